@@ -1,0 +1,325 @@
+"""Contacts between points and shapes: who touches, how deep, where, and in which frame.
+
+``Detector(...)`` allocates once; ``Detector.detect`` is called every step: broad phase
+(:mod:`contact.broad_phase`), then the exact distance of each candidate point in the frame of the shape
+(:mod:`contact.detect_kernels`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from contact.broad_phase import BroadPhase
+from contact.detect_kernels import detect_points, place_shapes
+from contact.errors import ContactError
+from contact.shapes import PlacedShape, ShapeTable
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass
+class Contacts:
+    """The contacts of one instant, ordered by shape, then by point.
+
+    The arrays are views on the detector's own and are overwritten by its next ``detect``; keep them with
+    ``copy``.
+
+    Attributes
+    ----------
+    point : ndarray, (n,)
+        Number of the point.
+    shape : ndarray, (n,)
+        Number of the placed shape.
+    gap : ndarray, (n,), m
+        Signed distance of the point minus its radius; negative is penetration.
+    frame : ndarray, (n, 3, 3)
+        Rows: normal, first tangent, second tangent, in world components; right-handed and orthonormal. The
+        normal points from the shape to the point.
+    position : ndarray, (n, 3), m
+        Where the force acts, in the world: the point moved by its radius against the normal.
+    """
+
+    point: IntArray
+    shape: IntArray
+    gap: FloatArray
+    frame: FloatArray
+    position: FloatArray
+
+    def __len__(self) -> int:
+        """Return the number of contacts."""
+        return len(self.point)
+
+    @property
+    def n(self) -> int:
+        """Number of contacts."""
+        return len(self.point)
+
+    def copy(self) -> Contacts:
+        """Contacts with arrays of their own."""
+        return Contacts(self.point.copy(), self.shape.copy(), self.gap.copy(), self.frame.copy(), self.position.copy())
+
+
+class Detector:
+    """Finds the contacts of a fixed set of points with a fixed set of shapes, step after step.
+
+    Parameters
+    ----------
+    shapes : sequence of PlacedShape
+        The s shapes.
+    point_body : array_like, (p,)
+        Body of each point; keep the points of a body together (see :class:`contact.broad_phase.BroadPhase`).
+    point_radius : array_like, (p,), m
+        Radius of each point: 0 for a node of a soft body, the radius for the centre of a sphere.
+    point_surface : array_like, (p,)
+        Surface material of each point, for ``friction``.
+    collide : array_like of bool, (nb, nb)
+        Whether points of body i are tested against shapes of body j, at [i, j]. The diagonal is ignored: no
+        body meets itself.
+    max_contacts : int, optional
+        Room for this many contacts in one step; 4 p when not given.
+
+    Attributes
+    ----------
+    shapes : tuple of PlacedShape
+        The shapes.
+    point_body, point_radius, point_surface : ndarray, (p,)
+        As given.
+    shape_body, shape_surface : ndarray, (s,)
+        Body and surface material of each shape.
+
+    Raises
+    ------
+    ContactError
+        When an array has the wrong shape or names a body that is not there, or a radius is negative.
+    """
+
+    def __init__(
+        self,
+        shapes: Sequence[PlacedShape],
+        point_body: npt.ArrayLike,
+        point_radius: npt.ArrayLike,
+        point_surface: npt.ArrayLike,
+        collide: npt.ArrayLike,
+        max_contacts: int | None = None,
+    ) -> None:
+        self.shapes = tuple(shapes)
+        matrix = np.array(collide)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.dtype != np.bool_:
+            raise ContactError(
+                f"Detector: collide has shape {matrix.shape} and type {matrix.dtype}; give a square matrix "
+                "of bool, one row a body."
+            )
+        np.fill_diagonal(matrix, False)
+        n_bodies = len(matrix)
+        self.point_body = _numbers("point_body", point_body, None, n_bodies)
+        n_points = len(self.point_body)
+        self.point_surface = _numbers("point_surface", point_surface, n_points, None)
+        self.point_radius: FloatArray = np.array(point_radius, dtype=np.float64, order="C")
+        if self.point_radius.shape != (n_points,):
+            raise ContactError(
+                f"Detector: point_radius has shape {self.point_radius.shape}; give one radius for each of the {n_points} points."
+            )
+        bad = np.flatnonzero(~((self.point_radius >= 0.0) & np.isfinite(self.point_radius)))
+        if len(bad):
+            raise ContactError(
+                f"Detector: point_radius[{bad[0]}] is {self.point_radius[bad[0]]} m; give 0 or a positive, finite length."
+            )
+        self.shape_body = _numbers("body of shapes", [s.body for s in self.shapes], None, n_bodies)
+        self.shape_surface = _numbers("surface of shapes", [s.surface for s in self.shapes], None, None)
+        room = 4 * n_points if max_contacts is None else int(max_contacts)
+        if room < 0:
+            raise ContactError(f"Detector: max_contacts is {max_contacts}; give 0 or more, or leave it out for 4 per point.")
+
+        largest = [float(self.point_radius[matrix[self.point_body, body]].max(initial=0.0)) for body in self.shape_body]
+        self._table = ShapeTable([s.shape for s in self.shapes], largest)
+        self._broad = BroadPhase(self._table, self.shape_body, self.point_body, matrix)
+        self._margin = np.zeros(n_points)
+        self._reach = np.zeros(n_points)
+        n_shapes = len(self.shapes)
+        self._local_rotation = np.array([s.rotation for s in self.shapes]).reshape(n_shapes, 3, 3)
+        self._local_translation = np.array([s.translation for s in self.shapes]).reshape(n_shapes, 3)
+        self._rotation = np.zeros((n_shapes, 3, 3))
+        self._translation = np.zeros((n_shapes, 3))
+        self._n_bodies = n_bodies
+        self._point: IntArray = np.zeros(room, dtype=np.int64)
+        self._shape: IntArray = np.zeros(room, dtype=np.int64)
+        self._gap = np.zeros(room)
+        self._frame = np.zeros((room, 3, 3))
+        self._position = np.zeros((room, 3))
+
+    def world_poses(self, body_rotation: npt.ArrayLike, body_translation: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """World poses of the shapes: R = R_b R_s, t = R_b t_s + t_b.
+
+        Parameters
+        ----------
+        body_rotation : ndarray, (nb, 3, 3)
+            World rotation of each body.
+        body_translation : ndarray, (nb, 3), m
+            World position of the origin of each body's frame.
+
+        Returns
+        -------
+        rotation, translation : ndarray, (s, 3, 3) and (s, 3), m
+            The detector's own arrays, overwritten by the next call.
+        """
+        rotation = _floats("body_rotation", body_rotation, (self._n_bodies, 3, 3))
+        translation = _floats("body_translation", body_translation, (self._n_bodies, 3))
+        place_shapes(
+            self.shape_body,
+            self._local_rotation,
+            self._local_translation,
+            rotation,
+            translation,
+            self._rotation,
+            self._translation,
+        )
+        return self._rotation, self._translation
+
+    def detect(
+        self,
+        points: npt.ArrayLike,
+        shape_rotation: npt.ArrayLike,
+        shape_translation: npt.ArrayLike,
+        margin: float | FloatArray,
+    ) -> Contacts:
+        """Find all contacts with gap < margin.
+
+        Parameters
+        ----------
+        points : ndarray, (p, 3), m
+            World positions.
+        shape_rotation, shape_translation : ndarray, (s, 3, 3) and (s, 3), m
+            World poses of the shapes, for example of ``world_poses``.
+        margin : float or ndarray, (p,), m
+            A contact is reported when its gap is below this. Meshes are seen up to
+            contact.shapes.GRID_PADDING of their longest side only.
+
+        Returns
+        -------
+        Contacts
+            Views, valid until the next call.
+
+        Raises
+        ------
+        ContactError
+            When an array has the wrong shape, a position or margin is not a number, or there are more than
+            ``max_contacts``.
+        """
+        n_points, n_shapes = len(self.point_body), len(self.shapes)
+        where = _floats("points", points, (n_points, 3))
+        rotation = _floats("shape_rotation", shape_rotation, (n_shapes, 3, 3))
+        translation = _floats("shape_translation", shape_translation, (n_shapes, 3))
+        if isinstance(margin, np.ndarray) and margin.shape != (n_points,):
+            raise ContactError(
+                f"detect: margin has shape {margin.shape}; give one number or one for each of the {n_points} points."
+            )
+        self._margin[:] = margin
+        np.add(self.point_radius, self._margin, out=self._reach)
+        if not self._reach.sum() < np.inf:
+            bad = int(np.flatnonzero(~np.isfinite(self._margin))[0])
+            raise ContactError(f"detect: margin of point {bad} is {self._margin[bad]} m; give finite lengths.")
+        n_pairs = self._broad.candidates(where, self._reach, rotation, translation)
+        table = self._table
+        n = detect_points(
+            where,
+            self.point_radius,
+            self._margin,
+            self._broad.run_start,
+            self._broad.pairs,
+            n_pairs,
+            table.kind,
+            table.size,
+            table.box_centre,
+            table.box_half,
+            table.grid_values,
+            table.grid_index,
+            table.grid_place,
+            rotation,
+            translation,
+            self._point,
+            self._shape,
+            self._gap,
+            self._frame,
+            self._position,
+        )
+        if n > len(self._point):
+            raise ContactError(
+                f"detect: {n} contacts, but there is room for max_contacts = {len(self._point)}; build the "
+                f"Detector with max_contacts of at least {n} (or a smaller margin)."
+            )
+        return Contacts(self._point[:n], self._shape[:n], self._gap[:n], self._frame[:n], self._position[:n])
+
+    def friction(self, contacts: Contacts, table: npt.ArrayLike) -> FloatArray:
+        """Coefficient of each contact, (n,), from a table (k, k) by surface of point and of shape."""
+        values = np.asarray(table, dtype=np.float64)
+        largest = max(self.point_surface.max(initial=-1), self.shape_surface.max(initial=-1))
+        if values.ndim != 2 or min(values.shape) <= largest:
+            raise ContactError(
+                f"friction: the table has shape {values.shape}; give a square one for the surface materials 0 to {largest}."
+            )
+        picked: FloatArray = values[self.point_surface[contacts.point], self.shape_surface[contacts.shape]]
+        return picked
+
+
+def world_poses(
+    shapes: Sequence[PlacedShape],
+    body_rotation: FloatArray,
+    body_translation: FloatArray,
+    out: tuple[FloatArray, FloatArray] | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """World poses of placed shapes: R = R_b R_s, t = R_b t_s + t_b (a detector does it faster).
+
+    Parameters
+    ----------
+    shapes : sequence of PlacedShape
+        The s shapes.
+    body_rotation : ndarray, (nb, 3, 3)
+        World rotation of each body.
+    body_translation : ndarray, (nb, 3), m
+        World position of the origin of each body's frame.
+    out : tuple of ndarray, optional
+        Arrays (s, 3, 3) and (s, 3) to fill.
+
+    Returns
+    -------
+    rotation, translation : ndarray, (s, 3, 3) and (s, 3), m
+        ``out`` when given.
+    """
+    rotation, translation = (np.empty((len(shapes), 3, 3)), np.empty((len(shapes), 3))) if out is None else out
+    for s, placed in enumerate(shapes):
+        np.matmul(body_rotation[placed.body], placed.rotation, out=rotation[s])
+        np.matmul(body_rotation[placed.body], placed.translation, out=translation[s])
+        translation[s] += body_translation[placed.body]
+    return rotation, translation
+
+
+def _numbers(field: str, value: npt.ArrayLike, length: int | None, limit: int | None) -> IntArray:
+    """Return whole numbers (length,) in [0, limit) as int64."""
+    array = np.array(value)
+    if array.size == 0:
+        array = array.astype(np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or (length is not None and len(array) != length):
+        wanted = "(p,)" if length is None else f"({length},)"
+        raise ContactError(
+            f"Detector: {field} has shape {array.shape} and type {array.dtype}; give whole numbers of shape {wanted}."
+        )
+    numbers = np.ascontiguousarray(array, dtype=np.int64)
+    bad = np.flatnonzero((numbers < 0) | (numbers >= (np.iinfo(np.int64).max if limit is None else limit)))
+    if len(bad):
+        allowed = "0 or more" if limit is None else f"0 to {limit - 1}, as collide has {limit} rows"
+        raise ContactError(f"Detector: {field}[{bad[0]}] is {numbers[bad[0]]}; allowed are {allowed}.")
+    return numbers
+
+
+def _floats(field: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+    """Return the array where it is fit for a kernel, else a copy that is."""
+    array = np.require(value, np.float64, ("C", "W"))
+    if array.shape != shape:
+        raise ContactError(f"detect: {field} has shape {array.shape}; it must be {shape}.")
+    return array

@@ -1,0 +1,375 @@
+"""Compiled kernels of detection: signed distances, broad phase, contact points with frames.
+
+Every function works on scalars or fills the arrays it is given. Distances are negative inside a shape;
+normals are unit vectors that point out of the shape. Kernels that call each other share this file (a numba
+cache entry is refreshed only when its own file changes).
+"""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+Distance = tuple[float, float, float, float]
+
+#: Shape kinds as the kernels know them.
+PLANE, BOX, SPHERE, CAPSULE, CYLINDER, MESH = 0, 1, 2, 3, 4, 5
+
+#: The first tangent leans on the world x axis while |n_x| is at most this, else on the y axis.
+AXIS_SWITCH = 0.9
+
+
+@njit(cache=True)
+def sphere_distance(x: float, y: float, z: float, radius: float) -> Distance:
+    """Signed distance and outward unit normal of a sphere; at its centre the normal is +z."""
+    length = sqrt(x * x + y * y + z * z)
+    if length == 0.0:
+        return -radius, 0.0, 0.0, 1.0
+    return length - radius, x / length, y / length, z / length
+
+
+@njit(cache=True)
+def capsule_distance(x: float, y: float, z: float, radius: float, half_length: float) -> Distance:
+    """Signed distance and outward unit normal of a capsule along z; on its axis the normal is +x."""
+    w = z - min(max(z, -half_length), half_length)
+    length = sqrt(x * x + y * y + w * w)
+    if length == 0.0:
+        return -radius, 1.0, 0.0, 0.0
+    return length - radius, x / length, y / length, w / length
+
+
+@njit(cache=True)
+def box_distance(x: float, y: float, z: float, hx: float, hy: float, hz: float) -> Distance:
+    """Signed distance and outward unit normal of a box about the origin with half extents hx, hy, hz.
+
+    Inside, the nearest face wins; among equally near faces x before y before z, and the positive side at 0.
+    """
+    sx, sy, sz = 1.0 if x >= 0.0 else -1.0, 1.0 if y >= 0.0 else -1.0, 1.0 if z >= 0.0 else -1.0
+    qx, qy, qz = sx * x - hx, sy * y - hy, sz * z - hz
+    mx, my, mz = max(qx, 0.0), max(qy, 0.0), max(qz, 0.0)
+    square = mx * mx + my * my + mz * mz
+    if square > 0.0:  # outside; before the face test, which would answer the face plane beyond an edge
+        distance = sqrt(square)
+        return distance, sx * mx / distance, sy * my / distance, sz * mz / distance
+    if qx >= qy and qx >= qz:
+        return qx, sx, 0.0, 0.0
+    if qy >= qz:
+        return qy, 0.0, sy, 0.0
+    return qz, 0.0, 0.0, sz
+
+
+@njit(cache=True)
+def cylinder_distance(x: float, y: float, z: float, radius: float, half_length: float) -> Distance:
+    """Signed distance and outward unit normal of a capped cylinder along z.
+
+    Inside, the nearer of side and cap wins, the side on a tie; on the axis the side's normal is +x; at z = 0
+    the upper cap wins.
+    """
+    rho = sqrt(x * x + y * y)
+    ux, uy = (x / rho, y / rho) if rho > 0.0 else (1.0, 0.0)
+    sz = 1.0 if z >= 0.0 else -1.0
+    qr, qz = rho - radius, sz * z - half_length
+    mr, mz = max(qr, 0.0), max(qz, 0.0)
+    square = mr * mr + mz * mz
+    if square > 0.0:
+        distance = sqrt(square)
+        return distance, ux * mr / distance, uy * mr / distance, sz * mz / distance
+    if qr >= qz:
+        return qr, ux, uy, 0.0
+    return qz, 0.0, 0.0, sz
+
+
+@njit(cache=True)
+def grid_distance(
+    x: float,
+    y: float,
+    z: float,
+    values: FloatArray,
+    start: int,
+    nx: int,
+    ny: int,
+    nz: int,
+    ox: float,
+    oy: float,
+    oz: float,
+    spacing: float,
+) -> Distance:
+    """Trilinear value of a distance grid and its normalised gradient; +inf and a zero normal outside.
+
+    ``values[start:]`` holds the (nx, ny, nz) nodes in C order, the first at (ox, oy, oz). Where the gradient
+    vanishes (a medial surface) the normal is +z.
+    """
+    fx, fy, fz = (x - ox) / spacing, (y - oy) / spacing, (z - oz) / spacing
+    inside = fx >= 0.0 and fy >= 0.0 and fz >= 0.0 and fx <= nx - 1 and fy <= ny - 1 and fz <= nz - 1
+    if not inside:
+        return inf, 0.0, 0.0, 0.0
+    i, j, k = min(int(fx), nx - 2), min(int(fy), ny - 2), min(int(fz), nz - 2)
+    tx, ty, tz = fx - i, fy - j, fz - k
+    at = start + (i * ny + j) * nz + k
+    row, sheet = nz, ny * nz
+    c000, c001 = values[at], values[at + 1]
+    c010, c011 = values[at + row], values[at + row + 1]
+    c100, c101 = values[at + sheet], values[at + sheet + 1]
+    c110, c111 = values[at + sheet + row], values[at + sheet + row + 1]
+    # along z, then y, then x
+    c00, c01 = c000 + tz * (c001 - c000), c010 + tz * (c011 - c010)
+    c10, c11 = c100 + tz * (c101 - c100), c110 + tz * (c111 - c110)
+    c0, c1 = c00 + ty * (c01 - c00), c10 + ty * (c11 - c10)
+    distance = c0 + tx * (c1 - c0)
+    gx = c1 - c0
+    gy = (1.0 - tx) * (c01 - c00) + tx * (c11 - c10)
+    gz = (1.0 - tx) * ((1.0 - ty) * (c001 - c000) + ty * (c011 - c010)) + tx * ((1.0 - ty) * (c101 - c100) + ty * (c111 - c110))
+    slope = sqrt(gx * gx + gy * gy + gz * gz)
+    if slope <= 1e-12 * spacing:
+        return distance, 0.0, 0.0, 1.0
+    return distance, gx / slope, gy / slope, gz / slope
+
+
+@njit(cache=True)
+def shape_distance(
+    s: int,
+    x: float,
+    y: float,
+    z: float,
+    kind: IntArray,
+    size: FloatArray,
+    grid_values: FloatArray,
+    grid_index: IntArray,
+    grid_place: FloatArray,
+) -> Distance:
+    """Signed distance and outward unit normal of shape ``s`` of the table at a point of its own frame."""
+    k = kind[s]
+    if k == PLANE:
+        return z, 0.0, 0.0, 1.0
+    if k == BOX:
+        return box_distance(x, y, z, size[s, 0], size[s, 1], size[s, 2])
+    if k == SPHERE:
+        return sphere_distance(x, y, z, size[s, 0])
+    if k == CAPSULE:
+        return capsule_distance(x, y, z, size[s, 0], size[s, 1])
+    if k == CYLINDER:
+        return cylinder_distance(x, y, z, size[s, 0], size[s, 1])
+    return grid_distance(
+        x,
+        y,
+        z,
+        grid_values,
+        grid_index[s, 0],
+        grid_index[s, 1],
+        grid_index[s, 2],
+        grid_index[s, 3],
+        grid_place[s, 0],
+        grid_place[s, 1],
+        grid_place[s, 2],
+        grid_place[s, 3],
+    )
+
+
+@njit(cache=True)
+def distances(
+    s: int,
+    points: FloatArray,
+    kind: IntArray,
+    size: FloatArray,
+    grid_values: FloatArray,
+    grid_index: IntArray,
+    grid_place: FloatArray,
+    distance: FloatArray,
+    normal: FloatArray,
+) -> None:
+    """Update distance (n,) and normal (n, 3) of shape ``s`` given points (n, 3) of its own frame."""
+    for i in range(points.shape[0]):
+        d, nx, ny, nz = shape_distance(
+            s, points[i, 0], points[i, 1], points[i, 2], kind, size, grid_values, grid_index, grid_place
+        )
+        distance[i] = d
+        normal[i, 0], normal[i, 1], normal[i, 2] = nx, ny, nz
+
+
+@njit(cache=True)
+def place_shapes(
+    body: IntArray,
+    local_rotation: FloatArray,
+    local_translation: FloatArray,
+    body_rotation: FloatArray,
+    body_translation: FloatArray,
+    rotation: FloatArray,
+    translation: FloatArray,
+) -> None:
+    """Update world poses of shapes given those of their bodies: R = R_b R_s, t = R_b t_s + t_b."""
+    for s in range(body.shape[0]):
+        b = body[s]
+        for i in range(3):
+            shift = body_translation[b, i]
+            for j in range(3):
+                shift += body_rotation[b, i, j] * local_translation[s, j]
+                rotation[s, i, j] = (
+                    body_rotation[b, i, 0] * local_rotation[s, 0, j]
+                    + body_rotation[b, i, 1] * local_rotation[s, 1, j]
+                    + body_rotation[b, i, 2] * local_rotation[s, 2, j]
+                )
+            translation[s, i] = shift
+
+
+@njit(cache=True)
+def group_boxes(points: FloatArray, reach: FloatArray, run_start: IntArray, box: FloatArray) -> int:
+    """Update box (runs, 2, 3), the bounds of each run of points grown by their reach.
+
+    Answers the first point that is not finite, else -1. A hair (1e-12 of the coordinates) is added so that
+    rounding can never lose a pair.
+    """
+    for g in range(run_start.shape[0] - 1):
+        for k in range(3):
+            lower, upper, largest = inf, -inf, 0.0
+            for i in range(run_start[g], run_start[g + 1]):
+                x = points[i, k]
+                if not abs(x) < inf:
+                    return i
+                # a negative reach would shrink the box by more than itself along a diagonal
+                grow = max(reach[i], 0.0)
+                lower = min(lower, x - grow)
+                upper = max(upper, x + grow)
+                largest = max(largest, abs(x))
+            box[g, 0, k] = lower - 1e-12 * largest
+            box[g, 1, k] = upper + 1e-12 * largest
+    return -1
+
+
+@njit(cache=True)
+def candidate_pairs(
+    box: FloatArray,
+    run_body: IntArray,
+    shape_body: IntArray,
+    collide: BoolArray,
+    kind: IntArray,
+    box_centre: FloatArray,
+    box_half: FloatArray,
+    rotation: FloatArray,
+    translation: FloatArray,
+    pairs: IntArray,
+) -> int:
+    """Update pairs (shape, run), sorted, given the bounds of runs and shapes; answer how many there are."""
+    count = 0
+    for s in range(kind.shape[0]):
+        for g in range(run_body.shape[0]):
+            if not collide[run_body[g], shape_body[s]]:
+                continue
+            apart = False
+            if kind[s] == PLANE:  # the corner of the box that lies deepest along the plane's normal
+                height = 0.0
+                for k in range(3):
+                    n = rotation[s, k, 2]
+                    height += n * ((box[g, 0, k] if n > 0.0 else box[g, 1, k]) - translation[s, k])
+                apart = height > 0.0
+            else:
+                for k in range(3):
+                    centre, half = translation[s, k], 0.0
+                    for j in range(3):
+                        centre += rotation[s, k, j] * box_centre[s, j]
+                        half += abs(rotation[s, k, j]) * box_half[s, j]
+                    half += 1e-12 * (abs(centre) + half)
+                    if box[g, 0, k] > centre + half or box[g, 1, k] < centre - half:
+                        apart = True
+                        break
+            if not apart:
+                pairs[count, 0] = s
+                pairs[count, 1] = g
+                count += 1
+    return count
+
+
+@njit(cache=True)
+def write_frame(frame: FloatArray, nx: float, ny: float, nz: float) -> None:
+    """Update frame (3, 3): rows normal, first tangent, second tangent; right-handed and orthonormal.
+
+    The first tangent is the world x axis (the y axis where |n_x| > AXIS_SWITCH) made orthogonal to the
+    normal. The rule jumps only on two circles of the sphere of normals, none of which passes near an axis or
+    a diagonal; picking the least aligned of three axes would jump exactly at the axes, where floors and boxes
+    live.
+    """
+    if abs(nx) <= AXIS_SWITCH:
+        tx, ty, tz = 1.0 - nx * nx, -nx * ny, -nx * nz
+    else:
+        tx, ty, tz = -ny * nx, 1.0 - ny * ny, -ny * nz
+    length = sqrt(tx * tx + ty * ty + tz * tz)
+    tx, ty, tz = tx / length, ty / length, tz / length
+    frame[0, 0], frame[0, 1], frame[0, 2] = nx, ny, nz
+    frame[1, 0], frame[1, 1], frame[1, 2] = tx, ty, tz
+    frame[2, 0], frame[2, 1], frame[2, 2] = ny * tz - nz * ty, nz * tx - nx * tz, nx * ty - ny * tx
+
+
+@njit(cache=True)
+def detect_points(
+    points: FloatArray,
+    radius: FloatArray,
+    margin: FloatArray,
+    run_start: IntArray,
+    pairs: IntArray,
+    n_pairs: int,
+    kind: IntArray,
+    size: FloatArray,
+    box_centre: FloatArray,
+    box_half: FloatArray,
+    grid_values: FloatArray,
+    grid_index: IntArray,
+    grid_place: FloatArray,
+    rotation: FloatArray,
+    translation: FloatArray,
+    out_point: IntArray,
+    out_shape: IntArray,
+    out_gap: FloatArray,
+    out_frame: FloatArray,
+    out_position: FloatArray,
+) -> int:
+    """Update the out_ arrays with every contact of the candidate pairs; answer how many there are.
+
+    The answer may exceed the room in the arrays; the contacts beyond it are counted, not written.
+    """
+    count, room = 0, out_point.shape[0]
+    for c in range(n_pairs):
+        s, g = pairs[c, 0], pairs[c, 1]
+        flat = kind[s] == PLANE
+        tx, ty, tz = translation[s, 0], translation[s, 1], translation[s, 2]
+        r00, r01, r02 = rotation[s, 0, 0], rotation[s, 0, 1], rotation[s, 0, 2]
+        r10, r11, r12 = rotation[s, 1, 0], rotation[s, 1, 1], rotation[s, 1, 2]
+        r20, r21, r22 = rotation[s, 2, 0], rotation[s, 2, 1], rotation[s, 2, 2]
+        cx, cy, cz = box_centre[s, 0], box_centre[s, 1], box_centre[s, 2]
+        hx, hy, hz = box_half[s, 0], box_half[s, 1], box_half[s, 2]
+        for i in range(run_start[g], run_start[g + 1]):
+            dx, dy, dz = points[i, 0] - tx, points[i, 1] - ty, points[i, 2] - tz
+            # the bounding box in the shape's frame, axis by axis, with a hair for rounding
+            reach = radius[i] + margin[i] + 1e-12 * (abs(dx) + abs(dy) + abs(dz))
+            x = r00 * dx + r10 * dy + r20 * dz
+            if not flat and abs(x - cx) - hx > reach:
+                continue
+            y = r01 * dx + r11 * dy + r21 * dz
+            if not flat and abs(y - cy) - hy > reach:
+                continue
+            z = r02 * dx + r12 * dy + r22 * dz
+            if not flat and abs(z - cz) - hz > reach:
+                continue
+            d, nx, ny, nz = shape_distance(s, x, y, z, kind, size, grid_values, grid_index, grid_place)
+            gap = d - radius[i]
+            if not gap < margin[i]:
+                continue
+            if count < room:
+                wx = r00 * nx + r01 * ny + r02 * nz
+                wy = r10 * nx + r11 * ny + r12 * nz
+                wz = r20 * nx + r21 * ny + r22 * nz
+                length = sqrt(wx * wx + wy * wy + wz * wz)  # takes out what rounding left in the pose
+                wx, wy, wz = wx / length, wy / length, wz / length
+                out_point[count] = i
+                out_shape[count] = s
+                out_gap[count] = gap
+                write_frame(out_frame[count], wx, wy, wz)
+                out_position[count, 0] = points[i, 0] - radius[i] * wx
+                out_position[count, 1] = points[i, 1] - radius[i] * wy
+                out_position[count, 2] = points[i, 2] - radius[i] * wz
+            count += 1
+    return count

@@ -1,0 +1,530 @@
+"""Shapes with a signed distance, negative inside, each in the frame of its own; lengths in m.
+
+A shape is used in two ways: points of other bodies are tested against its signed distance, and its own
+``features`` (points with a radius) are tested against the shapes of other bodies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from contact.errors import ContactError
+
+if TYPE_CHECKING:
+    from contact.sdf_grid import SdfGrid
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+#: Points on each ring of a cylinder's features; the polygon lies at most 2 % of the radius inside the rim.
+RIM_POINTS = 16
+
+#: A mesh grid reaches this fraction of the longest side beyond the mesh, plus the largest radius it meets.
+GRID_PADDING = 0.1
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The half space z <= 0 of its frame; the normal is +z."""
+
+    @property
+    def bounding_radius(self) -> float:
+        """Infinite."""
+        return float("inf")
+
+    @property
+    def aabb(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper corner, (3,) each, m: unbounded but for z <= 0."""
+        return np.full(3, -np.inf), np.array([np.inf, np.inf, 0.0])
+
+    def features(self, extra: int = 0) -> tuple[FloatArray, FloatArray]:
+        """Points (0, 3) and radii (0,): a plane has none, bodies meet it with theirs."""
+        _whole("Plane.features", "extra", extra, 0)
+        return np.empty((0, 3)), np.empty(0)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Box:
+    """A box about the origin of its frame, edges along the axes.
+
+    Attributes
+    ----------
+    half_extents : ndarray, (3,), m
+        Half the edge lengths.
+    """
+
+    half_extents: FloatArray
+
+    def __init__(self, half_extents: npt.ArrayLike) -> None:
+        half = _array("Box", "half_extents", half_extents, (3,))
+        if not (half > 0.0).all():
+            raise ContactError(f"Box: half_extents is {half.tolist()} m; give three positive lengths (half the edges).")
+        object.__setattr__(self, "half_extents", half)
+
+    @property
+    def bounding_radius(self) -> float:
+        """Radius of the enclosing ball about the origin, m."""
+        return float(np.linalg.norm(self.half_extents))
+
+    @property
+    def aabb(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper corner, (3,) each, m."""
+        return -self.half_extents, self.half_extents.copy()
+
+    def features(self, extra: int = 0) -> tuple[FloatArray, FloatArray]:
+        """Points (k, 3) m and radii (k,) m: the 8 corners, or a lattice on all faces.
+
+        The lattice has ``extra`` points between the ends of each edge: ``extra=1`` gives corners and the
+        midpoints of edges and faces (26 points).
+        """
+        _whole("Box.features", "extra", extra, 0)
+        ticks = np.linspace(-1.0, 1.0, 2 + extra)
+        lattice = np.stack(np.meshgrid(ticks, ticks, ticks, indexing="ij"), axis=-1).reshape(-1, 3)
+        points = lattice[np.abs(lattice).max(axis=1) == 1.0] * self.half_extents
+        return points, np.zeros(len(points))
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """A sphere about the origin of its frame.
+
+    Attributes
+    ----------
+    radius : float, m
+        Radius.
+    """
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        _positive("Sphere", "radius", self.radius)
+
+    @property
+    def bounding_radius(self) -> float:
+        """Radius of the enclosing ball about the origin, m."""
+        return float(self.radius)
+
+    @property
+    def aabb(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper corner, (3,) each, m."""
+        return np.full(3, -float(self.radius)), np.full(3, float(self.radius))
+
+    def features(self, extra: int = 0) -> tuple[FloatArray, FloatArray]:
+        """Points (1, 3) m and radii (1,) m: the centre with the radius; ``extra`` changes nothing."""
+        _whole("Sphere.features", "extra", extra, 0)
+        return np.zeros((1, 3)), np.array([float(self.radius)])
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """All points within ``radius`` of the segment from z = -half_length to z = half_length.
+
+    Attributes
+    ----------
+    radius : float, m
+        Radius.
+    half_length : float, m
+        Half the length of the axis segment, without the round ends.
+    """
+
+    radius: float
+    half_length: float
+
+    def __post_init__(self) -> None:
+        _positive("Capsule", "radius", self.radius)
+        _positive("Capsule", "half_length", self.half_length)
+
+    @property
+    def bounding_radius(self) -> float:
+        """Radius of the enclosing ball about the origin, m."""
+        return float(self.radius + self.half_length)
+
+    @property
+    def aabb(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper corner, (3,) each, m."""
+        upper = np.array([self.radius, self.radius, self.radius + self.half_length], dtype=np.float64)
+        return -upper, upper
+
+    def features(self, extra: int = 0) -> tuple[FloatArray, FloatArray]:
+        """Points (2 + extra, 3) m and radii (2 + extra,) m: the ends and ``extra`` between them."""
+        _whole("Capsule.features", "extra", extra, 0)
+        points = np.zeros((2 + extra, 3))
+        points[:, 2] = np.linspace(-self.half_length, self.half_length, 2 + extra)
+        return points, np.full(len(points), float(self.radius))
+
+
+@dataclass(frozen=True)
+class Cylinder:
+    """A flat-ended cylinder about the origin of its frame, axis z.
+
+    Attributes
+    ----------
+    radius : float, m
+        Radius.
+    half_length : float, m
+        Half the length.
+    """
+
+    radius: float
+    half_length: float
+
+    def __post_init__(self) -> None:
+        _positive("Cylinder", "radius", self.radius)
+        _positive("Cylinder", "half_length", self.half_length)
+
+    @property
+    def bounding_radius(self) -> float:
+        """Radius of the enclosing ball about the origin, m."""
+        return float(np.hypot(self.radius, self.half_length))
+
+    @property
+    def aabb(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper corner, (3,) each, m."""
+        upper = np.array([self.radius, self.radius, self.half_length], dtype=np.float64)
+        return -upper, upper
+
+    def features(self, extra: int = 0) -> tuple[FloatArray, FloatArray]:
+        """Points (k, 3) m and radii (k,) m: RIM_POINTS on both rims and ``extra`` rings between."""
+        _whole("Cylinder.features", "extra", extra, 0)
+        angle = 2.0 * np.pi * np.arange(RIM_POINTS) / RIM_POINTS
+        ring = self.radius * np.column_stack([np.cos(angle), np.sin(angle), np.zeros(RIM_POINTS)])
+        levels = np.linspace(-self.half_length, self.half_length, 2 + extra)
+        points = np.concatenate([ring + np.array([0.0, 0.0, z]) for z in levels])
+        return points, np.zeros(len(points))
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Mesh:
+    """A closed triangle mesh; its signed distance is sampled on a grid when it is first needed and then kept.
+
+    Attributes
+    ----------
+    points : ndarray, (n, 3), m
+        Vertices.
+    triangles : ndarray, (t, 3)
+        Vertex numbers, counter-clockwise seen from outside.
+    resolution : int
+        Cells of the distance grid along the longest side of the mesh.
+    name : str
+        Used in messages.
+
+    Raises
+    ------
+    ContactError
+        When the surface is open or not manifold (says how many edges), has triangles without area, or is
+        inside out.
+    """
+
+    points: FloatArray
+    triangles: IntArray
+    resolution: int
+    name: str
+
+    def __init__(self, points: npt.ArrayLike, triangles: npt.ArrayLike, resolution: int = 48, name: str = "") -> None:
+        title = f"Mesh {name!r}" if name else "Mesh"
+        vertices = _array(title, "points", points, (-1, 3))
+        cells = np.array(triangles)
+        if cells.ndim != 2 or cells.shape[1] != 3 or len(cells) == 0 or cells.dtype.kind not in "iu":
+            raise ContactError(
+                f"{title}: triangles has shape {cells.shape} and type {cells.dtype}; give whole numbers (t, 3), t > 0."
+            )
+        cells = np.ascontiguousarray(cells, dtype=np.int64)
+        cells.flags.writeable = False
+        _whole(title, "resolution", resolution, 4)
+        _check_closed(title, vertices, cells)
+        object.__setattr__(self, "points", vertices)
+        object.__setattr__(self, "triangles", cells)
+        object.__setattr__(self, "resolution", int(resolution))
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "_grids", {})
+
+    @property
+    def bounding_radius(self) -> float:
+        """Radius of the enclosing ball about the origin, m."""
+        return float(np.linalg.norm(self.points, axis=1).max())
+
+    @property
+    def aabb(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper corner, (3,) each, m."""
+        return self.points.min(axis=0), self.points.max(axis=0)
+
+    def features(self, extra: int = 0) -> tuple[FloatArray, FloatArray]:
+        """Points (k, 3) m and radii (k,) m: the vertices and ``extra`` points along each edge, evenly."""
+        _whole("Mesh.features", "extra", extra, 0)
+        used = self.points[np.unique(self.triangles)]
+        edges = np.unique(np.sort(_directed_edges(self.triangles), axis=1), axis=0)
+        a, b = self.points[edges[:, 0]], self.points[edges[:, 1]]
+        parts = [a + (b - a) * (i / (extra + 1)) for i in range(1, extra + 1)]
+        points = np.concatenate([used, *parts])
+        return points, np.zeros(len(points))
+
+    def grid(self, largest_radius: float = 0.0) -> SdfGrid:
+        """Signed distance grid, built on the first call (0.75 s for 5000 triangles) and kept.
+
+        Parameters
+        ----------
+        largest_radius : float, m
+            Largest radius of the points that will be tested. The grid reaches this plus GRID_PADDING of the
+            longest side beyond the mesh; a point whose *centre* is farther away is not seen, whatever its
+            margin.
+
+        Raises
+        ------
+        ContactError
+            When the grid would be too large.
+        """
+        from contact.sdf_grid import make_grid
+
+        lower, upper = self.aabb
+        padding = GRID_PADDING * float((upper - lower).max()) + float(largest_radius)
+        grids: dict[float, SdfGrid] = self.__dict__["_grids"]
+        if padding not in grids:
+            grids[padding] = make_grid(self.points, self.triangles, resolution=self.resolution, padding=padding)
+        return grids[padding]
+
+
+Shape = Plane | Box | Sphere | Capsule | Cylinder | Mesh
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class PlacedShape:
+    """A shape fixed to a body.
+
+    Attributes
+    ----------
+    shape : Plane, Box, Sphere, Capsule, Cylinder or Mesh
+        The shape, in its own frame.
+    body : int
+        Number of the body it is fixed to.
+    rotation : ndarray, (3, 3)
+        Rotation of the shape's frame in the body's: columns are the shape's axes.
+    translation : ndarray, (3,), m
+        Origin of the shape's frame in the body's.
+    surface : int
+        Number of its surface material in the friction table.
+
+    Raises
+    ------
+    ContactError
+        When a number is negative, or the rotation is not a proper rotation within 1e-9.
+    """
+
+    shape: Shape
+    body: int
+    rotation: FloatArray
+    translation: FloatArray
+    surface: int
+
+    def __init__(
+        self,
+        shape: Shape,
+        body: int,
+        rotation: npt.ArrayLike | None = None,
+        translation: npt.ArrayLike | None = None,
+        surface: int = 0,
+    ) -> None:
+        if not isinstance(shape, Shape):
+            raise ContactError(
+                f"PlacedShape: shape is {shape!r}; give a Plane, Box, Sphere, Capsule, Cylinder or Mesh of contact.shapes."
+            )
+        _whole("PlacedShape", "body", body, 0)
+        _whole("PlacedShape", "surface", surface, 0)
+        turn = _array("PlacedShape", "rotation", np.eye(3) if rotation is None else rotation, (3, 3))
+        error = float(np.abs(turn.T @ turn - np.eye(3)).max())
+        if error > 1e-9 or np.linalg.det(turn) < 0.0:
+            raise ContactError(
+                f"PlacedShape: rotation has determinant {np.linalg.det(turn):.6g} and R^T R is off the "
+                f"identity by {error:.3g}; give a proper rotation (orthonormal columns, determinant +1)."
+            )
+        shift = _array("PlacedShape", "translation", np.zeros(3) if translation is None else translation, (3,))
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "body", int(body))
+        object.__setattr__(self, "rotation", turn)
+        object.__setattr__(self, "translation", shift)
+        object.__setattr__(self, "surface", int(surface))
+
+
+def signed_distance(shape: Shape, points: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Signed distance and outward unit normal (its gradient) at points of the shape's own frame.
+
+    Exact for the primitives; a mesh answers from its grid, +inf and a zero normal outside of it. Where the
+    nearest surface point is not unique the choice is fixed: see the functions in
+    :mod:`contact.detect_kernels`.
+
+    Parameters
+    ----------
+    shape : Plane, Box, Sphere, Capsule, Cylinder or Mesh
+        The shape.
+    points : array_like, (n, 3), m
+        Points in the shape's frame.
+
+    Returns
+    -------
+    distance : ndarray, (n,), m
+        Negative inside.
+    normal : ndarray, (n, 3)
+        Unit normals.
+
+    Raises
+    ------
+    ContactError
+        When ``points`` has another shape or holds a value that is not finite.
+    """
+    from contact.detect_kernels import distances
+
+    where = _array("signed_distance", "points", points, (-1, 3))
+    where.flags.writeable = True  # the kernel's one specialisation takes writable arrays
+    table = ShapeTable([shape])
+    distance, normal = np.empty(len(where)), np.empty((len(where), 3))
+    distances(
+        0,
+        where,
+        table.kind,
+        table.size,
+        table.grid_values,
+        table.grid_index,
+        table.grid_place,
+        distance,
+        normal,
+    )
+    return distance, normal
+
+
+class ShapeTable:
+    """Shapes as the arrays that the kernels read.
+
+    Parameters
+    ----------
+    shapes : sequence of Shape
+        The s shapes.
+    largest_radius : sequence of float, optional, m
+        For each shape, the largest radius of the points that will meet it (used by the grids of meshes).
+
+    Attributes
+    ----------
+    kind : ndarray, (s,)
+        Number of the kind, see :mod:`contact.detect_kernels`.
+    size : ndarray, (s, 3), m
+        Half extents, or radius and half length.
+    box_centre, box_half : ndarray, (s, 3), m
+        Bounding box in the shape's frame; zero for a plane. It bounds the contacts of a mesh too:
+        interpolation keeps linear bounds, so that the grid never shows less than the distance along an axis.
+    grid_values : ndarray, m
+        Nodes of all grids, one after the other.
+    grid_index : ndarray, (s, 4)
+        First node and number of nodes along x, y, z.
+    grid_place : ndarray, (s, 4), m
+        Position of the first node and spacing.
+    """
+
+    def __init__(self, shapes: list[Shape], largest_radius: list[float] | None = None) -> None:
+        from contact import detect_kernels as kernels
+
+        n = len(shapes)
+        self.kind: IntArray = np.zeros(n, dtype=np.int64)
+        self.size: FloatArray = np.zeros((n, 3))
+        self.box_centre: FloatArray = np.zeros((n, 3))
+        self.box_half: FloatArray = np.zeros((n, 3))
+        self.grid_index: IntArray = np.zeros((n, 4), dtype=np.int64)
+        self.grid_place: FloatArray = np.ones((n, 4))
+        starts: dict[int, int] = {}
+        values: list[FloatArray] = [np.empty(0)]
+        length = 0
+        for s, shape in enumerate(shapes):
+            if isinstance(shape, Plane):
+                self.kind[s] = kernels.PLANE
+                continue
+            lower, upper = shape.aabb
+            self.box_centre[s], self.box_half[s] = 0.5 * (lower + upper), 0.5 * (upper - lower)
+            if isinstance(shape, Box):
+                self.kind[s], self.size[s] = kernels.BOX, shape.half_extents
+            elif isinstance(shape, Sphere):
+                self.kind[s], self.size[s, 0] = kernels.SPHERE, shape.radius
+            elif isinstance(shape, Capsule):
+                self.kind[s], self.size[s, :2] = kernels.CAPSULE, (shape.radius, shape.half_length)
+            elif isinstance(shape, Cylinder):
+                self.kind[s], self.size[s, :2] = kernels.CYLINDER, (shape.radius, shape.half_length)
+            else:
+                grid = shape.grid(0.0 if largest_radius is None else largest_radius[s])
+                if id(grid) not in starts:  # the shape keeps its grids alive, so the id is unique
+                    starts[id(grid)] = length
+                    values.append(grid.values.ravel())
+                    length += grid.values.size
+                self.kind[s] = kernels.MESH
+                self.grid_index[s] = (starts[id(grid)], *grid.values.shape)
+                self.grid_place[s] = (*grid.origin, grid.spacing)
+        self.grid_values: FloatArray = np.concatenate(values)
+
+
+def _array(title: str, field: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+    """Return a read-only C-ordered float64 copy of the given shape (-1: any length), all values finite."""
+    wanted = "(" + ", ".join("n" if k < 0 else str(k) for k in shape) + ("," if len(shape) == 1 else "") + ")"
+    try:
+        array = np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise ContactError(f"{title}: {field} is {value!r}; give numbers of shape {wanted}.") from None
+    if array.ndim != len(shape) or any(k >= 0 and k != m for k, m in zip(shape, array.shape, strict=True)):
+        raise ContactError(f"{title}: {field} has shape {array.shape}; give an array of shape {wanted}.")
+    if not np.isfinite(array).all():
+        first = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
+        raise ContactError(f"{title}: {field} at {first} is {array[first]}; give finite values.")
+    array.flags.writeable = False
+    return array
+
+
+def _positive(title: str, field: str, value: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise ContactError(f"{title}: {field} is {value!r}; give a positive length in m.")
+    if not 0.0 < value < float("inf"):
+        raise ContactError(f"{title}: {field} is {value} m; give a positive, finite length.")
+
+
+def _whole(title: str, field: str, value: int, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ContactError(f"{title}: {field} is {value!r}; give a whole number of at least {least}.")
+
+
+def _directed_edges(triangles: IntArray) -> IntArray:
+    return np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 2)
+
+
+def _check_closed(title: str, points: FloatArray, triangles: IntArray) -> None:
+    """Raise ContactError unless the triangles bound a solid and point outward."""
+    if triangles.min() < 0 or triangles.max() >= len(points):
+        raise ContactError(
+            f"{title}: triangles name vertices {triangles.min()} to {triangles.max()}; allowed are 0 to {len(points) - 1}."
+        )
+    corners = points[triangles]
+    sides = np.roll(corners, -1, axis=1) - corners
+    area = 0.5 * np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
+    flat = np.flatnonzero(area <= 1e-12 * (sides**2).sum(axis=2).max(axis=1))
+    if len(flat):
+        raise ContactError(
+            f"{title}: {len(flat)} triangles have no area (first: {flat[:10].tolist()}); remove them and close the surface again."
+        )
+    directed = _directed_edges(triangles)
+    edges, uses = np.unique(np.sort(directed, axis=1), axis=0, return_counts=True)
+    n_open, n_many = int((uses == 1).sum()), int((uses > 2).sum())
+    if n_open or n_many:
+        first = edges[uses != 2][0].tolist()
+        raise ContactError(
+            f"{title}: the surface is not closed: {n_open} open edges and {n_many} non-manifold edges (more "
+            f"than two triangles), the first between vertices {first}; merge duplicated vertices and repair "
+            "the surface so that every edge has two triangles."
+        )
+    n_turned = len(edges) - int((np.unique(directed, axis=0, return_counts=True)[1] == 1).sum()) // 2
+    if n_turned:
+        raise ContactError(
+            f"{title}: triangles are not oriented alike: {n_turned} edges are run through twice in the same "
+            "direction; orient all triangles counter-clockwise seen from outside."
+        )
+    volume = float(np.einsum("ti,ti->", corners[:, 0] - points[0], np.cross(sides[:, 0], sides[:, 1])) / 6.0)
+    if not volume > 0.0:
+        raise ContactError(
+            f"{title}: the signed volume is {volume:.6g} m3, so the surface is inside out; reverse the "
+            "triangles (triangles[:, ::-1])."
+        )

@@ -1,0 +1,291 @@
+"""COND: contact nodalization and diagonalization, the primary solver (papers/001 Algorithms 1-3)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from contact.errors import ContactError
+from contact.metrics import natural_map_scale
+from contact.nodalize import AUTO_GAIN_FACTOR, NodalContactProblem, body_blocks, nodalize
+from contact.problem import ContactProblem
+from contact.solvers import cond_kernels as kernels
+from contact.solvers.base import History, Solution, Status, WarmStart
+
+_MAX_EIGENVALUE = 1.95
+#: The force balance of each body must hold to this many times the tolerance (1e-4 at the default tolerance, with room).
+BALANCE_FACTOR = 5.0
+#: Factor of the automatic kv when multipliers make the answer independent of it.
+EXACT_GAIN_FACTOR = 50.0
+#: The multipliers of the virtual nodes are updated at most every so many iterations ...
+UPDATE_INTERVAL = 20
+#: ... and when the dynamics residual is below this part of what the virtual nodes carry beyond their multipliers.
+UPDATE_RATIO = 0.1
+
+
+@dataclass(frozen=True)
+class CondOptions:
+    """Options of COND.
+
+    Attributes
+    ----------
+    tolerance : float
+        Both true residuals (dynamics and contact, see ``contact.metrics``) must be at most this, and the force balance of each
+        body at most five times this. Default 1e-5.
+    max_iterations : int
+        Limit of iterations. Default 5000.
+    operator : {"strict", "proximal"}
+        Projection of eq. (26): strict satisfies the Signorini-Coulomb law, proximal its convex relaxation (eq. 28).
+    chebyshev : bool
+        Chebyshev acceleration (Alg. 3). Default on.
+    relaxation : float
+        Under-relaxation u of Alg. 3 in (0, 1]. Default 1: 0.8 cost 10-30 % iterations and gained nothing.
+    delay : int
+        Iterations l_s before the acceleration starts. Default 10 (measured on the gripped ball: 6 % fewer iterations than 3).
+    gain : float, N s/m, optional
+        kv of all virtual nodes (eq. 14). Default: automatic, ``gain_factor`` times the stiffness at the contact.
+    gain_factor : float, optional
+        Factor of the automatic kv, see ``contact.nodalize.automatic_gains``. Default 50 with ``exact_gain``, where it only
+        decides the speed, else 10, where it decides the accuracy.
+    exact_gain : bool
+        Update the multipliers of the virtual nodes until they move with their bodies to the tolerance (papers/000 eq. 11);
+        the answer then does not depend on kv. Off: the paper's eq. (15), with the error lam/kv of Prop. 2.
+    local_sweeps : int
+        Largest number of extra Gauss-Seidel passes an iteration over contacts that share a node.
+    patience : int
+        Iterations without halving of the best residual after which the acceleration restarts.
+    """
+
+    tolerance: float = 1e-5
+    max_iterations: int = 5000
+    operator: Literal["strict", "proximal"] = "strict"
+    chebyshev: bool = True
+    relaxation: float = 1.0
+    delay: int = 10
+    gain: float | None = None
+    gain_factor: float | None = None
+    exact_gain: bool = True
+    local_sweeps: int = 5
+    patience: int = 300
+
+    def __post_init__(self) -> None:
+        """Check the values once.
+
+        Raises
+        ------
+        ContactError
+            A value outside its range.
+        """
+        checks: tuple[tuple[str, object, bool, str], ...] = (
+            ("tolerance", self.tolerance, 0 < self.tolerance < 1, "numbers between 0 and 1"),
+            ("max_iterations", self.max_iterations, self.max_iterations >= 1, "integers >= 1"),
+            ("operator", self.operator, self.operator in ("strict", "proximal"), "'strict' and 'proximal'"),
+            ("relaxation", self.relaxation, 0 < self.relaxation <= 1, "numbers in (0, 1]"),
+            (
+                "gain",
+                self.gain,
+                self.gain is None or self.gain > 0,
+                "positive numbers in N s/m, or None for automatic",
+            ),
+            (
+                "gain_factor",
+                self.gain_factor,
+                self.gain_factor is None or self.gain_factor > 0,
+                "positive numbers",
+            ),
+            ("delay", self.delay, self.delay >= 1, "integers >= 1"),
+            ("local_sweeps", self.local_sweeps, self.local_sweeps >= 0, "integers >= 0"),
+            ("patience", self.patience, self.patience >= 10, "integers >= 10"),
+        )
+        for name, value, good, allowed in checks:
+            if not good:
+                raise ContactError(f"option {name} of solver 'cond' is {value!r}; allowed are {allowed}.")
+
+
+class _BlockPattern:
+    """3x3 block rows of A and where their entries stand in its CSC data; depends on the pattern of A only."""
+
+    def __init__(self, A: sp.csc_matrix, size: int) -> None:
+        self.indptr, self.indices = A.indptr, A.indices
+        pad = size - A.shape[0]
+        position = sp.csc_matrix((np.arange(1.0, A.nnz + 1.0), A.indices, A.indptr), shape=A.shape, copy=False)
+        if pad:
+            position = sp.block_diag([position, -np.eye(pad)], format="csc")
+        blocks = position.tobsr((3, 3))
+        blocks.sort_indices()
+        self.ptr = blocks.indptr.astype(np.int64)
+        self.col = blocks.indices.astype(np.int64)
+        flat = blocks.data.ravel()
+        index = flat.astype(np.int64) - 1
+        index[flat < 0] = -2
+        self.index = index
+        self.blocks = np.empty((len(self.col), 3, 3))
+
+    def matches(self, A: sp.csc_matrix) -> bool:
+        return A.indptr is self.indptr and A.indices is self.indices
+
+
+class Cond:
+    """Contact nodalization and diagonalization.
+
+    Parameters
+    ----------
+    options : CondOptions, optional
+        Options; defaults are documented there.
+
+    Notes
+    -----
+    ``Solution.details`` holds ``virtual_nodes`` (count), ``virtual_slip`` (m/s, speed of a virtual node relative to its body),
+    ``largest_eigenvalue`` (of W A, estimated) and ``coupled_contacts`` (contacts that share a node).
+    """
+
+    description = "COND: velocity fixed-point iteration on nodal contacts, Chebyshev-accelerated (papers/001)"
+
+    def __init__(self, options: CondOptions | None = None) -> None:
+        self.options = options or CondOptions()
+        self._pattern: _BlockPattern | None = None
+        self._eigenvector: np.ndarray | None = None
+
+    def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        """Solve the problem (Algs. 1-3).
+
+        Parameters
+        ----------
+        problem : ContactProblem
+            Problem with any contacts; virtual nodes are made where needed.
+        warm_start : WarmStart, optional
+            Velocity and forces of the previous step. Default zero.
+        """
+        options = self.options
+        clock = time.perf_counter
+        started = clock()
+        nc = problem.n_contacts
+        lam = np.zeros((nc, 3)) if warm_start is None else np.array(warm_start.lam, dtype=np.float64).reshape(nc, 3)
+        v0 = np.zeros(problem.n) if warm_start is None else warm_start.v
+        nodal = nodalize(
+            problem,
+            gain=options.gain,
+            gain_factor=options.gain_factor or (EXACT_GAIN_FACTOR if options.exact_gain else AUTO_GAIN_FACTOR),
+            multiplier=lam if options.exact_gain else None,
+        )
+        nodalized = clock()
+        if self._pattern is None or not self._pattern.matches(problem.A):
+            self._pattern = _BlockPattern(problem.A, nodal.virtual_start)
+            self._eigenvector = None
+        pattern = self._pattern
+        kernels.gather_blocks(problem.A.data, pattern.index, pattern.blocks)
+        matrix = (pattern.ptr, pattern.col, pattern.blocks, nodal.ptr, nodal.dof, nodal.jac, nodal.gain)
+        diagonal = np.empty(nodal.size)
+        kernels.extended_diagonal(*matrix, diagonal)
+        w, dense_start, dense_size, dense = self._steps(nodal, matrix, diagonal)
+        eigenvalue = self._guard(nodal, matrix, diagonal, w, (dense_start, dense_size, dense))
+        coupled = _coupled_contacts(nodal)
+        x = nodal.extend(v0)
+        b = np.zeros(nodal.virtual_start)
+        b[: problem.n] = problem.b
+        history = np.empty((options.max_iterations, 3))
+        multiplier = nodal.multiplier.copy()
+        prepared = clock()
+        diagonal_bodies = np.ones(nodal.virtual_start)
+        diagonal_bodies[: problem.n] = problem.A.diagonal()
+        iterations, code = kernels.iterate(
+            *matrix, multiplier, b, diagonal, diagonal_bodies, w, dense_start, dense_size, dense,
+            nodal.node, nodal.block, problem.phi, problem.friction, coupled,
+            natural_map_scale(problem), *_group_arrays(problem),
+            options.operator == "strict", options.chebyshev, options.relaxation,
+            options.delay, options.local_sweeps, options.patience, options.exact_gain, UPDATE_INTERVAL, UPDATE_RATIO,
+            options.tolerance, BALANCE_FACTOR, options.max_iterations, x, lam, np.empty((9, nodal.size)), history,
+        )  # fmt: skip
+        done = clock()
+        history = history[:iterations].copy()
+        status, message = _verdict(code, iterations, history, options)
+        return Solution(
+            x[: problem.n].copy(),
+            lam,
+            status,
+            message,
+            iterations,
+            History(history[:, 0], history[:, 1], history[:, 2]),
+            {"nodalize": nodalized - started, "prepare": prepared - nodalized, "iterate": done - prepared},
+            {
+                "virtual_nodes": nodal.n_virtual,
+                "virtual_slip": nodal.virtual_slip(x),
+                "largest_eigenvalue": eigenvalue,
+                "coupled_contacts": int(coupled.sum()),
+            },
+        )
+
+    @staticmethod
+    def _steps(
+        nodal: NodalContactProblem, matrix: tuple[np.ndarray, ...], diagonal: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Step-size matrix W: Frobenius on nodes (IV-C1), inverse diagonal block on bodies, 1/kv on virtual nodes."""
+        w = diagonal.copy()
+        bodies = [(i, g) for i, g in enumerate(nodal.problem.groups) if g.kind == "generalized"]
+        dense = body_blocks(nodal.problem)[[i for i, _ in bodies]]
+        for k, (i, g) in enumerate(bodies):
+            for q in np.flatnonzero(nodal.group_of == i):
+                s = slice(nodal.ptr[q], nodal.ptr[q + 1])
+                rows = nodal.dof[s] - g.start
+                dense[k][np.ix_(rows, rows)] += nodal.gain[q] * (nodal.jac[s] @ nodal.jac[s].T)
+        dense = np.linalg.inv(dense)
+        kernels.node_steps(matrix[0], matrix[2], 0, len(matrix[0]) - 1, nodal.virtual_start, nodal.gain, w)
+        starts = np.array([g.start for _, g in bodies], dtype=np.int64)
+        sizes = np.array([g.stop - g.start for _, g in bodies], dtype=np.int64)
+        return w, starts, sizes, dense
+
+    def _guard(
+        self,
+        nodal: NodalContactProblem,
+        matrix: tuple[np.ndarray, ...],
+        diagonal: np.ndarray,
+        w: np.ndarray,
+        bodies: tuple[np.ndarray, np.ndarray, np.ndarray],
+    ) -> float:
+        """Scale W where the largest eigenvalue of W A comes too near to two; nothing else bounds it."""
+        x = np.zeros(nodal.size)
+        cold = self._eigenvector is None
+        if cold:
+            x[:] = np.random.default_rng(0).standard_normal(nodal.size) / np.sqrt(diagonal)
+        else:
+            x[: nodal.problem.n] = self._eigenvector
+        value = kernels.largest_eigenvalue(*matrix, w, *bodies, x, np.empty(nodal.size), 30 if cold else 3)
+        self._eigenvector = x[: nodal.problem.n].copy()
+        if value > _MAX_EIGENVALUE:
+            w *= _MAX_EIGENVALUE / value
+            bodies[2][:] *= _MAX_EIGENVALUE / value
+        return float(value)
+
+
+def _coupled_contacts(nodal: NodalContactProblem) -> np.ndarray:
+    """Contacts with a node that another contact uses too."""
+    used = nodal.node[nodal.node >= 0]
+    starts, counts = np.unique(used, return_counts=True)
+    shared = starts[counts > 1]
+    return np.asarray(np.isin(nodal.node, shared).any(axis=1))
+
+
+def _group_arrays(problem: ContactProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """First row, last row + 1 and kind of each group, and the group of each row."""
+    start = np.array([g.start for g in problem.groups], dtype=np.int64)
+    stop = np.array([g.stop for g in problem.groups], dtype=np.int64)
+    return (
+        start,
+        stop,
+        np.array([g.kind == "nodes" for g in problem.groups]),
+        np.repeat(np.arange(len(start)), stop - start),
+    )
+
+
+def _verdict(code: int, iterations: int, history: np.ndarray, options: CondOptions) -> tuple[Status, str]:
+    dynamics, contact = history[-1, 0], history[-1, 1]
+    residuals = f"dynamics residual {dynamics:.2e}, contact residual {contact:.2e}, tolerance {options.tolerance:.0e}"
+    if code == 0:
+        return "converged", f"Converged in {iterations} iterations ({residuals})."
+    if code == 1:
+        return "stopped at the limit", f"Stopped at the limit of {iterations} iterations ({residuals})."
+    return "failed", f"Iteration {iterations} gave a value that is not finite ({residuals})."

@@ -1,0 +1,138 @@
+"""femsim simulates deformable bodies that are manipulated, in exact Signorini-Coulomb contact.
+
+A tour: a scene is described by plain calls, simulated, and gives a run.
+
+    import femsim as fs
+
+    scene = fs.Scene("drop", dt=0.01, duration=0.5)
+    scene.add_floor()
+    scene.add_soft("ball", fs.mesh_file("ball_r30.vtu"), "ecoflex_00_50", position=(0, 0, 0.05))
+    scene.sensor("floor", "floor")
+    run = fs.simulate(scene, out="runs/drop")
+    run.sensors["floor"].force  # (n_steps, 3) N, world frame
+
+- Build: `Scene`, `Finger`, `Motion`, `Profile`; shapes `Box`, `Capsule`, `Cylinder`, `Mesh`, `Plane`, `Sphere`; meshes by
+  `load_tetmesh`, `box_tets`, `ball_tets` ...; materials by name, or `Elastic` for values of your own.
+- Run: `simulate` gives a `Run` with tables, sensors and a status; `SOLVERS` lists the contact solvers.
+- Scene files: `load_scene(path, **parameters)`, `scene_parameters(path)`, `list_scenes()`.
+- See: `render_run`, `plot_run`; ParaView opens `frames.pvd` of a run folder.
+- Wrong input raises `InputError`, `MeshError`, `MaterialError`, `ContactError` or `VizError`, all of them ValueErrors.
+
+Units are SI, arrays (n, 3), frames world unless a name says otherwise. This is all a user imports. Names load their module when
+they are first used, so that ``import femsim`` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from femsim.numba_cache import use_source_digest
+
+if TYPE_CHECKING:
+    from contact import SOLVERS, Box, Capsule, ContactError, Cylinder, Mesh, Plane, Sphere
+    from femsim.drives import Motion, Profile
+    from femsim.errors import InputError, Interrupted
+    from femsim.load import Parameter, list_scenes, load_scene, scene_parameters
+    from femsim.scene import Finger, Handle, Scene, mesh_file, mesh_shape
+    from femsim.simulate import MarkerSeries, Run, SensorSeries, simulate
+    from materials import Elastic, FrictionTable, MaterialError, friction, material, materials
+    from meshes import (
+        MeshError,
+        TetMesh,
+        TriMesh,
+        ball_tets,
+        box_tets,
+        box_triangles,
+        capsule_triangles,
+        chamfered_box_triangles,
+        cylinder_tets,
+        cylinder_triangles,
+        load_surface,
+        load_tetmesh,
+        make_tetmesh,
+        make_trimesh,
+        quality,
+        save_tetmesh,
+        sphere_triangles,
+    )
+    from viz import VizError, plot_run, probe_rendering, read_part, read_pvd, render_run
+
+__version__ = "0.1.0"
+
+#: Public names by the module that has them, as imported above for type checkers; tests/test_layers.py holds the two equal.
+_EXPORTS: dict[str, tuple[str, ...]] = {
+    "contact": ("SOLVERS", "Box", "Capsule", "ContactError", "Cylinder", "Mesh", "Plane", "Sphere"),
+    "femsim.drives": ("Motion", "Profile"),
+    "femsim.errors": ("InputError", "Interrupted"),
+    "femsim.load": ("Parameter", "list_scenes", "load_scene", "scene_parameters"),
+    "femsim.scene": ("Finger", "Handle", "Scene", "mesh_file", "mesh_shape"),
+    "femsim.simulate": ("MarkerSeries", "Run", "SensorSeries", "simulate"),
+    "materials": ("Elastic", "FrictionTable", "MaterialError", "friction", "material", "materials"),
+    "meshes": (
+        "MeshError", "TetMesh", "TriMesh", "ball_tets", "box_tets", "box_triangles", "capsule_triangles",
+        "chamfered_box_triangles", "cylinder_tets", "cylinder_triangles", "load_surface", "load_tetmesh", "make_tetmesh",
+        "make_trimesh", "quality", "save_tetmesh", "sphere_triangles",
+    ),
+    "viz": ("VizError", "plot_run", "probe_rendering", "read_part", "read_pvd", "render_run"),
+}  # fmt: skip
+_MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
+_SIBLINGS = ("materials", "meshes", "contact", "viz")
+_ROOT = Path(__file__).resolve().parent.parent
+
+__all__ = [
+    "SOLVERS", "Box", "Capsule", "ContactError", "Cylinder", "Elastic", "Finger", "FrictionTable", "Handle", "InputError",
+    "Interrupted", "MarkerSeries", "MaterialError", "Mesh", "MeshError", "Motion", "Parameter", "Plane", "Profile", "Run",
+    "Scene", "SensorSeries", "Sphere", "TetMesh", "TriMesh", "VizError", "ball_tets", "box_tets", "box_triangles",
+    "capsule_triangles", "chamfered_box_triangles", "cylinder_tets", "cylinder_triangles", "friction", "list_scenes",
+    "load_scene", "load_surface", "load_tetmesh", "make_tetmesh", "make_trimesh", "material", "materials", "mesh_file",
+    "mesh_shape", "plot_run", "probe_rendering", "quality", "read_part", "read_pvd", "render_run", "save_tetmesh",
+    "scene_parameters", "simulate", "sphere_triangles",
+]  # fmt: skip
+
+
+def _check_siblings(root: Path) -> None:
+    """Make sure that our generically named packages are ours and not another's that Python finds first.
+
+    Raises
+    ------
+    ImportError
+        Names the file that is in the way.
+    """
+    for name in _SIBLINGS:
+        spec = importlib.util.find_spec(name)
+        if spec is None:
+            raise ImportError(
+                f"femsim's own package {name!r} is missing from {root}; install femsim again, in an environment of its own."
+            )
+        found = Path(spec.origin or next(iter(spec.submodule_search_locations or ()), "?"))
+        folder = found.parent if spec.origin else found
+        if os.path.realpath(folder) != os.path.realpath(root / name):
+            raise ImportError(
+                f"femsim needs its own package {name!r} from {root / name}, but Python found {found} first; "
+                "install femsim in a virtual environment of its own, and start Python where no such file is."
+            )
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module of a public name when the name is first used."""
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module 'femsim' has no attribute {name!r}")
+    loaded = importlib.import_module(module)
+    # All its names at once: importing femsim.simulate has just put the module where the function of that name belongs.
+    for other in _EXPORTS[module]:
+        globals()[other] = getattr(loaded, other)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted({*globals(), *__all__})
+
+
+_check_siblings(_ROOT)
+use_source_digest(_ROOT / name for name in ("femsim", *_SIBLINGS))

@@ -1,0 +1,295 @@
+"""Rigid bodies and grippers: a free base link with any number of prismatic links on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from femsim.bodies.body import StepSettings
+from femsim.rotations import quaternion_to_matrix, rotate_quaternion
+
+Load = Callable[[float], tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Link:
+    """One rigid link.
+
+    Attributes
+    ----------
+    name : str
+        Name, unique in the body.
+    mass : float, kg
+        Mass.
+    inertia : ndarray, (3, 3), kg m^2
+        Inertia about the link's centre of mass, axes of the base.
+    offset : ndarray, (3,), m
+        Centre of mass in the frame of the base at joint position zero (zero for the base itself).
+    axis : ndarray, (3,), optional
+        Unit direction of the prismatic joint in the frame of the base; None for the base.
+    """
+
+    name: str
+    mass: float
+    inertia: np.ndarray
+    offset: np.ndarray
+    axis: np.ndarray | None = None
+
+
+@dataclass
+class JointDrive:
+    """Actuator of one prismatic joint, implicit in A.
+
+    Attributes
+    ----------
+    force : callable, optional
+        ``force(t)`` in N along the joint axis (force control).
+    position : callable, optional
+        ``position(t)`` in m, target of a servo (position control) with ``stiffness`` N/m, ``damping`` N s/m and ``max_force`` N.
+    friction_damping : float, N s/m
+        Viscous friction of the joint, always on.
+    limits : (float, float), m
+        Range of the joint; outside it a stop of ``stop_stiffness`` N/m acts, implicit too.
+    """
+
+    force: Callable[[float], float] | None = None
+    position: Callable[[float], float] | None = None
+    stiffness: float = 1e4
+    damping: float = 1e2
+    max_force: float = np.inf
+    friction_damping: float = 0.0
+    limits: tuple[float, float] = (-np.inf, np.inf)
+    stop_stiffness: float = 1e5
+
+    def linearised(self, s: float, rate: float, t: float, settings: StepSettings) -> tuple[float, float]:
+        """Force and damping (N, N s/m) so that the joint force of the step is ``force - damping * v_hat``.
+
+        Parameters
+        ----------
+        s : float, m
+            Joint position at the start of the step.
+        rate : float, m/s
+            Last joint speed, used to see whether the servo would exceed its limit.
+        t : float, s
+            Time at the start of the step.
+        settings : StepSettings
+            Integration settings.
+        """
+        dt, end = settings.dt, t + settings.dt
+        implicit = settings.theta * dt
+        force, damping = 0.0, self.friction_damping
+        if self.force is not None:
+            force += float(self.force(end))
+        if self.position is not None:
+            target = float(self.position(end))
+            target_rate = (target - float(self.position(t))) / dt
+            servo = self.stiffness * (target - s) + self.damping * target_rate
+            servo_damping = self.stiffness * implicit + self.damping
+            trial = servo - servo_damping * rate
+            if abs(trial) > self.max_force:
+                force += float(np.copysign(self.max_force, trial))
+            else:
+                force, damping = force + servo, damping + servo_damping
+        low, high = self.limits
+        if s < low or s > high:
+            force += self.stop_stiffness * ((low if s < low else high) - s)
+            damping += self.stop_stiffness * implicit
+        return force, damping
+
+
+class ArticulatedBody:
+    """Rigid body (one link) or gripper (a base with prismatic links), in generalized coordinates.
+
+    ``q`` holds the base's centre of mass (3), its quaternion (4) and the joint positions; ``v`` the base's velocity (3), its
+    world angular velocity (3) and the joint speeds. The mass matrix is S^T M S with S the Jacobian of the links; Coriolis and
+    gyroscopic terms are those of eq. (3), explicit in b.
+
+    For a body without joints the angular momentum is then advanced exactly: the torque impulse of the step is added to
+    I w, and w follows from the new orientation. Departure from the paper, which leaves the drift of the explicit gyroscopic term.
+
+    Parameters
+    ----------
+    name : str
+        Name in outputs.
+    links : sequence of Link
+        Base first.
+    position : ndarray, (3,), m
+        Base centre of mass at the start.
+    quaternion : ndarray, (4,)
+        Base orientation at the start.
+    joint_positions : ndarray, (k,), m
+        Joint positions at the start.
+    velocity, angular_velocity : ndarray, (3,), m/s and rad/s
+        Velocities at the start.
+    drives : sequence of JointDrive
+        One for each joint.
+    load : callable, optional
+        ``load(t) -> (force, torque)`` on the base, N and N m, world frame.
+    """
+
+    kind: Literal["nodes", "generalized"] = "generalized"
+
+    def __init__(
+        self,
+        name: str,
+        links: Sequence[Link],
+        *,
+        position: np.ndarray,
+        quaternion: np.ndarray,
+        velocity: np.ndarray,
+        angular_velocity: np.ndarray,
+        joint_positions: np.ndarray | None = None,
+        drives: Sequence[JointDrive] = (),
+        load: Load | None = None,
+    ) -> None:
+        self.name = name
+        self.links = tuple(links)
+        self.n_joints = len(self.links) - 1
+        self.drives = list(drives) if drives else [JointDrive() for _ in range(self.n_joints)]
+        self.load = load
+        self.n_q, self.n_v = 7 + self.n_joints, 6 + self.n_joints
+        joints = np.zeros(self.n_joints) if joint_positions is None else np.asarray(joint_positions, dtype=np.float64)
+        self._q0 = np.concatenate([position, quaternion / np.linalg.norm(quaternion), joints])
+        self._v0 = np.concatenate([velocity, angular_velocity, np.zeros(self.n_joints)])
+        self._indptr = np.arange(0, self.n_v * self.n_v + 1, self.n_v, dtype=np.int64)
+        self._indices = np.tile(np.arange(self.n_v, dtype=np.int64), self.n_v)
+        self.joint_force = np.zeros(self.n_joints)
+        self.joint_damping = np.zeros(self.n_joints)
+
+    @property
+    def mass(self) -> float:
+        """Total mass, kg."""
+        return float(sum(link.mass for link in self.links))
+
+    def initial_q(self) -> np.ndarray:
+        """Coordinates at the start."""
+        return self._q0.copy()
+
+    def initial_v(self) -> np.ndarray:
+        """Velocities at the start."""
+        return self._v0.copy()
+
+    def pattern(self) -> tuple[np.ndarray, np.ndarray]:
+        """Dense pattern: all coordinates of a body couple."""
+        return self._indptr, self._indices
+
+    def link_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
+        """World rotation (3, 3) and centre of mass (3,) of a link."""
+        rotation = quaternion_to_matrix(q[3:7])
+        local = self.links[link].offset
+        axis = self.links[link].axis
+        if axis is not None:
+            local = local + axis * q[6 + link]
+        return rotation, q[:3] + rotation @ local
+
+    def link_jacobian(self, q: np.ndarray, link: int) -> np.ndarray:
+        """Jacobian S (6, n_v) of a link: velocity of its centre of mass and its angular velocity."""
+        rotation, centre = self.link_pose(q, link)
+        S = np.zeros((6, self.n_v))
+        S[:3, :3] = S[3:, 3:6] = np.eye(3)
+        x, y, z = centre - q[:3]
+        S[:3, 3:6] = [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]
+        axis = self.links[link].axis
+        if axis is not None:
+            S[:3, 5 + link] = rotation @ axis
+        return S
+
+    def _mass_matrix(self, q: np.ndarray) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
+        """Mass matrix (n_v, n_v), link Jacobians and link world inertias."""
+        rotation = quaternion_to_matrix(q[3:7])
+        M = np.zeros((self.n_v, self.n_v))
+        jacobians, inertias = [], []
+        for k, link in enumerate(self.links):
+            S = self.link_jacobian(q, k)
+            inertia = rotation @ link.inertia @ rotation.T
+            M += link.mass * S[:3].T @ S[:3] + S[3:].T @ inertia @ S[3:]
+            jacobians.append(S)
+            inertias.append(inertia)
+        return M, jacobians, inertias
+
+    def assemble(
+        self,
+        q: np.ndarray,
+        v: np.ndarray,
+        t: float,
+        settings: StepSettings,
+        data: np.ndarray,
+        b: np.ndarray,
+        external: np.ndarray,
+    ) -> None:
+        """Fill A = M/(theta dt) + joint damping and b = M v/(theta dt) - C v + f_ext (eq. 9)."""
+        implicit = settings.theta * settings.dt
+        M, jacobians, inertias = self._mass_matrix(q)
+        omega = v[3:6]
+        bias = np.zeros(self.n_v)
+        external[:] = 0.0
+        for k, (link, S, inertia) in enumerate(zip(self.links, jacobians, inertias, strict=True)):
+            lever = self.link_pose(q, k)[1] - q[:3]
+            acceleration = np.cross(omega, np.cross(omega, lever))
+            if link.axis is not None:
+                acceleration += 2.0 * np.cross(omega, S[:3, 5 + k]) * v[5 + k]
+            bias += S[:3].T @ (link.mass * acceleration) + S[3:].T @ np.cross(omega, inertia @ omega)
+            external += S[:3].T @ (link.mass * settings.gravity)
+        if self.load is not None:
+            force, torque = self.load(t + settings.dt)
+            external[:3] += force
+            external[3:6] += torque
+        A = M / implicit
+        for j, drive in enumerate(self.drives):
+            self.joint_force[j], self.joint_damping[j] = drive.linearised(q[7 + j], v[6 + j], t, settings)
+            external[6 + j] += self.joint_force[j]
+            A[6 + j, 6 + j] += self.joint_damping[j]
+        data[:] = A.ravel()
+        b[:] = M @ v / implicit - bias + external
+
+    def advance(
+        self,
+        q: np.ndarray,
+        v: np.ndarray,
+        v_hat: np.ndarray,
+        settings: StepSettings,
+        q_new: np.ndarray,
+        v_new: np.ndarray,
+    ) -> None:
+        """Fill the pose by the exponential map and the velocity at the end of the step."""
+        dt = settings.dt
+        q_new[:3] = q[:3] + dt * v_hat[:3]
+        q_new[3:7] = rotate_quaternion(q[3:7], dt * v_hat[3:6])
+        q_new[7:] = q[7:] + dt * v_hat[6:]
+        v_new[:] = v + (v_hat - v) / settings.theta
+        if self.n_joints == 0:
+            omega = v[3:6]
+            old, new = quaternion_to_matrix(q[3:7]), quaternion_to_matrix(q_new[3:7])
+            inertia_old = old @ self.links[0].inertia @ old.T
+            inertia_new = new @ self.links[0].inertia @ new.T
+            momentum = inertia_old @ v_new[3:6] + dt * np.cross(omega, inertia_old @ omega)
+            v_new[3:6] = np.linalg.solve(inertia_new, momentum)
+
+    def damping_power(self, v_hat: np.ndarray) -> float:
+        """Power that the joints lose to their damping, W; servo forces count without it in ``external``."""
+        return float(np.dot(self.joint_damping, v_hat[6:] ** 2))
+
+    def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Linear momentum, kg m/s."""
+        return np.asarray(sum(link.mass * (self.link_jacobian(q, k)[:3] @ v) for k, link in enumerate(self.links)))
+
+    def angular_momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Angular momentum about the origin, (3,), kg m^2/s."""
+        rotation = quaternion_to_matrix(q[3:7])
+        total = np.zeros(3)
+        for k, link in enumerate(self.links):
+            twist = self.link_jacobian(q, k) @ v
+            centre = self.link_pose(q, k)[1]
+            total += link.mass * np.cross(centre, twist[:3]) + rotation @ link.inertia @ rotation.T @ twist[3:]
+        return total
+
+    def kinetic_energy(self, q: np.ndarray, v: np.ndarray) -> float:
+        """Kinetic energy, J."""
+        return float(0.5 * v @ self._mass_matrix(q)[0] @ v)
+
+    def elastic_energy(self, q: np.ndarray) -> float:
+        """Rigid links store none."""
+        return 0.0

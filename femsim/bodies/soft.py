@@ -1,0 +1,193 @@
+"""Soft bodies: co-rotational linear tetrahedra with lumped mass and Rayleigh damping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from femsim.bodies import soft_kernels as kernels
+from femsim.bodies.body import StepSettings
+from materials import Elastic
+
+Load = Callable[[float], np.ndarray]
+
+
+class SoftBody:
+    """Deformable body of tetrahedra.
+
+    Parameters
+    ----------
+    name : str
+        Name in outputs.
+    points : ndarray, (n, 3), m
+        Rest positions, already placed in the world.
+    tets : ndarray, (m, 4)
+        Node numbers, positive volume.
+    elastic : Elastic
+        Material (SI).
+    velocity : ndarray, (3,), m/s
+        Initial velocity of all nodes.
+    load : callable, optional
+        ``load(t) -> (n, 3)`` nodal forces in N, or ``(3,)`` total force spread by mass.
+    """
+
+    kind: Literal["nodes", "generalized"] = "nodes"
+
+    def __init__(
+        self,
+        name: str,
+        points: np.ndarray,
+        tets: np.ndarray,
+        elastic: Elastic,
+        *,
+        velocity: np.ndarray,
+        load: Load | None = None,
+    ) -> None:
+        self.name = name
+        self.rest = np.ascontiguousarray(points, dtype=np.float64)
+        self.tets = np.ascontiguousarray(tets, dtype=np.int64)
+        self.elastic = elastic
+        self.load = load
+        self._velocity = np.asarray(velocity, dtype=np.float64)
+        n, m = len(self.rest), len(self.tets)
+        self.n_nodes, self.n_q, self.n_v = n, 3 * n, 3 * n
+        edges = self.rest[self.tets[:, 1:]] - self.rest[self.tets[:, :1]]  # rows x_a - x_0
+        inverse = np.linalg.inv(edges)
+        self.gradient = np.ascontiguousarray(np.concatenate([-inverse.sum(axis=2)[:, None], inverse.transpose(0, 2, 1)], axis=1))
+        self.volume = np.linalg.det(edges) / 6.0
+        self.node_mass = np.bincount(self.tets.ravel(), weights=np.repeat(elastic.density * self.volume / 4.0, 4), minlength=n)
+        self.lame_lambda = np.full(m, elastic.lame_lambda)
+        self.lame_mu = np.full(m, elastic.lame_mu)
+        self.quaternion = np.tile([1.0, 0.0, 0.0, 0.0], (m, 1))
+        self.rotated = np.empty((m, 4, 3))
+        self.strain = np.zeros((m, 6))
+        self.internal_force = np.empty((n, 3))
+        self.inverted_elements = 0
+        self._energy = 0.0
+        self._updated_at = np.full(self.n_q, np.nan)
+        self._make_pattern()
+
+    @property
+    def mass(self) -> float:
+        """Total mass, kg."""
+        return float(self.node_mass.sum())
+
+    def _make_pattern(self) -> None:
+        """Blocks (i, j) of A, the elements that make each one, and where its entries stand in CSC data."""
+        n, m = self.n_nodes, len(self.tets)
+        pair_a, pair_b = np.repeat(np.arange(4), 4), np.tile(np.arange(4), 4)
+        i, j = self.tets[:, pair_a].ravel(), self.tets[:, pair_b].ravel()
+        element = np.repeat(np.arange(m), 16)
+        corner = np.tile(4 * pair_a + pair_b, m)
+        keys = j * n + i  # column-major block order
+        unique = np.unique(keys)
+        column, row = unique // n, unique % n
+        block_count = np.bincount(column, minlength=n)
+        block_start = np.concatenate([[0], np.cumsum(block_count)])
+        # CSC of scalars: the three columns of a block column have the same rows
+        self._indptr = np.concatenate([[0], np.cumsum(np.repeat(3 * block_count, 3))]).astype(np.int64)
+        rows_of_column = (3 * row[:, None] + np.arange(3)).ravel()
+        self._indices = np.concatenate(
+            [np.tile(rows_of_column[3 * block_start[c] : 3 * block_start[c + 1]], 3) for c in range(n)]
+        ).astype(np.int64)
+        base = self._indptr[3 * column] + 3 * (np.arange(len(unique)) - block_start[column])
+        stride = 3 * block_count[column]
+        upper = row <= column
+        upper_keys = unique[upper]
+        mirror = np.searchsorted(unique, row[upper] * n + column[upper])
+        off_diagonal = row[upper] < column[upper]
+        self._base, self._stride = base[upper], stride[upper]
+        self._mirror_base = np.where(off_diagonal, base[mirror], -1)
+        self._mirror_stride = stride[mirror]
+        self._diagonal_of = np.where(off_diagonal, -1, column[upper])
+        use = i <= j
+        slot = np.searchsorted(upper_keys, keys[use])
+        order = np.argsort(slot, kind="stable")
+        self._block_ptr = np.concatenate([[0], np.cumsum(np.bincount(slot, minlength=len(upper_keys)))])
+        self._block_element = element[use][order]
+        self._block_corner = corner[use][order]
+
+    def initial_q(self) -> np.ndarray:
+        """Node positions at the start."""
+        return self.rest.ravel().copy()
+
+    def initial_v(self) -> np.ndarray:
+        """Node velocities at the start."""
+        return np.tile(self._velocity, self.n_nodes)
+
+    def pattern(self) -> tuple[np.ndarray, np.ndarray]:
+        """CSC pattern of the body's block of A."""
+        return self._indptr, self._indices
+
+    def update_elements(self, q: np.ndarray) -> None:
+        """Update rotations, forces and energy for positions q; also counts inverted elements. No work when q is the last one."""
+        if np.array_equal(q, self._updated_at):
+            return
+        self._updated_at[:] = q
+        self._energy, self.inverted_elements = kernels.element_forces(
+            q.reshape(-1, 3), self.tets, self.gradient, self.volume, self.lame_lambda, self.lame_mu,
+            self.quaternion, self.rotated, self.internal_force, self.strain,
+        )  # fmt: skip
+
+    def assemble(
+        self,
+        q: np.ndarray,
+        v: np.ndarray,
+        t: float,
+        settings: StepSettings,
+        data: np.ndarray,
+        b: np.ndarray,
+        external: np.ndarray,
+    ) -> None:
+        """Fill A = M/(theta dt) + alpha M + (theta dt + beta) K and b = M v/(theta dt) - f + f_ext (eq. 9 for theta = 1/2)."""
+        implicit = settings.theta * settings.dt
+        self.update_elements(q)
+        kernels.stiffness_blocks(
+            self._block_ptr, self._block_element, self._block_corner, self._base, self._stride, self._mirror_base,
+            self._mirror_stride, self.rotated, self.lame_lambda, self.lame_mu, self._diagonal_of, self.node_mass,
+            implicit + self.elastic.rayleigh_beta, 1.0 / implicit + self.elastic.rayleigh_alpha, data,
+        )  # fmt: skip
+        force = external.reshape(-1, 3)
+        force[:] = self.node_mass[:, None] * settings.gravity
+        if self.load is not None:
+            load = np.asarray(self.load(t + settings.dt), dtype=np.float64)
+            force += load if load.ndim == 2 else (self.node_mass / self.mass)[:, None] * load
+        b[:] = (force - self.internal_force).ravel() + np.repeat(self.node_mass / implicit, 3) * v
+
+    def advance(
+        self,
+        q: np.ndarray,
+        v: np.ndarray,
+        v_hat: np.ndarray,
+        settings: StepSettings,
+        q_new: np.ndarray,
+        v_new: np.ndarray,
+    ) -> None:
+        """Fill q + dt v_hat and v + (v_hat - v)/theta."""
+        q_new[:] = q + settings.dt * v_hat
+        v_new[:] = v + (v_hat - v) / settings.theta
+
+    def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Linear momentum, kg m/s."""
+        return np.asarray(self.node_mass @ v.reshape(-1, 3))
+
+    def kinetic_energy(self, q: np.ndarray, v: np.ndarray) -> float:
+        """Kinetic energy, J."""
+        return float(0.5 * np.dot(np.repeat(self.node_mass, 3) * v, v))
+
+    def elastic_energy(self, q: np.ndarray) -> float:
+        """Elastic energy of the co-rotated strain, J."""
+        self.update_elements(q)
+        return self._energy
+
+    def damping_power(self, v_hat: np.ndarray) -> float:
+        """Power lost in joints: none."""
+        return 0.0
+
+    def von_mises(self) -> np.ndarray:
+        """Von Mises stress of each element at the last update, (m,), Pa."""
+        out = np.empty(len(self.tets))
+        kernels.von_mises_stress(self.strain, self.lame_mu, out)
+        return out

@@ -1,0 +1,380 @@
+"""The command line: ``femsim run | describe | scenes | materials | solvers | doctor | render | plot``.
+
+Exit status: 0 done and converged, 1 internal error, 2 wrong input, 3 finished but some step did not converge, 130 interrupted.
+Heavy imports stay inside the commands, so that ``femsim --help`` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, CycloptsError, Parameter
+
+import femsim
+from femsim.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+OK, INTERNAL, WRONG_INPUT, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
+_STATUS = {"converged": OK, "not converged": NOT_CONVERGED, "interrupted": INTERRUPTED, "failed": NOT_CONVERGED}
+
+app = App(
+    name="femsim",
+    version=femsim.__version__,
+    help="Simulate soft and rigid bodies that are manipulated, in exact Signorini-Coulomb contact. Units are SI.",
+    help_epilogue="Exit status: 0 converged, 2 wrong input, 3 some step did not converge, 130 interrupted, 1 a bug.",
+)
+
+
+@app.command
+def run(
+    scene: Path,
+    *,
+    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
+    solver: str = "cond",
+    tolerance: float | None = None,
+    max_iterations: int | None = None,
+    duration: float | None = None,
+    dt: float | None = None,
+    out: Path | None = None,
+    overwrite: Annotated[bool, Parameter(negative=())] = False,
+    fps: float = 100.0,
+    format: Literal["pvd"] = "pvd",
+    fields: str | None = None,
+    quiet: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Run a scene and write a run folder.
+
+    Parameters
+    ----------
+    scene
+        Scene file.
+    set_
+        NAME=VALUE: a parameter of the scene (see 'femsim describe SCENE'); may be given several times.
+    solver
+        Contact solver (see 'femsim solvers').
+    tolerance
+        Tolerance of the true residuals; default of the solver.
+    max_iterations
+        Iteration limit a step; default of the solver.
+    duration
+        Simulated time in s; default of the scene.
+    dt
+        Time step in s; default of the scene.
+    out
+        Run folder; default runs/NAME_OF_SCENE. It must not exist unless --overwrite.
+    overwrite
+        Replace an existing run folder.
+    fps
+        Frames a simulated second.
+    format
+        Format of the frames: a PVD series that ParaView 5.11 and newer open.
+    fields
+        Fields of soft bodies in the frames, separated by commas; default velocity,contact_force,displacement,von_mises.
+    quiet
+        No progress bar and no summary.
+    """
+    from femsim.load import load_scene
+    from femsim.simulate import simulate
+
+    built = load_scene(scene, **_assignments(set_))
+    result = simulate(
+        built,
+        solver,
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        duration=duration,
+        dt=dt,
+        out=out if out is not None else Path("runs") / built.name,
+        overwrite=overwrite,
+        fps=fps,
+        fields=None if fields is None else tuple(name.strip() for name in fields.split(",") if name.strip()),
+        quiet=quiet,
+        scene_path=scene,
+    )
+    if not quiet:
+        print(result.summary())
+        print(f"\nresult            {result.folder} (open frames.pvd in ParaView; or: femsim render {result.folder})")
+    elif result.status != "converged":
+        print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
+    return _STATUS[result.status]
+
+
+def _assignments(texts: tuple[str, ...]) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise InputError(f"--set {text!r} is not NAME=VALUE; write for instance --set young_modulus=5e5.")
+        values[name.strip()] = value.strip()
+    return values
+
+
+@app.command
+def describe(scene: Path) -> int:
+    """Show what a scene is and its parameters with units and defaults.
+
+    Parameters
+    ----------
+    scene
+        Scene file.
+    """
+    from femsim.load import load_scene, scene_doc, scene_parameters
+
+    print(f"{scene}\n{scene_doc(scene)}\n")
+    table = _table("parameter", "default", "unit", "meaning")
+    for p in scene_parameters(scene):
+        table.add_row(p.name, str(p.default), p.unit, p.description)
+    console = _console()
+    console.print(table)
+    built = load_scene(scene)
+    bodies = _table("body", "kind", "mass", "unknowns", "mesh")
+    for body in built.bodies:
+        mesh = built.meshes.get(body.name)
+        text = f"{mesh['nodes']} nodes, {mesh['tets']} tets, {Path(mesh['source']).name}" if mesh else ""
+        bodies.add_row(body.name, "soft" if body.kind == "nodes" else "rigid", f"{body.mass:.4g} kg", str(body.n_v), text)
+    console.print(bodies)
+    print(
+        f"time step {built.dt:g} s, duration {built.duration:g} s; sensors: {', '.join(s.name for s in built.sensors) or 'none'}"
+    )
+    return OK
+
+
+@app.command
+def scenes() -> int:
+    """List the scenes that come with femsim."""
+    from femsim.load import list_scenes, scene_doc
+
+    table = _table("scene", "what")
+    for path in list_scenes():
+        shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        table.add_row(str(shown), scene_doc(path).splitlines()[0])
+    _console().print(table)
+    return OK
+
+
+@app.command
+def materials() -> int:
+    """List the library of materials and friction pairs, with sources."""
+    from materials import friction_pairs, material
+    from materials import materials as names
+
+    table = _table("material", "E", "nu", "density", "source of E")
+    for name in names():
+        m = material(name)
+        table.add_row(
+            name,
+            f"{m.young_modulus.value:.4g} {m.young_modulus.unit}",
+            f"{m.poisson_ratio.value:g}",
+            f"{m.density.value:g} {m.density.unit}",
+            m.young_modulus.source,
+        )
+    pairs = _table("friction pair", "mu", "source")
+    for pair in friction_pairs():
+        pairs.add_row(f"{pair.a} / {pair.b}", f"{pair.value:g}", pair.source)
+    console = _console()
+    console.print(table)
+    console.print(pairs)
+    return OK
+
+
+@app.command
+def solvers() -> int:
+    """List the contact solvers and their options."""
+    import inspect
+    from dataclasses import fields as options_of
+
+    from contact.solvers import SOLVERS
+
+    console = _console()
+    for name, entry in SOLVERS.items():
+        print(f"{name}: {entry.description}\n")
+        doc = inspect.getdoc(entry.options) or ""
+        print("\n".join(f"    {line}".rstrip() for line in doc.splitlines()))
+        table = _table("option", "default")
+        for option in options_of(entry.options):
+            table.add_row(option.name, str(option.default))
+        console.print(table)
+    return OK
+
+
+@app.command
+def doctor(*, rendering: Annotated[bool, Parameter(negative=())] = False) -> int:
+    """Say what works on this machine.
+
+    Parameters
+    ----------
+    rendering
+        Only whether pictures can be made (exit status 0 or 2).
+    """
+    from femsim.doctor import examine
+
+    report, healthy = examine(only_rendering=rendering)
+    print(report)
+    return OK if healthy else WRONG_INPUT
+
+
+@app.command
+def render(
+    run: Path,
+    *,
+    out: Path | None = None,
+    fps: float = 25.0,
+    every: int = 1,
+    stills: int = 5,
+    field: str = "von_mises",
+    camera: str = "iso",
+    mp4: bool = True,
+    arrows: bool = True,
+    quiet: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Make PNG pictures and an mp4 of a run, without a display.
+
+    Parameters
+    ----------
+    run
+        Run folder.
+    out
+        Folder of the pictures; default RUN/pictures.
+    fps
+        Pictures a second of the film.
+    every
+        Use every so many frames.
+    stills
+        Number of PNG pictures, evenly spaced.
+    field
+        Field that colours soft bodies.
+    camera
+        iso, front, side or top.
+    mp4
+        Make the film.
+    arrows
+        Draw contact forces.
+    quiet
+        No progress bar.
+    """
+    from viz import render_run
+
+    started = time.perf_counter()
+    with _bar("rendering", quiet) as progress:
+        result = render_run(
+            run,
+            out=out,
+            fps=fps,
+            every=every,
+            stills=stills,
+            field=field,
+            camera=camera,
+            mp4=mp4,
+            arrows=arrows,
+            progress=progress,
+        )
+    if not quiet:
+        for path in (*result.frames, *([result.mp4] if result.mp4 else [])):
+            print(path)
+        print(f"{time.perf_counter() - started:.1f} s")
+    return OK
+
+
+@app.command
+def plot(runs: Annotated[tuple[Path, ...], Parameter(negative=())], /) -> int:
+    """Plot forces, solver residuals, energy and penetration of runs, as PNG and SVG in RUN/plots.
+
+    Parameters
+    ----------
+    runs
+        Run folders.
+    """
+    from viz import plot_run
+
+    for folder in runs:
+        for path in plot_run(folder):
+            print(path)
+    return OK
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=160)
+
+
+def _table(*columns: str) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+class _bar:  # noqa: N801 (used as a function)
+    """Progress bar for ``progress(done, total)`` callbacks."""
+
+    def __init__(self, what: str, quiet: bool) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        self._bar = Progress(console=Console(stderr=True), disable=quiet)
+        self._task = self._bar.add_task(what, total=None)
+
+    def __enter__(self) -> _bar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def __call__(self, done: int, total: int) -> None:
+        self._bar.update(self._task, completed=done, total=total)
+
+
+def _wrong_input() -> tuple[type[Exception], ...]:
+    from contact.errors import ContactError
+    from materials.errors import MaterialError
+    from meshes.errors import MeshError
+    from viz.errors import VizError
+
+    return InputError, MeshError, MaterialError, ContactError, VizError
+
+
+def main() -> None:
+    """Entry point of the ``femsim`` command."""
+    sys.exit(execute(sys.argv[1:]))
+
+
+def execute(arguments: list[str]) -> int:
+    """Run a command and return its exit status; every error becomes a sentence.
+
+    Parameters
+    ----------
+    arguments : list of str
+        What stands behind ``femsim``.
+    """
+    try:
+        status = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        return status if isinstance(status, int) else OK
+    except CycloptsError as error:
+        print(f"femsim: {' '.join(str(error).split())} (see 'femsim --help')", file=sys.stderr)
+        return WRONG_INPUT
+    except KeyboardInterrupt:
+        print("femsim: interrupted.", file=sys.stderr)
+        return INTERRUPTED
+    except Exception as error:
+        if isinstance(error, _wrong_input()):
+            print(f"femsim: {error}", file=sys.stderr)
+            return WRONG_INPUT
+        if isinstance(error, OSError) and error.filename:
+            print(
+                f"femsim: {error.filename}: {error.strerror}; free the disk or choose another folder by --out.", file=sys.stderr
+            )
+            return WRONG_INPUT
+        traceback.print_exc()
+        print("femsim: this is a bug in femsim; please report it with the lines above and the command you gave.", file=sys.stderr)
+        return INTERNAL

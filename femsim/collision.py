@@ -1,0 +1,273 @@
+"""From shapes on bodies to the contact problem: what can touch what, Jacobian rows, warm start, contact forces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+
+from contact import ContactProblem, Detector, PlacedShape, Shape, WarmStart, world_poses
+from femsim import contact_rows as kernels
+from femsim.bodies.articulated import ArticulatedBody
+from femsim.bodies.soft import SoftBody
+from femsim.state import State
+from femsim.system import System
+
+STATIC = -1
+
+
+@dataclass
+class CollisionBody:
+    """One thing that touches others: a soft body, a link of a rigid body, or a static obstacle.
+
+    Attributes
+    ----------
+    name : str
+        Name in outputs and sensors.
+    body : int
+        Index of the body in the system, -1 for a static obstacle.
+    link : int
+        Link of an articulated body.
+    surface : str
+        Surface material, for friction.
+    shapes : list of (shape, rotation, translation)
+        Shapes in the frame of the link (its centre of mass), or of the world for obstacles.
+    nodes : ndarray, (k,)
+        Surface nodes of a soft body.
+    """
+
+    name: str
+    body: int
+    link: int
+    surface: str
+    shapes: list[tuple[Shape, np.ndarray, np.ndarray]] = field(default_factory=list)
+    nodes: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+
+@dataclass
+class StepContacts:
+    """Contacts of one step and their forces.
+
+    Attributes
+    ----------
+    position : ndarray, (nc, 3), m
+        Where each force acts, world.
+    normal : ndarray, (nc, 3)
+        From the shape to the point.
+    gap : ndarray, (nc,), m
+        Distance at the start of the step.
+    force : ndarray, (nc, 3), N
+        Force on the point's body, world; on the shape's body it is the opposite.
+    state : ndarray, (nc,), int64
+        0 open, 1 stick, 2 slip.
+    """
+
+    position: np.ndarray
+    normal: np.ndarray
+    gap: np.ndarray
+    force: np.ndarray
+    state: np.ndarray
+
+
+class Collision:
+    """Contacts of a system: detection, Jacobian rows and forces.
+
+    Parameters
+    ----------
+    system : System
+        The bodies.
+    parts : sequence of CollisionBody
+        What touches.
+    friction : ndarray, (ns, ns)
+        Coulomb coefficient of each pair of surfaces; surfaces are numbered by ``surfaces``.
+    surfaces : list of str
+        Names of the surfaces.
+    collide : ndarray, (nb, nb), bool
+        Which pairs of parts may touch.
+    correction, max_correction : float
+        Fraction of a penetration that one step takes back, and the largest speed for it (m/s).
+    """
+
+    def __init__(
+        self,
+        system: System,
+        parts: list[CollisionBody],
+        friction: np.ndarray,
+        surfaces: list[str],
+        collide: np.ndarray,
+        *,
+        correction: float,
+        max_correction: float,
+    ) -> None:
+        self.system, self.parts = system, parts
+        self.correction, self.max_correction = correction, max_correction
+        self._friction = friction
+        nb = len(parts)
+        self._shapes: list[PlacedShape] = []
+        bodies, rows, radii, point_surface = [], [], [], []
+        self._soft_points: list[tuple[slice, int, np.ndarray]] = []
+        self._link_points: list[tuple[slice, int, np.ndarray]] = []
+        count = 0
+        for k, part in enumerate(parts):
+            surface = surfaces.index(part.surface)
+            local = []
+            for shape, rotation, translation in part.shapes:
+                self._shapes.append(PlacedShape(shape, k, rotation, translation, surface))
+                if part.body >= 0:
+                    features, r = shape.features()
+                    local.append(features @ rotation.T + translation)
+                    radii.append(r)
+            if len(part.nodes):
+                self._soft_points.append((slice(count, count + len(part.nodes)), part.body, part.nodes))
+                rows.append(system.v_slices[part.body].start + 3 * part.nodes)
+                radii.append(np.zeros(len(part.nodes)))
+                new = len(part.nodes)
+            else:
+                points = np.concatenate(local) if local else np.zeros((0, 3))
+                self._link_points.append((slice(count, count + len(points)), k, points))
+                new = len(points)
+                rows.append(np.full(new, -1))
+            bodies.append(np.full(new, k))
+            point_surface.append(np.full(new, surface))
+            count += new
+        self.point_body = np.concatenate(bodies).astype(np.int64)
+        self.point_row = np.concatenate(rows).astype(np.int64)
+        self._point_surface = np.concatenate(point_surface).astype(np.int64)
+        self.shape_body = np.array([s.body for s in self._shapes], dtype=np.int64)
+        self._shape_surface = np.array([s.surface for s in self._shapes], dtype=np.int64)
+        self._points = np.empty((count, 3))
+        self._detector = Detector(
+            self._shapes,
+            self.point_body,
+            np.concatenate(radii or [np.zeros(0)]),
+            self._point_surface,
+            collide,
+        )
+        self._rotation, self._translation = np.tile(np.eye(3), (nb, 1, 1)), np.zeros((nb, 3))
+        self._shape_rotation = np.empty((len(self._shapes), 3, 3))
+        self._shape_translation = np.empty((len(self._shapes), 3))
+        self._row = np.full(nb, STATIC, dtype=np.int64)
+        self._joint_row = np.full(nb, STATIC, dtype=np.int64)
+        self._origin, self._axis = np.zeros((nb, 3)), np.zeros((nb, 3))
+        for k, part in enumerate(parts):
+            if part.body >= 0 and isinstance(system.bodies[part.body], ArticulatedBody):
+                self._row[k] = system.v_slices[part.body].start
+                if part.link > 0:
+                    self._joint_row[k] = self._row[k] + 5 + part.link
+        self.reference = np.zeros((nb, 3))
+        self.wrench, self.force_sum = np.zeros((nb, 6)), np.zeros(nb)
+        self.node_force = np.zeros(system.n)
+        self._keys = np.zeros(0, dtype=np.int64)
+        self._forces = np.zeros((0, 3))
+
+    def pose(self, part: int) -> tuple[np.ndarray, np.ndarray]:
+        """World rotation (3, 3) and position (3,) of a part at the last update."""
+        return self._rotation[part], self._translation[part]
+
+    def update_poses(self, state: State) -> None:
+        """Read the poses of all parts and the world positions of all feature points from a state."""
+        system = self.system
+        for k, part in enumerate(self.parts):
+            if part.body < 0:
+                continue
+            body, q = system.bodies[part.body], state.q[system.q_slices[part.body]]
+            if isinstance(body, ArticulatedBody):
+                self._rotation[k], self._translation[k] = body.link_pose(q, part.link)
+                self._origin[k] = q[:3]
+                axis = body.links[part.link].axis
+                if axis is not None:
+                    self._axis[k] = self._rotation[k] @ axis
+                self.reference[k] = self._translation[k]
+            elif isinstance(body, SoftBody):
+                self.reference[k] = body.node_mass @ q.reshape(-1, 3) / body.mass
+        for where, b, nodes in self._soft_points:
+            self._points[where] = state.q[system.q_slices[b]].reshape(-1, 3)[nodes]
+        for where, k, points in self._link_points:
+            if len(points):
+                self._points[where] = points @ self._rotation[k].T + self._translation[k]
+        world_poses(
+            self._shapes,
+            self._rotation,
+            self._translation,
+            out=(self._shape_rotation, self._shape_translation),
+        )
+
+    def detect(self, state: State, margin: float) -> None:
+        """Find the contacts of a state within a margin (m)."""
+        self.update_poses(state)
+        self.contacts = self._detector.detect(self._points, self._shape_rotation, self._shape_translation, margin)
+
+    def max_penetration(self, state: State) -> float:
+        """Largest penetration depth in a state, m."""
+        self.update_poses(state)
+        gap = self._detector.detect(self._points, self._shape_rotation, self._shape_translation, 0.0).gap
+        return float(-gap.min()) if len(gap) else 0.0
+
+    def problem(self, v_prescribed: np.ndarray, dt: float) -> ContactProblem:
+        """Contact problem of the step from the assembled system and the detected contacts."""
+        c, system = self.contacts, self.system
+        n = len(c.gap)
+        indptr, phi = np.empty(3 * n + 1, dtype=np.int64), np.empty((n, 3))
+        indices, data = np.empty(42 * n, dtype=np.int64), np.empty(42 * n)
+        keep = np.empty(n, dtype=np.int64)
+        kept, entries = kernels.fill_rows(
+            c.point, c.shape, c.gap, c.frame, c.position, self.point_body, self.point_row, self.shape_body,
+            self._row, self._origin, self._joint_row, self._axis, system.prescribed, v_prescribed, dt,
+            self.correction, self.max_correction, keep, indptr, indices, data, phi,
+        )  # fmt: skip
+        self._keep = keep[:kept]
+        point, shape = c.point[self._keep], c.shape[self._keep]
+        friction = self._friction[self._point_surface[point], self._shape_surface[shape]]
+        J = sp.csr_matrix((data[:entries], indices[:entries], indptr[: 3 * kept + 1]), shape=(3 * kept, system.n))
+        return ContactProblem(system.A, system.b, J, phi[:kept], friction, dt, system.groups)
+
+    def warm_start(self, v_hat: np.ndarray) -> WarmStart:
+        """Velocity of the last step and the forces of contacts that persist, turned into this step's frames."""
+        keys = self.contacts.point[self._keep] * len(self._shapes) + self.contacts.shape[self._keep]
+        lam = np.zeros((len(keys), 3))
+        if len(self._keys) and len(keys):
+            place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+            same = self._keys[place] == keys
+            frames = self.contacts.frame[self._keep][same]
+            lam[same] = np.einsum("mij,mj->mi", frames, self._forces[place[same]])
+        return WarmStart(v_hat, lam)
+
+    def accept(self, lam: np.ndarray, u: np.ndarray) -> StepContacts:
+        """Take the forces of a solution: wrenches on parts, forces on nodes, memory for the next warm start.
+
+        Parameters
+        ----------
+        lam : ndarray, (nc, 3), N
+            Contact forces, normal first.
+        u : ndarray, (nc, 3), m/s
+            Contact velocities J v + phi.
+        """
+        c, keep = self.contacts, self._keep
+        world = np.empty((len(keep), 3))
+        kernels.sum_wrenches(
+            keep, c.point, c.shape, c.frame, c.position, self.point_body, self.point_row, self.shape_body,
+            self.reference, lam, self.wrench, self.force_sum, self.node_force, world,
+        )  # fmt: skip
+        keys = c.point[keep] * len(self._shapes) + c.shape[keep]
+        order = np.argsort(keys, kind="stable")
+        self._keys, self._forces = keys[order], world[order]
+        pressing = lam[:, 0] > 1e-9 * max(float(lam[:, 0].max(initial=0.0)), 1e-300)
+        slips = pressing & (np.linalg.norm(u[:, 1:], axis=1) > 1e-6)
+        return StepContacts(
+            c.position[keep].copy(), c.frame[keep, 0].copy(), c.gap[keep].copy(), world,
+            np.where(slips, 2, np.where(pressing, 1, 0)),
+        )  # fmt: skip
+
+    def generalized_force(self) -> np.ndarray:
+        """Contact forces on all rows of v, (n,), including prescribed rows: J^T lam without the columns taken out."""
+        out = self.node_force.copy()
+        for k, row in enumerate(self._row):
+            if row < 0:
+                continue
+            force, torque = self.wrench[k, :3], self.wrench[k, 3:]
+            out[row : row + 3] += force
+            out[row + 3 : row + 6] += torque + np.cross(self.reference[k] - self._origin[k], force)
+            if self._joint_row[k] >= 0:
+                out[self._joint_row[k]] += self._axis[k] @ force
+        return out

@@ -1,0 +1,106 @@
+"""Prescribed motion and time profiles: what a robot arm or an actuator does, given from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.interpolate import CubicHermiteSpline
+
+from femsim.errors import InputError
+from femsim.rotations import (
+    quaternion_from_vector,
+    quaternion_multiply,
+)
+
+
+def _key_frames(what: str, times: Sequence[float], values: Sequence[object], width: int | None) -> tuple[np.ndarray, np.ndarray]:
+    t = np.asarray(times, dtype=np.float64)
+    x = np.asarray(values, dtype=np.float64)
+    shape = (len(t),) if width is None else (len(t), width)
+    if t.ndim != 1 or len(t) < 1 or x.shape != shape:
+        one = "one value" if width is None else f"one row of {width} numbers"
+        raise InputError(f"{what}: {len(t)} times and values of shape {x.shape}; allowed is {one} for each time.")
+    if not (np.all(np.isfinite(t)) and np.all(np.isfinite(x))):
+        raise InputError(f"{what}: a time or value is not finite; remove or repair that key frame.")
+    if np.any(np.diff(t) <= 0):
+        bad = int(np.flatnonzero(np.diff(t) <= 0)[0]) + 1
+        raise InputError(f"{what}: time {t[bad]} s (entry {bad}) does not lie after {t[bad - 1]} s; times must increase.")
+    return t, x
+
+
+class Profile:
+    """Scalar function of time through key values, e.g. a gripping force.
+
+    Parameters
+    ----------
+    times : sequence of float, s
+        Increasing.
+    values : sequence of float
+        Value at each time (N for a force, m for a position); constant before the first and after the last.
+    smooth : bool
+        Ease in and out of every key value (cubic with zero slope there); otherwise straight lines.
+
+    Raises
+    ------
+    InputError
+        Times that do not increase, wrong sizes or values that are not finite.
+    """
+
+    def __init__(self, times: Sequence[float], values: Sequence[float], *, smooth: bool = True) -> None:
+        self.times, self.values = _key_frames("Profile", times, values, None)
+        self._spline = (
+            CubicHermiteSpline(self.times, self.values, np.zeros_like(self.values)) if smooth and len(self.times) > 1 else None
+        )
+
+    def __call__(self, t: float) -> float:
+        """Value at time t (s)."""
+        t = min(max(t, self.times[0]), self.times[-1])
+        return float(self._spline(t)) if self._spline is not None else float(np.interp(t, self.times, self.values))
+
+
+class Motion:
+    """Rigid motion through key frames, relative to where the body starts.
+
+    Parameters
+    ----------
+    times : sequence of float, s
+        Increasing.
+    displacements : sequence of (3,) float, m
+        Displacement from the start pose, world frame, at each time.
+    rotations : sequence of (3,) float, rad, optional
+        Rotation vector from the start pose, world frame, at each time.
+    smooth : bool
+        Ease in and out of every key frame; otherwise constant speed between them.
+
+    Raises
+    ------
+    InputError
+        Times that do not increase, wrong sizes or values that are not finite.
+    """
+
+    def __init__(
+        self,
+        times: Sequence[float],
+        displacements: Sequence[Sequence[float]],
+        rotations: Sequence[Sequence[float]] | None = None,
+        *,
+        smooth: bool = True,
+    ) -> None:
+        t, x = _key_frames("Motion displacements", times, displacements, 3)
+        r = np.zeros_like(x) if rotations is None else _key_frames("Motion rotations", times, rotations, 3)[1]
+        self._displacement = [Profile(list(t), list(x[:, i]), smooth=smooth) for i in range(3)]
+        self._rotation = [Profile(list(t), list(r[:, i]), smooth=smooth) for i in range(3)]
+
+    def __call__(self, t: float) -> tuple[np.ndarray, np.ndarray]:
+        """Displacement (3,), m, and rotation vector (3,), rad, from the start pose at time t (s)."""
+        return np.array([p(t) for p in self._displacement]), np.array([p(t) for p in self._rotation])
+
+
+PoseFunction = Callable[[float], tuple[np.ndarray, np.ndarray]]
+
+
+def driven_pose(q0: np.ndarray, motion: PoseFunction, t: float) -> tuple[np.ndarray, np.ndarray]:
+    """Position (3,), m, and quaternion (4,) of a base that starts at q0 and follows a motion."""
+    displacement, rotation = motion(t)
+    return q0[:3] + displacement, quaternion_multiply(quaternion_from_vector(rotation), q0[3:7])

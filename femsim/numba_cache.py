@@ -1,0 +1,142 @@
+"""Where numba keeps compiled kernels: a folder named by a digest of the kernels' sources.
+
+numba refreshes a cached kernel only when the kernel's *own file* changes, so a kernel that calls one from another file
+could run stale code. Here every change of any file with kernels gives a new folder, and such a cache cannot be met again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+_KEPT_FOLDERS = 8
+
+
+def use_source_digest(packages: Iterable[Path]) -> Path | None:
+    """Set ``NUMBA_CACHE_DIR``, unless the user has set it. Call it before the first kernel is decorated.
+
+    Parameters
+    ----------
+    packages : iterable of Path
+        The folders whose ``*.py`` files may hold kernels.
+
+    Returns
+    -------
+    Path or None
+        The folder in use; None when no folder at all can be written (numba then looks for a place of its own).
+    """
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    if given:
+        return Path(given)
+    folder = cache_folder(kernel_digest(packages))
+    if folder is not None:
+        os.environ["NUMBA_CACHE_DIR"] = str(folder)
+        if "numba" in sys.modules:  # it has read the environment already
+            sys.modules["numba"].config.CACHE_DIR = str(folder)
+    return folder
+
+
+def kernel_digest(packages: Iterable[Path]) -> str:
+    """Compute a digest of all Python files in some folders that mention ``njit``.
+
+    Parameters
+    ----------
+    packages : iterable of Path
+        Folders, walked recursively.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits; depends on the files' contents and their places inside the packages, not on times.
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    for package in packages:
+        for path in sorted(_python_files(os.fspath(package))):
+            with open(path, "rb") as file:
+                text = file.read()
+            if b"njit" in text:
+                digest.update(f"{package.name}/{os.path.relpath(path, package)}:{len(text)}:".encode())
+                digest.update(text)
+    return digest.hexdigest()
+
+
+def cache_folder(digest: str) -> Path | None:
+    """Create the folder of a digest: in the user's cache folder, else in the temporary folder.
+
+    Parameters
+    ----------
+    digest : str
+        What :func:`kernel_digest` gave.
+
+    Returns
+    -------
+    Path or None
+        An existing folder that this user may write to, or None.
+    """
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    for place in (_in_user_cache, _in_temporary_folder):
+        try:
+            parent = place(user)
+            folder = parent / f"numba-{digest}"
+            if not folder.is_dir():
+                # compiled code is loaded from here: nobody else may put it there
+                parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                folder.mkdir(exist_ok=True, mode=0o700)
+                _remove_old_folders(parent, keep=folder)
+            if folder.lstat().st_uid == user and os.access(folder, os.W_OK | os.X_OK):
+                return folder
+        except OSError:
+            continue
+    try:
+        return Path(tempfile.mkdtemp(prefix=f"femsim-numba-{digest}-"))
+    except OSError:
+        return None
+
+
+def user_cache_folder() -> Path:
+    """Return the folder where this system keeps a user's caches; it may not exist.
+
+    Returns
+    -------
+    Path
+        ``$XDG_CACHE_HOME`` or ``~/.cache`` on Linux, ``~/Library/Caches`` on macOS, ``%LOCALAPPDATA%`` on Windows.
+    """
+    xdg = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(xdg):
+        return Path(xdg)
+    home = Path(os.path.expanduser("~"))
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    return home / ".cache"
+
+
+def _in_user_cache(user: int) -> Path:
+    return user_cache_folder() / "femsim"
+
+
+def _in_temporary_folder(user: int) -> Path:
+    return Path(tempfile.gettempdir()) / f"femsim-{user}"
+
+
+def _python_files(folder: str) -> Iterator[str]:
+    """Walk a folder for ``*.py`` files."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                yield entry.path
+            elif entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
+                yield from _python_files(entry.path)
+
+
+def _remove_old_folders(parent: Path, keep: Path) -> None:
+    """Remove all but the newest few caches of former sources; those in use are only compiled again."""
+    others = sorted((path for path in parent.glob("numba-*") if path != keep), key=lambda path: path.lstat().st_mtime)
+    for path in others[: -(_KEPT_FOLDERS - 1)]:
+        shutil.rmtree(path, ignore_errors=True)

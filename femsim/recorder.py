@@ -1,0 +1,241 @@
+"""The run folder: frames for ParaView, steps.csv, sensors.csv, run.json; everything readable while the run goes on."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from femsim.bodies.soft import SoftBody
+from femsim.errors import InputError, did_you_mean
+from femsim.stepper import Stepper, StepReport
+from viz import PartFrame, PvdSeries
+
+STEP_COLUMNS = (
+    "step", "time_s", "contacts", "iterations", "dynamics_residual", "contact_residual", "step_norm", "max_penetration_m",
+    "max_slip_mps", "kinetic_energy_J", "elastic_energy_J", "work_J", "momentum_x_kgmps", "momentum_y_kgmps",
+    "momentum_z_kgmps", "wrench_balance", "virtual_slip_mps", "inverted_elements", "converged", "ms_assemble", "ms_detect",
+    "ms_solve", "ms_measure", "ms_record", "ms_step",
+)  # fmt: skip
+SOFT_FIELDS = ("velocity", "contact_force", "displacement", "von_mises")
+WRENCH = ("fx_N", "fy_N", "fz_N", "tx_Nm", "ty_Nm", "tz_Nm")
+MARKER = ("x_m", "y_m", "z_m")
+#: Half the side of the square that stands for an infinite floor in the frames, in units of the scene's size.
+FLOOR_SIZE = 4.0
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write a JSON file in one step: a temporary name, then a rename."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(json.dumps(content, indent=2, default=_plain) + "\n", encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    return str(value)
+
+
+class TableWriter:
+    """CSV file that grows by a row a step and is flushed row by row.
+
+    Parameters
+    ----------
+    path : Path, optional
+        File; None keeps the rows in memory only.
+    columns : sequence of str
+        Header.
+    """
+
+    def __init__(self, path: Path | None, columns: Sequence[str]) -> None:
+        self.columns = tuple(columns)
+        self.rows: list[list[float]] = []
+        self._file: IO[str] | None = path.open("w", newline="", encoding="utf-8") if path else None
+        if self._file:
+            csv.writer(self._file).writerow(self.columns)
+
+    def add(self, row: Sequence[float]) -> None:
+        """Add a row."""
+        self.rows.append(list(row))
+        if self._file:
+            csv.writer(self._file).writerow([f"{x:.10g}" if isinstance(x, float) else x for x in row])
+            self._file.flush()
+
+    def column(self, name: str) -> np.ndarray:
+        """One column as an array."""
+        return np.array([row[self.columns.index(name)] for row in self.rows], dtype=np.float64)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file:
+            self._file.close()
+            self._file = None
+
+
+class Recorder:
+    """Writes what a stepper does.
+
+    Parameters
+    ----------
+    stepper : Stepper
+        The simulation.
+    folder : Path, optional
+        Run folder, already made; None records the tables in memory and no frames.
+    fps : float, 1/s
+        Frames a simulated second.
+    fields : sequence of str, optional
+        Fields of soft bodies in the frames; default all of "velocity", "contact_force", "displacement", "von_mises".
+
+    Raises
+    ------
+    InputError
+        Unknown field or a frame rate that is not positive.
+    """
+
+    def __init__(
+        self,
+        stepper: Stepper,
+        folder: Path | None,
+        *,
+        fps: float = 100.0,
+        fields: Sequence[str] | None = None,
+    ) -> None:
+        if not (np.isfinite(fps) and fps > 0):
+            raise InputError(f"fps is {fps}; allowed are positive numbers of frames a simulated second.")
+        for name in fields or ():
+            if name not in SOFT_FIELDS:
+                raise InputError(f"field {name!r} is unknown{did_you_mean(name, SOFT_FIELDS)}")
+        self.stepper, self.folder = stepper, folder
+        self.fields = tuple(fields) if fields is not None else SOFT_FIELDS
+        self.frame_interval = 1.0 / fps
+        self._next_frame = 0.0
+        sensors = stepper.scene.sensors
+        columns = ["time_s"]
+        for sensor in sensors:
+            columns += [f"{sensor.name}_{c}" for c in (MARKER if sensor.kind == "marker" else WRENCH)]
+        self.steps = TableWriter(folder / "steps.csv" if folder else None, STEP_COLUMNS)
+        self.sensor_table = TableWriter(folder / "sensors.csv" if folder else None, columns)
+        self.series = PvdSeries(folder / "frames.pvd", folder / "frames") if folder else None
+        if self.series:
+            self._add_parts(self.series)
+
+    def _add_parts(self, series: PvdSeries) -> None:
+        scene = self.stepper.scene
+        size = max(
+            (float(np.ptp(b.rest, axis=0).max()) for b in scene.bodies if isinstance(b, SoftBody)),
+            default=0.1,
+        )
+        self._visuals: list[tuple[int, str, np.ndarray | None]] = []
+        for k, part in enumerate(scene.parts):
+            body = self.stepper.body_of(k)
+            if isinstance(body, SoftBody):
+                series.add_part(part.name, body.rest, body.tets, "tetra")
+                self._visuals.append((k, part.name, None))
+            elif part.visual is not None:
+                points = part.visual.points
+                if part.visual.name == "plane":
+                    (_, turn, place), size_now = part.shapes[0], FLOOR_SIZE * size
+                    points = size_now * (points - place) @ turn @ turn.T + place
+                series.add_part(part.name, points, part.visual.triangles, "triangle")
+                self._visuals.append((k, part.name, points))
+        series.add_part("contacts", None, None, "points")
+
+    def frame(self, report: StepReport | None) -> None:
+        """Write a frame of the current state; None at the start, before any step."""
+        if self.series is None:
+            return
+        stepper = self.stepper
+        parts: dict[str, PartFrame] = {}
+        for k, name, points in self._visuals:
+            body = stepper.body_of(k)
+            if isinstance(body, SoftBody):
+                parts[name] = self._soft_frame(k, body, report)
+            else:
+                rotation, position = stepper.link_pose(k)
+                placed = points if body is None or points is None else points @ rotation.T + position
+                parts[name] = PartFrame(placed if placed is not None else np.zeros((0, 3)))
+        if report is None:
+            none, scalar = np.zeros((0, 3)), np.zeros(0)
+            parts["contacts"] = PartFrame(none, {"force": none, "normal": none, "gap": scalar, "state": scalar.astype(int)})
+        else:
+            c = report.contacts
+            parts["contacts"] = PartFrame(c.position, {"force": c.force, "normal": c.normal, "gap": c.gap, "state": c.state})
+        self.series.write_frame(stepper.state.t, parts)
+
+    def _soft_frame(self, part: int, body: SoftBody, report: StepReport | None) -> PartFrame:
+        system, state = self.stepper.system, self.stepper.state
+        index = self.stepper.scene.parts[part].body
+        x = state.q[system.q_slices[index]].reshape(-1, 3)
+        rows = system.v_slices[index]
+        point_data: dict[str, np.ndarray] = {}
+        if "velocity" in self.fields:
+            point_data["velocity"] = state.v[rows].reshape(-1, 3)
+        if "contact_force" in self.fields:
+            force = np.zeros((len(x), 3)) if report is None else self.stepper.collision.node_force[rows].reshape(-1, 3)
+            point_data["contact_force"] = force
+        if "displacement" in self.fields:
+            point_data["displacement"] = x - body.rest
+        cell_data: dict[str, np.ndarray] = {}
+        if "von_mises" in self.fields:
+            body.update_elements(state.q[system.q_slices[index]])
+            cell_data["von_mises"] = body.von_mises()
+        return PartFrame(x, point_data, cell_data)
+
+    def sensor_row(self, report: StepReport) -> list[float]:
+        """Read all sensors after a step."""
+        stepper = self.stepper
+        names = [p.name for p in stepper.scene.parts]
+        row: list[float] = [report.time]
+        for sensor in stepper.scene.sensors:
+            k = names.index(sensor.part)
+            body = stepper.body_of(k)
+            if sensor.kind == "contact":
+                row += [float(x) for x in stepper.collision.wrench[k]]
+            elif sensor.kind == "mount":
+                row += [float(x) for x in report.mount.get(body.name if body else "", np.zeros(6))]
+            elif isinstance(body, SoftBody):
+                start = stepper.system.q_slices[stepper.scene.parts[k].body].start + 3 * sensor.node
+                row += [float(x) for x in stepper.state.q[start : start + 3]]
+            else:
+                row += [float(x) for x in stepper.link_pose(k)[1]]
+        return row
+
+    def frame_due(self, time: float) -> bool:
+        """Whether a frame is due at a time (s)."""
+        if time < self._next_frame - 1e-9:
+            return False
+        self._next_frame += self.frame_interval * max(1.0, np.floor((time - self._next_frame) / self.frame_interval + 1.0 + 1e-9))
+        return True
+
+    def step(self, report: StepReport, timings: dict[str, float]) -> None:
+        """Record a step: rows of both tables, and a frame when one is due."""
+        with self.stepper.timed("record"):
+            self.sensor_table.add(self.sensor_row(report))
+            if self.frame_due(report.time):
+                self.frame(report)
+        s, m = report.solution, report.metrics
+        spent = {stage: 1e3 * (self.stepper.timings[stage] - timings[stage]) for stage in timings}
+        self.steps.add(
+            [
+                report.step, report.time, len(report.contacts.gap), s.iterations, m.dynamics_residual, m.contact_residual,
+                float(s.history.step_norm[-1]) if len(s.history.step_norm) else 0.0, report.max_penetration, report.max_slip,
+                report.kinetic_energy, report.elastic_energy, report.work, *(float(x) for x in report.momentum),
+                report.wrench_balance, float(s.details.get("virtual_slip", 0.0)), report.inverted_elements, int(s.converged),
+                spent["assemble"], spent["detect"], spent["solve"], spent["measure"], spent["record"], sum(spent.values()),
+            ]
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Close all files; the frames and tables are complete up to the last step."""
+        self.steps.close()
+        self.sensor_table.close()
+        if self.series:
+            self.series.close()

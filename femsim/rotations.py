@@ -1,0 +1,68 @@
+"""Rotations as unit quaternions (w, x, y, z), small and scalar: used once a body and step."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def quaternion_to_matrix(q: np.ndarray) -> np.ndarray:
+    """Rotation matrix (3, 3) of a unit quaternion (4,)."""
+    w, x, y, z = (float(c) for c in q)
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def quaternion_multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Product a b: rotate by b, then by a."""
+    w0, x0, y0, z0 = (float(c) for c in a)
+    w1, x1, y1, z1 = (float(c) for c in b)
+    return np.array(
+        [
+            w0 * w1 - x0 * x1 - y0 * y1 - z0 * z1,
+            w0 * x1 + x0 * w1 + y0 * z1 - z0 * y1,
+            w0 * y1 - x0 * z1 + y0 * w1 + z0 * x1,
+            w0 * z1 + x0 * y1 - y0 * x1 + z0 * w1,
+        ]
+    )
+
+
+def quaternion_from_vector(rotation: np.ndarray) -> np.ndarray:
+    """Exponential map: unit quaternion of a rotation vector (3,), rad."""
+    angle = math.sqrt(float(rotation @ rotation))
+    scale = 0.5 - angle * angle / 48.0 if angle < 1e-4 else math.sin(0.5 * angle) / angle
+    return np.concatenate(([math.cos(0.5 * angle)], scale * np.asarray(rotation, dtype=np.float64)))
+
+
+def vector_from_quaternion(q: np.ndarray) -> np.ndarray:
+    """Logarithm: rotation vector (3,), rad, of the shorter way."""
+    q = -q if q[0] < 0 else q
+    length = float(np.linalg.norm(q[1:]))
+    if length < 1e-12:
+        return np.asarray(2.0 * q[1:])
+    return np.asarray(2.0 * math.atan2(length, float(q[0])) / length * q[1:])
+
+
+def quaternion_conjugate(q: np.ndarray) -> np.ndarray:
+    """Inverse rotation."""
+    return np.asarray(q * np.array([1.0, -1.0, -1.0, -1.0]))
+
+
+def rotate_quaternion(q: np.ndarray, rotation: np.ndarray) -> np.ndarray:
+    """Turn q by a world rotation vector (3,), rad: exp(rotation) q, renormalised."""
+    turned = quaternion_multiply(quaternion_from_vector(rotation), q)
+    return np.asarray(turned / np.linalg.norm(turned))
+
+
+def quaternion_from_matrix(matrix: np.ndarray) -> np.ndarray:
+    """Find the unit quaternion of a rotation matrix (3, 3)."""
+    from scipy.spatial.transform import Rotation
+
+    x, y, z, w = Rotation.from_matrix(matrix).as_quat()
+    return np.array([w, x, y, z])

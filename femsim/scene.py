@@ -1,0 +1,703 @@
+"""The scene: plain calls that describe bodies, drives and sensors; ``compile_scene`` turns it into a simulation model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import meshes
+from contact import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+from femsim.bodies.articulated import ArticulatedBody, JointDrive, Link
+from femsim.bodies.soft import SoftBody
+from femsim.drives import PoseFunction
+from femsim.errors import InputError, did_you_mean
+from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
+from materials import Elastic, FrictionTable, friction, material
+from meshes import (
+    TetMesh,
+    TriMesh,
+    box_triangles,
+    capsule_triangles,
+    cylinder_triangles,
+    load_surface,
+    load_tetmesh,
+    make_trimesh,
+    solid_mass_properties,
+    sphere_triangles,
+)
+
+Vector = Sequence[float] | np.ndarray
+
+
+@dataclass(frozen=True)
+class Handle:
+    """What ``add_...`` returns; name it in ``drive``, ``sensor`` and ``set_friction``.
+
+    Attributes
+    ----------
+    name : str
+        Name of the body.
+    parts : tuple of str
+        Names of what can touch and be sensed: the body itself, or the links of a gripper.
+    """
+
+    name: str
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Finger:
+    """One prismatic finger of a gripper.
+
+    Parameters
+    ----------
+    name : str
+        Name, e.g. "left".
+    pad : Shape
+        Contact shape of the finger; also what is drawn.
+    offset : (3,) float, m
+        Centre of the pad in the frame of the gripper's base at joint position zero.
+    closing : (3,) float
+        Direction in which the finger closes, frame of the base; normalised.
+    mass : float, kg
+        Mass of the finger.
+    rotation : (3,) float, rad
+        Rotation vector of the pad in the frame of the base.
+    """
+
+    name: str
+    pad: Shape
+    offset: Vector
+    closing: Vector
+    mass: float = 0.1
+    rotation: Vector = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class SensorSpec:
+    """A sensor of the scene: ``kind`` is "contact", "mount" or "marker"; see :meth:`Scene.sensor`."""
+
+    name: str
+    part: str
+    kind: str
+    node: int = -1
+
+
+@dataclass
+class Part:
+    """Something with a surface: its shapes, how it is drawn, and the body it belongs to."""
+
+    name: str
+    body: int
+    link: int
+    surface: str
+    shapes: list[tuple[Shape, np.ndarray, np.ndarray]]
+    visual: TriMesh | None
+    nodes: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+
+def _vector(what: str, value: Vector, size: int = 3) -> np.ndarray:
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape != (size,) or not np.all(np.isfinite(array)):
+        raise InputError(f"{what} is {value!r}; allowed are {size} finite numbers.")
+    return array
+
+
+def _positive(what: str, value: float, unit: str) -> float:
+    if not (isinstance(value, int | float | np.floating) and np.isfinite(value) and value > 0):
+        raise InputError(f"{what} is {value!r} {unit}; allowed are positive numbers.")
+    return float(value)
+
+
+class Scene:
+    """Bodies, what drives them and what is measured.
+
+    Parameters
+    ----------
+    name : str
+        Name of the scene; also the default name of its run folder.
+    dt : float, s
+        Time step.
+    duration : float, s
+        Simulated time.
+    theta : float
+        Integration parameter in [1/2, 1]: 1 (default) is backward Euler, 1/2 the mid-point rule of papers/001 eq. (9), which
+        keeps energy but lets nodes in contact chatter.
+    gravity : (3,) float, m/s^2
+        Acceleration of gravity.
+    margin : float, m
+        Contacts closer than this (plus the way of a step) enter the problem before they touch.
+    correction : float
+        Part of a penetration that one step takes back, in [0, 1]. Default 0.2.
+    max_correction : float, m/s
+        Largest speed of that correction. Default 0.5.
+    default_friction : float
+        Coulomb coefficient of pairs of surfaces that neither the scene nor the material library sets. Default 0.5.
+
+    Raises
+    ------
+    InputError
+        A value outside its range.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        dt: float = 0.01,
+        duration: float = 1.0,
+        theta: float = 1.0,
+        gravity: Vector = (0.0, 0.0, -9.81),
+        margin: float = 2e-3,
+        correction: float = 0.2,
+        max_correction: float = 0.5,
+        default_friction: float = 0.5,
+    ) -> None:
+        if not 0.5 <= theta <= 1.0:
+            raise InputError(f"theta is {theta}; allowed are values from 0.5 (mid-point) to 1 (backward Euler).")
+        if not 0.0 <= correction <= 1.0:
+            raise InputError(f"correction is {correction}; allowed are values from 0 to 1.")
+        self.name = name
+        self.dt = _positive("dt", dt, "s")
+        self.duration = _positive("duration", duration, "s")
+        self.theta = theta
+        self.gravity = _vector("gravity", gravity)
+        self.margin = _positive("margin", margin, "m")
+        self.correction = correction
+        self.max_correction = _positive("max_correction", max_correction, "m/s")
+        self.bodies: list[SoftBody | ArticulatedBody] = []
+        self.parts: list[Part] = []
+        self.motions: dict[int, PoseFunction] = {}
+        self.fixed_nodes: dict[int, np.ndarray] = {}
+        self.sensors: list[SensorSpec] = []
+        self.frictions = FrictionTable(default_friction)
+        self.parameters: dict[str, Any] = {}
+        self.meshes: dict[str, dict[str, Any]] = {}
+
+    # ------------------------------------------------------------------ bodies
+
+    def add_soft(
+        self,
+        name: str,
+        mesh: TetMesh | str | Path,
+        material: str | Elastic,
+        *,
+        position: Vector = (0.0, 0.0, 0.0),
+        rotation: Vector = (0.0, 0.0, 0.0),
+        scale: float = 1.0,
+        velocity: Vector = (0.0, 0.0, 0.0),
+        surface: str | None = None,
+        fixed: Callable[[np.ndarray], np.ndarray] | None = None,
+        load: Callable[[float], Vector] | None = None,
+    ) -> Handle:
+        """Add a deformable body of co-rotational tetrahedra.
+
+        Parameters
+        ----------
+        name : str
+            Name in outputs.
+        mesh : TetMesh or path
+            Tetrahedra in metres; a path is read by ``load_tetmesh`` (.vtu, .vtk, .msh, .mesh, .inp).
+        material : str or Elastic
+            Card of the material library, or values of your own.
+        position : (3,) float, m
+            Where the origin of the mesh goes.
+        rotation : (3,) float, rad
+            Rotation vector of the mesh about its origin.
+        scale : float
+            Factor on the mesh coordinates (1e-3 for a mesh in millimetres).
+        velocity : (3,) float, m/s
+            Initial velocity.
+        surface : str, optional
+            Surface name for friction; default the name of the material.
+        fixed : callable, optional
+            ``fixed(points (n, 3) m) -> (n,) bool``: nodes that never move.
+        load : callable, optional
+            ``load(t) -> (3,)`` total force in N spread by mass, or ``(n, 3)`` nodal forces.
+
+        Raises
+        ------
+        InputError, MeshError, MaterialError
+            Wrong values, mesh or material.
+        """
+        self._check_name(name)
+        if not isinstance(mesh, TetMesh):
+            mesh = load_tetmesh(mesh)
+        elastic = self._material(material)
+        turn = quaternion_to_matrix(quaternion_from_vector(_vector(f"rotation of {name}", rotation)))
+        scale = _positive(f"scale of {name}", scale, "")
+        points = scale * mesh.points @ turn.T + _vector(f"position of {name}", position)
+        body = SoftBody(
+            name, points, mesh.tets, elastic, velocity=_vector(f"velocity of {name}", velocity),
+            load=None if load is None else lambda t: np.asarray(load(t), dtype=np.float64),
+        )  # fmt: skip
+        index = len(self.bodies)
+        self.bodies.append(body)
+        if fixed is not None:
+            mask = np.asarray(fixed(points))
+            if mask.shape != (len(points),) or mask.dtype != np.bool_:
+                raise InputError(f"fixed of {name} gave shape {mask.shape} and type {mask.dtype}; allowed is one bool a node.")
+            self.fixed_nodes[index] = np.flatnonzero(mask)
+        self.parts.append(Part(name, index, 0, surface or elastic.name, [], None, mesh.surface_nodes))
+        self.meshes[name] = {
+            "source": mesh.source,
+            "digest": mesh.digest,
+            "nodes": len(points),
+            "tets": len(mesh.tets),
+        }
+        return Handle(name, (name,))
+
+    def add_rigid(
+        self,
+        name: str,
+        shape: Shape,
+        *,
+        density: float | None = None,
+        mass: float | None = None,
+        position: Vector = (0.0, 0.0, 0.0),
+        rotation: Vector = (0.0, 0.0, 0.0),
+        velocity: Vector = (0.0, 0.0, 0.0),
+        angular_velocity: Vector = (0.0, 0.0, 0.0),
+        surface: str = "rigid",
+        load: Callable[[float], tuple[Vector, Vector]] | None = None,
+    ) -> Handle:
+        """Add a free rigid body; ``drive`` makes it follow a motion.
+
+        Parameters
+        ----------
+        name : str
+            Name in outputs.
+        shape : Shape
+            Contact shape, centred: Box, Sphere, Capsule, Cylinder or Mesh.
+        density : float, kg/m^3
+            Density; or give ``mass``.
+        mass : float, kg
+            Mass; the inertia is that of the homogeneous shape either way.
+        position : (3,) float, m
+            Where the origin of the shape goes.
+        rotation : (3,) float, rad
+            Rotation vector.
+        velocity, angular_velocity : (3,) float, m/s and rad/s
+            Initial velocities, world frame.
+        surface : str
+            Surface name for friction.
+        load : callable, optional
+            ``load(t) -> (force (3,) N, torque (3,) N m)`` at the centre of mass, world frame.
+        """
+        self._check_name(name)
+        if isinstance(shape, Plane):
+            raise InputError(f"shape of {name} is a Plane, which has no mass; use add_floor or add_obstacle.")
+        if (density is None) == (mass is None):
+            raise InputError(f"{name} has density {density} and mass {mass}; give exactly one of them.")
+        unit_mass, centre, unit_inertia = _mass_properties(shape)
+        if mass is None:
+            mass = _positive(f"density of {name}", density if density is not None else 0.0, "kg/m^3") * unit_mass
+        mass = _positive(f"mass of {name}", mass, "kg")
+        quaternion = quaternion_from_vector(_vector(f"rotation of {name}", rotation))
+        link = Link(name, mass, unit_inertia * (mass / unit_mass), np.zeros(3))
+        body = ArticulatedBody(
+            name, [link],
+            position=_vector(f"position of {name}", position) + quaternion_to_matrix(quaternion) @ centre,
+            quaternion=quaternion,
+            velocity=_vector(f"velocity of {name}", velocity),
+            angular_velocity=_vector(f"angular_velocity of {name}", angular_velocity),
+            load=None if load is None else lambda t: _wrench(load(t)),
+        )  # fmt: skip
+        self.parts.append(
+            Part(
+                name,
+                len(self.bodies),
+                0,
+                surface,
+                [(shape, np.eye(3), -centre)],
+                _visual(shape, -centre, np.eye(3)),
+            )
+        )
+        self.bodies.append(body)
+        return Handle(name, (name,))
+
+    def add_gripper(
+        self,
+        name: str,
+        fingers: Sequence[Finger],
+        *,
+        position: Vector = (0.0, 0.0, 0.0),
+        rotation: Vector = (0.0, 0.0, 0.0),
+        mass: float = 1.0,
+        base: Shape | None = None,
+        surface: str = "rigid",
+        joint_damping: float = 10.0,
+        joint_limits: tuple[float, float] = (-np.inf, np.inf),
+    ) -> Handle:
+        """Add a gripper: a 6-DOF rigid base with prismatic fingers. Drive the base and the fingers by ``drive``.
+
+        Parameters
+        ----------
+        name : str
+            Name; its parts are ``NAME`` (the base) and ``NAME.FINGER``.
+        fingers : sequence of Finger
+            Fingers with pads.
+        position : (3,) float, m
+            Where the centre of the base goes.
+        rotation : (3,) float, rad
+            Rotation vector of the base.
+        mass : float, kg
+            Mass of the base.
+        base : Shape, optional
+            Shape of the base (touches and is drawn); default a box above the fingers that touches nothing.
+        surface : str
+            Surface name of the pads and the base for friction.
+        joint_damping : float, N s/m
+            Viscous friction of each finger.
+        joint_limits : (float, float), m
+            Range of each joint position; outside it a stiff stop acts.
+        """
+        self._check_name(name)
+        if not fingers:
+            raise InputError(f"gripper {name} has no finger; give at least one fs.Finger.")
+        names = [f.name for f in fingers]
+        if len(set(names)) != len(names):
+            raise InputError(f"fingers of gripper {name} are named {names}; each needs a name of its own.")
+        if joint_damping < 0 or joint_limits[0] >= joint_limits[1]:
+            raise InputError(
+                f"gripper {name} has joint_damping {joint_damping} and joint_limits {joint_limits}; allowed are damping >= 0 "
+                "and a lower limit below the upper one."
+            )
+        index = len(self.bodies)
+        visible = base or Box((0.05, 0.02, 0.01))
+        unit_mass, _, unit_inertia = _mass_properties(visible)
+        mass = _positive(f"mass of {name}", mass, "kg")
+        links = [Link(name, mass, unit_inertia * (mass / unit_mass), np.zeros(3))]
+        parts = [
+            Part(
+                name,
+                index,
+                0,
+                surface,
+                [(base, np.eye(3), np.zeros(3))] if base else [],
+                _visual(visible, np.zeros(3), np.eye(3)),
+            )
+        ]
+        for k, finger in enumerate(fingers):
+            full = f"{name}.{finger.name}"
+            axis = _vector(f"closing direction of {full}", finger.closing)
+            if not np.linalg.norm(axis) > 0:
+                raise InputError(f"closing direction of {full} is zero; give the direction in which it closes.")
+            turn = quaternion_to_matrix(quaternion_from_vector(_vector(f"rotation of {full}", finger.rotation)))
+            unit_mass, centre, unit_inertia = _mass_properties(finger.pad)
+            mass_f = _positive(f"mass of {full}", finger.mass, "kg")
+            links.append(
+                Link(
+                    full,
+                    mass_f,
+                    turn @ unit_inertia @ turn.T * (mass_f / unit_mass),
+                    _vector(f"offset of {full}", finger.offset),
+                    axis / np.linalg.norm(axis),
+                )
+            )
+            shift = -turn @ centre
+            parts.append(Part(full, index, k + 1, surface, [(finger.pad, turn, shift)], _visual(finger.pad, shift, turn)))
+        body = ArticulatedBody(
+            name, links,
+            position=_vector(f"position of {name}", position),
+            quaternion=quaternion_from_vector(_vector(f"rotation of {name}", rotation)),
+            velocity=np.zeros(3), angular_velocity=np.zeros(3),
+            drives=[JointDrive(friction_damping=joint_damping, limits=joint_limits) for _ in fingers],
+        )  # fmt: skip
+        self.bodies.append(body)
+        self.parts += parts
+        return Handle(name, tuple(p.name for p in parts))
+
+    def add_floor(self, height: float = 0.0, *, surface: str = "floor", name: str = "floor") -> Handle:
+        """Add a horizontal floor.
+
+        Parameters
+        ----------
+        height : float, m
+            z of the floor.
+        surface : str
+            Surface name for friction.
+        name : str
+            Name in outputs and sensors.
+        """
+        return self.add_obstacle(name, Plane(), position=(0.0, 0.0, float(height)), surface=surface)
+
+    def add_obstacle(
+        self,
+        name: str,
+        shape: Shape,
+        *,
+        position: Vector = (0.0, 0.0, 0.0),
+        rotation: Vector = (0.0, 0.0, 0.0),
+        surface: str = "rigid",
+    ) -> Handle:
+        """Add a shape that never moves.
+
+        Parameters
+        ----------
+        name : str
+            Name in outputs and sensors.
+        shape : Shape
+            Its shape; a Plane is the half space below its local z = 0.
+        position : (3,) float, m
+            Where the origin of the shape goes.
+        rotation : (3,) float, rad
+            Rotation vector.
+        surface : str
+            Surface name for friction.
+        """
+        self._check_name(name)
+        turn = quaternion_to_matrix(quaternion_from_vector(_vector(f"rotation of {name}", rotation)))
+        place = _vector(f"position of {name}", position)
+        self.parts.append(Part(name, -1, 0, surface, [(shape, turn, place)], _visual(shape, place, turn)))
+        return Handle(name, (name,))
+
+    # ------------------------------------------------------- drives, friction, sensors
+
+    def drive(
+        self,
+        what: Handle | str,
+        motion: PoseFunction | None = None,
+        *,
+        fingers: bool | Sequence[str] = False,
+        force: Callable[[float], float] | None = None,
+        position: Callable[[float], float] | None = None,
+        stiffness: float = 1e4,
+        damping: float = 1e2,
+        max_force: float = np.inf,
+    ) -> None:
+        """Drive a rigid body or the base of a gripper along a motion, or the fingers of a gripper.
+
+        Parameters
+        ----------
+        what : Handle or str
+            The body.
+        motion : callable, optional
+            ``motion(t) -> (displacement (3,) m, rotation vector (3,) rad)`` from the start pose, e.g. fs.Motion; followed
+            exactly.
+        fingers : bool or sequence of str
+            True: all fingers of the gripper; or the names of some.
+        force : callable, optional
+            Closing force of the fingers, N, as a function of time, e.g. fs.Profile.
+        position : callable, optional
+            Joint position of the fingers, m, positive closing; followed by a servo.
+        stiffness, damping : float, N/m and N s/m
+            Servo of ``position``.
+        max_force : float, N
+            Largest force of that servo.
+
+        Raises
+        ------
+        InputError
+            A body that cannot be driven, or not exactly one way to drive it.
+        """
+        index, body = self._articulated(what)
+        if sum(x is not None for x in (motion, force, position)) != 1:
+            raise InputError(f"drive of {body.name}: give exactly one of motion, force and position.")
+        if motion is not None:
+            if fingers:
+                raise InputError(f"drive of {body.name}: a motion drives the base; use force or position for fingers.")
+            self.motions[index] = motion
+            return
+        names = [link.name.rsplit(".", 1)[-1] for link in body.links[1:]]
+        chosen = names if fingers is True else list(fingers or ())
+        for finger in chosen:
+            if finger not in names:
+                raise InputError(f"drive of {body.name}: finger {finger!r} is unknown{did_you_mean(finger, names)}")
+        if not chosen:
+            raise InputError(f"drive of {body.name}: force and position drive fingers; say fingers=True or name some of {names}.")
+        for finger in chosen:
+            drive = body.drives[names.index(finger)]
+            drive.force, drive.position = force, position
+            drive.stiffness = _positive("stiffness of the servo", stiffness, "N/m")
+            drive.damping, drive.max_force = damping, max_force
+
+    def set_friction(self, a: Handle | str, b: Handle | str, coefficient: float) -> None:
+        """Set the Coulomb coefficient of a pair.
+
+        Parameters
+        ----------
+        a, b : Handle or str
+            Two bodies (their surfaces), or two surface names.
+        coefficient : float
+            Coulomb coefficient, >= 0.
+        """
+        self.frictions.set(self._surface(a), self._surface(b), coefficient)
+
+    def sensor(self, name: str, on: Handle | str, *, kind: str = "contact", node: int | None = None) -> None:
+        """Record a force/torque sensor or a marker, one row a step.
+
+        Parameters
+        ----------
+        name : str
+            Column prefix in sensors.csv.
+        on : Handle or str
+            The part: a body, ``"gripper.left"``, an obstacle.
+        kind : {"contact", "mount", "marker"}
+            contact: wrench that all contacts exert on the part (N, N m, world frame, about its centre of mass).
+            mount: wrench that the drive exerts on a driven body (what a force/torque sensor between robot and gripper
+            carries), about the centre of mass of its base. marker: position of a node of a soft body, or of the centre of a
+            rigid part (m).
+        node : int, optional
+            Node of a marker on a soft body.
+
+        Raises
+        ------
+        InputError
+            Unknown part or kind, or a node that does not exist.
+        """
+        part = on.parts[0] if isinstance(on, Handle) else on
+        names = [p.name for p in self.parts]
+        if part not in names:
+            raise InputError(f"sensor {name}: part {part!r} is unknown{did_you_mean(part, names)}")
+        if kind not in ("contact", "mount", "marker"):
+            raise InputError(f"sensor {name} has kind {kind!r}; allowed are 'contact', 'mount' and 'marker'.")
+        if any(s.name == name for s in self.sensors):
+            raise InputError(f"sensor {name!r} exists already; choose another name.")
+        entry = self.parts[names.index(part)]
+        body = self.bodies[entry.body] if entry.body >= 0 else None
+        if kind == "mount" and not (isinstance(body, ArticulatedBody) and entry.link == 0):
+            raise InputError(f"sensor {name}: kind 'mount' needs a driven rigid body or the base of a gripper, not {part!r}.")
+        if kind == "marker" and isinstance(body, SoftBody) and not (node is not None and 0 <= node < body.n_nodes):
+            raise InputError(f"sensor {name}: node {node} of {part!r}; allowed are 0 to {body.n_nodes - 1}.")
+        self.sensors.append(SensorSpec(name, part, kind, -1 if node is None else node))
+
+    # ------------------------------------------------------------------ helpers
+
+    def body(self, name: str) -> SoftBody | ArticulatedBody:
+        """Look up a body by name.
+
+        Raises
+        ------
+        InputError
+            No such body.
+        """
+        names = [b.name for b in self.bodies]
+        if name not in names:
+            raise InputError(f"body {name!r} is unknown in scene {self.name!r}{did_you_mean(name, names)}")
+        return self.bodies[names.index(name)]
+
+    def friction_matrix(self, surfaces: list[str]) -> np.ndarray:
+        """Coefficients of all pairs of surfaces, (k, k): set in the scene, else in the material library, else the default."""
+        values = self.frictions.matrix(surfaces)
+        for i, a in enumerate(surfaces):
+            for j, b in enumerate(surfaces):
+                if (min(a, b), max(a, b)) not in self.frictions.pairs:
+                    pair = friction(a, b)
+                    values[i, j] = pair.value if pair is not None else values[i, j]
+        return values
+
+    def _check_name(self, name: str) -> None:
+        if not name or any(p.name == name for p in self.parts) or any(c in name for c in "/\\,\n"):
+            raise InputError(f"body name {name!r} is empty, taken, or holds one of / \\ , - choose another.")
+
+    def _articulated(self, what: Handle | str) -> tuple[int, ArticulatedBody]:
+        name = what.name if isinstance(what, Handle) else what
+        body = self.body(name)
+        if not isinstance(body, ArticulatedBody):
+            raise InputError(f"drive: {name!r} is a soft body; drive rigid bodies and grippers, or fix nodes of a soft body.")
+        return self.bodies.index(body), body
+
+    def _surface(self, what: Handle | str) -> str:
+        name = what.parts[0] if isinstance(what, Handle) else what
+        for part in self.parts:
+            if part.name == name:
+                return part.surface
+        known = sorted({p.surface for p in self.parts})
+        if name not in known:
+            raise InputError(f"friction: body or surface {name!r} is unknown{did_you_mean(name, known)}")
+        return name
+
+    @staticmethod
+    def _material(value: str | Elastic) -> Elastic:
+        return value if isinstance(value, Elastic) else material(value).elastic()
+
+
+def _wrench(value: tuple[Vector, Vector]) -> tuple[np.ndarray, np.ndarray]:
+    return np.asarray(value[0], dtype=np.float64), np.asarray(value[1], dtype=np.float64)
+
+
+def mesh_file(name: str) -> Path:
+    """Path of a mesh: a file of your own, or one that comes with femsim.
+
+    Parameters
+    ----------
+    name : str
+        Path of a file, or a file name in ``meshes/files``, e.g. "ball_r30.vtu".
+
+    Raises
+    ------
+    InputError
+        No such file.
+    """
+    if Path(name).is_file():
+        return Path(name)
+    folder = Path(meshes.__file__).parent / "files"
+    path = folder / name
+    if not path.is_file():
+        known = sorted(p.name for p in folder.iterdir() if p.suffix in (".vtu", ".stl"))
+        raise InputError(f"mesh file {name!r} is found neither here nor with femsim{did_you_mean(name, known)}")
+    return path
+
+
+def mesh_shape(path: str | Path, *, scale: float = 1.0, resolution: int = 48) -> Mesh:
+    """Read a closed surface as a contact shape.
+
+    Parameters
+    ----------
+    path : path
+        .stl, .obj, .ply, .vtk or .vtu, in metres after ``scale``.
+    scale : float
+        Factor on the coordinates (1e-3 for millimetres).
+    resolution : int
+        Cells of its distance grid along the longest side.
+    """
+    surface = load_surface(path, scale=scale)
+    return Mesh(surface.points, surface.triangles, resolution=resolution, name=str(path))
+
+
+def _mass_properties(shape: Shape) -> tuple[float, np.ndarray, np.ndarray]:
+    """Mass at density 1, centre of mass and inertia about it (kg, m, kg m^2) of a homogeneous shape in its frame."""
+    zero = np.zeros(3)
+    if isinstance(shape, Box):
+        x, y, z = shape.half_extents
+        m = 8.0 * x * y * z
+        return m, zero, m / 3.0 * np.diag([y * y + z * z, x * x + z * z, x * x + y * y])
+    if isinstance(shape, Sphere):
+        m = 4.0 / 3.0 * np.pi * shape.radius**3
+        return m, zero, 0.4 * m * shape.radius**2 * np.eye(3)
+    if isinstance(shape, Cylinder):
+        r, h = shape.radius, 2.0 * shape.half_length
+        m = np.pi * r * r * h
+        side = m * (3.0 * r * r + h * h) / 12.0
+        return m, zero, np.diag([side, side, 0.5 * m * r * r])
+    if isinstance(shape, Capsule):
+        r, h = shape.radius, 2.0 * shape.half_length
+        tube, ball = np.pi * r * r * h, 4.0 / 3.0 * np.pi * r**3
+        side = tube * (3 * r * r + h * h) / 12.0 + ball * (0.4 * r * r + 0.25 * h * h + 0.375 * h * r)
+        return tube + ball, zero, np.diag([side, side, 0.5 * tube * r * r + 0.4 * ball * r * r])
+    if isinstance(shape, Mesh):
+        return solid_mass_properties(make_trimesh(shape.points, shape.triangles, name=shape.name, source=""), 1.0)
+    raise InputError(f"a {type(shape).__name__} has no mass properties.")
+
+
+def _visual(shape: Shape, translation: np.ndarray, rotation: np.ndarray) -> TriMesh:
+    """Triangles of a shape, placed: what the outputs show."""
+    if isinstance(shape, Box):
+        surface = box_triangles(2.0 * np.asarray(shape.half_extents))
+    elif isinstance(shape, Sphere):
+        surface = sphere_triangles(shape.radius)
+    elif isinstance(shape, Cylinder):
+        surface = cylinder_triangles(shape.radius, 2.0 * shape.half_length)
+    elif isinstance(shape, Capsule):
+        surface = capsule_triangles(shape.radius, 2.0 * shape.half_length)
+    elif isinstance(shape, Mesh):
+        surface = make_trimesh(shape.points, shape.triangles, name=shape.name, source="")
+    else:
+        corners = 0.5 * np.array([[-1.0, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]])
+        surface = make_trimesh(corners, np.array([[0, 1, 2], [0, 2, 3]]), name="plane", source="")
+    return make_trimesh(surface.points @ rotation.T + translation, surface.triangles, name=surface.name, source="")

@@ -1,0 +1,431 @@
+"""Run a scene: the loop, the progress, the run folder, and the result as an object."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import FrameType
+from typing import Any, Literal
+
+import numpy as np
+
+from contact.solvers import make_solver
+from femsim.errors import InputError
+from femsim.recorder import Recorder, write_json
+from femsim.scene import Scene
+from femsim.stepper import STAGES, Stepper, StepReport
+
+Status = Literal["converged", "not converged", "interrupted", "failed"]
+_PACKAGES = ("femsim", "numpy", "scipy", "numba", "meshio", "vtk", "pyvista", "pypardiso")
+
+
+@dataclass(frozen=True)
+class SensorSeries:
+    """Readings of a force/torque sensor.
+
+    Attributes
+    ----------
+    time : ndarray, (n_steps,), s
+        End of each step.
+    force : ndarray, (n_steps, 3), N
+        World frame.
+    torque : ndarray, (n_steps, 3), N m
+        World frame, about the centre of mass of the part.
+    """
+
+    time: np.ndarray
+    force: np.ndarray
+    torque: np.ndarray
+
+
+@dataclass(frozen=True)
+class MarkerSeries:
+    """Readings of a marker: ``time`` (n_steps,) s and ``position`` (n_steps, 3) m, world frame."""
+
+    time: np.ndarray
+    position: np.ndarray
+
+
+@dataclass(frozen=True)
+class Run:
+    """Result of a simulation.
+
+    Attributes
+    ----------
+    status : {"converged", "not converged", "interrupted", "failed"}
+        "converged": every step reached the tolerance by true residuals.
+    message : str
+        One sentence.
+    folder : Path, optional
+        Run folder; None when nothing was written.
+    steps : dict of str to ndarray
+        Columns of steps.csv, (n_steps,).
+    sensors : dict of str to SensorSeries
+        Force/torque sensors by name.
+    markers : dict of str to MarkerSeries
+        Markers by name.
+    stepper : Stepper
+        The simulation at its end: state, system, last contacts.
+    info : dict
+        Content of run.json.
+    """
+
+    status: Status
+    message: str
+    folder: Path | None
+    steps: dict[str, np.ndarray]
+    sensors: dict[str, SensorSeries]
+    markers: dict[str, MarkerSeries]
+    stepper: Stepper = field(repr=False)
+    info: dict[str, Any] = field(repr=False)
+
+    def summary(self) -> str:
+        """Health of the run in a few lines: steps, iterations, time by stage, penetration, residuals, balance."""
+        s = self.steps
+        n = len(s["step"])
+        lines = [f"status            {self.status}: {self.message}"]
+        if n == 0:
+            return lines[0]
+        bad = int(n - s["converged"].sum())
+        lines.append(f"steps             {n} ({s['time_s'][-1]:.3f} s simulated), {bad} not converged")
+        lines.append(f"iterations        mean {s['iterations'].mean():.1f}, largest {int(s['iterations'].max())}")
+        stages = ", ".join(f"{stage} {s[f'ms_{stage}'].mean():.2f}" for stage in STAGES)
+        lines.append(f"ms a step         {s['ms_step'].mean():.2f} mean, {np.median(s['ms_step']):.2f} median ({stages})")
+        lines.append(f"max penetration   {1e3 * s['max_penetration_m'].max():.3g} mm{_at(s, 'max_penetration_m')}")
+        lines.append(f"dynamics residual {s['dynamics_residual'].max():.2e}{_at(s, 'dynamics_residual')}")
+        lines.append(f"contact residual  {s['contact_residual'].max():.2e}{_at(s, 'contact_residual')}")
+        lines.append(f"wrench balance    {s['wrench_balance'].max():.2e}{_at(s, 'wrench_balance')}")
+        if s["inverted_elements"].max() > 0:
+            lines.append(f"inverted elements {int(s['inverted_elements'].max())}{_at(s, 'inverted_elements')}")
+        return "\n".join(lines)
+
+
+def _at(steps: dict[str, np.ndarray], name: str) -> str:
+    worst = int(np.argmax(steps[name]))
+    return f" (worst, step {int(steps['step'][worst])} at {steps['time_s'][worst]:.3f} s)"
+
+
+def simulate(
+    scene: Scene,
+    solver: str = "cond",
+    *,
+    tolerance: float | None = None,
+    max_iterations: int | None = None,
+    duration: float | None = None,
+    dt: float | None = None,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    fps: float = 100.0,
+    fields: Sequence[str] | None = None,
+    quiet: bool = True,
+    scene_path: str | Path | None = None,
+    solver_options: dict[str, Any] | None = None,
+    on_step: Callable[[Stepper, StepReport], None] | None = None,
+) -> Run:
+    """Simulate a scene.
+
+    Parameters
+    ----------
+    scene : Scene
+        What to simulate; it can be simulated again, always from its start.
+    solver : str
+        Name in ``contact.solvers.SOLVERS``.
+    tolerance : float, optional
+        Tolerance of the true residuals; default of the solver.
+    max_iterations : int, optional
+        Iteration limit a step; default of the solver.
+    duration : float, s, optional
+        Simulated time; default of the scene.
+    dt : float, s, optional
+        Time step; default of the scene.
+    out : path, optional
+        Run folder; must not exist unless ``overwrite``. None: nothing is written, the result is in memory.
+    overwrite : bool
+        Replace an existing run folder; the old one is kept until the new one is complete.
+    fps : float, 1/s
+        Frames a simulated second.
+    fields : sequence of str, optional
+        Fields of soft bodies in the frames; default all.
+    quiet : bool
+        No progress bar.
+    scene_path : path, optional
+        Scene file, copied into the run folder.
+    solver_options : dict, optional
+        Further options of the solver.
+    on_step : callable, optional
+        ``on_step(stepper, report)`` after each step.
+
+    Returns
+    -------
+    Run
+        Also when steps did not converge or the run was interrupted: read ``status``.
+
+    Raises
+    ------
+    InputError, ContactError
+        Wrong values, a folder that exists or cannot be written, an unknown solver.
+    """
+    for name, value, unit in (("dt", dt, "s"), ("duration", duration, "s")):
+        if value is not None and not (np.isfinite(value) and value > 0):
+            raise InputError(f"{name} is {value} {unit}; allowed are positive numbers of seconds.")
+    duration = scene.duration if duration is None else duration
+    chosen = make_solver(solver, tolerance=tolerance, max_iterations=max_iterations, **(solver_options or {}))
+    scene_dt = scene.dt
+    scene.dt = scene.dt if dt is None else float(dt)
+    try:
+        stepper = Stepper(scene, chosen)
+    finally:
+        settings_dt, scene.dt = scene.dt, scene_dt
+    n_steps = round(duration / settings_dt)
+    if n_steps < 1:
+        raise InputError(f"duration {duration} s is shorter than half a time step of {settings_dt} s; ask for at least one step.")
+    folder = Path(out) if out is not None else None
+    replaced = _prepare_folder(folder, overwrite) if folder else None
+    if folder and scene_path:
+        shutil.copyfile(scene_path, folder / "scene.py")
+    info: dict[str, Any] = {
+        "status": "running",
+        "message": "",
+        "scene": {"name": scene.name, "file": str(scene_path) if scene_path else None},
+        "parameters": scene.parameters,
+        "settings": {
+            "dt_s": settings_dt, "duration_s": duration, "steps": n_steps, "theta": scene.theta,
+            "gravity_mps2": scene.gravity, "margin_m": scene.margin, "correction": scene.correction,
+            "max_correction_mps": scene.max_correction, "fps": fps,
+        },
+        "bodies": _describe_bodies(scene),
+        "friction": _describe_friction(scene),
+        "solver": {"name": solver, "options": vars(getattr(chosen, "options", None)) if hasattr(chosen, "options") else {}},
+        "versions": _versions(),
+        "machine": {
+            "platform": platform.platform(), "processor": platform.processor() or platform.machine(),
+            "cpus": os.cpu_count(), "python": platform.python_version(),
+        },
+        "command": " ".join(sys.argv),
+        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+    }  # fmt: skip
+    if folder:
+        write_json(folder / "run.json", info)
+    recorder = Recorder(stepper, folder, fps=fps, fields=fields)
+    started = time.perf_counter()
+    status, message, first_step = _loop(stepper, recorder, n_steps, quiet, on_step)
+    wall = time.perf_counter() - started
+    recorder.close()
+    steps = {name: recorder.steps.column(name) for name in recorder.steps.columns}
+    info.update(
+        status=status,
+        message=message,
+        timings_s={stage: stepper.timings[stage] for stage in STAGES} | {"wall": wall, "first_step": first_step},
+        health=_health(steps),
+    )
+    if folder:
+        write_json(folder / "run.json", info)
+    if replaced is not None:
+        shutil.rmtree(replaced)
+    return Run(status, message, folder, steps, *_series(recorder, scene), stepper, info)
+
+
+def _loop(
+    stepper: Stepper,
+    recorder: Recorder,
+    n_steps: int,
+    quiet: bool,
+    on_step: Callable[[Stepper, StepReport], None] | None,
+) -> tuple[Status, str, float]:
+    """Step until the end, an interrupt or a failure; return status, sentence and the seconds of the first step."""
+    unconverged, first_step, first_bad = 0, 0.0, 0
+    if recorder.frame_due(stepper.state.t):
+        recorder.frame(None)
+    with _interruptible() as interrupted, _progress(quiet, n_steps, stepper.settings.dt) as advance:
+        for number in range(1, n_steps + 1):
+            timings, began = dict(stepper.timings), time.perf_counter()
+            report = stepper.step()
+            if not report.finite:
+                return (
+                    "failed",
+                    f"Step {number} at {report.time:.4f} s failed: {report.solution.message}",
+                    first_step,
+                )
+            recorder.step(report, timings)
+            if number == 1:
+                first_step = time.perf_counter() - began
+            if not report.solution.converged:
+                unconverged += 1
+                first_bad = first_bad or number
+            if on_step is not None:
+                on_step(stepper, report)
+            advance(report)
+            if interrupted():
+                return (
+                    "interrupted",
+                    f"Interrupted after step {number} of {n_steps}; all steps so far are recorded.",
+                    first_step,
+                )
+    if unconverged:
+        return (
+            "not converged",
+            f"{unconverged} of {n_steps} steps stopped at the iteration limit, first step {first_bad}; "
+            "raise max_iterations or the tolerance.",
+            first_step,
+        )
+    return "converged", f"All {n_steps} steps converged by true residuals.", first_step
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C and SIGTERM end the loop after the step in progress; a second Ctrl-C is the ordinary one."""
+    hit = False
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        nonlocal hit
+        if hit:
+            raise KeyboardInterrupt
+        hit = True
+
+    previous: dict[int, Any] = {}
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            previous[number] = signal.signal(number, handler)
+    except ValueError:  # not in the main thread: signals are the caller's business
+        previous = {}
+    try:
+        yield lambda: hit
+    finally:
+        for caught, old in previous.items():
+            signal.signal(caught, old)
+
+
+@contextmanager
+def _progress(quiet: bool, n_steps: int, dt: float) -> Iterator[Callable[[StepReport], None]]:
+    """Progress bar with simulated time, speed and remaining time."""
+    if quiet:
+        yield lambda report: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("simulating"),
+        BarColumn(),
+        TextColumn("{task.fields[text]}"),
+        TimeRemainingColumn(),
+        console=console,
+    ) as bar:
+        task = bar.add_task("", total=n_steps, text="compiling kernels (first run only) ...")
+        started, first = time.perf_counter(), [0.0]
+
+        def advance(report: StepReport) -> None:
+            now = time.perf_counter() - started
+            if report.step == 1:
+                first[0] = now
+            speed = (report.step - 1) * dt / max(now - first[0], 1e-9)
+            text = f"{report.time:.2f} s of {n_steps * dt:.2f} s, {speed:.2f} x real time"
+            bar.update(task, completed=report.step, text=text)
+
+        yield advance
+
+
+def _prepare_folder(folder: Path, overwrite: bool) -> Path | None:
+    """Make the run folder; an old run is set aside until the new one is complete. Return where it went."""
+    replaced = None
+    if folder.exists():
+        if not overwrite:
+            raise InputError(f"the output folder {folder} exists; choose another by --out, or replace it by --overwrite.")
+        if not (folder / "run.json").is_file():
+            raise InputError(
+                f"the folder {folder} is not a run (it has no run.json), so it is not replaced; choose another by --out."
+            )
+        replaced = folder.with_name(f".{folder.name}.replaced")
+        if replaced.exists():
+            shutil.rmtree(replaced)
+        folder.rename(replaced)
+    try:
+        folder.mkdir(parents=True)
+        (folder / ".writable").touch()
+        (folder / ".writable").unlink()
+    except OSError as error:
+        raise InputError(f"the output folder {folder} cannot be written ({error.strerror}); choose another by --out.") from error
+    return replaced
+
+
+def _series(recorder: Recorder, scene: Scene) -> tuple[dict[str, SensorSeries], dict[str, MarkerSeries]]:
+    table = recorder.sensor_table
+    data = np.array(table.rows, dtype=np.float64).reshape(len(table.rows), len(table.columns))
+    sensors: dict[str, SensorSeries] = {}
+    markers: dict[str, MarkerSeries] = {}
+    column = 1
+    for sensor in scene.sensors:
+        if sensor.kind == "marker":
+            markers[sensor.name] = MarkerSeries(data[:, 0], data[:, column : column + 3])
+            column += 3
+        else:
+            sensors[sensor.name] = SensorSeries(data[:, 0], data[:, column : column + 3], data[:, column + 3 : column + 6])
+            column += 6
+    return sensors, markers
+
+
+def _health(steps: dict[str, np.ndarray]) -> dict[str, float]:
+    if not len(steps["step"]):
+        return {}
+    worst = (
+        "dynamics_residual",
+        "contact_residual",
+        "wrench_balance",
+        "max_penetration_m",
+        "max_slip_mps",
+        "inverted_elements",
+    )
+    return {
+        "steps": len(steps["step"]),
+        "unconverged_steps": int(len(steps["step"]) - steps["converged"].sum()),
+        "mean_iterations": float(steps["iterations"].mean()),
+        "mean_ms_step": float(steps["ms_step"].mean()),
+        **{f"largest_{name}": float(steps[name].max()) for name in worst},
+    }
+
+
+def _describe_bodies(scene: Scene) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for body in scene.bodies:
+        entry: dict[str, Any] = {"mass_kg": body.mass, "velocities": body.n_v}
+        elastic = getattr(body, "elastic", None)
+        if elastic is not None:
+            entry["material"] = {
+                "name": elastic.name, "young_modulus_Pa": elastic.young_modulus, "poisson_ratio": elastic.poisson_ratio,
+                "density_kgpm3": elastic.density, "rayleigh_alpha_1ps": elastic.rayleigh_alpha, "rayleigh_beta_s":
+                elastic.rayleigh_beta,
+            }  # fmt: skip
+            entry["mesh"] = scene.meshes.get(body.name)
+        out[body.name] = entry
+    return out
+
+
+def _describe_friction(scene: Scene) -> list[dict[str, Any]]:
+    surfaces = sorted({p.surface for p in scene.parts})
+    matrix = scene.friction_matrix(surfaces)
+    return [
+        {"surfaces": [a, b], "coefficient": float(matrix[i, j])}
+        for i, a in enumerate(surfaces)
+        for j, b in enumerate(surfaces)
+        if i <= j
+    ]
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found

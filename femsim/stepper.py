@@ -1,0 +1,225 @@
+"""One time step of the simulation, on one screen: named stages, one timer each."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from contact import ContactProblem, Metrics, Solution, Solver, measure
+from contact.metrics import contact_velocity
+from femsim.bodies.articulated import ArticulatedBody
+from femsim.bodies.body import StepSettings
+from femsim.bodies.soft import SoftBody
+from femsim.collision import Collision, CollisionBody, StepContacts
+from femsim.drives import driven_pose
+from femsim.errors import InputError
+from femsim.rotations import quaternion_conjugate, quaternion_multiply, vector_from_quaternion
+from femsim.scene import Scene
+from femsim.state import State
+from femsim.system import System
+
+STAGES = ("assemble", "detect", "solve", "measure", "record")
+
+
+@dataclass
+class StepReport:
+    """What one step did; the columns of steps.csv.
+
+    Attributes
+    ----------
+    step : int
+        Number of the step, from 1.
+    time : float, s
+        Time at its end.
+    solution : Solution
+        Answer of the solver.
+    metrics : Metrics
+        Residuals of the answer on the contact problem itself (not the nodal one), by the yardstick.
+    contacts : StepContacts
+        Contacts and their forces.
+    max_penetration : float, m
+        Largest penetration at the end of the step.
+    max_slip : float, m/s
+        Largest tangential speed of a pressing contact.
+    kinetic_energy, elastic_energy, work : float, J
+        Energies at the end of the step, and work of gravity, loads and drives since the start.
+    momentum : ndarray, (3,), kg m/s
+        Linear momentum of all bodies.
+    wrench_balance : float
+        Worst body's |rate of momentum - gravity - loads - contact forces - drive| relative to the forces on it.
+    mount : dict of str to ndarray
+        Wrench of the drive on each driven body, (6,).
+    inverted_elements : int
+        Elements with negative volume at the end of the step.
+    """
+
+    step: int
+    time: float
+    solution: Solution
+    metrics: Metrics
+    contacts: StepContacts
+    max_penetration: float
+    max_slip: float
+    kinetic_energy: float
+    elastic_energy: float
+    work: float
+    momentum: np.ndarray
+    wrench_balance: float
+    mount: dict[str, np.ndarray]
+    inverted_elements: int
+
+    @property
+    def finite(self) -> bool:
+        """Whether the step gave finite numbers."""
+        return self.solution.status != "failed" and math.isfinite(self.kinetic_energy)
+
+
+class Stepper:
+    """A scene in motion: its system, its collision model and its state.
+
+    Parameters
+    ----------
+    scene : Scene
+        What to simulate; not changed.
+    solver : Solver
+        Contact solver.
+
+    Raises
+    ------
+    InputError
+        A scene without bodies.
+    """
+
+    def __init__(self, scene: Scene, solver: Solver) -> None:
+        if not scene.bodies:
+            raise InputError(f"scene {scene.name!r} has no body that moves; add one by add_soft, add_rigid or add_gripper.")
+        self.scene, self.solver = scene, solver
+        self.settings = StepSettings(scene.dt, scene.theta, scene.gravity)
+        self.system = System(scene.bodies)
+        self.system.set_prescribed(self._prescribed_rows())
+        self.state = self.system.initial_state()
+        self.v_hat = self.state.v.copy()
+        self.step_count = 0
+        self.work = 0.0
+        self.timings = dict.fromkeys(STAGES, 0.0)
+        self.collision = self._make_collision()
+        self.collision.update_poses(self.state)
+
+    def _prescribed_rows(self) -> np.ndarray:
+        prescribed = np.zeros(self.system.n, dtype=np.bool_)
+        for index in self.scene.motions:
+            start = self.system.v_slices[index].start
+            prescribed[start : start + 6] = True
+        for index, nodes in self.scene.fixed_nodes.items():
+            rows = self.system.v_slices[index].start + 3 * nodes[:, None] + np.arange(3)
+            prescribed[rows.ravel()] = True
+        return prescribed
+
+    def _make_collision(self) -> Collision:
+        scene = self.scene
+        parts = [CollisionBody(p.name, p.body, p.link, p.surface, list(p.shapes), p.nodes) for p in scene.parts]
+        surfaces = sorted({p.surface for p in parts})
+        n = len(parts)
+        collide = np.zeros((n, n), dtype=np.bool_)
+        for a in range(n):
+            for b in range(n):
+                held = [p.body < 0 or (p.body in scene.motions and p.link == 0) for p in (parts[a], parts[b])]
+                same = parts[a].body == parts[b].body and parts[a].body >= 0
+                collide[a, b] = a != b and not same and not all(held)
+        return Collision(
+            self.system, parts, scene.friction_matrix(surfaces), surfaces, collide,
+            correction=scene.correction, max_correction=scene.max_correction,
+        )  # fmt: skip
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add the time of a block to a stage."""
+        started = time.perf_counter()
+        yield
+        self.timings[stage] += time.perf_counter() - started
+
+    def step(self) -> StepReport:
+        """Advance by one time step: assemble, detect, solve, measure, advance."""
+        state, collision, settings = self.state, self.collision, self.settings
+        with self.timed("assemble"):
+            v_prescribed = self._prescribed_velocity(state)
+            self.system.assemble(state, settings, v_prescribed)
+        with self.timed("detect"):
+            collision.detect(state, self._margin(v_prescribed))
+            problem = collision.problem(v_prescribed, settings.dt)
+        with self.timed("solve"):
+            solution = self.solver.solve(problem, collision.warm_start(self.v_hat))
+        with self.timed("measure"):
+            new = self.system.advance(state, solution.v, settings)
+            report = self._measure(problem, solution, state, new)
+        self.state, self.v_hat, self.step_count = new, solution.v, report.step
+        return report
+
+    def _prescribed_velocity(self, state: State) -> np.ndarray:
+        """Velocities of driven rows that end the step exactly on their motion, (n,)."""
+        v, dt = np.zeros(self.system.n), self.settings.dt
+        for index, motion in self.scene.motions.items():
+            q = state.q[self.system.q_slices[index]]
+            position, quaternion = driven_pose(self.scene.bodies[index].initial_q(), motion, state.t + dt)
+            row = self.system.v_slices[index].start
+            v[row : row + 3] = (position - q[:3]) / dt
+            v[row + 3 : row + 6] = vector_from_quaternion(quaternion_multiply(quaternion, quaternion_conjugate(q[3:7]))) / dt
+        return v
+
+    def _margin(self, v_prescribed: np.ndarray) -> float:
+        """Return the detection margin: the scene's, plus the way that the fastest point and the fastest drive make in a step."""
+        fastest = float(np.abs(self.v_hat).max(initial=0.0) + np.abs(v_prescribed).max(initial=0.0))
+        free_fall = float(np.linalg.norm(self.settings.gravity)) * self.settings.dt
+        return self.scene.margin + 2.0 * self.settings.dt * (fastest + free_fall)
+
+    def _measure(self, problem: ContactProblem, solution: Solution, old: State, new: State) -> StepReport:
+        """Residuals by the yardstick, forces on bodies, energies, momentum and the balance of forces."""
+        system, collision, dt = self.system, self.collision, self.settings.dt
+        u = contact_velocity(problem, solution.v)
+        contacts = collision.accept(solution.lam, u)
+        pressing = solution.lam[:, 0] > 1e-9 * solution.lam[:, 0].max(initial=0.0)
+        slip = np.linalg.norm(u[:, 1:], axis=1)[pressing]
+        reaction = system.reaction(solution.v, collision.generalized_force())
+        self.work += dt * float((system.external + reaction) @ solution.v)
+        momentum, kinetic, elastic, balance = np.zeros(3), 0.0, 0.0, 0.0
+        inverted = 0
+        mount: dict[str, np.ndarray] = {}
+        for index, (body, q, v) in enumerate(zip(system.bodies, system.q_slices, system.v_slices, strict=True)):
+            end = body.momentum(new.q[q], new.v[v])
+            rate = (end - body.momentum(old.q[q], old.v[v])) / dt
+            own = [k for k, part in enumerate(collision.parts) if part.body == index]
+            contact = collision.wrench[own, :3].sum(axis=0)
+            external, drive = system.external[v], reaction[v]
+            if isinstance(body, SoftBody):
+                known = external.reshape(-1, 3).sum(axis=0) + drive.reshape(-1, 3).sum(axis=0)
+                known -= body.elastic.rayleigh_alpha * body.momentum(old.q[q], solution.v[v])
+            else:
+                known = external[:3] + drive[:3]
+                if index in self.scene.motions:
+                    mount[body.name] = drive[:6]
+            scale = max(float(collision.force_sum[own].sum()), float(np.linalg.norm(known)), 1e-12)
+            balance = max(balance, float(np.linalg.norm(rate - known - contact)) / scale)
+            self.work -= dt * body.damping_power(solution.v[v])
+            momentum += end
+            kinetic += body.kinetic_energy(new.q[q], new.v[v])
+            elastic += body.elastic_energy(new.q[q])
+            inverted += getattr(body, "inverted_elements", 0)
+        return StepReport(
+            self.step_count + 1, new.t, solution, measure(problem, solution.v, solution.lam), contacts,
+            collision.max_penetration(new), float(slip.max(initial=0.0)), kinetic, elastic, self.work, momentum, balance,
+            mount, inverted,
+        )  # fmt: skip
+
+    def link_pose(self, part: int) -> tuple[np.ndarray, np.ndarray]:
+        """World rotation (3, 3) and position (3,) of a part of the scene, at the current state."""
+        return self.collision.pose(part)
+
+    def body_of(self, part: int) -> SoftBody | ArticulatedBody | None:
+        """Body of a part of the scene; None for obstacles."""
+        index = self.scene.parts[part].body
+        return self.scene.bodies[index] if index >= 0 else None

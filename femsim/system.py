@@ -1,0 +1,124 @@
+"""The sparse system A v = b + J^T lam of all bodies: layout, one CSC matrix with a fixed pattern, prescribed velocities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from contact import Group
+from femsim.bodies.body import Body, StepSettings
+from femsim.state import State
+
+
+class System:
+    """Bodies side by side in one matrix; its pattern is computed once.
+
+    Parameters
+    ----------
+    bodies : sequence of Body
+        Their rows of v follow one another in this order.
+
+    Attributes
+    ----------
+    A : scipy.sparse.csc_matrix, (n, n)
+        Refilled in place by :meth:`assemble`.
+    b, external : ndarray, (n,), N
+        Right-hand side, and the part of it that gravity, loads and joints make.
+    groups : tuple of Group
+        Rows of each body.
+    """
+
+    def __init__(self, bodies: Sequence[Body]) -> None:
+        self.bodies = tuple(bodies)
+        self.q_slices, self.v_slices, self.data_slices = [], [], []
+        groups, indptr, indices = [], [np.zeros(1, dtype=np.int64)], []
+        nq = nv = nnz = 0
+        for body in self.bodies:
+            p, i = body.pattern()
+            self.q_slices.append(slice(nq, nq + body.n_q))
+            self.v_slices.append(slice(nv, nv + body.n_v))
+            self.data_slices.append(slice(nnz, nnz + len(i)))
+            groups.append(Group(body.name, nv, nv + body.n_v, body.kind))
+            indptr.append(p[1:] + nnz)
+            indices.append(i + nv)
+            nq, nv, nnz = nq + body.n_q, nv + body.n_v, nnz + len(i)
+        self.n_q, self.n = nq, nv
+        self.groups = tuple(groups)
+        rows = np.concatenate(indices) if indices else np.zeros(0, dtype=np.int64)
+        self.A = sp.csc_matrix((np.zeros(nnz), rows, np.concatenate(indptr)), shape=(nv, nv))
+        self.b, self.external = np.zeros(nv), np.zeros(nv)
+        self.prescribed = np.zeros(nv, dtype=np.bool_)
+        self._columns_of_entries = np.repeat(np.arange(nv), np.diff(self.A.indptr))
+        self.set_prescribed(self.prescribed)
+
+    def initial_state(self) -> State:
+        """State of all bodies at time zero."""
+        empty = [np.zeros(0)]
+        return State(
+            np.concatenate([body.initial_q() for body in self.bodies] or empty),
+            np.concatenate([body.initial_v() for body in self.bodies] or empty),
+            0.0,
+        )
+
+    def set_prescribed(self, prescribed: np.ndarray) -> None:
+        """Choose the rows of v whose velocity is given: (n,) bool."""
+        self.prescribed = prescribed
+        rows, columns = self.A.indices, self._columns_of_entries
+        touched = prescribed[rows] | prescribed[columns]
+        off_diagonal = rows != columns
+        self._cleared = np.flatnonzero(touched & off_diagonal)
+        self._coupling = np.flatnonzero(prescribed[columns] & ~prescribed[rows])
+        self._columns = np.flatnonzero(prescribed[columns])
+        self._rows = np.flatnonzero(prescribed)
+
+    def assemble(self, state: State, settings: StepSettings, v_prescribed: np.ndarray) -> None:
+        """Fill A and b of eq. (9) body by body, then move prescribed velocities to the right-hand side.
+
+        A prescribed row keeps its diagonal and the equation a v = a v_prescribed, so A stays symmetric positive definite with
+        the same pattern; its original equation is kept for :meth:`reaction`. Prescribed velocities jump from v to v_prescribed
+        within the step whatever theta is, so they enter b by the start velocity for which eq. (9) says the same.
+        """
+        data, v_start = self.A.data, state.v
+        if self._rows.size:
+            v_start = state.v.copy()
+            jump = v_prescribed[self._rows] - state.v[self._rows]
+            v_start[self._rows] = v_prescribed[self._rows] - settings.theta * jump
+        for body, q, v, d in zip(self.bodies, self.q_slices, self.v_slices, self.data_slices, strict=True):
+            body.assemble(state.q[q], v_start[v], state.t, settings, data[d], self.b[v], self.external[v])
+        if not self._rows.size:
+            return
+        rows, columns = self.A.indices, self._columns_of_entries
+        self._column_data = data[self._columns].copy()
+        self._reaction_b = self.b[self._rows].copy()
+        np.subtract.at(self.b, rows[self._coupling], data[self._coupling] * v_prescribed[columns[self._coupling]])
+        data[self._cleared] = 0.0
+        diagonal = self.A.diagonal()
+        self.b[self._rows] = diagonal[self._rows] * v_prescribed[self._rows]
+
+    def reaction(self, v_hat: np.ndarray, contact_force: np.ndarray) -> np.ndarray:
+        """Generalized force (n,) that the drives exert on prescribed rows, N or N m; zero elsewhere.
+
+        Parameters
+        ----------
+        v_hat : ndarray, (n,)
+            Representative velocity of the step.
+        contact_force : ndarray, (n,)
+            Generalized contact force J^T lam including prescribed rows.
+        """
+        out = np.zeros(self.n)
+        if self._rows.size:
+            columns = self._columns_of_entries[self._columns]
+            # row p of the symmetric A is its column p
+            np.add.at(out, columns, self._column_data * v_hat[self.A.indices[self._columns]])
+            out[self._rows] -= self._reaction_b + contact_force[self._rows]
+        return out
+
+    def advance(self, state: State, v_hat: np.ndarray, settings: StepSettings) -> State:
+        """State at the end of the step; prescribed rows keep the velocity they had in it."""
+        new = State(np.empty_like(state.q), np.empty_like(state.v), state.t + settings.dt)
+        for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
+            body.advance(state.q[q], state.v[v], v_hat[v], settings, new.q[q], new.v[v])
+        new.v[self._rows] = v_hat[self._rows]
+        return new

@@ -1,0 +1,54 @@
+"""Materials: parameters in, numbers out.
+
+The room holds the constants of solids and surfaces, and imports nothing of ours.
+
+- `library/` has one TOML card a material (each value with unit and source) and `friction.toml` with the
+  Coulomb coefficients of pairs. To add a material, add a card: the file name is its name.
+- `load`: `materials()` lists the cards, `material(name)` reads one, `load_card(path)` reads a user's own,
+  `friction(a, b)` looks up a pair.
+- `elastic`: `Elastic`, the validated constants that bodies are built from, with the derived moduli.
+- `friction`: `FrictionTable`, the coefficients of one scene by pair of surface materials.
+- `damping`: between Rayleigh's alpha, beta and damping ratios.
+
+>>> from materials import material
+>>> ball = material("soft_ball_rubber").elastic(young_modulus=5e5)
+>>> ball.poisson_ratio
+0.35
+
+Everything wrong raises `MaterialError`, a ValueError, with a sentence that names file, field and cure.
+"""
+
+from materials.damping import damping_ratio, rayleigh_from_ratios
+from materials.elastic import Elastic
+from materials.errors import MaterialError
+from materials.friction import FrictionTable
+from materials.load import (
+    LIBRARY,
+    FrictionPair,
+    Material,
+    Quantity,
+    friction,
+    friction_pairs,
+    load_card,
+    load_friction,
+    material,
+    materials,
+)
+
+__all__ = [
+    "LIBRARY",
+    "Elastic",
+    "FrictionPair",
+    "FrictionTable",
+    "Material",
+    "MaterialError",
+    "Quantity",
+    "damping_ratio",
+    "friction",
+    "friction_pairs",
+    "load_card",
+    "load_friction",
+    "material",
+    "materials",
+    "rayleigh_from_ratios",
+]

@@ -1,0 +1,91 @@
+"""Coulomb friction coefficients by pair of surface materials."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from materials.errors import MaterialError
+
+
+class FrictionTable:
+    """Friction coefficient of each unordered pair of surface materials, with a default for the rest.
+
+    Parameters
+    ----------
+    default : float
+        Coefficient of every pair that was not set, dimensionless, at least 0.
+
+    Raises
+    ------
+    MaterialError
+        If the default is negative or not finite.
+    """
+
+    def __init__(self, default: float = 0.5) -> None:
+        self._default = _checked(default, "default")
+        self._pairs: dict[tuple[str, str], float] = {}
+
+    @property
+    def default(self) -> float:
+        """Coefficient of the pairs that were not set, dimensionless."""
+        return self._default
+
+    @property
+    def pairs(self) -> dict[tuple[str, str], float]:
+        """Copy of the pairs that were set: sorted pair of names to coefficient."""
+        return dict(self._pairs)
+
+    def set(self, a: str, b: str, mu: float) -> None:
+        """Set the coefficient of the pair (a, b), which is the same pair as (b, a).
+
+        Parameters
+        ----------
+        a, b : str
+            Surface material names; they may be equal.
+        mu : float
+            Coulomb coefficient, dimensionless, at least 0.
+
+        Raises
+        ------
+        MaterialError
+            If mu is negative or not finite.
+        """
+        self._pairs[_key(a, b)] = _checked(mu, f"pair {a!r} / {b!r}")
+
+    def get(self, a: str, b: str) -> float:
+        """Return the coefficient of the pair (a, b): the one set, else the default."""
+        return self._pairs.get(_key(a, b), self._default)
+
+    def matrix(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """Return the coefficients between all surfaces, for lookup by number.
+
+        Parameters
+        ----------
+        names : sequence of str, length k
+            Surface material of each surface number.
+
+        Returns
+        -------
+        ndarray, shape (k, k)
+            Symmetric matrix of coefficients, dimensionless.
+        """
+        values = [[self.get(a, b) for b in names] for a in names]
+        return np.array(values, dtype=np.float64).reshape(len(names), len(names))
+
+
+def _key(a: str, b: str) -> tuple[str, str]:
+    return (a, b) if a <= b else (b, a)
+
+
+def _checked(mu: float, what: str) -> float:
+    try:
+        value = math.nan if isinstance(mu, (bool, str, bytes)) else float(mu)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not (math.isfinite(value) and value >= 0.0):
+        raise MaterialError(
+            f"friction, {what}: the coefficient is {mu!r}, but must be a finite number of at least 0; use 0 for no friction."
+        )
+    return value

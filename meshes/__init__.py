@@ -1,0 +1,58 @@
+"""Meshes: points and cells, read, made, checked and written. Imports nothing of ours; lengths are metres.
+
+- `tetmesh`: `TetMesh`, the tetrahedra of a soft body, validated once by `make_tetmesh`.
+- `surface`: `TriMesh`, `boundary_triangles`, closedness, and `solid_mass_properties` for rigid bodies.
+- `generate`: structured boxes, cylinders and balls of tetrahedra, and triangle surfaces to draw.
+- `load`: `load_tetmesh`, `load_surface`, `save_tetmesh` by meshio; `FILES` is the folder of our own meshes.
+- `quality`: scaled Jacobian, dihedral angle, radius ratio; `describe` prints them.
+- `recipes/`: how the files in `files/` were made. Meshers run there only, never in a test.
+
+>>> from meshes import ball_tets, solid_mass_properties
+>>> ball = ball_tets(0.03, 4)
+>>> len(ball.points), len(ball.tets)
+(125, 384)
+>>> mass, com, inertia = solid_mass_properties(ball.surface(), density=1000.0)
+
+Everything wrong raises `MeshError`, a ValueError, with a sentence that names the file and the cure.
+"""
+
+from meshes.errors import MeshError
+from meshes.generate import (
+    ball_tets,
+    box_tets,
+    box_triangles,
+    capsule_triangles,
+    chamfered_box_triangles,
+    cylinder_tets,
+    cylinder_triangles,
+    sphere_triangles,
+)
+from meshes.load import FILES, load_surface, load_tetmesh, save_tetmesh
+from meshes.quality import MeshQuality, describe, quality
+from meshes.surface import TriMesh, boundary_triangles, make_trimesh, solid_mass_properties
+from meshes.tetmesh import TetMesh, make_tetmesh
+
+__all__ = [
+    "FILES",
+    "MeshError",
+    "MeshQuality",
+    "TetMesh",
+    "TriMesh",
+    "ball_tets",
+    "boundary_triangles",
+    "box_tets",
+    "box_triangles",
+    "capsule_triangles",
+    "chamfered_box_triangles",
+    "cylinder_tets",
+    "cylinder_triangles",
+    "describe",
+    "load_surface",
+    "load_tetmesh",
+    "make_tetmesh",
+    "make_trimesh",
+    "quality",
+    "save_tetmesh",
+    "solid_mass_properties",
+    "sphere_triangles",
+]

@@ -1,0 +1,177 @@
+"""Reading and writing mesh files by meshio, with sentences instead of tracebacks."""
+
+import contextlib
+import difflib
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meshes.errors import MeshError
+from meshes.surface import TriMesh, make_trimesh, require_closed
+from meshes.tetmesh import TetMesh, check_scale, make_tetmesh
+
+FILES = Path(__file__).resolve().parent / "files"
+"""Folder of the meshes that come with the project."""
+
+TET_SUFFIXES = (".vtu", ".vtk", ".msh", ".mesh", ".inp")
+SURFACE_SUFFIXES = (".stl", ".obj", ".ply", ".vtk", ".vtu")
+
+
+def load_tetmesh(path: str | Path, *, scale: float = 1.0) -> TetMesh:
+    """Read a tetrahedral mesh.
+
+    Parameters
+    ----------
+    path : path-like
+        A .vtu, .vtk, .msh, .mesh or .inp file; cells that are no linear tetrahedra are left out.
+    scale : float
+        Factor from the file's unit of length to metres: 0.001 for a file in millimetres.
+
+    Returns
+    -------
+    TetMesh
+        Named by the file's stem, its source is the path as given.
+
+    Raises
+    ------
+    MeshError
+        If the file is missing (meshes of the same folder are listed), unreadable or without tetrahedra,
+        or the mesh is not valid (see `make_tetmesh`).
+    """
+    path = Path(path)
+    factor = check_scale(scale, str(path))
+    mesh = _read(path, TET_SUFFIXES)
+    blocks = [block.data for block in mesh.cells if block.type == "tetra"]
+    if not blocks:
+        found = ", ".join(sorted({block.type for block in mesh.cells})) or "none"
+        raise MeshError(
+            f"{path}: the file has no linear tetrahedra (its cells: {found}), but a soft body needs "
+            "them; mesh the volume first, for example with pytetwild or gmsh, first order."
+        )
+    points = factor * np.asarray(mesh.points, dtype=np.float64)
+    return make_tetmesh(points, np.concatenate(blocks), name=path.stem, source=str(path))
+
+
+def load_surface(path: str | Path, *, scale: float = 1.0, closed: bool = False) -> TriMesh:
+    """Read a triangle surface; points with equal coordinates are merged (STL repeats them).
+
+    Parameters
+    ----------
+    path : path-like
+        An .stl, .obj, .ply, .vtk or .vtu file; quadrilaterals are cut in two, other cells are left out.
+    scale : float
+        Factor from the file's unit of length to metres.
+    closed : bool
+        Whether to demand a closed, outward surface.
+
+    Returns
+    -------
+    TriMesh
+        Named by the file's stem, its source is the path as given.
+
+    Raises
+    ------
+    MeshError
+        If the file is missing (meshes of the same folder are listed), unreadable or without triangles, a
+        coordinate is not finite, or a closed surface was demanded and it is open or inside out.
+    """
+    path = Path(path)
+    factor = check_scale(scale, str(path))
+    mesh = _read(path, SURFACE_SUFFIXES)
+    parts = [block.data for block in mesh.cells if block.type == "triangle"]
+    for block in mesh.cells:
+        if block.type == "quad":
+            parts += [block.data[:, [0, 1, 2]], block.data[:, [0, 2, 3]]]
+    if not parts:
+        found = ", ".join(sorted({block.type for block in mesh.cells})) or "none"
+        raise MeshError(f"{path}: the file has no triangles (its cells: {found}); export the surface as triangles.")
+    points, triangles = _merged(np.asarray(mesh.points, dtype=np.float64), np.concatenate(parts).astype(np.int64))
+    surface = make_trimesh(factor * points, triangles, name=path.stem, source=str(path))
+    if closed:
+        require_closed(surface)
+    return surface
+
+
+def save_tetmesh(mesh: TetMesh, path: str | Path) -> Path:
+    """Write a mesh as binary, compressed .vtu, exact to the last bit.
+
+    Parameters
+    ----------
+    mesh : TetMesh
+        The mesh.
+    path : path-like
+        Where to; the suffix must be .vtu and the folder must exist.
+
+    Returns
+    -------
+    Path
+        The file written.
+
+    Raises
+    ------
+    MeshError
+        If the suffix is another or the file cannot be written.
+    """
+    import meshio
+
+    path = Path(path)
+    if path.suffix.lower() != ".vtu":
+        raise MeshError(f"{path}: the suffix is {path.suffix!r}, but meshes are saved as '.vtu'; rename the file.")
+    try:
+        meshio.Mesh(mesh.points, [("tetra", mesh.tets)]).write(path, file_format="vtu", binary=True)
+    except OSError as error:
+        raise MeshError(f"{path}: the mesh cannot be written ({error.strerror or error}); check the folder.") from None
+    return path
+
+
+def _read(path: Path, suffixes: tuple[str, ...]) -> Any:
+    """Return a meshio mesh, or raise MeshError."""
+    if path.suffix.lower() not in suffixes:
+        raise MeshError(
+            f"{path}: the suffix is {path.suffix!r}, but must be one of {', '.join(suffixes)}; convert the "
+            "file (`meshio convert`)."
+        )
+    if not path.is_file():
+        raise MeshError(f"{path}: there is no such file; {_nearby(path, suffixes)}")
+    import meshio
+
+    noise = io.StringIO()  # meshio prints what it tried, and ends the process where no reader fits
+    try:
+        with contextlib.redirect_stdout(noise), contextlib.redirect_stderr(noise):
+            return meshio.read(path)
+    except (Exception, SystemExit) as error:
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        if isinstance(error, SystemExit):
+            reason = "no reader could make sense of it"
+        raise MeshError(
+            f"{path}: the file cannot be read as {path.suffix} ({reason}); check that it is complete and in "
+            "the format that its suffix says."
+        ) from None
+
+
+def _nearby(path: Path, suffixes: tuple[str, ...]) -> str:
+    folder = path.parent
+    if not folder.is_dir():
+        return f"the folder {folder} does not exist either; check the path."
+    names = sorted(entry.name for entry in folder.iterdir() if entry.suffix.lower() in suffixes)
+    if not names:
+        return f"the folder {folder} has no mesh of a known format ({', '.join(suffixes)}); check the path."
+    near = difflib.get_close_matches(path.name, names, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    return f"{hint}The meshes there are: {shown}."
+
+
+def _merged(points: NDArray[np.float64], triangles: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Merge points of equal coordinates, drop triangles that lose a corner by it, keep the order."""
+    if not np.isfinite(points).all() or triangles.min(initial=0) < 0 or triangles.max(initial=-1) >= len(points):
+        return points, triangles  # make_trimesh says what is wrong
+    _, first, inverse = np.unique(points + 0.0, axis=0, return_index=True, return_inverse=True)
+    merged = first[inverse.reshape(-1)][triangles]
+    a, b, c = merged.T
+    merged = merged[(a != b) & (b != c) & (c != a)]
+    used = np.unique(merged)
+    return points[used], np.searchsorted(used, merged)

@@ -1,0 +1,6 @@
+"""How the meshes in `meshes/files` were made; run one by `python -m meshes.recipes.NAME --out FILE`.
+
+- `ball`: the soft ball of the gripping scene (needs the extra `mesh`; pytetwild gives another mesh at
+  every run, which is why its result is committed).
+- `pad`: the gripper pad, a box with chamfered edges (plain numpy, the same file at every run).
+"""

@@ -1,0 +1,125 @@
+"""Slow, plain twins of the compiled kernels and solvers: independent of them, written to be read. The judges in the tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+
+from contact import ContactProblem, Group, make_problem
+
+
+def project_strict(lam: np.ndarray, mu: float) -> np.ndarray:
+    """Strict operator, straight from papers/001 eq. (26)."""
+    normal = max(lam[0], 0.0)
+    tangent = lam[1:]
+    length = np.linalg.norm(tangent)
+    if length > mu * normal:
+        tangent = tangent * (mu * normal / length) if length > 0 else tangent
+    return np.concatenate([[normal], tangent])
+
+
+def solve_contact(problem: ContactProblem, *, sweeps: int = 20000, tolerance: float = 1e-13) -> tuple[np.ndarray, np.ndarray]:
+    """Reference solution by block Gauss-Seidel on the dense Delassus operator with strict projections.
+
+    Each contact uses the scalar majoriser of its diagonal block, so its fixed points satisfy the Signorini-Coulomb law exactly.
+    """
+    lu = spla.splu(problem.A.tocsc())
+    J = problem.J.toarray()
+    AinvJT = lu.solve(J.T) if J.size else np.zeros((problem.n, 0))
+    D = J @ AinvJT
+    q = J @ lu.solve(problem.b) + problem.phi.ravel()
+    nc = problem.n_contacts
+    lam = np.zeros(3 * nc)
+    for _ in range(sweeps):
+        change = 0.0
+        for m in range(nc):
+            rows = slice(3 * m, 3 * m + 3)
+            gamma = np.linalg.norm(D[rows, rows], 2)
+            if gamma == 0:
+                continue
+            u = D[rows] @ lam + q[rows]
+            new = project_strict(lam[rows] - u / gamma, problem.friction[m])
+            change = max(change, np.abs(new - lam[rows]).max())
+            lam[rows] = new
+        if change <= tolerance * max(np.abs(lam).max(initial=0.0), 1e-300):
+            break
+    v = lu.solve(problem.b) + AinvJT @ lam
+    return v, lam.reshape(-1, 3)
+
+
+def random_frame(rng: np.random.Generator) -> np.ndarray:
+    """Random rotation matrix; rows are a contact frame."""
+    q, r = np.linalg.qr(rng.standard_normal((3, 3)))
+    q = q * np.sign(np.diag(r))
+    return q if np.linalg.det(q) > 0 else -q
+
+
+def random_spd(rng: np.random.Generator, n: int, condition: float = 50.0) -> np.ndarray:
+    """Random symmetric positive definite matrix of a given condition number."""
+    q, _ = np.linalg.qr(rng.standard_normal((n, n)))
+    return q @ np.diag(np.geomspace(1.0, condition, n)) @ q.T
+
+
+def nodes_on_floor(
+    rng: np.random.Generator, n_nodes: int, n_contacts: int, *, friction: float = 0.4, condition: float = 50.0
+) -> ContactProblem:
+    """Nodes coupled by a random A; the first ones press on an obstacle with random frames."""
+    n = 3 * n_nodes
+    J = sp.lil_matrix((3 * n_contacts, n))
+    for m in range(n_contacts):
+        J[3 * m : 3 * m + 3, 3 * m : 3 * m + 3] = random_frame(rng)
+    return make_problem(
+        random_spd(rng, n, condition),
+        rng.standard_normal(n),
+        J,
+        0.2 * rng.standard_normal(n_contacts) - 0.3,
+        friction,
+        dt=0.01,
+    )
+
+
+def body_between_nodes(
+    rng: np.random.Generator, n_nodes: int, n_contacts: int, *, friction: float = 0.4, inertia: float = 1.0
+) -> ContactProblem:
+    """Nodes coupled by a random A touch one rigid body of six coordinates (D-contacts that need virtual nodes)."""
+    n = 3 * n_nodes
+    A = sp.block_diag([random_spd(rng, n), inertia * random_spd(rng, 6, 5.0)], format="csc")
+    J = sp.lil_matrix((3 * n_contacts, n + 6))
+    for m in range(n_contacts):
+        frame = random_frame(rng)
+        r = 0.5 * rng.standard_normal(3)
+        cross = np.array([[0, -r[2], r[1]], [r[2], 0, -r[0]], [-r[1], r[0], 0]])
+        J[3 * m : 3 * m + 3, 3 * m : 3 * m + 3] = frame
+        J[3 * m : 3 * m + 3, n : n + 3] = -frame
+        J[3 * m : 3 * m + 3, n + 3 :] = frame @ cross
+    groups = (Group("soft", 0, n, "nodes"), Group("rigid", n, n + 6, "generalized"))
+    b = rng.standard_normal(n + 6)
+    return make_problem(A, b, J, 0.2 * rng.standard_normal(n_contacts) - 0.3, friction, dt=0.01, groups=groups)
+
+
+def closest_in_cone(x: np.ndarray, mu: float) -> np.ndarray:
+    """Closest point of |t| <= mu n: the best of the apex, the point itself and the foot on the ray of the surface towards it."""
+    length = np.linalg.norm(x[1:])
+    direction = x[1:] / length if length > 0 else np.array([1.0, 0.0])
+    ray = np.concatenate([[1.0], mu * direction])
+    candidates = [np.zeros(3), max(x @ ray, 0.0) / (ray @ ray) * ray]
+    if length <= mu * x[0]:
+        candidates.append(x)
+    return min(candidates, key=lambda p: np.linalg.norm(x - p))
+
+
+def natural_map_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray, *, de_saxce: bool = True) -> float:
+    """``||lam - P_K(lam - rho uh)|| / max(||lam||, ||rho uh||)``, contact by contact with dense matrices."""
+    A, J = problem.A.toarray(), problem.J.toarray()
+    residual, force, velocity = [], [], []
+    for m in range(problem.n_contacts):
+        block = J[3 * m : 3 * m + 3]
+        rho = 3.0 / np.trace(block @ np.diag(1.0 / np.diag(A)) @ block.T)
+        u = block @ v + problem.phi[m]
+        if de_saxce:
+            u = u + [problem.friction[m] * np.linalg.norm(u[1:]), 0.0, 0.0]
+        residual.append(lam[m] - closest_in_cone(lam[m] - rho * u, problem.friction[m]))
+        force.append(lam[m])
+        velocity.append(rho * u)
+    return float(np.linalg.norm(residual) / max(np.linalg.norm(force), np.linalg.norm(velocity)))

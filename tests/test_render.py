@@ -1,0 +1,403 @@
+"""Pictures of a run, as far as they can be judged without eyes: framing, colours, order, the guard."""
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import viz.render as render
+from viz import PartFrame, PvdSeries, VizError, probe_rendering, render_run
+
+SIZE = (320, 240)
+
+
+@pytest.fixture(scope="session")
+def drawing():
+    status = probe_rendering()
+    if not status.ok:
+        pytest.skip(status.message)
+
+
+@pytest.fixture
+def fresh_probe():
+    render._probe_once.cache_clear()
+    yield
+    render._probe_once.cache_clear()
+
+
+def cube_tets(half: float) -> tuple[np.ndarray, np.ndarray]:
+    """A cube as five tetrahedra."""
+    points = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float) * half
+    return points, np.array([[0, 4, 2, 1], [6, 4, 7, 2], [5, 4, 1, 7], [3, 1, 2, 7], [1, 4, 2, 7]])
+
+
+BOX_FACES = np.array(
+    [
+        0,
+        1,
+        3,
+        0,
+        3,
+        2,
+        4,
+        6,
+        7,
+        4,
+        7,
+        5,
+        0,
+        4,
+        5,
+        0,
+        5,
+        1,
+        2,
+        3,
+        7,
+        2,
+        7,
+        6,
+        0,
+        2,
+        6,
+        0,
+        6,
+        4,
+        1,
+        5,
+        7,
+        1,
+        7,
+        3,
+    ]
+).reshape(12, 3)
+
+
+def write_run(folder: Path, n_frames: int = 7, *, at_cells: bool = True, force: float = 3.0) -> Path:
+    """Write a soft cube that rises 60 mm, a rigid box 80 mm to its right, a huge floor and one contact."""
+    points, tets = cube_tets(0.02)
+    floor = np.array([[-5, -5, 0], [5, -5, 0], [5, 5, 0], [-5, 5, 0]], dtype=float)
+    with PvdSeries(folder / "frames.pvd", folder / "frames") as series:
+        series.add_part("cube", points, tets, "tetra")
+        series.add_part("box", points, BOX_FACES, "triangle")
+        series.add_part("floor", floor, np.array([[0, 1, 2], [0, 2, 3]]), "triangle")
+        series.add_part("contacts", None, None, "points")
+        for number in range(n_frames):
+            lift = np.array([0.0, 0.0, 0.02 + 0.06 * number / max(1, n_frames - 1)])
+            stress = np.full(5 if at_cells else 8, 2e4 * number / max(1, n_frames - 1))
+            touching = number == 0
+            series.write_frame(
+                0.04 * number,
+                {
+                    "cube": PartFrame(
+                        points + lift,
+                        {"velocity": np.full((8, 3), 0.1)} | ({} if at_cells else {"von_mises": stress}),
+                        {"von_mises": stress} if at_cells else {},
+                    ),
+                    "box": PartFrame(points + lift + [0.08, 0, 0]),
+                    "floor": PartFrame(floor + 0.001 * number * np.eye(3)[0]),  # a conveyor: moving, still not framed
+                    "contacts": PartFrame(
+                        np.full((int(touching), 3), [0.04, 0.0, 0.06]),
+                        {"force": np.full((int(touching), 3), [0, 0, force])},
+                    ),
+                },
+            )
+    return folder
+
+
+def read_png(path: Path) -> np.ndarray:
+    import imageio.v3
+
+    return imageio.v3.imread(path).astype(int)
+
+
+def is_rigid(picture: np.ndarray) -> np.ndarray:
+    """Mask of the bluish grey of the box: darker than the floor, blue above red by the colour's own ratio."""
+    red, green, blue = np.moveaxis(picture, -1, 0)
+    return (blue < 215) & (blue > 1.15 * red) & (blue < 1.6 * red) & (green > red) & (green < blue)
+
+
+def is_soft(picture: np.ndarray) -> np.ndarray:
+    """Mask of the sand colour at the low end of the range: red above blue, little saturated; no arrows."""
+    red, green, blue = np.moveaxis(picture, -1, 0)
+    return (red > 1.15 * blue) & (green > 0.75 * red)
+
+
+def test_stills_are_evenly_spaced_first_and_last_included(tmp_path, drawing):
+    seen = []
+    result = render_run(
+        write_run(tmp_path, 11),
+        size=SIZE,
+        stills=3,
+        mp4=False,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert [path.name for path in result.frames] == [f"frame_{i:06d}.png" for i in (0, 5, 10)]
+    assert all(path.parent == tmp_path / "pictures" for path in result.frames)
+    assert result.mp4 is None and not list(tmp_path.rglob("*.mp4"))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    assert read_png(result.frames[0]).shape == (240, 320, 3)
+
+
+def test_every_draws_every_nth_and_the_last(tmp_path, drawing):
+    result = render_run(write_run(tmp_path, 8), out=tmp_path / "o", size=SIZE, stills=9, mp4=False, every=3)
+    assert [path.name for path in result.frames] == [f"frame_{i:06d}.png" for i in (0, 3, 6, 7)]
+
+
+def test_film_has_the_frames_size_and_codec(tmp_path, drawing):
+    import imageio_ffmpeg
+
+    result = render_run(write_run(tmp_path, 7), size=(321, 239), stills=2, fps=10)
+    assert result.mp4 == tmp_path / "pictures" / "run.mp4"
+    command = [
+        imageio_ffmpeg.get_ffmpeg_exe(),
+        "-i",
+        str(result.mp4),
+        "-f",
+        "rawvideo",
+        "-pix_fmt",
+        "rgb24",
+        "-",
+    ]
+    decoded = subprocess.run(command, capture_output=True, check=True)
+    facts = next(line for line in decoded.stderr.decode().splitlines() if "Video:" in line)
+    for fact in ("h264", "yuv420p", "322x240", "10 fps"):
+        assert fact in facts
+    pictures = np.frombuffer(decoded.stdout, np.uint8).reshape(-1, 240, 322, 3).astype(int)
+    assert len(pictures) == 7
+    for still, picture in zip(result.frames, (pictures[0], pictures[-1]), strict=True):
+        assert np.abs(read_png(still) - picture).mean() < 3.0  # the same picture, but for compression
+    assert np.abs(pictures[0] - pictures[-1]).mean() > 5.0
+    assert not list(tmp_path.rglob("*tmp*"))
+
+
+def test_front_view_shows_x_right_z_up_and_all_that_moves(tmp_path, drawing):
+    """The box is right of the cube; both rise by 1.5 times their size; the 10 m floor is not framed."""
+    result = render_run(write_run(tmp_path), size=SIZE, stills=2, mp4=False, camera="front", arrows=False)
+    first, last = (read_png(path) for path in result.frames)
+    rows, columns = np.nonzero(is_rigid(first))
+    width = np.ptp(columns) + 1
+    assert 45 < width < 130  # 40 mm of the 120 mm that fill most of the 320 pixels
+    rows_last, _ = np.nonzero(is_rigid(last))
+    # Seen face on: the rise in pixels is 1.5 widths (perspective changes it little).
+    assert (rows.max() - rows_last.max()) / width == pytest.approx(1.5, rel=0.1)
+    assert np.nonzero(is_soft(first))[1].mean() < columns.mean() - width
+    for picture in (first, last):
+        edge = np.concatenate([is_rigid(picture)[[0, -1]].ravel(), is_rigid(picture)[:, [0, -1]].ravel()])
+        assert not edge.any()  # nothing is cut off
+
+
+def test_colours_follow_the_field_on_cells_and_on_points_alike(tmp_path, drawing):
+    pictures = []
+    for at_cells in (True, False):
+        run = write_run(tmp_path / str(at_cells), at_cells=at_cells)
+        result = render_run(run, size=SIZE, stills=2, mp4=False, arrows=False)
+        pictures.append([read_png(path) for path in result.frames])
+    np.testing.assert_array_equal(pictures[0], pictures[1])
+    first, last = pictures[0]
+    assert is_soft(first)[:, :260].sum() > 500 > 10 * is_soft(last)[:, :260].sum()  # sand at first ...
+    dark_blue = (last[..., 2] > 1.5 * last[..., 0]) & (last.sum(axis=-1) < 300)
+    assert dark_blue[:, :260].sum() > 500  # ... the dark end at last (the colour bar is right of column 260)
+
+
+def test_arrows_are_red_and_can_be_left_out(tmp_path, drawing):
+    def red(arrows: bool, number: int) -> int:
+        result = render_run(run, out=tmp_path / "o", size=SIZE, stills=2, mp4=False, arrows=arrows)
+        picture = read_png(result.frames[number])
+        return int(((picture[..., 0] > 2 * picture[..., 1]) & (picture[..., 0] > 90)).sum())
+
+    run = write_run(tmp_path / "run")
+    assert red(True, 0) > 10
+    assert red(True, 1) == 0  # the contact has opened
+    assert red(False, 0) == 0
+
+
+def test_arrow_of_the_largest_force_is_a_quarter_of_the_scene(tmp_path, drawing):
+    survey = render._Survey.of(render._frames_of(write_run(tmp_path), 1), "von_mises")
+    assert survey.largest_force == pytest.approx(3.0)
+    import pyvista
+
+    arrows = render._Arrows(pyvista.Plotter(off_screen=True), survey)
+    tail = pyvista.PolyData(np.array([[1.0, 2.0, 3.0], [0, 0, 0]]))
+    tail.point_data["force"] = np.array([[0, 0, 3.0], [1.5, 0, 0]])
+    arrows.point(tail)
+    points = np.asarray(pyvista.wrap(arrows._actor.mapper.GetInput()).points)
+    upward, sideways = points[points[:, 2] > 1.0], points[points[:, 2] < 1.0]
+    assert survey.size == pytest.approx(np.sqrt(0.12**2 + 0.04**2 + 0.10**2))
+    assert upward[:, 2].max() == pytest.approx(3.0)  # the tip is at the contact
+    assert np.ptp(upward[:, 2]) == pytest.approx(0.25 * survey.size, rel=1e-5)
+    assert sideways[:, 0].max() == pytest.approx(0.0, abs=1e-6)
+    assert np.ptp(sideways[:, 0]) == pytest.approx(0.125 * survey.size, rel=1e-5)
+
+
+def test_survey_frames_the_movers_and_takes_the_98th_percentile(tmp_path):
+    survey = render._Survey.of(render._frames_of(write_run(tmp_path, 50), 1), "von_mises")
+    np.testing.assert_allclose(survey.corners.min(axis=0), [-0.02, -0.02, 0.0], atol=1e-9)
+    np.testing.assert_allclose(survey.corners.max(axis=0), [0.10, 0.02, 0.10], atol=1e-9)
+    values = np.repeat(2e4 * np.arange(50) / 49, 5)
+    assert np.percentile(values, 98) <= survey.limit <= 1.25 * np.percentile(values, 98)
+    assert survey.decimals == 2
+
+
+def test_a_large_fixed_body_is_not_framed_but_a_small_one_is():
+    still_small, still_large, mover = (
+        np.eye(3)[None].repeat(2, 0),
+        50 * np.eye(3)[None].repeat(2, 0),
+        np.zeros((2, 3, 3)),
+    )
+    mover[1] = 1.0
+    boxes = {"mover": list(mover), "small": list(still_small + 3), "large": list(still_large)}
+    corners = render._framed_corners(boxes, set())
+    assert corners.max() == 4.0
+
+
+@pytest.mark.parametrize("camera", ["iso", "front", "side", "top"])
+def test_fitted_view_shows_all_corners_tightly(camera):
+    corners = np.random.default_rng(3).uniform([-1, -2, 0], [4, 1, 2], (60, 3))
+    direction, up = (np.array(v) for v in render.CAMERAS[camera])
+    view = render._fitted_view(direction / np.linalg.norm(direction), up, corners, 4 / 3)
+    ahead = (view.focal_point - view.position) / np.linalg.norm(view.focal_point - view.position)
+    right = np.cross(ahead, view.up)
+    rays = corners - view.position
+    tan = np.tan(np.radians(render.VIEW_ANGLE / 2))
+    x, y = rays @ right / (rays @ ahead) / (tan * 4 / 3), rays @ view.up / (rays @ ahead) / tan
+    assert (rays @ ahead > 0).all()
+    assert max(np.abs(x + 0.05).max() / 0.8, np.abs(y).max() / 0.8) == pytest.approx(1.0, abs=0.05)
+    assert y.max() == pytest.approx(-y.min(), abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("camera", "sight", "right"),
+    [("front", [0, 1, 0], [1, 0, 0]), ("side", [-1, 0, 0], [0, 1, 0]), ("top", [0, 0, -1], [1, 0, 0])],
+)
+def test_named_cameras_look_where_they_say(camera, sight, right):
+    direction, up = (np.array(v) for v in render.CAMERAS[camera])
+    np.testing.assert_allclose(-direction, sight)
+    np.testing.assert_allclose(np.cross(-direction, up), right)
+
+
+def test_a_sharp_edge_keeps_two_normals_and_follows_the_motion(drawing):
+    import pyvista
+
+    points, _ = cube_tets(1.0)
+    skin = render._Skin(pyvista.PolyData.from_regular_faces(points, BOX_FACES))
+    assert skin.mesh.n_points == 24
+    quarter_turn = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]])
+    skin.move(pyvista.PolyData.from_regular_faces(points @ quarter_turn.T + 5.0, BOX_FACES))
+    normals = np.asarray(skin.mesh.active_normals)
+    np.testing.assert_allclose(np.sort(np.abs(normals), axis=1), np.tile([0, 0, 1.0], (24, 1)), atol=1e-6)
+    outward = np.einsum("ij,ij->i", normals, skin.mesh.points - 5.0)
+    np.testing.assert_allclose(outward, 1.0, atol=1e-6)
+
+
+def test_shadow_falls_below_the_body_and_fades_with_height(drawing):
+    import pyvista
+
+    corners = np.array([[-1, -1, 0], [1, 1, 1.0]])
+    floor = render._Floor(pyvista.Plotter(off_screen=True), np.zeros(3), np.array([0, 0, 1.0]), render._Survey(corners, 1, 1, 2))
+    n = floor.PIXELS
+
+    def darkening(height: float) -> np.ndarray:
+        patch = np.random.default_rng(0).uniform([1.0, 2.0, height], [1.5, 2.5, height], (5000, 3))
+        floor.cast([patch])
+        return (floor._bright.reshape(-1, 3) - np.asarray(floor._image.point_data["rgb"]))[:, 0].reshape(n, n)
+
+    low = darkening(0.0)
+    row, column = np.unravel_index(np.argmax(low), low.shape)  # rows run along y, columns along x
+    at = ((np.array([column, row]) + 0.5) / n * 2 - 1) * floor._half
+    assert (at > [0.9, 1.9]).all() and (at < [1.6, 2.6]).all()
+    assert darkening(0.5 * floor._reach).max() == pytest.approx(0.5 * low.max(), rel=0.1)
+    assert darkening(1.1 * floor._reach).max() < 1.5
+
+
+@pytest.mark.parametrize(
+    ("field", "limit", "expected"),
+    [
+        ("von_mises", 2.3e4, ("von Mises stress", "kPa", 1e3)),
+        ("von_mises", 2.3e6, ("von Mises stress", "MPa", 1e6)),
+        ("velocity", 0.5, ("speed", "mm/s", 1e-3)),
+        ("contact_force", 12.0, ("contact force", "N", 1.0)),
+        ("max_gap_m", 2e-3, ("max gap", "mm", 1e-3)),
+        ("damage", 0.2, ("damage", "", 1.0)),
+    ],
+)
+def test_legend_units(field, limit, expected):
+    assert render._legend(field, limit) == expected
+
+
+def test_wrong_input_gets_a_sentence(tmp_path):
+    run = write_run(tmp_path / "run", 2)
+    empty = tmp_path / "empty"
+    PvdSeries(empty / "frames.pvd", empty / "frames").close()
+    (tmp_path / "bare").mkdir()
+    for folder, options, message in [
+        (tmp_path / "none", {}, "does not exist"),
+        (tmp_path / "bare", {}, "holds no frames.pvd"),
+        (empty, {}, "lists no frames"),
+        (run, {"field": "von_mizes"}, r"did you mean 'von_mises'\? Present are: velocity, von_mises"),
+        (run, {"size": (10, 10)}, "64 to 8192"),
+        (run, {"fps": 0}, "fps is 0"),
+        (run, {"every": 0}, "every is 0"),
+        (run, {"stills": 0, "mp4": False}, "at least one still"),
+        (run, {"camera": "back"}, "'iso', 'front', 'side', 'top'"),
+        (run, {"camera": [(0, 0, 1), (0, 0, 0)]}, "three 3-vectors"),
+        (run, {"camera": [(0, 0, 1), (0, 0, 0), (0, 0, 1)]}, "its own up direction"),
+    ]:
+        with pytest.raises(VizError, match=message):
+            render_run(folder, **options)
+    assert not (run / "pictures").exists()
+    (run / "frames" / "cube_000001.vtu").unlink()
+    with pytest.raises(VizError, match=r"cube_000001\.vtu does not exist"):
+        render_run(run)
+
+
+@pytest.mark.parametrize(
+    ("probe", "message"),
+    [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "died of SIGSEGV"),
+        ("raise RuntimeError('no GL here')", r"status 1 \(RuntimeError: no GL here\)"),
+        ("import time; time.sleep(60)", "took longer than"),
+    ],
+)
+def test_a_dying_renderer_becomes_a_sentence_with_the_packages(tmp_path, monkeypatch, fresh_probe, probe, message):
+    monkeypatch.setattr(render, "PROBE", probe)
+    monkeypatch.setattr(render, "PROBE_SECONDS", 3.0)
+    run = write_run(tmp_path, 2)
+    with pytest.raises(VizError, match=message) as caught:
+        render_run(run)
+    assert "apt-get install -y --no-install-recommends libegl1 libgl1-mesa-dri" in str(caught.value)
+    assert not (run / "pictures").exists()
+
+
+def test_probe_runs_once_per_process(monkeypatch, fresh_probe):
+    calls = []
+
+    def counted(*arguments, **options):
+        calls.append(arguments)
+        return subprocess.CompletedProcess(arguments, 0, "", "")
+
+    monkeypatch.setattr(render.subprocess, "run", counted)
+    assert probe_rendering().ok and probe_rendering().ok
+    assert len(calls) == 1
+
+
+def test_egl_is_asked_for_only_without_a_display(monkeypatch):
+    monkeypatch.setattr(render.sys, "platform", "linux")
+    monkeypatch.delenv("VTK_DEFAULT_OPENGL_WINDOW", raising=False)
+    monkeypatch.delenv("DISPLAY", raising=False)
+    assert render._render_environment() == {"VTK_DEFAULT_OPENGL_WINDOW": "vtkEGLRenderWindow"}
+    monkeypatch.setenv("VTK_DEFAULT_OPENGL_WINDOW", "vtkOSOpenGLRenderWindow")
+    assert render._render_environment() == {}
+    monkeypatch.delenv("VTK_DEFAULT_OPENGL_WINDOW")
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert render._render_environment() == {}
+
+
+def test_an_interrupted_film_leaves_no_file(tmp_path, drawing):
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        render_run(write_run(tmp_path), size=SIZE, progress=stop)
+    assert not list(tmp_path.rglob("*.mp4"))

@@ -1,0 +1,316 @@
+"""The time series on disk: what is written is what is read, and a killed run stays readable."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import viz.vtk_series as vtk_series
+from viz import PartFrame, PvdSeries, VizError, read_part, read_pvd
+
+ROOT = Path(__file__).parent.parent
+TET_POINTS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=float)
+TETS = np.array([[0, 1, 2, 3], [1, 2, 3, 4]])
+TRIANGLES = np.array([[0, 1, 2], [0, 2, 3]])
+
+
+def make_series(folder: Path, **options) -> PvdSeries:
+    series = PvdSeries(folder / "frames.pvd", folder / "frames", **options)
+    series.add_part("ball", TET_POINTS, TETS, "tetra")
+    series.add_part("pad", TET_POINTS[:4], TRIANGLES, "triangle")
+    series.add_part("contacts", None, None, "points")
+    return series
+
+
+def make_frame(number: int, seed: int = 1) -> dict[str, PartFrame]:
+    """Random but repeatable values; the number of contacts is 0, 1, 2, 0, ..."""
+    rng = np.random.default_rng([seed, number])
+    k = number % 3
+    return {
+        "ball": PartFrame(
+            TET_POINTS + rng.standard_normal((5, 3)) / 3,
+            {"velocity": rng.standard_normal((5, 3)), "marker": rng.integers(-9, 9, 5)},
+            {"von_mises": rng.random(2)},
+        ),
+        "pad": PartFrame(TET_POINTS[:4] + rng.standard_normal((4, 3))),
+        "contacts": PartFrame(
+            rng.standard_normal((k, 3)),
+            {"force": rng.standard_normal((k, 3)), "gap": rng.standard_normal(k), "state": np.arange(k) > 0},
+        ),
+    }
+
+
+def check_frame(files: dict[str, Path], expected: dict[str, PartFrame], points_dtype: str = "float64") -> None:
+    assert list(files) == list(expected)
+    for name, frame in expected.items():
+        data = read_part(files[name])
+        np.testing.assert_array_equal(np.asarray(data.points), np.asarray(frame.points, dtype=points_dtype))
+        for stored, given in ((data.point_data, frame.point_data), (data.cell_data, frame.cell_data)):
+            assert set(stored.keys()) == set(given)
+            for field, values in given.items():
+                kind = np.float32 if np.asarray(values).dtype.kind == "f" else np.int32
+                np.testing.assert_array_equal(np.asarray(stored[field]), np.asarray(values).astype(kind))
+
+
+@pytest.mark.parametrize("points_dtype", ["float64", "float32"])
+def test_round_trip(tmp_path, points_dtype):
+    times = [0.0, 0.01, 0.1 + 0.2, 7.0, 1e3]
+    with make_series(tmp_path, points_dtype=points_dtype) as series:
+        for number, t in enumerate(times):
+            series.write_frame(t, make_frame(number))
+        assert series.n_frames == 5
+    frames = read_pvd(tmp_path / "frames.pvd")
+    assert [t for t, _ in frames] == times  # to the last bit
+    for number, (_, files) in enumerate(frames):
+        assert files["ball"] == tmp_path / "frames" / f"ball_{number:06d}.vtu"
+        assert files["contacts"] == tmp_path / "frames" / f"contacts_{number:06d}.vtp"
+        check_frame(files, make_frame(number), points_dtype)
+    ball, pad, contacts = (read_part(frames[2][1][name]) for name in ("ball", "pad", "contacts"))
+    np.testing.assert_array_equal(ball.cells_dict[10], TETS)
+    np.testing.assert_array_equal(pad.regular_faces, TRIANGLES)
+    assert contacts.n_verts == 2
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_files_are_lz4_appended_raw(tmp_path):
+    with make_series(tmp_path) as series:
+        series.write_frame(0.0, make_frame(0))
+    for file in (tmp_path / "frames").glob("*.vt?"):
+        content = file.read_bytes()
+        assert b'compressor="vtkLZ4DataCompressor"' in content
+        assert b'<AppendedData encoding="raw">' in content
+
+
+def test_the_ranges_in_the_header_are_those_of_the_frame(tmp_path):
+    """ParaView takes its first colour range from RangeMin and RangeMax."""
+    with make_series(tmp_path) as series:
+        for number in range(3):
+            series.write_frame(number, make_frame(number))
+    for number, (_, files) in enumerate(read_pvd(tmp_path / "frames.pvd")):
+        header = files["ball"].read_bytes().split(b"<AppendedData")[0].decode()
+        stress = re.search(r'Name="von_mises".*RangeMin="(\S+)" *RangeMax="(\S+)"', header)
+        values = np.asarray(make_frame(number)["ball"].cell_data["von_mises"])
+        np.testing.assert_allclose([float(x) for x in stress.groups()], [values.min(), values.max()], rtol=1e-6)
+
+
+def test_a_frame_does_not_leak_into_the_next_nor_follow_the_callers_array(tmp_path):
+    points, contacts = TET_POINTS.copy(), PartFrame(np.zeros((0, 3)))
+    with PvdSeries(tmp_path / "frames.pvd", tmp_path / "frames") as series:
+        series.add_part("ball", TET_POINTS, TETS, "tetra")
+        series.add_part("contacts", None, None, "points")
+        for number in range(3):
+            points += 1.0
+            series.write_frame(number, {"ball": PartFrame(points), "contacts": contacts})
+        points += 100.0
+    for number, (_, files) in enumerate(read_pvd(tmp_path / "frames.pvd")):
+        np.testing.assert_array_equal(read_part(files["ball"]).points, TET_POINTS + number + 1)
+
+
+def test_index_holds_names_and_part_numbers_and_survives_a_move(tmp_path):
+    with make_series(tmp_path / "old") as series:
+        series.write_frame(0.5, make_frame(1))
+    text = (tmp_path / "old" / "frames.pvd").read_text()
+    assert '<DataSet timestep="0.5" group="" part="1" name="pad" file="frames/pad_000000.vtp"/>' in text
+    os.rename(tmp_path / "old", tmp_path / "new & <odd>")
+    check_frame(read_pvd(tmp_path / "new & <odd>" / "frames.pvd")[0][1], make_frame(1))
+
+
+def test_series_json_lists_each_part(tmp_path):
+    with make_series(tmp_path) as series:
+        for number in range(3):
+            series.write_frame(0.1 * number, make_frame(number))
+        early = json.loads((tmp_path / "frames" / "ball.vtu.series").read_text())
+        assert [item["name"] for item in early["files"]] == ["ball_000000.vtu"]
+    for name in ("ball.vtu.series", "pad.vtp.series", "contacts.vtp.series"):
+        content = json.loads((tmp_path / "frames" / name).read_text())
+        stem, ending, _ = name.split(".")
+        assert content == {
+            "file-series-version": "1.0",
+            "files": [{"name": f"{stem}_{i:06d}.{ending}", "time": 0.1 * i} for i in range(3)],
+        }
+
+
+def test_index_every_and_close(tmp_path):
+    series = make_series(tmp_path, index_every=3)
+    listed = []
+    for number in range(5):
+        series.write_frame(number, make_frame(number))
+        listed.append(len(read_pvd(tmp_path / "frames.pvd")))
+    assert listed == [0, 0, 3, 3, 3]
+    series.close()
+    assert len(read_pvd(tmp_path / "frames.pvd")) == 5
+    with pytest.raises(VizError, match="closed"):
+        series.write_frame(9.0, make_frame(0))
+
+
+def test_a_new_series_never_lists_frames_of_the_old_one(tmp_path):
+    with make_series(tmp_path) as series:
+        series.write_frame(0.0, make_frame(0))
+    make_series(tmp_path)
+    assert read_pvd(tmp_path / "frames.pvd") == []
+
+
+def test_an_error_in_the_run_leaves_all_finished_frames(tmp_path):
+    with pytest.raises(RuntimeError), make_series(tmp_path, index_every=100) as series:
+        series.write_frame(0.0, make_frame(0))
+        series.write_frame(1.0, make_frame(1))
+        raise RuntimeError
+    assert [t for t, _ in read_pvd(tmp_path / "frames.pvd")] == [0.0, 1.0]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_kill_at_any_time_leaves_a_readable_index(tmp_path):
+    """Kill a writer at five moments: every listed frame must be whole."""
+    writer = (
+        "import sys; sys.path[:0] = sys.argv[2:]\n"
+        "from pathlib import Path; from test_vtk_series import make_frame, make_series\n"
+        "series = make_series(Path(sys.argv[1])); number = 0\n"
+        "while True: series.write_frame(number * 0.01, make_frame(number)); number += 1\n"
+    )
+    for delay in (0.0, 0.013, 0.031, 0.05, 0.101):
+        folder = tmp_path / str(delay)
+        child = subprocess.Popen([sys.executable, "-c", writer, str(folder), str(ROOT), str(ROOT / "tests")])
+        try:
+            deadline = time.monotonic() + 60
+            while not (folder / "frames" / "ball_000003.vtu").exists():
+                assert child.poll() is None and time.monotonic() < deadline
+                time.sleep(0.002)
+            time.sleep(delay)
+        finally:
+            child.kill()
+            child.wait()
+        frames = read_pvd(folder / "frames.pvd")
+        assert len(frames) >= 3
+        assert len(frames) >= len(list((folder / "frames").glob("contacts_*.vtp"))) - 1  # index is up to date
+        for number, (t, files) in enumerate(frames):
+            assert t == number * 0.01
+            if number % 10 == 0 or number == len(frames) - 1:
+                check_frame(files, make_frame(number))
+        for file in (folder / "frames").glob("*.series"):
+            assert json.loads(file.read_text())["files"]
+
+
+def test_data_files_are_complete_before_the_index_names_them(tmp_path, monkeypatch):
+    """At each rename of an index, every file it lists is there."""
+    replace, seen = os.replace, []
+
+    def watched(source, target):
+        if str(target).endswith(".pvd"):
+            listed = [file for _, files in read_pvd(Path(source)) for file in files.values()]
+            seen.append(len(listed))
+            assert all(file.is_file() for file in listed)
+        replace(source, target)
+
+    monkeypatch.setattr(vtk_series.os, "replace", watched)
+    with make_series(tmp_path) as series:
+        for number in range(3):
+            series.write_frame(number, make_frame(number))
+    assert seen == [0, 3, 6, 9]
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "../x", "a b", ".hidden", "ä", 'q"', "x" * 101, "a\n", 3])
+def test_odd_names_are_refused(tmp_path, name):
+    series = PvdSeries(tmp_path / "frames.pvd", tmp_path / "frames")
+    with pytest.raises(VizError, match="not allowed"):
+        series.add_part(name, TET_POINTS, TETS, "tetra")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("Ball", TET_POINTS, TETS, "tetra"), "'Ball' is taken"),
+        (("x", TET_POINTS, TETS, "hexahedron"), "'tetra', 'triangle' and 'points'"),
+        (("x", TET_POINTS, TETS[:, :3], "tetra"), r"shape \(m, 4\)"),
+        (("x", TET_POINTS, TETS.astype(float), "tetra"), "integers"),
+        (("x", TET_POINTS[:4], TETS, "tetra"), "points 0 to 4; allowed are 0 to 3"),
+        (("x", TET_POINTS, -TETS, "tetra"), "points -4 to 0"),
+        (("x", TET_POINTS[:, :2], TETS, "tetra"), r"\(n, 3\)"),
+        (("x", None, TETS, "tetra"), "both points and cells"),
+        (("x", None, TRIANGLES, "points"), "cells=None"),
+    ],
+)
+def test_wrong_parts_are_refused(tmp_path, arguments, message):
+    with pytest.raises(VizError, match=message):
+        make_series(tmp_path).add_part(*arguments)
+
+
+def test_wrong_frames_are_refused_and_write_nothing(tmp_path):
+    series = make_series(tmp_path)
+    series.write_frame(0.0, make_frame(0))
+    before = sorted(tmp_path.rglob("*"))
+    good = make_frame(1)
+    ball = good["ball"]
+    wrong = [
+        ({k: v for k, v in good.items() if k != "pad"}, r"missing: \['pad'\]"),
+        ({**good, "cat": ball}, r"not registered: \['cat'\]"),
+        ({**good, "ball": PartFrame(TET_POINTS[:4], ball.point_data, ball.cell_data)}, "has 5 points but"),
+        ({**good, "ball": PartFrame(TET_POINTS, {"velocity": np.zeros((4, 3))})}, r"\(5,\) or \(5, k\)"),
+        ({**good, "ball": PartFrame(TET_POINTS, {}, {"von_mises": np.zeros(3)})}, r"\(2,\) or \(2, k\)"),
+        ({**good, "ball": PartFrame(TET_POINTS, ball.point_data)}, "fields of part 'ball' changed"),
+        ({**good, "ball": PartFrame(TET_POINTS, {"velocity": np.array(["a"] * 5)})}, "real numbers"),
+        ({**good, "ball": PartFrame(TET_POINTS, {"velocity": np.zeros((5, 3, 3))})}, "has shape"),
+    ]
+    for parts, message in wrong:
+        with pytest.raises(VizError, match=message):
+            series.write_frame(1.0, parts)
+    for t in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(VizError, match="frame time"):
+            series.write_frame(t, good)
+    with pytest.raises(VizError, match="after the first frame"):
+        series.add_part("late", None, None, "points")
+    assert sorted(tmp_path.rglob("*")) == before
+    series.write_frame(1.0, good)
+    check_frame(read_pvd(tmp_path / "frames.pvd")[1][1], good)
+
+
+def test_an_unwritable_file_is_an_os_error_and_is_not_listed(tmp_path):
+    series = make_series(tmp_path)
+    series.write_frame(0.0, make_frame(0))
+    (tmp_path / "frames" / "pad_000001.vtp" / "in_the_way").mkdir(parents=True)
+    with pytest.raises(OSError):
+        series.write_frame(1.0, make_frame(1))
+    series.close()
+    assert [t for t, _ in read_pvd(tmp_path / "frames.pvd")] == [0.0]
+
+
+def test_wrong_options_and_files_are_refused(tmp_path):
+    with pytest.raises(VizError, match="points_dtype"):
+        make_series(tmp_path, points_dtype="float16")
+    with pytest.raises(VizError, match="index_every"):
+        make_series(tmp_path, index_every=0)
+    with pytest.raises(VizError, match="does not exist"):
+        read_pvd(tmp_path / "none.pvd")
+    for content in ("", "<VTKFile type='PolyData'/>", "<VTKFile type='Collection'>"):
+        (tmp_path / "bad.pvd").write_text(content)
+        with pytest.raises(VizError, match="not a PVD index"):
+            read_pvd(tmp_path / "bad.pvd")
+    with pytest.raises(VizError, match="does not exist"):
+        read_part(tmp_path / "x.vtu")
+    with pytest.raises(VizError, match=r"allowed are \.vtu and \.vtp"):
+        read_part(tmp_path / "bad.pvd")
+
+
+def test_importing_viz_is_light():
+    code = (
+        "import sys, viz; heavy = {'vtk', 'vtkmodules', 'pyvista', 'matplotlib', 'imageio', 'scipy'};"
+        "found = heavy & {name.split('.')[0] for name in sys.modules}; assert not found, found"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_writing_imports_neither_pyvista_nor_a_renderer(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from test_vtk_series import make_frame, make_series\n"
+        "with make_series(Path(sys.argv[1])) as series: series.write_frame(0.0, make_frame(1))\n"
+        "found = [name for name in sys.modules if name.startswith(('pyvista', 'vtkmodules.vtkRendering'))]\n"
+        "assert not found, found"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, env=environment)

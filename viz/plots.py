@@ -1,0 +1,226 @@
+"""Figures of a run's tables: forces, solver, energy, penetration."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from viz.errors import VizError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["plot_run"]
+
+FloatArray = npt.NDArray[np.float64]
+Table = dict[str, FloatArray]
+
+# Okabe & Ito (2008): told apart by all common kinds of colour vision.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+STYLE: dict[Any, Any] = {
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    "font.size": 9,
+    "axes.labelsize": 9,
+    "legend.fontsize": 8,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "lines.linewidth": 1.3,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e3e6ea",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "femsim",
+}
+WIDTH = 5.5  # inches: one and a half columns of a paper
+
+
+def plot_run(run_dir: Path, out: Path | None = None) -> list[Path]:
+    """Draw the tables of a run folder.
+
+    Four figures, each as PNG and SVG: ``forces`` (the force components of each sensor in sensors.csv),
+    ``solver`` (iterations and residuals), ``energy`` (kinetic, elastic, work) and ``penetration``, the last
+    three from steps.csv.
+
+    Parameters
+    ----------
+    run_dir : Path
+        Run folder with steps.csv and, when the scene has sensors, sensors.csv.
+    out : Path, optional
+        Folder of the figures, by default ``RUN/plots``; files of the same name are replaced.
+
+    Returns
+    -------
+    list of Path
+        The files written. ``forces`` is left out when the run has no force sensor.
+
+    Raises
+    ------
+    VizError
+        When the run folder or steps.csv is missing, a table is broken, or a column is missing.
+    """
+    run_dir = Path(run_dir)
+    if not run_dir.is_dir():
+        raise VizError(f"the run folder {run_dir} does not exist; give the folder that a run wrote.")
+    steps = _read_table(
+        run_dir / "steps.csv",
+        (
+            "time_s",
+            "iterations",
+            "dynamics_residual",
+            "contact_residual",
+            "max_penetration_m",
+            "kinetic_energy_J",
+            "elastic_energy_J",
+            "work_J",
+        ),
+    )
+    sensors_file = run_dir / "sensors.csv"
+    sensors = _read_table(sensors_file, ("time_s",)) if sensors_file.exists() else {}
+    out = run_dir / "plots" if out is None else Path(out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise VizError(f"the plot folder {out} cannot be made ({error.strerror}); choose another with out=.") from error
+
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
+        figures = {
+            "solver": _solver_figure(steps),
+            "energy": _energy_figure(steps),
+            "penetration": _penetration_figure(steps),
+        }
+        names = [column.removesuffix("_fx_N") for column in sensors if column.endswith("_fx_N")]
+        names = [name for name in names if {f"{name}_fy_N", f"{name}_fz_N"} <= sensors.keys()]
+        if names:
+            figures = {"forces": _forces_figure(sensors, names), **figures}
+        written = []
+        for name, figure in figures.items():
+            for ending, metadata in (("png", {}), ("svg", {"Date": None})):
+                path = out / f"{name}.{ending}"
+                figure.savefig(path, metadata=metadata)
+                written.append(path)
+    return written
+
+
+def _read_table(path: Path, needed: tuple[str, ...]) -> Table:
+    """Read a CSV with a header line into one array a column; an unfinished last line is left out."""
+    if not path.is_file():
+        raise VizError(f"{path} does not exist; give the folder of a run that wrote its tables.")
+    with open(path, newline="", encoding="utf-8") as stream:
+        rows = list(csv.reader(stream))
+    header = [name.strip() for name in rows[0]] if rows else []
+    missing = [name for name in needed if name not in header]
+    if missing:
+        raise VizError(f"{path} lacks the columns {missing}; its first line must name them. Present are: {header}.")
+    values = np.empty((len(rows) - 1, len(header)))
+    for number, row in enumerate(rows[1:]):
+        try:
+            if len(row) != len(header):
+                raise ValueError
+            values[number] = [float(cell) if cell.strip() else np.nan for cell in row]
+        except ValueError:
+            if number == len(rows) - 2:
+                values = values[:-1]
+                break
+            raise VizError(
+                f"{path}, line {number + 2} must hold {len(header)} numbers, as the first line names, but is "
+                f"{','.join(row)[:80]!r}; repair or remove the line."
+            ) from None
+    if len(values) == 0:
+        raise VizError(f"{path} has no rows; the run ended before its first step.")
+    return {name: np.ascontiguousarray(values[:, column]) for column, name in enumerate(header)}
+
+
+def _figure(rows: int, height: float) -> tuple[Figure, list[Any]]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
+    axes[-1].set_xlabel("time [s]")
+    for axis in axes:
+        axis.margins(x=0.01)
+    figure.align_ylabels(axes)
+    return figure, list(axes)
+
+
+def _forces_figure(sensors: Table, names: list[str]) -> Figure:
+    figure, axes = _figure(len(names), 0.6 + 1.6 * len(names))
+    for axis, name in zip(axes, names, strict=True):
+        for component, colour, dashes in zip("xyz", COLOURS, ("-", "--", "-."), strict=False):
+            axis.plot(
+                sensors["time_s"],
+                sensors[f"{name}_f{component}_N"],
+                color=colour,
+                linestyle=dashes,
+                label=f"$F_{component}$",
+            )
+        axis.set_ylabel("force [N]")
+        axis.set_title(name.replace("_", " "), loc="left", fontsize=9)
+    axes[0].legend(ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.0)
+    return figure
+
+
+def _solver_figure(steps: Table) -> Figure:
+    figure, (above, below) = _figure(2, 3.8)
+    above.plot(steps["time_s"], steps["iterations"], color=COLOURS[0], drawstyle="steps-mid")
+    above.set_ylabel("iterations [1]")
+    above.set_ylim(bottom=0)
+    for column, label, colour, dashes in (
+        ("dynamics_residual", "dynamics", COLOURS[0], "-"),
+        ("contact_residual", "contact", COLOURS[1], "--"),
+    ):
+        below.plot(steps["time_s"], _positive(steps[column]), color=colour, linestyle=dashes, label=label)
+    _logarithmic(below, steps["dynamics_residual"], steps["contact_residual"])
+    below.set_ylabel("residual [1]")
+    below.legend(ncols=2, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.0)
+    return figure
+
+
+def _energy_figure(steps: Table) -> Figure:
+    figure, (axis,) = _figure(1, 2.6)
+    curves = (
+        ("kinetic_energy_J", "kinetic", "-"),
+        ("elastic_energy_J", "elastic", "--"),
+        ("work_J", "work", "-."),
+    )
+    largest = max(float(np.nanmax(np.abs(steps[column]), initial=0.0)) for column, _, _ in curves)
+    scale, unit = (1e-3, "mJ") if 0 < largest < 0.1 else (1.0, "J")
+    for (column, label, dashes), colour in zip(curves, COLOURS, strict=False):
+        axis.plot(steps["time_s"], steps[column] / scale, color=colour, linestyle=dashes, label=label)
+    axis.set_ylabel(f"energy [{unit}]")
+    axis.legend(ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.0)
+    return figure
+
+
+def _penetration_figure(steps: Table) -> Figure:
+    figure, (axis,) = _figure(1, 2.4)
+    depth = steps["max_penetration_m"] * 1e3
+    axis.plot(steps["time_s"], _positive(depth), color=COLOURS[0])
+    _logarithmic(axis, depth)
+    axis.set_ylabel("largest penetration [mm]")
+    return figure
+
+
+def _positive(values: FloatArray) -> FloatArray:
+    """Return the values with those that a logarithmic axis cannot show as gaps."""
+    return np.where(values > 0, values, np.nan)
+
+
+def _logarithmic(axis: Any, *curves: FloatArray) -> None:
+    """Use a logarithmic axis when anything can be shown on one."""
+    shown = np.concatenate([curve[curve > 0] for curve in curves])
+    if shown.size:
+        if shown.min() == shown.max():  # a flat curve has no range of its own
+            axis.set_ylim(shown.min() / 3, shown.max() * 3)
+        axis.set_yscale("log")
