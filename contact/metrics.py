@@ -50,7 +50,7 @@ def dynamics_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -
     ``||A v - b - J^T lam|| / max(||A v||, ||b||, ||J^T lam||)`` in the norm ``||r||^2 = sum r_i^2 / A_ii``, which does not
     change when a component of v changes its unit (papers/001 gives no such measure; see papers/004 for the family).
     """
-    weight = 1.0 / np.sqrt(problem.A.diagonal())
+    weight = 1.0 / np.sqrt(problem.diagonal)
     Av = problem.A @ v
     force = problem.J.T @ lam.ravel()
     scale = max(_norm(weight * Av), _norm(weight * problem.b), _norm(weight * force), TINY)
@@ -59,7 +59,7 @@ def dynamics_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -
 
 def natural_map_scale(problem: ContactProblem) -> np.ndarray:
     """Force per velocity of each contact, rho = 3 / trace of its block of J diag(A)^-1 J^T, (nc,), N s/m."""
-    squared = problem.J.multiply(problem.J) @ (1.0 / problem.A.diagonal())
+    squared = problem.J.multiply(problem.J) @ (1.0 / problem.diagonal)
     return np.asarray(3.0 / np.maximum(squared.reshape(-1, 3).sum(axis=1), TINY))
 
 
@@ -129,7 +129,7 @@ def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
     force = problem.J.T @ lam.ravel()
     Av = problem.A @ v
     residual = Av - problem.b - force
-    diagonal = problem.A.diagonal()
+    diagonal = problem.diagonal
     magnitude = np.linalg.norm(lam.reshape(-1, 3), axis=1)
     worst = 0.0
     for group in problem.groups:

@@ -75,9 +75,7 @@ class NodalContactProblem:
         """Unknown x for a velocity v: virtual nodes move with their bodies (papers/001 section V-A5)."""
         x = np.zeros(self.size)
         x[: self.problem.n] = v
-        for q in range(self.n_virtual):
-            s = slice(self.ptr[q], self.ptr[q + 1])
-            x[self.virtual_start + 3 * q : self.virtual_start + 3 * q + 3] = v[self.dof[s]] @ self.jac[s]
+        point_velocities(self.virtual_start, self.ptr, self.dof, self.jac, x)
         return x
 
     def virtual_slip(self, x: np.ndarray) -> float:
@@ -115,6 +113,18 @@ class NodalContactProblem:
         J = sp.csr_matrix((x, (i, j)), shape=(3 * nc, n + 3 * nv))
         groups = (*self.problem.groups, *((Group("virtual nodes", n, n + 3 * nv, "nodes"),) if nv else ()))
         return make_problem(A, b, J, self.problem.phi, self.problem.friction, dt=self.problem.dt, groups=groups)
+
+
+@njit(cache=True)
+def point_velocities(virtual_start: int, ptr: np.ndarray, dof: np.ndarray, jac: np.ndarray, x: np.ndarray) -> None:
+    """Update the virtual rows of x to the velocities of the points of their bodies, J_v v."""
+    for q in range(ptr.shape[0] - 1):
+        row = virtual_start + 3 * q
+        for c in range(3):
+            x[row + c] = 0.0
+        for e in range(ptr[q], ptr[q + 1]):
+            for c in range(3):
+                x[row + c] += jac[e, c] * x[dof[e]]
 
 
 @njit(cache=True)
@@ -348,7 +358,7 @@ def nodalize(
         raise ContactError(f"contact {-nv - 1} acts on three bodies or nodes of J; allowed are at most two.")
     gains = np.full(nv, np.nan if gain is None else gain)
     if gain is None and nv:
-        diagonal, compliance = problem.A.diagonal(), np.empty(nv)
+        diagonal, compliance = problem.diagonal, np.empty(nv)
         inverse = np.linalg.inv(body_blocks(problem))
         point_compliances(group_of, ptr, dof, jac, starts, is_nodes, diagonal, inverse, compliance)
         automatic_gains(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -76,6 +77,11 @@ class ContactProblem:
     def n(self) -> int:
         """Number of velocity components."""
         return int(self.b.shape[0])
+
+    @cached_property
+    def diagonal(self) -> np.ndarray:
+        """Diagonal of A, (n,), computed once."""
+        return np.asarray(self.A.diagonal())
 
     @property
     def n_contacts(self) -> int:

@@ -49,7 +49,9 @@ def did_you_mean(name: str, options: Iterable[str]) -> str:
     str
         ``"; did you mean 'x'? There are x, y."``, without the question when nothing is similar.
     """
-    known = sorted(options)
+    known = sorted(set(options))
     guess = nearest(name, known)
     question = f"; did you mean {guess!r}? There" if guess else "; there"
-    return f"{question} are {', '.join(known)}." if known else "; there are none."
+    if not known:
+        return "; there is none."
+    return f"{question} {'is only' if len(known) == 1 else 'are'} {', '.join(known)}."

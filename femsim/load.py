@@ -22,7 +22,8 @@ import sys
 import traceback
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -141,7 +142,7 @@ def scene_parameters(path: str | Path) -> list[Parameter]:
     return _parameters_of(_build_function(path), path)
 
 
-def list_scenes(folder: Path = SCENES) -> list[tuple[str, Path, str]]:
+def list_scenes(folder: Path = SCENES) -> list[Path]:
     """List the scenes that come with femsim, without running them.
 
     Parameters
@@ -151,19 +152,41 @@ def list_scenes(folder: Path = SCENES) -> list[tuple[str, Path, str]]:
 
     Returns
     -------
-    list of (str, Path, str)
-        Name, file and first line of the docstring of each file that has a ``build``, sorted by name.
+    list of Path
+        Each file that has a ``build``, sorted by name.
     """
     found = []
     for path in sorted(folder.glob("*.py")):
         try:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
+            tree = ast.parse(path.read_bytes())
         except (OSError, SyntaxError, ValueError):
             continue  # describe and run say what is wrong with it
         if any(isinstance(node, ast.FunctionDef) and node.name == "build" for node in tree.body):
-            lines = (ast.get_docstring(tree) or "").splitlines()
-            found.append((path.stem, path, lines[0] if lines else ""))
+            found.append(path)
     return found
+
+
+def scene_doc(path: str | Path) -> str:
+    """Read the docstring of a scene file, without running it.
+
+    Parameters
+    ----------
+    path : path
+        A scene file, or the name of a scene that comes with femsim.
+
+    Returns
+    -------
+    str
+        The docstring without common indentation; a sentence that there is none, so that there is always a first line.
+
+    Raises
+    ------
+    InputError
+        A missing file, or one that is no Python.
+    """
+    path = find_scene(path)
+    with _scene_errors(path, "reading the file"):
+        return ast.get_docstring(ast.parse(path.read_bytes(), str(path))) or "(The file has no docstring.)"
 
 
 def find_scene(path: str | Path) -> Path:
@@ -187,13 +210,13 @@ def find_scene(path: str | Path) -> Path:
     asked = Path(path)
     if asked.is_file():
         return asked
-    ours = {name: file for name, file, _ in list_scenes()}
+    ours = {file.stem: file for file in list_scenes()}
     if str(asked) in ours:
         return ours[str(asked)]
     if asked.is_dir():
         raise InputError(f"scene {str(asked)!r} is a folder; name a scene file in it.")
-    beside = {file.stem: file for file in asked.parent.glob("*.py")} if asked.parent.is_dir() else {}
-    raise InputError(f"scene file {str(asked)!r} does not exist{did_you_mean(asked.stem, {*ours, *beside})}")
+    beside = [str(file) for file in list_scenes(asked.parent)]
+    raise InputError(f"scene file {str(asked)!r} does not exist{did_you_mean(str(asked), (*ours, *beside))}")
 
 
 def _build_function(path: Path) -> Callable[..., Any]:
@@ -223,25 +246,23 @@ def _import_file(path: Path) -> ModuleType:
     return module
 
 
-class _scene_errors:  # noqa: N801  (used as a function is)
+@contextmanager
+def _scene_errors(path: Path, what: str) -> Iterator[None]:
     """Turn what a scene file raises into a sentence with its line; our own sentences about input pass as they are."""
-
-    def __init__(self, path: Path, what: str) -> None:
-        self.path, self.what = path, what
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None) -> None:
-        if not isinstance(error, Exception) or is_input_error(error):
-            return
-        lines = [frame.lineno for frame in traceback.extract_tb(trace) if frame.filename == str(self.path)]
-        line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
-        last = traceback.extract_tb(trace)[-1]
-        inside = "" if last.filename in (str(self.path), __file__) else f", from {last.filename} line {last.lineno}"
-        message = error.msg if isinstance(error, SyntaxError) else str(error)
+    try:
+        yield
+    except Exception as error:
+        if is_input_error(error):
+            raise
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+        line, message = lines[-1] if lines else None, str(error)
+        if isinstance(error, SyntaxError):
+            line, message = error.lineno, error.msg
+        last = frames[-1]
+        inside = "" if last.filename in (str(path), __file__) else f", from {last.filename} line {last.lineno}"
         raise InputError(
-            f"{self.path}{f', line {line}' if line else ''}: {self.what} failed with {type(error).__name__}: "
+            f"{path}{f', line {line}' if line else ''}: {what} failed with {type(error).__name__}: "
             f"{message}{inside}; correct the scene file."
         ) from error
 
@@ -270,7 +291,7 @@ def is_input_error(error: BaseException) -> bool:
 
 
 def _parameters_of(build: Callable[..., Any], path: Path) -> list[Parameter]:
-    documented = _documented(inspect.getdoc(build) or "")
+    texts = documented(inspect.getdoc(build) or "", "Parameters")
     try:
         hints = typing.get_type_hints(build)
     except Exception as error:
@@ -283,7 +304,7 @@ def _parameters_of(build: Callable[..., Any], path: Path) -> list[Parameter]:
             raise InputError(f"{path}: parameter {name!r} of build is positional-only; remove the '/' behind it.")
         if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
             continue
-        unit, description = documented.get(name, ("", ""))
+        unit, description = texts.get(name, ("", ""))
         kind = hints.get(name, _kind_of(parameter.default))
         parameters.append(Parameter(name, parameter.default, kind, unit, description))
     return parameters
@@ -302,13 +323,26 @@ def _kind_of(default: Any) -> Any:
     return Any
 
 
-def _documented(doc: str) -> dict[str, tuple[str, str]]:
-    """Read the entries ``name : type, unit`` of the section Parameters: name -> (unit, description)."""
-    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-+\n|\Z)", doc + "\n", re.MULTILINE | re.DOTALL)
+def documented(doc: str, section: str) -> dict[str, tuple[str, str]]:
+    """Read the entries ``name : type, unit`` of a section of a numpydoc docstring.
+
+    Parameters
+    ----------
+    doc : str
+        Docstring without common indentation, as ``inspect.getdoc`` gives it.
+    section : str
+        Title of the section, e.g. "Parameters".
+
+    Returns
+    -------
+    dict
+        From each name to its unit ("" without one) and its description on one line.
+    """
+    found = re.search(rf"^{section}\n-+\n(.*?)(?=^\S[^\n]*\n-+\n|\Z)", doc + "\n", re.MULTILINE | re.DOTALL)
     entries: dict[str, tuple[str, str]] = {}
-    if section is None:
+    if found is None:
         return entries
-    for entry in re.finditer(r"^(\S[^\n]*)\n((?:[ \t]+[^\n]*\n|\n)*)", section[1], re.MULTILINE):
+    for entry in re.finditer(r"^(\S[^\n]*)\n((?:[ \t]+[^\n]*\n|\n)*)", found[1], re.MULTILINE):
         names, _, kind = entry[1].partition(":")
         for name in names.split(","):
             entries[name.strip()] = (_unit(kind), " ".join(entry[2].split()))

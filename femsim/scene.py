@@ -152,7 +152,7 @@ class Scene:
         duration: float = 1.0,
         theta: float = 1.0,
         gravity: Vector = (0.0, 0.0, -9.81),
-        margin: float = 2e-3,
+        margin: float = 1e-3,
         correction: float = 0.2,
         max_correction: float = 0.5,
         default_friction: float = 0.5,
@@ -400,7 +400,8 @@ class Scene:
                 )
             )
             shift = -turn @ centre
-            parts.append(Part(full, index, k + 1, surface, [(finger.pad, turn, shift)], _visual(finger.pad, shift, turn)))
+            visual = _with_arm(_visual(finger.pad, shift, turn), _vector(f"offset of {full}", finger.offset), axis)
+            parts.append(Part(full, index, k + 1, surface, [(finger.pad, turn, shift)], visual))
         body = ArticulatedBody(
             name, links,
             position=_vector(f"position of {name}", position),
@@ -683,6 +684,22 @@ def _mass_properties(shape: Shape) -> tuple[float, np.ndarray, np.ndarray]:
     if isinstance(shape, Mesh):
         return solid_mass_properties(make_trimesh(shape.points, shape.triangles, name=shape.name, source=""), 1.0)
     raise InputError(f"a {type(shape).__name__} has no mass properties.")
+
+
+def _with_arm(pad: TriMesh, offset: np.ndarray, closing: np.ndarray) -> TriMesh:
+    """Draw a finger: its pad and a thin bar from there towards the base (it touches nothing); frame of the finger's link."""
+    direction = closing / np.linalg.norm(closing)
+    along = -(offset - (offset @ direction) * direction)  # to the base, square to the closing direction
+    length = float(np.linalg.norm(along))
+    if length == 0.0:
+        return pad
+    third = np.cross(along / length, direction)
+    depth = -float((pad.points @ direction).min())  # the back of the pad
+    bar = box_triangles(np.array([0.005, 0.016, length]))
+    rotation = np.column_stack([direction, -third, along / length])
+    points = bar.points @ rotation.T + 0.5 * along - (depth + 0.0025) * direction
+    triangles = np.concatenate([pad.triangles, bar.triangles + len(pad.points)])
+    return make_trimesh(np.concatenate([pad.points, points]), triangles, name=pad.name, source="")
 
 
 def _visual(shape: Shape, translation: np.ndarray, rotation: np.ndarray) -> TriMesh:

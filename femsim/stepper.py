@@ -175,7 +175,7 @@ class Stepper:
         """Return the detection margin: the scene's, plus the way that the fastest point and the fastest drive make in a step."""
         fastest = float(np.abs(self.v_hat).max(initial=0.0) + np.abs(v_prescribed).max(initial=0.0))
         free_fall = float(np.linalg.norm(self.settings.gravity)) * self.settings.dt
-        return self.scene.margin + 2.0 * self.settings.dt * (fastest + free_fall)
+        return self.scene.margin + 1.5 * self.settings.dt * (fastest + free_fall)
 
     def _measure(self, problem: ContactProblem, solution: Solution, old: State, new: State) -> StepReport:
         """Residuals by the yardstick, forces on bodies, energies, momentum and the balance of forces."""
@@ -196,14 +196,16 @@ class Stepper:
             contact = collision.wrench[own, :3].sum(axis=0)
             external, drive = system.external[v], reaction[v]
             if isinstance(body, SoftBody):
-                known = external.reshape(-1, 3).sum(axis=0) + drive.reshape(-1, 3).sum(axis=0)
-                known -= body.elastic.rayleigh_alpha * body.momentum(old.q[q], solution.v[v])
+                outside = external.reshape(-1, 3).sum(axis=0)
+                outside -= body.elastic.rayleigh_alpha * body.momentum(old.q[q], solution.v[v])
+                held = drive.reshape(-1, 3).sum(axis=0)
             else:
-                known = external[:3] + drive[:3]
+                outside, held = external[:3], drive[:3]
                 if index in self.scene.motions:
                     mount[body.name] = drive[:6]
-            scale = max(float(collision.force_sum[own].sum()), float(np.linalg.norm(known)), 1e-12)
-            balance = max(balance, float(np.linalg.norm(rate - known - contact)) / scale)
+            # relative to the largest of: sum of contact force magnitudes, outside force, force of the drive
+            scale = max(float(collision.force_sum[own].sum()), float(np.linalg.norm(outside)), float(np.linalg.norm(held)), 1e-12)
+            balance = max(balance, float(np.linalg.norm(rate - outside - held - contact)) / scale)
             self.work -= dt * body.damping_power(solution.v[v])
             momentum += end
             kinetic += body.kinetic_energy(new.q[q], new.v[v])

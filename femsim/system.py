@@ -72,6 +72,7 @@ class System:
         self._coupling = np.flatnonzero(prescribed[columns] & ~prescribed[rows])
         self._columns = np.flatnonzero(prescribed[columns])
         self._rows = np.flatnonzero(prescribed)
+        self._diagonal = np.flatnonzero(~off_diagonal & touched)
 
     def assemble(self, state: State, settings: StepSettings, v_prescribed: np.ndarray) -> None:
         """Fill A and b of eq. (9) body by body, then move prescribed velocities to the right-hand side.
@@ -94,8 +95,7 @@ class System:
         self._reaction_b = self.b[self._rows].copy()
         np.subtract.at(self.b, rows[self._coupling], data[self._coupling] * v_prescribed[columns[self._coupling]])
         data[self._cleared] = 0.0
-        diagonal = self.A.diagonal()
-        self.b[self._rows] = diagonal[self._rows] * v_prescribed[self._rows]
+        self.b[self._rows] = data[self._diagonal] * v_prescribed[self._rows]
 
     def reaction(self, v_hat: np.ndarray, contact_force: np.ndarray) -> np.ndarray:
         """Generalized force (n,) that the drives exert on prescribed rows, N or N m; zero elsewhere.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from contact import ContactProblem, Group, make_problem
+from contact import ContactProblem, Group, NodalContactProblem, make_problem
 
 
 def project_strict(lam: np.ndarray, mu: float) -> np.ndarray:
@@ -118,8 +120,83 @@ def natural_map_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray
         rho = 3.0 / np.trace(block @ np.diag(1.0 / np.diag(A)) @ block.T)
         u = block @ v + problem.phi[m]
         if de_saxce:
-            u = u + [problem.friction[m] * np.linalg.norm(u[1:]), 0.0, 0.0]
+            u[0] += problem.friction[m] * np.linalg.norm(u[1:])
         residual.append(lam[m] - closest_in_cone(lam[m] - rho * u, problem.friction[m]))
         force.append(lam[m])
         velocity.append(rho * u)
     return float(np.linalg.norm(residual) / max(np.linalg.norm(force), np.linalg.norm(velocity)))
+
+
+def padded_matrix(nodal: NodalContactProblem) -> np.ndarray:
+    """A of eq. (15) in the layout of x: dense, with ones on the diagonal of the rows that pad v to a multiple of three."""
+    n, start, size = nodal.problem.n, nodal.virtual_start, nodal.size
+    place = np.concatenate([np.arange(n), np.arange(start, size)])
+    A = np.eye(size)
+    A[np.ix_(place, place)] = nodal.assembled().A.toarray()
+    return A
+
+
+def nodal_jacobian(nodal: NodalContactProblem) -> np.ndarray:
+    """Contact Jacobian (3 nc, size) of a nodalized problem in the layout of x, dense."""
+    J = np.zeros((3 * nodal.problem.n_contacts, nodal.size))
+    for m in range(nodal.problem.n_contacts):
+        for side in range(2):
+            s = nodal.node[m, side]
+            if s >= 0:
+                J[3 * m : 3 * m + 3, s : s + 3] += nodal.block[m, side]
+    return J
+
+
+def block_rows(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """3x3 blocks of a dense matrix that are not zero, row by row: start of each block row, block column, blocks."""
+    ptr, col, blocks = [0], [], []
+    for i in range(len(A) // 3):
+        for j in range(len(A) // 3):
+            block = A[3 * i : 3 * i + 3, 3 * j : 3 * j + 3]
+            if block.any():
+                col.append(j)
+                blocks.append(block)
+        ptr.append(len(col))
+    return np.array(ptr), np.array(col), np.array(blocks)
+
+
+def frobenius_steps(A: np.ndarray) -> np.ndarray:
+    """Steps w, equal within a node, that minimise ||I - W A||_F (papers/001 IV-C1): tr(A_ii) / ||rows of node i||_F^2."""
+    w = np.empty(len(A))
+    for i in range(0, len(A), 3):
+        w[i : i + 3] = np.trace(A[i : i + 3, i : i + 3]) / (A[i : i + 3] ** 2).sum()
+    return w
+
+
+def dense_steps(w: np.ndarray, start: np.ndarray, size: np.ndarray, dense: np.ndarray) -> np.ndarray:
+    """Step matrix W: diagonal, with a dense block on each body."""
+    W = np.diag(w)
+    for g in range(len(start)):
+        rows = slice(start[g], start[g] + size[g])
+        W[rows, rows] = dense[g, : size[g], : size[g]]
+    return W
+
+
+def contact_pass(
+    J: np.ndarray,
+    gamma: np.ndarray,
+    w: np.ndarray,
+    phi: np.ndarray,
+    friction: np.ndarray,
+    lam: np.ndarray,
+    x: np.ndarray,
+    project: Callable[[np.ndarray, float], np.ndarray],
+    chosen: Sequence[int],
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """One pass of Alg. 2 over the chosen contacts with dense rows of J; returns (lam, x, relative change)."""
+    lam, x = lam.copy(), x.copy()
+    change = largest = 0.0
+    for m in chosen:
+        rows = J[3 * m : 3 * m + 3]
+        if gamma[m] == 0.0:
+            continue
+        new = project(lam[m] - (rows @ x + phi[m]) / gamma[m], friction[m])
+        x += w * (rows.T @ (new - lam[m]))
+        change, largest = max(change, np.abs(new - lam[m]).sum()), max(largest, np.abs(new).sum())
+        lam[m] = new
+    return lam, x, change / largest if largest > 0 else change

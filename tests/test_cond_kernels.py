@@ -1,0 +1,376 @@
+"""Stage contact: each compiled kernel of COND against its slow twin on dense matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from slow_twins import (
+    block_rows,
+    body_between_nodes,
+    closest_in_cone,
+    contact_pass,
+    dense_steps,
+    frobenius_steps,
+    natural_map_residual,
+    nodal_jacobian,
+    padded_matrix,
+    project_strict,
+    random_frame,
+    random_spd,
+)
+
+from contact import ContactProblem, Group, NodalContactProblem, make_problem, nodalize
+from contact import metrics as yardstick
+from contact.metrics import natural_map_scale
+from contact.solvers import cond_kernels as kernels
+from contact.solvers.cond import _BlockPattern
+
+
+def two_bodies(rng: np.random.Generator) -> ContactProblem:
+    """Four soft nodes of two bodies, a gripper of 8 and a body of 6 coordinates: 26 rows, and contacts of every kind."""
+    A = sp.block_diag([random_spd(rng, 6), random_spd(rng, 6), random_spd(rng, 8, 9.0), random_spd(rng, 6, 4.0)], format="csc")
+    groups = (
+        Group("a", 0, 6, "nodes"),
+        Group("b", 6, 12, "nodes"),
+        Group("gripper", 12, 20, "generalized"),
+        Group("rigid", 20, 26, "generalized"),
+    )
+    J = np.zeros((21, 26))
+    J[0:3, 0:3] = random_frame(rng)  # node 0 on an obstacle
+    J[3:6, 0:3], J[3:6, 6:9] = random_frame(rng), random_frame(rng)  # node 0 on a node of b
+    J[6:9, 3:6], J[6:9, 12:20] = random_frame(rng), rng.standard_normal((3, 8))  # node on gripper
+    J[9:12, 12:20], J[9:12, 20:26] = rng.standard_normal((3, 8)), rng.standard_normal((3, 6))  # body on body
+    J[12:15, 20:26] = rng.standard_normal((3, 6))  # body on obstacle
+    J[15:18, 9:12], J[15:18, 20:26] = random_frame(rng), rng.standard_normal((3, 6))
+    # contact 6 touches nothing that moves
+    phi = 0.3 * rng.standard_normal((7, 3))
+    friction = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 0.3])
+    return make_problem(A, rng.standard_normal(26), J, phi, friction, dt=0.01, groups=groups)
+
+
+@dataclass
+class Case:
+    """A nodalized problem with its kernels' arrays and its dense twins."""
+
+    problem: ContactProblem
+    nodal: NodalContactProblem
+    matrix: tuple[np.ndarray, ...]
+    A: np.ndarray
+    J: np.ndarray
+    rng: np.random.Generator
+
+    @property
+    def coupled(self) -> np.ndarray:
+        """Contacts with a node that another one uses too."""
+        touched = [{int(s) for s in pair if s >= 0} for pair in self.nodal.node]
+        return np.array([any(t & o for k, o in enumerate(touched) if k != m) for m, t in enumerate(touched)])
+
+    def gamma(self, w: np.ndarray) -> np.ndarray:
+        return np.array([sum(w[s] for s in pair if s >= 0) for pair in self.nodal.node])
+
+
+def make_case(seed: int, *, bodies: str = "many", with_multiplier: bool = False) -> Case:
+    rng = np.random.default_rng(seed)
+    problem = two_bodies(rng) if bodies == "many" else body_between_nodes(rng, 6, 5)
+    multiplier = np.zeros((problem.n_contacts, 3)) if with_multiplier else None
+    nodal = nodalize(problem, multiplier=multiplier)
+    padded = np.eye(nodal.virtual_start)
+    padded[: problem.n, : problem.n] = problem.A.toarray()
+    matrix = (*block_rows(padded), nodal.ptr, nodal.dof, nodal.jac, nodal.gain)
+    return Case(problem, nodal, matrix, padded_matrix(nodal), nodal_jacobian(nodal), rng)
+
+
+CASES = [(seed, bodies) for seed in range(3) for bodies in ("many", "one")]
+
+
+# ---------------------------------------------------------------------- A
+
+
+def test_gather_blocks_by_hand() -> None:
+    blocks = np.full((2, 3, 3), np.nan)
+    index = np.array([3, 0, -1, -2, 1, 1, -1, 2, -2, *[-1] * 8, 4])
+    kernels.gather_blocks(np.array([10.0, 11.0, 12.0, 13.0, 14.0]), index, blocks)
+    assert blocks[0].tolist() == [[13, 10, 0], [1, 11, 11], [0, 12, 1]]
+    assert blocks[1].tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 14]]
+
+
+@pytest.mark.parametrize("n", [9, 10, 11])
+def test_the_block_pattern_holds_a(n: int) -> None:
+    """Blocks gathered through the pattern are A, padded by ones on the diagonal; new values need no new pattern."""
+    rng = np.random.default_rng(n)
+    for drop in (0.0, 2.0):  # full, and with holes in the blocks
+        dense = random_spd(rng, n)
+        dense[np.abs(dense) < drop] = 0.0
+        A = sp.csc_matrix(dense)
+        size = 3 * ((n + 2) // 3)
+        pattern = _BlockPattern(A, size)
+        for factor in (1.0, -3.0):
+            A.data *= factor
+            kernels.gather_blocks(A.data, pattern.index, pattern.blocks)
+            found = sp.bsr_matrix((pattern.blocks, pattern.col, pattern.ptr), shape=(size, size)).toarray()
+            expected = np.eye(size)
+            expected[:n, :n] = A.toarray()
+            assert np.array_equal(found, expected)
+        assert pattern.matches(A) and not pattern.matches(A.copy())
+
+
+@pytest.mark.parametrize(("seed", "bodies"), CASES)
+def test_apply_matrix(seed: int, bodies: str) -> None:
+    case = make_case(seed, bodies=bodies)
+    x, y = case.rng.standard_normal(case.nodal.size), np.full(case.nodal.size, np.nan)
+    kernels.apply_matrix(*case.matrix, x, y)
+    np.testing.assert_allclose(y, case.A @ x, rtol=1e-11, atol=1e-12 * np.abs(case.A).max())
+
+
+@pytest.mark.parametrize(("seed", "bodies"), CASES)
+def test_extended_diagonal(seed: int, bodies: str) -> None:
+    case = make_case(seed, bodies=bodies)
+    diagonal = np.full(case.nodal.size, np.nan)
+    kernels.extended_diagonal(*case.matrix, diagonal)
+    np.testing.assert_allclose(diagonal, np.diag(case.A), rtol=1e-13)
+
+
+# ---------------------------------------------------------------------- W
+
+
+def test_frobenius_steps_are_the_minimum() -> None:
+    """The twin itself: no other step of a node gives a smaller ||I - W A||_F."""
+    A = random_spd(np.random.default_rng(0), 9)
+    w = frobenius_steps(A)
+    best = np.linalg.norm(np.eye(9) - np.diag(w) @ A)
+    for node in range(3):
+        for factor in (0.99, 1.01):
+            other = w.copy()
+            other[3 * node : 3 * node + 3] *= factor
+            assert np.linalg.norm(np.eye(9) - np.diag(other) @ A) > best
+
+
+@pytest.mark.parametrize("bodies", ["many", "one"])
+def test_node_steps(bodies: str) -> None:
+    """Frobenius on block rows, with the square of the rows of A as it is and the trace of the extended diagonal."""
+    case = make_case(4, bodies=bodies)
+    nodal, start = case.nodal, case.nodal.virtual_start
+    w = np.diag(case.A).copy()
+    kernels.node_steps(case.matrix[0], case.matrix[2], 0, start // 3, start, nodal.gain, w)
+    np.testing.assert_allclose(w[start:], np.repeat(1.0 / nodal.gain, 3), rtol=1e-15)
+    plain = np.eye(start)
+    plain[: case.problem.n, : case.problem.n] = case.problem.A.toarray()
+    soft = case.problem.groups[-2].start if bodies == "many" else case.problem.groups[0].stop
+    np.testing.assert_allclose(w[:soft], frobenius_steps(plain)[:soft], rtol=1e-13)  # no virtual node acts on these
+    trace = np.diag(case.A)[:start].reshape(-1, 3).sum(axis=1)
+    square = (plain.reshape(-1, 3, start) ** 2).sum(axis=(1, 2))
+    np.testing.assert_allclose(w[:start], np.repeat(trace / square, 3), rtol=1e-13)
+
+
+def test_node_steps_of_some_rows_leave_the_others() -> None:
+    case = make_case(5, bodies="one")
+    w = np.diag(case.A).copy()
+    before = w.copy()
+    kernels.node_steps(case.matrix[0], case.matrix[2], 2, 4, case.nodal.virtual_start, case.nodal.gain[:0], w)
+    assert np.array_equal(np.delete(w, slice(6, 12)), np.delete(before, slice(6, 12)))
+    assert not np.isclose(w[6:12], before[6:12]).any()
+
+
+def bodies_of(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Start, size and a random positive definite step block of each body; blocks are padded by numbers that must not count."""
+    bodies = [g for g in case.problem.groups if g.kind == "generalized"]
+    dense = case.rng.standard_normal((len(bodies), 8, 8))
+    for k, g in enumerate(bodies):
+        dense[k, : g.stop - g.start, : g.stop - g.start] = random_spd(case.rng, g.stop - g.start, 3.0)
+    return np.array([g.start for g in bodies]), np.array([g.stop - g.start for g in bodies]), dense
+
+
+@pytest.mark.parametrize(("seed", "bodies"), CASES)
+def test_apply_steps(seed: int, bodies: str) -> None:
+    case = make_case(seed, bodies=bodies)
+    w, blocks = case.rng.uniform(0.1, 1.0, case.nodal.size), bodies_of(case)
+    r, step = case.rng.standard_normal(case.nodal.size), np.full(case.nodal.size, np.nan)
+    kernels.apply_steps(w, *blocks, r, step)
+    np.testing.assert_allclose(step, dense_steps(w, *blocks) @ r, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("bodies", ["many", "one"])
+def test_largest_eigenvalue(bodies: str) -> None:
+    case = make_case(6, bodies=bodies)
+    w, blocks = 1.0 / np.diag(case.A), bodies_of(case)
+    W = dense_steps(w, *blocks)
+    exact = np.linalg.eigvals(W @ case.A)
+    assert np.abs(exact.imag).max() < 1e-10 * exact.real.max()
+    x, y = case.rng.standard_normal(case.nodal.size), np.empty(case.nodal.size)
+    estimates = [kernels.largest_eigenvalue(*case.matrix, w, *blocks, x, y, 1) for _ in range(400)]
+    assert estimates[-1] == pytest.approx(exact.real.max(), rel=1e-9)
+    assert np.all(np.array(estimates) <= exact.real.max() * (1 + 1e-12))  # from below
+    assert np.all(np.diff(estimates) >= -1e-12 * exact.real.max())  # and rising, so x was updated
+    x /= np.linalg.norm(x)
+    np.testing.assert_allclose(W @ (case.A @ x), exact.real.max() * x, atol=1e-4 * exact.real.max())
+
+
+# ---------------------------------------------------------------------- contacts
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("only_coupled", [False, True])
+@pytest.mark.parametrize(("seed", "bodies"), CASES)
+def test_contact_sweep(seed: int, bodies: str, only_coupled: bool, strict: bool) -> None:
+    case = make_case(seed, bodies=bodies)
+    nodal, problem = case.nodal, case.problem
+    w = np.repeat(case.rng.uniform(0.2, 1.0, nodal.size // 3), 3)
+    lam, x = case.rng.standard_normal((problem.n_contacts, 3)), case.rng.standard_normal(nodal.size)
+    coupled = case.coupled
+    assert coupled.tolist() == ([True, True, *[False] * 5] if bodies == "many" else [False] * 5)
+    expected_lam, expected_x, expected_change = contact_pass(
+        case.J, case.gamma(w), w, problem.phi, problem.friction, lam, x,
+        project_strict if strict else closest_in_cone,
+        np.flatnonzero(coupled) if only_coupled else range(problem.n_contacts),
+    )  # fmt: skip
+    change = kernels.contact_sweep(
+        only_coupled, strict, nodal.node, nodal.block, problem.phi, problem.friction, coupled, w, lam, x
+    )
+    np.testing.assert_allclose(lam, expected_lam, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(x, expected_x, rtol=1e-12, atol=1e-13)
+    assert change == pytest.approx(expected_change, rel=1e-12)
+    if not only_coupled and bodies == "many":
+        assert change > 0.1  # something happened
+
+
+def test_one_pass_solves_contacts_that_share_no_node() -> None:
+    """With a diagonal surrogate the strict projection satisfies the Signorini-Coulomb law exactly (Prop. 4)."""
+    case = make_case(7, bodies="one")
+    nodal, problem = case.nodal, case.problem
+    w = np.repeat(case.rng.uniform(0.2, 1.0, nodal.size // 3), 3)
+    lam, x = case.rng.standard_normal((5, 3)), case.rng.standard_normal(nodal.size)
+    start = x - w * (case.J.T @ lam.ravel())  # v* of the surrogate problem
+    kernels.contact_sweep(False, True, nodal.node, nodal.block, problem.phi, problem.friction, case.coupled, w, lam, x)
+    surrogate = make_problem(np.diag(1.0 / w), start / w, case.J, problem.phi, problem.friction, dt=0.01)
+    found = yardstick.measure(surrogate, x, lam)
+    assert found.dynamics_residual < 1e-14 and found.contact_residual < 1e-14
+    assert lam[:, 0].max() > 0.0
+
+
+def test_passes_over_a_shared_node_converge_to_the_law() -> None:
+    """A node in two contacts: lam is kept per contact, and repeated passes solve both."""
+    case = make_case(8)
+    nodal, problem = case.nodal, case.problem
+    w = np.repeat(case.rng.uniform(0.2, 1.0, nodal.size // 3), 3)
+    phi = problem.phi - [2.0, 0.0, 0.0]  # press all
+    lam, start = np.zeros((7, 3)), case.rng.standard_normal(nodal.size)
+    x = start.copy()
+    changes = [
+        kernels.contact_sweep(k > 0, True, nodal.node, nodal.block, phi, problem.friction, case.coupled, w, lam, x)
+        for k in range(200)
+    ]
+    assert changes[1] > 1e-3 and changes[-1] < 1e-14
+    surrogate = make_problem(np.diag(1.0 / w), start / w, case.J, phi, problem.friction, dt=0.01)
+    # contact 6 touches nothing: the law cannot hold there
+    touching = slice(0, 6)
+    law = natural_map_residual(
+        make_problem(surrogate.A, surrogate.b, case.J[:18], phi[touching], problem.friction[touching], dt=0.01), x, lam
+    )
+    assert law < 1e-13 and yardstick.dynamics_residual(surrogate, x, lam) < 1e-13
+    assert np.all(lam[6] == 0.0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_add_contact_forces(sign: float, weighted: bool) -> None:
+    case = make_case(9)
+    w = np.repeat(case.rng.uniform(0.2, 1.0, case.nodal.size // 3), 3)
+    lam, y = case.rng.standard_normal((7, 3)), case.rng.standard_normal(case.nodal.size)
+    expected = y + sign * (w if weighted else 1.0) * (case.J.T @ lam.ravel())
+    kernels.add_contact_forces(case.nodal.node, case.nodal.block, lam, sign, w, weighted, y)
+    np.testing.assert_allclose(y, expected, rtol=1e-13, atol=1e-14)
+
+
+# ---------------------------------------------------------------------- residuals
+
+
+@pytest.mark.parametrize("force", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize(("seed", "bodies"), CASES)
+def test_natural_residual_is_that_of_the_yardstick(seed: int, bodies: str, force: float) -> None:
+    """With the velocities of the points on the bodies the kernel judges the original problem."""
+    case = make_case(seed, bodies=bodies)
+    problem, nodal = case.problem, case.nodal
+    if bodies == "many":  # contact 6 touches nothing, its scale is arbitrary
+        problem = make_problem(
+            problem.A, problem.b, problem.J[:18], problem.phi[:6], problem.friction[:6], dt=0.01, groups=problem.groups
+        )
+        nodal = nodalize(problem)
+    v, lam = case.rng.standard_normal(problem.n), force * case.rng.standard_normal((problem.n_contacts, 3))
+    x = nodal.extend(v)
+    points = x[nodal.virtual_start :].reshape(-1, 3).copy()
+    x[nodal.virtual_start :] = 1e3 * case.rng.standard_normal(3 * nodal.n_virtual)  # their own velocities must not enter
+    arrays = nodal.node, nodal.block, problem.phi, problem.friction
+    rho = natural_map_scale(problem)
+    found = kernels.natural_residual(*arrays, True, rho, lam, x, nodal.virtual_start, points)
+    assert found == pytest.approx(yardstick.contact_residual(problem, v, lam), rel=1e-11)
+    assert found == pytest.approx(natural_map_residual(problem, v, lam), rel=1e-11)
+    convex = kernels.natural_residual(*arrays, False, rho, lam, x, nodal.virtual_start, points)
+    assert convex == pytest.approx(natural_map_residual(problem, v, lam, de_saxce=False), rel=1e-11)
+
+
+def test_natural_residual_of_nothing_is_zero() -> None:
+    case = make_case(0, bodies="one")
+    none = slice(0, 0)
+    found = kernels.natural_residual(
+        case.nodal.node[none], case.nodal.block[none], case.problem.phi[none], case.problem.friction[none], True,
+        np.zeros(0), np.zeros((0, 3)), np.zeros(case.nodal.size), case.nodal.virtual_start, np.zeros((5, 3)),
+    )  # fmt: skip
+    assert found == 0.0
+
+
+def balance_arrays(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Arguments of worst_balance with the scales of metrics.balance, by plain loops."""
+    J = problem.J.toarray()
+    group_force = np.zeros(len(problem.groups))
+    for g, group in enumerate(problem.groups):
+        for m in range(problem.n_contacts):
+            if J[3 * m : 3 * m + 3, group.start : group.stop].any():
+                group_force[g] += np.linalg.norm(lam[m])
+        if group.kind == "nodes":
+            weight = problem.b[group.start : group.stop].reshape(-1, 3).sum(axis=0)
+            group_force[g] = max(group_force[g], np.linalg.norm(weight))
+    return (
+        np.array([g.start for g in problem.groups]),
+        np.array([g.stop for g in problem.groups]),
+        np.array([g.kind == "nodes" for g in problem.groups]),
+        group_force,
+        problem.A.diagonal(),
+        problem.b,
+        problem.A @ v,
+        J.T @ lam.ravel(),
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_worst_balance_is_that_of_the_yardstick(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = two_bodies(rng)
+    v, lam = rng.standard_normal(26), 0.05 * rng.standard_normal((7, 3))  # A v is the largest term of the bodies
+    found = kernels.worst_balance(*balance_arrays(problem, v, lam))
+    assert found == pytest.approx(yardstick.balance(problem, v, lam), rel=1e-12)
+    # and group by group, with every other group in balance
+    r = problem.A @ v - problem.b - problem.J.T @ lam.ravel()
+    for group in problem.groups:
+        others = np.ones(26, bool)
+        others[group.start : group.stop] = False
+        alone = make_problem(
+            problem.A, problem.b + np.where(others, r, 0.0), problem.J, problem.phi, problem.friction,
+            dt=0.01, groups=problem.groups,
+        )  # fmt: skip
+        found = kernels.worst_balance(*balance_arrays(alone, v, lam))
+        assert found == pytest.approx(yardstick.balance(alone, v, lam), rel=1e-11) and found > 1e-3
+
+
+def test_force_scales_are_the_force_that_holds_each_group() -> None:
+    """|sum of b - A x| over the nodes, at least 1e-3 of |sum of b|."""
+    rng = np.random.default_rng(10)
+    b, Ax = rng.standard_normal(18), rng.standard_normal(18)
+    b[12:] = np.tile([3.0, 4.0, 12.0], 2)
+    Ax[12:] = b[12:]
+    scales = np.full(2, np.nan)
+    kernels.force_scales(np.array([0, 12]), np.array([12, 18]), b, Ax, scales)
+    assert scales[0] == pytest.approx(np.linalg.norm((b - Ax)[:12].reshape(-1, 3).sum(axis=0)), rel=1e-13)
+    assert scales[1] == pytest.approx(1e-3 * 26.0, rel=1e-13)

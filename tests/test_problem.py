@@ -1,0 +1,140 @@
+"""Stage contact: the door of the contact problem, where everything is validated once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from contact import ContactError, ContactProblem, Group, make_problem
+
+
+def arrays(**changes: Any) -> dict[str, Any]:
+    """Two nodes, two contacts: a good problem, with some arguments replaced."""
+    good: dict[str, Any] = {
+        "A": 2.0 * np.eye(6),
+        "b": np.arange(6.0),
+        "J": np.eye(6),
+        "phi": np.array([0.1, 0.2]),
+        "friction": np.array([0.3, 0.4]),
+        "dt": 0.01,
+    }
+    return good | changes
+
+
+def build(**changes: Any) -> ContactProblem:
+    return make_problem(**arrays(**changes))
+
+
+def entry(array: np.ndarray, place: Any, value: float) -> np.ndarray:
+    out = np.array(array, dtype=np.float64)
+    out[place] = value
+    return out
+
+
+def test_a_good_problem_is_taken_over_unchanged() -> None:
+    problem = build()
+    assert (problem.n, problem.n_contacts, problem.dt) == (6, 2, 0.01)
+    assert isinstance(problem.A, sp.csc_matrix) and isinstance(problem.J, sp.csr_matrix)
+    assert np.array_equal(problem.A.toarray(), 2.0 * np.eye(6)) and np.array_equal(problem.J.toarray(), np.eye(6))
+    assert np.array_equal(problem.b, np.arange(6.0)) and np.array_equal(problem.friction, [0.3, 0.4])
+    assert np.array_equal(problem.phi, [[0.1, 0, 0], [0.2, 0, 0]])  # a vector is the normal offset
+    assert problem.groups == (Group("all", 0, 6, "nodes"),)
+
+
+def test_one_coefficient_serves_all_contacts_and_full_offsets_are_kept() -> None:
+    phi = np.arange(6.0).reshape(2, 3)
+    problem = build(friction=0.7, phi=phi)
+    assert np.array_equal(problem.friction, [0.7, 0.7]) and problem.friction.flags.c_contiguous
+    assert np.array_equal(problem.phi, phi)
+
+
+def test_sparse_input_is_brought_into_order() -> None:
+    """Duplicates are summed and indices sorted: the kernels walk the rows of J in order of columns."""
+    rows, columns = np.array([0, 0, 1, 2, 0]), np.array([2, 0, 1, 2, 2])
+    J = sp.coo_array((np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (rows, columns)), shape=(3, 3))
+    A = sp.csc_matrix((np.array([1.0, 4.0, 1.0, 4.0, 2.0]), np.array([1, 0, 0, 1, 2]), np.array([0, 2, 4, 5])))
+    assert not A.has_sorted_indices
+    problem = make_problem(A, np.zeros(3), J, np.zeros(1), 0.1, dt=1.0)
+    assert np.array_equal(problem.J.toarray(), [[2, 0, 6], [0, 3, 0], [0, 0, 4]])
+    assert problem.J.nnz == 4 and problem.J.has_sorted_indices
+    assert problem.A.has_sorted_indices and np.array_equal(problem.A.toarray(), [[4, 1, 0], [1, 4, 0], [0, 0, 2]])
+
+
+def test_integers_become_floats() -> None:
+    problem = build(A=2 * np.eye(6, dtype=int), b=np.arange(6), J=np.eye(6, dtype=int), phi=np.array([1, 2]), friction=1)
+    for array in (problem.A.data, problem.b, problem.J.data, problem.phi, problem.friction):
+        assert array.dtype == np.float64
+
+
+def test_no_contacts_and_no_rows_are_problems_too() -> None:
+    assert build(J=np.zeros((0, 6)), phi=np.zeros(0), friction=0.3).n_contacts == 0
+    empty = build(A=np.zeros((0, 0)), b=np.zeros(0), J=np.zeros((0, 0)), phi=np.zeros(0), friction=0.3)
+    assert (empty.n, empty.n_contacts) == (0, 0)
+
+
+def test_groups_are_kept() -> None:
+    groups = [Group("ball", 0, 3, "nodes"), Group("slider", 3, 4, "generalized"), Group("pair", 4, 6, "generalized")]
+    assert build(groups=groups).groups == tuple(groups)
+
+
+def test_rounding_is_no_asymmetry() -> None:
+    assert build(A=entry(2.0 * np.eye(6), (0, 1), 1e-10)).n == 6
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        # sizes: the field and its shape
+        ({"A": np.eye(5)}, r"A has shape \(5, 5\) and b has shape \(6,\)"),
+        ({"A": np.ones((6, 5))}, r"A has shape \(6, 5\)"),
+        ({"b": np.zeros((6, 1))}, r"b has shape \(6, 1\).*b \(n,\)"),
+        ({"J": np.eye(5, 6)}, r"J has shape \(5, 6\).*three rows a contact and 6 columns"),
+        ({"J": np.ones((6, 5))}, r"J has shape \(6, 5\)"),
+        ({"phi": np.zeros(3)}, r"phi has shape \(3,\).*\(2,\) or \(2, 3\) for 2 contacts"),
+        ({"phi": np.zeros((3, 2))}, r"phi has shape \(3, 2\)"),
+        # values: the field, the value and its place
+        ({"A": entry(2.0 * np.eye(6), (2, 2), np.nan)}, "A holds nan at entry 2"),
+        ({"b": entry(np.zeros(6), 4, np.inf)}, "b holds inf at entry 4"),
+        ({"J": entry(np.eye(6), (1, 1), -np.inf)}, "J holds -inf at entry 1"),
+        ({"phi": entry(np.zeros((2, 3)), (1, 0), np.nan)}, "phi holds nan at entry 3"),
+        ({"friction": np.array([0.1, np.nan])}, "friction holds nan at entry 1"),
+        ({"friction": np.array([0.1, -0.25])}, r"friction of contact 1 is -0\.25; allowed are values >= 0"),
+        ({"dt": 0.0}, r"dt is 0\.0 s; it must be a positive"),
+        ({"dt": -0.5}, r"dt is -0\.5 s"),
+        ({"dt": np.nan}, "dt is nan s"),
+        ({"dt": np.inf}, "dt is inf s"),
+        # A: symmetric with a positive diagonal
+        ({"A": entry(2.0 * np.eye(6), (0, 1), 0.5)}, r"A is not symmetric.*0\.5 beside a largest entry of 2"),
+        ({"A": entry(2.0 * np.eye(6), (0, 1), 1e-8)}, r"A is not symmetric.*1e-08"),
+        ({"A": entry(2.0 * np.eye(6), (3, 3), -1.0)}, r"A\[3, 3\] is -1; A must be positive definite"),
+        ({"A": entry(2.0 * np.eye(6), (5, 5), 0.0)}, r"A\[5, 5\] is 0"),
+    ],
+)
+def test_each_refusal_names_the_field_and_the_value(changes: dict, says: str) -> None:
+    with pytest.raises(ContactError, match=says):
+        build(**changes)
+
+
+@pytest.mark.parametrize(
+    ("groups", "says"),
+    [
+        ([("one", 0, 3, "nodes")], "cover 3 of 6 rows"),
+        ([], "cover 0 of 6 rows"),
+        ([("one", 0, 9, "nodes")], "cover 9 of 6 rows"),
+        ([("one", 0, 3, "nodes"), ("two", 4, 6, "generalized")], "'two' covers rows 4 to 6.*next free row is 3"),
+        ([("one", 0, 3, "nodes"), ("two", 2, 6, "generalized")], "'two' covers rows 2 to 6.*next free row is 3"),
+        ([("one", 3, 6, "nodes"), ("two", 0, 3, "nodes")], "'one' covers rows 3 to 6.*next free row is 0"),
+        ([("one", 0, -1, "generalized"), ("two", -1, 6, "generalized")], "'one' covers rows 0 to -1"),
+        ([("one", 0, 4, "nodes"), ("two", 4, 6, "generalized")], "'one' has 4 rows.*generalized"),
+    ],
+)
+def test_groups_must_cover_the_rows_once(groups: list, says: str) -> None:
+    with pytest.raises(ContactError, match=says):
+        build(groups=[Group(*group) for group in groups])
+
+
+def test_the_error_is_a_value_error() -> None:
+    assert issubclass(ContactError, ValueError)
