@@ -16,6 +16,10 @@ from contact.cone import project_cones
 from contact.problem import ContactProblem
 
 TINY = 1e-300
+#: A force balance is relative to the net force on a body, but at least to this part of the sum of all force magnitudes on it.
+NET_FRACTION = 0.01
+#: ... and to this part of the sum of all |b|, far above rounding, where nothing acts on a body.
+NOISE_FRACTION = 1e-6
 
 
 @dataclass(frozen=True)
@@ -122,14 +126,17 @@ def slip_alignment(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> f
 def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
     """Worst relative force balance of a body.
 
-    Groups of nodes: ``|sum over nodes of (A v - b - J^T lam)| / max(sum |lam| on the group, |sum of b|)``; elastic forces
-    cancel in the sums, so this is the error of "contact forces + gravity = rate of momentum change", which a small residual of
-    stiff elastic rows can hide. Generalized groups: the dynamics residual of their own rows.
+    Groups of nodes: ``|R| / max(|F|, |B|, 0.01 S)`` with R the sum over nodes of A v - b - J^T lam, F that of J^T lam, B that of
+    b, and S the sum of |lam| on the group. Elastic forces cancel in the sums, so this is the error of "contact forces +
+    gravity = rate of momentum change", which a small residual of stiff elastic rows can hide, relative to the net force also
+    where two fingers press against each other. Generalized groups: the dynamics residual of their own rows. No scale is below
+    1e-6 of its kind for the whole body or problem.
     """
     force = problem.J.T @ lam.ravel()
     Av = problem.A @ v
     residual = Av - problem.b - force
-    diagonal = problem.diagonal
+    weight = 1.0 / np.sqrt(problem.diagonal)
+    whole = max(_norm(weight * part) for part in (Av, problem.b, force))
     magnitude = np.linalg.norm(lam.reshape(-1, 3), axis=1)
     worst = 0.0
     for group in problem.groups:
@@ -137,11 +144,12 @@ def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
         if group.kind == "nodes":
             total = _norm(residual[rows].reshape(-1, 3).sum(axis=0))
             touching = np.diff(problem.J[:, rows].indptr).reshape(-1, 3).any(axis=1)
-            scale = max(float(magnitude[touching].sum()), _norm(problem.b[rows].reshape(-1, 3).sum(axis=0)))
+            net = (_norm(part[rows].reshape(-1, 3).sum(axis=0)) for part in (force, problem.b))
+            noise = NOISE_FRACTION * float(np.abs(problem.b[rows]).sum())
+            scale = max(*net, NET_FRACTION * float(magnitude[touching].sum()), noise)
         else:
-            weight = 1.0 / np.sqrt(diagonal[rows])
-            total = _norm(weight * residual[rows])
-            scale = max(_norm(weight * f[rows]) for f in (Av, problem.b, force))
+            total = _norm((weight * residual)[rows])
+            scale = max(max(_norm((weight * part)[rows]) for part in (Av, problem.b, force)), NOISE_FRACTION * whole)
         worst = max(worst, total / max(scale, TINY))
     return worst
 

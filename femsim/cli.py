@@ -6,6 +6,7 @@ Heavy imports stay inside the commands, so that ``femsim --help`` is quick.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import traceback
@@ -80,24 +81,25 @@ def run(
     quiet
         No progress bar and no summary.
     """
-    from femsim.load import load_scene
-    from femsim.simulate import simulate
+    from femsim.load import find_scene, load_scene, scene_errors
 
-    built = load_scene(scene, **_assignments(set_))
-    result = simulate(
-        built,
-        solver,
-        tolerance=tolerance,
-        max_iterations=max_iterations,
-        duration=duration,
-        dt=dt,
-        out=out if out is not None else Path("runs") / built.name,
-        overwrite=overwrite,
-        fps=fps,
-        fields=None if fields is None else tuple(name.strip() for name in fields.split(",") if name.strip()),
-        quiet=quiet,
-        scene_path=scene,
-    )
+    path = find_scene(scene)
+    built = load_scene(path, **_assignments(set_))
+    with scene_errors(path, "a function of the scene"):
+        result = femsim.simulate(  # not imported from its module: that would put the module in the function's place
+            built,
+            solver,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            duration=duration,
+            dt=dt,
+            out=out if out is not None else Path("runs") / built.name,
+            overwrite=overwrite,
+            fps=fps,
+            fields=None if fields is None else tuple(name.strip() for name in fields.split(",") if name.strip()),
+            quiet=quiet,
+            scene_path=path,
+        )
     if not quiet:
         print(result.summary())
         print(f"\nresult            {result.folder} (open frames.pvd in ParaView; or: femsim render {result.folder})")
@@ -129,10 +131,13 @@ def describe(scene: Path) -> int:
 
     print(f"{scene}\n{scene_doc(scene)}\n")
     table = _table("parameter", "default", "unit", "meaning")
-    for p in scene_parameters(scene):
-        table.add_row(p.name, str(p.default), p.unit, p.description)
+    parameters = scene_parameters(scene)
+    for p in parameters:
+        table.add_row(p.name, "must be given" if p.required else str(p.default), p.unit, p.description)
     console = _console()
     console.print(table)
+    if any(p.required for p in parameters):
+        return OK
     built = load_scene(scene)
     bodies = _table("body", "kind", "mass", "unknowns", "mesh")
     for body in built.bodies:
@@ -359,7 +364,11 @@ def execute(arguments: list[str]) -> int:
     """
     try:
         status = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
         return status if isinstance(status, int) else OK
+    except BrokenPipeError:  # the reader of our output has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
     except CycloptsError as error:
         print(f"femsim: {' '.join(str(error).split())} (see 'femsim --help')", file=sys.stderr)
         return WRONG_INPUT

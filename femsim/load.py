@@ -107,7 +107,7 @@ def load_scene(path: str | Path, **parameters: Any) -> Scene:
 
     from femsim.scene import Scene
 
-    with _scene_errors(path, "build"):
+    with scene_errors(path, "build"):
         scene = build(**given)
     if not isinstance(scene, Scene):
         raise InputError(
@@ -185,7 +185,7 @@ def scene_doc(path: str | Path) -> str:
         A missing file, or one that is no Python.
     """
     path = find_scene(path)
-    with _scene_errors(path, "reading the file"):
+    with scene_errors(path, "reading the file"):
         return ast.get_docstring(ast.parse(path.read_bytes(), str(path))) or "(The file has no docstring.)"
 
 
@@ -237,7 +237,7 @@ def _import_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses of the scene look themselves up
     try:
-        with _scene_errors(path, "the file"):
+        with scene_errors(path, "the file"):
             # not loader.exec_module: its bytecode cache goes by seconds and sizes, and misses a quick edit
             exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
     except BaseException:
@@ -247,15 +247,30 @@ def _import_file(path: Path) -> ModuleType:
 
 
 @contextmanager
-def _scene_errors(path: Path, what: str) -> Iterator[None]:
-    """Turn what a scene file raises into a sentence with its line; our own sentences about input pass as they are."""
+def scene_errors(path: Path, what: str) -> Iterator[None]:
+    """Turn what the code of a scene file raises into a sentence with its line; all other exceptions pass as they are.
+
+    Parameters
+    ----------
+    path : Path
+        The scene file, as it was given to :func:`load_scene`.
+    what : str
+        What the block does, the subject of the sentence.
+
+    Raises
+    ------
+    InputError
+        An exception that passed through a line of the file, and is not one of our sentences about input already.
+    """
     try:
         yield
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if is_input_error(error):
             raise
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+        if not lines and not isinstance(error, SyntaxError):
+            raise  # not the scene's fault
         line, message = lines[-1] if lines else None, str(error)
         if isinstance(error, SyntaxError):
             line, message = error.lineno, error.msg

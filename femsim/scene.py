@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,7 @@ from meshes import (
 )
 
 Vector = Sequence[float] | np.ndarray
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -233,15 +235,18 @@ class Scene:
         points = scale * mesh.points @ turn.T + _vector(f"position of {name}", position)
         body = SoftBody(
             name, points, mesh.tets, elastic, velocity=_vector(f"velocity of {name}", velocity),
-            load=None if load is None else lambda t: np.asarray(load(t), dtype=np.float64),
+            load=None if load is None else _soft_load(name, load, len(points)),
         )  # fmt: skip
         index = len(self.bodies)
-        self.bodies.append(body)
         if fixed is not None:
             mask = np.asarray(fixed(points))
             if mask.shape != (len(points),) or mask.dtype != np.bool_:
-                raise InputError(f"fixed of {name} gave shape {mask.shape} and type {mask.dtype}; allowed is one bool a node.")
+                raise InputError(
+                    f"fixed of {name} gave shape {mask.shape} and type {mask.dtype}; allowed is one bool a node, "
+                    f"shape ({len(points)},)."
+                )
             self.fixed_nodes[index] = np.flatnonzero(mask)
+        self.bodies.append(body)
         self.parts.append(Part(name, index, 0, surface or elastic.name, [], None, mesh.surface_nodes))
         self.meshes[name] = {
             "source": mesh.source,
@@ -305,7 +310,7 @@ class Scene:
             quaternion=quaternion,
             velocity=_vector(f"velocity of {name}", velocity),
             angular_velocity=_vector(f"angular_velocity of {name}", angular_velocity),
-            load=None if load is None else lambda t: _wrench(load(t)),
+            load=None if load is None else _rigid_load(name, load),
         )  # fmt: skip
         self.parts.append(
             Part(
@@ -362,7 +367,11 @@ class Scene:
         names = [f.name for f in fingers]
         if len(set(names)) != len(names):
             raise InputError(f"fingers of gripper {name} are named {names}; each needs a name of its own.")
-        if joint_damping < 0 or joint_limits[0] >= joint_limits[1]:
+        for finger in fingers:
+            self._check_name(f"{name}.{finger.name}")
+            if isinstance(finger.pad, Plane):
+                raise InputError(f"pad of {name}.{finger.name} is a Plane, which has no mass; use a Box or another solid shape.")
+        if not (joint_damping >= 0 and joint_limits[0] < joint_limits[1]):
             raise InputError(
                 f"gripper {name} has joint_damping {joint_damping} and joint_limits {joint_limits}; allowed are damping >= 0 "
                 "and a lower limit below the upper one."
@@ -499,6 +508,17 @@ class Scene:
         index, body = self._articulated(what)
         if sum(x is not None for x in (motion, force, position)) != 1:
             raise InputError(f"drive of {body.name}: give exactly one of motion, force and position.")
+        for what_drives, value in (("motion", motion), ("force", force), ("position", position)):
+            if value is not None and not callable(value):
+                raise InputError(
+                    f"drive of {body.name}: {what_drives} is {value!r}, but must be a function of time in s; "
+                    "use fs.Motion or fs.Profile."
+                )
+        if not (damping >= 0 and max_force > 0):
+            raise InputError(
+                f"drive of {body.name}: damping is {damping} N s/m and max_force {max_force} N; allowed are damping >= 0 and "
+                "max_force > 0."
+            )
         if motion is not None:
             if fingers:
                 raise InputError(f"drive of {body.name}: a motion drives the base; use force or position for fingers.")
@@ -557,6 +577,8 @@ class Scene:
             raise InputError(f"sensor {name}: part {part!r} is unknown{did_you_mean(part, names)}")
         if kind not in ("contact", "mount", "marker"):
             raise InputError(f"sensor {name} has kind {kind!r}; allowed are 'contact', 'mount' and 'marker'.")
+        if not name or any(c in name for c in ',"\n'):
+            raise InputError(f"sensor name {name!r} is empty or holds a comma, quote or line break; choose another.")
         if any(s.name == name for s in self.sensors):
             raise InputError(f"sensor {name!r} exists already; choose another name.")
         entry = self.parts[names.index(part)]
@@ -593,8 +615,13 @@ class Scene:
         return values
 
     def _check_name(self, name: str) -> None:
-        if not name or any(p.name == name for p in self.parts) or any(c in name for c in "/\\,\n"):
-            raise InputError(f"body name {name!r} is empty, taken, or holds one of / \\ , - choose another.")
+        if any(p.name == name for p in self.parts) or name == "contacts":
+            raise InputError(f"body name {name!r} is taken; choose another.")
+        if not _NAME.fullmatch(name):
+            raise InputError(
+                f"body name {name!r} is not allowed, since files are named by it; use letters, digits, '_', '-' and '.', "
+                "at most 100, a letter or digit first."
+            )
 
     def _articulated(self, what: Handle | str) -> tuple[int, ArticulatedBody]:
         name = what.name if isinstance(what, Handle) else what
@@ -618,8 +645,28 @@ class Scene:
         return value if isinstance(value, Elastic) else material(value).elastic()
 
 
-def _wrench(value: tuple[Vector, Vector]) -> tuple[np.ndarray, np.ndarray]:
-    return np.asarray(value[0], dtype=np.float64), np.asarray(value[1], dtype=np.float64)
+def _soft_load(name: str, load: Callable[[float], Vector], n_nodes: int) -> Callable[[float], np.ndarray]:
+    """Check the shape of what a load gives; that it is finite is the step's business."""
+
+    def checked(t: float) -> np.ndarray:
+        force = np.asarray(load(t), dtype=np.float64)
+        if force.shape not in ((3,), (n_nodes, 3)):
+            raise InputError(f"load of {name} gave shape {force.shape} at {t:g} s; allowed are (3,) and ({n_nodes}, 3), in N.")
+        return force
+
+    return checked
+
+
+def _rigid_load(name: str, load: Callable[[float], tuple[Vector, Vector]]) -> Callable[[float], tuple[np.ndarray, np.ndarray]]:
+    def checked(t: float) -> tuple[np.ndarray, np.ndarray]:
+        wrench = np.asarray(load(t), dtype=np.float64)
+        if wrench.shape != (2, 3):
+            raise InputError(
+                f"load of {name} gave shape {wrench.shape} at {t:g} s; allowed is (force, torque), (3,) each, N and N m."
+            )
+        return wrench[0], wrench[1]
+
+    return checked
 
 
 def mesh_file(name: str) -> Path:

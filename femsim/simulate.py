@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 import shutil
@@ -9,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from contact import ContactError
 from contact.solvers import make_solver
 from femsim.errors import InputError
 from femsim.recorder import Recorder, write_json
@@ -150,7 +152,8 @@ def simulate(
     out : path, optional
         Run folder; must not exist unless ``overwrite``. None: nothing is written, the result is in memory.
     overwrite : bool
-        Replace an existing run folder; the old one is kept until the new one is complete.
+        Replace an existing run folder. The old one is removed when the new one is complete; it comes back when the new one
+        cannot start, and stays beside it, as ``.NAME.replaced``, when the new one is interrupted or fails.
     fps : float, 1/s
         Frames a simulated second.
     fields : sequence of str, optional
@@ -188,10 +191,9 @@ def simulate(
     n_steps = round(duration / settings_dt)
     if n_steps < 1:
         raise InputError(f"duration {duration} s is shorter than half a time step of {settings_dt} s; ask for at least one step.")
+    scene_source = None if scene_path is None else _read_scene(Path(scene_path))
     folder = Path(out) if out is not None else None
     replaced = _prepare_folder(folder, overwrite) if folder else None
-    if folder and scene_path:
-        shutil.copyfile(scene_path, folder / "scene.py")
     info: dict[str, Any] = {
         "status": "running",
         "message": "",
@@ -213,13 +215,34 @@ def simulate(
         "command": " ".join(sys.argv),
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     }  # fmt: skip
-    if folder:
-        write_json(folder / "run.json", info)
-    recorder = Recorder(stepper, folder, fps=fps, fields=fields)
+    try:
+        if folder and scene_source is not None:
+            (folder / "scene.py").write_bytes(scene_source)
+        if folder:
+            write_json(folder / "run.json", info)
+        recorder = Recorder(stepper, folder, fps=fps, fields=fields)
+    except BaseException:
+        if folder:
+            _undo_folder(folder, replaced)
+        raise
     started = time.perf_counter()
-    status, message, first_step = _loop(stepper, recorder, n_steps, quiet, on_step)
+    kept = f" The run that it was to replace is kept in {replaced}." if replaced else ""
+    try:
+        status, message, first_step = _loop(stepper, recorder, n_steps, quiet, on_step)
+    except BaseException as error:
+        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        info.update(status=status, message=f"Stopped after step {stepper.step_count} by {type(error).__name__}: {error}{kept}")
+        if folder:
+            with suppress(OSError):  # the disk may be what failed
+                write_json(folder / "run.json", info)
+        if kept:
+            error.add_note(kept.strip())
+        raise
+    finally:
+        recorder.close()
     wall = time.perf_counter() - started
-    recorder.close()
+    finished = status in ("converged", "not converged")
+    message += "" if finished else kept
     steps = {name: recorder.steps.column(name) for name in recorder.steps.columns}
     info.update(
         status=status,
@@ -229,8 +252,8 @@ def simulate(
     )
     if folder:
         write_json(folder / "run.json", info)
-    if replaced is not None:
-        shutil.rmtree(replaced)
+    if folder and finished:
+        _remove_replaced(folder)
     return Run(status, message, folder, steps, *_series(recorder, scene), stepper, info)
 
 
@@ -248,7 +271,10 @@ def _loop(
     with _interruptible() as interrupted, _progress(quiet, n_steps, stepper.settings.dt) as advance:
         for number in range(1, n_steps + 1):
             timings, began = dict(stepper.timings), time.perf_counter()
-            report = stepper.step()
+            try:
+                report = stepper.step()
+            except (ContactError, np.linalg.LinAlgError) as error:  # the step gave numbers that nothing can go on with
+                return "failed", f"Step {number} at {number * stepper.settings.dt:.4f} s failed: {error}", first_step
             if not report.finite:
                 return (
                     "failed",
@@ -264,7 +290,7 @@ def _loop(
             if on_step is not None:
                 on_step(stepper, report)
             advance(report)
-            if interrupted():
+            if interrupted() and number < n_steps:
                 return (
                     "interrupted",
                     f"Interrupted after step {number} of {n_steps}; all steps so far are recorded.",
@@ -339,23 +365,57 @@ def _prepare_folder(folder: Path, overwrite: bool) -> Path | None:
     """Make the run folder; an old run is set aside until the new one is complete. Return where it went."""
     replaced = None
     if folder.exists():
+        if folder.resolve() in (Path.cwd(), *Path.cwd().parents):
+            raise InputError(f"the output folder {folder} is the one you are in; choose another by --out.")
         if not overwrite:
             raise InputError(f"the output folder {folder} exists; choose another by --out, or replace it by --overwrite.")
         if not (folder / "run.json").is_file():
             raise InputError(
                 f"the folder {folder} is not a run (it has no run.json), so it is not replaced; choose another by --out."
             )
-        replaced = folder.with_name(f".{folder.name}.replaced")
-        if replaced.exists():
-            shutil.rmtree(replaced)
-        folder.rename(replaced)
     try:
+        if folder.exists():
+            # never the name of one that an earlier run set aside and then did not complete
+            replaced = next(name for name in _replaced_names(folder) if not name.exists())
+            folder.rename(replaced)
         folder.mkdir(parents=True)
         (folder / ".writable").touch()
         (folder / ".writable").unlink()
     except OSError as error:
+        if replaced is not None and replaced.exists():
+            _undo_folder(folder, replaced)
         raise InputError(f"the output folder {folder} cannot be written ({error.strerror}); choose another by --out.") from error
     return replaced
+
+
+def _replaced_names(folder: Path) -> Iterator[Path]:
+    """Names of runs set aside, in the order of use."""
+    name = f".{folder.name}.replaced"
+    yield folder.with_name(name)
+    yield from (folder.with_name(f"{name}-{number}") for number in itertools.count(2))
+
+
+def _undo_folder(folder: Path, replaced: Path | None) -> None:
+    """Remove the folder of a run that did not start, and put the old run back."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if replaced is not None:
+        replaced.rename(folder)
+
+
+def _remove_replaced(folder: Path) -> None:
+    """Remove all runs that were set aside for this one, which is complete."""
+    for path in itertools.takewhile(Path.exists, _replaced_names(folder)):
+        if path.is_symlink():
+            path.unlink()
+        else:
+            shutil.rmtree(path)
+
+
+def _read_scene(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"the scene file {path} cannot be read ({error.strerror}); correct scene_path.") from error
 
 
 def _series(recorder: Recorder, scene: Scene) -> tuple[dict[str, SensorSeries], dict[str, MarkerSeries]]:

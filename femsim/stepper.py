@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from contact import ContactProblem, Metrics, Solution, Solver, measure
-from contact.metrics import contact_velocity
+from contact.metrics import NET_FRACTION, NOISE_FRACTION, TINY, contact_velocity
 from femsim.bodies.articulated import ArticulatedBody
 from femsim.bodies.body import StepSettings
 from femsim.bodies.soft import SoftBody
@@ -51,7 +51,7 @@ class StepReport:
     momentum : ndarray, (3,), kg m/s
         Linear momentum of all bodies.
     wrench_balance : float
-        Worst body's |rate of momentum - gravity - loads - contact forces - drive| relative to the forces on it.
+        Worst body's |rate of momentum - gravity - loads - contact forces - drive|, relative to the net force on it.
     mount : dict of str to ndarray
         Wrench of the drive on each driven body, (6,).
     inverted_elements : int
@@ -203,8 +203,10 @@ class Stepper:
                 outside, held = external[:3], drive[:3]
                 if index in self.scene.motions:
                     mount[body.name] = drive[:6]
-            # relative to the largest of: sum of contact force magnitudes, outside force, force of the drive
-            scale = max(float(collision.force_sum[own].sum()), float(np.linalg.norm(outside)), float(np.linalg.norm(held)), 1e-12)
+            # relative to the largest of: net contact force, outside force, force of the drive (see metrics.balance)
+            largest = max(float(np.linalg.norm(force)) for force in (contact, outside, held))
+            noise = NOISE_FRACTION * float(np.abs(system.b[v]).sum())
+            scale = max(largest, NET_FRACTION * float(collision.force_sum[own].sum()), noise, TINY)
             balance = max(balance, float(np.linalg.norm(rate - outside - held - contact)) / scale)
             self.work -= dt * body.damping_power(solution.v[v])
             momentum += end

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
+from scipy.spatial.transform import Rotation
 
 from contact import ContactProblem, Group, NodalContactProblem, make_problem
 
@@ -200,3 +201,54 @@ def contact_pass(
         change, largest = max(change, np.abs(new - lam[m]).sum()), max(largest, np.abs(new).sum())
         lam[m] = new
     return lam, x, change / largest if largest > 0 else change
+
+
+def rotation_of(F: np.ndarray) -> np.ndarray:
+    """Rotation closest to F: U diag(1, 1, det(U V^T)) V^T of its singular value decomposition."""
+    U, _, Vt = np.linalg.svd(F)
+    return U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
+
+
+def element_matrices(rest: np.ndarray, tets: np.ndarray, lame_lambda: float, lame_mu: float) -> np.ndarray:
+    """Stiffness matrices V B^T D B of linear tetrahedra as in a textbook, (m, 12, 12), N/m."""
+    D = np.zeros((6, 6))
+    D[:3, :3] = lame_lambda
+    D += np.diag([2.0 * lame_mu] * 3 + [lame_mu] * 3)
+    out = []
+    for tet in tets:
+        corners = np.column_stack([np.ones(4), rest[tet]])
+        a = np.linalg.inv(corners)[1:]  # column i: gradient of the shape function of corner i
+        B = np.zeros((6, 12))
+        for i in range(4):
+            x, y, z = a[:, i]
+            B[:, 3 * i : 3 * i + 3] = [[x, 0, 0], [0, y, 0], [0, 0, z], [y, x, 0], [0, z, y], [z, 0, x]]
+        out.append(abs(np.linalg.det(corners)) / 6.0 * B.T @ D @ B)
+    return np.array(out)
+
+
+def moved_pose(q: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """Coordinates of an articulated body after a small motion (velocity times time): scipy's rotations, turned in the world."""
+    out = q.copy()
+    out[:3] += step[:3]
+    turned = Rotation.from_rotvec(step[3:6]) * Rotation.from_quat(q[[4, 5, 6, 3]])
+    x, y, z, w = turned.as_quat()
+    new = np.array([w, x, y, z])
+    out[3:7] = new if new @ q[3:7] >= 0 else -new
+    out[7:] += step[6:]
+    return out
+
+
+Pose = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
+
+
+def rotation_rate(pose: Pose, q: np.ndarray, link: int, v: np.ndarray, h: float = 1e-6) -> np.ndarray:
+    """World angular velocity of a link: axial vector of dR/dt R^T by central differences."""
+    ahead, back = (pose(moved_pose(q, s * v), link)[0] for s in (h, -h))
+    W = (ahead - back) / (2 * h) @ pose(q, link)[0].T
+    return 0.5 * np.array([W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1]])
+
+
+def link_velocity(pose: Pose, q: np.ndarray, link: int, v: np.ndarray, h: float = 1e-6) -> np.ndarray:
+    """Velocity of the centre of mass of a link and its angular velocity, (6,), by central differences of its pose."""
+    ahead, back = (pose(moved_pose(q, s * v), link)[1] for s in (h, -h))
+    return np.concatenate([(ahead - back) / (2 * h), rotation_rate(pose, q, link, v, h)])

@@ -305,7 +305,7 @@ def test_committed_pad():
     pad = meshes.load_surface(FILES / "pad.stl", closed=True)
     assert len(pad.points) == 24 and len(pad.triangles) == 44
     assert pad.signed_volume == pytest.approx(make_pad().signed_volume, rel=1e-6)
-    assert np.allclose(np.diff(pad.bounds, axis=0)[0], [0.04, 0.006, 0.04], rtol=1e-6)
+    assert np.allclose(np.diff(pad.bounds, axis=0)[0], [0.006, 0.04, 0.04], rtol=1e-6)
     committed = (FILES / "pad.stl").read_bytes()
     assert stl_bytes(make_pad(), committed[:80].decode().rstrip()) == committed
 

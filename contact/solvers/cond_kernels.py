@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from contact.cone import project_cone, project_strict
+from contact.metrics import NET_FRACTION, NOISE_FRACTION
 
 
 @njit(cache=True)
@@ -357,22 +358,28 @@ def worst_balance(
     b: np.ndarray,
     Ax: np.ndarray,
     force: np.ndarray,
+    whole: float,
 ) -> float:
     """Worst relative force balance of a body, as ``metrics.balance``.
 
-    ``group_force`` (groups,) is the scale of a group of nodes.
+    ``group_force`` (groups,) is the least scale of a group of nodes,
+    ``whole`` the squared scale of the dynamics residual of the whole problem.
     """
     worst = 0.0
     for g in range(group_start.shape[0]):
         total = 0.0
         scale = 0.0
         if group_is_nodes[g]:
+            net = 0.0
             for c in range(3):
                 r = 0.0
+                f = 0.0
                 for i in range(group_start[g] + c, group_stop[g], 3):
                     r += Ax[i] - b[i] - force[i]
+                    f += force[i]
                 total += r * r
-            scale = group_force[g] * group_force[g]
+                net += f * f
+            scale = max(group_force[g] * group_force[g], net)
         else:
             b_total = 0.0
             a_total = 0.0
@@ -381,7 +388,7 @@ def worst_balance(
                 total += (Ax[i] - b[i] - force[i]) ** 2 * d
                 b_total += b[i] * b[i] * d
                 a_total += Ax[i] * Ax[i] * d
-            scale = max(b_total, a_total)
+            scale = max(max(b_total, a_total), NOISE_FRACTION * NOISE_FRACTION * whole)
         if total > 0.0:
             worst = max(worst, math.sqrt(total / scale) if scale > 0.0 else math.inf)
     return worst
@@ -391,21 +398,23 @@ def worst_balance(
 def force_scales(group_start: np.ndarray, group_stop: np.ndarray, b: np.ndarray, Ax: np.ndarray, scales: np.ndarray) -> None:
     """Fill the force (N) that would keep each group of nodes from accelerating, |sum of b - A x| at the warm start.
 
-    It is weight and load where the warm start is the last velocity, so that a fast body is balanced as sharply as one at rest;
-    1e-3 of |sum of b| keeps it from zero in free flight without gravity.
+    It is weight and load where the warm start is the last velocity, so that a fast body is balanced as sharply as one at rest.
+    1e-3 of |sum of b| and ``NOISE_FRACTION`` of the sum of all |b| keep it from zero where a body flies freely without gravity.
     """
     for g in range(group_start.shape[0]):
         total = 0.0
         b_total = 0.0
+        magnitudes = 0.0
         for c in range(3):
             r = 0.0
             s = 0.0
             for i in range(group_start[g] + c, group_stop[g], 3):
                 r += b[i] - Ax[i]
                 s += b[i]
+                magnitudes += abs(b[i])
             total += r * r
             b_total += s * s
-        scales[g] = max(math.sqrt(total), 1e-3 * math.sqrt(b_total))
+        scales[g] = max(math.sqrt(total), max(1e-3 * math.sqrt(b_total), NOISE_FRACTION * magnitudes))
 
 
 @njit(cache=True)
@@ -603,8 +612,10 @@ def iterate(
                     if 0 <= node[m, side] < group_of_row.shape[0]:
                         group_force[group_of_row[node[m, side]]] += magnitude
             for g in range(group_force.shape[0]):
-                group_force[g] = max(group_force[g], free_force[g])
-            imbalance = worst_balance(group_start, group_stop, group_is_nodes, group_force, diagonal_bodies, b, body_Av, force)
+                group_force[g] = max(NET_FRACTION * group_force[g], free_force[g])
+            imbalance = worst_balance(
+                group_start, group_stop, group_is_nodes, group_force, diagonal_bodies, b, body_Av, force, scale
+            )
             done = imbalance <= balance_factor * tolerance
         if done:
             for i in range(size):

@@ -1,4 +1,4 @@
-"""The gripper pad: a box of 40 x 6 x 40 mm whose edges are chamfered by 1 mm, in metres, as binary STL.
+"""The gripper pad: a box of 6 x 40 x 40 mm whose edges are chamfered by 1 mm, in metres, as binary STL.
 
 Run by `python -m meshes.recipes.pad --out FILE.stl`; gives the same file at every run.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from meshes.generate import chamfered_box_triangles
 from meshes.surface import TriMesh
 
-SIZE = (0.04, 0.006, 0.04)
+SIZE = (0.006, 0.04, 0.04)
 """Outer edge lengths along x, y, z, m."""
 
 CHAMFER = 1e-3
@@ -21,7 +21,7 @@ CHAMFER = 1e-3
 
 
 def make_pad() -> TriMesh:
-    """Return the pad, centred at the origin, thin along y."""
+    """Return the pad, centred at the origin, thin along x (the closing direction of the fingers)."""
     return chamfered_box_triangles(SIZE, CHAMFER)
 
 
@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Make the pad of the gripper.")
     parser.add_argument("--out", required=True, help="file to write (.stl)")
     options = parser.parse_args(arguments)
-    Path(options.out).write_bytes(stl_bytes(make_pad(), "gripper pad 40 x 6 x 40 mm, chamfer 1 mm, unit m"))
+    Path(options.out).write_bytes(stl_bytes(make_pad(), "gripper pad 6 x 40 x 40 mm, chamfer 1 mm, unit m"))
     return 0
 
 

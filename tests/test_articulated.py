@@ -1,0 +1,385 @@
+"""Rigid bodies and grippers: kinematics by finite differences, dynamics by conservation laws, drives by formula."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from slow_twins import link_velocity, moved_pose, random_frame, rotation_rate
+
+from femsim.bodies.articulated import ArticulatedBody, JointDrive, Link
+from femsim.bodies.body import StepSettings
+from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
+
+NO_GRAVITY = np.zeros(3)
+G = np.array([0.4, -0.3, -9.81])
+
+
+def random_inertia(rng: np.random.Generator, mass: float) -> np.ndarray:
+    """Inertia of a cloud of points: any real body's."""
+    x = 0.1 * rng.standard_normal((6, 3))
+    x -= x.mean(axis=0)
+    return mass / 6 * sum(p @ p * np.eye(3) - np.outer(p, p) for p in x)
+
+
+def body_of(rng: np.random.Generator, joints: int, **options: object) -> ArticulatedBody:
+    """A base with prismatic links in random directions, at a random pose and with random velocities."""
+    links = [Link("base", 1.3, random_inertia(rng, 1.3), np.zeros(3))]
+    for k in range(joints):
+        axis = rng.standard_normal(3)
+        mass = 0.2 + 0.1 * k
+        links.append(
+            Link(f"finger{k}", mass, random_inertia(rng, mass), 0.1 * rng.standard_normal(3), axis / np.linalg.norm(axis))
+        )
+    return ArticulatedBody(
+        "gripper",
+        links,
+        position=rng.standard_normal(3),
+        quaternion=quaternion_from_vector(rng.standard_normal(3)),
+        joint_positions=0.05 * rng.standard_normal(joints),
+        velocity=rng.standard_normal(3),
+        angular_velocity=2.0 * rng.standard_normal(3),
+        **options,
+    )
+
+
+def assembled(
+    body: ArticulatedBody, q: np.ndarray, v: np.ndarray, settings: StepSettings, t: float = 0.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A dense, b and the external force."""
+    data, b, external = np.full(body.n_v**2, np.nan), np.full(body.n_v, np.nan), np.full(body.n_v, np.nan)
+    body.assemble(q, v, t, settings, data, b, external)
+    indptr, indices = body.pattern()
+    assert np.array_equal(indptr, body.n_v * np.arange(body.n_v + 1))
+    assert np.array_equal(indices, np.tile(np.arange(body.n_v), body.n_v))
+    return data.reshape(body.n_v, body.n_v).T, b, external
+
+
+def march(
+    body: ArticulatedBody, settings: StepSettings, steps: int, watch: Callable[[np.ndarray, np.ndarray], None] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    q, v = body.initial_q(), body.initial_v()
+    for k in range(steps):
+        A, b, _ = assembled(body, q, v, settings, k * settings.dt)
+        q_new, v_new = np.empty_like(q), np.empty_like(v)
+        body.advance(q, v, np.linalg.solve(A, b), settings, q_new, v_new)
+        q, v = q_new, v_new
+        if watch is not None:
+            watch(q, v)
+    return q, v
+
+
+# ---------------------------------------------------------------------- kinematics
+
+
+def test_link_pose_by_hand() -> None:
+    """Base turned by 90 degrees about z: a link at (1, 0, 0) that slides along x by 0.5 lies at (0, 1.5, 0) from the base."""
+    links = [
+        Link("base", 1.0, np.eye(3), np.zeros(3)),
+        Link("slide", 1.0, np.eye(3), np.array([1.0, 0, 0]), np.array([1.0, 0, 0])),
+    ]
+    body = ArticulatedBody(
+        "b", links, position=np.array([1.0, 2.0, 3.0]), quaternion=np.array([2.0, 0, 0, 2.0]), velocity=np.zeros(3),
+        angular_velocity=np.zeros(3), joint_positions=np.array([0.5]),
+    )  # fmt: skip
+    q = body.initial_q()
+    assert (body.n_q, body.n_v, body.n_joints) == (8, 7, 1) and np.linalg.norm(q[3:7]) == pytest.approx(1.0)
+    rotation, centre = body.link_pose(q, 1)
+    np.testing.assert_allclose(rotation, [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-15)
+    np.testing.assert_allclose(centre, [1.0, 3.5, 3.0], atol=1e-15)
+    np.testing.assert_allclose(body.link_pose(q, 0)[1], [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("joints", [0, 1, 3])
+def test_link_jacobian_against_central_differences(joints: int, seed: int) -> None:
+    """Every column of every link, at a random pose and random joint positions."""
+    body = body_of(np.random.default_rng(seed), joints)
+    q = body.initial_q()
+    for link in range(joints + 1):
+        S = body.link_jacobian(q, link)
+        assert S.shape == (6, 6 + joints)
+        numeric = np.column_stack([link_velocity(body.link_pose, q, link, e) for e in np.eye(body.n_v)])
+        np.testing.assert_allclose(S, numeric, atol=1e-8)
+
+
+def mass_matrix(body: ArticulatedBody, q: np.ndarray) -> np.ndarray:
+    """Sum over links of S^T diag(m, R I R^T) S with S by central differences."""
+    M = np.zeros((body.n_v, body.n_v))
+    for k, link in enumerate(body.links):
+        S = np.column_stack([link_velocity(body.link_pose, q, k, e) for e in np.eye(body.n_v)])
+        R = body.link_pose(q, k)[0]
+        M += link.mass * S[:3].T @ S[:3] + S[3:].T @ (R @ link.inertia @ R.T) @ S[3:]
+    return M
+
+
+@pytest.mark.parametrize("theta", [0.5, 1.0])
+@pytest.mark.parametrize("joints", [0, 2])
+def test_mass_matrix_is_the_sum_of_the_links(joints: int, theta: float) -> None:
+    body = body_of(np.random.default_rng(3), joints)
+    q, v = body.initial_q(), body.initial_v()
+    A, _, _ = assembled(body, q, v, StepSettings(0.01, theta, G))
+    M = mass_matrix(body, q)
+    np.testing.assert_allclose(0.01 * theta * A, M, atol=1e-8)
+    np.testing.assert_allclose(A, A.T, rtol=1e-13, atol=1e-12)
+    assert np.linalg.eigvalsh(A).min() > 0
+    assert body.mass == pytest.approx(1.3 + (0.2 + 0.3 if joints else 0.0), rel=1e-14)
+    # and it is the Hessian of the kinetic energy, which is that of the links
+    rng = np.random.default_rng(4)
+    for _ in range(5):
+        v = rng.standard_normal(body.n_v)
+        energy = 0.0
+        for k, link in enumerate(body.links):
+            twist, R = link_velocity(body.link_pose, q, k, v), body.link_pose(q, k)[0]
+            energy += 0.5 * link.mass * twist[:3] @ twist[:3] + 0.5 * twist[3:] @ R @ link.inertia @ R.T @ twist[3:]
+        assert body.kinetic_energy(q, v) == pytest.approx(energy, rel=1e-8)
+        assert 0.005 * theta * v @ A @ v == pytest.approx(energy, rel=1e-8)
+    assert body.elastic_energy(q) == 0.0
+
+
+@pytest.mark.parametrize("joints", [0, 1, 3])
+def test_momenta_are_those_of_the_links(joints: int) -> None:
+    body = body_of(np.random.default_rng(5), joints)
+    q, v = body.initial_q(), np.random.default_rng(6).standard_normal(body.n_v)
+    linear, angular = np.zeros(3), np.zeros(3)
+    for k, link in enumerate(body.links):
+        twist = link_velocity(body.link_pose, q, k, v)
+        R, centre = body.link_pose(q, k)
+        linear += link.mass * twist[:3]
+        angular += link.mass * np.cross(centre, twist[:3]) + R @ link.inertia @ R.T @ twist[3:]
+    np.testing.assert_allclose(body.momentum(q, v), linear, atol=1e-8)
+    np.testing.assert_allclose(body.angular_momentum(q, v), angular, atol=1e-8)
+
+
+# ---------------------------------------------------------------------- dynamics
+
+
+@pytest.mark.parametrize("joints", [0, 2])
+@pytest.mark.parametrize("theta", [0.5, 0.75])
+def test_b_holds_inertia_coriolis_and_gravity(joints: int, theta: float) -> None:
+    """Force that keeps v constant = d/dt of each link's momentum along the motion, projected by its Jacobian (eq. 3)."""
+    body = body_of(np.random.default_rng(7), joints)
+    q, v, dt = body.initial_q(), body.initial_v(), 0.01
+    v[3:6] *= 20.0
+    v[6:] = [0.7, -0.4][:joints]
+    A, b, external = assembled(body, q, v, StepSettings(dt, theta, G))
+    h = 1e-6
+    bias, gravity = np.zeros(body.n_v), np.zeros(body.n_v)
+    for k, link in enumerate(body.links):
+        S = body.link_jacobian(q, k)
+        rates = []
+        for s in (h, -h):
+            p = moved_pose(q, s * v)
+            twist, R = body.link_jacobian(p, k) @ v, body.link_pose(p, k)[0]
+            rates.append(np.concatenate([link.mass * twist[:3], R @ link.inertia @ R.T @ twist[3:]]))
+        bias += S.T @ ((rates[0] - rates[1]) / (2 * h))
+        gravity += link.mass * S[:3].T @ G
+    assert np.linalg.norm(bias) > 0.05
+    np.testing.assert_allclose(external, gravity, atol=1e-12)
+    # without joint drives A is M/(theta dt)
+    np.testing.assert_allclose(b, A @ v - bias + gravity, atol=1e-6 * np.linalg.norm(bias))
+    _, no_gravity, _ = assembled(body, q, v, StepSettings(dt, theta, NO_GRAVITY))
+    np.testing.assert_allclose(b - no_gravity, gravity, atol=1e-9)
+
+
+def top(rate: float = 5.0) -> ArticulatedBody:
+    rng = np.random.default_rng(8)
+    R = random_frame(rng)
+    inertia = R @ np.diag([0.02, 0.03, 0.045]) @ R.T
+    return ArticulatedBody(
+        "top", [Link("top", 2.0, inertia, np.zeros(3))], position=np.zeros(3),
+        quaternion=quaternion_from_vector(rng.standard_normal(3)), velocity=np.array([0.1, 0.0, 0.0]),
+        angular_velocity=rate * np.array([0.5, 1.0, -0.2]),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("theta", [0.5, 1.0])
+def test_a_free_top_keeps_its_angular_momentum(theta: float) -> None:
+    """To rounding, at any step: 1000 steps through many tumbles."""
+    body = top()
+    start = body.angular_momentum(body.initial_q(), body.initial_v())
+    seen: list[np.ndarray] = []
+    _, v = march(body, StepSettings(0.01, theta, NO_GRAVITY), 1000, lambda q, v: seen.append(body.angular_momentum(q, v)))
+    assert np.abs(np.array(seen) - start).max() < 1e-12 * np.linalg.norm(start)
+    np.testing.assert_allclose(v[:3], [0.1, 0, 0], atol=1e-13)
+    assert np.linalg.norm(v[3:] - body.initial_v()[3:]) > 0.5  # it does tumble
+
+
+def test_the_energy_error_of_a_free_top_falls_with_the_step() -> None:
+    errors = []
+    for steps in (50, 100, 200, 400):
+        body = top()
+        energy = body.kinetic_energy(body.initial_q(), body.initial_v())
+        worst: list[float] = []
+        march(
+            body,
+            StepSettings(1.0 / steps, 0.5, NO_GRAVITY),
+            steps,
+            lambda q, v, body=body, worst=worst, energy=energy: worst.append(abs(body.kinetic_energy(q, v) / energy - 1)),
+        )
+        errors.append(max(worst))
+    order = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert np.all((order > 1.8) & (order < 2.5)), order
+    assert errors[-1] < 1e-5
+
+
+def test_free_fall_is_the_parabola() -> None:
+    """theta 1/2 is exact for constant acceleration; a thrown body turns at its constant rate about a principal axis."""
+    body = ArticulatedBody(
+        "stone", [Link("stone", 0.7, np.diag([0.01, 0.02, 0.03]), np.zeros(3))], position=np.array([1.0, 2.0, 3.0]),
+        quaternion=np.array([1.0, 0, 0, 0]), velocity=np.array([0.5, 0.0, 4.0]), angular_velocity=np.array([0.0, 0.0, 1.5]),
+    )  # fmt: skip
+    q, v = march(body, StepSettings(0.01, 0.5, G), 100)
+    np.testing.assert_allclose(q[:3], np.array([1.5, 2.0, 7.0]) + 0.5 * G, atol=1e-12)
+    np.testing.assert_allclose(v[:3], np.array([0.5, 0.0, 4.0]) + G, atol=1e-12)
+    np.testing.assert_allclose(v[3:], [0, 0, 1.5], atol=1e-13)
+    np.testing.assert_allclose(quaternion_to_matrix(q[3:7])[:, 0], [np.cos(1.5), np.sin(1.5), 0], atol=1e-12)
+
+
+def test_momenta_of_a_spinning_gripper_drift_only_with_the_step() -> None:
+    """Joint forces are internal: both momenta are constant, and the error of the explicit Coriolis terms falls with dt."""
+    errors = []
+    for steps in (100, 200, 400):
+        rng = np.random.default_rng(9)
+        drives = [JointDrive(force=lambda t: 0.3), JointDrive(position=lambda t: 0.02 * t, stiffness=50.0, damping=2.0)]
+        body = body_of(rng, 2, drives=drives)
+        q0, v0 = body.initial_q(), body.initial_v()
+        q, v = march(body, StepSettings(0.5 / steps, 0.5, NO_GRAVITY), steps)
+        assert abs(q[7] - q0[7]) > 0.02  # the fingers do move
+        errors.append(
+            [
+                np.linalg.norm(body.momentum(q, v) - body.momentum(q0, v0)),
+                np.linalg.norm(body.angular_momentum(q, v) - body.angular_momentum(q0, v0)),
+            ]
+        )
+    order = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert np.all(order > 0.85), (order, errors)
+    assert np.all(np.array(errors[-1]) < 0.02)
+
+
+def test_loads_act_on_the_base_at_the_end_of_the_step() -> None:
+    times: list[float] = []
+
+    def load(t: float) -> tuple[np.ndarray, np.ndarray]:
+        times.append(t)
+        return np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])
+
+    body = body_of(np.random.default_rng(10), 1, load=load)
+    q, v = body.initial_q(), body.initial_v()
+    settings = StepSettings(0.01, 0.5, NO_GRAVITY)
+    _, b, external = assembled(body, q, v, settings, t=0.3)
+    assert times == [pytest.approx(0.31)]
+    np.testing.assert_allclose(external, [1, 2, 3, 4, 5, 6, 0], atol=1e-14)
+    body.load = None
+    np.testing.assert_allclose(b - assembled(body, q, v, settings, t=0.3)[1], [1, 2, 3, 4, 5, 6, 0], atol=1e-10)
+
+
+def test_advance_moves_along_the_exponential_map() -> None:
+    body, rng = body_of(np.random.default_rng(11), 2), np.random.default_rng(12)
+    q, v, vh = body.initial_q(), body.initial_v(), rng.standard_normal(8)
+    q_new, v_new = np.empty_like(q), np.empty_like(v)
+    body.advance(q, v, vh, StepSettings(0.02, 0.75, G), q_new, v_new)
+    np.testing.assert_allclose(q_new, moved_pose(q, 0.02 * vh), atol=1e-14)
+    np.testing.assert_allclose(0.25 * v + 0.75 * v_new, vh, atol=1e-13)
+    assert np.linalg.norm(q_new[3:7]) == pytest.approx(1.0, abs=1e-15)
+
+
+def test_a_turning_rate_is_that_of_the_rotation() -> None:
+    """v[3:6] is the world angular velocity: the rate of the rotation matrix along the motion."""
+    body = body_of(np.random.default_rng(13), 0)
+    q, v = body.initial_q(), body.initial_v()
+    np.testing.assert_allclose(rotation_rate(body.link_pose, q, 0, v), v[3:6], atol=1e-8)
+
+
+# ---------------------------------------------------------------------- joint drives
+
+STEP = StepSettings(0.01, 0.75, NO_GRAVITY)
+
+
+def test_a_free_joint_has_no_force() -> None:
+    assert JointDrive().linearised(0.3, -2.0, 1.0, STEP) == (0.0, 0.0)
+
+
+def test_friction_of_the_joint_is_damping() -> None:
+    assert JointDrive(friction_damping=3.0).linearised(0.3, -2.0, 1.0, STEP) == (0.0, 3.0)
+
+
+def test_a_force_acts_at_the_end_of_the_step() -> None:
+    force, damping = JointDrive(force=lambda t: 10.0 * t, friction_damping=2.0).linearised(0.0, 5.0, 1.0, STEP)
+    assert (force, damping) == (pytest.approx(10.1), 2.0)
+
+
+def test_a_servo_is_an_implicit_spring_and_damper() -> None:
+    """k (target - s - theta dt v) + d (target rate - v), with the target at the end of the step."""
+    k, d, s, t = 400.0, 6.0, 0.02, 1.0
+    drive = JointDrive(position=lambda t: 0.03 * t, stiffness=k, damping=d, friction_damping=1.5)
+    force, damping = drive.linearised(s, 0.0, t, STEP)
+    assert force == pytest.approx(k * (0.0303 - s) + d * 0.03, rel=1e-12)
+    assert damping == pytest.approx(k * 0.75 * 0.01 + d + 1.5, rel=1e-14)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_servo_saturates_at_its_largest_force(sign: float) -> None:
+    """Beyond max_force it pushes with that force and is no spring any more; the last speed decides."""
+    drive = JointDrive(position=lambda t: sign * 0.1, stiffness=400.0, damping=6.0, max_force=30.0, friction_damping=1.5)
+    assert drive.linearised(0.0, 0.0, 0.0, STEP) == (sign * 30.0, 1.5)
+    force, damping = drive.linearised(0.0, sign * 2.0, 0.0, STEP)  # 40 - (3 + 6) 2 = 22 N
+    assert force == pytest.approx(sign * 40.0) and damping == pytest.approx(400 * 0.0075 + 6.0 + 1.5)
+    assert drive.linearised(0.0, sign * 1.0, 0.0, STEP) == (sign * 30.0, 1.5)  # 31 N
+    force, damping = drive.linearised(0.0, sign * 1.2, 0.0, STEP)  # 29.2 N
+    assert damping == pytest.approx(10.5)
+
+
+def test_force_and_servo_add_up() -> None:
+    both = JointDrive(force=lambda t: 2.0, position=lambda t: 0.1, stiffness=100.0, damping=0.0)
+    assert both.linearised(0.0, 0.0, 0.0, STEP) == (pytest.approx(12.0), pytest.approx(0.75))
+
+
+@pytest.mark.parametrize(
+    ("s", "force", "damping"),
+    [(-0.03, 1e4 * 0.01, 75.0), (-0.02, 0.0, 0.0), (0.0, 0.0, 0.0), (0.05, 0.0, 0.0), (0.06, -1e4 * 0.01, 75.0)],
+)
+def test_stops_push_back_outside_the_range(s: float, force: float, damping: float) -> None:
+    drive = JointDrive(limits=(-0.02, 0.05), stop_stiffness=1e4)
+    found = drive.linearised(s, 0.0, 0.0, STEP)
+    assert found[0] == pytest.approx(force, abs=1e-9) and found[1] == pytest.approx(damping)
+
+
+def test_drives_enter_a_and_b_of_their_joint_alone() -> None:
+    drives = [
+        JointDrive(force=lambda t: 3.0, friction_damping=2.0),
+        JointDrive(position=lambda t: 0.2, stiffness=50.0, damping=4.0),
+    ]
+    rng = np.random.default_rng(14)
+    body = body_of(rng, 2, drives=drives)
+    q, v = body.initial_q(), body.initial_v()
+    A, b, external = assembled(body, q, v, STEP)
+    body.drives = [JointDrive(), JointDrive()]
+    A_free, b_free, _ = assembled(body, q, v, STEP)
+    servo, damping = drives[1].linearised(q[8], v[7], 0.0, STEP)
+    np.testing.assert_allclose(A - A_free, np.diag([0] * 6 + [2.0, damping]), atol=1e-11)
+    np.testing.assert_allclose(b - b_free, [0] * 6 + [3.0, servo], atol=1e-11)
+    np.testing.assert_allclose(external, [0] * 6 + [3.0, servo], atol=1e-14)
+
+
+def test_damping_power() -> None:
+    body = body_of(np.random.default_rng(15), 2, drives=[JointDrive(friction_damping=2.0), JointDrive(friction_damping=5.0)])
+    assembled(body, body.initial_q(), body.initial_v(), STEP)
+    vh = np.array([9.0, 9, 9, 9, 9, 9, 0.5, -2.0])
+    assert body.damping_power(vh) == pytest.approx(2.0 * 0.25 + 5.0 * 4.0)
+
+
+def test_a_servo_holds_its_target_against_gravity() -> None:
+    """Base so heavy that it hardly moves: the finger sags by m g / k."""
+    links = [
+        Link("base", 1e9, 1e9 * np.eye(3), np.zeros(3)),
+        Link("finger", 0.5, 0.01 * np.eye(3), np.zeros(3), np.array([0, 0, 1.0])),
+    ]
+    drive = JointDrive(position=lambda t: 0.1, stiffness=1e3, damping=50.0)
+    body = ArticulatedBody(
+        "g", links, position=np.zeros(3), quaternion=np.array([1.0, 0, 0, 0]), velocity=np.zeros(3), angular_velocity=np.zeros(3),
+        drives=[drive], load=lambda t: (np.array([0, 0, 9.81 * 1e9]), np.zeros(3)),
+    )  # fmt: skip
+    q, v = march(body, StepSettings(0.01, 1.0, np.array([0, 0, -9.81])), 300)
+    assert q[7] == pytest.approx(0.1 - 0.5 * 9.81 / 1e3, abs=1e-7) and abs(v[6]) < 1e-6

@@ -1,0 +1,136 @@
+"""The arrows between the packages, what an import costs, the public names, and the rules of the kernels."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import femsim as fs
+
+ROOT = Path(fs.__file__).resolve().parent.parent
+ROOMS = ("materials", "meshes", "contact", "viz")
+OURS = {*ROOMS, "femsim", "scenes", "tests", "benchmarks"}
+ALLOWED = {room: {room} for room in ROOMS} | {"femsim": {"femsim", *ROOMS}, "scenes": {"femsim"}}
+HEAVY = ("pyvista", "vtk", "vtkmodules", "matplotlib", "imageio", "imageio_ffmpeg", "numba", "scipy", "meshio")
+
+
+def sources(package: str) -> Iterator[tuple[Path, ast.Module]]:
+    for path in sorted((ROOT / package).rglob("*.py")):
+        yield path, ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def imported(tree: ast.Module, package: str) -> Iterator[tuple[int, str]]:
+    """Line and top-level package of each import, wherever it stands; a relative one is the package's own."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name.split(".")[0]) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, package if node.level else (node.module or "").split(".")[0]
+
+
+@pytest.mark.parametrize("package", ALLOWED)
+def test_packages_import_only_what_lies_below(package: str) -> None:
+    files = list(sources(package))
+    assert files
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path, tree in files
+        for line, name in imported(tree, package)
+        if name in OURS - ALLOWED[package]
+    ]
+    assert not wrong, wrong
+
+
+def test_kernels_are_cached_and_have_no_fastmath() -> None:
+    kernels, wrong = 0, []
+    for package in ("femsim", *ROOMS):
+        for path, tree in sources(package):
+            good = set()
+            for function in ast.walk(tree):
+                for decorator in function.decorator_list if isinstance(function, ast.FunctionDef) else ():
+                    call = decorator if isinstance(decorator, ast.Call) else None
+                    name = ast.unparse(call.func if call else decorator).split(".")[-1]
+                    if name not in ("njit", "jit", "vectorize", "guvectorize"):
+                        continue
+                    kernels += 1
+                    options = {key.arg: ast.unparse(key.value) for key in call.keywords} if call else {}
+                    if name == "njit" and options.get("cache") == "True" and "fastmath" not in options:
+                        good.add(id(call.func if call else decorator))
+            # also those that are no decorators: compiled = njit(function)
+            for node in ast.walk(tree):
+                is_name = isinstance(node, ast.Name) and node.id in ("njit", "jit")
+                is_attribute = isinstance(node, ast.Attribute) and node.attr in ("njit", "jit")
+                if (is_name or is_attribute) and id(node) not in good:
+                    wrong.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert kernels > 30
+    assert not wrong, f"not @njit(cache=True), or with fastmath: {wrong}"
+
+
+def test_public_names_have_one_home() -> None:
+    names = [name for exported in fs._EXPORTS.values() for name in exported]
+    assert len(names) == len(set(names))
+    assert sorted(fs.__all__) == sorted(names)
+    for module, exported in fs._EXPORTS.items():
+        home = importlib.import_module(module)
+        for name in exported:
+            assert getattr(fs, name) is getattr(home, name), name
+
+
+def test_names_for_type_checkers_are_those_that_load() -> None:
+    tree = ast.parse(Path(fs.__file__).read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    declared = {
+        node.module: tuple(alias.asname or alias.name for alias in node.names)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+    }
+    assert {module: sorted(names) for module, names in declared.items()} == {
+        module: sorted(names) for module, names in fs._EXPORTS.items()
+    }
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Scen'"):
+        fs.Scen  # noqa: B018
+    assert "Scene" in dir(fs)
+
+
+def python(code: str, folder: Path, *path: Path) -> subprocess.CompletedProcess[str]:
+    search = os.pathsep.join(map(str, (*path, ROOT)))
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=os.environ | {"PYTHONPATH": search}, capture_output=True, text=True, timeout=60
+    )
+
+
+@pytest.mark.parametrize("start", ["import femsim", "from femsim.cli import execute; assert execute(['--help']) == 0"])
+def test_nothing_heavy_is_imported_at_the_start(start: str, tmp_path: Path) -> None:
+    report = f"import sys; print('loaded:', *[name for name in {HEAVY} if name in sys.modules])"
+    done = python(f"{start}\n{report}", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "loaded:"
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_a_package_of_another_by_our_name_is_named(name: str, tmp_path: Path) -> None:
+    intruder = tmp_path / name / "__init__.py"
+    intruder.parent.mkdir()
+    intruder.write_text("raise RuntimeError('the intruder was run')\n")
+    done = python("import femsim", tmp_path, tmp_path)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: femsim needs its own package")
+    assert repr(name) in last and str(intruder) in last and "virtual environment" in last
+
+
+def test_a_namespace_package_of_another_by_our_name_does_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "contact").mkdir()  # a plain folder of that name, where Python starts: ours still comes first
+    done = python("import femsim; print(femsim.SOLVERS['cond'].description)", tmp_path, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("COND")

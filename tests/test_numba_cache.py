@@ -1,0 +1,116 @@
+"""The folder of compiled kernels: named by the sources, found where it can be written, left to the user who sets one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import femsim as fs
+from femsim import numba_cache
+from femsim.numba_cache import cache_folder, kernel_digest
+
+KERNEL = "from numba import njit\n\n\n@njit(cache=True)\ndef twice(x):\n    return 2 * x\n"
+
+
+@pytest.fixture
+def packages(tmp_path: Path) -> list[Path]:
+    """Two packages: one with kernels in two places, one with none."""
+    for name, text in (
+        ("one/__init__.py", ""),
+        ("one/kernels.py", KERNEL),
+        ("one/deeper/more.py", KERNEL.replace("2", "3")),
+        ("two/__init__.py", "VALUE = 1\n"),
+        ("two/data.txt", "njit\n"),
+    ):
+        path = tmp_path / "sources" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return [tmp_path / "sources" / "one", tmp_path / "sources" / "two"]
+
+
+@pytest.mark.parametrize("name", ["one/kernels.py", "one/deeper/more.py"])
+def test_the_digest_changes_with_any_kernel_source(packages: list[Path], name: str) -> None:
+    before = kernel_digest(packages)
+    path = packages[0].parent / name
+    path.write_text(path.read_text().replace("* x", "* (x)"))
+    assert kernel_digest(packages) != before
+
+
+def test_the_digest_changes_when_a_kernel_source_moves_comes_or_goes(packages: list[Path]) -> None:
+    digests = {kernel_digest(packages)}
+    (packages[0] / "kernels.py").rename(packages[0] / "others.py")
+    digests.add(kernel_digest(packages))
+    (packages[1] / "new.py").write_text(KERNEL)
+    digests.add(kernel_digest(packages))
+    (packages[0] / "others.py").unlink()
+    digests.add(kernel_digest(packages))
+    assert len(digests) == 4
+
+
+def test_the_digest_does_not_change_with_anything_else(packages: list[Path]) -> None:
+    before = kernel_digest(packages)
+    (packages[1] / "__init__.py").write_text("VALUE = 2\n")
+    (packages[1] / "data.txt").write_text("njit njit\n")
+    (packages[0] / "__pycache__").mkdir()
+    (packages[0] / "__pycache__" / "old.py").write_text(KERNEL)
+    os.utime(packages[0] / "kernels.py", (1.0, 1.0))
+    assert kernel_digest(packages) == before
+
+
+def test_the_folder_is_in_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = cache_folder("0123")
+    assert folder == tmp_path / "cache" / "femsim" / "numba-0123"
+    assert folder is not None and folder.stat().st_mode & 0o777 == 0o700
+    assert cache_folder("0123") == folder
+
+
+def test_without_a_home_that_can_be_written_it_is_a_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")  # root may write everywhere, but not below a file
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    folder = cache_folder("0123")
+    assert folder is not None and folder.is_dir() and folder.parent.parent == tmp_path / "temporary"
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
+    assert cache_folder("0123") is None
+
+
+def test_only_the_newest_few_folders_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for number in range(12):
+        folder = cache_folder(f"{number:04d}")
+        assert folder is not None
+        os.utime(folder, (1000.0 + number, 1000.0 + number))
+    left = sorted(path.name for path in (tmp_path / "femsim").iterdir())
+    assert left == [f"numba-{number:04d}" for number in range(12 - numba_cache._KEPT_FOLDERS, 12)]
+
+
+def start(**environment: str) -> str:
+    """Import femsim in a fresh process and return the folder that numba then uses."""
+    kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    root = Path(fs.__file__).resolve().parent.parent
+    code = "import femsim, os, numba; print(numba.config.CACHE_DIR, os.environ['NUMBA_CACHE_DIR'], sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.dont_write_bytecode = True; {code}"],
+        env=kept | {"PYTHONPATH": str(root)} | environment, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    first, second = done.stdout.split()
+    assert first == second
+    return first
+
+
+def test_femsim_tells_numba_the_folder(tmp_path: Path) -> None:
+    root = Path(fs.__file__).resolve().parent.parent
+    digest = kernel_digest(root / name for name in ("femsim", "materials", "meshes", "contact", "viz"))
+    assert start(XDG_CACHE_HOME=str(tmp_path)) == str(tmp_path / "femsim" / f"numba-{digest}")
+
+
+def test_a_folder_that_the_user_sets_is_kept(tmp_path: Path) -> None:
+    assert start(NUMBA_CACHE_DIR=str(tmp_path / "mine"), XDG_CACHE_HOME=str(tmp_path / "cache")) == str(tmp_path / "mine")
+    assert not (tmp_path / "cache").exists()
