@@ -10,10 +10,11 @@ import os
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, Token
 
 import femsim
 from femsim.errors import InputError
@@ -30,7 +31,19 @@ app = App(
     version=femsim.__version__,
     help="Simulate soft and rigid bodies that are manipulated, in exact Signorini-Coulomb contact. Units are SI.",
     help_epilogue="Exit status: 0 converged, 2 wrong input, 3 some step did not converge, 130 interrupted, 1 a bug.",
+    suppress_keyboard_interrupt=False,
 )
+
+
+def _whole(kind: object, tokens: Sequence[Token]) -> int:
+    """Read a whole number; cyclopts itself would make 1 of 1.5 and say nothing."""
+    try:
+        return int(tokens[0].value)
+    except ValueError:
+        raise ValueError(f"{tokens[0].value!r} is no whole number") from None
+
+
+Whole = Annotated[int, Parameter(converter=_whole)]
 
 
 @app.command
@@ -40,7 +53,7 @@ def run(
     set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
     solver: str = "cond",
     tolerance: float | None = None,
-    max_iterations: int | None = None,
+    max_iterations: Whole | None = None,
     duration: float | None = None,
     dt: float | None = None,
     out: Path | None = None,
@@ -231,8 +244,8 @@ def render(
     *,
     out: Path | None = None,
     fps: float = 25.0,
-    every: int = 1,
-    stills: int = 5,
+    every: Whole = 1,
+    stills: Whole = 5,
     field: str = "von_mises",
     camera: str = "iso",
     mp4: bool = True,
@@ -307,7 +320,11 @@ def plot(runs: Annotated[tuple[Path, ...], Parameter(negative=())], /) -> int:
 def _console() -> Console:
     from rich.console import Console
 
-    return Console() if sys.stdout.isatty() else Console(width=160)
+    class Output(Console):
+        def on_broken_pipe(self) -> None:  # rich would end the process with status 1
+            raise BrokenPipeError
+
+    return Output() if sys.stdout.isatty() else Output(width=160)
 
 
 def _table(*columns: str) -> Table:

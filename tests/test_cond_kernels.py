@@ -321,26 +321,28 @@ def test_natural_residual_of_nothing_is_zero() -> None:
     assert found == 0.0
 
 
-def balance_arrays(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> tuple[np.ndarray, ...]:
+def balance_arrays(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> tuple:
     """Arguments of worst_balance with the scales of metrics.balance, by plain loops."""
     J = problem.J.toarray()
-    group_force = np.zeros(len(problem.groups))
+    least = np.zeros(len(problem.groups))
     for g, group in enumerate(problem.groups):
-        for m in range(problem.n_contacts):
-            if J[3 * m : 3 * m + 3, group.start : group.stop].any():
-                group_force[g] += np.linalg.norm(lam[m])
+        rows = slice(group.start, group.stop)
+        pressing = sum(np.linalg.norm(lam[m]) for m in range(problem.n_contacts) if J[3 * m : 3 * m + 3, rows].any())
         if group.kind == "nodes":
-            weight = problem.b[group.start : group.stop].reshape(-1, 3).sum(axis=0)
-            group_force[g] = max(group_force[g], np.linalg.norm(weight))
+            weight = np.linalg.norm(problem.b[rows].reshape(-1, 3).sum(axis=0))
+            least[g] = max(0.01 * pressing, weight, 1e-6 * np.abs(problem.b[rows]).sum())
+    diagonal = problem.A.diagonal()
+    terms = problem.A @ v, problem.b, J.T @ lam.ravel()
     return (
         np.array([g.start for g in problem.groups]),
         np.array([g.stop for g in problem.groups]),
         np.array([g.kind == "nodes" for g in problem.groups]),
-        group_force,
-        problem.A.diagonal(),
+        least,
+        diagonal,
         problem.b,
-        problem.A @ v,
-        J.T @ lam.ravel(),
+        terms[0],
+        terms[2],
+        max((t * t / diagonal).sum() for t in terms),
     )
 
 
@@ -365,12 +367,13 @@ def test_worst_balance_is_that_of_the_yardstick(seed: int) -> None:
 
 
 def test_force_scales_are_the_force_that_holds_each_group() -> None:
-    """|sum of b - A x| over the nodes, at least 1e-3 of |sum of b|."""
+    """|sum of b - A x| over the nodes, at least 1e-3 of |sum of b| and 1e-6 of the sum of all |b|."""
     rng = np.random.default_rng(10)
-    b, Ax = rng.standard_normal(18), rng.standard_normal(18)
-    b[12:] = np.tile([3.0, 4.0, 12.0], 2)
+    b, Ax = rng.standard_normal(24), rng.standard_normal(24)
+    b[12:18] = np.tile([3.0, 4.0, 12.0], 2)
+    b[18:] = [1e3, -1e3, 0.0, -1e3, 1e3, 0.0]
     Ax[12:] = b[12:]
-    scales = np.full(2, np.nan)
-    kernels.force_scales(np.array([0, 12]), np.array([12, 18]), b, Ax, scales)
+    scales = np.full(3, np.nan)
+    kernels.force_scales(np.array([0, 12, 18]), np.array([12, 18, 24]), b, Ax, scales)
     assert scales[0] == pytest.approx(np.linalg.norm((b - Ax)[:12].reshape(-1, 3).sum(axis=0)), rel=1e-13)
-    assert scales[1] == pytest.approx(1e-3 * 26.0, rel=1e-13)
+    assert scales[1:] == pytest.approx([1e-3 * 26.0, 4e-3], rel=1e-13)

@@ -105,7 +105,12 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 def python(code: str, folder: Path, *path: Path) -> subprocess.CompletedProcess[str]:
     search = os.pathsep.join(map(str, (*path, ROOT)))
     return subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=os.environ | {"PYTHONPATH": search}, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": search},
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
 
 

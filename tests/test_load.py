@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,8 @@ def test_without_annotation_the_default_gives_the_type(tmp_path: Path) -> None:
     assert scene.given == (1.5, False, "2", (1.0, 2.5))  # type: ignore[attr-defined]
 
 
-def test_two_files_of_one_name_and_a_quick_edit_do_not_mix(tmp_path: Path) -> None:
+def test_two_files_of_one_name_and_a_quick_edit_do_not_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     first = build(tmp_path / "a", "", "return fs.Scene('first')")

@@ -246,9 +246,11 @@ def test_balance_is_a_plain_sum(seed: int) -> None:
     b, v, lam = rng.standard_normal(16), rng.standard_normal(16), rng.standard_normal((3, 3))
     problem = make_problem(A, b, J, np.zeros(3), 0.5, dt=0.01, groups=groups)
     r = problem.A @ v - b - J.T @ lam.ravel()
-    size = np.linalg.norm(lam, axis=1)
-    soft = np.linalg.norm(r[:3] + r[3:6]) / max(size[0] + size[1], np.linalg.norm(b[:3] + b[3:6]))
-    point = np.linalg.norm(r[13:]) / max(size[2], np.linalg.norm(b[13:]))
+    force, size = J.T @ lam.ravel(), np.linalg.norm(lam, axis=1)
+    soft = np.linalg.norm(r[:3] + r[3:6]) / max(
+        np.linalg.norm(force[:3] + force[3:6]), np.linalg.norm(b[:3] + b[3:6]), 0.01 * (size[0] + size[1])
+    )
+    point = np.linalg.norm(r[13:]) / max(np.linalg.norm(force[13:]), np.linalg.norm(b[13:]))
     d = problem.A.diagonal()[6:13]
     parts = [problem.A @ v, b, J.T @ lam.ravel()]
     body = math.sqrt((r[6:13] ** 2 / d).sum()) / max(math.sqrt((p[6:13] ** 2 / d).sum()) for p in parts)
@@ -272,8 +274,37 @@ def test_balance_sees_only_forces_that_do_not_cancel() -> None:
     assert m.balance(cancelling, v, lam) < 1e-14 and m.dynamics_residual(cancelling, v, lam) > 1e-3
     error[3:6] = 0.0
     pushed = make_problem(problem.A, problem.b + error, problem.J, problem.phi, problem.friction, dt=0.01)
-    scale = max(np.linalg.norm(lam, axis=1).sum(), np.linalg.norm((problem.b + error).reshape(-1, 3).sum(axis=0)))
+    force = (problem.J.T @ lam.ravel()).reshape(-1, 3).sum(axis=0)
+    scale = max(np.linalg.norm(force), np.linalg.norm((problem.b + error).reshape(-1, 3).sum(axis=0)))
     assert m.balance(pushed, v, lam) == pytest.approx(math.sqrt(14.0) / scale, rel=1e-12)
+
+
+def squeezed(force: float, b: np.ndarray) -> tuple[ContactProblem, np.ndarray, np.ndarray]:
+    """Two nodes pressed against each other by two fingers, 2 x force in sum and nothing net."""
+    J = np.zeros((6, 6))
+    J[:3, :3], J[3:, 3:] = np.eye(3), -np.eye(3)
+    problem = make_problem(np.eye(6), b, J, np.zeros(2), 0.5, dt=0.01)
+    return problem, np.zeros(6), np.array([[force, 0, 0], [force, 0, 0]])
+
+
+def test_balance_of_a_squeezed_body_is_relative_to_its_net_force() -> None:
+    """Fingers that press with 2 x 50 N do not hide an error of 0.1 N: the scale is weight, or a hundredth of the pressing."""
+    error = np.array([0.0, 0.1, 0.0, 0.0, 0.0, 0.0])
+    problem, v, lam = squeezed(50.0, error)
+    assert m.balance(problem, v, lam) == pytest.approx(0.1 / 1.0, rel=1e-12)  # 0.01 * 100 N
+    problem, v, lam = squeezed(50.0, np.array([4.0, 0, 0, 0, 0, 0]))
+    v[0] = 3.8  # A v - b = -0.2 beside |B| = 4 N
+    assert m.balance(problem, v, lam) == pytest.approx(0.2 / 4.0, rel=1e-12)
+    lam[1, 0] = 40.0  # F = 10 N net
+    assert m.balance(problem, v, lam) == pytest.approx(10.2 / 10.0, rel=1e-12)
+
+
+def test_balance_ignores_rounding_of_large_forces_that_cancel() -> None:
+    """b of a stiff or fast body may be huge on its nodes and nothing in sum: no scale is below 1e-6 of it."""
+    b = np.array([2e6, 0, 0, -2e6, 0, 0])
+    problem, v, lam = squeezed(0.0, b)
+    v[1] = 1e-3
+    assert m.balance(problem, v, lam) == pytest.approx(1e-3 / 4.0, rel=1e-12)
 
 
 # ---------------------------------------------------------------------- units

@@ -69,7 +69,7 @@ def test_options_of_the_scene(options: dict[str, object], words: tuple[str, ...]
 
 
 def test_default_friction_is_checked() -> None:
-    with pytest.raises(fs.MaterialError, match="default: the coefficient is -0.1"):
+    with pytest.raises(fs.MaterialError, match=r"default: the coefficient is -0\.1"):
         fs.Scene("x", default_friction=-0.1)
 
 
@@ -95,7 +95,9 @@ def test_a_missing_mesh_names_the_file_and_those_beside_it(tmp_path: Path) -> No
 
 
 def test_a_mesh_without_tetrahedra(tmp_path: Path) -> None:
-    refuse_mesh(written(tmp_path, np.eye(3), [("triangle", np.array([[0, 1, 2]]))]), "no linear tetrahedra", "triangle", "mesh the")
+    refuse_mesh(
+        written(tmp_path, np.eye(3), [("triangle", np.array([[0, 1, 2]]))]), "no linear tetrahedra", "triangle", "mesh the"
+    )
 
 
 def test_a_file_that_is_no_mesh(tmp_path: Path) -> None:

@@ -1,0 +1,395 @@
+"""The command line: exit statuses, what goes to which stream, and that every end is a sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from small_scene import FILE, scene_file
+
+import femsim as fs
+from femsim.cli import execute
+
+ROOT = Path(fs.__file__).resolve().parent.parent
+SCENE = ROOT / "scenes" / "soft_ball_gripping.py"
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A scene file in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return scene_file(tmp_path).name
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run a command in this process: exit status, stdout, stderr."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        status = execute(list(arguments))
+        done = capsys.readouterr()
+        return status, done.out, done.err
+
+    return run
+
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+def info(folder: Path) -> dict:
+    return json.loads((folder / "run.json").read_text(encoding="utf-8"))
+
+
+def assert_sentence(status: int, out: str, err: str, *words: str) -> None:
+    """Wrong input: status 2, nothing on stdout, and on stderr one line with these words."""
+    assert status == 2, err
+    assert out == ""
+    assert err.startswith("femsim: ") and err.count("\n") == 1 and err.endswith("\n")
+    assert "Traceback" not in err
+    for word in words:
+        assert word in err, f"{word!r} is not in: {err}"
+
+
+# ------------------------------------------------------------------ run
+
+
+def test_run_writes_a_folder_and_prints_a_summary(scene: str, call: Call) -> None:
+    status, out, err = call("run", scene, "--set", "young_modulus=2e5", "--set", "steps=2", "--out", "results/cube")
+    assert status == 0
+    for words in (
+        "status            converged",
+        "steps             2 (0.020 s",
+        "wrench balance",
+        "results/cube",
+        "femsim render",
+    ):
+        assert words in out
+    assert "Traceback" not in err
+    content = info(Path("results/cube"))
+    assert content["parameters"]["young_modulus"] == {"value": 2e5, "unit": "Pa"} and content["settings"]["steps"] == 2
+    assert Path("results/cube/scene.py").read_text(encoding="utf-8") == FILE
+
+
+def test_run_takes_all_options(scene: str, call: Call) -> None:
+    status, out, err = call(
+        "run", scene, "--solver", "cond", "--tolerance", "1e-6", "--max-iterations", "900", "--duration", "0.02", "--dt", "0.005",
+        "--fps", "50", "--fields", "von_mises, velocity", "--format", "pvd", "--quiet",
+    )  # fmt: skip
+    assert (status, out, err) == (0, "", "")
+    folder = Path("runs/small_cube")
+    content = info(folder)
+    options = content["solver"]["options"]
+    assert options["tolerance"] == 1e-6 and options["max_iterations"] == 900
+    assert content["settings"]["dt_s"] == 0.005 and content["settings"]["steps"] == 4 and content["settings"]["fps"] == 50
+    frames = fs.read_pvd(folder / "frames.pvd")
+    cube = fs.read_part(frames[-1][1]["cube"])
+    assert len(frames) == 2 and {*cube.point_data, *cube.cell_data} == {"von_mises", "velocity"}
+
+
+def test_run_never_replaces_unasked(scene: str, call: Call) -> None:
+    assert call("run", scene, "--quiet")[0] == 0
+    assert_sentence(*call("run", scene, "--quiet"), "runs/small_cube exists", "--out", "--overwrite")
+    assert call("run", scene, "--quiet", "--overwrite", "--set", "steps=1")[0] == 0
+    assert info(Path("runs/small_cube"))["settings"]["steps"] == 1
+
+
+def test_a_scene_that_comes_with_femsim_runs_by_name(scene: str, call: Call) -> None:
+    status, _, err = call("run", "soft_ball_gripping", "--duration", "0.01", "--fps", "1", "--quiet", "--out", "ball")
+    assert status == 0, err
+    assert Path("ball/scene.py").read_bytes() == SCENE.read_bytes()
+
+
+def test_not_converged_is_3_and_said_also_when_quiet(scene: str, call: Call) -> None:
+    status, out, err = call("run", scene, "--max-iterations", "1", "--quiet")
+    assert status == 3 and out == ""
+    assert err == "femsim: not converged: 4 of 4 steps stopped at the iteration limit, first step 1; " \
+        "raise max_iterations or the tolerance.\n"  # fmt: skip
+    assert info(Path("runs/small_cube"))["status"] == "not converged"
+
+
+def test_numbers_that_are_none_are_3_and_said(scene: str, call: Call) -> None:
+    Path(scene).write_text(FILE.replace("position=(*where", 'load=lambda t: (0, 0, float("nan")), position=(*where'))
+    status, out, err = call("run", scene, "--quiet")
+    assert status == 3 and out == "" and err.startswith("femsim: failed: Step 1 at 0.0100 s failed")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["smal_cube.py"], ("'smal_cube.py' does not exist", "did you mean 'small_cube.py'")),
+        (["."], ("folder",)),
+        (["--set", "young=1"], ("no parameter 'young'", "young_modulus")),
+        (["--set", "young_modulus=soft"], ("parameter 'young_modulus' is 'soft'", "a number (Pa)")),
+        (["--set", "young_modulus=nan"], ("'nan'", "not finite")),
+        (["--set", "young_modulus"], ("--set", "'young_modulus'", "NAME=VALUE")),
+        (["--set", "=3"], ("--set", "NAME=VALUE")),
+        (["--set", "young_modulus=-1"], ("young_modulus is -1.0", "greater than 0 Pa")),
+        (["--dt", "0"], ("dt is 0", "positive")),
+        (["--dt", "soon"], ("--dt", "soon")),
+        (["--duration", "-1"], ("duration is -1", "positive")),
+        (["--duration", "0.001"], ("duration 0.001 s", "at least one step")),
+        (["--solver", "cnd"], ("'cnd'", "'cond'", "femsim solvers")),
+        (["--tolerance", "0"], ("tolerance", "between 0 and 1")),
+        (["--max-iterations", "0"], ("max_iterations", ">= 1")),
+        (["--max-iterations", "1.5"], ("--max-iterations", "1.5")),
+        (["--fps", "0"], ("fps is 0", "positive")),
+        (["--fields", "velocit"], ("'velocit'", "did you mean 'velocity'")),
+        (["--format", "vtk"], ("--format", "vtk", "pvd")),
+        (["--out", "/dev/null/run"], ("/dev/null/run", "cannot be written", "--out")),
+        (["--no-such-option"], ("--no-such-option", "femsim --help")),
+    ],
+)
+def test_wrong_input_to_run(arguments: list[str], words: tuple[str, ...], scene: str, call: Call) -> None:
+    named = [] if arguments[0] in ("smal_cube.py", ".") else [scene]
+    assert_sentence(*call("run", *named, *arguments), *words)
+    assert sorted(os.listdir()) == [scene] or sorted(os.listdir()) == ["runs", scene]
+    assert not Path("runs").exists() or not os.listdir("runs")
+
+
+def test_wrong_scenes(scene: str, call: Call) -> None:
+    Path(scene).write_text("import femsim as fs\n\n\ndef build():\n    return 1 / 0\n")
+    assert_sentence(*call("run", scene), f"{scene}, line 5", "ZeroDivisionError", "correct the scene file")
+    Path(scene).write_text("x = 1\n")
+    assert_sentence(*call("run", scene), "no function 'build'")
+    Path(scene).write_text("import femsim as fs\n\n\ndef build():\n    return fs.Scene('empty')\n")
+    assert_sentence(*call("run", scene), "'empty' has no body that moves")
+    Path(scene).write_text(FILE.replace("fs.box_tets((side, side, side), 2)", "'ball.vtu'"))
+    assert_sentence(*call("run", scene), "ball.vtu", "no such file")
+
+
+def test_a_function_of_the_scene_that_fails_in_the_run_is_no_bug_of_femsim(scene: str, call: Call) -> None:
+    Path(scene).write_text(FILE.replace("position=(*where", "load=lambda t: 1 / 0, position=(*where"))
+    line = 1 + Path(scene).read_text().splitlines().index(next(x for x in Path(scene).read_text().splitlines() if "1 / 0" in x))
+    assert_sentence(*call("run", scene, "--quiet"), f"{scene}, line {line}", "a function of the scene", "ZeroDivisionError")
+    assert info(Path("runs/small_cube"))["status"] == "failed"
+
+
+# ------------------------------------------------------------------ the other commands
+
+
+def test_describe(scene: str, call: Call) -> None:
+    status, out, _ = call("describe", scene)
+    assert status == 0
+    assert "A soft cube on a floor.\n\nIt stays there." in out
+    rows = [line.split() for line in out.splitlines()]
+    assert "young_modulus 100000.0 Pa Young's modulus of the cube.".split() in rows
+    assert "side 0.02 m Edge length.".split() in rows
+    assert "27 nodes, 48 tets" in out and "0.008 kg" in out and "sensors: cube" in out
+    assert_sentence(*call("describe", "nothing.py"), "'nothing.py' does not exist")
+
+
+def test_describe_a_scene_that_must_be_given_something(scene: str, call: Call) -> None:
+    Path(scene).write_text(FILE.replace("young_modulus: float = 1e5", "young_modulus: float"))
+    status, out, err = call("describe", scene)
+    assert (status, err) == (0, "") and "must be given" in out
+
+
+def test_scenes(call: Call) -> None:
+    status, out, _ = call("scenes")
+    assert status == 0
+    (line,) = (line for line in out.splitlines() if "soft_ball_gripping" in line)
+    assert "grasps a soft ball" in line
+
+
+def test_materials(call: Call) -> None:
+    status, out, _ = call("materials")
+    assert status == 0
+    for name in fs.materials():
+        assert any(line.split()[:1] == [name] for line in out.splitlines()), name
+    line = next(line for line in out.splitlines() if line.startswith("ecoflex_00_50"))
+    assert "8.3e+04 Pa" in line and "0.42" in line
+    assert "friction pair" in out
+
+
+def test_solvers(call: Call) -> None:
+    status, out, _ = call("solvers")
+    assert status == 0
+    for name, entry in fs.SOLVERS.items():
+        assert f"{name}: {entry.description}" in out
+        for option in entry.options.__dataclass_fields__:
+            assert option in out
+    assert any(line.split() == ["tolerance", "1e-05"] for line in out.splitlines())
+
+
+def test_doctor(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, out, _ = call("doctor")
+    assert status == 0 and out.splitlines()[-1] == "OK"
+    for name in ("python", "numpy", "numba", "kernels", "pictures"):
+        assert any(line.startswith(name) for line in out.splitlines()), name
+    assert call("doctor", "--rendering")[0] == (0 if fs.probe_rendering().ok else 2)
+    monkeypatch.setattr("femsim.doctor._PACKAGES", ("numpy", "no-such-package"))
+    status, out, _ = call("doctor")
+    assert status == 2 and out.splitlines()[-1] == "NOT OK: install no-such-package (./go setup does it)."
+
+
+@pytest.fixture
+def folder(scene: str, call: Call) -> Path:
+    assert call("run", scene, "--set", "steps=2", "--out", "cube", "--quiet")[0] == 0
+    return Path("cube")
+
+
+def test_plot(folder: Path, call: Call) -> None:
+    status, out, _ = call("plot", str(folder))
+    assert status == 0
+    paths = [Path(line) for line in out.splitlines()]
+    assert folder / "plots" / "forces.png" in paths and all(path.stat().st_size > 0 for path in paths)
+    assert_sentence(*call("plot", "nowhere"), "nowhere does not exist", "give the folder")
+
+
+def test_render(folder: Path, call: Call) -> None:
+    status = fs.probe_rendering()
+    if not status.ok:
+        pytest.skip(status.message)
+    code, out, err = call("render", str(folder), "--stills", "1", "--no-mp4", "--quiet")
+    assert code == 0, err
+    code, out, err = call("render", str(folder), "--stills", "2", "--no-mp4", "--out", "pictures", "--camera", "front")
+    assert code == 0, err
+    pictures = [Path(line) for line in out.splitlines() if line.endswith(".png")]
+    assert len(pictures) == 2 and all(path.parent == Path("pictures") and path.stat().st_size > 1000 for path in pictures)
+    assert len(list((folder / "pictures").glob("*.png"))) == 1
+
+
+def test_wrong_input_to_render(folder: Path, call: Call) -> None:
+    assert_sentence(*call("render", "nowhere", "--quiet"), "nowhere does not exist", "give the folder")
+    assert_sentence(*call("render", str(folder), "--every", "0", "--quiet"), "every is 0", "1")
+    assert_sentence(*call("render", str(folder), "--stills", "few"), "--stills", "few")
+
+
+# ------------------------------------------------------------------ every end
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], [], ["run", "--help"], ["plot", "--help"]])
+def test_help(arguments: list[str], call: Call) -> None:
+    status, out, err = call(*arguments)
+    assert status == 0 and err == "" and "Usage: femsim" in out
+    if "run" not in arguments and "plot" not in arguments:
+        for command in ("run", "describe", "scenes", "materials", "solvers", "doctor", "render", "plot"):
+            assert command in out
+        assert "Exit status" in out
+
+
+def test_version(call: Call) -> None:
+    assert call("--version") == (0, f"{fs.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["rum"], ("rum", "femsim --help")),
+        (["run"], ("scene", "femsim --help")),
+        (["plot"], ("femsim --help",)),
+        (["scenes", "more"], ("more", "femsim --help")),
+    ],
+)
+def test_wrong_commands(arguments: list[str], words: tuple[str, ...], call: Call) -> None:
+    status, out, err = call(*arguments)
+    assert_sentence(status, out, err, *words)
+
+
+def test_a_crash_says_that_it_is_a_bug(scene: str, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(*arguments: object, **options: object) -> None:
+        raise ZeroDivisionError("in the middle")
+
+    monkeypatch.setattr(fs, "simulate", crash)
+    status, out, err = call("run", scene)
+    assert status == 1 and out == ""
+    assert "Traceback" in err and "ZeroDivisionError: in the middle" in err
+    assert err.splitlines()[-1].startswith("femsim: this is a bug in femsim; please report it")
+
+
+def test_a_full_disk_is_no_bug(scene: str, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(28, "No space left on device", "runs/small_cube/steps.csv")
+
+    monkeypatch.setattr(fs, "simulate", full)
+    assert_sentence(*call("run", scene), "runs/small_cube/steps.csv: No space left on device", "free the disk", "--out")
+
+
+def test_ctrl_c_outside_the_steps(scene: str, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fs, "simulate", stop)
+    assert call("run", scene) == (130, "", "femsim: interrupted.\n")
+
+
+# ------------------------------------------------------------------ the real command
+
+COMMAND = [sys.executable, "-c", "from femsim.cli import main; main()"]
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, *arguments], cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end, "it did not come to that within a minute"
+        time.sleep(0.02)
+
+
+def lines(path: Path) -> int:
+    return path.read_text(encoding="utf-8").count("\n") if path.exists() else 0
+
+
+def test_the_command_is_installed() -> None:
+    script = Path(sys.executable).with_name("femsim")
+    if not script.exists():
+        pytest.skip("femsim is not installed in the environment of this Python (./go setup does it)")
+    done = subprocess.run([str(script), "run", "nothing.py"], capture_output=True, text=True, timeout=60, check=False)
+    assert_sentence(done.returncode, done.stdout, done.stderr, "'nothing.py' does not exist")
+
+
+def test_ctrl_c_ends_a_run_with_130_and_readable_results(tmp_path: Path) -> None:
+    path = scene_file(tmp_path)
+    process = start(tmp_path, "run", path.name, "--set", "steps=1000000", "--out", "cube")
+    try:
+        wait_until(lambda: lines(tmp_path / "cube" / "steps.csv") > 3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, err
+    assert "Traceback" not in err and "status            interrupted: Interrupted after step" in out
+    content = info(tmp_path / "cube")
+    steps = content["health"]["steps"]
+    assert content["status"] == "interrupted" and steps >= 3
+    assert lines(tmp_path / "cube" / "steps.csv") == lines(tmp_path / "cube" / "sensors.csv") == steps + 1
+    frames = fs.read_pvd(tmp_path / "cube" / "frames.pvd")
+    assert len(frames) == steps + 1
+    for _, files in (frames[0], frames[-1]):
+        assert fs.read_part(files["cube"]).n_points == 27
+
+
+def test_ctrl_c_while_the_scene_is_built(tmp_path: Path) -> None:
+    sleep = "    import pathlib, time\n    pathlib.Path('ready').touch()\n    time.sleep(60)\n    scene = "
+    path = scene_file(tmp_path, FILE.replace("    scene = ", sleep))
+    process = start(tmp_path, "run", path.name)
+    try:
+        wait_until((tmp_path / "ready").exists)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, out, err) == (130, "", "femsim: interrupted.\n")
+
+
+def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
+    process = start(tmp_path, "materials")
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(timeout=60), err) == (0, "")
