@@ -109,14 +109,18 @@ def penetration_velocity(problem: ContactProblem, v: np.ndarray) -> float:
 def slip_alignment(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
     """Largest 1 + cos(angle between slip and friction force) over contacts that clearly slide and press; 0 is exact.
 
-    Clearly: tangential speed above 1e-6 of the largest contact speed, normal force above 1e-6 of the largest.
+    Clearly: tangential speed above 1e-6 of the largest contact speed and of the largest speed that the forces could undo
+    (|lam| / rho), normal force above 1e-6 of the largest.
     """
     if problem.n_contacts == 0:
         return 0.0
     lam = lam.reshape(-1, 3)
     u = contact_velocity(problem, v)
     speed, force = np.linalg.norm(u[:, 1:], axis=1), np.linalg.norm(lam[:, 1:], axis=1)
-    slides = (speed > 1e-6 * max(np.abs(u).max(), TINY)) & (lam[:, 0] > 1e-6 * max(lam[:, 0].max(), TINY)) & (force > 0)
+    undone = np.linalg.norm(lam, axis=1) / natural_map_scale(problem)
+    slides = (
+        (speed > 1e-6 * max(np.abs(u).max(), undone.max(), TINY)) & (lam[:, 0] > 1e-6 * max(lam[:, 0].max(), TINY)) & (force > 0)
+    )
     if not slides.any():
         return 0.0
     cosine = (u[slides, 1:] * lam[slides, 1:]).sum(axis=1) / (speed[slides] * force[slides])

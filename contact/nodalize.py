@@ -19,7 +19,8 @@ AUTO_GAIN_FACTOR = 10.0
 class NodalContactProblem:
     """A contact problem whose contacts act on nodes only.
 
-    The unknown is ``x = [v padded to a multiple of three, virtual node velocities]``. A virtual node carries the velocity of
+    The unknown is ``x = [v, each group padded to a multiple of three; virtual node velocities]``, so that every node is
+    one block row of three. A virtual node carries the velocity of
     its contact point *in the contact frame*, sign of the body's side included, so that its block of the Jacobian is the
     identity and its coupling to the body (J_v of eq. 14) is the body's part of J itself.
 
@@ -35,14 +36,16 @@ class NodalContactProblem:
         First row of x of the nodes that contact m touches; -1 where there is none.
     block : ndarray, (nc, 2, 3, 3)
         Block of the Jacobian on each node; orthogonal (eq. 13).
+    rows : ndarray, (n,), int64
+        Row of x of each row of v.
     virtual_start : int
-        First row of x that belongs to virtual nodes (n padded to a multiple of three).
+        First row of x that belongs to virtual nodes.
     contact_of : ndarray, (nv,), int64
         Contact that each virtual node belongs to.
     group_of : ndarray, (nv,), int64
         Group (body) that each virtual node belongs to.
     ptr, dof, jac : ndarray, (nv + 1,), (nnz,), (nnz, 3)
-        J_v of each virtual node by columns: rows ``dof[ptr[q]:ptr[q+1]]`` of v with their three coefficients.
+        J_v of each virtual node by columns: rows ``dof[ptr[q]:ptr[q+1]]`` of x with their three coefficients.
     gain : ndarray, (nv,), N s/m
         kv of each virtual node.
     multiplier : ndarray, (nv, 3), N
@@ -52,6 +55,7 @@ class NodalContactProblem:
     problem: ContactProblem
     node: np.ndarray
     block: np.ndarray
+    rows: np.ndarray
     virtual_start: int
     contact_of: np.ndarray
     group_of: np.ndarray
@@ -74,7 +78,7 @@ class NodalContactProblem:
     def extend(self, v: np.ndarray) -> np.ndarray:
         """Unknown x for a velocity v: virtual nodes move with their bodies (papers/001 section V-A5)."""
         x = np.zeros(self.size)
-        x[: self.problem.n] = v
+        x[self.rows] = v
         point_velocities(self.virtual_start, self.ptr, self.dof, self.jac, x)
         return x
 
@@ -82,17 +86,20 @@ class NodalContactProblem:
         """Largest speed of a virtual node relative to its body, m/s: the constraint error lam/kv of Prop. 2."""
         if self.n_virtual == 0:
             return 0.0
-        moved = self.extend(x[: self.problem.n])[self.virtual_start :]
+        moved = self.extend(x[self.rows])[self.virtual_start :]
         return float(np.linalg.norm((x[self.virtual_start :] - moved).reshape(-1, 3), axis=1).max())
 
     def assembled(self) -> ContactProblem:
         """Assemble eq. (15) as an ordinary problem of nodes only: for rivals, tests and files; not used in the step."""
         n, nv = self.problem.n, self.n_virtual
+        back = np.zeros(self.size, dtype=np.int64)  # row of x -> row of [v, virtual nodes]
+        back[self.rows] = np.arange(n)
+        back[self.virtual_start :] = n + np.arange(3 * nv)
         rows = np.repeat(np.arange(nv), np.diff(self.ptr))
         Jv = sp.csr_matrix(
             (
                 self.jac.ravel(),
-                (np.repeat(3 * rows, 3) + np.tile([0, 1, 2], len(rows)), np.repeat(self.dof, 3)),
+                (np.repeat(3 * rows, 3) + np.tile([0, 1, 2], len(rows)), np.repeat(back[self.dof], 3)),
             ),
             shape=(3 * nv, n),
         )
@@ -107,7 +114,7 @@ class NodalContactProblem:
                 start = int(self.node[c, side])
                 if start < 0:
                     continue
-                column = start if start < self.virtual_start else n + start - self.virtual_start
+                column = int(back[start])
                 entries += [(3 * c + i, column + j, float(self.block[c, side, i, j])) for i in range(3) for j in range(3)]
         i, j, x = (np.array(e) for e in zip(*entries, strict=True)) if entries else (np.zeros(0, int),) * 3
         J = sp.csr_matrix((x, (i, j)), shape=(3 * nc, n + 3 * nv))
@@ -345,7 +352,10 @@ def nodalize(
     sizes = np.array([g.stop - g.start for g in problem.groups], dtype=np.int64)
     is_nodes = np.array([g.kind == "nodes" for g in problem.groups], dtype=np.bool_)
     group_of_row = np.repeat(np.arange(len(starts)), sizes)
-    virtual_start = 3 * ((problem.n + 2) // 3)
+    padded = 3 * ((sizes + 2) // 3)
+    x_starts = np.cumsum(padded) - padded
+    rows = np.arange(problem.n) + np.repeat(x_starts - starts, sizes)
+    virtual_start = int(padded.sum())
     node, block = np.empty((nc, 2), dtype=np.int64), np.zeros((nc, 2, 3, 3))
     contact_of, group_of = np.empty(2 * nc, dtype=np.int64), np.empty(2 * nc, dtype=np.int64)
     ptr = np.empty(2 * nc + 1, dtype=np.int64)
@@ -373,16 +383,20 @@ def nodalize(
             gains,
         )
     contact_of, nnz = contact_of[:nv], int(ptr[nv])
+    own_node = (node >= 0) & (node < virtual_start)
+    node[own_node] = rows[node[own_node]]
+    dof = rows[dof[:nnz]]
     m = np.zeros((nv, 3)) if multiplier is None else np.ascontiguousarray(multiplier.reshape(-1, 3)[contact_of])
     return NodalContactProblem(
         problem,
         node,
         block,
+        rows,
         virtual_start,
         contact_of,
         group_of[:nv],
         ptr[: nv + 1],
-        dof[:nnz],
+        dof,
         jac[:nnz],
         gains,
         m,

@@ -129,9 +129,9 @@ def natural_map_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray
 
 
 def padded_matrix(nodal: NodalContactProblem) -> np.ndarray:
-    """A of eq. (15) in the layout of x: dense, with ones on the diagonal of the rows that pad v to a multiple of three."""
-    n, start, size = nodal.problem.n, nodal.virtual_start, nodal.size
-    place = np.concatenate([np.arange(n), np.arange(start, size)])
+    """A of eq. (15) in the layout of x: dense, with ones on the diagonal of padding rows."""
+    start, size = nodal.virtual_start, nodal.size
+    place = np.concatenate([nodal.rows, np.arange(start, size)])
     A = np.eye(size)
     A[np.ix_(place, place)] = nodal.assembled().A.toarray()
     return A

@@ -180,6 +180,43 @@ def test_the_answer_does_not_depend_on_the_order_of_contacts_or_on_the_unit_of_r
     assert abs(solution.iterations - reference.iterations) <= 2
 
 
+@pytest.mark.parametrize("lead", [6, 7, 8])
+def test_nodes_may_follow_a_body_whose_rows_are_no_multiple_of_three(lead: int) -> None:
+    """A gripper of 7 or 8 coordinates before a soft body: its nodes must still be block rows of their own."""
+    rng = np.random.default_rng(0)
+    n = lead + 18
+    J = np.zeros((12, n))
+    for m in range(4):
+        frame = random_frame(rng)
+        J[3 * m : 3 * m + 3, lead + 3 * m : lead + 3 * m + 3], J[3 * m : 3 * m + 3, :3] = frame, -frame
+    problem = make_problem(
+        sp.block_diag([random_spd(rng, lead, 5.0), random_spd(rng, 18)]), rng.standard_normal(n), J, -0.3 * np.ones(4), 0.4,
+        dt=0.01, groups=(Group("body", 0, lead, "generalized"), Group("soft", lead, n, "nodes")),
+    )  # fmt: skip
+    solution = Cond(TIGHT).solve(problem)
+    v, lam = solve_contact(problem)
+    assert solution.converged
+    np.testing.assert_allclose(solution.v, v, atol=1e-6)
+    np.testing.assert_allclose(solution.lam, lam, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_point_inside_an_element_is_a_virtual_node_of_its_nodes(seed: int) -> None:
+    """The steps of nodes that carry virtual nodes must know kv J_v^T J_v, or W A leaves the stable range."""
+    rng = np.random.default_rng(seed)
+    J = np.zeros((6, 18))
+    for m in range(2):
+        frame = random_frame(rng)
+        for a, share in enumerate((0.2, 0.3, 0.5)):
+            J[3 * m : 3 * m + 3, 9 * m + 3 * a : 9 * m + 3 * a + 3] = share * frame
+    problem = make_problem(random_spd(rng, 18), rng.standard_normal(18), J, -0.3 * np.ones(2), 0.4, dt=0.01)
+    solution = Cond(TIGHT).solve(problem)
+    v, lam = solve_contact(problem)
+    assert solution.converged and solution.details["virtual_nodes"] == 2
+    np.testing.assert_allclose(solution.v, v, atol=1e-6)
+    np.testing.assert_allclose(solution.lam, lam, atol=1e-6)
+
+
 def test_residuals_reported_are_those_of_the_yardstick() -> None:
     problem = body_between_nodes(np.random.default_rng(2), 6, 5)
     solution = Cond(CondOptions(tolerance=1e-6, max_iterations=20000)).solve(problem)

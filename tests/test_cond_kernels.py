@@ -78,7 +78,7 @@ def make_case(seed: int, *, bodies: str = "many", with_multiplier: bool = False)
     multiplier = np.zeros((problem.n_contacts, 3)) if with_multiplier else None
     nodal = nodalize(problem, multiplier=multiplier)
     padded = np.eye(nodal.virtual_start)
-    padded[: problem.n, : problem.n] = problem.A.toarray()
+    padded[np.ix_(nodal.rows, nodal.rows)] = problem.A.toarray()
     matrix = (*block_rows(padded), nodal.ptr, nodal.dof, nodal.jac, nodal.gain)
     return Case(problem, nodal, matrix, padded_matrix(nodal), nodal_jacobian(nodal), rng)
 
@@ -105,14 +105,15 @@ def test_the_block_pattern_holds_a(n: int) -> None:
         dense = random_spd(rng, n)
         dense[np.abs(dense) < drop] = 0.0
         A = sp.csc_matrix(dense)
-        size = 3 * ((n + 2) // 3)
-        pattern = _BlockPattern(A, size)
+        size = 3 * ((n + 2) // 3) + 3
+        rows = np.sort(rng.permutation(size)[:n])  # padding anywhere
+        pattern = _BlockPattern(A, rows, size)
         for factor in (1.0, -3.0):
             A.data *= factor
             kernels.gather_blocks(A.data, pattern.index, pattern.blocks)
             found = sp.bsr_matrix((pattern.blocks, pattern.col, pattern.ptr), shape=(size, size)).toarray()
             expected = np.eye(size)
-            expected[:n, :n] = A.toarray()
+            expected[np.ix_(rows, rows)] = A.toarray()
             assert np.array_equal(found, expected)
         assert pattern.matches(A) and not pattern.matches(A.copy())
 
@@ -157,7 +158,7 @@ def test_node_steps(bodies: str) -> None:
     kernels.node_steps(case.matrix[0], case.matrix[2], 0, start // 3, start, nodal.gain, w)
     np.testing.assert_allclose(w[start:], np.repeat(1.0 / nodal.gain, 3), rtol=1e-15)
     plain = np.eye(start)
-    plain[: case.problem.n, : case.problem.n] = case.problem.A.toarray()
+    plain[np.ix_(nodal.rows, nodal.rows)] = case.problem.A.toarray()
     soft = case.problem.groups[-2].start if bodies == "many" else case.problem.groups[0].stop
     np.testing.assert_allclose(w[:soft], frobenius_steps(plain)[:soft], rtol=1e-13)  # no virtual node acts on these
     trace = np.diag(case.A)[:start].reshape(-1, 3).sum(axis=1)

@@ -6,10 +6,10 @@ import csv
 import json
 from pathlib import Path
 
-import femsim as fs
 import numpy as np
 import pytest
 
+import femsim as fs
 from viz import read_part, read_pvd
 
 SCENE = Path(__file__).resolve().parent.parent / "scenes" / "soft_ball_gripping.py"
@@ -34,7 +34,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> tuple[fs.Run, list[np.ndarr
 
 
 def outside_balance(run: fs.Run, dt: float) -> np.ndarray:
-    """Residual of dp/dt = gravity + mount - force on the floor for all bodies together, relative to the forces, one number a step.
+    """Residual of dp/dt = gravity + mount - force on the floor for all bodies together, relative to their weight.
 
     Independent of the solver's own balance: it uses only the tables that a user reads.
     """

@@ -49,7 +49,7 @@ def mapping(nodal: NodalContactProblem) -> np.ndarray:
     Jv = np.zeros((3 * nodal.n_virtual, nodal.problem.n))
     for q in range(nodal.n_virtual):
         for e in range(nodal.ptr[q], nodal.ptr[q + 1]):
-            Jv[3 * q : 3 * q + 3, nodal.dof[e]] += nodal.jac[e]
+            Jv[3 * q : 3 * q + 3, np.flatnonzero(nodal.rows == nodal.dof[e])[0]] += nodal.jac[e]
     return Jv
 
 
@@ -243,7 +243,7 @@ def test_no_additional_force_enters_the_dynamics(gain: float | None, with_multip
     force = lam.reshape(-1, 3)[nodal.contact_of] - nodal.multiplier
     slip = x[20:] - mapping(nodal) @ v
     np.testing.assert_allclose(slip.reshape(-1, 3), force / nodal.gain[:, None], rtol=1e-7, atol=1e-10)
-    full = np.concatenate([x[:20], [0.0], x[20:]])  # with the padding of x
+    full = np.insert(x, 14, 0.0)  # with the padding of x behind the gripper's 8 rows
     assert nodal.virtual_slip(full) == pytest.approx(np.linalg.norm(slip.reshape(-1, 3), axis=1).max(), rel=1e-8)
 
 
@@ -252,12 +252,13 @@ def test_extend_moves_virtual_nodes_with_their_bodies() -> None:
     problem = every_kind(rng)
     nodal, v = nodalize(problem), rng.standard_normal(20)
     x = nodal.extend(v)
-    assert x.shape == (39,) and np.array_equal(x[:20], v) and x[20] == 0.0
+    assert x.shape == (39,) and np.array_equal(x[nodal.rows], v) and x[14] == 0.0
+    assert nodal.rows.tolist() == [*range(14), *range(15, 21)]  # the gripper's 8 rows are padded to 9
     np.testing.assert_allclose(x[21:], mapping(nodal) @ v, rtol=1e-13)
     assert nodal.virtual_slip(x) == 0.0
     # so that each contact has the velocity of the original problem
     found = nodal.assembled()
-    np.testing.assert_allclose(found.J @ np.delete(x, 20), problem.J @ v, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(found.J @ np.delete(x, 14), problem.J @ v, rtol=1e-12, atol=1e-13)
 
 
 # ---------------------------------------------------------------------- gains

@@ -12,7 +12,7 @@ from slow_twins import element_matrices, random_frame, rotation_of
 from femsim.bodies import soft_kernels as kernels
 from femsim.bodies.body import StepSettings
 from femsim.bodies.soft import SoftBody
-from femsim.rotations import quaternion_from_matrix, quaternion_to_matrix, rotate_quaternion
+from femsim.rotations import quaternion_to_matrix
 from materials import Elastic
 from meshes.generate import box_tets
 
@@ -52,10 +52,7 @@ def stiffness(body: SoftBody, q: np.ndarray) -> np.ndarray:
 
 
 def test_polar_rotation_against_the_svd() -> None:
-    """2000 random F, 35 % inverted: the rotation of the sign-corrected SVD.
-
-    Proper F start anywhere, inverted ones up to 1 rad from the answer (an element inverts from one step to the next).
-    """
+    """2000 random F, 35 % inverted, from random warm starts: the rotation of the sign-corrected SVD."""
     rng = np.random.default_rng(0)
     inverted = 0
     for k in range(2000):
@@ -63,12 +60,9 @@ def test_polar_rotation_against_the_svd() -> None:
         if (np.linalg.det(F) < 0) != (k % 20 < 7):
             F[:, 0] = -F[:, 0]
         start = rng.standard_normal(4)
-        if np.linalg.det(F) < 0:
-            inverted += 1
-            turn = rng.uniform(0.0, 1.0) * start[:3] / np.linalg.norm(start[:3])
-            start = rotate_quaternion(quaternion_from_matrix(rotation_of(F)), turn)
+        inverted += np.linalg.det(F) < 0
         *q, iterations = kernels.polar_quaternion(*F.ravel(), *start / np.linalg.norm(start))
-        assert iterations < 100 and abs(np.linalg.norm(q) - 1.0) < 1e-14
+        assert iterations < 30 and abs(np.linalg.norm(q) - 1.0) < 1e-14
         s = np.linalg.svd(F, compute_uv=False)
         gap = (s[1] + math.copysign(s[2], np.linalg.det(F))) / s[0]  # how well the rotation is determined
         np.testing.assert_allclose(quaternion_to_matrix(np.array(q)), rotation_of(F), atol=1e-13 / gap)

@@ -109,15 +109,15 @@ class CondOptions:
 
 
 class _BlockPattern:
-    """3x3 block rows of A and where their entries stand in its CSC data; depends on the pattern of A only."""
+    """3x3 block rows of A in the rows of x, and where their entries stand in its CSC data; depends on the pattern of A only."""
 
-    def __init__(self, A: sp.csc_matrix, size: int) -> None:
+    def __init__(self, A: sp.csc_matrix, rows: np.ndarray, size: int) -> None:
         self.indptr, self.indices = A.indptr, A.indices
-        pad = size - A.shape[0]
-        position = sp.csc_matrix((np.arange(1.0, A.nnz + 1.0), A.indices, A.indptr), shape=A.shape, copy=False)
-        if pad:
-            position = sp.block_diag([position, -np.eye(pad)], format="csc")
-        blocks = position.tobsr((3, 3))
+        padding = np.setdiff1d(np.arange(size), rows)
+        columns = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+        values = np.concatenate([np.arange(1.0, A.nnz + 1.0), -np.ones(len(padding))])
+        i, j = np.concatenate([rows[A.indices], padding]), np.concatenate([rows[columns], padding])
+        blocks = sp.csr_matrix((values, (i, j)), shape=(size, size)).tobsr((3, 3))
         blocks.sort_indices()
         self.ptr = blocks.indptr.astype(np.int64)
         self.col = blocks.indices.astype(np.int64)
@@ -176,7 +176,7 @@ class Cond:
         )
         nodalized = clock()
         if self._pattern is None or not self._pattern.matches(problem.A):
-            self._pattern = _BlockPattern(problem.A, nodal.virtual_start)
+            self._pattern = _BlockPattern(problem.A, nodal.rows, nodal.virtual_start)
             self._eigenvector = None
         pattern = self._pattern
         kernels.gather_blocks(problem.A.data, pattern.index, pattern.blocks)
@@ -188,16 +188,16 @@ class Cond:
         coupled = _coupled_contacts(nodal)
         x = nodal.extend(v0)
         b = np.zeros(nodal.virtual_start)
-        b[: problem.n] = problem.b
+        b[nodal.rows] = problem.b
         history = np.empty((options.max_iterations, 3))
         multiplier = nodal.multiplier.copy()
         prepared = clock()
         diagonal_bodies = np.ones(nodal.virtual_start)
-        diagonal_bodies[: problem.n] = problem.diagonal
+        diagonal_bodies[nodal.rows] = problem.diagonal
         iterations, code = kernels.iterate(
             *matrix, multiplier, b, diagonal, diagonal_bodies, w, dense_start, dense_size, dense,
             nodal.node, nodal.block, problem.phi, problem.friction, coupled,
-            natural_map_scale(problem), *_group_arrays(problem),
+            natural_map_scale(problem), *_group_arrays(nodal),
             options.operator == "strict", options.chebyshev, options.relaxation,
             options.delay, options.local_sweeps, options.patience, options.exact_gain, UPDATE_INTERVAL, UPDATE_RATIO,
             options.tolerance, BALANCE_FACTOR, options.max_iterations, x, lam, np.empty((10, nodal.size)), history,
@@ -206,7 +206,7 @@ class Cond:
         history = history[:iterations].copy()
         status, message = _verdict(code, iterations, history, options)
         return Solution(
-            x[: problem.n].copy(),
+            x[nodal.rows],
             lam,
             status,
             message,
@@ -227,19 +227,21 @@ class Cond:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Step-size matrix W: Frobenius on nodes (IV-C1), inverse diagonal block on bodies, 1/kv on virtual nodes."""
         w = diagonal.copy()
+        w[nodal.rows] = nodal.problem.diagonal
         bodies = [(i, g) for i, g in enumerate(nodal.problem.groups) if g.kind == "generalized"]
         dense = body_blocks(nodal.problem)
-        starts = np.array([g.start for g in nodal.problem.groups], dtype=np.int64)
+        starts, stops, is_nodes, _ = _group_arrays(nodal)
         kernels.add_gain_blocks(nodal.group_of, starts, nodal.ptr, nodal.dof, nodal.jac, nodal.gain, dense)
         dense = np.linalg.inv(dense[[i for i, _ in bodies]])
         kernels.node_steps(matrix[0], matrix[2], 0, len(matrix[0]) - 1, nodal.virtual_start, nodal.gain, w)
+        kernels.shrink_steps(nodal.group_of, is_nodes, nodal.ptr, nodal.dof, nodal.jac, nodal.gain, w)
         # padding rows stand alone; bodies with their virtual nodes have eigenvalues up to two, which 0.9 brings back to 1.8
-        w[nodal.problem.n : nodal.virtual_start] = 1.0
+        padding = np.ones(nodal.virtual_start, dtype=np.bool_)
+        padding[nodal.rows] = False
+        w[: nodal.virtual_start][padding] = 1.0
         w[nodal.virtual_start :] *= _BODY_STEP
         dense *= _BODY_STEP
-        starts = np.array([g.start for _, g in bodies], dtype=np.int64)
-        sizes = np.array([g.stop - g.start for _, g in bodies], dtype=np.int64)
-        return w, starts, sizes, dense
+        return w, starts[~is_nodes], (stops - starts)[~is_nodes], dense
 
     def _guard(
         self,
@@ -255,9 +257,9 @@ class Cond:
         if cold:
             x[:] = np.random.default_rng(0).standard_normal(nodal.size) / np.sqrt(diagonal)
         else:
-            x[: nodal.problem.n] = self._eigenvector
+            x[: nodal.virtual_start] = self._eigenvector
         value = kernels.largest_eigenvalue(*matrix, w, *bodies, x, np.empty(nodal.size), 30 if cold else 3)
-        self._eigenvector = x[: nodal.problem.n].copy()
+        self._eigenvector = x[: nodal.virtual_start].copy()
         if value > _MAX_EIGENVALUE:
             w *= _MAX_EIGENVALUE / value
             bodies[2][:] *= _MAX_EIGENVALUE / value
@@ -272,16 +274,14 @@ def _coupled_contacts(nodal: NodalContactProblem) -> np.ndarray:
     return np.asarray(np.isin(nodal.node, shared).any(axis=1))
 
 
-def _group_arrays(problem: ContactProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """First row, last row + 1 and kind of each group, and the group of each row."""
-    start = np.array([g.start for g in problem.groups], dtype=np.int64)
-    stop = np.array([g.stop for g in problem.groups], dtype=np.int64)
-    return (
-        start,
-        stop,
-        np.array([g.kind == "nodes" for g in problem.groups]),
-        np.repeat(np.arange(len(start)), stop - start),
-    )
+def _group_arrays(nodal: NodalContactProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """First row, last row + 1 and kind of each group in x, and the group of each row of x before the virtual nodes."""
+    groups = nodal.problem.groups
+    size = np.array([g.stop - g.start for g in groups], dtype=np.int64)
+    padded = 3 * ((size + 2) // 3)
+    start = np.cumsum(padded) - padded
+    is_nodes = np.array([g.kind == "nodes" for g in groups], dtype=np.bool_)
+    return start, start + size, is_nodes, np.repeat(np.arange(len(groups)), padded)
 
 
 def _verdict(code: int, iterations: int, history: np.ndarray, options: CondOptions) -> tuple[Status, str]:

@@ -133,6 +133,33 @@ def node_steps(
 
 
 @njit(cache=True)
+def shrink_steps(
+    group_of: np.ndarray,
+    group_is_nodes: np.ndarray,
+    vptr: np.ndarray,
+    vdof: np.ndarray,
+    vjac: np.ndarray,
+    gain: np.ndarray,
+    w: np.ndarray,
+) -> None:
+    """Shrink the steps of nodes that carry virtual nodes (points inside elements).
+
+    1/w grows by the absolute row sums of kv J_v^T J_v.
+    Equal within a node: each of its rows adds to all three.
+    """
+    for q in range(gain.shape[0]):
+        if not group_is_nodes[group_of[q]]:
+            continue
+        for e in range(vptr[q], vptr[q + 1]):
+            row_sum = 0.0
+            for f in range(vptr[q], vptr[q + 1]):
+                row_sum += abs(vjac[e, 0] * vjac[f, 0] + vjac[e, 1] * vjac[f, 1] + vjac[e, 2] * vjac[f, 2])
+            first = 3 * (vdof[e] // 3)
+            for c in range(3):
+                w[first + c] = 1.0 / (1.0 / w[first + c] + gain[q] * row_sum)
+
+
+@njit(cache=True)
 def add_gain_blocks(
     group_of: np.ndarray,
     group_start: np.ndarray,

@@ -81,7 +81,21 @@ def polar_quaternion(
                 g0 = norm_f if h00 == lowest else 0.1 * norm_f
                 g1 = norm_f if h11 == lowest else 0.2 * norm_f
                 g2 = norm_f if h22 == lowest else 0.3 * norm_f
-            shift = 2.0 * norm_f
+            # smallest eigenvalue of H in closed form; a shift of 2 |F| would creep away from saddles
+            mean = (h00 + h11 + h22) / 3.0
+            p2 = (h00 - mean) ** 2 + (h11 - mean) ** 2 + (h22 - mean) ** 2 + 2.0 * (h01 * h01 + h02 * h02 + h12 * h12)
+            p = math.sqrt(p2 / 6.0)
+            lowest = mean
+            if p > 0.0:
+                k00 = (h00 - mean) / p
+                k11 = (h11 - mean) / p
+                k22 = (h22 - mean) / p
+                k01 = h01 / p
+                k02 = h02 / p
+                k12 = h12 / p
+                half_det = 0.5 * (k00 * (k11 * k22 - k12 * k12) - k01 * (k01 * k22 - k12 * k02) + k02 * (k01 * k12 - k11 * k02))
+                lowest = mean + 2.0 * p * math.cos(math.acos(min(1.0, max(-1.0, half_det))) / 3.0 + 2.0 * math.pi / 3.0)
+            shift = 1.5 * max(-lowest, 0.0) + 1e-3 * norm_f
             h00 += shift
             h11 += shift
             h22 += shift
@@ -96,16 +110,14 @@ def polar_quaternion(
             w1 /= angle
             w2 /= angle
             angle = 1.0
-        half = 0.5 * angle
-        s = 0.5 if half < 1e-8 else math.sin(half) / angle
-        c = math.cos(half)
-        p1 = s * w0
-        p2 = s * w1
-        p3 = s * w2
-        n0 = q0 * c - q1 * p1 - q2 * p2 - q3 * p3
-        n1 = q0 * p1 + q1 * c + q2 * p3 - q3 * p2
-        n2 = q0 * p2 - q1 * p3 + q2 * c + q3 * p1
-        n3 = q0 * p3 + q1 * p2 - q2 * p1 + q3 * c
+        # retraction q (1, w/2), normalised: agrees with the exponential map to second order, as Newton needs
+        p1 = 0.5 * w0
+        p2 = 0.5 * w1
+        p3 = 0.5 * w2
+        n0 = q0 - q1 * p1 - q2 * p2 - q3 * p3
+        n1 = q0 * p1 + q1 + q2 * p3 - q3 * p2
+        n2 = q0 * p2 - q1 * p3 + q2 + q3 * p1
+        n3 = q0 * p3 + q1 * p2 - q2 * p1 + q3
         scale = 1.0 / math.sqrt(n0 * n0 + n1 * n1 + n2 * n2 + n3 * n3)
         q0 = n0 * scale
         q1 = n1 * scale
