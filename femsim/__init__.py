@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from femsim.drives import Motion, Profile
     from femsim.errors import InputError, Interrupted
     from femsim.load import Parameter, list_scenes, load_scene, scene_parameters
+    from femsim.run import MarkerSeries, Run, SensorSeries, simulate
     from femsim.scene import Finger, Handle, Scene, mesh_file, mesh_shape
-    from femsim.simulate import MarkerSeries, Run, SensorSeries, simulate
     from materials import Elastic, FrictionTable, MaterialError, friction, material, materials
     from meshes import (
         MeshError,
@@ -69,8 +69,8 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "femsim.drives": ("Motion", "Profile"),
     "femsim.errors": ("InputError", "Interrupted"),
     "femsim.load": ("Parameter", "list_scenes", "load_scene", "scene_parameters"),
+    "femsim.run": ("MarkerSeries", "Run", "SensorSeries", "simulate"),
     "femsim.scene": ("Finger", "Handle", "Scene", "mesh_file", "mesh_shape"),
-    "femsim.simulate": ("MarkerSeries", "Run", "SensorSeries", "simulate"),
     "materials": ("Elastic", "FrictionTable", "MaterialError", "friction", "material", "materials"),
     "meshes": (
         "MeshError", "TetMesh", "TriMesh", "ball_tets", "box_tets", "box_triangles", "capsule_triangles",
@@ -122,11 +122,8 @@ def __getattr__(name: str) -> Any:
     module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module 'femsim' has no attribute {name!r}")
-    loaded = importlib.import_module(module)
-    # All its names at once: importing femsim.simulate has just put the module where the function of that name belongs.
-    for other in _EXPORTS[module]:
-        globals()[other] = getattr(loaded, other)
-    return globals()[name]
+    value = globals()[name] = getattr(importlib.import_module(module), name)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -6,6 +6,7 @@ Heavy imports stay inside the commands, so that ``femsim --help`` is quick.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import time
@@ -82,7 +83,7 @@ def run(
     dt
         Time step in s; default of the scene.
     out
-        Run folder; default runs/NAME_OF_SCENE. It must not exist unless --overwrite.
+        Run folder; it must not exist unless --overwrite. Default runs/NAME_OF_SCENE, with a number behind it where that exists.
     overwrite
         Replace an existing run folder.
     fps
@@ -99,14 +100,14 @@ def run(
     path = find_scene(scene)
     built = load_scene(path, **_assignments(set_))
     with scene_errors(path, "a function of the scene"):
-        result = femsim.simulate(  # not imported from its module: that would put the module in the function's place
+        result = femsim.simulate(
             built,
             solver,
             tolerance=tolerance,
             max_iterations=max_iterations,
             duration=duration,
             dt=dt,
-            out=out if out is not None else Path("runs") / built.name,
+            out=out if out is not None else _default_folder(built.name, overwrite),
             overwrite=overwrite,
             fps=fps,
             fields=None if fields is None else tuple(name.strip() for name in fields.split(",") if name.strip()),
@@ -119,6 +120,14 @@ def run(
     elif result.status != "converged":
         print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
     return _STATUS[result.status]
+
+
+def _default_folder(name: str, overwrite: bool) -> Path:
+    """Choose runs/NAME; where it exists and is not to be replaced, the first of runs/NAME-2, ... that does not."""
+    if overwrite:
+        return Path("runs") / name
+    numbers = (Path("runs") / (name if number == 1 else f"{name}-{number}") for number in itertools.count(1))
+    return next(folder for folder in numbers if not folder.exists())
 
 
 def _assignments(texts: tuple[str, ...]) -> dict[str, str]:

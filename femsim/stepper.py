@@ -98,6 +98,15 @@ class Stepper:
     def __init__(self, scene: Scene, solver: Solver) -> None:
         if not scene.bodies:
             raise InputError(f"scene {scene.name!r} has no body that moves; add one by add_soft, add_rigid or add_gripper.")
+        for sensor in scene.sensors:
+            body = scene.parts[[p.name for p in scene.parts].index(sensor.part)].body
+            if sensor.kind == "mount" and body not in scene.motions:
+                raise InputError(
+                    f"sensor {sensor.name}: kind 'mount' measures the drive of {sensor.part!r}, which has none; "
+                    "give it one by scene.drive(..., motion), or use kind 'contact'."
+                )
+        for moving in scene.bodies:
+            moving.reset()
         self.scene, self.solver = scene, solver
         self.settings = StepSettings(scene.dt, scene.theta, scene.gravity)
         self.system = System(scene.bodies)

@@ -96,7 +96,10 @@ def test_run_takes_all_options(scene: str, call: Call) -> None:
 
 def test_run_never_replaces_unasked(scene: str, call: Call) -> None:
     assert call("run", scene, "--quiet")[0] == 0
-    assert_sentence(*call("run", scene, "--quiet"), "runs/small_cube exists", "--out", "--overwrite")
+    named = ("run", scene, "--quiet", "--out", "runs/small_cube")
+    assert_sentence(*call(*named), "runs/small_cube exists", "--out", "--overwrite")
+    assert call("run", scene, "--quiet", "--set", "steps=2")[0] == 0  # unnamed: a new folder beside the old one
+    assert [info(Path("runs") / name)["settings"]["steps"] for name in ("small_cube", "small_cube-2")] == [4, 2]
     assert call("run", scene, "--quiet", "--overwrite", "--set", "steps=1")[0] == 0
     assert info(Path("runs/small_cube"))["settings"]["steps"] == 1
 

@@ -345,3 +345,11 @@ def test_a_load_of_wrong_shape(value: object) -> None:
     scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=1.0, load=lambda t: (0.0, 0.0, 0.0))  # type: ignore[arg-type, return-value]
     with pytest.raises(fs.InputError, match=r"load of box gave shape \(3,\).*\(force, torque\)"):
         fs.simulate(scene)
+
+
+def test_a_mount_sensor_of_a_body_that_nothing_drives_is_refused() -> None:
+    scene = fs.Scene("free")
+    scene.add_rigid("box", fs.Box((0.1, 0.1, 0.1)), mass=1.0)
+    scene.sensor("s", "box", kind="mount")
+    with pytest.raises(fs.InputError, match=r"sensor s: kind 'mount' measures the drive of 'box', which has none"):
+        fs.simulate(scene, duration=0.01)

@@ -164,6 +164,9 @@ class ArticulatedBody:
         """Total mass, kg."""
         return float(sum(link.mass for link in self.links))
 
+    def reset(self) -> None:
+        """Nothing is remembered from step to step."""
+
     def initial_q(self) -> np.ndarray:
         """Coordinates at the start."""
         return self._q0.copy()

@@ -35,6 +35,10 @@ class Body(Protocol):
     n_q: int
     n_v: int
 
+    def reset(self) -> None:
+        """Forget what earlier steps left as starting points of inner iterations."""
+        ...
+
     def initial_q(self) -> np.ndarray:
         """Coordinates at the start, (n_q,)."""
         ...

@@ -109,6 +109,11 @@ class SoftBody:
         self._block_element = element[use][order]
         self._block_corner = corner[use][order]
 
+    def reset(self) -> None:
+        """Forget the last positions: the search for rotations starts as in a new body, so a second run gives the same bits."""
+        self.quaternion[:] = (1.0, 0.0, 0.0, 0.0)
+        self._updated_at[:] = np.nan
+
     def initial_q(self) -> np.ndarray:
         """Node positions at the start."""
         return self.rest.ravel().copy()

@@ -21,7 +21,6 @@ import numpy as np
 
 from contact import ContactError
 from contact.solvers import make_solver
-from femsim.bodies.soft import SoftBody
 from femsim.errors import InputError
 from femsim.recorder import Recorder, write_json
 from femsim.scene import Scene
@@ -185,9 +184,6 @@ def simulate(
     chosen = make_solver(solver, tolerance=tolerance, max_iterations=max_iterations, **(solver_options or {}))
     scene_dt = scene.dt
     scene.dt = scene.dt if dt is None else float(dt)
-    for body in scene.bodies:
-        if isinstance(body, SoftBody):  # where the search for rotations starts: a scene that has run gives the same bits again
-            body.quaternion[:] = (1.0, 0.0, 0.0, 0.0)
     try:
         stepper = Stepper(scene, chosen)
     finally:
