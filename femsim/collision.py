@@ -11,6 +11,7 @@ from contact import ContactProblem, Detector, PlacedShape, Shape, WarmStart, wor
 from femsim import contact_rows as kernels
 from femsim.bodies.articulated import ArticulatedBody
 from femsim.bodies.soft import SoftBody
+from femsim.rotations import cross
 from femsim.state import State
 from femsim.system import System
 
@@ -267,7 +268,7 @@ class Collision:
                 continue
             force, torque = self.wrench[k, :3], self.wrench[k, 3:]
             out[row : row + 3] += force
-            out[row + 3 : row + 6] += torque + np.cross(self.reference[k] - self._origin[k], force)
+            out[row + 3 : row + 6] += torque + cross(self.reference[k] - self._origin[k], force)
             if self._joint_row[k] >= 0:
                 out[self._joint_row[k]] += self._axis[k] @ force
         return out

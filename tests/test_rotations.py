@@ -90,3 +90,9 @@ def test_turning_a_little_is_the_cross_product() -> None:
     q, w, h = random_quaternions(1, 8)[0], rng.standard_normal(3), 1e-6
     ahead, back = (r.quaternion_to_matrix(r.rotate_quaternion(q, s * w)) for s in (h, -h))
     np.testing.assert_allclose((ahead - back) / (2 * h), cross(w) @ r.quaternion_to_matrix(q), atol=1e-9)
+
+
+def test_cross_is_the_cross_product() -> None:
+    rng = np.random.default_rng(3)
+    for a, b in rng.standard_normal((20, 2, 3)):
+        np.testing.assert_allclose(r.cross(a, b), np.cross(a, b), rtol=1e-14, atol=1e-15)

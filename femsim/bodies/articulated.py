@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from femsim.bodies.body import StepSettings
-from femsim.rotations import quaternion_to_matrix, rotate_quaternion
+from femsim.rotations import cross, quaternion_to_matrix, rotate_quaternion
 
 Load = Callable[[float], tuple[np.ndarray, np.ndarray]]
 
@@ -231,10 +231,10 @@ class ArticulatedBody:
         external[:] = 0.0
         for k, (link, S, inertia) in enumerate(zip(self.links, jacobians, inertias, strict=True)):
             lever = self.link_pose(q, k)[1] - q[:3]
-            acceleration = np.cross(omega, np.cross(omega, lever))
+            acceleration = cross(omega, cross(omega, lever))
             if link.axis is not None:
-                acceleration += 2.0 * np.cross(omega, S[:3, 5 + k]) * v[5 + k]
-            bias += S[:3].T @ (link.mass * acceleration) + S[3:].T @ np.cross(omega, inertia @ omega)
+                acceleration += 2.0 * cross(omega, S[:3, 5 + k]) * v[5 + k]
+            bias += S[:3].T @ (link.mass * acceleration) + S[3:].T @ cross(omega, inertia @ omega)
             external += S[:3].T @ (link.mass * settings.gravity)
         if self.load is not None:
             force, torque = self.load(t + settings.dt)
@@ -268,7 +268,7 @@ class ArticulatedBody:
             old, new = quaternion_to_matrix(q[3:7]), quaternion_to_matrix(q_new[3:7])
             inertia_old = old @ self.links[0].inertia @ old.T
             inertia_new = new @ self.links[0].inertia @ new.T
-            momentum = inertia_old @ v_new[3:6] + dt * np.cross(omega, inertia_old @ omega)
+            momentum = inertia_old @ v_new[3:6] + dt * cross(omega, inertia_old @ omega)
             v_new[3:6] = np.linalg.solve(inertia_new, momentum)
 
     def damping_power(self, v_hat: np.ndarray) -> float:
@@ -286,7 +286,7 @@ class ArticulatedBody:
         for k, link in enumerate(self.links):
             twist = self.link_jacobian(q, k) @ v
             centre = self.link_pose(q, k)[1]
-            total += link.mass * np.cross(centre, twist[:3]) + rotation @ link.inertia @ rotation.T @ twist[3:]
+            total += link.mass * cross(centre, twist[:3]) + rotation @ link.inertia @ rotation.T @ twist[3:]
         return total
 
     def kinetic_energy(self, q: np.ndarray, v: np.ndarray) -> float:
