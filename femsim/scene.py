@@ -1,4 +1,4 @@
-"""The scene: plain calls that describe bodies, drives and sensors; ``compile_scene`` turns it into a simulation model."""
+"""The scene: plain calls that describe bodies, drives and sensors; a ``Stepper`` sets it in motion."""
 
 from __future__ import annotations
 
@@ -11,24 +11,19 @@ from typing import Any
 import numpy as np
 
 import meshes
-from contact import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+from contact import Box, Mesh, Plane, Shape
 from femsim.bodies.articulated import ArticulatedBody, JointDrive, Link
 from femsim.bodies.soft import SoftBody
 from femsim.drives import PoseFunction
 from femsim.errors import InputError, did_you_mean
 from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
+from femsim.solids import mass_properties, visual, with_arm
 from materials import Elastic, FrictionTable, friction, material
 from meshes import (
     TetMesh,
     TriMesh,
-    box_triangles,
-    capsule_triangles,
-    cylinder_triangles,
     load_surface,
     load_tetmesh,
-    make_trimesh,
-    solid_mass_properties,
-    sphere_triangles,
 )
 
 Vector = Sequence[float] | np.ndarray
@@ -298,7 +293,7 @@ class Scene:
             raise InputError(f"shape of {name} is a Plane, which has no mass; use add_floor or add_obstacle.")
         if (density is None) == (mass is None):
             raise InputError(f"{name} has density {density} and mass {mass}; give exactly one of them.")
-        unit_mass, centre, unit_inertia = _mass_properties(shape)
+        unit_mass, centre, unit_inertia = mass_properties(shape)
         if mass is None:
             mass = _positive(f"density of {name}", density if density is not None else 0.0, "kg/m^3") * unit_mass
         mass = _positive(f"mass of {name}", mass, "kg")
@@ -319,7 +314,7 @@ class Scene:
                 0,
                 surface,
                 [(shape, np.eye(3), -centre)],
-                _visual(shape, -centre, np.eye(3)),
+                visual(shape, -centre, np.eye(3)),
             )
         )
         self.bodies.append(body)
@@ -378,7 +373,7 @@ class Scene:
             )
         index = len(self.bodies)
         visible = base or Box((0.05, 0.02, 0.01))
-        unit_mass, _, unit_inertia = _mass_properties(visible)
+        unit_mass, _, unit_inertia = mass_properties(visible)
         mass = _positive(f"mass of {name}", mass, "kg")
         links = [Link(name, mass, unit_inertia * (mass / unit_mass), np.zeros(3))]
         parts = [
@@ -388,7 +383,7 @@ class Scene:
                 0,
                 surface,
                 [(base, np.eye(3), np.zeros(3))] if base else [],
-                _visual(visible, np.zeros(3), np.eye(3)),
+                visual(visible, np.zeros(3), np.eye(3)),
             )
         ]
         for k, finger in enumerate(fingers):
@@ -397,7 +392,7 @@ class Scene:
             if not np.linalg.norm(axis) > 0:
                 raise InputError(f"closing direction of {full} is zero; give the direction in which it closes.")
             turn = quaternion_to_matrix(quaternion_from_vector(_vector(f"rotation of {full}", finger.rotation)))
-            unit_mass, centre, unit_inertia = _mass_properties(finger.pad)
+            unit_mass, centre, unit_inertia = mass_properties(finger.pad)
             mass_f = _positive(f"mass of {full}", finger.mass, "kg")
             links.append(
                 Link(
@@ -409,8 +404,8 @@ class Scene:
                 )
             )
             shift = -turn @ centre
-            visual = _with_arm(_visual(finger.pad, shift, turn), _vector(f"offset of {full}", finger.offset), axis)
-            parts.append(Part(full, index, k + 1, surface, [(finger.pad, turn, shift)], visual))
+            drawn = with_arm(visual(finger.pad, shift, turn), _vector(f"offset of {full}", finger.offset), axis)
+            parts.append(Part(full, index, k + 1, surface, [(finger.pad, turn, shift)], drawn))
         body = ArticulatedBody(
             name, links,
             position=_vector(f"position of {name}", position),
@@ -463,7 +458,7 @@ class Scene:
         self._check_name(name)
         turn = quaternion_to_matrix(quaternion_from_vector(_vector(f"rotation of {name}", rotation)))
         place = _vector(f"position of {name}", position)
-        self.parts.append(Part(name, -1, 0, surface, [(shape, turn, place)], _visual(shape, place, turn)))
+        self.parts.append(Part(name, -1, 0, surface, [(shape, turn, place)], visual(shape, place, turn)))
         return Handle(name, (name,))
 
     # ------------------------------------------------------- drives, friction, sensors
@@ -706,62 +701,3 @@ def mesh_shape(path: str | Path, *, scale: float = 1.0, resolution: int = 48) ->
     """
     surface = load_surface(path, scale=scale)
     return Mesh(surface.points, surface.triangles, resolution=resolution, name=str(path))
-
-
-def _mass_properties(shape: Shape) -> tuple[float, np.ndarray, np.ndarray]:
-    """Mass at density 1, centre of mass and inertia about it (kg, m, kg m^2) of a homogeneous shape in its frame."""
-    zero = np.zeros(3)
-    if isinstance(shape, Box):
-        x, y, z = shape.half_extents
-        m = 8.0 * x * y * z
-        return m, zero, m / 3.0 * np.diag([y * y + z * z, x * x + z * z, x * x + y * y])
-    if isinstance(shape, Sphere):
-        m = 4.0 / 3.0 * np.pi * shape.radius**3
-        return m, zero, 0.4 * m * shape.radius**2 * np.eye(3)
-    if isinstance(shape, Cylinder):
-        r, h = shape.radius, 2.0 * shape.half_length
-        m = np.pi * r * r * h
-        side = m * (3.0 * r * r + h * h) / 12.0
-        return m, zero, np.diag([side, side, 0.5 * m * r * r])
-    if isinstance(shape, Capsule):
-        r, h = shape.radius, 2.0 * shape.half_length
-        tube, ball = np.pi * r * r * h, 4.0 / 3.0 * np.pi * r**3
-        side = tube * (3 * r * r + h * h) / 12.0 + ball * (0.4 * r * r + 0.25 * h * h + 0.375 * h * r)
-        return tube + ball, zero, np.diag([side, side, 0.5 * tube * r * r + 0.4 * ball * r * r])
-    if isinstance(shape, Mesh):
-        return solid_mass_properties(make_trimesh(shape.points, shape.triangles, name=shape.name, source=""), 1.0)
-    raise InputError(f"a {type(shape).__name__} has no mass properties.")
-
-
-def _with_arm(pad: TriMesh, offset: np.ndarray, closing: np.ndarray) -> TriMesh:
-    """Draw a finger: its pad and a thin bar from there towards the base (it touches nothing); frame of the finger's link."""
-    direction = closing / np.linalg.norm(closing)
-    along = -(offset - (offset @ direction) * direction)  # to the base, square to the closing direction
-    length = float(np.linalg.norm(along))
-    if length == 0.0:
-        return pad
-    third = np.cross(along / length, direction)
-    depth = -float((pad.points @ direction).min())  # the back of the pad
-    bar = box_triangles(np.array([0.005, 0.016, length]))
-    rotation = np.column_stack([direction, -third, along / length])
-    points = bar.points @ rotation.T + 0.5 * along - (depth + 0.0025) * direction
-    triangles = np.concatenate([pad.triangles, bar.triangles + len(pad.points)])
-    return make_trimesh(np.concatenate([pad.points, points]), triangles, name=pad.name, source="")
-
-
-def _visual(shape: Shape, translation: np.ndarray, rotation: np.ndarray) -> TriMesh:
-    """Triangles of a shape, placed: what the outputs show."""
-    if isinstance(shape, Box):
-        surface = box_triangles(2.0 * np.asarray(shape.half_extents))
-    elif isinstance(shape, Sphere):
-        surface = sphere_triangles(shape.radius)
-    elif isinstance(shape, Cylinder):
-        surface = cylinder_triangles(shape.radius, 2.0 * shape.half_length)
-    elif isinstance(shape, Capsule):
-        surface = capsule_triangles(shape.radius, 2.0 * shape.half_length)
-    elif isinstance(shape, Mesh):
-        surface = make_trimesh(shape.points, shape.triangles, name=shape.name, source="")
-    else:
-        corners = 0.5 * np.array([[-1.0, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]])
-        surface = make_trimesh(corners, np.array([[0, 1, 2], [0, 2, 3]]), name="plane", source="")
-    return make_trimesh(surface.points @ rotation.T + translation, surface.triangles, name=surface.name, source="")
