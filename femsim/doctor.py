@@ -37,10 +37,6 @@ def examine(*, only_rendering: bool = False) -> tuple[str, bool]:
         except PackageNotFoundError:
             missing.append(package)
             lines.append(f"{package:<15}MISSING")
-    try:
-        lines.append(f"{'pypardiso':<15}{version('pypardiso')}")
-    except PackageNotFoundError:
-        lines.append(f"{'pypardiso':<15}not installed (no MKL on this machine); not needed by solver 'cond'")
     lines.append(f"kernels        cached in {os.environ.get('NUMBA_CACHE_DIR', 'the place numba chooses')}")
     lines.append(f"pictures       {'yes' if rendering.ok else 'no: ' + rendering.message}")
     healthy = not missing

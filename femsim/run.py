@@ -27,7 +27,7 @@ from femsim.scene import Scene
 from femsim.stepper import STAGES, Stepper, StepReport
 
 Status = Literal["converged", "not converged", "interrupted", "failed"]
-_PACKAGES = ("femsim", "numpy", "scipy", "numba", "meshio", "vtk", "pyvista", "pypardiso")
+_PACKAGES = ("femsim", "numpy", "scipy", "numba", "meshio", "vtk", "pyvista")
 
 
 @dataclass(frozen=True)
