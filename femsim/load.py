@@ -238,8 +238,11 @@ def _import_file(path: Path) -> ModuleType:
     sys.modules[name] = module  # dataclasses of the scene look themselves up
     try:
         with scene_errors(path, "the file"):
+            source = path.read_bytes()
+            if b"\0" in source:  # Python before 3.11.4 says so with a plain ValueError
+                raise SyntaxError("source code cannot contain null bytes")
             # not loader.exec_module: its bytecode cache goes by seconds and sizes, and misses a quick edit
-            exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
+            exec(compile(source, str(path), "exec"), module.__dict__)
     except BaseException:
         del sys.modules[name]
         raise

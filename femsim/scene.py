@@ -193,6 +193,8 @@ class Scene:
     ) -> Handle:
         """Add a deformable body of co-rotational tetrahedra.
 
+        Its surface nodes touch rigid bodies and obstacles; soft bodies do not touch each other or themselves yet.
+
         Parameters
         ----------
         name : str

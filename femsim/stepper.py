@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -105,6 +106,12 @@ class Stepper:
                     f"sensor {sensor.name}: kind 'mount' measures the drive of {sensor.part!r}, which has none; "
                     "give it one by scene.drive(..., motion), or use kind 'contact'."
                 )
+        if sum(isinstance(moving, SoftBody) for moving in scene.bodies) > 1:
+            warnings.warn(
+                f"scene {scene.name!r} has several soft bodies: they touch rigid bodies and obstacles, but "
+                "pass through each other (contact between soft bodies is not there yet).",
+                stacklevel=3,
+            )
         for moving in scene.bodies:
             moving.reset()
         self.scene, self.solver = scene, solver

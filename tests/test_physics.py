@@ -195,6 +195,39 @@ def test_a_rolling_sphere_reaches_five_sevenths_of_its_speed() -> None:
     np.testing.assert_allclose(v[4] * 0.05, v[0], rtol=1e-5)
 
 
+def closing_gripper(object_half_width: float | None, max_force: float) -> fs.Run:
+    """Two fingers close by 20 mm each under position control; optionally a driven block stands between them."""
+    scene = fs.Scene("position_control", dt=5e-3, duration=1.0, gravity=(0, 0, 0))
+    fingers = [
+        fs.Finger("left", fs.Box((0.005, 0.02, 0.02)), offset=(-0.045, 0, 0), closing=(1, 0, 0)),
+        fs.Finger("right", fs.Box((0.005, 0.02, 0.02)), offset=(0.045, 0, 0), closing=(-1, 0, 0)),
+    ]
+    gripper = scene.add_gripper("gripper", fingers)
+    scene.drive(gripper, fs.Motion([0.0], [(0, 0, 0)]))
+    scene.drive(gripper, position=fs.Profile([0.0, 0.5], [0.0, 0.02]), fingers=True, max_force=max_force)
+    scene.sensor("left", "gripper.left")
+    if object_half_width is not None:
+        scene.add_rigid("block", fs.Box((object_half_width, 0.01, 0.01)), mass=0.2)
+    return fs.simulate(scene, tolerance=1e-6, max_iterations=20000)
+
+
+def test_a_position_controlled_gripper_reaches_its_target_and_stops_at_its_force() -> None:
+    """Nothing in the way: the joints reach 20 mm. A block with 10 mm to go: each presses with the servo's largest force."""
+    free = closing_gripper(None, np.inf)
+    np.testing.assert_allclose(free.stepper.state.q[7:9], 0.02, atol=1e-6)
+    held = closing_gripper(0.03, 5.0)
+    np.testing.assert_allclose(held.stepper.state.q[7:9], 0.01, atol=1e-6)
+    np.testing.assert_allclose(held.sensors["left"].force[-1], [-5.0, 0.0, 0.0], atol=1e-3)
+
+
+def test_several_soft_bodies_pass_through_each_other_and_say_so() -> None:
+    scene = fs.Scene("two", duration=0.01)
+    for name, x in (("a", 0.0), ("b", 0.2)):
+        scene.add_soft(name, fs.box_tets((0.1, 0.1, 0.1), 1), fs.Elastic(1e5, 0.3, 1000.0), position=(x, 0, 0))
+    with pytest.warns(UserWarning, match="pass through each other"):
+        fs.simulate(scene)
+
+
 @pytest.mark.parametrize("friction", [0.0, 5.0])
 def test_squeezed_ball_gives_the_static_reference_force(friction: float) -> None:
     """The committed ball between plates by 20 %.
