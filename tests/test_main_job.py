@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_paraview import run_in_paraview
 
 import femsim as fs
 from viz import read_part, read_pvd
@@ -90,6 +91,29 @@ def test_the_run_folder_is_complete(job: tuple[fs.Run, list[np.ndarray]]) -> Non
     np.testing.assert_allclose(pushed[2], run.stepper.scene.body("ball").mass * G, rtol=1e-3)
     contacts = read_part(frames[-1][1]["contacts"])
     assert contacts.n_points > 0 and "force" in contacts.point_data
+
+
+def test_paraview_opens_the_run(job: tuple[fs.Run, list[np.ndarray]], tmp_path: Path) -> None:
+    """The real program (skipped where it is absent) reads every time step, part and array of the main job."""
+    run, _ = job
+    assert run.folder is not None
+    result = tmp_path / "result.json"
+    run_in_paraview([str(run.folder / "frames.pvd"), str(run.folder / "frames" / "ball.vtu.series"), str(result)], tmp_path)
+    found = json.loads(result.read_text())
+    np.testing.assert_allclose(found["pvd"]["times"], np.linspace(0.0, 2.0, 21), atol=1e-9)
+    np.testing.assert_allclose(found["series"]["times"], found["pvd"]["times"])
+    for blocks in found["pvd"]["frames"]:
+        assert set(blocks) == {"ball", "gripper", "gripper.left", "gripper.right", "floor", "contacts"}
+        assert blocks["ball"]["points"] == 1480 and blocks["ball"]["cells"] == 6598
+        assert blocks["ball"]["arrays"] == {
+            "point velocity": [3, 1480],
+            "point contact_force": [3, 1480],
+            "point displacement": [3, 1480],
+            "cell von_mises": [1, 6598],
+        }
+        assert {"point force", "point normal", "point gap", "point state"} == set(blocks["contacts"]["arrays"])
+    heights = [frame["gripper"]["bounds"][4] for frame in found["pvd"]["frames"]]
+    np.testing.assert_allclose(heights[-1] - heights[0], 0.06, atol=1e-9)
 
 
 def test_a_tight_tolerance_balances_to_a_millionth() -> None:
