@@ -13,7 +13,7 @@ Units are SI: v in m/s, lam in N (the papers' lambda with a force-level A), A in
 scenes or files and imports nothing else of ours.
 """
 
-from contact.detect import Contacts, Detector, world_poses
+from contact.detect import Contacts, Detector
 from contact.errors import ContactError
 from contact.metrics import Metrics, contact_velocity, measure
 from contact.nodalize import NodalContactProblem, nodalize
@@ -24,5 +24,5 @@ from contact.solvers import SOLVERS, Cond, CondOptions, History, Solution, Solve
 __all__ = [
     "SOLVERS", "Box", "Capsule", "Cond", "CondOptions", "ContactError", "ContactProblem", "Contacts", "Cylinder", "Detector",
     "Group", "History", "Mesh", "Metrics", "NodalContactProblem", "PlacedShape", "Plane", "Shape", "Solution", "Solver", "Sphere",
-    "WarmStart", "contact_velocity", "make_problem", "make_solver", "measure", "nodalize", "signed_distance", "world_poses",
+    "WarmStart", "contact_velocity", "make_problem", "make_solver", "measure", "nodalize", "signed_distance",
 ]  # fmt: skip

@@ -195,7 +195,7 @@ class Detector:
         points : ndarray, (p, 3), m
             World positions.
         shape_rotation, shape_translation : ndarray, (s, 3, 3) and (s, 3), m
-            World poses of the shapes, for example of ``world_poses``.
+            World poses of the shapes, see :meth:`world_poses`.
         margin : float or ndarray, (p,), m
             A contact is reported when its gap is below this. Meshes are seen up to
             contact.shapes.GRID_PADDING of their longest side only.
@@ -265,38 +265,6 @@ class Detector:
             )
         picked: FloatArray = values[self.point_surface[contacts.point], self.shape_surface[contacts.shape]]
         return picked
-
-
-def world_poses(
-    shapes: Sequence[PlacedShape],
-    body_rotation: FloatArray,
-    body_translation: FloatArray,
-    out: tuple[FloatArray, FloatArray] | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """World poses of placed shapes: R = R_b R_s, t = R_b t_s + t_b (a detector does it faster).
-
-    Parameters
-    ----------
-    shapes : sequence of PlacedShape
-        The s shapes.
-    body_rotation : ndarray, (nb, 3, 3)
-        World rotation of each body.
-    body_translation : ndarray, (nb, 3), m
-        World position of the origin of each body's frame.
-    out : tuple of ndarray, optional
-        Arrays (s, 3, 3) and (s, 3) to fill.
-
-    Returns
-    -------
-    rotation, translation : ndarray, (s, 3, 3) and (s, 3), m
-        ``out`` when given.
-    """
-    rotation, translation = (np.empty((len(shapes), 3, 3)), np.empty((len(shapes), 3))) if out is None else out
-    for s, placed in enumerate(shapes):
-        np.matmul(body_rotation[placed.body], placed.rotation, out=rotation[s])
-        np.matmul(body_rotation[placed.body], placed.translation, out=translation[s])
-        translation[s] += body_translation[placed.body]
-    return rotation, translation
 
 
 def _numbers(field: str, value: npt.ArrayLike, length: int | None, limit: int | None) -> IntArray:

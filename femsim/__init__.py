@@ -35,7 +35,7 @@ from femsim.numba_cache import use_source_digest
 if TYPE_CHECKING:
     from contact import SOLVERS, Box, Capsule, ContactError, Cylinder, Mesh, Plane, Sphere
     from femsim.drives import Motion, Profile
-    from femsim.errors import InputError, Interrupted
+    from femsim.errors import InputError
     from femsim.load import Parameter, list_scenes, load_scene, scene_parameters
     from femsim.run import MarkerSeries, Run, SensorSeries, simulate
     from femsim.scene import Finger, Handle, Scene, mesh_file, mesh_shape
@@ -67,7 +67,7 @@ __version__ = "0.1.0"
 _EXPORTS: dict[str, tuple[str, ...]] = {
     "contact": ("SOLVERS", "Box", "Capsule", "ContactError", "Cylinder", "Mesh", "Plane", "Sphere"),
     "femsim.drives": ("Motion", "Profile"),
-    "femsim.errors": ("InputError", "Interrupted"),
+    "femsim.errors": ("InputError",),
     "femsim.load": ("Parameter", "list_scenes", "load_scene", "scene_parameters"),
     "femsim.run": ("MarkerSeries", "Run", "SensorSeries", "simulate"),
     "femsim.scene": ("Finger", "Handle", "Scene", "mesh_file", "mesh_shape"),
@@ -85,7 +85,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 __all__ = [
     "SOLVERS", "Box", "Capsule", "ContactError", "Cylinder", "Elastic", "Finger", "FrictionTable", "Handle", "InputError",
-    "Interrupted", "MarkerSeries", "MaterialError", "Mesh", "MeshError", "Motion", "Parameter", "Plane", "Profile", "Run",
+    "MarkerSeries", "MaterialError", "Mesh", "MeshError", "Motion", "Parameter", "Plane", "Profile", "Run",
     "Scene", "SensorSeries", "Sphere", "TetMesh", "TriMesh", "VizError", "ball_tets", "box_tets", "box_triangles",
     "capsule_triangles", "chamfered_box_triangles", "cylinder_tets", "cylinder_triangles", "friction", "list_scenes",
     "load_scene", "load_surface", "load_tetmesh", "make_tetmesh", "make_trimesh", "material", "materials", "mesh_file",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.sparse as sp
 
-from contact import ContactProblem, Detector, PlacedShape, Shape, WarmStart, world_poses
+from contact import ContactProblem, Detector, PlacedShape, Shape, WarmStart
 from femsim import contact_rows as kernels
 from femsim.bodies.articulated import ArticulatedBody
 from femsim.bodies.soft import SoftBody
@@ -134,20 +134,20 @@ class Collision:
             count += new
         self.point_body = np.concatenate(bodies).astype(np.int64)
         self.point_row = np.concatenate(rows).astype(np.int64)
-        self._point_surface = np.concatenate(point_surface).astype(np.int64)
         self.shape_body = np.array([s.body for s in self._shapes], dtype=np.int64)
-        self._shape_surface = np.array([s.surface for s in self._shapes], dtype=np.int64)
         self._points = np.empty((count, 3))
         self._detector = Detector(
             self._shapes,
             self.point_body,
             np.concatenate(radii or [np.zeros(0)]),
-            self._point_surface,
+            np.concatenate(point_surface).astype(np.int64),
             collide,
         )
         self._rotation, self._translation = np.tile(np.eye(3), (nb, 1, 1)), np.zeros((nb, 3))
-        self._shape_rotation = np.empty((len(self._shapes), 3, 3))
-        self._shape_translation = np.empty((len(self._shapes), 3))
+        #: how far the shapes of a part reach from its centre of mass, m
+        self._reach = [
+            max((float(np.linalg.norm(t)) + s.bounding_radius for s, _, t in part.shapes), default=0.0) for part in parts
+        ]
         self._row = np.full(nb, STATIC, dtype=np.int64)
         self._joint_row = np.full(nb, STATIC, dtype=np.int64)
         self._origin, self._axis = np.zeros((nb, 3)), np.zeros((nb, 3))
@@ -187,22 +187,33 @@ class Collision:
         for where, k, points in self._link_points:
             if len(points):
                 self._points[where] = points @ self._rotation[k].T + self._translation[k]
-        world_poses(
-            self._shapes,
-            self._rotation,
-            self._translation,
-            out=(self._shape_rotation, self._shape_translation),
-        )
+        self._shape_poses = self._detector.world_poses(self._rotation, self._translation)
+
+    def fastest_point(self, v: np.ndarray) -> float:
+        """Bound of the speed (m/s) of every point of every part at the velocities v (n,), poses as last updated."""
+        fastest = 0.0
+        for k, part in enumerate(self.parts):
+            if part.body < 0:
+                continue
+            own = v[self.system.v_slices[part.body]]
+            if self._row[k] < 0:
+                speed = float(np.sqrt((own.reshape(-1, 3) ** 2).sum(axis=1).max(initial=0.0)))
+            else:
+                lever = float(np.linalg.norm(self._translation[k] - self._origin[k])) + self._reach[k]
+                joint = abs(float(own[5 + part.link])) if part.link > 0 else 0.0
+                speed = float(np.linalg.norm(own[:3])) + lever * float(np.linalg.norm(own[3:6])) + joint
+            fastest = max(fastest, speed)
+        return fastest
 
     def detect(self, state: State, margin: float) -> None:
         """Find the contacts of a state within a margin (m)."""
         self.update_poses(state)
-        self.contacts = self._detector.detect(self._points, self._shape_rotation, self._shape_translation, margin)
+        self.contacts = self._detector.detect(self._points, *self._shape_poses, margin)
 
     def max_penetration(self, state: State) -> float:
         """Largest penetration depth in a state, m."""
         self.update_poses(state)
-        gap = self._detector.detect(self._points, self._shape_rotation, self._shape_translation, 0.0).gap
+        gap = self._detector.detect(self._points, *self._shape_poses, 0.0).gap
         return float(-gap.min()) if len(gap) else 0.0
 
     def problem(self, v_prescribed: np.ndarray, dt: float) -> ContactProblem:
@@ -218,8 +229,7 @@ class Collision:
             self.correction, self.max_correction, keep, indptr, indices, data, phi,
         )  # fmt: skip
         self._keep = keep[:kept]
-        point, shape = c.point[self._keep], c.shape[self._keep]
-        friction = self._friction[self._point_surface[point], self._shape_surface[shape]]
+        friction = self._detector.friction(c, self._friction)[self._keep]
         J = sp.csr_matrix((data[:entries], indices[:entries], indptr[: 3 * kept + 1]), shape=(3 * kept, system.n))
         return ContactProblem(system.A, system.b, J, phi[:kept], friction, dt, system.groups)
 

@@ -10,10 +10,6 @@ class InputError(ValueError):
     """Wrong input; the message names the file and field, the value, what is allowed and what to do."""
 
 
-class Interrupted(Exception):  # noqa: N818  (it is no error: the user stopped a run)
-    """The user stopped the work (Ctrl-C); what was computed before it is written."""
-
-
 def nearest(name: str, options: Iterable[str]) -> str | None:
     """Find the option that a mistyped name most likely meant.
 

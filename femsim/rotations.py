@@ -65,11 +65,3 @@ def rotate_quaternion(q: np.ndarray, rotation: np.ndarray) -> np.ndarray:
     """Turn q by a world rotation vector (3,), rad: exp(rotation) q, renormalised."""
     turned = quaternion_multiply(quaternion_from_vector(rotation), q)
     return np.asarray(turned / np.linalg.norm(turned))
-
-
-def quaternion_from_matrix(matrix: np.ndarray) -> np.ndarray:
-    """Find the unit quaternion of a rotation matrix (3, 3)."""
-    from scipy.spatial.transform import Rotation
-
-    x, y, z, w = Rotation.from_matrix(matrix).as_quat()
-    return np.array([w, x, y, z])

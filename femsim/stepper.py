@@ -189,7 +189,7 @@ class Stepper:
 
     def _margin(self, v_prescribed: np.ndarray) -> float:
         """Return the detection margin: the scene's, plus the way that the fastest point and the fastest drive make in a step."""
-        fastest = float(np.abs(self.v_hat).max(initial=0.0) + np.abs(v_prescribed).max(initial=0.0))
+        fastest = self.collision.fastest_point(self.v_hat) + self.collision.fastest_point(v_prescribed)
         free_fall = float(np.linalg.norm(self.settings.gravity)) * self.settings.dt
         return self.scene.margin + 1.5 * self.settings.dt * (fastest + free_fall)
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from contact.broad_phase import BroadPhase
-from contact.detect import Detector, world_poses
+from contact.detect import Detector
 from contact.errors import ContactError
 from contact.shapes import (
     Box,
@@ -230,15 +230,12 @@ def test_broad_phase_drops_far_pairs_and_no_near_one():
 
 def test_world_poses():
     detector, _, (body_rotation, body_translation), _ = random_scene(3)
-    out = np.empty((len(SHAPES), 3, 3)), np.empty((len(SHAPES), 3))
-    answer = world_poses(detector.shapes, body_rotation, body_translation, out=out)
-    assert answer[0] is out[0] and answer[1] is out[1]
-    for rotation, translation in (answer, detector.world_poses(body_rotation, body_translation)):
-        for s, placed in enumerate(detector.shapes):
-            local = np.array([0.1, -0.2, 0.3])
-            on_body = placed.rotation @ local + placed.translation
-            world = body_rotation[placed.body] @ on_body + body_translation[placed.body]
-            np.testing.assert_allclose(rotation[s] @ local + translation[s], world, rtol=0, atol=1e-15)
+    rotation, translation = detector.world_poses(body_rotation, body_translation)
+    for s, placed in enumerate(detector.shapes):
+        local = np.array([0.1, -0.2, 0.3])
+        on_body = placed.rotation @ local + placed.translation
+        world = body_rotation[placed.body] @ on_body + body_translation[placed.body]
+        np.testing.assert_allclose(rotation[s] @ local + translation[s], world, rtol=0, atol=1e-15)
 
 
 def test_same_bits_twice_and_in_a_new_detector():

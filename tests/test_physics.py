@@ -10,7 +10,9 @@ import pytest
 from static_reference import StaticBody, squeeze
 
 import femsim as fs
+from contact import make_solver
 from femsim.rotations import quaternion_to_matrix
+from femsim.stepper import Stepper
 
 G = 9.81
 
@@ -159,6 +161,17 @@ def test_a_dropped_ball_never_gains_energy_and_its_forces_balance() -> None:
     np.testing.assert_allclose(rate, -run.sensors["floor"].force[1:], atol=1e-6 * mass * G + 1e-6 * np.abs(rate).max())
     assert s["wrench_balance"].max() < 1e-6  # five times the tolerance
     assert run.sensors["floor"].force[:, 2].min() < -1.0  # it did land
+
+
+def test_a_spinning_body_does_not_widen_the_detection_margin_by_its_angle() -> None:
+    """A sphere of 10 mm that spins at 200 rad/s moves no point faster than 2 m/s; a fast soft body counts fully."""
+    scene = fs.Scene("spin", dt=1e-3, gravity=(0, 0, 0), margin=1e-3)
+    scene.add_rigid("top", fs.Sphere(0.01), mass=1.0, angular_velocity=(0, 0, 200.0), velocity=(0, 3.0, 4.0))
+    stepper = Stepper(scene, make_solver("cond"))
+    np.testing.assert_allclose(stepper.collision.fastest_point(stepper.v_hat), 5.0 + 0.01 * 200.0, rtol=1e-12)
+    scene.add_soft("cube", fs.box_tets((0.1, 0.1, 0.1), 1), fs.Elastic(1e5, 0.3, 1000.0), velocity=(0, 6.0, 8.0))
+    stepper = Stepper(scene, make_solver("cond"))
+    np.testing.assert_allclose(stepper.collision.fastest_point(stepper.v_hat), 10.0, rtol=1e-12)
 
 
 def test_contact_torques_of_a_pushed_block_match_statics() -> None:

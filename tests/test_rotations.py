@@ -29,12 +29,10 @@ def test_a_quarter_turn_about_z_by_hand() -> None:
     np.testing.assert_allclose(r.quaternion_to_matrix(q), [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-15)
 
 
-def test_matrices_agree_with_scipy_both_ways() -> None:
+def test_matrices_agree_with_scipy() -> None:
     for q in random_quaternions(100):
         R = r.quaternion_to_matrix(q)
         np.testing.assert_allclose(R, scipy_rotation(q).as_matrix(), atol=1e-14)
-        back = r.quaternion_from_matrix(R)
-        np.testing.assert_allclose(back * np.sign(back @ q), q, atol=1e-14)
 
 
 def test_the_product_rotates_by_the_second_then_by_the_first() -> None:
