@@ -257,7 +257,7 @@ def test_squeezed_ball_gives_the_static_reference_force(friction: float) -> None
         scene.drive(handle, fs.Motion([0.0, 0.24], [(0, 0, 0), (0, 0, -side * (reach - half_gap))], smooth=False))
         scene.set_friction(ball, handle, friction)
         scene.sensor(name, handle)
-    run = fs.simulate(scene, tolerance=1e-5)
+    run = fs.simulate(scene, tolerance=1e-6)
     assert run.status == "converged"
     stuck = friction > 0
     reference = squeeze(
