@@ -1,4 +1,4 @@
-"""Times the parts of a step on the soft ball that is gripped and lifted, and a start in a fresh process.
+"""Times the parts of a step on the soft ball that is gripped and lifted and on a soft mat, and a start in a fresh process.
 
     python benchmarks/bench_step.py [--quick] [--repeat N] [--json FILE]
 
@@ -31,18 +31,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 import scipy.sparse as sp
 
+import femsim as fs
 import femsim.load
 from benchmarks.calibration import Calibration, Timing, calibrate, cpu_timing, timing_of
 from contact import ContactProblem
 from contact.solvers import Solution, Solver, WarmStart, make_solver
 from femsim.bodies.soft import SoftBody
 from femsim.recorder import Recorder
-from femsim.stepper import Stepper
+from femsim.stepper import Stepper, StepReport
 
 ROOT = Path(__file__).resolve().parents[1]
 SCENE = ROOT / "scenes" / "soft_ball_gripping.py"
 #: Ends of the steps that are timed, s.
 INSTANTS = {"rest": 0.1, "closing": 0.3, "gripped": 0.6, "lifting": 0.9, "held": 1.9}
+#: The same for the mat: it lies, and it slides.
+MAT_INSTANTS = {"rest": 0.1, "sliding": 0.3}
 #: True residuals to which whole solves are timed.
 TOLERANCES = (1e-3, 1e-5, 1e-7)
 #: Relative errors of the velocity in the norm of A to which whole solves are timed.
@@ -97,6 +100,13 @@ ROWS = (
     *(Row(f"iterations to A-norm error {e:.0e}", "", 0) for e in ERRORS),
     Row("contacts", "", 0),
 )
+MAT_ROWS = (
+    Row("assembly, elements included", "ms", MS, 0.7),  # target
+    Row("assembly, elements known", "ms", MS),
+    Row("one COND iteration", "us", US, 60.0),  # target (aim: 35)
+    Row("solve without its iterations", "ms", MS),
+    Row("contacts", "", 0),
+)
 START_ROWS = (
     Row("first step, empty kernel cache", "s", S, 20.0),  # target
     Row("first step, kernels cached", "s", S, 2.0),  # target
@@ -144,9 +154,25 @@ class LastProblem:
 Values = dict[str, Timing | float]
 
 
-def advance(instants: dict[str, float]) -> tuple[dict[str, CpuStepper], dict[str, float]]:
-    """Run the scene; return the stepper before the step of each instant, and means over the run."""
-    scene = femsim.load.load_scene(SCENE)
+def mat_scene() -> fs.Scene:
+    """Mat of 1458 nodes and 4056 tetrahedra that lies on the floor and is then pulled sideways against its friction."""
+    scene = fs.Scene("mat", dt=0.01, duration=0.3, theta=1.0)
+    scene.add_floor()
+    rubber = fs.Elastic(75e3, 0.35, 1000.0, rayleigh_beta=1e-3, name="mat")
+    pull = fs.Profile([0.1, 0.2], [0.0, 4.0])  # N over s; friction holds up to 2.6 N
+    mat = scene.add_soft(
+        "mat",
+        fs.box_tets((0.3, 0.3, 0.01), (26, 26, 1)),
+        rubber,
+        position=(0.0, 0.0, 0.005),
+        load=lambda t: (float(pull(t)), 0.0, 0.0),
+    )
+    scene.set_friction(mat, "floor", 0.3)
+    return scene
+
+
+def advance(scene: fs.Scene, instants: dict[str, float]) -> tuple[dict[str, CpuStepper], dict[str, float]]:
+    """Run a scene; return the stepper before the step of each instant, and means over the run."""
     stepper = CpuStepper(scene, make_solver("cond"))
     first_counted = 5  # before it, kernels may still be compiled
     last = round(scene.duration / scene.dt)
@@ -192,6 +218,13 @@ def time_assembly(stepper: CpuStepper, repeat: int) -> Values:
     }
 
 
+def remembered_step(stepper: CpuStepper) -> tuple[CpuStepper, LastProblem, StepReport]:
+    """Take the step on a copy; return the copy, its problem and its report."""
+    trial = copy.deepcopy(stepper)
+    trial.solver = last = LastProblem(trial.solver)
+    return trial, last, trial.step()
+
+
 def time_step(stepper: CpuStepper, repeat: int) -> tuple[Values, LastProblem]:
     """Take the step on copies, again and again; return times by stage and the contact problem."""
     names = {stage: f"stage {stage}" for stage in ("assemble", "detect", "solve", "measure")}
@@ -203,9 +236,7 @@ def time_step(stepper: CpuStepper, repeat: int) -> tuple[Values, LastProblem]:
         samples["whole step"].append(time.thread_time() - started)
         for stage, name in names.items():
             samples[name].append(trial.timings[stage] - earlier[stage])
-    trial = copy.deepcopy(stepper)
-    trial.solver = last = LastProblem(trial.solver)
-    report = trial.step()
+    trial, last, report = remembered_step(stepper)
     values: Values = {name: timing_of(values) for name, values in samples.items()}
     values["contacts"] = float(len(report.contacts.gap))
     with tempfile.TemporaryDirectory() as folder:
@@ -220,26 +251,30 @@ def time_step(stepper: CpuStepper, repeat: int) -> tuple[Values, LastProblem]:
     return values, last
 
 
-def time_solver(problem: ContactProblem, warm_start: WarmStart | None, repeat: int, moving: bool) -> Values:
-    """Solves of one problem: an iteration, what comes before the first, and whole solves to an accuracy."""
+def time_solve(
+    problem: ContactProblem, start: WarmStart | None, repeat: int, **options: float
+) -> tuple[Timing, Solution, list[dict[str, float]]]:
+    """Time a solver that has met the pattern of the matrix before, as in a run; also its last solution and its own clock."""
+    solver, solutions = make_solver("cond", **options), []
+    timing = cpu_timing(lambda: solutions.append(solver.solve(problem, start)), repeat=repeat)
+    return timing, solutions[-1], [solution.timings for solution in solutions[1:]]
 
-    def timed(start: WarmStart | None, **options: float) -> tuple[Timing, Solution, list[dict[str, float]]]:
-        """Time a solver that has met the pattern of the matrix before, as in a run."""
-        solver, solutions = make_solver("cond", **options), []
-        timing = cpu_timing(lambda: solutions.append(solver.solve(problem, start)), repeat=repeat)
-        return timing, solutions[-1], [solution.timings for solution in solutions[1:]]
 
-    values: Values = {}
-    few, short, _ = timed(None, tolerance=1e-14, max_iterations=FEW)
-    many, long, _ = timed(None, tolerance=1e-14, max_iterations=MANY)
+def time_iterations(problem: ContactProblem, repeat: int) -> Values:
+    """One iteration, and what a solve costs beside its iterations."""
+    few, short, _ = time_solve(problem, None, repeat, tolerance=1e-14, max_iterations=FEW)
+    many, long, _ = time_solve(problem, None, repeat, tolerance=1e-14, max_iterations=MANY)
     more = long.iterations - short.iterations
     iteration = Timing((many.best - few.best) / more, (many.median - few.median) / more)
-    values["one COND iteration"] = iteration
-    values["solve without its iterations"] = Timing(
-        few.best - short.iterations * iteration.best, few.median - short.iterations * iteration.median
-    )
+    rest = Timing(few.best - short.iterations * iteration.best, few.median - short.iterations * iteration.median)
+    return {"one COND iteration": iteration, "solve without its iterations": rest}
+
+
+def time_solver(problem: ContactProblem, warm_start: WarmStart | None, repeat: int, moving: bool) -> Values:
+    """Solves of one problem: an iteration, what comes before the first, and whole solves to an accuracy."""
+    values = time_iterations(problem, repeat)
     for tolerance in TOLERANCES:
-        timing, solution, stages = timed(warm_start, tolerance=tolerance)
+        timing, solution, stages = time_solve(problem, warm_start, repeat, tolerance=tolerance)
         values[f"solve to residual {tolerance:.0e}"] = timing
         values[f"iterations to residual {tolerance:.0e}"] = float(solution.iterations)
         for stage in ("nodalize", "prepare"):  # the solver's own clock: wall time
@@ -257,7 +292,7 @@ def time_solver(problem: ContactProblem, warm_start: WarmStart | None, repeat: i
         reached = float(np.sqrt(wrong @ (problem.A @ wrong))) / size
         while wanted and reached <= wanted[0]:
             error = wanted.pop(0)
-            timing, solution, _ = timed(warm_start, tolerance=tolerance)
+            timing, solution, _ = time_solve(problem, warm_start, repeat, tolerance=tolerance)
             values[f"solve to A-norm error {error:.0e}"] = timing
             values[f"iterations to A-norm error {error:.0e}"] = float(solution.iterations)
         if not wanted:
@@ -266,6 +301,19 @@ def time_solver(problem: ContactProblem, warm_start: WarmStart | None, repeat: i
         values[f"solve to A-norm error {error:.0e}"] = math.inf
         values[f"iterations to A-norm error {error:.0e}"] = math.inf
     return values
+
+
+def time_mat(repeat: int) -> tuple[dict[str, CpuStepper], dict[str, Values], dict[str, Calibration]]:
+    """Assembly and iteration of the mat."""
+    steppers, _ = advance(mat_scene(), MAT_INSTANTS)
+    values: dict[str, Values] = {}
+    calibrations: dict[str, Calibration] = {}
+    for name, stepper in steppers.items():
+        calibrations[name] = calibrate(stepper.system.A, repeat=max(repeat, 5))
+        _, last, report = remembered_step(stepper)
+        contacts: Values = {"contacts": float(len(report.contacts.gap))}
+        values[name] = time_assembly(stepper, repeat) | time_iterations(last.problem, repeat) | contacts
+    return steppers, values, calibrations
 
 
 def in_fresh_process(code: str, *arguments: str, environment: dict[str, str]) -> dict[str, float]:
@@ -297,21 +345,21 @@ def ratio_to(calibration: Calibration, value: Timing) -> float:
     return value.best / calibration.matvec.best
 
 
-def print_calibration(A: sp.csc_matrix, calibrations: list[Calibration]) -> None:
-    """Print the calibration kernels, and by how much the machine changed while it was measured."""
+def print_calibration(scene: str, A: sp.csc_matrix, calibrations: list[Calibration]) -> None:
+    """Print the calibration kernels with the matrix of a scene, and by how much the machine changed while it was measured."""
     matvecs = [c.matvec.best for c in calibrations]
     triad = min(c.triad.best for c in calibrations)
-    print(f"matvec {1e6 * min(matvecs):.1f} us (n {A.shape[0]}, {A.nnz} entries), triad {1e3 * triad:.2f} ms")
+    print(f"{scene}: matvec {1e6 * min(matvecs):.1f} us (n {A.shape[0]}, {A.nnz} entries), triad {1e3 * triad:.2f} ms")
     spread = max(matvecs) / min(matvecs) - 1.0
     advice = "" if spread < 0.1 else ": NOT an idle machine, trust nothing here to better than that"
     print(f"the slowest matvec of an instant took {100 * spread:.0f} % more than the quickest{advice}")
 
 
-def print_table(values: dict[str, Values], calibrations: dict[str, Calibration], starts: dict[str, dict[str, float]]) -> None:
-    """Print every figure at every instant, the largest as a ratio to the matrix product, and its target."""
+def print_table(scene: str, rows: tuple[Row, ...], values: dict[str, Values], calibrations: dict[str, Calibration]) -> None:
+    """Print figures of a scene at every instant, the largest as a ratio to the matrix product, and its target."""
     names = list(values)
-    print(f"\n{'':<34}{'':<4}" + "".join(f"{name:>10}" for name in names) + f"{'x matvec':>11}{'target':>9}")
-    for row in ROWS:
+    print(f"\n{scene:<34}{'':<4}" + "".join(f"{name:>10}" for name in names) + f"{'x matvec':>11}{'target':>9}")
+    for row in rows:
         cells, ratios, largest = "", [], 0.0
         for name in names:
             value = values[name].get(row.name)
@@ -325,6 +373,10 @@ def print_table(values: dict[str, Values], calibrations: dict[str, Calibration],
             cells += f"{number:>10.0f}" if not row.per_second else f"{number:>10.2f}"
         ratio = f"{max(ratios):>11.3g}" if ratios else f"{'':>11}"
         print(f"{row.name:<34}{row.unit:<4}{cells}{ratio}{verdict(largest, row.target)}")
+
+
+def print_starts(starts: dict[str, dict[str, float]], calibrations: dict[str, Calibration]) -> None:
+    """Print the starts in fresh processes, as ratios to the matrix product too."""
     matvec = min(calibration.matvec.best for calibration in calibrations.values())
     parts = "of it: import, build, step"
     print(f"\n{'':<34}{'':<4}{'wall':>10}{'CPU':>10}{parts:>30}{'x matvec':>11}{'target':>9}")
@@ -359,29 +411,37 @@ def main() -> None:
     repeat = 3 if chosen.quick else chosen.repeat
     load_before = os.getloadavg()[0]
 
-    steppers, run = advance({name: INSTANTS[name] for name in MOVING} if chosen.quick else INSTANTS)
+    scene = femsim.load.load_scene(SCENE)
+    steppers, run = advance(scene, {name: INSTANTS[name] for name in MOVING} if chosen.quick else INSTANTS)
     values: dict[str, Values] = {}
     calibrations: dict[str, Calibration] = {}
     for name, stepper in steppers.items():
         calibrations[name] = calibrate(stepper.system.A, repeat=max(repeat, 5))
         step, last = time_step(stepper, repeat)
         values[name] = time_assembly(stepper, repeat) | step | time_solver(last.problem, last.warm_start, repeat, name in MOVING)
+    mats, mat_values, mat_calibrations = time_mat(repeat)
     starts = time_starts(1 if chosen.quick else 3)
 
     load = (load_before, os.getloadavg()[0])
     print(f"{platform.platform()}, {os.cpu_count()} CPUs")
     print(f"load {load[0]:.2f} before and {load[1]:.2f} after, of which this job makes 1")
-    print_calibration(next(iter(steppers.values())).system.A, list(calibrations.values()))
+    print_calibration("ball", next(iter(steppers.values())).system.A, list(calibrations.values()))
+    print_calibration("mat", next(iter(mats.values())).system.A, list(mat_calibrations.values()))
     print(
         f"whole run of {run['steps']:.0f} steps: mean {run['mean step ms']:.2f} ms and "
         f"{run['mean iterations']:.0f} iterations a step, longest step {run['largest step ms']:.2f} ms"
     )
-    print_table(values, calibrations, starts)
+    print_table("ball", ROWS, values, calibrations)
+    print_table("mat", MAT_ROWS, mat_values, mat_calibrations)
+    print_starts(starts, calibrations)
     if chosen.json:
-        ratios = {
-            name: {key: ratio_to(calibrations[name], v) for key, v in figures.items() if isinstance(v, Timing)}
-            for name, figures in values.items()
-        }
+        ratios, mat_ratios = (
+            {
+                name: {key: ratio_to(calibration[name], v) for key, v in figures.items() if isinstance(v, Timing)}
+                for name, figures in instants.items()
+            }
+            for instants, calibration in ((values, calibrations), (mat_values, mat_calibrations))
+        )
         content = {
             "platform": platform.platform(),
             "python": platform.python_version(),
@@ -392,6 +452,7 @@ def main() -> None:
             "calibration": calibrations,
             "instants": values,
             "ratios_to_matvec": ratios,
+            "mat": {"calibration": mat_calibrations, "instants": mat_values, "ratios_to_matvec": mat_ratios},
             "starts": starts,
         }
         chosen.json.write_text(json.dumps(content, indent=2, default=as_numbers) + "\n", encoding="utf-8")

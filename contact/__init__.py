@@ -8,6 +8,7 @@ The tour, in the order of a time step:
 4. ``nodalize``: every contact acts on nodes, predefined or virtual (papers/001 section III-A).
 5. ``cone``, ``solvers``: projections, and the solvers by name (``SOLVERS``); COND is the primary one.
 6. ``metrics``: THE yardstick, residuals of an answer computed outside all solvers.
+7. ``local``, ``fclib``: problems condensed to their contacts (:class:`LocalProblem`), and problems as HDF5 files.
 
 Units are SI: v in m/s, lam in N (the papers' lambda with a force-level A), A in N s/m. The room knows nothing of bodies,
 scenes or files and imports nothing else of ours.
@@ -15,14 +16,19 @@ scenes or files and imports nothing else of ours.
 
 from contact.detect import Contacts, Detector
 from contact.errors import ContactError
-from contact.metrics import Metrics, contact_velocity, measure
+from contact.fclib import FclibProblem, read_fclib, write_fclib
+from contact.local import LocalProblem, make_local_problem, measure_local, to_global
+from contact.metrics import LocalMetrics, Metrics, contact_velocity, measure
 from contact.nodalize import NodalContactProblem, nodalize
-from contact.problem import ContactProblem, Group, make_problem
+from contact.problem import ContactProblem, Group, from_isotropic, isotropic, make_problem, to_isotropic
 from contact.shapes import Box, Capsule, Cylinder, Mesh, PlacedShape, Plane, Shape, Sphere, signed_distance
 from contact.solvers import SOLVERS, Cond, CondOptions, History, Solution, Solver, WarmStart, make_solver
+from contact.solvers.invertible import inverse_contact
 
 __all__ = [
     "SOLVERS", "Box", "Capsule", "Cond", "CondOptions", "ContactError", "ContactProblem", "Contacts", "Cylinder", "Detector",
-    "Group", "History", "Mesh", "Metrics", "NodalContactProblem", "PlacedShape", "Plane", "Shape", "Solution", "Solver", "Sphere",
-    "WarmStart", "contact_velocity", "make_problem", "make_solver", "measure", "nodalize", "signed_distance",
+    "FclibProblem", "Group", "History", "LocalMetrics", "LocalProblem", "Mesh", "Metrics", "NodalContactProblem",
+    "PlacedShape", "Plane", "Shape", "Solution", "Solver", "Sphere", "WarmStart", "contact_velocity", "from_isotropic",
+    "inverse_contact", "isotropic", "make_local_problem", "make_problem", "make_solver", "measure", "measure_local",
+    "nodalize", "read_fclib", "signed_distance", "to_global", "to_isotropic", "write_fclib",
 ]  # fmt: skip

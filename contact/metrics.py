@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from contact.cone import project_cones
-from contact.problem import ContactProblem
+from contact.problem import ContactProblem, isotropic, to_isotropic
 
 TINY = 1e-300
 #: A force balance is relative to the net force on a body, but at least to this part of the sum of all force magnitudes on it.
@@ -23,20 +23,27 @@ NOISE_FRACTION = 1e-6
 
 
 @dataclass(frozen=True)
-class Metrics:
-    """Residuals of one solution; see the function of the same name for each formula."""
+class LocalMetrics:
+    """Residuals of the contact law alone; see the function of the same name for each formula."""
 
-    dynamics_residual: float
     contact_residual: float
     cone_violation: float
     complementarity: float
     penetration_velocity: float
     slip_alignment: float
-    balance: float
 
     def as_dict(self) -> dict[str, float]:
         """All numbers by name."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class Metrics(LocalMetrics):
+    """Residuals of one solution; see the function of the same name for each formula."""
+
+    dynamics_residual: float
+    dynamics_residual_plain: float
+    balance: float
 
 
 def contact_velocity(problem: ContactProblem, v: np.ndarray) -> np.ndarray:
@@ -48,83 +55,160 @@ def _norm(x: np.ndarray) -> float:
     return float(np.linalg.norm(x))
 
 
+# ---------------------------------------------------------------------- the dynamics
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """A v, b, J^T lam and A v - b - J^T lam, (n,) each, N."""
+
+    Av: np.ndarray
+    b: np.ndarray
+    force: np.ndarray
+    residual: np.ndarray
+
+
+def _terms(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> _Terms:
+    Av, force = problem.A @ v, problem.J.T @ lam.ravel()
+    return _Terms(Av, problem.b, force, Av - problem.b - force)
+
+
+def _dynamics(terms: _Terms, weight: np.ndarray | float) -> float:
+    scale = max(_norm(weight * terms.Av), _norm(weight * terms.b), _norm(weight * terms.force), TINY)
+    return _norm(weight * terms.residual) / scale
+
+
 def dynamics_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
     """Relative residual of the dynamics, unit-free.
 
     ``||A v - b - J^T lam|| / max(||A v||, ||b||, ||J^T lam||)`` in the norm ``||r||^2 = sum r_i^2 / A_ii``, which does not
     change when a component of v changes its unit (papers/001 gives no such measure; see papers/004 for the family).
     """
-    weight = 1.0 / np.sqrt(problem.diagonal)
-    Av = problem.A @ v
-    force = problem.J.T @ lam.ravel()
-    scale = max(_norm(weight * Av), _norm(weight * problem.b), _norm(weight * force), TINY)
-    return _norm(weight * (Av - problem.b - force)) / scale
+    return _dynamics(_terms(problem, v, lam), problem.weight)
 
 
-def natural_map_scale(problem: ContactProblem) -> np.ndarray:
-    """Force per velocity of each contact, rho = 3 / trace of its block of J diag(A)^-1 J^T, (nc,), N s/m."""
-    squared = problem.J.multiply(problem.J) @ (1.0 / problem.diagonal)
-    return np.asarray(3.0 / np.maximum(squared.reshape(-1, 3).sum(axis=1), TINY))
+def dynamics_residual_plain(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
+    """Relative residual of the dynamics in the plain 2-norm, the measure that checkers of FCLib files use.
 
-
-def contact_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
-    """Natural-map residual of the Signorini-Coulomb law in De Saxce form, unit-free.
-
-    ``||lam - P_K(lam - rho uh)|| / max(||lam||, ||rho uh||)`` with rho of :func:`natural_map_scale`; zero exactly at
-    solutions. 0 when there is no contact.
+    The formula of :func:`dynamics_residual` without its weights: it mixes forces and torques where v has both, and rows with a
+    large A hide the others.
     """
-    if problem.n_contacts == 0:
-        return 0.0
-    lam = lam.reshape(-1, 3)
-    u = contact_velocity(problem, v)
-    u[:, 0] += problem.friction * np.linalg.norm(u[:, 1:], axis=1)
-    rho_u = natural_map_scale(problem)[:, None] * u
-    residual = lam - project_cones(lam - rho_u, problem.friction)
-    return _norm(residual) / max(_norm(lam), _norm(rho_u), TINY)
+    return _dynamics(_terms(problem, v, lam), 1.0)
 
 
-def cone_violation(problem: ContactProblem, lam: np.ndarray) -> float:
+# ---------------------------------------------------------------------- the contact law, one formula each
+
+
+def force_scales(W_diagonal: np.ndarray) -> np.ndarray:
+    """Force per velocity of each contact, rho = dim / trace of its block of the Delassus operator, (nc,), N s/m.
+
+    dim is 3, or 2 for a plane problem, whose second tangents all have zero rows. A contact that nothing can move (trace zero)
+    takes the mean compliance of the others, or 1 where all are such.
+
+    Parameters
+    ----------
+    W_diagonal : ndarray, (nc, 3), m/(N s)
+        Diagonal of the Delassus operator, normal first.
+    """
+    trace = W_diagonal.sum(axis=1)
+    moves = trace > 0
+    dim = 3.0 if W_diagonal[:, 2].any() else 2.0
+    return np.asarray(dim / np.where(moves, trace, trace[moves].mean() if moves.any() else dim))
+
+
+def natural_map(u: np.ndarray, lam: np.ndarray, rho: np.ndarray, friction: np.ndarray, relaxed: bool = False) -> float:
+    """Natural-map residual of the Signorini-Coulomb law in De Saxce form, unit-free; zero exactly at solutions.
+
+    ``||lam - P_K(lam - rho uh)|| / max(||lam||, ||rho uh||)``. Arguments as for :func:`measure_law`.
+    """
+    rho_u = u.copy()
+    if not relaxed:
+        rho_u[:, 0] += friction * np.linalg.norm(u[:, 1:], axis=1)
+    rho_u *= rho[:, None]
+    return _norm(lam - project_cones(lam - rho_u, friction)) / max(_norm(lam), _norm(rho_u), TINY)
+
+
+def distance_to_cone(lam: np.ndarray, friction: np.ndarray) -> float:
     """Largest distance by which a force leaves its cone, N: max over contacts of |lam_t| - mu lam_n and -lam_n."""
-    if problem.n_contacts == 0:
-        return 0.0
-    lam = lam.reshape(-1, 3)
-    outside = np.linalg.norm(lam[:, 1:], axis=1) - problem.friction * lam[:, 0]
-    return float(max(outside.max(), -lam[:, 0].min(), 0.0))
+    outside = np.linalg.norm(lam[:, 1:], axis=1) - friction * lam[:, 0]
+    return float(max(outside.max(initial=0.0), (-lam[:, 0]).max(initial=0.0)))
 
 
-def complementarity(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
-    """Largest |u_n lam_n|, W: power that a contact without restitution must not have."""
-    if problem.n_contacts == 0:
-        return 0.0
-    return float(np.abs(contact_velocity(problem, v)[:, 0] * lam.reshape(-1, 3)[:, 0]).max())
-
-
-def penetration_velocity(problem: ContactProblem, v: np.ndarray) -> float:
-    """Largest approach velocity that is left over, m/s: max of -(u_n), 0 when all contacts hold."""
-    if problem.n_contacts == 0:
-        return 0.0
-    return float(max(-contact_velocity(problem, v)[:, 0].min(), 0.0))
-
-
-def slip_alignment(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
+def alignment(u: np.ndarray, lam: np.ndarray, rho: np.ndarray) -> float:
     """Largest 1 + cos(angle between slip and friction force) over contacts that clearly slide and press; 0 is exact.
 
     Clearly: tangential speed above 1e-6 of the largest contact speed and of the largest speed that the forces could undo
     (|lam| / rho), normal force above 1e-6 of the largest.
     """
-    if problem.n_contacts == 0:
-        return 0.0
-    lam = lam.reshape(-1, 3)
-    u = contact_velocity(problem, v)
     speed, force = np.linalg.norm(u[:, 1:], axis=1), np.linalg.norm(lam[:, 1:], axis=1)
-    undone = np.linalg.norm(lam, axis=1) / natural_map_scale(problem)
-    slides = (
-        (speed > 1e-6 * max(np.abs(u).max(), undone.max(), TINY)) & (lam[:, 0] > 1e-6 * max(lam[:, 0].max(), TINY)) & (force > 0)
-    )
+    undone = np.linalg.norm(lam, axis=1) / rho
+    fastest = max(np.abs(u).max(initial=0.0), undone.max(initial=0.0), TINY)
+    slides = (speed > 1e-6 * fastest) & (lam[:, 0] > 1e-6 * lam[:, 0].max(initial=TINY)) & (force > 0)
     if not slides.any():
         return 0.0
     cosine = (u[slides, 1:] * lam[slides, 1:]).sum(axis=1) / (speed[slides] * force[slides])
     return float((1.0 + cosine).max())
+
+
+def measure_law(u: np.ndarray, lam: np.ndarray, rho: np.ndarray, friction: np.ndarray, relaxed: bool = False) -> LocalMetrics:
+    """Residuals of the contact law; all are 0 when there is no contact.
+
+    Parameters
+    ----------
+    u : ndarray, (nc, 3), m/s
+        Contact velocities, normal first.
+    lam : ndarray, (nc, 3), N
+        Contact forces, normal first.
+    rho : ndarray, (nc,), N s/m
+        Scales of :func:`force_scales`.
+    friction : ndarray, (nc,)
+        Coulomb coefficients.
+    relaxed : bool
+        Judge the contact residual by the convex relaxation of papers/001 eq. (28), uh = u, that the proximal operator solves.
+    """
+    return LocalMetrics(
+        contact_residual=natural_map(u, lam, rho, friction, relaxed),
+        cone_violation=distance_to_cone(lam, friction),
+        complementarity=float(np.abs(u[:, 0] * lam[:, 0]).max(initial=0.0)),
+        penetration_velocity=float((-u[:, 0]).max(initial=0.0)),
+        slip_alignment=alignment(u, lam, rho),
+    )
+
+
+# ---------------------------------------------------------------------- the same, of a problem and (v, lam)
+
+
+def natural_map_scale(problem: ContactProblem, regularization: float = 0.0) -> np.ndarray:
+    """Force per velocity of each contact, (nc,), N s/m: :func:`force_scales` of J diag(A)^-1 J^T + Omega, isotropic variables."""
+    squared = isotropic(problem).compliance
+    if regularization:
+        squared = squared.copy()
+        squared[:, 0] += regularization
+        squared[:, 1:] += regularization * problem.tangent_stretch**2
+    return force_scales(squared)
+
+
+def _law(
+    problem: ContactProblem, v: np.ndarray, lam: np.ndarray, regularization: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Arguments of :func:`measure_law` in the variables of ``isotropic(problem)``: u + Omega lam, lam, rho and friction."""
+    lam = lam.reshape(-1, 3)
+    u = contact_velocity(problem, v) + regularization * lam
+    if not problem.is_isotropic:
+        u[:, 1:] *= problem.tangent_stretch
+    return u, to_isotropic(problem, lam), natural_map_scale(problem, regularization), isotropic(problem).friction
+
+
+def contact_residual(
+    problem: ContactProblem, v: np.ndarray, lam: np.ndarray, *, regularization: float = 0.0, relaxed: bool = False
+) -> float:
+    """Residual of the contact law, unit-free: :func:`natural_map`; 0 when there is no contact. Options as for :func:`measure`."""
+    return natural_map(*_law(problem, v, lam, regularization), relaxed)
+
+
+def cone_violation(problem: ContactProblem, lam: np.ndarray) -> float:
+    """Largest distance by which a force leaves its cone, N: :func:`distance_to_cone` for ``isotropic(problem)``."""
+    return distance_to_cone(to_isotropic(problem, lam.reshape(-1, 3)), isotropic(problem).friction)
 
 
 def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
@@ -136,30 +220,41 @@ def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
     where two fingers press against each other. Generalized groups: the dynamics residual of their own rows. No scale is below
     1e-6 of its kind for the whole body or problem.
     """
-    force = problem.J.T @ lam.ravel()
-    Av = problem.A @ v
-    residual = Av - problem.b - force
-    weight = 1.0 / np.sqrt(problem.diagonal)
-    whole = max(_norm(weight * part) for part in (Av, problem.b, force))
+    return _balance(problem, lam, _terms(problem, v, lam))
+
+
+def _balance(problem: ContactProblem, lam: np.ndarray, terms: _Terms) -> float:
+    weight, parts = problem.weight, (terms.Av, terms.b, terms.force)
+    whole = max(_norm(weight * part) for part in parts)
     magnitude = np.linalg.norm(lam.reshape(-1, 3), axis=1)
     worst = 0.0
-    for group in problem.groups:
+    for group, touching in zip(problem.groups, problem.touches, strict=True):
         rows = slice(group.start, group.stop)
         if group.kind == "nodes":
-            total = _norm(residual[rows].reshape(-1, 3).sum(axis=0))
-            touching = np.diff(problem.J[:, rows].indptr).reshape(-1, 3).any(axis=1)
-            net = (_norm(part[rows].reshape(-1, 3).sum(axis=0)) for part in (force, problem.b))
-            noise = NOISE_FRACTION * float(np.abs(problem.b[rows]).sum())
+            total = _norm(terms.residual[rows].reshape(-1, 3).sum(axis=0))
+            net = (_norm(part[rows].reshape(-1, 3).sum(axis=0)) for part in (terms.force, terms.b))
+            noise = NOISE_FRACTION * float(np.abs(terms.b[rows]).sum())
             scale = max(*net, NET_FRACTION * float(magnitude[touching].sum()), noise)
         else:
-            total = _norm((weight * residual)[rows])
-            scale = max(max(_norm((weight * part)[rows]) for part in (Av, problem.b, force)), NOISE_FRACTION * whole)
+            total = _norm((weight * terms.residual)[rows])
+            scale = max(max(_norm((weight * part)[rows]) for part in parts), NOISE_FRACTION * whole)
         worst = max(worst, total / max(scale, TINY))
     return worst
 
 
-def measure(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> Metrics:
+def residuals(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> tuple[float, float, float]:
+    """Dynamics residual, contact residual and balance of a pair, the three that decide on convergence, in one pass."""
+    terms = _terms(problem, v, lam)
+    return _dynamics(terms, problem.weight), contact_residual(problem, v, lam), _balance(problem, lam, terms)
+
+
+def measure(
+    problem: ContactProblem, v: np.ndarray, lam: np.ndarray, *, regularization: float = 0.0, relaxed: bool = False
+) -> Metrics:
     """All metrics of a returned pair.
+
+    Those of the contact law are computed in the variables of ``problem.isotropic``, which change nothing where friction is
+    isotropic.
 
     Parameters
     ----------
@@ -169,13 +264,16 @@ def measure(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> Metrics:
         Velocity.
     lam : ndarray, (nc, 3) or (3 nc,), N
         Contact forces, normal first.
+    regularization : float, m/(N s)
+        Judge the regularised law of papers/001 eq. (37), in which u = J v + phi + regularization lam; default the exact law.
+    relaxed : bool
+        Judge the contact residual by the convex relaxation that the proximal operator solves, see :func:`measure_law`.
     """
+    law = measure_law(*_law(problem, v, lam, regularization), relaxed)
+    terms = _terms(problem, v, lam)
     return Metrics(
-        dynamics_residual(problem, v, lam),
-        contact_residual(problem, v, lam),
-        cone_violation(problem, lam),
-        complementarity(problem, v, lam),
-        penetration_velocity(problem, v),
-        slip_alignment(problem, v, lam),
-        balance(problem, v, lam),
+        **law.as_dict(),
+        dynamics_residual=_dynamics(terms, problem.weight),
+        dynamics_residual_plain=_dynamics(terms, 1.0),
+        balance=_balance(problem, lam, terms),
     )

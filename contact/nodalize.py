@@ -11,6 +11,8 @@ from numba import njit
 from contact.errors import ContactError
 from contact.problem import ContactProblem, Group, make_problem
 
+#: Largest group of kind "generalized", whose block of A is inverted densely.
+MAX_DENSE = 5000
 #: Automatic gain of a virtual node as a multiple of the stiffness tr(A_ii)/3 of the node it touches.
 AUTO_GAIN_FACTOR = 10.0
 
@@ -307,6 +309,11 @@ def automatic_gains(
 def body_blocks(problem: ContactProblem) -> np.ndarray:
     """Diagonal blocks of A of all generalized groups, (groups, size, size), padded by the identity; nodes keep the identity."""
     size = max((g.stop - g.start for g in problem.groups if g.kind == "generalized"), default=0)
+    if size > MAX_DENSE:
+        raise ContactError(
+            f"a group of kind 'generalized' has {size} rows; allowed are {MAX_DENSE}, because its block of A is inverted "
+            "densely. Split it into bodies, or use kind 'nodes' or another solver."
+        )
     blocks = np.tile(np.eye(size), (len(problem.groups), 1, 1))
     A = problem.A
     for k, group in enumerate(problem.groups):

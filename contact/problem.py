@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from contact.errors import ContactError
@@ -45,6 +46,9 @@ class ContactProblem:
 
         0 <= lam_n  _|_  u_n >= 0,   |lam_t| <= mu lam_n,   lam_t = -mu lam_n u_t / |u_t|  where u_t != 0
 
+    With two coefficients a contact the force lies in the ellipsoidal cone |(lam_t1 / mu1, lam_t2 / mu2)| <= lam_n (eq. 12) and
+    its tangent part is the one of largest dissipation -u_t . lam_t there (Prop. 6); see :func:`isotropic`.
+
     Build one with :func:`make_problem`, which validates.
 
     Attributes
@@ -57,8 +61,8 @@ class ContactProblem:
         Three rows a contact: normal first, then the two tangents.
     phi : ndarray, (nc, 3), m/s
         Added to J v: gap over time step in the normal row, surface velocity of driven obstacles in all three.
-    friction : ndarray, (nc,)
-        Coulomb coefficient of each contact.
+    friction : ndarray, (nc,) or (nc, 2)
+        Coulomb coefficient of each contact, or its coefficients along the first and the second tangent.
     dt : float, s
         Time step, used only to turn velocities into lengths in reports.
     groups : tuple of Group
@@ -83,10 +87,52 @@ class ContactProblem:
         """Diagonal of A, (n,), computed once."""
         return np.asarray(self.A.diagonal())
 
+    @cached_property
+    def weight(self) -> np.ndarray:
+        """1 / sqrt(diagonal), (n,): the weight that makes residuals of all rows comparable, computed once."""
+        return np.asarray(1.0 / np.sqrt(self.diagonal))
+
+    @cached_property
+    def compliance(self) -> np.ndarray:
+        """Diagonal of J diag(A)^-1 J^T, (nc, 3), m/(N s), computed once."""
+        entries = self.J.data**2 / self.diagonal[self.J.indices]
+        rows = np.repeat(np.arange(self.J.shape[0]), np.diff(self.J.indptr))
+        return np.bincount(rows, weights=entries, minlength=self.J.shape[0]).reshape(-1, 3)
+
+    @cached_property
+    def touches(self) -> np.ndarray:
+        """Whether each group takes part in each contact, (groups, nc), bool, computed once."""
+        found = np.zeros((len(self.groups), self.n_contacts), dtype=np.bool_)
+        group_of_row = np.repeat(np.arange(len(self.groups)), [g.stop - g.start for g in self.groups])
+        contact = np.repeat(np.arange(self.J.shape[0]) // 3, np.diff(self.J.indptr))
+        found[group_of_row[self.J.indices], contact] = True
+        return found
+
     @property
     def n_contacts(self) -> int:
         """Number of contacts."""
         return int(self.friction.shape[0])
+
+    @property
+    def is_isotropic(self) -> bool:
+        """Whether every contact has one coefficient in all directions."""
+        return self.friction.ndim == 1
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Coefficients along the two tangents, (nc, 2), also where they are equal."""
+        if self.is_isotropic:
+            return np.repeat(self.friction[:, None], 2, axis=1)
+        return self.friction
+
+    @property
+    def tangent_stretch(self) -> np.ndarray:
+        """Factors N = mu / sqrt(mu1 mu2) of :func:`isotropic`, (nc, 2); ones where friction is isotropic or zero."""
+        if self.is_isotropic:
+            return np.ones((self.n_contacts, 2))
+        ratio = np.sqrt(self.friction[:, 0] / np.where(self.friction[:, 1] > 0, self.friction[:, 1], 1.0))
+        ratio[self.friction[:, 0] == self.friction[:, 1]] = 1.0
+        return np.column_stack([ratio, 1.0 / ratio])
 
 
 def make_problem(
@@ -94,7 +140,7 @@ def make_problem(
     b: np.ndarray,
     J: sp.spmatrix | sp.sparray,
     phi: np.ndarray,
-    friction: np.ndarray | float,
+    friction: npt.ArrayLike,
     *,
     dt: float,
     groups: Sequence[Group] | None = None,
@@ -111,8 +157,9 @@ def make_problem(
         Contact Jacobian, normal first.
     phi : ndarray, (nc,) or (nc, 3), m/s
         Offset of the contact velocity; a vector of length nc is the normal offset.
-    friction : ndarray, (nc,) or float
-        Coulomb coefficients.
+    friction : float or ndarray, (nc,) or (nc, 2)
+        Coulomb coefficients; two columns are those along the first and the second tangent (eq. 12), both positive or both zero
+        in a contact. Columns that are equal everywhere are kept as one.
     dt : float, s
         Time step.
     groups : sequence of Group, optional
@@ -121,7 +168,7 @@ def make_problem(
     Raises
     ------
     ContactError
-        Wrong sizes, non-finite values, asymmetric A, non-positive diagonal, negative friction, or groups with holes.
+        Wrong sizes, non-finite values, asymmetric A, non-positive diagonal, friction out of range, or groups with holes.
     """
     A = sp.csc_matrix(A, dtype=np.float64)
     A.sum_duplicates()
@@ -141,14 +188,26 @@ def make_problem(
         phi = np.ascontiguousarray(np.column_stack([phi, np.zeros((nc, 2))]))
     if phi.shape != (nc, 3):
         raise ContactError(f"phi has shape {phi.shape}; allowed are ({nc},) or ({nc}, 3) for {nc} contacts.")
-    friction = np.ascontiguousarray(np.broadcast_to(np.asarray(friction, dtype=np.float64), (nc,)))
-    for name, values in (("A", A.data), ("b", b), ("J", J.data), ("phi", phi), ("friction", friction)):
+    mu = np.asarray(friction, dtype=np.float64)
+    if mu.shape not in ((), (nc,), (nc, 2)):
+        raise ContactError(f"friction has shape {mu.shape}; allowed are a number, ({nc},) or ({nc}, 2) for {nc} contacts.")
+    mu = np.ascontiguousarray(mu if mu.ndim == 2 else np.broadcast_to(mu, (nc,)))
+    for name, values in (("A", A.data), ("b", b), ("J", J.data), ("phi", phi), ("friction", mu)):
         if not np.all(np.isfinite(values)):
             bad = int(np.flatnonzero(~np.isfinite(values.ravel()))[0])
             raise ContactError(f"{name} holds {values.ravel()[bad]} at entry {bad}; every value must be finite.")
-    if nc and friction.min() < 0:
-        bad = int(np.argmin(friction))
-        raise ContactError(f"friction of contact {bad} is {friction[bad]}; allowed are values >= 0.")
+    if nc and mu.min() < 0:
+        bad = int(np.argmin(mu.reshape(nc, -1).min(axis=1)))
+        raise ContactError(f"friction of contact {bad} is {mu[bad]}; allowed are values >= 0.")
+    if mu.ndim == 2:
+        half = np.flatnonzero((mu > 0).sum(axis=1) == 1)
+        if len(half):
+            raise ContactError(
+                f"friction of contact {half[0]} is {mu[half[0]]}; two coefficients must both be positive or both be zero. "
+                "For a direction without friction give a small positive value."
+            )
+        if np.array_equal(mu[:, 0], mu[:, 1]):
+            mu = np.ascontiguousarray(mu[:, 0])
     if not (np.isfinite(dt) and dt > 0):
         raise ContactError(f"dt is {dt} s; it must be a positive number of seconds.")
     difference = abs(A - A.T)
@@ -164,7 +223,42 @@ def make_problem(
         raise ContactError(f"A[{bad}, {bad}] is {diagonal[bad]:.3g}; A must be positive definite.")
     groups = tuple(groups) if groups is not None else (Group("all", 0, n, "nodes"),)
     _check_groups(groups, n)
-    return ContactProblem(A, b, J, phi, friction, float(dt), groups)
+    return ContactProblem(A, b, J, phi, mu, float(dt), groups)
+
+
+def isotropic(problem: ContactProblem) -> ContactProblem:
+    """Write the problem with one coefficient a contact.
+
+    With mubar = sqrt(mu1 mu2) and N = diag(mu1, mu2) / mubar, the variables ``lam_t = N lam_t''`` and ``u_t'' = N u_t`` (rows of
+    J and phi scaled by N) turn the ellipsoidal cone of eq. (12) into a circular one, and J^T lam and u . lam stay what they are;
+    so maximum dissipation becomes the Signorini-Coulomb law with mubar, exactly. Velocities v are those of both problems; forces
+    map by :func:`from_isotropic` and :func:`to_isotropic`.
+
+    Parameters
+    ----------
+    problem : ContactProblem
+        Any problem. One whose friction is isotropic is returned itself.
+    """
+    if problem.is_isotropic:
+        return problem
+    stretch = np.column_stack([np.ones(problem.n_contacts), problem.tangent_stretch])
+    J = problem.J.copy()
+    J.data = J.data * np.repeat(stretch.ravel(), np.diff(J.indptr))
+    return replace(problem, J=J, phi=stretch * problem.phi, friction=np.sqrt(problem.friction[:, 0] * problem.friction[:, 1]))
+
+
+def from_isotropic(problem: ContactProblem, lam: np.ndarray) -> np.ndarray:
+    """Map forces (nc, 3), N, of a problem from those of ``isotropic(problem)``; the same array where friction is isotropic."""
+    if problem.is_isotropic:
+        return lam
+    return np.column_stack([lam[:, 0], problem.tangent_stretch * lam[:, 1:]])
+
+
+def to_isotropic(problem: ContactProblem, lam: np.ndarray) -> np.ndarray:
+    """Map forces (nc, 3), N, of ``isotropic(problem)`` from those of the problem; the same array where friction is isotropic."""
+    if problem.is_isotropic:
+        return lam
+    return np.column_stack([lam[:, 0], lam[:, 1:] / problem.tangent_stretch])
 
 
 def _check_groups(groups: Sequence[Group], n: int) -> None:

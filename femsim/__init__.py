@@ -14,6 +14,8 @@ A tour: a scene is described by plain calls, simulated, and gives a run.
 - Build: `Scene`, `Finger`, `Motion`, `Profile`; shapes `Box`, `Capsule`, `Cylinder`, `Mesh`, `Plane`, `Sphere`; meshes by
   `load_tetmesh`, `box_tets`, `ball_tets` ...; materials by name, or `Elastic` for values of your own.
 - Run: `simulate` gives a `Run` with tables, sensors and a status; `SOLVERS` lists the contact solvers.
+- Contact problems: `read_fclib`, `solve_problem` for files; `make_problem`, `make_solver`, `measure` for arrays of your own;
+  `bench` compares solvers.
 - Scene files: `load_scene(path, **parameters)`, `scene_parameters(path)`, `list_scenes()`.
 - See: `render_run`, `plot_run`; ParaView opens `frames.pvd` of a run folder.
 - Wrong input raises `InputError`, `MeshError`, `MaterialError`, `ContactError` or `VizError`, all of them ValueErrors.
@@ -33,12 +35,35 @@ from typing import TYPE_CHECKING, Any
 from femsim.numba_cache import use_source_digest
 
 if TYPE_CHECKING:
-    from contact import SOLVERS, Box, Capsule, ContactError, Cylinder, Mesh, Plane, Sphere
+    from contact import (
+        SOLVERS,
+        Box,
+        Capsule,
+        ContactError,
+        ContactProblem,
+        Cylinder,
+        FclibProblem,
+        Group,
+        LocalProblem,
+        Mesh,
+        Plane,
+        Sphere,
+        make_local_problem,
+        make_problem,
+        make_solver,
+        measure,
+        measure_local,
+        read_fclib,
+        to_global,
+        write_fclib,
+    )
+    from femsim.benchmark import BenchRow, bench
     from femsim.drives import Motion, Profile
     from femsim.errors import InputError
     from femsim.load import Parameter, list_scenes, load_scene, scene_parameters
     from femsim.run import MarkerSeries, Run, SensorSeries, simulate
     from femsim.scene import Finger, Handle, Scene, mesh_file, mesh_shape
+    from femsim.solve import SolvedProblem, solve_problem
     from materials import Elastic, FrictionTable, MaterialError, friction, material, materials
     from meshes import (
         MeshError,
@@ -59,38 +84,46 @@ if TYPE_CHECKING:
         save_tetmesh,
         sphere_triangles,
     )
-    from viz import VizError, plot_run, probe_rendering, read_part, read_pvd, render_run
+    from viz import VizError, plot_convergence, plot_run, probe_rendering, read_part, read_pvd, render_run
 
 __version__ = "0.1.0"
 
 #: Public names by the module that has them, as imported above for type checkers; tests/test_layers.py holds the two equal.
 _EXPORTS: dict[str, tuple[str, ...]] = {
-    "contact": ("SOLVERS", "Box", "Capsule", "ContactError", "Cylinder", "Mesh", "Plane", "Sphere"),
+    "contact": (
+        "SOLVERS", "Box", "Capsule", "ContactError", "ContactProblem", "Cylinder", "FclibProblem", "Group", "LocalProblem",
+        "Mesh", "Plane", "Sphere", "make_local_problem", "make_problem", "make_solver", "measure", "measure_local", "read_fclib",
+        "to_global", "write_fclib",
+    ),
+    "femsim.benchmark": ("BenchRow", "bench"),
     "femsim.drives": ("Motion", "Profile"),
     "femsim.errors": ("InputError",),
     "femsim.load": ("Parameter", "list_scenes", "load_scene", "scene_parameters"),
     "femsim.run": ("MarkerSeries", "Run", "SensorSeries", "simulate"),
     "femsim.scene": ("Finger", "Handle", "Scene", "mesh_file", "mesh_shape"),
+    "femsim.solve": ("SolvedProblem", "solve_problem"),
     "materials": ("Elastic", "FrictionTable", "MaterialError", "friction", "material", "materials"),
     "meshes": (
         "MeshError", "TetMesh", "TriMesh", "ball_tets", "box_tets", "box_triangles", "capsule_triangles",
         "chamfered_box_triangles", "cylinder_tets", "cylinder_triangles", "load_surface", "load_tetmesh", "make_tetmesh",
         "make_trimesh", "quality", "save_tetmesh", "sphere_triangles",
     ),
-    "viz": ("VizError", "plot_run", "probe_rendering", "read_part", "read_pvd", "render_run"),
+    "viz": ("VizError", "plot_convergence", "plot_run", "probe_rendering", "read_part", "read_pvd", "render_run"),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 _SIBLINGS = ("materials", "meshes", "contact", "viz")
 _ROOT = Path(__file__).resolve().parent.parent
 
 __all__ = [
-    "SOLVERS", "Box", "Capsule", "ContactError", "Cylinder", "Elastic", "Finger", "FrictionTable", "Handle", "InputError",
-    "MarkerSeries", "MaterialError", "Mesh", "MeshError", "Motion", "Parameter", "Plane", "Profile", "Run",
-    "Scene", "SensorSeries", "Sphere", "TetMesh", "TriMesh", "VizError", "ball_tets", "box_tets", "box_triangles",
-    "capsule_triangles", "chamfered_box_triangles", "cylinder_tets", "cylinder_triangles", "friction", "list_scenes",
-    "load_scene", "load_surface", "load_tetmesh", "make_tetmesh", "make_trimesh", "material", "materials", "mesh_file",
-    "mesh_shape", "plot_run", "probe_rendering", "quality", "read_part", "read_pvd", "render_run", "save_tetmesh",
-    "scene_parameters", "simulate", "sphere_triangles",
+    "SOLVERS", "BenchRow", "Box", "Capsule", "ContactError", "ContactProblem", "Cylinder", "Elastic", "FclibProblem", "Finger",
+    "FrictionTable", "Group", "Handle", "InputError", "LocalProblem", "MarkerSeries", "MaterialError", "Mesh", "MeshError",
+    "Motion", "Parameter", "Plane", "Profile", "Run", "Scene", "SensorSeries", "SolvedProblem", "Sphere", "TetMesh", "TriMesh",
+    "VizError", "ball_tets", "bench", "box_tets", "box_triangles", "capsule_triangles", "chamfered_box_triangles",
+    "cylinder_tets", "cylinder_triangles", "friction", "list_scenes", "load_scene", "load_surface", "load_tetmesh",
+    "make_local_problem", "make_problem", "make_solver", "make_tetmesh", "make_trimesh", "material", "materials", "measure",
+    "measure_local", "mesh_file", "mesh_shape", "plot_convergence", "plot_run", "probe_rendering", "quality", "read_fclib",
+    "read_part", "read_pvd", "render_run", "save_tetmesh", "scene_parameters", "simulate", "solve_problem", "sphere_triangles",
+    "to_global", "write_fclib",
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The command line: ``femsim run | describe | scenes | materials | solvers | doctor | render | plot``.
+"""The command line: ``femsim run | solve | bench | describe | scenes | materials | solvers | doctor | render | plot``.
 
 Exit status: 0 done and converged, 1 internal error, 2 wrong input, 3 finished but some step did not converge, 130 interrupted.
 Heavy imports stay inside the commands, so that ``femsim --help`` is quick.
@@ -7,6 +7,7 @@ Heavy imports stay inside the commands, so that ``femsim --help`` is quick.
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import sys
 import time
@@ -23,6 +24,8 @@ from femsim.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+    from femsim.benchmark import BenchRow
 
 OK, INTERNAL, WRONG_INPUT, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
 _STATUS = {"converged": OK, "not converged": NOT_CONVERGED, "interrupted": INTERRUPTED, "failed": NOT_CONVERGED}
@@ -52,7 +55,7 @@ def run(
     scene: Path,
     *,
     set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
-    solver: str = "cond",
+    solver: str = "auto",
     tolerance: float | None = None,
     max_iterations: Whole | None = None,
     duration: float | None = None,
@@ -62,6 +65,7 @@ def run(
     fps: float = 100.0,
     format: Literal["pvd"] = "pvd",
     fields: str | None = None,
+    dump_problems: str | None = None,
     quiet: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Run a scene and write a run folder.
@@ -92,6 +96,8 @@ def run(
         Format of the frames: a PVD series that ParaView 5.11 and newer open.
     fields
         Fields of soft bodies in the frames, separated by commas; default velocity,contact_force,displacement,von_mises.
+    dump_problems
+        FROM:TO or a single number: write the contact problems of these steps to RUN/problems, for 'femsim solve'.
     quiet
         No progress bar and no summary.
     """
@@ -111,6 +117,7 @@ def run(
             overwrite=overwrite,
             fps=fps,
             fields=None if fields is None else tuple(name.strip() for name in fields.split(",") if name.strip()),
+            dump_problems=None if dump_problems is None else _steps(dump_problems),
             quiet=quiet,
             scene_path=path,
         )
@@ -122,12 +129,173 @@ def run(
     return _STATUS[result.status]
 
 
+@app.command
+def solve(
+    problem: Path,
+    *,
+    solver: str = "auto",
+    tolerance: float = 1e-6,
+    max_iterations: Whole | None = None,
+    out: Path | None = None,
+) -> int:
+    """Solve a contact problem of an FCLib file, and judge the answer on that problem.
+
+    Parameters
+    ----------
+    problem
+        HDF5 file in the layout of FCLib, local or global.
+    solver
+        Contact solver (see 'femsim solvers').
+    tolerance
+        Largest residual of the contact law and of the dynamics.
+    max_iterations
+        Iteration limit; default of the solver.
+    out
+        NPZ file for v (global problems), r and u; an existing one is replaced. Default: nothing is written.
+    """
+    result = femsim.solve_problem(problem, solver, tolerance=tolerance, max_iterations=max_iterations, out=out)
+    print(result.summary())
+    if out is not None:
+        written = f"{out} ({'r, u' if result.v is None else 'v, r, u'})"
+        print(f"\n{'solution':<24}{written if result.status != 'failed' else 'not written'}")
+    return _STATUS[result.status]
+
+
+@app.command
+def bench(
+    problems: Annotated[tuple[Path, ...], Parameter(negative=())],
+    /,
+    *,
+    solvers: str | None = None,
+    tolerance: float = 1e-6,
+    max_iterations: Whole | None = None,
+    steps: str | None = None,
+    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
+    repeat: Whole = 3,
+    out: Path | None = None,
+    quiet: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Compare contact solvers on the same problems: times, true residuals, errors, convergence plots.
+
+    One thread, unless OMP_NUM_THREADS says otherwise.
+
+    Parameters
+    ----------
+    problems
+        FCLib files, and scenes, whose problems are those of a run solved by 'auto'.
+    solvers
+        Names separated by commas (see 'femsim solvers'); default all but auto.
+    tolerance
+        Largest residual of the contact law and of the dynamics.
+    max_iterations
+        Iteration limit of every solver; default their own.
+    steps
+        Steps of scenes: numbers, FROM:TO or FROM:TO:EVERY, separated by commas; default five, spread over the run.
+    set_
+        NAME=VALUE: a parameter of the scenes (see 'femsim describe SCENE'); may be given several times.
+    repeat
+        Solves of which the median time is taken.
+    out
+        Folder of bench.json, bench.csv and the plots; it must not exist. Default runs/bench, with a number behind it where that
+        exists.
+    quiet
+        No progress bar.
+    """
+    if "numpy" not in sys.modules:  # threads that wait use CPU time too
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+    folder = out if out is not None else _default_folder("bench", False)
+    with _bar("benchmarking", quiet) as progress:
+        rows = femsim.bench(
+            problems,
+            None if solvers is None else [name.strip() for name in solvers.split(",") if name.strip()],
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            steps=None if steps is None else _step_list(steps),
+            parameters=_assignments(set_),
+            repeat=repeat,
+            out=folder,
+            progress=progress,
+        )
+    print(f"times: CPU ms, median of {repeat}, kernels compiled; tolerance {tolerance:g}; *: most accurate\n")
+    console, problem = _console(), ""
+    for row in rows:
+        if row.problem != problem:
+            problem = row.problem
+            size = f"{row.contacts} contacts" + (f", {row.velocities} velocities" if row.velocities else "")
+            print(f"{problem}: {size}")
+            console.print(_bench_table([other for other in rows if other.problem == problem]))
+    shortfalls = [row for row in rows if row.status != "converged"]
+    for row in shortfalls:
+        print(f"{row.problem}, {row.solver}: {row.status}: {row.message}")
+    print(
+        "\nCPU ms     of a solver that has met the step before, in a scene; of a new one, as 'first use', for a file\n"
+        "x matvec   times scipy's product A x with the same A, in the same run\n"
+        "pen. mm    largest penetration that the step adds\n"
+        "errors     relative, against the most accurate answer; of v in the norm of A\n"
+        f"\nresult     {folder} (bench.json, bench.csv, a convergence plot of each problem)"
+    )
+    unsolved = {row.problem for row in rows} - {row.problem for row in rows if row.status == "converged"}
+    return NOT_CONVERGED if unsolved or any(row.status != "not applicable" for row in shortfalls) else OK
+
+
+def _step_list(text: str) -> list[int]:
+    """Read steps: numbers, FROM:TO or FROM:TO:EVERY, separated by commas."""
+    chosen: list[int] = []
+    for piece in text.split(","):
+        try:
+            first, *rest = (int(number) for number in piece.split(":"))
+            last, every = (rest + [first, 1][len(rest) :])[:2] if len(rest) < 3 else (0, 0)
+        except ValueError:
+            first = last = every = 0
+        if not 1 <= first <= last <= 1_000_000 or every < 1:
+            raise InputError(
+                f"--steps {text!r} has the part {piece!r}; allowed are numbers from 1, FROM:TO and FROM:TO:EVERY, separated by "
+                "commas, for instance 5,10:200:10."
+            )
+        chosen += range(first, last + 1, every)
+    return chosen
+
+
+def _bench_table(rows: list[BenchRow]) -> Table:
+    """Table of the solvers on one problem."""
+
+    def number(value: float, form: str) -> str:
+        return format(value, form) if math.isfinite(value) else "-"
+
+    table = _table(
+        "solver", "status", "iterations", "CPU ms", "first use", "x fastest", "x matvec", "dynamics", "contact", "step m/s",
+        "pen. mm", "force error", "v error",
+    )  # fmt: skip
+    for column in table.columns[2:]:
+        column.justify = "right"
+    for row in rows:
+        answered = row.status not in ("refused", "not applicable")
+        table.add_row(
+            row.solver + (" *" if row.solver == row.most_accurate else ""),
+            row.status,
+            str(row.iterations) if answered else "-",
+            *(number(value, ".4g") for value in (row.cpu_ms, row.first_use_ms, row.times_fastest, row.times_matvec)),
+            *(number(value, ".1e") for value in (row.dynamics_residual, row.contact_residual, row.step_norm)),
+            *(number(value, ".1e") for value in (row.penetration_mm, row.force_error, row.velocity_error)),
+        )
+    return table
+
+
 def _default_folder(name: str, overwrite: bool) -> Path:
     """Choose runs/NAME; where it exists and is not to be replaced, the first of runs/NAME-2, ... that does not."""
     if overwrite:
         return Path("runs") / name
     numbers = (Path("runs") / (name if number == 1 else f"{name}-{number}") for number in itertools.count(1))
     return next(folder for folder in numbers if not folder.exists())
+
+
+def _steps(text: str) -> tuple[int, int]:
+    """Read FROM:TO, or a single number."""
+    first, colon, last = text.partition(":")
+    try:
+        return int(first), int(last if colon else first)
+    except ValueError:
+        raise InputError(f"--dump-problems {text!r} is neither a step nor FROM:TO; write for instance 10:20.") from None
 
 
 def _assignments(texts: tuple[str, ...]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -46,6 +47,29 @@ class CollisionBody:
     nodes: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
+@dataclass(frozen=True)
+class AnisotropicPair:
+    """Friction of a pair of surfaces that differs by direction.
+
+    Attributes
+    ----------
+    surfaces : tuple of str
+        The two surfaces.
+    coefficients : tuple of float
+        Coulomb coefficients along ``direction`` and across it.
+    direction : ndarray, (3,)
+        Direction of the first coefficient in the frame of a part (of the world for obstacles); its part in the tangent plane of
+        a contact counts.
+    part : int
+        Index of the part that carries the direction.
+    """
+
+    surfaces: tuple[str, str]
+    coefficients: tuple[float, float]
+    direction: np.ndarray
+    part: int
+
+
 @dataclass
 class StepContacts:
     """Contacts of one step and their forces.
@@ -88,6 +112,8 @@ class Collision:
         Which pairs of parts may touch.
     correction, max_correction : float
         Fraction of a penetration that one step takes back, and the largest speed for it (m/s).
+    anisotropic : sequence of AnisotropicPair
+        Pairs whose friction differs by direction; ``friction`` holds the geometric mean of their coefficients.
     """
 
     def __init__(
@@ -100,10 +126,11 @@ class Collision:
         *,
         correction: float,
         max_correction: float,
+        anisotropic: Sequence[AnisotropicPair] = (),
     ) -> None:
         self.system, self.parts = system, parts
         self.correction, self.max_correction = correction, max_correction
-        self._friction = friction
+        self._friction, self._anisotropic, self._surfaces = friction, anisotropic, surfaces
         nb = len(parts)
         self._shapes: list[PlacedShape] = []
         bodies, rows, radii, point_surface = [], [], [], []
@@ -220,6 +247,9 @@ class Collision:
         """Contact problem of the step from the assembled system and the detected contacts."""
         c, system = self.contacts, self.system
         n = len(c.gap)
+        friction = self._detector.friction(c, self._friction)
+        if self._anisotropic:
+            friction = self._turn_frames(friction)
         indptr, phi = np.empty(3 * n + 1, dtype=np.int64), np.empty((n, 3))
         indices, data = np.empty(42 * n, dtype=np.int64), np.empty(42 * n)
         keep = np.empty(n, dtype=np.int64)
@@ -229,9 +259,26 @@ class Collision:
             self.correction, self.max_correction, keep, indptr, indices, data, phi,
         )  # fmt: skip
         self._keep = keep[:kept]
-        friction = self._detector.friction(c, self._friction)[self._keep]
         J = sp.csr_matrix((data[:entries], indices[:entries], indptr[: 3 * kept + 1]), shape=(3 * kept, system.n))
-        return ContactProblem(system.A, system.b, J, phi[:kept], friction, dt, system.groups)
+        return ContactProblem(system.A, system.b, J, phi[:kept], friction[self._keep], dt, system.groups)
+
+    def _turn_frames(self, friction: np.ndarray) -> np.ndarray:
+        """Turn the first tangents of contacts of anisotropic pairs into their directions; return the coefficients, (nc, 2)."""
+        c, detector = self.contacts, self._detector
+        both = np.repeat(friction[:, None], 2, axis=1)
+        sides = detector.point_surface[c.point], detector.shape_surface[c.shape]
+        for pair in self._anisotropic:
+            a, b = (self._surfaces.index(name) for name in pair.surfaces)
+            own = np.flatnonzero(((sides[0] == a) & (sides[1] == b)) | ((sides[0] == b) & (sides[1] == a)))
+            normal = c.frame[own, 0]
+            direction = self._rotation[pair.part] @ pair.direction
+            tangent = direction - (normal @ direction)[:, None] * normal
+            length = np.linalg.norm(tangent, axis=1)
+            # along the normal there is no first direction: such a contact keeps the mean coefficient
+            own, normal, tangent = (x[length > 1e-6] for x in (own, normal, tangent / np.maximum(length, 1e-300)[:, None]))
+            c.frame[own, 1], c.frame[own, 2] = tangent, np.cross(normal, tangent)
+            both[own] = pair.coefficients
+        return both
 
     def warm_start(self, v_hat: np.ndarray) -> WarmStart:
         """Velocity of the last step and the forces of contacts that persist, turned into this step's frames."""

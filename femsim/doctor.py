@@ -24,6 +24,7 @@ def examine(*, only_rendering: bool = False) -> tuple[str, bool]:
     healthy : bool
         Whether simulations can run; with ``only_rendering``, whether pictures can be made.
     """
+    from contact.linear import make_factorization
     from viz import probe_rendering
 
     rendering = probe_rendering()
@@ -37,6 +38,9 @@ def examine(*, only_rendering: bool = False) -> tuple[str, bool]:
         except PackageNotFoundError:
             missing.append(package)
             lines.append(f"{package:<15}MISSING")
+    backend = make_factorization().name
+    remark = "" if backend == "pardiso" else " of scipy, 15 times slower than MKL: install pypardiso where it exists (x86-64)"
+    lines.append(f"factorization  {backend}{remark}")
     lines.append(f"kernels        cached in {os.environ.get('NUMBA_CACHE_DIR', 'the place numba chooses')}")
     lines.append(f"pictures       {'yes' if rendering.ok else 'no: ' + rendering.message}")
     healthy = not missing

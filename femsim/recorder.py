@@ -11,6 +11,8 @@ from typing import IO, Any
 
 import numpy as np
 
+from contact import write_fclib
+from contact.fclib import import_h5py
 from femsim.bodies.soft import SoftBody
 from femsim.errors import InputError, did_you_mean
 from femsim.stepper import Stepper, StepReport
@@ -93,11 +95,20 @@ class Recorder:
         Frames a simulated second.
     fields : sequence of str, optional
         Fields of soft bodies in the frames; default all of "velocity", "contact_force", "displacement", "von_mises".
+    dump : range
+        Steps whose contact problems are written to ``problems/``; default none.
+
+    Attributes
+    ----------
+    problems : list of str
+        Files of contact problems written so far, relative to the run folder.
 
     Raises
     ------
     InputError
-        Unknown field or a frame rate that is not positive.
+        Unknown field, a frame rate that is not positive, or problems to write without a folder.
+    ContactError
+        Problems to write, and h5py is missing.
     """
 
     def __init__(
@@ -107,13 +118,19 @@ class Recorder:
         *,
         fps: float = 100.0,
         fields: Sequence[str] | None = None,
+        dump: range = range(0),
     ) -> None:
         if not (np.isfinite(fps) and fps > 0):
             raise InputError(f"fps is {fps}; allowed are positive numbers of frames a simulated second.")
         for name in fields or ():
             if name not in SOFT_FIELDS:
                 raise InputError(f"field {name!r} is unknown{did_you_mean(name, SOFT_FIELDS)}")
-        self.stepper, self.folder = stepper, folder
+        if dump and folder is None:
+            raise InputError("dump_problems asks for files, but no run folder is written; name one by out.")
+        if dump:
+            import_h5py()
+        self.stepper, self.folder, self.dump = stepper, folder, dump
+        self.problems: list[str] = []
         self.fields = tuple(fields) if fields is not None else SOFT_FIELDS
         self.frame_interval = 1.0 / fps
         self._next_frame = 0.0
@@ -207,6 +224,16 @@ class Recorder:
             else:
                 row += [float(x) for x in stepper.link_pose(k)[1]]
         return row
+
+    def problem(self, step: int) -> None:
+        """Write the contact problem of a step, when it was asked for, to problems/step_NNNNN.hdf5."""
+        problem = self.stepper.problem
+        if self.folder is None or problem is None or step not in self.dump:
+            return
+        name = f"problems/step_{step:05d}.hdf5"
+        (self.folder / name).parent.mkdir(exist_ok=True)
+        write_fclib(self.folder / name, problem, title=f"{self.stepper.scene.name}, step {step}", description="Units are SI.")
+        self.problems.append(name)
 
     def frame_due(self, time: float) -> bool:
         """Whether a frame is due at a time (s)."""

@@ -118,7 +118,7 @@ def _at(steps: dict[str, np.ndarray], name: str) -> str:
 
 def simulate(
     scene: Scene,
-    solver: str = "cond",
+    solver: str = "auto",
     *,
     tolerance: float | None = None,
     max_iterations: int | None = None,
@@ -128,6 +128,7 @@ def simulate(
     overwrite: bool = False,
     fps: float = 100.0,
     fields: Sequence[str] | None = None,
+    dump_problems: tuple[int, int] | None = None,
     quiet: bool = True,
     scene_path: str | Path | None = None,
     solver_options: dict[str, Any] | None = None,
@@ -158,6 +159,9 @@ def simulate(
         Frames a simulated second.
     fields : sequence of str, optional
         Fields of soft bodies in the frames; default all.
+    dump_problems : (int, int), optional
+        First and last step whose contact problems are written to ``problems/`` of the run folder, as FCLib files that
+        :func:`~femsim.solve.solve_problem` reads. Default none.
     quiet : bool
         No progress bar.
     scene_path : path, optional
@@ -191,6 +195,7 @@ def simulate(
     n_steps = round(duration / settings_dt)
     if n_steps < 1:
         raise InputError(f"duration {duration} s is shorter than half a time step of {settings_dt} s; ask for at least one step.")
+    dump = _dumped_steps(dump_problems, n_steps)
     scene_source = None if scene_path is None else _read_scene(Path(scene_path))
     folder = Path(out) if out is not None else None
     replaced = _prepare_folder(folder, overwrite) if folder else None
@@ -206,12 +211,13 @@ def simulate(
         },
         "bodies": _describe_bodies(scene),
         "friction": _describe_friction(scene),
-        "solver": {"name": solver, "options": vars(getattr(chosen, "options", None)) if hasattr(chosen, "options") else {}},
-        "versions": _versions(),
-        "machine": {
-            "platform": platform.platform(), "processor": platform.processor() or platform.machine(),
-            "cpus": os.cpu_count(), "python": platform.python_version(),
+        "solver": {
+            "name": solver,
+            "options": vars(getattr(chosen, "options", None)) if hasattr(chosen, "options") else {},
+            "linear_algebra": getattr(chosen, "linear_algebra", None),
         },
+        "versions": versions(),
+        "machine": machine(),
         "command": " ".join(sys.argv),
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     }  # fmt: skip
@@ -220,7 +226,7 @@ def simulate(
             (folder / "scene.py").write_bytes(scene_source)
         if folder:
             write_json(folder / "run.json", info)
-        recorder = Recorder(stepper, folder, fps=fps, fields=fields)
+        recorder = Recorder(stepper, folder, fps=fps, fields=fields, dump=dump)
     except BaseException:
         if folder:
             _undo_folder(folder, replaced)
@@ -231,7 +237,8 @@ def simulate(
         status, message, first_step = _loop(stepper, recorder, n_steps, quiet, on_step)
     except BaseException as error:
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        info.update(status=status, message=f"Stopped after step {stepper.step_count} by {type(error).__name__}: {error}{kept}")
+        message = f"Stopped after step {stepper.step_count} by {type(error).__name__}: {error}{kept}"
+        info.update(status=status, message=message, problems=recorder.problems)
         if folder:
             with suppress(OSError):  # the disk may be what failed
                 write_json(folder / "run.json", info)
@@ -249,12 +256,24 @@ def simulate(
         message=message,
         timings_s={stage: stepper.timings[stage] for stage in STAGES} | {"wall": wall, "first_step": first_step},
         health=_health(steps),
+        problems=recorder.problems,
     )
     if folder:
         write_json(folder / "run.json", info)
     if folder and finished:
         _remove_replaced(folder)
     return Run(status, message, folder, steps, *_series(recorder, scene), stepper, info)
+
+
+def _dumped_steps(asked: tuple[int, int] | None, n_steps: int) -> range:
+    if asked is None:
+        return range(0)
+    first, last = asked
+    if not 1 <= first <= last <= n_steps:
+        raise InputError(
+            f"dump_problems is {first}:{last}; allowed are steps FROM:TO with 1 <= FROM <= TO <= {n_steps}, the last step."
+        )
+    return range(first, last + 1)
 
 
 def _loop(
@@ -275,6 +294,7 @@ def _loop(
                 report = stepper.step()
             except (ContactError, np.linalg.LinAlgError) as error:  # the step gave numbers that nothing can go on with
                 return "failed", f"Step {number} at {number * stepper.settings.dt:.4f} s failed: {error}", first_step
+            recorder.problem(number)
             if not report.finite:
                 return (
                     "failed",
@@ -473,15 +493,28 @@ def _describe_bodies(scene: Scene) -> dict[str, Any]:
 def _describe_friction(scene: Scene) -> list[dict[str, Any]]:
     surfaces = sorted({p.surface for p in scene.parts})
     matrix = scene.friction_matrix(surfaces)
-    return [
+    pairs: list[dict[str, Any]] = [
         {"surfaces": [a, b], "coefficient": float(matrix[i, j])}
         for i, a in enumerate(surfaces)
         for j, b in enumerate(surfaces)
         if i <= j
     ]
+    for pair in scene.anisotropic:
+        entry = next(p for p in pairs if sorted(p["surfaces"]) == sorted(pair.surfaces))
+        entry |= {"coefficients": list(pair.coefficients), "direction": list(pair.direction), "of": scene.parts[pair.part].name}
+    return pairs
 
 
-def _versions() -> dict[str, str]:
+def machine() -> dict[str, Any]:
+    """Describe the machine for a file of results."""
+    return {
+        "platform": platform.platform(), "processor": platform.processor() or platform.machine(),
+        "cpus": os.cpu_count(), "python": platform.python_version(),
+    }  # fmt: skip
+
+
+def versions() -> dict[str, str]:
+    """Name the versions of femsim and of the packages its numbers come from."""
     found = {}
     for package in _PACKAGES:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import meshes
 from contact import Box, Mesh, Plane, Shape
 from femsim.bodies.articulated import ArticulatedBody, JointDrive, Link
 from femsim.bodies.soft import SoftBody
+from femsim.collision import AnisotropicPair
 from femsim.drives import PoseFunction
 from femsim.errors import InputError, did_you_mean
 from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
@@ -172,6 +174,7 @@ class Scene:
         self.fixed_nodes: dict[int, np.ndarray] = {}
         self.sensors: list[SensorSpec] = []
         self.frictions = FrictionTable(default_friction)
+        self.anisotropic: list[AnisotropicPair] = []
         self.parameters: dict[str, Any] = {}
         self.meshes: dict[str, dict[str, Any]] = {}
 
@@ -534,17 +537,58 @@ class Scene:
             drive.stiffness = _positive("stiffness of the servo", stiffness, "N/m")
             drive.damping, drive.max_force = damping, max_force
 
-    def set_friction(self, a: Handle | str, b: Handle | str, coefficient: float) -> None:
-        """Set the Coulomb coefficient of a pair.
+    def set_friction(
+        self,
+        a: Handle | str,
+        b: Handle | str,
+        coefficient: float | tuple[float, float],
+        *,
+        direction: Vector | None = None,
+    ) -> None:
+        """Set the Coulomb coefficient of a pair, or its two coefficients where friction differs by direction.
 
         Parameters
         ----------
         a, b : Handle or str
             Two bodies (their surfaces), or two surface names.
-        coefficient : float
-            Coulomb coefficient, >= 0.
+        coefficient : float or (float, float), 1
+            Coulomb coefficient, >= 0; or that along ``direction`` and that across it, both > 0 (papers/001 eq. 12: the force
+            stays in an ellipse and dissipates most).
+        direction : (3,), optional
+            With two coefficients: direction of the first, in the frame of ``b``, which must be a rigid body or an obstacle
+            (whose frame is the world's). Its part in the tangent plane of a contact counts.
+
+        Raises
+        ------
+        InputError
+            Two coefficients without a direction or on a soft body, or values out of range.
         """
-        self.frictions.set(self._surface(a), self._surface(b), coefficient)
+        surfaces = self._surface(a), self._surface(b)
+        self.anisotropic = [pair for pair in self.anisotropic if sorted(pair.surfaces) != sorted(surfaces)]
+        what = f"friction of {surfaces[0]!r} and {surfaces[1]!r}"
+        if isinstance(coefficient, (int, float, np.floating, np.integer)):
+            if direction is not None:
+                raise InputError(f"{what}: a direction needs two coefficients (along it, across it); {coefficient} is one.")
+            self.frictions.set(*surfaces, coefficient)
+            return
+        along, across = (float(x) for x in _vector(f"{what}, coefficients", coefficient, 2))
+        if min(along, across) <= 0:
+            raise InputError(f"{what}: coefficients are {along} and {across}; allowed are two positive numbers.")
+        carrier = b.parts[0] if isinstance(b, Handle) else b
+        rigid = [p.name for p in self.parts if p.body < 0 or not isinstance(self.bodies[p.body], SoftBody)]
+        if carrier not in rigid:
+            raise InputError(
+                f"{what}: the second of the pair carries the direction, so it must be one of {rigid}, not {carrier!r}."
+            )
+        if direction is None:
+            raise InputError(f"{what}: two coefficients need direction=(x, y, z), the direction of the first one.")
+        axis = _vector(f"{what}, direction", direction)
+        if not np.linalg.norm(axis) > 0:
+            raise InputError(f"{what}: direction is {tuple(axis)}; give a vector that is not zero.")
+        self.frictions.set(*surfaces, math.sqrt(along * across))
+        self.anisotropic.append(
+            AnisotropicPair(surfaces, (along, across), axis / np.linalg.norm(axis), [p.name for p in self.parts].index(carrier))
+        )
 
     def sensor(self, name: str, on: Handle | str, *, kind: str = "contact", node: int | None = None) -> None:
         """Record a force/torque sensor or a marker, one row a step.

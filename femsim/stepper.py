@@ -81,7 +81,7 @@ class StepReport:
 
 
 class Stepper:
-    """A scene in motion: its system, its collision model and its state.
+    """A scene in motion: its system, its collision model, its state and the contact problem of its last step.
 
     Parameters
     ----------
@@ -120,6 +120,7 @@ class Stepper:
         self.system.set_prescribed(self._prescribed_rows())
         self.state = self.system.initial_state()
         self.v_hat = self.state.v.copy()
+        self.problem: ContactProblem | None = None
         self.step_count = 0
         self.work = 0.0
         self.timings = dict.fromkeys(STAGES, 0.0)
@@ -149,7 +150,7 @@ class Stepper:
                 collide[a, b] = a != b and not same and not all(held)
         return Collision(
             self.system, parts, scene.friction_matrix(surfaces), surfaces, collide,
-            correction=scene.correction, max_correction=scene.max_correction,
+            correction=scene.correction, max_correction=scene.max_correction, anisotropic=scene.anisotropic,
         )  # fmt: skip
 
     @contextmanager
@@ -167,7 +168,7 @@ class Stepper:
             self.system.assemble(state, settings, v_prescribed)
         with self.timed("detect"):
             collision.detect(state, self._margin(v_prescribed))
-            problem = collision.problem(v_prescribed, settings.dt)
+            problem = self.problem = collision.problem(v_prescribed, settings.dt)
         with self.timed("solve"):
             solution = self.solver.solve(problem, collision.warm_start(self.v_hat))
         with self.timed("measure"):

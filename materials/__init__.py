@@ -9,6 +9,7 @@ The room holds the constants of solids and surfaces, and imports nothing of ours
 - `elastic`: `Elastic`, the validated constants that bodies are built from, with the derived moduli.
 - `friction`: `FrictionTable`, the coefficients of one scene by pair of surface materials.
 - `damping`: between Rayleigh's alpha, beta and damping ratios.
+- `rod_section`: `RodSection`, the cross section of a rod: circular, rectangular or numbers of your own.
 
 >>> from materials import material
 >>> ball = material("soft_ball_rubber").elastic(young_modulus=5e5)
@@ -34,6 +35,7 @@ from materials.load import (
     material,
     materials,
 )
+from materials.rod_section import RodSection, circular_section, rectangular_section
 
 __all__ = [
     "LIBRARY",
@@ -43,6 +45,8 @@ __all__ = [
     "Material",
     "MaterialError",
     "Quantity",
+    "RodSection",
+    "circular_section",
     "damping_ratio",
     "friction",
     "friction_pairs",
@@ -51,4 +55,5 @@ __all__ = [
     "material",
     "materials",
     "rayleigh_from_ratios",
+    "rectangular_section",
 ]

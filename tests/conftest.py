@@ -1,3 +1,31 @@
 """Import femsim first: it names the folder of compiled kernels by a digest of their sources before numba is used."""
 
-import femsim  # noqa: F401
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from small_scene import scene_file
+
+from femsim.cli import execute
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A scene file in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return scene_file(tmp_path).name
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run a command in this process: exit status, stdout, stderr."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        status = execute(list(arguments))
+        done = capsys.readouterr()
+        return status, done.out, done.err
+
+    return run

@@ -12,25 +12,49 @@ from scipy.spatial.transform import Rotation
 from contact import ContactProblem, Group, NodalContactProblem, make_problem
 
 
-def project_strict(lam: np.ndarray, mu: float) -> np.ndarray:
-    """Strict operator, straight from papers/001 eq. (26)."""
+def bisect(falling: Callable[[float], float], low: float, high: float) -> float:
+    """Root of a falling function by halving, to the last bit or to 1e-18 of the interval."""
+    width = 1e-18 * (high - low)
+    while high - low > width and low < (middle := 0.5 * (low + high)) < high:
+        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
+    return low
+
+
+def closest_in_ellipse(t: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Closest point of sum (p_i / a_i)^2 <= 1: p_i = t_i / (1 + s / a_i^2) with the multiplier s found by halving."""
+    if not axes.any():
+        return np.zeros(2)
+    if ((t / axes) ** 2).sum() <= 1.0:
+        return t
+    s = bisect(lambda s: ((t / axes / (1 + s / axes**2)) ** 2).sum() - 1.0, 0.0, np.linalg.norm(t) * axes.max())
+    return t / (1 + s / axes**2)
+
+
+def project_strict(lam: np.ndarray, mu: float | np.ndarray) -> np.ndarray:
+    """Strict operator, straight from papers/001 eq. (26) and Prop. 6; mu is one coefficient or two."""
     normal = max(lam[0], 0.0)
     tangent = lam[1:]
+    if np.ndim(mu) == 1:
+        return np.concatenate([[normal], closest_in_ellipse(tangent, np.asarray(mu) * normal)])
     length = np.linalg.norm(tangent)
     if length > mu * normal:
         tangent = tangent * (mu * normal / length) if length > 0 else tangent
     return np.concatenate([[normal], tangent])
 
 
-def solve_contact(problem: ContactProblem, *, sweeps: int = 20000, tolerance: float = 1e-13) -> tuple[np.ndarray, np.ndarray]:
-    """Reference solution by block Gauss-Seidel on the dense Delassus operator with strict projections.
+def solve_contact(
+    problem: ContactProblem, *, sweeps: int = 20000, tolerance: float = 1e-13, regularization: float = 0.0, relaxed: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Reference solution by block Gauss-Seidel on the dense Delassus operator with strict (``relaxed``: proximal) projections.
 
     Each contact uses the scalar majoriser of its diagonal block, so its fixed points satisfy the Signorini-Coulomb law exactly.
+    ``regularization`` times the identity adds to the operator (papers/001 eq. 37).
     """
+    project = closest_in_cone if relaxed else project_strict
     lu = spla.splu(problem.A.tocsc())
     J = problem.J.toarray()
     AinvJT = lu.solve(J.T) if J.size else np.zeros((problem.n, 0))
-    D = J @ AinvJT
+    D = J @ AinvJT + regularization * np.eye(len(J))
     q = J @ lu.solve(problem.b) + problem.phi.ravel()
     nc = problem.n_contacts
     lam = np.zeros(3 * nc)
@@ -42,7 +66,7 @@ def solve_contact(problem: ContactProblem, *, sweeps: int = 20000, tolerance: fl
             if gamma == 0:
                 continue
             u = D[rows] @ lam + q[rows]
-            new = project_strict(lam[rows] - u / gamma, problem.friction[m])
+            new = project(lam[rows] - u / gamma, problem.friction[m])
             change = max(change, np.abs(new - lam[rows]).max())
             lam[rows] = new
         if change <= tolerance * max(np.abs(lam).max(initial=0.0), 1e-300):
@@ -101,8 +125,21 @@ def body_between_nodes(
     return make_problem(A, b, J, 0.2 * rng.standard_normal(n_contacts) - 0.3, friction, dt=0.01, groups=groups)
 
 
-def closest_in_cone(x: np.ndarray, mu: float) -> np.ndarray:
-    """Closest point of |t| <= mu n: the best of the apex, the point itself and the foot on the ray of the surface towards it."""
+def closest_in_cone(x: np.ndarray, mu: float | np.ndarray) -> np.ndarray:
+    """Closest point of |t| <= mu n: the best of the apex, the point itself and the foot on the ray of the surface towards it.
+
+    With two coefficients: of |(t / mu)| <= n, by halving the normal part, each with the closest point of its ellipse.
+    """
+    if np.ndim(mu) == 1:
+        mu = np.asarray(mu)
+
+        def pull(n: float) -> float:  # minus the derivative of half the squared distance at height n
+            p = closest_in_ellipse(x[1:], mu * n)
+            return float(x[0] - n + (x[1:] - p) @ p / n)
+
+        high = abs(x[0]) + np.linalg.norm(x[1:]) * (1 + mu.max())
+        n = bisect(pull, 0.0, high) if high > 0 else 0.0
+        return np.concatenate([[n], closest_in_ellipse(x[1:], mu * n)])
     length = np.linalg.norm(x[1:])
     direction = x[1:] / length if length > 0 else np.array([1.0, 0.0])
     ray = np.concatenate([[1.0], mu * direction])
@@ -112,18 +149,27 @@ def closest_in_cone(x: np.ndarray, mu: float) -> np.ndarray:
     return min(candidates, key=lambda p: np.linalg.norm(x - p))
 
 
-def natural_map_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray, *, de_saxce: bool = True) -> float:
-    """``||lam - P_K(lam - rho uh)|| / max(||lam||, ||rho uh||)``, contact by contact with dense matrices."""
+def natural_map_residual(
+    problem: ContactProblem, v: np.ndarray, lam: np.ndarray, *, de_saxce: bool = True, regularization: float = 0.0
+) -> float:
+    """``||lam - P_K(lam - rho uh)|| / max(||lam||, ||rho uh||)``, contact by contact with dense matrices.
+
+    With two coefficients in the variables lam_t / N and N u_t, N = mu / sqrt(mu1 mu2), in which the cone is circular.
+    """
     A, J = problem.A.toarray(), problem.J.toarray()
     residual, force, velocity = [], [], []
     for m in range(problem.n_contacts):
-        block = J[3 * m : 3 * m + 3]
-        rho = 3.0 / np.trace(block @ np.diag(1.0 / np.diag(A)) @ block.T)
-        u = block @ v + problem.phi[m]
+        mu, N = problem.friction[m], np.ones(3)
+        if np.ndim(mu) == 1 and mu.any():
+            N[1:] = mu / np.sqrt(mu.prod())
+        mean = float(np.sqrt(np.prod(mu))) if np.ndim(mu) == 1 else mu
+        block = N[:, None] * J[3 * m : 3 * m + 3]
+        rho = 3.0 / np.trace(block @ np.diag(1.0 / np.diag(A)) @ block.T + regularization * np.diag(N**2))
+        u = block @ v + N * (problem.phi[m] + regularization * lam[m])
         if de_saxce:
-            u[0] += problem.friction[m] * np.linalg.norm(u[1:])
-        residual.append(lam[m] - closest_in_cone(lam[m] - rho * u, problem.friction[m]))
-        force.append(lam[m])
+            u[0] += mean * np.linalg.norm(u[1:])
+        residual.append(lam[m] / N - closest_in_cone(lam[m] / N - rho * u, mean))
+        force.append(lam[m] / N)
         velocity.append(rho * u)
     return float(np.linalg.norm(residual) / max(np.linalg.norm(force), np.linalg.norm(velocity)))
 
@@ -149,16 +195,19 @@ def nodal_jacobian(nodal: NodalContactProblem) -> np.ndarray:
 
 
 def block_rows(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """3x3 blocks of a dense matrix that are not zero, row by row: start of each block row, block column, blocks."""
+    """3x3 blocks of a dense matrix that are not zero, row by row: start of each block row, block column, and values.
+
+    The values of a block follow each other by columns, and one number stands behind the last block.
+    """
     ptr, col, blocks = [0], [], []
     for i in range(len(A) // 3):
         for j in range(len(A) // 3):
             block = A[3 * i : 3 * i + 3, 3 * j : 3 * j + 3]
             if block.any():
                 col.append(j)
-                blocks.append(block)
+                blocks.append(block.T.ravel())
         ptr.append(len(col))
-    return np.array(ptr), np.array(col), np.array(blocks)
+    return np.array(ptr), np.array(col, dtype=np.int32), np.concatenate([*blocks, [1e6]])
 
 
 def frobenius_steps(A: np.ndarray) -> np.ndarray:
@@ -186,17 +235,20 @@ def contact_pass(
     friction: np.ndarray,
     lam: np.ndarray,
     x: np.ndarray,
-    project: Callable[[np.ndarray, float], np.ndarray],
+    project: Callable[[np.ndarray, np.ndarray], np.ndarray],
     chosen: Sequence[int],
+    regularization: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """One pass of Alg. 2 over the chosen contacts with dense rows of J; returns (lam, x, relative change)."""
     lam, x = lam.copy(), x.copy()
     change = largest = 0.0
     for m in chosen:
         rows = J[3 * m : 3 * m + 3]
-        if gamma[m] == 0.0:
+        if gamma[m] + regularization == 0.0:
+            lam[m] = 0.0
             continue
-        new = project(lam[m] - (rows @ x + phi[m]) / gamma[m], friction[m])
+        u = rows @ x + phi[m] + regularization * lam[m]
+        new = project(lam[m] - u / (gamma[m] + regularization), friction[m])
         x += w * (rows.T @ (new - lam[m]))
         change, largest = max(change, np.abs(new - lam[m]).sum()), max(largest, np.abs(new).sum())
         lam[m] = new

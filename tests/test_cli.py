@@ -15,30 +15,9 @@ import pytest
 from small_scene import FILE, scene_file
 
 import femsim as fs
-from femsim.cli import execute
 
 ROOT = Path(fs.__file__).resolve().parent.parent
 SCENE = ROOT / "scenes" / "soft_ball_gripping.py"
-
-
-@pytest.fixture
-def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A scene file in the current folder."""
-    monkeypatch.chdir(tmp_path)
-    return scene_file(tmp_path).name
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Run a command in this process: exit status, stdout, stderr."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        status = execute(list(arguments))
-        done = capsys.readouterr()
-        return status, done.out, done.err
-
-    return run
 
 
 Call = Callable[..., tuple[int, str, str]]

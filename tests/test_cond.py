@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.integrate import solve_ivp
 from slow_twins import body_between_nodes, nodes_on_floor, random_frame, random_spd, solve_contact
 
-from contact import Cond, CondOptions, ContactError, Group, WarmStart, make_problem, make_solver, measure
+from contact import Cond, CondOptions, ContactError, ContactProblem, Group, WarmStart, make_problem, make_solver, measure
+from contact.problem import from_isotropic, isotropic, to_isotropic
 from contact.solvers import SOLVERS
+from contact.solvers.invertible import inverse_contact
 
 TIGHT = CondOptions(tolerance=1e-9, max_iterations=20000)
 
@@ -271,10 +276,260 @@ def test_not_finite_is_a_reported_failure() -> None:
     assert solution.status == "failed" and "not finite" in solution.message
 
 
+# ---------------------------------------------------------------------- anisotropic friction (papers/001 eq. 12, Prop. 6)
+
+
+def pressed(kind: str, seed: int, *, anisotropic: bool = False) -> ContactProblem:
+    """Five contacts of nodes with an obstacle or a body, most of them closed; with random coefficients along the two tangents."""
+    rng = np.random.default_rng(seed)
+    problem = (nodes_on_floor if kind == "nodes" else body_between_nodes)(rng, 6, 5)
+    friction = rng.uniform(0.1, 1.2, (5, 2)) if anisotropic else problem.friction
+    phi = problem.phi - [0.5, 0.0, 0.0]
+    return make_problem(problem.A, problem.b, problem.J, phi, friction, dt=problem.dt, groups=problem.groups)
+
+
+@pytest.mark.parametrize("relaxed", [False, True])
+@pytest.mark.parametrize("kind", ["nodes", "body"])
+@pytest.mark.parametrize("seed", range(4))
+def test_anisotropic_friction_agrees_with_the_slow_twin(seed: int, kind: str, relaxed: bool) -> None:
+    problem = pressed(kind, seed, anisotropic=True)
+    if relaxed:  # the substitution holds for this law too, and the twin is quick with one coefficient
+        v, lam = solve_contact(isotropic(problem), relaxed=True)
+        lam = from_isotropic(problem, lam)
+    else:
+        v, lam = solve_contact(problem, sweeps=3000)
+    assert (lam[:, 0] > 0).sum() > 1
+    options = CondOptions(tolerance=1e-9, max_iterations=20000, operator="proximal" if relaxed else "strict")
+    solution = Cond(options).solve(problem)
+    assert solution.converged, solution.message
+    np.testing.assert_allclose(solution.v, v, atol=1e-6)
+    np.testing.assert_allclose(solution.lam, lam, atol=1e-6)
+    found = measure(problem, solution.v, solution.lam, relaxed=relaxed)
+    assert found.contact_residual < 2e-9 and found.cone_violation < 1e-12
+    np.testing.assert_allclose(solution.history.contact[-1], found.contact_residual, rtol=1e-4, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_isotropic_problem_has_the_same_answer(seed: int) -> None:
+    """The substitution is exact: solving it and mapping back is solving the problem; and it is judged by the same numbers."""
+    problem = pressed("body", seed, anisotropic=True)
+    same = isotropic(problem)
+    v, lam = solve_contact(same)  # the twin with one coefficient
+    solution = Cond(TIGHT).solve(problem)
+    np.testing.assert_allclose(solution.v, v, atol=1e-6)
+    np.testing.assert_allclose(solution.lam, from_isotropic(problem, lam), atol=1e-6)
+    assert measure(problem, v, from_isotropic(problem, lam)).contact_residual < 1e-10
+    rng = np.random.default_rng(seed)
+    v, lam = rng.standard_normal(problem.n), rng.standard_normal((5, 3))
+    one, two = measure(problem, v, lam).as_dict(), measure(same, v, to_isotropic(problem, lam)).as_dict()
+    assert one == pytest.approx(two, rel=1e-12)
+
+
+def test_a_sliding_node_obeys_maximum_dissipation() -> None:
+    """Force -n M^2 u_t / |M u_t|: not opposite to the slip, but of all forces of the ellipse the one that dissipates most."""
+    frame, mu = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]]), np.array([0.8, 0.2])
+    problem = make_problem(2.0 * sp.eye(3), np.array([4.0, 3.0, -3.0]), frame, np.zeros(1), mu[None], dt=0.01)
+    solution = Cond(TIGHT).solve(problem)
+    u = solution.v[:2]
+    np.testing.assert_allclose(solution.lam[0, 1:], -3.0 * mu**2 * u / np.linalg.norm(mu * u), atol=1e-8)
+    turned = np.arange(0.0, 2 * np.pi, 0.01)
+    others = 3.0 * mu * np.column_stack([np.cos(turned), np.sin(turned)])
+    assert -u @ solution.lam[0, 1:] >= (-others @ u).max() - 1e-7
+    assert abs(u[0] * solution.lam[0, 2] - u[1] * solution.lam[0, 1]) > 0.1
+
+
+def test_a_point_slides_along_the_curve_of_maximum_dissipation() -> None:
+    """V-G: the path under (mu1, mu2) from the velocity (1, 1), against dv/dt = -g M^2 v / |M v| integrated by scipy."""
+    frame, mu, dt, g = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]]), np.array([0.4, 0.1]), 2e-4, 9.81
+    v, path, solver, warm = np.array([1.0, 1.0, 0.0]), np.zeros(2), Cond(CondOptions(tolerance=1e-10)), None
+    for _ in range(1000):
+        problem = make_problem(sp.eye(3) / dt, v / dt - [0, 0, g], frame, np.zeros(1), mu[None], dt=dt)
+        solution = solver.solve(problem, warm)
+        v, warm = solution.v, WarmStart(solution.v, solution.lam)
+        path += dt * v[:2]
+    rate = lambda t, y: np.concatenate([y[2:], -g * mu**2 * y[2:] / np.linalg.norm(mu * y[2:])])  # noqa: E731
+    exact = solve_ivp(rate, (0.0, 1000 * dt), [0.0, 0.0, 1.0, 1.0], rtol=1e-10, atol=1e-12).y[:, -1]
+    np.testing.assert_allclose(np.concatenate([path, v[:2]]), exact, atol=1e-3 * np.linalg.norm(exact[:2]))
+    assert exact[1] > 1.2 * exact[0]  # the path is bent
+
+
+def test_columns_that_are_equal_change_no_bit() -> None:
+    problem = body_between_nodes(np.random.default_rng(7), 6, 5)
+    doubled = make_problem(
+        problem.A, problem.b, problem.J, problem.phi, np.column_stack([problem.friction] * 2), dt=0.01, groups=problem.groups
+    )
+    one, two = Cond(TIGHT).solve(problem), Cond(TIGHT).solve(doubled)
+    assert one.v.tobytes() == two.v.tobytes() and one.lam.tobytes() == two.lam.tobytes()
+
+
+# ---------------------------------------------------------------------- Barzilai-Borwein steps (IV-C2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", ["nodes", "body"])
+def test_barzilai_borwein_steps_keep_the_answer(seed: int, kind: str) -> None:
+    problem = pressed(kind, seed)
+    v, lam = solve_contact(problem)
+    solution = Cond(CondOptions(tolerance=1e-9, max_iterations=20000, step="barzilai-borwein")).solve(problem)
+    assert solution.converged, solution.message
+    np.testing.assert_allclose(solution.v, v, atol=1e-6)
+    np.testing.assert_allclose(solution.lam, lam, atol=1e-6)
+
+
+def test_barzilai_borwein_steps_save_iterations() -> None:
+    problem = nodes_on_floor(np.random.default_rng(4), 20, 10, condition=500.0)
+    plain = Cond(CondOptions(tolerance=1e-8, max_iterations=100000, chebyshev=False)).solve(problem)
+    adaptive = Cond(CondOptions(tolerance=1e-8, step="barzilai-borwein")).solve(problem)
+    assert plain.converged and adaptive.converged
+    assert adaptive.iterations < 0.25 * plain.iterations
+    np.testing.assert_allclose(adaptive.v, plain.v, atol=1e-5)
+
+
+def test_barzilai_borwein_steps_stand_rows_of_very_different_size() -> None:
+    """Jacobi-scaled: nodes a thousand times heavier than others cost nothing; Frobenius steps do not end in 5000 iterations."""
+    problem = nodes_on_floor(np.random.default_rng(4), 20, 10, condition=500.0)
+    S = sp.diags(np.repeat(10.0 ** np.random.default_rng(0).uniform(-1.5, 1.5, 20), 3))
+    bad = make_problem(S @ problem.A @ S, S @ problem.b, problem.J, problem.phi, problem.friction, dt=0.01)
+    solution = Cond(CondOptions(tolerance=1e-8, step="barzilai-borwein")).solve(bad)
+    assert solution.converged and solution.iterations < 1000
+    assert not Cond(CondOptions(tolerance=1e-8)).solve(bad).converged
+
+
+# ---------------------------------------------------------------------- invertible contact (III-E1)
+
+
+@pytest.mark.parametrize("operator", ["proximal", "strict"])
+@pytest.mark.parametrize("kind", ["nodes", "body"])
+@pytest.mark.parametrize("seed", range(3))
+def test_regularised_contact_and_its_inverse(seed: int, kind: str, operator: str) -> None:
+    """The forward answer is that of the Delassus operator + Omega, and the inverse finds its forces from v alone."""
+    problem, omega = pressed(kind, seed, anisotropic=seed == 2 and operator == "strict"), 0.05
+    v, lam = solve_contact(problem, regularization=omega, relaxed=operator == "proximal", sweeps=3000)
+    options = CondOptions(tolerance=1e-10, max_iterations=20000, operator=operator, regularization=omega)
+    solution = Cond(options).solve(problem)
+    assert solution.converged and "regularised by 0.05" in solution.message, solution.message
+    np.testing.assert_allclose(solution.v, v, atol=1e-7)
+    np.testing.assert_allclose(solution.lam, lam, atol=1e-7)
+    back = inverse_contact(problem, solution.v, omega, operator=operator)
+    np.testing.assert_allclose(back, solution.lam, atol=1e-7)
+    law = {"regularization": omega, "relaxed": operator == "proximal"}
+    assert measure(problem, solution.v, solution.lam, **law).contact_residual < 2e-10
+    assert measure(problem, solution.v, solution.lam).contact_residual > 1e-3  # the exact law is another one
+    np.testing.assert_allclose(
+        solution.history.contact[-1], measure(problem, solution.v, solution.lam, **law).contact_residual, rtol=1e-3, atol=1e-14
+    )
+
+
+def test_a_regularised_node_by_hand() -> None:
+    """A = 2 I, weight 3 N: lam (1/2 + Omega) = 3/2 and the node sinks at Omega lam."""
+    frame = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
+    problem = make_problem(2.0 * sp.eye(3), np.array([0, 0, -3.0]), frame, np.zeros(1), 0.4, dt=0.01)
+    solution = Cond(CondOptions(tolerance=1e-10, regularization=0.25)).solve(problem)
+    np.testing.assert_allclose(solution.lam[0], [2.0, 0.0, 0.0], atol=1e-9)
+    np.testing.assert_allclose(solution.v, [0.0, 0.0, -0.5], atol=1e-9)
+    np.testing.assert_allclose(inverse_contact(problem, np.array([0.1, 0.0, -0.5]), 0.25), [[2.0, -0.4, 0.0]], atol=1e-15)
+    assert np.all(inverse_contact(problem, np.array([0.1, 0.0, 0.5]), 0.25) == 0.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [({"v": np.zeros(2)}, "3 finite velocities"), ({"v": np.full(3, np.nan)}, "finite"), ({"regularization": 0.0}, "positive"),
+     ({"operator": "loose"}, "'loose'")],
+)  # fmt: skip
+def test_the_inverse_refuses_what_it_cannot_use(changes: dict, word: str) -> None:
+    problem = make_problem(sp.eye(3), np.zeros(3), np.eye(3), np.zeros(1), 0.4, dt=0.01)
+    given = {"v": np.zeros(3), "regularization": 0.1, "operator": "proximal"} | changes
+    with pytest.raises(ContactError, match=word):
+        inverse_contact(problem, given["v"], given["regularization"], operator=given["operator"])
+
+
+# ---------------------------------------------------------------------- safeguards
+
+
+def test_a_cycle_of_the_acceleration_falls_back_to_the_plain_iteration() -> None:
+    """Strict operator, large friction: Chebyshev cycles for ever here, and the plain iteration converges."""
+    problem = nodes_on_floor(np.random.default_rng(78), 4, 4, friction=5.0, condition=20.0)
+    endless = Cond(CondOptions(tolerance=1e-8, patience=10**6)).solve(problem)
+    assert not endless.converged
+    solution = Cond(CondOptions(tolerance=1e-8, patience=100)).solve(problem)
+    assert solution.converged, solution.message
+
+
+def test_a_cycle_of_the_plain_iteration_ends_with_smaller_steps() -> None:
+    problem = nodes_on_floor(np.random.default_rng(64), 4, 4, friction=5.0, condition=20.0)
+    endless = Cond(CondOptions(tolerance=1e-8, patience=10**6, chebyshev=False)).solve(problem)
+    assert not endless.converged
+    solution = Cond(CondOptions(tolerance=1e-8, patience=100)).solve(problem)
+    assert solution.converged, solution.message
+    v, _ = solve_contact(problem)
+    assert measure(problem, solution.v, solution.lam).contact_residual < 1e-8 and v.shape == solution.v.shape
+
+
+@pytest.mark.parametrize("step", ["frobenius", "barzilai-borwein"])
+def test_the_best_iterate_is_returned_when_none_converges(step: str) -> None:
+    """By true residuals, recomputed outside; the last one is worse here."""
+    problem, later = nodes_on_floor(np.random.default_rng(78), 4, 4, friction=5.0, condition=20.0), 0
+    for limit in range(20, 40):
+        solution = Cond(CondOptions(tolerance=1e-12, max_iterations=limit, step=step)).solve(problem)
+        merit = np.maximum(solution.history.dynamics, solution.history.contact)
+        found = measure(problem, solution.v, solution.lam)
+        assert max(found.dynamics_residual, found.contact_residual) == pytest.approx(merit.min(), rel=1e-6)
+        assert solution.details["returned_iteration"] == 1 + merit.argmin()
+        if merit.argmin() < limit - 1:
+            later += 1
+            assert "returned is the best iterate" in solution.message
+    assert later > 0
+
+
+def test_without_friction_strict_and_proximal_are_the_same() -> None:
+    problem = body_between_nodes(np.random.default_rng(3), 6, 5, friction=0.0)
+    one, two = (Cond(CondOptions(tolerance=1e-9, operator=o)).solve(problem) for o in ("strict", "proximal"))
+    assert one.converged and one.v.tobytes() == two.v.tobytes() and one.lam.tobytes() == two.lam.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["nodes", "body"])
+def test_duplicated_contacts_share_the_force(kind: str) -> None:
+    """Each contact twice: the velocity and the sum of the forces are those of the single ones."""
+    make = nodes_on_floor if kind == "nodes" else body_between_nodes
+    problem = make(np.random.default_rng(6), 6, 5)
+    twice = make_problem(
+        problem.A, problem.b, sp.vstack([problem.J] * 2), np.tile(problem.phi, (2, 1)), np.tile(problem.friction, 2),
+        dt=0.01, groups=problem.groups,
+    )  # fmt: skip
+    one, two = Cond(TIGHT).solve(problem), Cond(TIGHT).solve(twice)
+    assert one.converged and two.converged, two.message
+    np.testing.assert_allclose(two.v, one.v, atol=1e-7)
+    np.testing.assert_allclose(two.lam[:5] + two.lam[5:], one.lam, atol=1e-6)
+
+
+def test_a_contact_that_nothing_can_move_has_no_force() -> None:
+    """Whatever the warm start says; a problem of nothing but such contacts is the free motion."""
+    problem = make_problem(2.0 * sp.eye(3), np.array([0, 0, -3.0]), np.zeros((3, 3)), np.array([0.1]), 0.4, dt=0.01)
+    solution = Cond(TIGHT).solve(problem, WarmStart(np.zeros(3), np.ones((1, 3))))
+    assert solution.converged and np.all(solution.lam == 0.0)
+    np.testing.assert_allclose(solution.v, [0, 0, -1.5], atol=1e-8)
+
+
+def test_the_answer_does_not_depend_on_the_units_of_force_and_time() -> None:
+    problem = body_between_nodes(np.random.default_rng(9), 6, 5)
+    reference = Cond(TIGHT).solve(problem)
+    for force, speed in ((1e6, 1.0), (1e-6, 1e3), (1.0, 1e-6)):
+        scaled = make_problem(
+            force / speed * problem.A, force * problem.b, problem.J, speed * problem.phi, problem.friction,
+            dt=0.01, groups=problem.groups,
+        )  # fmt: skip
+        solution = Cond(TIGHT).solve(scaled)
+        np.testing.assert_allclose(solution.v / speed, reference.v, atol=1e-7)
+        np.testing.assert_allclose(solution.lam / force, reference.lam, atol=1e-7)
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [({"tolerance": 0.0}, "tolerance"), ({"max_iterations": 0}, "max_iterations"), ({"relaxation": 1.5}, "relaxation"),
-     ({"operator": "loose"}, "operator"), ({"gain": -1.0}, "gain"), ({"speed": 3}, "speed")],
+     ({"operator": "loose"}, "operator"), ({"gain": -1.0}, "gain"), ({"step": "long"}, "step"),
+     ({"regularization": 0.0}, "regular"),
+     ({"regularization": math.inf}, "regular"), ({"step": "barzilai-borwein", "chebyshev": True}, "chebyshev"),
+     ({"speed": 3}, "speed")],
 )  # fmt: skip
 def test_wrong_options_are_named(options: dict, word: str) -> None:
     with pytest.raises(ContactError, match=word):

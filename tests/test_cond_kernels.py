@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,11 +26,13 @@ from slow_twins import (
 from contact import ContactProblem, Group, NodalContactProblem, make_problem, nodalize
 from contact import metrics as yardstick
 from contact.metrics import natural_map_scale
+from contact.problem import isotropic
 from contact.solvers import cond_kernels as kernels
+from contact.solvers.block_rows import apply_blocks
 from contact.solvers.cond import _BlockPattern
 
 
-def two_bodies(rng: np.random.Generator) -> ContactProblem:
+def two_bodies(rng: np.random.Generator, *, anisotropic: bool = False) -> ContactProblem:
     """Four soft nodes of two bodies, a gripper of 8 and a body of 6 coordinates: 26 rows, and contacts of every kind."""
     A = sp.block_diag([random_spd(rng, 6), random_spd(rng, 6), random_spd(rng, 8, 9.0), random_spd(rng, 6, 4.0)], format="csc")
     groups = (
@@ -48,6 +51,8 @@ def two_bodies(rng: np.random.Generator) -> ContactProblem:
     # contact 6 touches nothing that moves
     phi = 0.3 * rng.standard_normal((7, 3))
     friction = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 0.3])
+    if anisotropic:
+        friction = np.column_stack([friction, friction[[0, 2, 1, 3, 6, 4, 5]]])
     return make_problem(A, rng.standard_normal(26), J, phi, friction, dt=0.01, groups=groups)
 
 
@@ -72,9 +77,9 @@ class Case:
         return np.array([sum(w[s] for s in pair if s >= 0) for pair in self.nodal.node])
 
 
-def make_case(seed: int, *, bodies: str = "many", with_multiplier: bool = False) -> Case:
+def make_case(seed: int, *, bodies: str = "many", with_multiplier: bool = False, anisotropic: bool = False) -> Case:
     rng = np.random.default_rng(seed)
-    problem = two_bodies(rng) if bodies == "many" else body_between_nodes(rng, 6, 5)
+    problem = two_bodies(rng, anisotropic=anisotropic) if bodies == "many" else body_between_nodes(rng, 6, 5)
     multiplier = np.zeros((problem.n_contacts, 3)) if with_multiplier else None
     nodal = nodalize(problem, multiplier=multiplier)
     padded = np.eye(nodal.virtual_start)
@@ -90,11 +95,25 @@ CASES = [(seed, bodies) for seed in range(3) for bodies in ("many", "one")]
 
 
 def test_gather_blocks_by_hand() -> None:
-    blocks = np.full((2, 3, 3), np.nan)
+    values = np.full(19, np.nan)
     index = np.array([3, 0, -1, -2, 1, 1, -1, 2, -2, *[-1] * 8, 4])
-    kernels.gather_blocks(np.array([10.0, 11.0, 12.0, 13.0, 14.0]), index, blocks)
-    assert blocks[0].tolist() == [[13, 10, 0], [1, 11, 11], [0, 12, 1]]
-    assert blocks[1].tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 14]]
+    kernels.gather_blocks(np.array([10.0, 11.0, 12.0, 13.0, 14.0]), index, values)
+    assert values[:18].tolist() == [13, 10, 0, 1, 11, 11, 0, 12, 1, 0, 0, 0, 0, 0, 0, 0, 0, 14]
+    assert np.isnan(values[18])
+
+
+@pytest.mark.parametrize("empty_row", [False, True])
+def test_apply_blocks_is_the_dense_product(empty_row: bool) -> None:
+    """Whatever stands behind the last block; and rows behind those of the blocks are left alone."""
+    rng = np.random.default_rng(11)
+    dense = rng.standard_normal((15, 15)) * np.kron(rng.random((5, 5)) < 0.5, np.ones((3, 3)))
+    if empty_row:
+        dense[6:9] = 0.0
+    ptr, col, values = block_rows(dense)
+    x, y = rng.standard_normal(15), np.full(18, 7.0)
+    apply_blocks(ptr, col, values, x, y)
+    np.testing.assert_allclose(y[:15], dense @ x, rtol=1e-13, atol=1e-14)
+    assert np.all(y[15:] == 7.0)
 
 
 @pytest.mark.parametrize("n", [9, 10, 11])
@@ -104,14 +123,16 @@ def test_the_block_pattern_holds_a(n: int) -> None:
     for drop in (0.0, 2.0):  # full, and with holes in the blocks
         dense = random_spd(rng, n)
         dense[np.abs(dense) < drop] = 0.0
+        dense[3, 0] = 0.5  # a matrix that is not symmetric tells rows from columns
         A = sp.csc_matrix(dense)
         size = 3 * ((n + 2) // 3) + 3
         rows = np.sort(rng.permutation(size)[:n])  # padding anywhere
         pattern = _BlockPattern(A, rows, size)
         for factor in (1.0, -3.0):
             A.data *= factor
-            kernels.gather_blocks(A.data, pattern.index, pattern.blocks)
-            found = sp.bsr_matrix((pattern.blocks, pattern.col, pattern.ptr), shape=(size, size)).toarray()
+            kernels.gather_blocks(A.data, pattern.index, pattern.values)
+            blocks = pattern.values[:-1].reshape(-1, 3, 3).transpose(0, 2, 1)
+            found = sp.bsr_matrix((blocks, pattern.col, pattern.ptr), shape=(size, size)).toarray()
             expected = np.eye(size)
             expected[np.ix_(rows, rows)] = A.toarray()
             assert np.array_equal(found, expected)
@@ -184,13 +205,46 @@ def bodies_of(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.array([g.start for g in bodies]), np.array([g.stop - g.start for g in bodies]), dense
 
 
+@pytest.mark.parametrize("bodies", ["many", "one"])
+def test_jacobi_steps(bodies: str) -> None:
+    case = make_case(4, bodies=bodies)
+    start = case.nodal.virtual_start
+    w = np.diag(case.A).copy()
+    kernels.jacobi_steps(start, case.nodal.gain, w)
+    mean = np.diag(case.A)[:start].reshape(-1, 3).mean(axis=1)
+    np.testing.assert_allclose(w, np.repeat(1.0 / np.concatenate([mean, case.nodal.gain]), 3), rtol=1e-14)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.3])
 @pytest.mark.parametrize(("seed", "bodies"), CASES)
-def test_apply_steps(seed: int, bodies: str) -> None:
+def test_apply_steps(seed: int, bodies: str, alpha: float) -> None:
     case = make_case(seed, bodies=bodies)
     w, blocks = case.rng.uniform(0.1, 1.0, case.nodal.size), bodies_of(case)
-    r, step = case.rng.standard_normal(case.nodal.size), np.full(case.nodal.size, np.nan)
-    kernels.apply_steps(w, *blocks, r, step)
-    np.testing.assert_allclose(step, dense_steps(w, *blocks) @ r, rtol=1e-12, atol=1e-13)
+    b, Ax, x = case.rng.standard_normal((3, case.nodal.size))
+    star = np.full(case.nodal.size, np.nan)
+    kernels.apply_steps(w, *blocks, alpha, b, Ax, x, star)
+    np.testing.assert_allclose(star, x + alpha * dense_steps(w, *blocks) @ (b - Ax), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("bodies", ["many", "one"])
+def test_barzilai_borwein_is_its_formula(bodies: str) -> None:
+    """Both sizes in the inner product of W^-1; they lie between the inverse eigenvalues of W A."""
+    case = make_case(7, bodies=bodies)
+    w, (start, size, dense) = case.rng.uniform(0.1, 1.0, case.nodal.size), bodies_of(case)
+    inverse = np.full_like(dense, 5.0)
+    for g, n in enumerate(size):
+        inverse[g, :n, :n] = np.linalg.inv(dense[g, :n, :n])
+    W = dense_steps(w, start, size, dense)
+    x, x_old = case.rng.standard_normal((2, case.nodal.size))
+    s, z, step = x - x_old, case.A @ (x - x_old), np.empty(case.nodal.size)
+    found = kernels.barzilai_borwein(
+        w, start, size, dense, inverse, x, x_old, case.A @ x, case.A @ x_old, np.zeros(len(x)), step
+    )  # fmt: skip
+    np.testing.assert_allclose(found, [s @ np.linalg.solve(W, s) / (s @ z), s @ z / (z @ W @ z)], rtol=1e-9)
+    eigenvalues = np.linalg.eigvals(W @ case.A).real
+    assert 1 / eigenvalues.max() < found[1] < found[0] < 1 / eigenvalues.min()
+    still = kernels.barzilai_borwein(w, start, size, dense, inverse, x, x, case.A @ x, case.A @ x, np.zeros(len(x)), step)
+    assert still == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("bodies", ["many", "one"])
@@ -200,8 +254,8 @@ def test_largest_eigenvalue(bodies: str) -> None:
     W = dense_steps(w, *blocks)
     exact = np.linalg.eigvals(W @ case.A)
     assert np.abs(exact.imag).max() < 1e-10 * exact.real.max()
-    x, y = case.rng.standard_normal(case.nodal.size), np.empty(case.nodal.size)
-    estimates = [kernels.largest_eigenvalue(*case.matrix, w, *blocks, x, y, 1) for _ in range(400)]
+    x = case.rng.standard_normal(case.nodal.size)
+    estimates = [kernels.largest_eigenvalue(*case.matrix, w, *blocks, x, 1) for _ in range(400)]
     assert estimates[-1] == pytest.approx(exact.real.max(), rel=1e-9)
     assert np.all(np.array(estimates) <= exact.real.max() * (1 + 1e-12))  # from below
     assert np.all(np.diff(estimates) >= -1e-12 * exact.real.max())  # and rising, so x was updated
@@ -212,28 +266,35 @@ def test_largest_eigenvalue(bodies: str) -> None:
 # ---------------------------------------------------------------------- contacts
 
 
+@pytest.mark.parametrize("anisotropic", [False, True])
+@pytest.mark.parametrize("regularization", [0.0, 0.4])
 @pytest.mark.parametrize("strict", [True, False])
-@pytest.mark.parametrize("only_coupled", [False, True])
+@pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize(("seed", "bodies"), CASES)
-def test_contact_sweep(seed: int, bodies: str, only_coupled: bool, strict: bool) -> None:
-    case = make_case(seed, bodies=bodies)
+def test_contact_sweep(seed: int, bodies: str, first: bool, strict: bool, regularization: float, anisotropic: bool) -> None:
+    case = make_case(seed, bodies=bodies, anisotropic=anisotropic)
     nodal, problem = case.nodal, case.problem
-    w = np.repeat(case.rng.uniform(0.2, 1.0, nodal.size // 3), 3)
+    w, alpha = np.repeat(case.rng.uniform(0.2, 1.0, nodal.size // 3), 3), 0.7
     lam, x = case.rng.standard_normal((problem.n_contacts, 3)), case.rng.standard_normal(nodal.size)
     coupled = case.coupled
     assert coupled.tolist() == ([True, True, *[False] * 5] if bodies == "many" else [False] * 5)
-    expected_lam, expected_x, expected_change = contact_pass(
-        case.J, case.gamma(w), w, problem.phi, problem.friction, lam, x,
+    begin = np.where(coupled[:, None] | (not first), lam, 0.0)  # the others are solved once, from zero
+    friction = problem.coefficients if anisotropic else problem.friction
+    expected_lam, expected_x, _ = contact_pass(
+        case.J, case.gamma(alpha * w), alpha * w, problem.phi, friction, begin, x,
         project_strict if strict else closest_in_cone,
-        np.flatnonzero(coupled) if only_coupled else range(problem.n_contacts),
+        range(problem.n_contacts) if first else np.flatnonzero(coupled), regularization,
     )  # fmt: skip
     change = kernels.contact_sweep(
-        only_coupled, strict, nodal.node, nodal.block, problem.phi, problem.friction, coupled, w, lam, x
-    )
-    np.testing.assert_allclose(lam, expected_lam, rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(x, expected_x, rtol=1e-12, atol=1e-13)
-    assert change == pytest.approx(expected_change, rel=1e-12)
-    if not only_coupled and bodies == "many":
+        first, strict, nodal.node, nodal.block, nodal.virtual_start, problem.phi, problem.coefficients, coupled,
+        alpha, w, regularization, lam, x,
+    )  # fmt: skip
+    np.testing.assert_allclose(lam, expected_lam, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(x, expected_x, rtol=1e-11, atol=1e-13)
+    moved, largest = np.abs(lam - begin)[coupled].sum(axis=1), np.abs(lam)[coupled].sum(axis=1)
+    expected_change = moved.max(initial=0.0) / max(largest.max(initial=0.0), 1e-300)
+    assert change == pytest.approx(expected_change if largest.any() else moved.max(initial=0.0), rel=1e-12)
+    if bodies == "many":
         assert change > 0.1  # something happened
 
 
@@ -243,26 +304,33 @@ def test_one_pass_solves_contacts_that_share_no_node() -> None:
     nodal, problem = case.nodal, case.problem
     w = np.repeat(case.rng.uniform(0.2, 1.0, nodal.size // 3), 3)
     lam, x = case.rng.standard_normal((5, 3)), case.rng.standard_normal(nodal.size)
-    start = x - w * (case.J.T @ lam.ravel())  # v* of the surrogate problem
-    kernels.contact_sweep(False, True, nodal.node, nodal.block, problem.phi, problem.friction, case.coupled, w, lam, x)
+    start = x.copy()  # v* of the surrogate problem
+    kernels.contact_sweep(
+        True, True, nodal.node, nodal.block, nodal.virtual_start, problem.phi, problem.coefficients, case.coupled,
+        1.0, w, 0.0, lam, x,
+    )  # fmt: skip
     surrogate = make_problem(np.diag(1.0 / w), start / w, case.J, problem.phi, problem.friction, dt=0.01)
     found = yardstick.measure(surrogate, x, lam)
     assert found.dynamics_residual < 1e-14 and found.contact_residual < 1e-14
     assert lam[:, 0].max() > 0.0
 
 
-def test_passes_over_a_shared_node_converge_to_the_law() -> None:
+@pytest.mark.parametrize("anisotropic", [False, True])
+def test_passes_over_a_shared_node_converge_to_the_law(anisotropic: bool) -> None:
     """A node in two contacts: lam is kept per contact, and repeated passes solve both."""
-    case = make_case(8)
+    case = make_case(8, anisotropic=anisotropic)
     nodal, problem = case.nodal, case.problem
     w = np.repeat(case.rng.uniform(0.2, 1.0, nodal.size // 3), 3)
     phi = problem.phi - [2.0, 0.0, 0.0]  # press all
     lam, start = np.zeros((7, 3)), case.rng.standard_normal(nodal.size)
     x = start.copy()
     changes = [
-        kernels.contact_sweep(k > 0, True, nodal.node, nodal.block, phi, problem.friction, case.coupled, w, lam, x)
+        kernels.contact_sweep(
+            k == 0, True, nodal.node, nodal.block, nodal.virtual_start, phi, problem.coefficients, case.coupled,
+            1.0, w, 0.0, lam, x,
+        )
         for k in range(200)
-    ]
+    ]  # fmt: skip
     assert changes[1] > 1e-3 and changes[-1] < 1e-14
     surrogate = make_problem(np.diag(1.0 / w), start / w, case.J, phi, problem.friction, dt=0.01)
     # contact 6 touches nothing: the law cannot hold there
@@ -275,24 +343,42 @@ def test_passes_over_a_shared_node_converge_to_the_law() -> None:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_add_contact_forces(sign: float, weighted: bool) -> None:
+@pytest.mark.parametrize("alpha", [1.0, -0.5])
+def test_add_force(alpha: float, weighted: bool) -> None:
     case = make_case(9)
     w = np.repeat(case.rng.uniform(0.2, 1.0, case.nodal.size // 3), 3)
     lam, y = case.rng.standard_normal((7, 3)), case.rng.standard_normal(case.nodal.size)
-    expected = y + sign * (w if weighted else 1.0) * (case.J.T @ lam.ravel())
-    kernels.add_contact_forces(case.nodal.node, case.nodal.block, lam, sign, w, weighted, y)
+    expected = y + alpha * (w if weighted else 1.0) * (case.J.T @ lam.ravel())
+    for m in range(7):
+        kernels.add_force(case.nodal.node, case.nodal.block, case.nodal.virtual_start, m, *lam[m], alpha, w, weighted, y)
     np.testing.assert_allclose(y, expected, rtol=1e-13, atol=1e-14)
 
 
 # ---------------------------------------------------------------------- residuals
 
 
+@pytest.mark.parametrize("rows", [1, 255, 256, 700])
+def test_sums_over_rows(rows: int) -> None:
+    """In lanes, whatever the number of rows."""
+    rng = np.random.default_rng(rows)
+    Av, b, force = rng.standard_normal((3, rows + 6))
+    weight, sums = rng.uniform(0.5, 2.0, rows + 6), np.full((3, 256), np.nan)
+    found = kernels.residual_sums(Av, b[:rows], force, weight, sums)
+    r = (Av - b - force)[:rows]
+    expected = [(weight[:rows] * part**2).sum() for part in (r, Av[:rows], force[:rows])]
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    assert kernels.distance(Av, b, weight, sums) == pytest.approx(math.sqrt((weight * (Av - b) ** 2).sum()), rel=1e-13)
+
+
+@pytest.mark.parametrize("anisotropic", [False, True])
+@pytest.mark.parametrize("regularization", [0.0, 0.3])
 @pytest.mark.parametrize("force", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize(("seed", "bodies"), CASES)
-def test_natural_residual_is_that_of_the_yardstick(seed: int, bodies: str, force: float) -> None:
+def test_natural_residual_is_that_of_the_yardstick(
+    seed: int, bodies: str, force: float, regularization: float, anisotropic: bool
+) -> None:
     """With the velocities of the points on the bodies the kernel judges the original problem."""
-    case = make_case(seed, bodies=bodies)
+    case = make_case(seed, bodies=bodies, anisotropic=anisotropic)
     problem, nodal = case.problem, case.nodal
     if bodies == "many":  # contact 6 touches nothing, its scale is arbitrary
         problem = make_problem(
@@ -303,21 +389,24 @@ def test_natural_residual_is_that_of_the_yardstick(seed: int, bodies: str, force
     x = nodal.extend(v)
     points = x[nodal.virtual_start :].reshape(-1, 3).copy()
     x[nodal.virtual_start :] = 1e3 * case.rng.standard_normal(3 * nodal.n_virtual)  # their own velocities must not enter
-    arrays = nodal.node, nodal.block, problem.phi, problem.friction
-    rho = natural_map_scale(problem)
-    found = kernels.natural_residual(*arrays, True, rho, lam, x, nodal.virtual_start, points)
-    assert found == pytest.approx(yardstick.contact_residual(problem, v, lam), rel=1e-11)
-    assert found == pytest.approx(natural_map_residual(problem, v, lam), rel=1e-11)
-    convex = kernels.natural_residual(*arrays, False, rho, lam, x, nodal.virtual_start, points)
-    assert convex == pytest.approx(natural_map_residual(problem, v, lam, de_saxce=False), rel=1e-11)
+    arrays = nodal.node, nodal.block, problem.phi, isotropic(problem).friction, problem.tangent_stretch
+    rho = natural_map_scale(problem, regularization)
+    for strict in (True, False):
+        found = kernels.natural_residual(
+            *arrays, strict, regularization, rho, lam, x, nodal.virtual_start, points
+        )  # fmt: skip
+        law = {"regularization": regularization, "relaxed": not strict}
+        assert found == pytest.approx(yardstick.contact_residual(problem, v, lam, **law), rel=1e-11)
+        twin = natural_map_residual(problem, v, lam, de_saxce=strict, regularization=regularization)
+        assert found == pytest.approx(twin, rel=1e-10)
 
 
 def test_natural_residual_of_nothing_is_zero() -> None:
     case = make_case(0, bodies="one")
     none = slice(0, 0)
     found = kernels.natural_residual(
-        case.nodal.node[none], case.nodal.block[none], case.problem.phi[none], case.problem.friction[none], True,
-        np.zeros(0), np.zeros((0, 3)), np.zeros(case.nodal.size), case.nodal.virtual_start, np.zeros((5, 3)),
+        case.nodal.node[none], case.nodal.block[none], case.problem.phi[none], case.problem.friction[none], np.zeros((0, 2)),
+        True, 0.0, np.zeros(0), np.zeros((0, 3)), np.zeros(case.nodal.size), case.nodal.virtual_start, np.zeros((5, 3)),
     )  # fmt: skip
     assert found == 0.0
 

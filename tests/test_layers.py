@@ -18,7 +18,7 @@ ROOT = Path(fs.__file__).resolve().parent.parent
 ROOMS = ("materials", "meshes", "contact", "viz")
 OURS = {*ROOMS, "femsim", "scenes", "tests", "benchmarks"}
 ALLOWED = {room: {room} for room in ROOMS} | {"femsim": {"femsim", *ROOMS}, "scenes": {"femsim"}}
-HEAVY = ("pyvista", "vtk", "vtkmodules", "matplotlib", "imageio", "imageio_ffmpeg", "numba", "scipy", "meshio")
+HEAVY = ("pyvista", "vtk", "vtkmodules", "matplotlib", "imageio", "imageio_ffmpeg", "numba", "scipy", "meshio", "h5py")
 
 
 def sources(package: str) -> Iterator[tuple[Path, ast.Module]]:

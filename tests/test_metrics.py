@@ -76,16 +76,21 @@ def test_measure_returns_each_metric_and_takes_flat_forces() -> None:
     problem, v, lam = random_pair(np.random.default_rng(0))
     found = measure(problem, v, lam.ravel()).as_dict()
     assert found == measure(problem, v, lam).as_dict()
+    u, rho = m.contact_velocity(problem, v), m.natural_map_scale(problem)
     assert found == {
         "dynamics_residual": m.dynamics_residual(problem, v, lam),
+        "dynamics_residual_plain": m.dynamics_residual_plain(problem, v, lam),
         "contact_residual": m.contact_residual(problem, v, lam),
         "cone_violation": m.cone_violation(problem, lam),
-        "complementarity": m.complementarity(problem, v, lam),
-        "penetration_velocity": m.penetration_velocity(problem, v),
-        "slip_alignment": m.slip_alignment(problem, v, lam),
+        "complementarity": abs(u[:, 0] * lam[:, 0]).max(),
+        "penetration_velocity": (-u[:, 0]).max(),
+        "slip_alignment": m.alignment(u, lam, rho),
         "balance": m.balance(problem, v, lam),
     }
-    assert len(set(found.values())) == 7 and min(found.values()) > 1e-3  # none is a copy of another, none is zero here
+    assert found == m.measure_law(u, lam, rho, problem.friction).as_dict() | {
+        name: found[name] for name in ("dynamics_residual", "dynamics_residual_plain", "balance")
+    }
+    assert len(set(found.values())) == 8 and min(found.values()) > 1e-3  # none is a copy of another, none is zero here
 
 
 def test_without_contacts_only_the_dynamics_count() -> None:
@@ -95,6 +100,7 @@ def test_without_contacts_only_the_dynamics_count() -> None:
     moved = measure(problem, v + np.array([0.5, 0.0, 0.0]), np.zeros((0, 3))).as_dict()
     # r = (0.5, 0, 0), A v = (1.5, 2, 4); in the norm sum x^2/A_ii: 0.5 / sqrt(2.25 + 2 + 4)
     assert moved.pop("dynamics_residual") == pytest.approx(0.5 / math.sqrt(8.25), rel=1e-14)
+    assert moved.pop("dynamics_residual_plain") == pytest.approx(0.5 / math.sqrt(22.25), rel=1e-14)
     assert moved.pop("balance") == pytest.approx(0.5 / math.sqrt(21.0), rel=1e-14)
     assert set(moved.values()) == {0.0}
 
@@ -131,24 +137,56 @@ def test_contact_residual_is_the_natural_map(seed: int) -> None:
         assert m.contact_residual(problem, v, scale * lam) == pytest.approx(expected, rel=1e-12)
 
 
+def plane_problem(rng: np.random.Generator) -> tuple[ContactProblem, np.ndarray, np.ndarray]:
+    """Plane bodies that touch, as a problem in space: the second tangents have zero rows. The last contact touches nothing."""
+    J = rng.standard_normal((5, 3, 9)) * np.array([1.0, 1.0, 0.0])[:, None]
+    J[-1] = 0.0
+    phi = rng.standard_normal((5, 3)) * [1.0, 1.0, 0.0]
+    problem = make_problem(random_spd(rng, 9), rng.standard_normal(9), J.reshape(15, 9), phi, rng.uniform(0, 1, 5), dt=0.01)
+    return problem, rng.standard_normal(9), rng.standard_normal((5, 3)) * [1.0, 1.0, 0.0]
+
+
 @pytest.mark.parametrize("seed", range(3))
-def test_the_independent_checker_agrees(seed: int) -> None:
+@pytest.mark.parametrize("plane", [False, True])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])  # forces below, about and above rho u
+def test_the_independent_checker_agrees(plane: bool, seed: int, scale: float) -> None:
     check_fc = load_checker()
-    problem, v, lam = random_pair(np.random.default_rng(seed))
-    A, H = problem.A.tocoo(), problem.J.T.tocoo()
+    problem, v, lam = (plane_problem if plane else random_pair)(np.random.default_rng(seed))
+    lam *= scale
+    dim = 2 if plane else 3
+    A, H = problem.A.tocoo(), problem.J.reshape(-1, 3 * problem.n).tocsr()[:, : dim * problem.n].reshape(-1, problem.n).T.tocoo()
     arrays = {
         "M": check_fc.Mat(*A.shape, A.row, A.col, A.data),
         "H": check_fc.Mat(*H.shape, H.row, H.col, H.data),
         "f": problem.b,
-        "w": problem.phi.ravel(),
+        "w": problem.phi[:, :dim].ravel(),
         "mu": problem.friction,
-        "d": 3,
+        "d": dim,
         "kind": "global",
     }
-    found, theirs = measure(problem, v, lam), check_fc.check(arrays, lam, None, v)
+    found, theirs = measure(problem, v, lam), check_fc.check(arrays, lam[:, :dim].ravel(), None, v)
     assert found.contact_residual == pytest.approx(theirs["natmap_si"], rel=1e-12)
-    assert found.penetration_velocity == pytest.approx(theirs["pen_vel"], rel=1e-13)
-    assert found.cone_violation == pytest.approx(max(theirs["cone"], theirs["rn_neg"]), rel=1e-13)
+    assert found.dynamics_residual_plain == pytest.approx(theirs["dyn"], rel=1e-12)
+    assert found.penetration_velocity == pytest.approx(theirs["pen_vel"], rel=1e-12)
+    assert found.cone_violation == pytest.approx(max(theirs["cone"], theirs["rn_neg"]), rel=1e-12)
+
+
+def test_force_scales_by_hand() -> None:
+    rows = np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [2.0, 0.0, 4.0]])
+    assert np.array_equal(m.force_scales(rows), [3 / 6.0, 3 / 6.0, 3 / 6.0])
+    rows[0, 0] = 3.0  # traces 8, none, 6: the second takes their mean 7
+    assert np.array_equal(m.force_scales(rows), [3 / 8.0, 3 / 7.0, 3 / 6.0])
+    assert np.array_equal(m.force_scales(rows * [1.0, 1.0, 0.0]), [2 / 5.0, 2 / 3.5, 2 / 2.0])  # a plane problem
+    assert np.array_equal(m.force_scales(np.zeros((2, 3))), [1.0, 1.0])
+    assert m.force_scales(np.zeros((0, 3))).shape == (0,)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_plain_residual_is_its_formula(seed: int) -> None:
+    problem, v, lam = random_pair(np.random.default_rng(seed))
+    terms = problem.A.toarray() @ v, problem.b, problem.J.toarray().T @ lam.ravel()
+    expected = np.linalg.norm(terms[0] - terms[1] - terms[2]) / max(map(np.linalg.norm, terms))
+    assert m.dynamics_residual_plain(problem, v, lam) == pytest.approx(expected, rel=1e-13)
 
 
 def load_checker() -> ModuleType:
@@ -203,12 +241,12 @@ def test_complementarity_and_penetration_by_hand() -> None:
     phi = np.array([[0.5, 9.0, 9.0], [-0.25, 9.0, 9.0], [-2.0, 0.0, 0.0]])
     problem = make_problem(np.eye(9), np.zeros(9), np.eye(9), phi, 0.5, dt=0.01)
     lam = np.array([[3.0, 7.0, 0.0], [-8.0, 0.0, 7.0], [0.5, 0.0, 0.0]])
-    assert m.complementarity(problem, np.zeros(9), lam) == 2.0
-    assert m.penetration_velocity(problem, np.zeros(9)) == 2.0
+    assert measure(problem, np.zeros(9), lam).complementarity == 2.0
+    assert measure(problem, np.zeros(9), lam).penetration_velocity == 2.0
     v = np.zeros(9)
     v[[3, 6]] = 1.0, 5.0  # normal rows
-    assert m.penetration_velocity(problem, v) == 0.0
-    assert m.complementarity(problem, v, lam) == 6.0
+    assert measure(problem, v, lam).penetration_velocity == 0.0
+    assert measure(problem, v, lam).complementarity == 6.0
 
 
 @pytest.mark.parametrize("angle", [0.0, 0.3, 1.0, math.pi])
@@ -216,20 +254,20 @@ def test_slip_alignment_is_one_minus_the_cosine(angle: float) -> None:
     problem, v, lam = exact_case(np.random.default_rng(1), ("stick", "slip", "open", "slip"))
     c, s = math.cos(angle), math.sin(angle)
     lam[3, 1:] = [c * lam[3, 1] - s * lam[3, 2], s * lam[3, 1] + c * lam[3, 2]]
-    assert m.slip_alignment(problem, v, lam) == pytest.approx(1.0 - c, abs=1e-14)
+    assert measure(problem, v, lam).slip_alignment == pytest.approx(1.0 - c, abs=1e-14)
 
 
 def test_slip_alignment_leaves_out_what_barely_slides_or_presses() -> None:
     phi = np.array([[0.0, 1.0, 0.0], [0.0, 1e-7, 0.0], [0.0, 1.0, 0.0]])
     problem = make_problem(np.eye(9), np.zeros(9), np.eye(9), phi, 0.5, dt=0.01)
     lam = np.array([[1.0, -0.5, 0.0], [1.0, 0.5, 0.0], [1e-7, 5e-8, 0.0]])
-    assert m.slip_alignment(problem, np.zeros(9), lam) == 0.0
+    assert measure(problem, np.zeros(9), lam).slip_alignment == 0.0
     phi = phi * [[1.0], [20.0], [1.0]]  # 2e-6 of the largest counts
     problem = make_problem(np.eye(9), np.zeros(9), np.eye(9), phi, 0.5, dt=0.01)
-    assert m.slip_alignment(problem, np.zeros(9), lam) == 2.0
+    assert measure(problem, np.zeros(9), lam).slip_alignment == 2.0
     lam[1] = 0.0
     lam[2] *= 20.0
-    assert m.slip_alignment(problem, np.zeros(9), lam) == 2.0
+    assert measure(problem, np.zeros(9), lam).slip_alignment == 2.0
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -327,6 +365,9 @@ def test_relative_residuals_do_not_depend_on_units(seed: int) -> None:
         groups=problem.groups,
     )
     before, after = measure(problem, v, lam).as_dict(), measure(scaled, v / s, lam).as_dict()
+    assert (
+        abs(after.pop("dynamics_residual_plain") / before.pop("dynamics_residual_plain") - 1.0) > 1e-3
+    )  # the one that mixes units
     for name, value in before.items():
         assert after[name] == pytest.approx(value, rel=1e-10), name
 
@@ -346,6 +387,7 @@ def test_relative_residuals_do_not_depend_on_the_units_of_force_and_length(force
     before, after = measure(problem, v, lam), measure(scaled, v * length, lam * force)
     for name, factor in (
         ("dynamics_residual", 1.0),
+        ("dynamics_residual_plain", 1.0),
         ("contact_residual", 1.0),
         ("slip_alignment", 1.0),
         ("balance", 1.0),

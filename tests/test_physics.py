@@ -35,6 +35,7 @@ def sliding_box(force: float, gain: float | None, *, theta: float = 0.5) -> tupl
     rows: list[np.ndarray] = []
     run = fs.simulate(
         scene,
+        solver="cond",
         tolerance=1e-10,
         max_iterations=20000,
         solver_options={} if gain is None else {"gain": gain, "exact_gain": False},

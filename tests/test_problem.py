@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from contact import ContactError, ContactProblem, Group, make_problem
+from contact.problem import from_isotropic, isotropic, to_isotropic
 
 
 def arrays(**changes: Any) -> dict[str, Any]:
@@ -49,6 +50,26 @@ def test_one_coefficient_serves_all_contacts_and_full_offsets_are_kept() -> None
     problem = build(friction=0.7, phi=phi)
     assert np.array_equal(problem.friction, [0.7, 0.7]) and problem.friction.flags.c_contiguous
     assert np.array_equal(problem.phi, phi)
+
+
+def test_two_coefficients_a_contact() -> None:
+    """Kept as they are, or as one column where the two are equal; the isotropic problem scales tangents by N = mu / mean."""
+    mu = np.array([[0.8, 0.2], [0.0, 0.0]])
+    problem = build(friction=mu, phi=np.arange(6.0).reshape(2, 3), J=np.arange(1.0, 37.0).reshape(6, 6))
+    assert np.array_equal(problem.friction, mu) and np.array_equal(problem.coefficients, mu) and not problem.is_isotropic
+    np.testing.assert_allclose(problem.tangent_stretch, [[2.0, 0.5], [1.0, 1.0]], rtol=1e-15)
+    same = isotropic(problem)
+    np.testing.assert_allclose(same.friction, [0.4, 0.0], rtol=1e-15)
+    stretch = np.array([1.0, 2.0, 0.5, 1.0, 1.0, 1.0])
+    np.testing.assert_allclose(same.J.toarray(), stretch[:, None] * problem.J.toarray(), rtol=1e-15)
+    np.testing.assert_allclose(same.phi.ravel(), stretch * problem.phi.ravel(), rtol=1e-15)
+    assert problem.J.toarray()[1, 0] == 7.0 and same.A is problem.A and same.groups == problem.groups
+    lam = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_allclose(from_isotropic(problem, lam).ravel(), stretch * lam.ravel(), rtol=1e-15)
+    np.testing.assert_allclose(to_isotropic(problem, from_isotropic(problem, lam)), lam, rtol=1e-15)
+    equal = build(friction=np.array([[0.3, 0.3], [0.4, 0.4]]))
+    assert np.array_equal(equal.friction, [0.3, 0.4]) and equal.is_isotropic and isotropic(equal) is equal
+    assert np.array_equal(equal.coefficients, [[0.3, 0.3], [0.4, 0.4]]) and from_isotropic(equal, lam) is lam
 
 
 def test_sparse_input_is_brought_into_order() -> None:
@@ -102,6 +123,12 @@ def test_rounding_is_no_asymmetry() -> None:
         ({"phi": entry(np.zeros((2, 3)), (1, 0), np.nan)}, "phi holds nan at entry 3"),
         ({"friction": np.array([0.1, np.nan])}, "friction holds nan at entry 1"),
         ({"friction": np.array([0.1, -0.25])}, r"friction of contact 1 is -0\.25; allowed are values >= 0"),
+        ({"friction": np.array([0.1, 0.2, 0.3])}, r"friction has shape \(3,\).*\(2,\) or \(2, 2\) for 2 contacts"),
+        ({"friction": np.array([[0.1, 0.2], [0.3, -0.4]])}, r"friction of contact 1 is \[ 0\.3 -0\.4\]"),
+        (
+            {"friction": np.array([[0.1, 0.2], [0.0, 0.4]])},
+            r"friction of contact 1 is \[0\.\s+0\.4\]; two coefficients must both",
+        ),
         ({"dt": 0.0}, r"dt is 0\.0 s; it must be a positive"),
         ({"dt": -0.5}, r"dt is -0\.5 s"),
         ({"dt": np.nan}, "dt is nan s"),

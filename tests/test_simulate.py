@@ -16,6 +16,7 @@ import pytest
 from small_scene import DT, STEPS, cube_scene, scene_file
 
 import femsim as fs
+from contact.linear import make_factorization
 
 # The contract with scripts outside: these columns are there, under these names (more may stand between them).
 STEP_COLUMNS = (
@@ -134,7 +135,7 @@ def test_run_json(done: tuple[fs.Run, Path]) -> None:
     content = info(folder)
     assert {
         "status", "message", "scene", "parameters", "settings", "bodies", "friction", "solver", "versions", "machine", "command",
-        "started", "timings_s", "health",
+        "started", "timings_s", "health", "problems",
     } == set(content)  # fmt: skip
     assert content["status"] == run.status == "converged" and content["message"] == run.message
     assert content["scene"] == {"name": "small_cube", "file": str(folder.parent / "small_cube.py")}
@@ -144,7 +145,8 @@ def test_run_json(done: tuple[fs.Run, Path]) -> None:
     assert content["bodies"]["cube"]["material"]["young_modulus_Pa"] == 1e5
     assert content["bodies"]["cube"]["mesh"]["nodes"] == 27 and len(content["bodies"]["cube"]["mesh"]["digest"]) == 64
     assert {"surfaces": ["floor", "rubber"], "coefficient": 0.5} in content["friction"]
-    assert content["solver"]["name"] == "cond" and content["solver"]["options"]["tolerance"] == 1e-5
+    assert content["solver"]["name"] == "auto" and content["solver"]["options"]["tolerance"] == 1e-8
+    assert content["solver"]["linear_algebra"] == make_factorization().name
     assert content["versions"]["femsim"] == fs.__version__ and content["versions"]["numpy"] == np.__version__
     assert content["machine"]["cpus"] == os.cpu_count()
     assert content["timings_s"]["wall"] > 0 and content["health"]["steps"] == STEPS

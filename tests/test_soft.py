@@ -7,12 +7,13 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.transform import Rotation
 from slow_twins import element_matrices, random_frame, rotation_of
 
 from femsim.bodies import soft_kernels as kernels
 from femsim.bodies.body import StepSettings
 from femsim.bodies.soft import SoftBody
-from femsim.rotations import quaternion_to_matrix
+from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
 from materials import Elastic
 from meshes.generate import box_tets
 
@@ -35,6 +36,16 @@ def deformed(body: SoftBody, rng: np.random.Generator, amount: float = 0.2) -> n
 def matrix(body: SoftBody, data: np.ndarray) -> np.ndarray:
     indptr, indices = body.pattern()
     return sp.csc_matrix((data, indices, indptr), shape=(body.n_v, body.n_v)).toarray()
+
+
+def turn_by(angle: float, rng: np.random.Generator) -> np.ndarray:
+    axis = rng.standard_normal(3)
+    return quaternion_to_matrix(quaternion_from_vector(angle * axis / np.linalg.norm(axis)))
+
+
+def quaternion_of(R: np.ndarray) -> np.ndarray:
+    x, y, z, w = Rotation.from_matrix(R).as_quat()
+    return np.array([w, x, y, z])
 
 
 def stiffness(body: SoftBody, q: np.ndarray) -> np.ndarray:
@@ -91,6 +102,70 @@ def test_a_warm_start_at_the_answer_stays_there() -> None:
     *again, iterations = kernels.polar_quaternion(*F.ravel(), *q)
     assert iterations <= 1 and np.allclose(again, q, rtol=0, atol=1e-15)
     assert kernels.polar_quaternion(*np.zeros(9), *q)[:4] == tuple(q)  # nothing to fit: keep
+
+
+@pytest.mark.parametrize(("amount", "steps"), [(1e-9, 1), (1e-3, 2), (0.3, 3)])
+def test_rotation_steps_of_chunks_against_the_svd(amount: float, steps: int) -> None:
+    """From a start that is wrong by an angle: a lane that says converged is right to rounding, a refused one keeps its start.
+
+    Singular values between 1 and 1e-3, one in five mirrored; the chunk's loop has no safeguards but to say no.
+    """
+    rng, c = np.random.default_rng(20), kernels.CHUNK
+    converged, refused, mirrored = 0, 0, 0
+    for _ in range(60):
+        w = np.full(kernels.SCRATCH, np.nan)
+        U, V, s = (random_frame(rng) for _ in range(c)), (random_frame(rng) for _ in range(c)), 10.0 ** rng.uniform(-3, 0, (c, 3))
+        s[: c // 5, 2] *= -1.0
+        F = np.array([u @ np.diag(x) @ v.T for u, x, v in zip(U, s, V, strict=True)])
+        expected = np.array([rotation_of(f) for f in F])
+        start = np.array([quaternion_of(R @ turn_by(amount, rng)) for R in expected])
+        w[kernels._F : kernels._F + 9 * c] = F.reshape(c, 9).T.ravel()
+        w[kernels._Q : kernels._Q + 4 * c] = start.T.ravel()
+        for _ in range(steps):
+            kernels.rotation_steps(w)
+        status = w[kernels._STATUS : kernels._STATUS + c]
+        q = w[kernels._Q : kernels._Q + 4 * c].reshape(4, c).T
+        np.testing.assert_allclose(np.linalg.norm(q, axis=1), 1.0, atol=1e-15)
+        for k in range(c):
+            values = np.linalg.svd(F[k], compute_uv=False)
+            gap = (values[1] + math.copysign(values[2], np.linalg.det(F[k]))) / values[0]
+            if status[k] == kernels._CONVERGED:
+                np.testing.assert_allclose(quaternion_to_matrix(q[k]), expected[k], atol=2e-15 / gap)
+                mirrored += s[k, 2] < 0
+            elif status[k] == kernels._REFUSED and steps == 1:
+                assert np.array_equal(q[k], start[k])
+        converged += np.count_nonzero(status == kernels._CONVERGED)
+        refused += np.count_nonzero(status == kernels._REFUSED)
+    assert converged > (900 if amount < 0.1 else 100) and mirrored > 20
+    assert amount < 0.1 or refused > 10
+
+
+def test_rotation_steps_refuse_what_has_no_rotation() -> None:
+    """F = 0, a needle, a half turn (a saddle) and NaN in one chunk: refused there, and the lanes beside them do not notice."""
+    c = kernels.CHUNK
+    w = np.zeros(kernels.SCRATCH)
+    F = np.tile(np.eye(3), (c, 1, 1))
+    F[1], F[2], F[3], F[4] = 0.0, np.diag([1.0, 0.0, 0.0]), np.diag([1.0, -1.0, -1.0]), np.nan
+    w[kernels._F : kernels._F + 9 * c] = F.reshape(c, 9).T.ravel()
+    w[kernels._Q : kernels._Q + c] = 1.0
+    kernels.rotation_steps(w)
+    status = w[kernels._STATUS : kernels._STATUS + c]
+    assert np.all(status[1:5] == kernels._REFUSED)
+    assert status[0] == kernels._CONVERGED and np.all(status[5:] == kernels._CONVERGED)
+    assert np.array_equal(w[kernels._Q : kernels._Q + 4 * c], np.repeat([1.0, 0.0, 0.0, 0.0], c))
+
+
+def test_a_long_run_keeps_rotations_that_are_rotations() -> None:
+    """3000 small moves: strain as that of a body that comes here at once."""
+    body, rng = block(2), np.random.default_rng(21)
+    q, turn = deformed(body, rng, 0.1), turn_by(0.01, rng)
+    for _ in range(3000):
+        q = (q.reshape(-1, 3) @ turn.T).ravel()
+        body.update_elements(q)
+    fresh = block(2)
+    fresh.update_elements(q)
+    np.testing.assert_allclose(body.strain, fresh.strain, atol=1e-14)
+    np.testing.assert_allclose(body.internal_force, fresh.internal_force, atol=1e-12 * np.abs(fresh.internal_force).max())
 
 
 # ---------------------------------------------------------------------- forces and energy
@@ -197,15 +272,19 @@ def test_linear_patch() -> None:
 # ---------------------------------------------------------------------- stiffness
 
 
-@pytest.mark.parametrize("amount", [0.0, 0.3])
-def test_stiffness_is_the_sum_of_rotated_element_matrices(amount: float) -> None:
-    """K = sum R B^T D B R^T V with the classical 6x12 matrix B, by dense loops."""
-    body = block((1, 1, 2))
-    q = deformed(body, np.random.default_rng(8), amount)
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize(("divisions", "amount"), [((1, 1, 2), 0.0), ((1, 1, 2), 0.3), ((2, 2, 2), 0.3), ((2, 2, 2), 3.0)])
+def test_stiffness_is_the_sum_of_rotated_element_matrices(divisions: tuple[int, int, int], amount: float, mixed: bool) -> None:
+    """K = sum R B^T D B R^T V with the classical 6x12 matrix B, by dense loops; one material, and one for each element."""
+    body, rng = block(divisions), np.random.default_rng(8)
+    q = deformed(body, rng, amount)
+    if mixed:  # the first element too, so that the others differ from its ratio
+        body.lame_lambda[:] *= rng.uniform(0.2, 3.0, len(body.tets))
+        body.lame_mu[:] *= rng.uniform(0.2, 3.0, len(body.tets))
     K = stiffness(body, q)
     dense = np.zeros_like(K)
-    elements = element_matrices(body.rest, body.tets, RUBBER.lame_lambda, RUBBER.lame_mu)
-    for tet, element in zip(body.tets, elements, strict=True):
+    for tet, la, mu in zip(body.tets, body.lame_lambda, body.lame_mu, strict=True):
+        (element,) = element_matrices(body.rest, tet[None], la, mu)
         rest, now = (p[tet[1:]] - p[tet[0]] for p in (body.rest, q.reshape(-1, 3)))
         turn = np.kron(np.eye(4), rotation_of(np.linalg.solve(rest, now).T))
         rows = (3 * tet[:, None] + np.arange(3)).ravel()

@@ -145,6 +145,36 @@ def test_matrix_and_pattern_are_the_same_objects_in_every_step() -> None:
     assert system.A.has_sorted_indices
 
 
+def test_configurations_that_are_known_are_those_of_the_coordinates() -> None:
+    """Back and forth among three poses, also one changed in place, and what a caller does to an answer: as a new body says."""
+    body = make_bodies()[1]
+    q, v = body.initial_q(), np.arange(1.0, 9.0)
+    poses = [q, q + 0.01, q - 0.02]
+    for k in (0, 1, 0, 2, 1, 0, 2, 2):
+        fresh = make_bodies()[1]
+        assert np.array_equal(body.momentum(poses[k], v), fresh.momentum(poses[k], v))
+        assert body.kinetic_energy(poses[k], v) == fresh.kinetic_energy(poses[k], v)
+        body.link_pose(poses[k], 1)[0][:] = 7.0
+        for mine, other in zip(body.link_pose(poses[k], 2), fresh.link_pose(poses[k], 2), strict=True):
+            assert np.array_equal(mine, other)
+    q[8] += 0.1
+    assert np.array_equal(body.link_pose(q, 2)[1], make_bodies()[1].link_pose(q, 2)[1])
+    assert np.array_equal(body.link_jacobian(q, 2), make_bodies()[1].link_jacobian(q, 2))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_body_that_turns_about_one_axis_has_its_centrifugal_force(axis: int) -> None:
+    """The same right-hand side as with a hair of rotation about the other axes; none left out because one component is zero."""
+    body, settings = make_bodies()[1], StepSettings(DT, 0.5, np.zeros(3))
+    data, external = np.empty(64), np.empty(8)
+    b, beside = np.empty(8), np.empty(8)
+    v = np.zeros(8)
+    v[3 + axis] = 20.0
+    body.assemble(body.initial_q(), v, 0.0, settings, data, b, external)
+    body.assemble(body.initial_q(), v + 1e-12, 0.0, settings, data, beside, external)
+    np.testing.assert_allclose(b, beside, atol=1e-8)
+
+
 # ---------------------------------------------------------------------- prescribed velocities
 
 

@@ -9,14 +9,15 @@ The tour, in the order of use:
     `probe_rendering` says whether this machine can draw (and which packages to install when not);
     `render_run` makes stills and a film of a run folder without a display.
 `plots`
-    `plot_run` draws forces, solver, energy and penetration from the tables of a run folder.
+    `plot_run` draws forces, solver, energy and penetration from the tables of a run folder; `plot_convergence` draws
+    residuals of several solvers.
 
 Units are SI. Wrong input raises `VizError`. VTK, pyvista, matplotlib and imageio are imported when they are
 first needed, so importing this package costs nothing. It imports nothing else of femsim.
 """
 
 from viz.errors import VizError
-from viz.plots import plot_run
+from viz.plots import plot_convergence, plot_run
 from viz.render import RenderingStatus, RenderResult, probe_rendering, render_run
 from viz.vtk_series import PartFrame, PvdSeries, read_part, read_pvd
 
@@ -26,6 +27,7 @@ __all__ = [
     "RenderResult",
     "RenderingStatus",
     "VizError",
+    "plot_convergence",
     "plot_run",
     "probe_rendering",
     "read_part",

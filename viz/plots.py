@@ -1,8 +1,9 @@
-"""Figures of a run's tables: forces, solver, energy, penetration."""
+"""Figures of a run's tables (forces, solver, energy, penetration), and of how solvers converge."""
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from viz.errors import VizError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["plot_run"]
+__all__ = ["plot_convergence", "plot_run"]
 
 FloatArray = npt.NDArray[np.float64]
 Table = dict[str, FloatArray]
@@ -111,6 +112,82 @@ def plot_run(run_dir: Path, out: Path | None = None) -> list[Path]:
     return written
 
 
+def plot_convergence(
+    curves: Mapping[str, tuple[FloatArray, FloatArray]],
+    path: Path,
+    *,
+    title: str = "",
+    tolerance: float | None = None,
+) -> Path:
+    """Draw how solvers converge on one problem: the residual over CPU time and over iterations, all axes logarithmic.
+
+    Parameters
+    ----------
+    curves : mapping of str to (ndarray, ndarray)
+        By solver: CPU time at the end of each iteration, (iterations,), ms, and the residual there, (iterations,), 1. Residuals
+        that are zero or not finite are gaps.
+    path : Path
+        File to write; its suffix says the format. An existing one is replaced.
+    title : str
+        Name of the problem.
+    tolerance : float, optional
+        Drawn as a dashed line.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    VizError
+        No curve, a curve without points or with arrays of different lengths, an unknown suffix, or a file that cannot be written.
+    """
+    path = Path(path)
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        raise VizError(f"the plot {path} has the suffix {path.suffix!r}; allowed are .png, .svg and .pdf.")
+    if not curves:
+        raise VizError(f"the plot {path} has no curve; give the residuals of at least one solver.")
+    for name, (times, residuals) in curves.items():
+        if not len(residuals) or np.shape(times) != np.shape(residuals):
+            raise VizError(
+                f"the curve {name!r} has times of shape {np.shape(times)} and residuals of shape {np.shape(residuals)}; "
+                "give as many of one as of the other, at least one."
+            )
+
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
+        figure, panels = _figure(1, 3.2, columns=2)
+        for axis, label in zip(panels, ("CPU time [ms],\nsplit evenly over iterations", "iterations [1]"), strict=True):
+            axis.set_xscale("log")
+            axis.xaxis.set_minor_formatter("")
+            axis.set_xlabel(label)
+            if tolerance is not None:
+                axis.axhline(tolerance, color="#808080", linestyle=(0, (2, 2)), linewidth=0.8)
+        for number, (name, (times, residuals)) in enumerate(curves.items()):
+            style = {
+                "color": COLOURS[number % len(COLOURS)],
+                "linestyle": ("-", "--", "-.", ":")[number // len(COLOURS) % 4],
+                "marker": "." if len(residuals) <= 30 else None,  # few points: a line alone says little, or nothing
+            }
+            shown = _positive(np.where(np.isfinite(residuals), residuals, np.nan))
+            panels[0].plot(times, shown, label=name, **style)
+            panels[1].plot(np.arange(1, len(shown) + 1), shown, **style)
+        for axis in panels:
+            _whole_decades(axis)
+        _logarithmic(panels[0], *(residuals[np.isfinite(residuals)] for _, residuals in curves.values()))
+        panels[0].set_ylabel("larger residual [1]")
+        panels[0].set_title(title, loc="left", fontsize=9)
+        figure.legend(loc="outside upper right", ncols=min(len(curves), 5))
+        metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {})
+        try:
+            figure.savefig(path, metadata=metadata)
+        except OSError as error:
+            raise VizError(f"the plot {path} cannot be written ({error.strerror}); choose another place.") from error
+    return path
+
+
 def _read_table(path: Path, needed: tuple[str, ...]) -> Table:
     """Read a CSV with a header line into one array a column; an unfinished last line is left out."""
     if not path.is_file():
@@ -140,13 +217,13 @@ def _read_table(path: Path, needed: tuple[str, ...]) -> Table:
     return {name: np.ascontiguousarray(values[:, column]) for column, name in enumerate(header)}
 
 
-def _figure(rows: int, height: float) -> tuple[Figure, list[Any]]:
+def _figure(rows: int, height: float, columns: int = 1) -> tuple[Figure, list[Any]]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
+    axes = figure.subplots(rows, columns, sharex="col", sharey="row", squeeze=False).ravel()
     axes[-1].set_xlabel("time [s]")
     for axis in axes:
         axis.margins(x=0.01)
@@ -210,6 +287,12 @@ def _penetration_figure(steps: Table) -> Figure:
     _logarithmic(axis, depth)
     axis.set_ylabel("largest penetration [mm]")
     return figure
+
+
+def _whole_decades(axis: Any) -> None:
+    """Let a logarithmic x axis begin and end at powers of ten, so that it has two labels at least."""
+    first, last = np.log10(axis.get_xlim())
+    axis.set_xlim(10.0 ** np.floor(first + 0.05), 10.0 ** np.ceil(last - 0.05))
 
 
 def _positive(values: FloatArray) -> FloatArray:

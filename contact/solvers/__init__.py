@@ -10,8 +10,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from contact.errors import ContactError
+from contact.solvers.apgd import Apgd, ApgdOptions
+from contact.solvers.auto import Auto, AutoOptions
 from contact.solvers.base import History, Solution, Solver, WarmStart
+from contact.solvers.ccs import Ccs, CcsOptions
 from contact.solvers.cond import Cond, CondOptions
+from contact.solvers.exact import Exact, ExactOptions
+from contact.solvers.pgs import Pgs, PgsOptions
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,12 @@ class SolverEntry:
 
 
 SOLVERS: dict[str, SolverEntry] = {
+    "auto": SolverEntry(Auto.description, AutoOptions, Auto),
     "cond": SolverEntry(Cond.description, CondOptions, Cond),
+    "exact": SolverEntry(Exact.description, ExactOptions, Exact),
+    "pgs": SolverEntry(Pgs.description, PgsOptions, Pgs),
+    "apgd": SolverEntry(Apgd.description, ApgdOptions, Apgd),
+    "ccs": SolverEntry(Ccs.description, CcsOptions, Ccs),
 }
 
 
@@ -50,8 +60,12 @@ def make_solver(name: str, **options: Any) -> Solver:
 
 __all__ = [
     "SOLVERS",
+    "Auto",
+    "AutoOptions",
     "Cond",
     "CondOptions",
+    "Exact",
+    "ExactOptions",
     "History",
     "Solution",
     "Solver",

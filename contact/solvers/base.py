@@ -1,4 +1,4 @@
-"""What all solvers share: the solution, its history, the warm start."""
+"""What all solvers share: the solution, its history, the warm start, and the judge of convergence."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from contact.errors import ContactError
+from contact.local import LocalProblem, measure_local
+from contact.metrics import residuals
 from contact.problem import ContactProblem
 
 Status = Literal["converged", "stopped at the limit", "failed"]
+
+#: The force balance of each body must hold to this many times the tolerance.
+BALANCE_FACTOR = 5.0
 
 
 @dataclass(frozen=True)
@@ -92,3 +98,89 @@ class Solver(Protocol):
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve, optionally from a starting point."""
         ...
+
+
+def check_options(solver: str, *checks: tuple[str, object, bool, str]) -> None:
+    """Check options of a solver: rows of (name, value, whether it is good, what is allowed).
+
+    Raises
+    ------
+    ContactError
+        The first bad value.
+    """
+    for name, value, good, allowed in checks:
+        if not good:
+            raise ContactError(f"option {name} of solver {solver!r} is {value!r}; allowed are {allowed}.")
+
+
+class Judge:
+    """Judges iterates by true residuals, keeps the history and the best one, and writes the verdict.
+
+    Converged means: dynamics residual and contact residual at most ``tolerance`` and the force balance of each body at most
+    ``BALANCE_FACTOR`` times that, all from ``contact.metrics``. A local problem has the contact residual only.
+
+    Parameters
+    ----------
+    problem : ContactProblem or LocalProblem
+        The problem to be solved.
+    tolerance : float
+        Bound of both residuals.
+    """
+
+    def __init__(self, problem: ContactProblem | LocalProblem, tolerance: float) -> None:
+        self.problem, self.tolerance = problem, tolerance
+        self.converged = self.failed = False
+        self._rows: list[tuple[float, float, float]] = []
+        self._best, self._best_row = np.inf, 0
+        self._v, self._lam = np.zeros(getattr(problem, "n", 0)), np.zeros((problem.n_contacts, 3))
+
+    def done(self, v: np.ndarray, lam: np.ndarray, step_norm: float) -> bool:
+        """Judge an iterate; True when it converged or is not finite.
+
+        Parameters
+        ----------
+        v : ndarray, (n,), m/s
+            Velocity; empty for a local problem.
+        lam : ndarray, (nc, 3) or (3 nc,), N
+            Contact forces.
+        step_norm : float, m/s
+            Step length for the history.
+        """
+        if isinstance(self.problem, LocalProblem):
+            dynamics, contact, unbalanced = 0.0, measure_local(self.problem, lam).contact_residual, 0.0
+        else:
+            dynamics, contact, unbalanced = residuals(self.problem, v, lam)
+        self._rows.append((dynamics, contact, step_norm))
+        worst = max(dynamics, contact)
+        if not np.isfinite(worst):
+            self.failed = True
+            return True
+        self.converged = worst <= self.tolerance and unbalanced <= BALANCE_FACTOR * self.tolerance
+        if worst < self._best or self.converged:
+            self._best, self._best_row = worst, len(self._rows) - 1
+            self._v, self._lam = v.copy(), lam.reshape(-1, 3).copy()
+        return self.converged
+
+    @property
+    def residuals(self) -> tuple[float, float]:
+        """Dynamics and contact residual of the last iterate."""
+        return self._rows[-1][:2] if self._rows else (np.inf, np.inf)
+
+    def solution(self, timings: dict[str, float], details: dict[str, Any], note: str = "") -> Solution:
+        """Return the best iterate with its verdict; ``note`` is added to the sentence."""
+        history = np.array(self._rows).reshape(-1, 3)
+        n = len(history)
+        status: Status = "converged" if self.converged else "failed" if self.failed else "stopped at the limit"
+        said = {
+            "converged": f"Converged in {n} iterations",
+            "failed": f"Iteration {n} gave a value that is not finite",
+            "stopped at the limit": f"Stopped at the limit of {n} iterations",
+        }[status]
+        dynamics, contact = history[self._best_row, :2] if n else (np.inf, np.inf)
+        message = (
+            f"{said} (dynamics residual {dynamics:.2e}, contact residual {contact:.2e}, tolerance {self.tolerance:.0e})."
+            f"{' ' + note if note else ''}"
+        )
+        return Solution(
+            self._v, self._lam, status, message, n, History(history[:, 0], history[:, 1], history[:, 2]), timings, details
+        )

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from contact.errors import ContactError
 from contact.metrics import natural_map_scale
 from contact.nodalize import AUTO_GAIN_FACTOR, NodalContactProblem, body_blocks, nodalize
-from contact.problem import ContactProblem
+from contact.problem import ContactProblem, isotropic
 from contact.solvers import cond_kernels as kernels
 from contact.solvers.base import History, Solution, Status, WarmStart
 
@@ -42,8 +42,12 @@ class CondOptions:
         Limit of iterations. Default 5000.
     operator : {"strict", "proximal"}
         Projection of eq. (26): strict satisfies the Signorini-Coulomb law, proximal its convex relaxation (eq. 28).
-    chebyshev : bool
-        Chebyshev acceleration (Alg. 3). Default on.
+    step : {"frobenius", "barzilai-borwein"}
+        Step sizes: minimal Frobenius norm of I - W A (IV-C1), or both Barzilai-Borwein sizes in turn times a Jacobi-scaled W
+        (IV-C2), with a safe step where they fail.
+    chebyshev : bool, optional
+        Chebyshev acceleration (Alg. 3). Default on with Frobenius steps; not allowed with Barzilai-Borwein steps, which leave the
+        interval it is made for.
     relaxation : float
         Under-relaxation u of Alg. 3 in (0, 1]. Default 1: 0.8 cost 10-30 % iterations and gained nothing.
     delay : int
@@ -56,23 +60,29 @@ class CondOptions:
     exact_gain : bool
         Update the multipliers of the virtual nodes until they move with their bodies to the tolerance (papers/000 eq. 11);
         the answer then does not depend on kv. Off: the paper's eq. (15), with the error lam/kv of Prop. 2.
+    regularization : float, m/(N s), optional
+        Omega of the invertible contact model (eq. 37) is this times the identity: J v + phi + Omega lam enters the contact law,
+        and the contact residual is that of this law. Default none. See :func:`contact.solvers.invertible.inverse_contact`.
     local_sweeps : int
         Largest number of extra Gauss-Seidel passes an iteration over contacts that share a node.
     patience : int
-        Iterations without halving of the best residual after which the acceleration restarts.
+        Iterations within which the best residual must fall by a tenth, or the acceleration restarts there; the second time the
+        plain iteration takes over, and its steps are halved when it stalls too. Default 1000: 300 gave up on balls of 10 MPa.
     """
 
     tolerance: float = 1e-5
     max_iterations: int = 5000
     operator: Literal["strict", "proximal"] = "strict"
-    chebyshev: bool = True
+    step: Literal["frobenius", "barzilai-borwein"] = "frobenius"
+    chebyshev: bool | None = None
     relaxation: float = 1.0
     delay: int = 10
     gain: float | None = None
     gain_factor: float | None = None
     exact_gain: bool = True
+    regularization: float | None = None
     local_sweeps: int = 5
-    patience: int = 300
+    patience: int = 1000
 
     def __post_init__(self) -> None:
         """Check the values once.
@@ -86,6 +96,13 @@ class CondOptions:
             ("tolerance", self.tolerance, 0 < self.tolerance < 1, "numbers between 0 and 1"),
             ("max_iterations", self.max_iterations, self.max_iterations >= 1, "integers >= 1"),
             ("operator", self.operator, self.operator in ("strict", "proximal"), "'strict' and 'proximal'"),
+            ("step", self.step, self.step in ("frobenius", "barzilai-borwein"), "'frobenius' and 'barzilai-borwein'"),
+            (
+                "chebyshev",
+                self.chebyshev,
+                not self.chebyshev or self.step == "frobenius",
+                "False and None with Barzilai-Borwein steps",
+            ),
             ("relaxation", self.relaxation, 0 < self.relaxation <= 1, "numbers in (0, 1]"),
             (
                 "gain",
@@ -99,6 +116,12 @@ class CondOptions:
                 self.gain_factor is None or self.gain_factor > 0,
                 "positive numbers",
             ),
+            (
+                "regularization",
+                self.regularization,
+                self.regularization is None or 0 < self.regularization < np.inf,
+                "positive numbers in m/(N s), or None for none",
+            ),
             ("delay", self.delay, self.delay >= 1, "integers >= 1"),
             ("local_sweeps", self.local_sweeps, self.local_sweeps >= 0, "integers >= 0"),
             ("patience", self.patience, self.patience >= 10, "integers >= 10"),
@@ -109,7 +132,10 @@ class CondOptions:
 
 
 class _BlockPattern:
-    """3x3 block rows of A in the rows of x, and where their entries stand in its CSC data; depends on the pattern of A only."""
+    """3x3 block rows of A in the rows of x, and where their entries stand in its CSC data; depends on the pattern of A only.
+
+    ``values`` holds the blocks as ``block_rows.apply_blocks`` wants them: each by columns, and one zero behind the last.
+    """
 
     def __init__(self, A: sp.csc_matrix, rows: np.ndarray, size: int) -> None:
         self.indptr, self.indices = A.indptr, A.indices
@@ -120,12 +146,12 @@ class _BlockPattern:
         blocks = sp.csr_matrix((values, (i, j)), shape=(size, size)).tobsr((3, 3))
         blocks.sort_indices()
         self.ptr = blocks.indptr.astype(np.int64)
-        self.col = blocks.indices.astype(np.int64)
-        flat = blocks.data.ravel()
+        self.col = blocks.indices.astype(np.int32)
+        flat = blocks.data.transpose(0, 2, 1).ravel()
         index = flat.astype(np.int64) - 1
         index[flat < 0] = -2
         self.index = index
-        self.blocks = np.empty((len(self.col), 3, 3))
+        self.values = np.zeros(9 * len(self.col) + 1)
 
     def matches(self, A: sp.csc_matrix) -> bool:
         return A.indptr is self.indptr and A.indices is self.indices
@@ -142,7 +168,8 @@ class Cond:
     Notes
     -----
     ``Solution.details`` holds ``virtual_nodes`` (count), ``virtual_slip`` (m/s, speed of a virtual node relative to its body),
-    ``largest_eigenvalue`` (of W A, estimated) and ``coupled_contacts`` (contacts that share a node).
+    ``largest_eigenvalue`` (of W A, estimated), ``coupled_contacts`` (contacts that share a node), ``returned_iteration`` (the
+    last one, or the best by true residuals where none converged), ``regularization`` (Omega, 0 without) and ``operator``.
     """
 
     description = "COND: velocity fixed-point iteration on nodal contacts, Chebyshev-accelerated (papers/001)"
@@ -179,8 +206,8 @@ class Cond:
             self._pattern = _BlockPattern(problem.A, nodal.rows, nodal.virtual_start)
             self._eigenvector = None
         pattern = self._pattern
-        kernels.gather_blocks(problem.A.data, pattern.index, pattern.blocks)
-        matrix = (pattern.ptr, pattern.col, pattern.blocks, nodal.ptr, nodal.dof, nodal.jac, nodal.gain)
+        kernels.gather_blocks(problem.A.data, pattern.index, pattern.values)
+        matrix = (pattern.ptr, pattern.col, pattern.values, nodal.ptr, nodal.dof, nodal.jac, nodal.gain)
         diagonal = np.empty(nodal.size)
         kernels.extended_diagonal(*matrix, diagonal)
         w, dense_start, dense_size, dense = self._steps(nodal, matrix, diagonal)
@@ -194,17 +221,21 @@ class Cond:
         prepared = clock()
         diagonal_bodies = np.ones(nodal.virtual_start)
         diagonal_bodies[nodal.rows] = problem.diagonal
-        iterations, code = kernels.iterate(
+        adaptive = options.step == "barzilai-borwein"
+        regularization = options.regularization or 0.0
+        iterations, code, returned = kernels.iterate(
             *matrix, multiplier, b, diagonal, diagonal_bodies, w, dense_start, dense_size, dense,
-            nodal.node, nodal.block, problem.phi, problem.friction, coupled,
-            natural_map_scale(problem), *_group_arrays(nodal),
-            options.operator == "strict", options.chebyshev, options.relaxation,
-            options.delay, options.local_sweeps, options.patience, options.exact_gain, UPDATE_INTERVAL, UPDATE_RATIO,
-            options.tolerance, BALANCE_FACTOR, options.max_iterations, x, lam, np.empty((10, nodal.size)), history,
+            np.linalg.inv(dense) if adaptive else dense, nodal.node, nodal.block, problem.phi, problem.coefficients,
+            isotropic(problem).friction, problem.tangent_stretch, coupled, regularization,
+            natural_map_scale(problem, regularization), *_group_arrays(nodal),
+            options.operator == "strict", not adaptive and options.chebyshev is not False, adaptive,
+            1.0 / eigenvalue if adaptive else 1.0, options.relaxation, options.delay, options.local_sweeps, options.patience,
+            options.exact_gain, UPDATE_INTERVAL, UPDATE_RATIO, options.tolerance, BALANCE_FACTOR, options.max_iterations,
+            x, lam, np.empty((12, nodal.size)), history,
         )  # fmt: skip
         done = clock()
         history = history[:iterations].copy()
-        status, message = _verdict(code, iterations, history, options)
+        status, message = _verdict(code, iterations, returned, history, options)
         return Solution(
             x[nodal.rows],
             lam,
@@ -218,14 +249,16 @@ class Cond:
                 "virtual_slip": nodal.virtual_slip(x),
                 "largest_eigenvalue": eigenvalue,
                 "coupled_contacts": int(coupled.sum()),
+                "returned_iteration": returned,
+                "regularization": regularization,
+                "operator": options.operator,
             },
         )
 
-    @staticmethod
     def _steps(
-        nodal: NodalContactProblem, matrix: tuple[np.ndarray, ...], diagonal: np.ndarray
+        self, nodal: NodalContactProblem, matrix: tuple[np.ndarray, ...], diagonal: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Step-size matrix W: Frobenius on nodes (IV-C1), inverse diagonal block on bodies, 1/kv on virtual nodes."""
+        """Step-size matrix W: Frobenius (IV-C1) or Jacobi on nodes, inverse diagonal block on bodies, 1/kv on virtual nodes."""
         w = diagonal.copy()
         w[nodal.rows] = nodal.problem.diagonal
         bodies = [(i, g) for i, g in enumerate(nodal.problem.groups) if g.kind == "generalized"]
@@ -233,7 +266,10 @@ class Cond:
         starts, stops, is_nodes, _ = _group_arrays(nodal)
         kernels.add_gain_blocks(nodal.group_of, starts, nodal.ptr, nodal.dof, nodal.jac, nodal.gain, dense)
         dense = np.linalg.inv(dense[[i for i, _ in bodies]])
-        kernels.node_steps(matrix[0], matrix[2], 0, len(matrix[0]) - 1, nodal.virtual_start, nodal.gain, w)
+        if self.options.step == "frobenius":
+            kernels.node_steps(matrix[0], matrix[2], 0, len(matrix[0]) - 1, nodal.virtual_start, nodal.gain, w)
+        else:
+            kernels.jacobi_steps(nodal.virtual_start, nodal.gain, w)
         kernels.shrink_steps(nodal.group_of, is_nodes, nodal.ptr, nodal.dof, nodal.jac, nodal.gain, w)
         # padding rows stand alone; bodies with their virtual nodes have eigenvalues up to two, which 0.9 brings back to 1.8
         padding = np.ones(nodal.virtual_start, dtype=np.bool_)
@@ -251,16 +287,16 @@ class Cond:
         w: np.ndarray,
         bodies: tuple[np.ndarray, np.ndarray, np.ndarray],
     ) -> float:
-        """Scale W where the largest eigenvalue of W A comes too near to two; nothing else bounds it."""
+        """Largest eigenvalue of W A; W of Frobenius steps is scaled where it comes too near to two, which nothing else bounds."""
         x = np.zeros(nodal.size)
         cold = self._eigenvector is None
         if cold:
             x[:] = np.random.default_rng(0).standard_normal(nodal.size) / np.sqrt(diagonal)
         else:
             x[: nodal.virtual_start] = self._eigenvector
-        value = kernels.largest_eigenvalue(*matrix, w, *bodies, x, np.empty(nodal.size), 30 if cold else 3)
+        value = kernels.largest_eigenvalue(*matrix, w, *bodies, x, 30 if cold else 3)
         self._eigenvector = x[: nodal.virtual_start].copy()
-        if value > _MAX_EIGENVALUE:
+        if value > _MAX_EIGENVALUE and self.options.step == "frobenius":
             w *= _MAX_EIGENVALUE / value
             bodies[2][:] *= _MAX_EIGENVALUE / value
         return float(value)
@@ -284,11 +320,15 @@ def _group_arrays(nodal: NodalContactProblem) -> tuple[np.ndarray, np.ndarray, n
     return start, start + size, is_nodes, np.repeat(np.arange(len(groups)), padded)
 
 
-def _verdict(code: int, iterations: int, history: np.ndarray, options: CondOptions) -> tuple[Status, str]:
-    dynamics, contact = history[-1, 0], history[-1, 1]
+def _verdict(code: int, iterations: int, returned: int, history: np.ndarray, options: CondOptions) -> tuple[Status, str]:
+    dynamics, contact = history[max(returned, 1) - 1, :2]
     residuals = f"dynamics residual {dynamics:.2e}, contact residual {contact:.2e}, tolerance {options.tolerance:.0e}"
+    if options.regularization is not None:
+        residuals += f", contact law regularised by {options.regularization:g} m/(N s)"
     if code == 0:
         return "converged", f"Converged in {iterations} iterations ({residuals})."
+    if returned not in (0, iterations):
+        residuals = f"returned is the best iterate, that of iteration {returned}: {residuals}"
     if code == 1:
         return "stopped at the limit", f"Stopped at the limit of {iterations} iterations ({residuals})."
     return "failed", f"Iteration {iterations} gave a value that is not finite ({residuals})."

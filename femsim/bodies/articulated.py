@@ -39,6 +39,35 @@ class Link:
     axis: np.ndarray | None = None
 
 
+@dataclass(frozen=True)
+class _Configuration:
+    """What the coordinates q alone decide, worked out once for all who ask.
+
+    Attributes
+    ----------
+    q : ndarray, (n_q,)
+        The coordinates.
+    rotation : ndarray, (3, 3)
+        World rotation of the base, and so of all links.
+    lever, axis : ndarray, (links, 3), m and 1
+        From the base's centre of mass to those of the links, and joint directions (zero for the base), world.
+    arm : ndarray, (links, 3), m
+        ``lever x axis``.
+    inertia : ndarray, (3, 3), kg m^2
+        Sum of the links' inertias about their own centres, world axes.
+    M : ndarray, (n_v, n_v)
+        Mass matrix.
+    """
+
+    q: np.ndarray
+    rotation: np.ndarray
+    lever: np.ndarray
+    axis: np.ndarray
+    arm: np.ndarray
+    inertia: np.ndarray
+    M: np.ndarray
+
+
 @dataclass
 class JointDrive:
     """Actuator of one prismatic joint, implicit in A.
@@ -156,6 +185,11 @@ class ArticulatedBody:
         self._v0 = np.concatenate([velocity, angular_velocity, np.zeros(self.n_joints)])
         self._indptr = np.arange(0, self.n_v * self.n_v + 1, self.n_v, dtype=np.int64)
         self._indices = np.tile(np.arange(self.n_v, dtype=np.int64), self.n_v)
+        self._masses = np.array([link.mass for link in self.links])
+        self._offsets = np.array([link.offset for link in self.links], dtype=np.float64)
+        self._axes = np.array([np.zeros(3) if link.axis is None else link.axis for link in self.links], dtype=np.float64)
+        self._inertia = np.sum([link.inertia for link in self.links], axis=0)
+        self._known: tuple[_Configuration, ...] = ()  # of the two latest q: a step asks for those of its start and of its end
         self.joint_force = np.zeros(self.n_joints)
         self.joint_damping = np.zeros(self.n_joints)
 
@@ -165,7 +199,7 @@ class ArticulatedBody:
         return float(sum(link.mass for link in self.links))
 
     def reset(self) -> None:
-        """Nothing is remembered from step to step."""
+        """Nothing that matters is remembered from step to step: a known configuration is that of its q alone."""
 
     def initial_q(self) -> np.ndarray:
         """Coordinates at the start."""
@@ -179,39 +213,76 @@ class ArticulatedBody:
         """Dense pattern: all coordinates of a body couple."""
         return self._indptr, self._indices
 
+    def _configuration(self, q: np.ndarray) -> _Configuration:
+        """Rotation, levers and mass matrix of coordinates; no work when they are one of the two latest."""
+        for known in self._known:
+            if np.array_equal(q, known.q):
+                return known
+        rotation = quaternion_to_matrix(q[3:7])
+        axis = self._axes @ rotation.T
+        lever = self._offsets @ rotation.T
+        lever[1:] += axis[1:] * q[7:, None]
+        arm = np.empty_like(lever)
+        arm[:, 0] = lever[:, 1] * axis[:, 2] - lever[:, 2] * axis[:, 1]
+        arm[:, 1] = lever[:, 2] * axis[:, 0] - lever[:, 0] * axis[:, 2]
+        arm[:, 2] = lever[:, 0] * axis[:, 1] - lever[:, 1] * axis[:, 0]
+        inertia = rotation @ self._inertia @ rotation.T
+        weighted = self._masses[:, None] * lever
+        x, y, z = (float(c) for c in weighted.sum(axis=0))
+        second = weighted.T @ lever
+        M = np.zeros((self.n_v, self.n_v))
+        M[0, 0] = M[1, 1] = M[2, 2] = self._masses.sum()
+        M[0, 4] = M[4, 0] = z
+        M[0, 5] = M[5, 0] = -y
+        M[1, 3] = M[3, 1] = -z
+        M[1, 5] = M[5, 1] = x
+        M[2, 3] = M[3, 2] = y
+        M[2, 4] = M[4, 2] = -x
+        M[3:6, 3:6] = inertia - second + (second[0, 0] + second[1, 1] + second[2, 2]) * np.eye(3)
+        if self.n_joints:
+            masses = self._masses[1:, None]
+            M[6:, :3] = masses * axis[1:]
+            M[6:, 3:6] = masses * arm[1:]
+            M[:6, 6:] = M[6:, :6].T
+            joints = np.arange(6, self.n_v)
+            M[joints, joints] = self._masses[1:] * (axis[1:] * axis[1:]).sum(axis=1)
+        found = _Configuration(q.copy(), rotation, lever, axis, arm, inertia, M)
+        self._known = (found, *self._known[:1])
+        return found
+
     def link_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
         """World rotation (3, 3) and centre of mass (3,) of a link."""
-        rotation = quaternion_to_matrix(q[3:7])
-        local = self.links[link].offset
-        axis = self.links[link].axis
-        if axis is not None:
-            local = local + axis * q[6 + link]
-        return rotation, q[:3] + rotation @ local
+        configuration = self._configuration(q)
+        return configuration.rotation.copy(), q[:3] + configuration.lever[link]
 
     def link_jacobian(self, q: np.ndarray, link: int) -> np.ndarray:
         """Jacobian S (6, n_v) of a link: velocity of its centre of mass and its angular velocity."""
-        rotation, centre = self.link_pose(q, link)
+        configuration = self._configuration(q)
         S = np.zeros((6, self.n_v))
         S[:3, :3] = S[3:, 3:6] = np.eye(3)
-        x, y, z = centre - q[:3]
+        x, y, z = configuration.lever[link]
         S[:3, 3:6] = [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]
-        axis = self.links[link].axis
-        if axis is not None:
-            S[:3, 5 + link] = rotation @ axis
+        if link > 0:
+            S[:3, 5 + link] = configuration.axis[link]
         return S
 
-    def _mass_matrix(self, q: np.ndarray) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
-        """Mass matrix (n_v, n_v), link Jacobians and link world inertias."""
-        rotation = quaternion_to_matrix(q[3:7])
-        M = np.zeros((self.n_v, self.n_v))
-        jacobians, inertias = [], []
-        for k, link in enumerate(self.links):
-            S = self.link_jacobian(q, k)
-            inertia = rotation @ link.inertia @ rotation.T
-            M += link.mass * S[:3].T @ S[:3] + S[3:].T @ inertia @ S[3:]
-            jacobians.append(S)
-            inertias.append(inertia)
-        return M, jacobians, inertias
+    def _bias(self, configuration: _Configuration, v: np.ndarray) -> np.ndarray:
+        """Coriolis, centrifugal and gyroscopic forces C v of eq. (3), (n_v,)."""
+        out = np.zeros(self.n_v)
+        o0, o1, o2 = (float(c) for c in v[3:6])
+        if o0 == o1 == o2 == 0.0:
+            return out
+        out[3:6] = cross(v[3:6], configuration.inertia @ v[3:6])
+        # acceleration of the centres: omega x (omega x lever) + 2 s' omega x axis = omega x (omega x lever + 2 s' axis)
+        turning = np.array([[0.0, -o2, o1], [o2, 0.0, -o0], [-o1, o0, 0.0]])
+        inner = configuration.lever @ turning.T
+        inner[1:] += 2.0 * v[6:, None] * configuration.axis[1:]
+        force = self._masses[:, None] * (inner @ turning.T)
+        out[:3] = force.sum(axis=0)
+        for lever, pull in zip(configuration.lever, force, strict=True):
+            out[3:6] += cross(lever, pull)
+        out[6:] = (configuration.axis[1:] * force[1:]).sum(axis=1)
+        return out
 
     def assemble(
         self,
@@ -225,17 +296,9 @@ class ArticulatedBody:
     ) -> None:
         """Fill A = M/(theta dt) + joint damping and b = M v/(theta dt) - C v + f_ext (eq. 9)."""
         implicit = settings.theta * settings.dt
-        M, jacobians, inertias = self._mass_matrix(q)
-        omega = v[3:6]
-        bias = np.zeros(self.n_v)
-        external[:] = 0.0
-        for k, (link, S, inertia) in enumerate(zip(self.links, jacobians, inertias, strict=True)):
-            lever = self.link_pose(q, k)[1] - q[:3]
-            acceleration = cross(omega, cross(omega, lever))
-            if link.axis is not None:
-                acceleration += 2.0 * cross(omega, S[:3, 5 + k]) * v[5 + k]
-            bias += S[:3].T @ (link.mass * acceleration) + S[3:].T @ cross(omega, inertia @ omega)
-            external += S[:3].T @ (link.mass * settings.gravity)
+        configuration = self._configuration(q)
+        M = configuration.M
+        np.matmul(M[:, :3], settings.gravity, out=external)
         if self.load is not None:
             force, torque = self.load(t + settings.dt)
             external[:3] += force
@@ -246,7 +309,7 @@ class ArticulatedBody:
             external[6 + j] += self.joint_force[j]
             A[6 + j, 6 + j] += self.joint_damping[j]
         data[:] = A.ravel()
-        b[:] = M @ v / implicit - bias + external
+        b[:] = M @ v / implicit - self._bias(configuration, v) + external
 
     def advance(
         self,
@@ -277,11 +340,11 @@ class ArticulatedBody:
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Linear momentum, kg m/s."""
-        return np.asarray(sum(link.mass * (self.link_jacobian(q, k)[:3] @ v) for k, link in enumerate(self.links)))
+        return np.asarray(self._configuration(q).M[:3] @ v)
 
     def angular_momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Angular momentum about the origin, (3,), kg m^2/s."""
-        rotation = quaternion_to_matrix(q[3:7])
+        rotation = self._configuration(q).rotation
         total = np.zeros(3)
         for k, link in enumerate(self.links):
             twist = self.link_jacobian(q, k) @ v
@@ -291,7 +354,7 @@ class ArticulatedBody:
 
     def kinetic_energy(self, q: np.ndarray, v: np.ndarray) -> float:
         """Kinetic energy, J."""
-        return float(0.5 * v @ self._mass_matrix(q)[0] @ v)
+        return float(0.5 * v @ self._configuration(q).M @ v)
 
     def elastic_energy(self, q: np.ndarray) -> float:
         """Rigid links store none."""

@@ -55,32 +55,49 @@ class SoftBody:
         self.n_nodes, self.n_q, self.n_v = n, 3 * n, 3 * n
         edges = self.rest[self.tets[:, 1:]] - self.rest[self.tets[:, :1]]  # rows x_a - x_0
         inverse = np.linalg.inv(edges)
-        self.gradient = np.ascontiguousarray(np.concatenate([-inverse.sum(axis=2)[:, None], inverse.transpose(0, 2, 1)], axis=1))
-        self.volume = np.linalg.det(edges) / 6.0
-        self.node_mass = np.bincount(self.tets.ravel(), weights=np.repeat(elastic.density * self.volume / 4.0, 4), minlength=n)
-        self.lame_lambda = np.full(m, elastic.lame_lambda)
-        self.lame_mu = np.full(m, elastic.lame_mu)
-        self.quaternion = np.tile([1.0, 0.0, 0.0, 0.0], (m, 1))
-        self.rotated = np.empty((m, 4, 3))
+        volume = np.linalg.det(edges) / 6.0
+        self.node_mass = np.bincount(self.tets.ravel(), weights=np.repeat(elastic.density * volume / 4.0, 4), minlength=n)
+        self._row_mass = np.repeat(self.node_mass, 3)
+        # for the kernels: whole chunks of elements, see soft_kernels
+        chunks, padding = -(-m // kernels.CHUNK), -m % kernels.CHUNK
+        gradient = np.pad(inverse.transpose(0, 2, 1).reshape(m, 9), ((0, padding), (0, 0)))  # corners 1 to 3
+        self._gradient = gradient.reshape(chunks, kernels.CHUNK, 9).transpose(0, 2, 1).ravel()
+        self._volume = np.pad(volume, (0, padding))
+        self._lame_lambda = np.full(m + padding, elastic.lame_lambda)
+        self._lame_mu = np.full(m + padding, elastic.lame_mu)
+        self._ratio = np.empty(m + padding)
+        self._quaternion = np.empty(chunks * 4 * kernels.CHUNK)
+        self._scratch = np.zeros(kernels.SCRATCH)
+        self._rotated = np.empty((m, 4, 3))
+        self._diagonal = np.empty((n, 6))
         self.strain = np.zeros((m, 6))
         self.internal_force = np.empty((n, 3))
         self.inverted_elements = 0
         self._energy = 0.0
         self._updated_at = np.full(self.n_q, np.nan)
         self._make_pattern()
+        self.reset()
 
     @property
     def mass(self) -> float:
         """Total mass, kg."""
         return float(self.node_mass.sum())
 
+    @property
+    def lame_lambda(self) -> np.ndarray:
+        """First Lame constant of each element, (m,), Pa; a view."""
+        return self._lame_lambda[: len(self.tets)]
+
+    @property
+    def lame_mu(self) -> np.ndarray:
+        """Second Lame constant of each element, (m,), Pa; a view."""
+        return self._lame_mu[: len(self.tets)]
+
     def _make_pattern(self) -> None:
-        """Blocks (i, j) of A, the elements that make each one, and where its entries stand in CSC data."""
+        """CSC pattern, and for each block (i, j), i < j: its place, that of its mirror, and the corners that make it."""
         n, m = self.n_nodes, len(self.tets)
         pair_a, pair_b = np.repeat(np.arange(4), 4), np.tile(np.arange(4), 4)
         i, j = self.tets[:, pair_a].ravel(), self.tets[:, pair_b].ravel()
-        element = np.repeat(np.arange(m), 16)
-        corner = np.tile(4 * pair_a + pair_b, m)
         keys = j * n + i  # column-major block order
         unique = np.unique(keys)
         column, row = unique // n, unique % n
@@ -92,26 +109,26 @@ class SoftBody:
         self._indices = np.concatenate(
             [np.tile(rows_of_column[3 * block_start[c] : 3 * block_start[c + 1]], 3) for c in range(n)]
         ).astype(np.int64)
-        base = self._indptr[3 * column] + 3 * (np.arange(len(unique)) - block_start[column])
-        stride = 3 * block_count[column]
-        upper = row <= column
+        place = self._indptr[3 * column] + 3 * (np.arange(len(unique)) - block_start[column])
+        upper = row < column
         upper_keys = unique[upper]
-        mirror = np.searchsorted(unique, row[upper] * n + column[upper])
-        off_diagonal = row[upper] < column[upper]
-        self._base, self._stride = base[upper], stride[upper]
-        self._mirror_base = np.where(off_diagonal, base[mirror], -1)
-        self._mirror_stride = stride[mirror]
-        self._diagonal_of = np.where(off_diagonal, -1, column[upper])
-        use = i <= j
+        use = i < j
         slot = np.searchsorted(upper_keys, keys[use])
         order = np.argsort(slot, kind="stable")
-        self._block_ptr = np.concatenate([[0], np.cumsum(np.bincount(slot, minlength=len(upper_keys)))])
-        self._block_element = element[use][order]
-        self._block_corner = corner[use][order]
+        first = np.repeat(4 * np.arange(m), 16)
+        # half the size of int64, and corners without a sign: less to read in every step
+        self._column_ptr = np.concatenate([[0], np.cumsum(np.bincount(column[upper], minlength=n))]).astype(np.int32)
+        self._column_start = self._indptr[:-1:3].astype(np.int32)
+        self._stride = (3 * block_count).astype(np.int32)
+        self._block_row = row[upper].astype(np.int32)
+        self._mirror = place[np.searchsorted(unique, row[upper] * n + column[upper])].astype(np.int32)
+        self._block_ptr = np.concatenate([[0], np.cumsum(np.bincount(slot, minlength=len(upper_keys)))]).astype(np.int32)
+        self._corner_row = (first + np.tile(pair_a, m))[use][order].astype(np.uint32)
+        self._corner_column = (first + np.tile(pair_b, m))[use][order].astype(np.uint32)
 
     def reset(self) -> None:
         """Forget the last positions: the search for rotations starts as in a new body, so a second run gives the same bits."""
-        self.quaternion[:] = (1.0, 0.0, 0.0, 0.0)
+        self._quaternion.reshape(-1, 4, kernels.CHUNK)[:] = np.array([1.0, 0.0, 0.0, 0.0])[:, None]
         self._updated_at[:] = np.nan
 
     def initial_q(self) -> np.ndarray:
@@ -131,9 +148,10 @@ class SoftBody:
         if np.array_equal(q, self._updated_at):
             return
         self._updated_at[:] = q
+        np.divide(self._lame_lambda, self._lame_mu, out=self._ratio)
         self._energy, self.inverted_elements = kernels.element_forces(
-            q.reshape(-1, 3), self.tets, self.gradient, self.volume, self.lame_lambda, self.lame_mu,
-            self.quaternion, self.rotated, self.internal_force, self.strain,
+            q.reshape(-1, 3), self.tets, self._gradient, self._volume, self._lame_lambda, self._lame_mu,
+            self._quaternion, self._scratch, self._rotated, self.internal_force, self.strain,
         )  # fmt: skip
 
     def assemble(
@@ -150,16 +168,19 @@ class SoftBody:
         implicit = settings.theta * settings.dt
         self.update_elements(q)
         kernels.stiffness_blocks(
-            self._block_ptr, self._block_element, self._block_corner, self._base, self._stride, self._mirror_base,
-            self._mirror_stride, self.rotated, self.lame_lambda, self.lame_mu, self._diagonal_of, self.node_mass,
-            implicit + self.elastic.rayleigh_beta, 1.0 / implicit + self.elastic.rayleigh_alpha, data,
+            self._column_ptr, self._column_start, self._stride, self._block_row, self._mirror, self._block_ptr,
+            self._corner_row, self._corner_column, self._rotated.reshape(-1, 3), self._ratio, self.node_mass,
+            implicit + self.elastic.rayleigh_beta, 1.0 / implicit + self.elastic.rayleigh_alpha, self._diagonal, data,
         )  # fmt: skip
         force = external.reshape(-1, 3)
-        force[:] = self.node_mass[:, None] * settings.gravity
+        np.multiply(self.node_mass[:, None], settings.gravity, out=force)
         if self.load is not None:
             load = np.asarray(self.load(t + settings.dt), dtype=np.float64)
             force += load if load.ndim == 2 else (self.node_mass / self.mass)[:, None] * load
-        b[:] = (force - self.internal_force).ravel() + np.repeat(self.node_mass / implicit, 3) * v
+        np.multiply(self._row_mass, v, out=b)
+        b /= implicit
+        b += external
+        b -= self.internal_force.ravel()
 
     def advance(
         self,
@@ -171,8 +192,11 @@ class SoftBody:
         v_new: np.ndarray,
     ) -> None:
         """Fill q + dt v_hat and v + (v_hat - v)/theta."""
-        q_new[:] = q + settings.dt * v_hat
-        v_new[:] = v + (v_hat - v) / settings.theta
+        np.multiply(settings.dt, v_hat, out=q_new)
+        q_new += q
+        np.subtract(v_hat, v, out=v_new)
+        v_new /= settings.theta
+        v_new += v
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Linear momentum, kg m/s."""
@@ -180,7 +204,7 @@ class SoftBody:
 
     def kinetic_energy(self, q: np.ndarray, v: np.ndarray) -> float:
         """Kinetic energy, J."""
-        return float(0.5 * np.dot(np.repeat(self.node_mass, 3) * v, v))
+        return float(0.5 * np.dot(self._row_mass * v, v))
 
     def elastic_energy(self, q: np.ndarray) -> float:
         """Elastic energy of the co-rotated strain, J."""

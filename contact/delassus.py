@@ -1,0 +1,130 @@
+"""The Delassus operator W = J A^-1 J^T of a contact problem, from one factorization of A that may be older than A."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from contact.linear import Backend, Factorization, make_factorization, same_pattern
+from contact.problem import ContactProblem
+
+#: Largest patch whose Schur complement is formed, in rows for each row of J; beyond it W is solved for column by column.
+_PATCH_PER_ROW = 2.0
+#: ... and in rows of A.
+_PATCH_OF_ALL = 0.8
+#: Most rows that are added to the patch by solves before a new factorization is cheaper.
+_MOST_EXTRA = 48
+#: Right-hand sides solved for at once.
+_CHUNK = 64
+
+
+class DelassusOperator:
+    """Factorized A with the rows that contacts act on kept apart.
+
+    Parameters
+    ----------
+    backend : {"auto", "pardiso", "superlu"}
+        Direct solver, see ``contact.linear``.
+    threads : int
+        Threads of MKL.
+    """
+
+    def __init__(self, backend: Backend = "auto", threads: int = 1) -> None:
+        self.factorization: Factorization = make_factorization(backend, threads)
+        self._pattern: tuple[np.ndarray, np.ndarray] | None = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop the factorization, so that the next problem gets its own."""
+        self._rows = np.zeros(0, dtype=np.int64)
+        self._extra = np.zeros((0, 0))
+        self.factorized = False
+
+    def factorize(self, problem: ContactProblem, patch: np.ndarray | None = None) -> None:
+        """Factorize A of a problem.
+
+        Parameters
+        ----------
+        problem : ContactProblem
+            Its A is factorized.
+        patch : ndarray of int, optional
+            Rows to keep, sorted. Default: those that its contacts act on.
+
+        Raises
+        ------
+        ContactError
+            A is not positive definite.
+        """
+        if patch is None:
+            patch = np.unique(problem.J.indices)
+        # a Schur complement of nearly everything, or one larger than J needs, is no gain (and MKL stops on the former)
+        if len(patch) > _PATCH_PER_ROW * problem.J.shape[0] or len(patch) > _PATCH_OF_ALL * problem.n:
+            patch = np.zeros(0, dtype=np.int64)
+        self.factorization.factorize(problem.A, patch)
+        self._pattern = (problem.A.indptr, problem.A.indices)
+        self._rows = self.factorization.patch
+        self._extra = np.zeros((problem.n, 0))
+        self._compliance = self.factorization.compliance
+        self.factorized = True
+
+    def fits(self, problem: ContactProblem, J: sp.csr_matrix) -> bool:
+        """Whether the factorization can serve A of this problem and rows J: same pattern of A, few new rows in J (then added)."""
+        if not self.factorized or not same_pattern(self._pattern, problem.A):
+            return False
+        if not len(self._rows):
+            return True
+        missing = np.setdiff1d(J.indices, self._rows)
+        if len(missing) + self._extra.shape[1] > _MOST_EXTRA:
+            return False
+        if len(missing):
+            self._add(missing)
+        return True
+
+    def _add(self, rows: np.ndarray) -> None:
+        """Add rows to the patch by one solve each."""
+        unit = np.zeros((self._extra.shape[0], len(rows)))
+        unit[rows, np.arange(len(rows))] = 1.0
+        columns = self.factorization.solve(unit)
+        m = len(self._rows)
+        grown = np.empty((m + len(rows), m + len(rows)))
+        grown[:m, :m] = self._compliance
+        grown[:m, m:] = columns[self._rows]
+        grown[m:, :m] = columns[self._rows].T
+        grown[m:, m:] = 0.5 * (columns[rows] + columns[rows].T)
+        self._compliance, self._rows = grown, np.concatenate([self._rows, rows])
+        self._extra = np.hstack([self._extra, columns])
+
+    def restrict(self, J: sp.csr_matrix) -> sp.csr_matrix:
+        """J on the columns of the patch, (rows of J, m), in the patch's order."""
+        place = np.full(J.shape[1], -1, dtype=np.int64)
+        place[self._rows] = np.arange(len(self._rows))
+        restricted = sp.csr_matrix((J.data, place[J.indices], J.indptr), shape=(J.shape[0], len(self._rows)))
+        return restricted
+
+    def operator(self, J: sp.csr_matrix) -> np.ndarray:
+        """W = J A^-1 J^T, (rows of J, rows of J), symmetric, C-order."""
+        if len(self._rows):
+            own = self.restrict(J)
+            W = np.asarray(own @ np.asarray(own @ self._compliance).T)
+        else:
+            W = np.empty((J.shape[0], J.shape[0]))
+            for start in range(0, J.shape[0], _CHUNK):
+                rows = slice(start, min(start + _CHUNK, J.shape[0]))
+                W[:, rows] = J @ self.factorization.solve(J[rows].toarray().T)
+        return np.ascontiguousarray(0.5 * (W + W.T))
+
+    def begin(self, b: np.ndarray, J: sp.csr_matrix) -> np.ndarray:
+        """J A^-1 b, (rows of J,); remembers b for :meth:`finish`."""
+        if not len(self._rows):
+            self._solution = self.factorization.solve(b)
+            return np.asarray(J @ self._solution)
+        inner = self.factorization.begin(b)
+        return np.asarray(self.restrict(J) @ np.concatenate([inner, self._extra.T @ b]))
+
+    def finish(self, lam: np.ndarray, J: sp.csr_matrix) -> np.ndarray:
+        """A^-1 (b + J^T lam), (n,), with b of the last :meth:`begin`."""
+        if not len(self._rows):
+            return np.asarray(self._solution + self.factorization.solve(J.T @ lam))
+        force = self.restrict(J).T @ lam
+        m = len(self.factorization.patch)
+        return np.asarray(self.factorization.finish(force[:m]) + self._extra @ force[m:])

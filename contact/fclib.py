@@ -1,0 +1,401 @@
+"""Contact problems as files, in the HDF5 layout of FCLib (the Frictional Contact Library of Siconos and LMGC90).
+
+Two forms are read and written, normal first in each contact::
+
+    /fclib_local    W, q, mu       u = W r + q                        a LocalProblem
+    /fclib_global   M, H, f, w, mu M v = H r + f,  u = H^T v + w      a ContactProblem: A = M, J = H^T, b = f, phi = w, lam = r
+
+in space (``spacedim`` 3) or in the plane (2). A plane problem is lifted: its contacts get a second tangent whose rows are zero.
+Our own files of the global form hold a group ``/femsim`` besides, which other readers ignore, with what FCLib has no place for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from contact.errors import ContactError
+from contact.local import LocalProblem, make_local_problem
+from contact.problem import ContactProblem, Group, make_problem
+
+#: Compressed columns and rows in FCLib's field nz; zero and more is the number of triplets.
+_COLUMNS, _ROWS = -1, -2
+_OURS = "femsim"
+
+
+@dataclass(frozen=True)
+class FclibProblem:
+    """A problem read from a file.
+
+    Attributes
+    ----------
+    problem : ContactProblem or LocalProblem
+        From the global or the local form; always with three rows a contact.
+    spacedim : {2, 3}
+        Dimension of the file. 2: the second tangents of ``problem`` have zero rows.
+    info : dict of str to str
+        What the file says of itself: ``title``, ``description``, ``math_info``, as far as they are there.
+    """
+
+    problem: ContactProblem | LocalProblem
+    spacedim: int
+    info: dict[str, str] = field(default_factory=dict)
+
+    def flatten(self, values: np.ndarray) -> np.ndarray:
+        """Contact forces or velocities, (nc, 3), in the dimension and order of the file, (spacedim * nc,)."""
+        return np.ascontiguousarray(values.reshape(-1, 3)[:, : self.spacedim]).ravel()
+
+
+def import_h5py() -> Any:
+    """Import h5py, which reads and writes HDF5.
+
+    Raises
+    ------
+    ContactError
+        It is not installed.
+    """
+    try:
+        import h5py
+    except ImportError as error:
+        raise ContactError('FCLib files need the package h5py, which is not installed; pip install "femsim[hdf]".') from error
+    return h5py
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary name beside a path; what was written there takes the path's place at the end, and only then.
+
+    Parameters
+    ----------
+    path : Path
+        File to be written; it stays as it is when the block raises.
+
+    Raises
+    ------
+    ContactError
+        The file cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else error
+        raise ContactError(f"{path} cannot be written ({reason}); free the disk or choose another place.") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def read_fclib(path: str | Path) -> FclibProblem:
+    """Read a contact problem in the HDF5 layout of FCLib.
+
+    All storages of matrices are read: compressed columns (nz = -1), compressed rows (-2) and triplets (nz >= 0). Siconos writes
+    triplets with ``i`` the row and ``p`` the column, the header fclib.h says the reverse: the former is taken where both fit.
+    Values that stand twice are added.
+
+    Parameters
+    ----------
+    path : path
+        File with a group ``fclib_local`` or ``fclib_global``.
+
+    Returns
+    -------
+    FclibProblem
+        Of the global form without our group ``femsim``: v is one group, of nodes where its length is a multiple of three, else
+        generalized, and dt, which only reports use, is 1 s. With it: exactly the problem that was written.
+
+    Raises
+    ------
+    ContactError
+        No HDF5 file, groups or fields that are missing, sizes that do not match, values that are not finite, negative friction,
+        an M that is not symmetric, equality constraints (which are not supported), or h5py is missing.
+    """
+    h5py = import_h5py()
+    path = Path(path)
+    if not path.is_file():
+        raise ContactError(f"{path} {'is a folder' if path.is_dir() else 'does not exist'}; name an FCLib file (.hdf5).")
+    try:
+        with h5py.File(path, "r") as file:
+            return _Reader(path, file).problem()
+    except ContactError:
+        raise
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:  # h5py on files that are no HDF5, or damaged
+        raise ContactError(f"{path} cannot be read as an HDF5 file ({error}); name an FCLib file (.hdf5).") from error
+    except MemoryError as error:
+        raise ContactError(f"{path} holds a problem that does not fit into the memory of this machine ({error}).") from error
+
+
+class _Reader:
+    """Reads an open file; every message names the file and the field."""
+
+    def __init__(self, path: Path, file: Any) -> None:
+        self.path, self.file = path, file
+        self.group = next((name for name in ("fclib_local", "fclib_global") if name in file), "")
+
+    def error(self, field: str, text: str) -> ContactError:
+        return ContactError(f"{self.path}, {field}: {text}")
+
+    def problem(self) -> FclibProblem:
+        if not self.group:
+            found = ", ".join(map(str, self.file)) or "nothing"
+            raise ContactError(
+                f"{self.path} has no group fclib_local or fclib_global (it has {found}); such files are written "
+                "by FCLib, Siconos and femsim."
+            )
+        for name in ("G", "V", "R"):
+            if f"{self.group}/{name}" in self.file:
+                raise self.error(f"{self.group}/{name}", "equality constraints are not supported; eliminate them first.")
+        spacedim = self.integer(f"{self.group}/spacedim")
+        if spacedim not in (2, 3):
+            raise self.error(f"{self.group}/spacedim", f"is {spacedim}; allowed are 2 and 3.")
+        friction = self.vector("mu", None)
+        if (friction < 0).any():
+            worst = int(np.argmin(friction))
+            raise self.error(f"{self.group}/vectors/mu", f"is {friction[worst]} for contact {worst}; allowed are values >= 0.")
+        make = self.local_problem if self.group == "fclib_local" else self.global_problem
+        try:
+            return FclibProblem(make(spacedim, friction), spacedim, self.info())
+        except ContactError as error:
+            if str(error).startswith(str(self.path)):
+                raise
+            raise self.error(self.group, str(error)) from error
+
+    def local_problem(self, spacedim: int, friction: np.ndarray) -> LocalProblem:
+        nc = len(friction)
+        W = self.matrix("W")
+        if W.shape != (spacedim * nc, spacedim * nc):
+            raise self.error(f"{self.group}/W", f"has shape {W.shape}; {nc} contacts (vectors/mu) in {spacedim}D ask for "
+                             f"({spacedim * nc}, {spacedim * nc}).")  # fmt: skip
+        lift = _lift(nc, spacedim)
+        return make_local_problem(lift @ W @ lift.T, lift @ self.vector("q", spacedim * nc), friction)
+
+    def global_problem(self, spacedim: int, friction: np.ndarray) -> ContactProblem:
+        nc = len(friction)
+        M, H = self.matrix("M"), self.matrix("H")
+        n = M.shape[0]
+        if M.shape != (n, n):
+            raise self.error(f"{self.group}/M", f"has shape {M.shape}; it must be square.")
+        if H.shape != (n, spacedim * nc):
+            raise self.error(f"{self.group}/H", f"has shape {H.shape}; {n} rows of M and {nc} contacts (vectors/mu) in "
+                             f"{spacedim}D ask for ({n}, {spacedim * nc}).")  # fmt: skip
+        lower, upper = sp.tril(M, -1).count_nonzero(), sp.triu(M, 1).count_nonzero()
+        if (lower == 0) != (upper == 0):
+            raise self.error(f"{self.group}/M", f"holds its {'upper' if upper else 'lower'} triangle only, so it is not "
+                             "symmetric; complete the file (M + M^T less the diagonal).")  # fmt: skip
+        lift = _lift(nc, spacedim)
+        J = (H @ lift.T).T if spacedim == 2 else H.T
+        phi = (lift @ self.vector("w", spacedim * nc)).reshape(-1, 3)
+        dt, groups, second = self.extras(n, nc)
+        friction = friction if second is None else np.column_stack([friction, second])
+        try:
+            return make_problem(M, self.vector("f", n), J, phi, friction, dt=dt, groups=groups)
+        except ContactError as error:
+            raise self.error(self.group, f"{error} (Here A is M, b is f, J is H^T, phi is w.)") from error
+
+    def extras(self, n: int, nc: int) -> tuple[float, list[Group], np.ndarray | None]:
+        """Time step, groups and second friction coefficients of our own group, or what stands for them."""
+        if _OURS not in self.file:
+            return 1.0, [Group("all", 0, n, "generalized" if n % 3 else "nodes")], None
+        names, kinds = self.texts(f"{_OURS}/groups/name"), self.texts(f"{_OURS}/groups/kind")
+        spans = [self.numbers(f"{_OURS}/groups/{name}", np.int64) for name in ("start", "stop")]
+        if len({len(names), len(kinds), *map(len, spans)}) > 1:
+            raise self.error(f"{_OURS}/groups", "name, kind, start and stop have different lengths; one entry a group is needed.")
+        groups = []
+        for name, kind, start, stop in zip(names, kinds, *(span.tolist() for span in spans), strict=True):
+            if kind not in ("nodes", "generalized"):
+                raise self.error(f"{_OURS}/groups/kind", f"is {kind!r}; allowed are 'nodes' and 'generalized'.")
+            groups.append(Group(name, start, stop, kind))
+        dt = self.numbers(f"{_OURS}/dt", np.float64)
+        second = f"{_OURS}/friction_second"
+        if dt.size != 1:
+            raise self.error(f"{_OURS}/dt", f"has {dt.size} entries; one number of seconds is needed.")
+        return float(dt[0]), groups, self.sized(second, nc) if second in self.file else None
+
+    def info(self) -> dict[str, str]:
+        group = self.file.get(f"{self.group}/info")
+        names = [str(name) for name in group] if hasattr(group, "keys") else []
+        return {name: "".join(self.texts(f"{self.group}/info/{name}")) for name in names}
+
+    # ------------------------------------------------------------------ fields
+
+    def dataset(self, field: str) -> Any:
+        dataset = self.file.get(field)
+        if dataset is None or not hasattr(dataset, "shape"):
+            raise self.error(field, "is missing.")
+        return dataset
+
+    def numbers(self, field: str, dtype: type) -> np.ndarray:
+        dataset = self.dataset(field)
+        kinds = "iu" if dtype is np.int64 else "iuf"
+        if dataset.dtype.kind not in kinds:
+            raise self.error(field, f"holds {dataset.dtype}; allowed are {'whole numbers' if kinds == 'iu' else 'numbers'}.")
+        return np.asarray(dataset[()], dtype=dtype).ravel()
+
+    def integer(self, field: str) -> int:
+        values = self.numbers(field, np.int64)
+        if values.size != 1:
+            raise self.error(field, f"has {values.size} entries; one whole number is needed.")
+        return int(values[0])
+
+    def texts(self, field: str) -> list[str]:
+        values = np.asarray(self.dataset(field)[()], dtype=object).ravel()
+        return [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values]
+
+    def sized(self, field: str, size: int | None) -> np.ndarray:
+        """Finite numbers, as many as asked for."""
+        values = self.numbers(field, np.float64)
+        if size is not None and len(values) != size:
+            raise self.error(field, f"has {len(values)} entries; {size} are needed.")
+        bad = np.flatnonzero(~np.isfinite(values))
+        if len(bad):
+            raise self.error(field, f"is {values[bad[0]]} at entry {bad[0]}; every value must be finite.")
+        return values
+
+    def vector(self, name: str, size: int | None) -> np.ndarray:
+        return self.sized(f"{self.group}/vectors/{name}", size)
+
+    def matrix(self, name: str) -> sp.csc_matrix:
+        """Sparse matrix of any storage of FCLib, with what stands twice added."""
+        where = f"{self.group}/{name}"
+        if where not in self.file:
+            raise self.error(where, "is missing.")
+        m, n, nz = (self.integer(f"{where}/{field}") for field in ("m", "n", "nz"))
+        if m < 0 or n < 0 or nz < _ROWS:
+            raise self.error(where, f"has m = {m}, n = {n}, nz = {nz}; allowed are sizes >= 0 and nz of -2, -1 or more.")
+        p, i = (self.numbers(f"{where}/{field}", np.int64) for field in ("p", "i"))
+        x = self.numbers(f"{where}/x", np.float64)
+        if nz >= 0:
+            if min(len(p), len(i), len(x)) < nz:
+                raise self.error(where, f"has {len(p)}, {len(i)} and {len(x)} entries in p, i and x; nz asks for {nz}.")
+            first, second, x = i[:nz], p[:nz], x[:nz]
+            if not (_within(first, m) and _within(second, n)):
+                first, second = second, first
+        else:
+            major = n if nz == _COLUMNS else m
+            counts = np.diff(p[: major + 1])
+            if len(p) <= major or p[0] != 0 or (counts < 0).any() or p[major] > min(len(i), len(x)):
+                raise self.error(f"{where}/p", f"must rise from 0 to the number of entries, in {major + 1} values.")
+            inner, outer, x = i[: p[major]], np.repeat(np.arange(major), counts), x[: p[major]]
+            first, second = (inner, outer) if nz == _COLUMNS else (outer, inner)
+        if not (_within(first, m) and _within(second, n)):
+            raise self.error(where, f"has an index outside its {m} rows and {n} columns.")
+        if not np.isfinite(x).all():
+            bad = int(np.flatnonzero(~np.isfinite(x))[0])
+            raise self.error(f"{where}/x", f"is {x[bad]} at entry {bad}; every value must be finite.")
+        return sp.csc_matrix((x, (first, second)), shape=(m, n))
+
+
+def _within(index: np.ndarray, size: int) -> bool:
+    return not len(index) or bool(index.min() >= 0 and index.max() < size)
+
+
+def _lift(nc: int, spacedim: int) -> sp.csr_matrix:
+    """Matrix from contact vectors in the dimension of a file to those with three components, (3 nc, spacedim nc)."""
+    return sp.kron(sp.identity(nc), np.eye(3, spacedim), format="csr")
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def write_fclib(
+    path: str | Path,
+    problem: ContactProblem | LocalProblem,
+    *,
+    title: str = "",
+    description: str = "",
+    spacedim: int = 3,
+) -> None:
+    """Write a contact problem in the HDF5 layout of FCLib, matrices by compressed columns.
+
+    A :class:`ContactProblem` takes the global form and keeps its time step, its groups and its second friction coefficients in a
+    group ``femsim``, so that :func:`read_fclib` returns the same arrays bit for bit. Other readers see the first coefficients.
+    A :class:`LocalProblem` takes the local form. An existing file is replaced only when the new one is complete.
+
+    Parameters
+    ----------
+    path : path
+        File to write; its folder must exist.
+    problem : ContactProblem or LocalProblem
+        What to write.
+    title, description : str
+        Free text about the problem.
+    spacedim : {2, 3}
+        2 writes a plane problem, whose second tangents must be zero. Default 3.
+
+    Raises
+    ------
+    ContactError
+        The file cannot be written, a plane problem has second tangents, or h5py is missing.
+    """
+    h5py = import_h5py()
+    path = Path(path)
+    nc = problem.n_contacts
+    if spacedim not in (2, 3):
+        raise ContactError(f"spacedim is {spacedim}; allowed are 2 and 3.")
+    drop = _lift(nc, spacedim).T.tocsr()
+    if isinstance(problem, LocalProblem):
+        form, matrices = "fclib_local", {"W": sp.csc_matrix(problem.W)}
+        vectors = {"q": problem.q, "mu": problem.friction}
+        extras: dict[str, Any] = {}
+    else:
+        form, matrices = "fclib_global", {"M": problem.A, "H": problem.J.T}
+        first = problem.friction if problem.friction.ndim == 1 else problem.friction[:, 0]
+        vectors = {"f": problem.b, "w": problem.phi, "mu": first}
+        extras = _extras(problem, h5py)
+    contact_matrix, contact_vector = ("W", "q") if form == "fclib_local" else ("H", "w")
+    if spacedim == 2:
+        full = matrices[contact_matrix]
+        if full[:, 2::3].count_nonzero() or (form == "fclib_local" and full[2::3].count_nonzero()):
+            raise ContactError(f"{path}: the problem has second tangents that are not zero; write it with spacedim 3.")
+        if vectors[contact_vector][:, 2].any():
+            raise ContactError(f"{path}: {contact_vector} has second tangents that are not zero; write it with spacedim 3.")
+        cut = full @ drop.T
+        matrices[contact_matrix] = (drop @ cut if form == "fclib_local" else cut).tocsc()
+        vectors[contact_vector] = vectors[contact_vector][:, :2]
+    texts = {"title": title, "description": description, "math_info": ""}
+    with replacing(path) as temporary, h5py.File(temporary, "w") as file:
+        group = file.create_group(form)
+        group["spacedim"] = np.array([spacedim], dtype=np.int32)
+        for name, text in texts.items():
+            data = text.encode()
+            group[f"info/{name}"] = np.array(data, dtype=f"S{len(data) + 1}")  # C readers need the zero at its end
+        for name, matrix in matrices.items():
+            _write_matrix(group.create_group(name), matrix)
+        for name, values in vectors.items():
+            group[f"vectors/{name}"] = values.ravel()
+        for name, values in extras.items():
+            file[f"{_OURS}/{name}"] = values
+
+
+def _write_matrix(group: Any, matrix: sp.csc_matrix) -> None:
+    m, n = matrix.shape
+    for name, value in (("m", m), ("n", n), ("nz", _COLUMNS), ("nzmax", matrix.nnz)):
+        group[name] = np.array([value], dtype=np.int32)
+    group["p"], group["i"] = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
+    group["x"] = matrix.data
+
+
+def _extras(problem: ContactProblem, h5py: Any) -> dict[str, Any]:
+    """Content of our own group: what FCLib has no place for."""
+    text = h5py.string_dtype("utf-8")
+    extras = {
+        "dt": np.array([problem.dt]),
+        "groups/name": np.array([g.name for g in problem.groups], dtype=text),
+        "groups/kind": np.array([g.kind for g in problem.groups], dtype=text),
+        "groups/start": np.array([g.start for g in problem.groups], dtype=np.int64),
+        "groups/stop": np.array([g.stop for g in problem.groups], dtype=np.int64),
+    }
+    if problem.friction.ndim == 2:
+        extras["friction_second"] = np.ascontiguousarray(problem.friction[:, 1])
+    return extras

@@ -1,0 +1,158 @@
+"""The contact problem condensed to its contacts: u = W r + q with the Signorini-Coulomb law, as arrays.
+
+Much data exists in this form only, often with a W that is not symmetric. Solvers that work on the Delassus operator take it
+as it is; for the others :func:`to_global` finds a problem A v = b + J^T lam with the same W.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as sl
+import scipy.sparse as sp
+
+from contact.errors import ContactError
+from contact.metrics import LocalMetrics, force_scales, measure_law
+from contact.problem import ContactProblem, Group, make_problem
+
+#: W counts as symmetric when no entry differs from its mirror image by more than this part of the largest entry.
+SYMMETRY = 1e-9
+#: Negative eigenvalues of W up to this part of the largest are the rounding of who wrote the file (text with eight digits).
+ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class LocalProblem:
+    """Find r with u = W r + q and, for each contact, the Signorini-Coulomb law between u and r.
+
+    Build one with :func:`make_local_problem`, which validates. In the notation of :class:`~contact.problem.ContactProblem`, W is
+    ``J A^-1 J^T``, q is ``J A^-1 b + phi`` and r is ``lam``.
+
+    Attributes
+    ----------
+    W : ndarray, (3 nc, 3 nc), m/(N s)
+        Delassus operator, normal first in each contact. It may be non-symmetric, and singular.
+    q : ndarray, (nc, 3), m/s
+        Contact velocity without contact forces.
+    friction : ndarray, (nc,)
+        Coulomb coefficient of each contact.
+    """
+
+    W: np.ndarray
+    q: np.ndarray
+    friction: np.ndarray
+
+    @property
+    def n_contacts(self) -> int:
+        """Number of contacts."""
+        return int(self.friction.shape[0])
+
+    def contact_velocity(self, r: np.ndarray) -> np.ndarray:
+        """Velocity in the contact frames for forces r, u = W r + q, (nc, 3), m/s, normal first."""
+        return np.asarray((self.W @ r.ravel()).reshape(-1, 3) + self.q)
+
+
+def make_local_problem(W: np.ndarray | sp.spmatrix | sp.sparray, q: np.ndarray, friction: np.ndarray | float) -> LocalProblem:
+    """Validate arrays once and build a :class:`LocalProblem`.
+
+    Parameters
+    ----------
+    W : ndarray or sparse matrix, (3 nc, 3 nc), m/(N s)
+        Delassus operator, normal first; it may be non-symmetric. No contact at all is allowed.
+    q : ndarray, (nc, 3) or (3 nc,), m/s
+        Contact velocity without contact forces.
+    friction : ndarray, (nc,) or float
+        Coulomb coefficients.
+
+    Raises
+    ------
+    ContactError
+        Wrong sizes, non-finite values, negative friction, or a contact whose diagonal block has no positive trace although its
+        rows and columns are not all zero (nothing such comes from a mass matrix; an entirely zero contact cannot be moved).
+    """
+    W = np.ascontiguousarray(sp.csr_matrix(W).toarray() if sp.issparse(W) else W, dtype=np.float64)
+    if W.ndim != 2 or W.shape[0] != W.shape[1] or W.shape[0] % 3:
+        raise ContactError(f"W has shape {W.shape}; it must be square with three rows a contact.")
+    nc = W.shape[0] // 3
+    q = np.ascontiguousarray(q, dtype=np.float64)
+    if q.shape not in ((nc, 3), (3 * nc,)):
+        raise ContactError(f"q has shape {q.shape}; allowed are ({nc}, 3) or ({3 * nc},) for the {nc} contacts of W.")
+    given = np.asarray(friction, dtype=np.float64)
+    if given.shape not in ((), (nc,)):
+        raise ContactError(f"friction has shape {given.shape}; allowed are one number or ({nc},) for the {nc} contacts of W.")
+    friction = np.ascontiguousarray(np.broadcast_to(given, (nc,)))
+    for name, values in (("W", W), ("q", q), ("friction", friction)):
+        if not np.isfinite(values).all():
+            bad = np.argwhere(~np.isfinite(values))[0]
+            raise ContactError(f"{name}[{', '.join(map(str, bad))}] is {values[tuple(bad)]}; every value must be finite.")
+    if nc and friction.min() < 0:
+        worst = int(np.argmin(friction))
+        raise ContactError(f"friction of contact {worst} is {friction[worst]}; allowed are values >= 0.")
+    trace = W.diagonal().reshape(nc, 3).sum(axis=1)
+    for contact in np.flatnonzero(trace <= 0):
+        own = slice(3 * contact, 3 * contact + 3)
+        if W[own].any() or W[:, own].any():
+            raise ContactError(
+                f"the diagonal block of contact {contact} in W has trace {trace[contact]:.3g}; allowed are positive traces, or "
+                "contacts whose rows and columns of W are all zero. Check the sign and the order of W."
+            )
+    return LocalProblem(W, q.reshape(nc, 3), friction)
+
+
+def measure_local(problem: LocalProblem, r: np.ndarray) -> LocalMetrics:
+    """All residuals of forces r, with u recomputed from them.
+
+    Parameters
+    ----------
+    problem : LocalProblem
+        The problem that was to be solved.
+    r : ndarray, (nc, 3) or (3 nc,), N
+        Contact forces, normal first.
+    """
+    rho = force_scales(problem.W.diagonal().reshape(-1, 3))
+    return measure_law(problem.contact_velocity(r), r.reshape(-1, 3), rho, problem.friction)
+
+
+def to_global(problem: LocalProblem) -> ContactProblem:
+    """Find a problem A v = b + J^T lam whose Delassus operator is W, with the same forces and contact velocities.
+
+    With W = V S V^T: A is the identity of the size of the rank, ``J = V sqrt(S)``, b = 0 and phi = q. Eigenvalues within rounding
+    of zero are left out, and negative ones up to 1e-6 of the largest (files written as text). The unknowns are one group of
+    kind "generalized"; they have no unit of their own, and dt, which only reports use, is 1 s.
+
+    Parameters
+    ----------
+    problem : LocalProblem
+        Problem with a symmetric W without negative eigenvalues.
+
+    Raises
+    ------
+    ContactError
+        W is not symmetric (an entry differs from its mirror image by more than 1e-9 of the largest), or has negative eigenvalues.
+    """
+    W, nc = problem.W, problem.n_contacts
+    largest, difference = float(np.abs(W).max(initial=0.0)), float(np.abs(W - W.T).max(initial=0.0))
+    if difference > SYMMETRY * largest:
+        raise ContactError(
+            f"W is not symmetric: the largest difference to its transpose is {difference:.3g} beside a largest entry of "
+            f"{largest:.3g}, so no problem with a matrix A has it; use a solver that takes W as it is, or (W + W^T)/2, which is "
+            "another problem."
+        )
+    values, vectors = sl.eigh(0.5 * (W + W.T)) if nc else (np.zeros(0), np.zeros((0, 0)))
+    top = float(np.abs(values).max(initial=0.0))
+    if nc and values[0] < -ROUNDING * top:
+        raise ContactError(
+            f"W has the eigenvalue {values[0]:.3g} beside a largest of {top:.3g}; a Delassus operator has no negative ones. "
+            "Check its sign and the order of its rows."
+        )
+    kept = values > len(values) * np.finfo(np.float64).eps * top
+    J = vectors[:, kept] * np.sqrt(values[kept])
+    J[~W.any(axis=1)] = 0.0  # exactly, as second tangents of a plane problem are
+    if not kept.any():  # nothing moves: one velocity that no contact feels
+        J = np.zeros((3 * nc, 1))
+    rank = J.shape[1]
+    groups = [Group("all", 0, rank, "generalized")]
+    return make_problem(
+        sp.identity(rank, format="csc"), np.zeros(rank), sp.csr_matrix(J), problem.q, problem.friction, dt=1.0, groups=groups
+    )

@@ -1,0 +1,171 @@
+"""Auto: picks COND or the exact solver for each problem from an estimate of what each will cost, and says which."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from contact.linear import Backend
+from contact.local import LocalProblem
+from contact.metrics import contact_velocity
+from contact.problem import ContactProblem
+from contact.solvers.base import Solution, Solver, WarmStart, check_options
+from contact.solvers.cond import Cond, CondOptions
+from contact.solvers.exact import Exact, ExactOptions
+
+#: Products with A in one estimate of the conditioning.
+_LANCZOS_STEPS = 30
+#: Another estimate is made when the diagonal of A has changed by this factor, or the pattern of A has changed.
+_CHANGE = 2.0
+#: Iterations of COND a decade of the tolerance and square root of the conditioning (measured, see docs/results.md).
+_COND_ITERATIONS = 0.6
+#: Seconds of one COND iteration for each entry of A, and of one exact solve for each row**1.5, each (row of W)**2 and **3
+#: (one core of an AMD EPYC; only their ratios matter).
+_COND_SECOND, _SOLVE_SECOND, _SWEEP_SECOND, _NEWTON_SECOND = 3.5e-10, 1.7e-8, 3e-8, 1e-10
+#: Factor on the exact solver's own part where A is factorized without MKL.
+_SUPERLU = 15.0
+
+
+@dataclass(frozen=True)
+class AutoOptions:
+    """Options of the automatic choice.
+
+    Attributes
+    ----------
+    tolerance : float
+        Bound of both true residuals, see ``contact.metrics``. Default 1e-8.
+    max_iterations : int, optional
+        Limit of iterations of the solver that is picked. Default: its own.
+    backend : {"auto", "pardiso", "superlu"}
+        Direct solver of the exact solver.
+    threads : int
+        Threads of the direct solver. Default 1.
+    """
+
+    tolerance: float = 1e-8
+    max_iterations: int | None = None
+    backend: Backend = "auto"
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the values once; the solvers check the rest.
+
+        Raises
+        ------
+        ContactError
+            A value outside its range.
+        """
+        limit = self.max_iterations
+        check_options("auto", ("max_iterations", limit, limit is None or limit >= 1, "integers >= 1, or None"))
+        ExactOptions(tolerance=self.tolerance, backend=self.backend, threads=self.threads)
+
+
+def conditioning(problem: ContactProblem) -> float:
+    """Estimate the condition number of D^-1/2 A D^-1/2, D the diagonal of A, from below.
+
+    The extreme eigenvalues of a Lanczos process of 30 steps that starts from the translation of everything plus a small fixed
+    disturbance: the translation is the slow mode of a free body, which decides how COND converges.
+    """
+    n = problem.n
+    if n == 0:
+        return 1.0
+    root = np.sqrt(problem.diagonal)
+    x = root * (np.tile([1.0, 0.8, 0.6], n // 3 + 1)[:n] + 0.1 * np.random.default_rng(0).standard_normal(n))
+    x /= np.linalg.norm(x)
+    old, beta = np.zeros(n), 0.0
+    alphas: list[float] = []
+    betas: list[float] = []
+    for _ in range(min(_LANCZOS_STEPS, n)):
+        y = (problem.A @ (x / root)) / root - beta * old
+        alpha = float(x @ y)
+        y -= alpha * x
+        alphas.append(alpha)
+        beta = float(np.linalg.norm(y))
+        if beta <= 1e-12 * abs(alpha):
+            break
+        betas.append(beta)
+        old, x = x, y / beta
+    inner = betas[: len(alphas) - 1]
+    values = np.linalg.eigvalsh(np.diag(alphas) + np.diag(inner, 1) + np.diag(inner, -1))
+    return float(values[-1] / max(values[0], 1e-16 * values[-1]))
+
+
+class Auto:
+    """COND where A is well conditioned or contacts are many, the exact solver elsewhere and where COND does not converge.
+
+    Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A, and the
+    exact solver's solves with the factors of A and dense work on the contacts that press or approach.
+
+    Parameters
+    ----------
+    options : AutoOptions, optional
+        Options; defaults are documented there.
+
+    Notes
+    -----
+    ``Solution.details`` holds ``picked`` ("cond" or "exact", the last that ran) and ``conditioning``, beside those of the solver.
+    """
+
+    description = "Auto: COND or exact, picked for each problem from an estimate of its conditioning"
+
+    def __init__(self, options: AutoOptions | None = None) -> None:
+        self.options = o = options or AutoOptions()
+        cond = CondOptions(tolerance=o.tolerance)
+        exact = ExactOptions(tolerance=o.tolerance, backend=o.backend, threads=o.threads)
+        if o.max_iterations is not None:
+            cond, exact = replace(cond, max_iterations=o.max_iterations), replace(exact, max_iterations=o.max_iterations)
+        self._cond, self._exact = Cond(cond), Exact(exact)
+        self.linear_algebra = self._exact.linear_algebra
+        self._slow_factors = _SUPERLU if self.linear_algebra == "superlu" else 1.0
+        self._conditioning = 1.0
+        self._diagonal = np.zeros(0)
+
+    def pick(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> str:
+        """Name of the solver that should be the faster one for this problem."""
+        self._estimate(problem)
+        decades = -math.log10(self.options.tolerance)
+        iterations = max(_COND_ITERATIONS * decades * math.sqrt(self._conditioning), 10.0)
+        v, lam = (np.zeros(problem.n), np.zeros((0, 3))) if warm_start is None else (warm_start.v, warm_start.lam)
+        pressing = contact_velocity(problem, v)[:, 0] <= 0
+        if len(lam):
+            pressing |= lam.any(axis=1)
+        rows = 3.0 * float(pressing.sum())
+        exact = self._slow_factors * _SOLVE_SECOND * problem.n**1.5 + _SWEEP_SECOND * rows**2 + _NEWTON_SECOND * rows**3
+        return "cond" if iterations * _COND_SECOND * problem.A.nnz < exact else "exact"
+
+    def _estimate(self, problem: ContactProblem) -> None:
+        """Update the estimate of the conditioning when A has changed much."""
+        diagonal = problem.diagonal
+        if len(diagonal) == len(self._diagonal) and len(diagonal):
+            ratio = diagonal / self._diagonal
+            if ratio.max() < _CHANGE and ratio.min() > 1.0 / _CHANGE:
+                return
+        self._conditioning, self._diagonal = conditioning(problem), diagonal
+
+    def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        """Pick a solver and solve; where COND stops at its limit the exact solver goes on from there.
+
+        Parameters
+        ----------
+        problem : ContactProblem
+            Any problem.
+        warm_start : WarmStart, optional
+            Velocity and forces of the previous step. Default zero.
+        """
+        picked = self.pick(problem, warm_start)
+        solver: Solver = self._cond if picked == "cond" else self._exact
+        solution = solver.solve(problem, warm_start)
+        said = f"Picked {picked} for a conditioning of about {self._conditioning:.0f}."
+        if not solution.converged and picked == "cond":
+            start = None if solution.status == "failed" else WarmStart(solution.v, solution.lam)
+            solution, picked = self._exact.solve(problem, start), "exact"
+            said = f"cond, picked for a conditioning of about {self._conditioning:.0f}, did not converge; exact went on."
+        details = {**solution.details, "picked": picked, "conditioning": self._conditioning}
+        return replace(solution, message=f"{solution.message} {said}", details=details)
+
+    def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
+        """Solve a problem given as u = W lam + q by the exact solver, the only one of the two that takes any W."""
+        solution = self._exact.solve_local(problem, warm_start)
+        return replace(solution, details={**solution.details, "picked": "exact"})

@@ -1,0 +1,319 @@
+"""CCS: contact-constraint splitting, ADMM with one factorised solve an iteration (papers/001 Table VII, papers/003)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+import scipy.sparse as sp
+from numba import njit
+
+from contact.cone import project_cone, project_strict
+from contact.delassus import DelassusOperator
+from contact.linear import Backend
+from contact.metrics import natural_map_scale
+from contact.nodalize import nodalize
+from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
+from contact.solvers.base import Solution, WarmStart, check_options
+from contact.solvers.condensed import RunJudge, relaxation_note
+from contact.solvers.dense import relative_residual
+
+#: Iterations before the first change of the penalty; each later one waits until twice as many have been done.
+_FIRST_BALANCE = 50
+#: Ratio of contact to dynamics residual that is left alone; beyond it the penalty moves by its square root, at most so much.
+_BALANCED, _MOST_CHANGE = 10.0, 4.0
+#: Factor of the automatic gain of virtual nodes, whose multipliers make the answer independent of it.
+_GAIN_FACTOR = 50.0
+
+
+@dataclass(frozen=True)
+class CcsOptions:
+    """Options of CCS.
+
+    Attributes
+    ----------
+    tolerance : float
+        Both true residuals (dynamics and contact, see ``contact.metrics``) must be at most this, and the force balance of each
+        body at most five times this. Default 1e-5.
+    max_iterations : int
+        Limit of iterations. Default 1000.
+    operator : {"strict", "proximal"}
+        Projection of papers/001 eq. (26): strict satisfies the Signorini-Coulomb law, proximal its convex relaxation, which our
+        metrics do not pass where contacts slide (the status then says "stopped at the limit"). ADMM is proven to converge for
+        the proximal one only.
+    penalty : float
+        Penalty of each contact as a multiple of its force per velocity ``contact.metrics.natural_map_scale``. Default 1. Measured
+        without ``adaptive`` on the gripped ball, 0.1 to 10 MPa: best between 0.3 and 1, a tenth of that costs 3 to 10 times the
+        iterations.
+    adaptive : bool
+        Change the penalty by the square root of the ratio of contact to dynamics residual where that is beyond a factor of 10,
+        after 50, 100, 200, ... iterations (residual balancing, papers/003 eqs. 41-42 with the true residuals). Each change
+        factorises anew. Default on.
+    relaxation : float
+        Over-relaxation in (0, 2). Default 1.6 (38 % fewer iterations than 1 on the gripped ball).
+    virtual_nodes : bool
+        Solve the nodalized problem of papers/001 eq. (15) instead, where contacts on bodies act on virtual nodes. The force
+        between a virtual node and its body is a constraint of the splitting (its multiplier follows papers/000 eq. 11), so the
+        answer is that of the original problem. Default off.
+    gain : float, N s/m, optional
+        kv of all virtual nodes. Default: automatic, see ``contact.nodalize.automatic_gains``; it decides the speed only.
+    backend : {"auto", "pardiso", "superlu"}
+        Direct solver, see ``contact.linear``.
+    threads : int
+        Threads of MKL. Default 1.
+    """
+
+    tolerance: float = 1e-5
+    max_iterations: int = 1000
+    operator: Literal["strict", "proximal"] = "strict"
+    penalty: float = 1.0
+    adaptive: bool = True
+    relaxation: float = 1.6
+    virtual_nodes: bool = False
+    gain: float | None = None
+    backend: Backend = "auto"
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the values once.
+
+        Raises
+        ------
+        ContactError
+            A value outside its range.
+        """
+        check_options(
+            "ccs",
+            ("tolerance", self.tolerance, 0 < self.tolerance < 1, "numbers between 0 and 1"),
+            ("max_iterations", self.max_iterations, self.max_iterations >= 1, "integers >= 1"),
+            ("operator", self.operator, self.operator in ("strict", "proximal"), "'strict' and 'proximal'"),
+            ("penalty", self.penalty, 0 < self.penalty < np.inf, "positive numbers"),
+            ("relaxation", self.relaxation, 0 < self.relaxation < 2, "numbers between 0 and 2"),
+            ("gain", self.gain, self.gain is None or 0 < self.gain < np.inf, "positive numbers in N s/m, or None for automatic"),
+            ("backend", self.backend, self.backend in get_args(Backend), "'auto', 'pardiso' and 'superlu'"),
+            ("threads", self.threads, self.threads >= 1, "integers >= 1"),
+        )
+
+
+@njit(cache=True)
+def split_step(
+    u: np.ndarray, friction: np.ndarray, penalty: np.ndarray, strict: bool, relaxation: float, z: np.ndarray, lam: np.ndarray
+) -> None:
+    """Projection and multiplier update of one ADMM iteration, z and lam, (3nc,), in place (papers/003 eqs. 37-38 on velocities).
+
+    With p = lam - penalty u the new lam = P(p) and z = (lam - p) / penalty satisfy the law of the operator exactly.
+    """
+    for i in range(friction.shape[0]):
+        n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
+        p_n = lam[n] - penalty[i] * (relaxation * u[n] + (1.0 - relaxation) * z[n])
+        p_0 = lam[s] - penalty[i] * (relaxation * u[s] + (1.0 - relaxation) * z[s])
+        p_1 = lam[t] - penalty[i] * (relaxation * u[t] + (1.0 - relaxation) * z[t])
+        if strict:
+            lam[n], lam[s], lam[t] = project_strict(p_n, p_0, p_1, friction[i])
+        else:
+            lam[n], lam[s], lam[t] = project_cone(p_n, p_0, p_1, friction[i])
+        z[n], z[s], z[t] = (lam[n] - p_n) / penalty[i], (lam[s] - p_0) / penalty[i], (lam[t] - p_1) / penalty[i]
+
+
+class _Splitting:
+    """Iterations of ADMM on one problem.
+
+    Unknown x = [v; virtual nodes], constraints G x: contacts C x = z - phi with z under the contact law, links L x = 0 between
+    virtual nodes and bodies. ``A`` holds the penalty of the links (their gain) already, that of the contacts is added here.
+    """
+
+    def __init__(
+        self,
+        problem: ContactProblem,
+        warm_start: WarmStart | None,
+        options: CcsOptions,
+        operator: DelassusOperator,
+        pattern: sp.csc_matrix | None,
+    ) -> None:
+        self.options, self.operator = options, operator
+        self.law = isotropic(problem)
+        self.strict = options.operator == "strict"
+        self.rho = natural_map_scale(self.law)
+        nc = problem.n_contacts
+        self.gain = np.zeros(0)
+        system, links = problem, sp.csr_matrix((0, problem.n))
+        if options.virtual_nodes:
+            nodal = nodalize(problem, gain=options.gain, gain_factor=_GAIN_FACTOR, multiplier=np.zeros((nc, 3)))
+            system, self.gain = nodal.assembled(), np.repeat(nodal.gain, 3)
+            # the rows of the virtual nodes in eq. (15) are -kv (J_v v - v_v)
+            links = -sp.diags(1.0 / self.gain) @ system.A[problem.n :]
+        self.system = isotropic(system)
+        C = self.system.J
+        self.virtual = C[:, problem.n :]
+        self.G = sp.vstack([C, links], format="csr")
+        self._share_pattern(sp.csc_matrix(C.T @ sp.diags(np.repeat(self.rho, 3)) @ C), pattern)
+        # the dynamics residual of (v, lam) is J^T of what the projection changed: its few columns, weighted as in the metrics
+        columns = np.unique(self.law.J.indices)
+        weight = 1.0 / np.sqrt(problem.diagonal)
+        self._J_weighted = sp.csr_matrix((self.law.J[:, columns] @ sp.diags(weight[columns])).T)
+        weighted = weight * problem.b
+        self._b_weighted, self._b_size = weighted[columns], float(np.linalg.norm(weighted))
+        self._b_elsewhere = float(np.linalg.norm(np.delete(weighted, columns)))
+
+        v = np.zeros(problem.n) if warm_start is None else warm_start.v
+        start = np.zeros((nc, 3)) if warm_start is None else to_isotropic(problem, warm_start.lam.reshape(-1, 3))
+        self.lam = np.array(start, dtype=np.float64).ravel()
+        self.factor, self.factorizations = options.penalty, 0
+        self._now = self.lam.copy()
+        self._link_force = np.asarray(self.virtual.T @ self._now)
+        self._u = np.asarray(self.law.J @ v) + self.law.phi.ravel()
+        self._z = np.zeros(3 * nc)
+        self._factorize()
+        split_step(self._u, self.law.friction, self._penalty, self.strict, 1.0, self._z, self._now.copy())
+        self.rows: list[tuple[float, float, float]] = []
+        self.best, self.law_residual, self._smallest = 0, np.inf, np.inf
+        self._force = np.zeros(self.G.shape[0])
+        self._v: np.ndarray | None = v
+        self._balance_at, self._since = _FIRST_BALANCE, 0
+
+    def _share_pattern(self, K: sp.csc_matrix, known: sp.csc_matrix | None) -> None:
+        """Bring A and the unit penalty K of the contacts to one pattern, the known one where it is the same (no new analysis)."""
+        A, K = self.system.A.tocoo(), K.tocoo()
+        where = np.concatenate([A.row, K.row]), np.concatenate([A.col, K.col])
+        padded = (np.concatenate([A.data, np.zeros(K.nnz)]), np.concatenate([np.zeros(A.nnz), K.data]))
+        self._A, penalty = (sp.csc_matrix((values, where), shape=A.shape) for values in padded)
+        self._K = penalty.data
+        self.matrix = self._A.copy()
+        if known is not None and np.array_equal(known.indptr, self._A.indptr) and np.array_equal(known.indices, self._A.indices):
+            self.matrix = known
+
+    def _factorize(self) -> None:
+        self.matrix.data = self._A.data + self.factor * self._K
+        self.operator.factorize(replace(self.system, A=self.matrix, J=self.G))
+        self._response = self.operator.operator(self.G)
+        self._free = self.operator.begin(self.system.b, self.G)
+        self._penalty = self.factor * self.rho
+        self.factorizations += 1
+
+    @property
+    def over(self) -> bool:
+        """Whether the limit is reached or the values are not finite."""
+        return len(self.rows) >= self.options.max_iterations or self.failed
+
+    @property
+    def failed(self) -> bool:
+        """Whether the last iteration gave a value that is not finite."""
+        return bool(self.rows) and not np.isfinite(self.rows[-1]).all()
+
+    def velocity(self) -> np.ndarray:
+        """Velocity v, (n,), of the best iterate."""
+        if self._v is None:
+            self._v = self.operator.finish(self._force, self.G)[: self.law.n]
+        return self._v
+
+    def until(self, aim: float) -> None:
+        """Iterate until dynamics and contact residual are at most ``aim``."""
+        while not self.over:
+            self._advance()
+            if max(self.rows[-1][:2]) <= aim:
+                return
+
+    def _advance(self) -> None:
+        law, options = self.law, self.options
+        nc3 = len(self._now)
+        if options.adaptive and len(self.rows) == self._balance_at:
+            self._rebalance()
+        phi, penalty = law.phi.ravel(), np.repeat(self._penalty, 3)
+        force = np.concatenate([self._now + penalty * (self._z - phi), self._link_force])
+        moved = self._free + self._response @ force
+        contact, stretch = moved[:nc3] + phi, moved[nc3:]
+        carried = self._now - penalty * (contact - self._z)
+        split_step(contact, law.friction, self._penalty, self.strict, options.relaxation, self._z, self._now)
+        self._link_force = self._link_force - self.gain * stretch
+        u = contact + self.virtual @ stretch
+        step = float(np.linalg.norm(u - self._u))
+        self._u = u
+        dynamics = self._dynamics(carried)
+        residual = relative_residual(self._now, u, law.friction, self.rho)
+        self.rows.append((dynamics, residual, step))
+        own = residual if self.strict else relative_residual(self._now, u, law.friction, self.rho, False)
+        if max(own, dynamics) < self._smallest:
+            self.best, self.law_residual, self._smallest = len(self.rows) - 1, own, max(own, dynamics)
+            self.lam, self._force, self._v = self._now.copy(), force, None
+
+    def _dynamics(self, carried: np.ndarray) -> float:
+        """``metrics.dynamics_residual`` of the present v and lam, from the force ``carried`` with which v solves the dynamics."""
+        force = self._J_weighted @ carried
+        Av = np.hypot(float(np.linalg.norm(self._b_weighted + force)), self._b_elsewhere)
+        now = self._J_weighted @ self._now
+        scale = max(Av, self._b_size, float(np.linalg.norm(now)))
+        return float(np.linalg.norm(force - now)) / scale if scale > 0 else 0.0
+
+    def _rebalance(self) -> None:
+        """Change the penalty where one residual has been far above the other over the last half of the iterations since."""
+        recent = np.array(self.rows[(self._since + len(self.rows)) // 2 :])[:, :2]
+        self._since, self._balance_at = len(self.rows), 2 * len(self.rows)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = float(np.exp(np.diff(np.log(recent), axis=1).mean()))
+        if np.isfinite(ratio) and ratio > 0 and not 1 / _BALANCED < ratio < _BALANCED:
+            self.velocity()
+            self.factor *= float(np.clip(np.sqrt(ratio), 1 / _MOST_CHANGE, _MOST_CHANGE))
+            self._factorize()
+
+
+class Ccs:
+    """Contact-constraint splitting: ADMM between the dynamics and the contact law (papers/001 section V-E1; papers/003 Alg. 1).
+
+    Minimising over v with penalty R on J v + phi = z gives one linear solve with A + J^T R J an iteration, then each contact is
+    projected alone and its multiplier is lam. Papers/003 splits forces (its eq. 25); here velocities are split, as Daviet (2020)
+    does, so that the matrix stays positive definite. R has one value a contact (the preconditioning of papers/003 section 6.1).
+
+    Departures: the solve is applied through its restriction to the rows that contacts touch, ``J (A + J^T R J)^-1 J^T``, which
+    one factorization yields with the Schur complement of ``contact.linear``; the iterates are the same, and v itself is computed
+    only for the answer. The strict operator solves the Signorini-Coulomb law, without proof of convergence. Virtual nodes have a
+    multiplier each.
+
+    Parameters
+    ----------
+    options : CcsOptions, optional
+        Options; defaults are documented there.
+
+    Notes
+    -----
+    The answer is (v, lam) with v from the linear solve and lam in the cone; ``Solution.details``: ``operator``, ``law_residual``
+    (natural map of the law that was solved, which for the proximal operator is the convex relaxation), ``returned_iteration``
+    (the best by that law and the dynamics), ``penalty`` (the last), ``factorizations``, ``virtual_nodes`` (count) and
+    ``backend``. The step of the history is the change of the contact velocities.
+    """
+
+    description = "CCS: contact-constraint splitting, ADMM with one factorised solve an iteration (baseline of papers/001)"
+
+    def __init__(self, options: CcsOptions | None = None) -> None:
+        self.options = options or CcsOptions()
+        self._operator = DelassusOperator(self.options.backend, self.options.threads)
+        self._matrix: sp.csc_matrix | None = None
+
+    def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        """Solve the problem; ContactError when A is not positive definite.
+
+        Parameters
+        ----------
+        problem : ContactProblem
+            Any problem, friction isotropic or not; with ``virtual_nodes``, contacts between at most two bodies.
+        warm_start : WarmStart, optional
+            Velocity and forces of the previous step. Default zero.
+        """
+        started = time.perf_counter()
+        run = _Splitting(problem, warm_start, self.options, self._operator, self._matrix)
+        self._matrix = run.matrix
+        prepared = time.perf_counter()
+        judge = RunJudge(problem, self.options.tolerance)
+        judge.follow(run, run.velocity, lambda lam: from_isotropic(problem, lam.reshape(-1, 3)))
+        details = {
+            "operator": self.options.operator,
+            "law_residual": run.law_residual,
+            "returned_iteration": run.best + 1,
+            "penalty": run.factor,
+            "factorizations": run.factorizations,
+            "virtual_nodes": len(run.gain) // 3,
+            "backend": self._operator.factorization.name,
+        }
+        times = {"prepare": prepared - started, "iterate": time.perf_counter() - prepared}
+        return judge.solution(times, details, relaxation_note(run.strict, run.law_residual))

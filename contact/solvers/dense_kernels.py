@@ -1,0 +1,284 @@
+"""Compiled kernels on the dense Delassus operator: exact local solves, Gauss-Seidel sweeps, residuals, Newton matrices.
+
+All of them work on ``u = W lam + q`` (papers/001 eq. 3) with W given *transposed*: row j of ``WT`` is what a change of component j
+does to all contact velocities, so one update runs over contiguous memory, also where W is not symmetric.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from contact.cone import project_cone
+
+#: Relative size of what is added to the diagonal of a 3x3 block before it is inverted, so that an empty row stays harmless.
+_TINY_DIAGONAL = 1e-14
+
+
+@njit(cache=True)
+def _solve3(a: np.ndarray, i: int, s: float, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """Solve (a[i] + diag(0, s, s)) r = (x, y, z) by cofactors."""
+    a00, a01, a02 = a[i, 0, 0], a[i, 0, 1], a[i, 0, 2]
+    a10, a11, a12 = a[i, 1, 0], a[i, 1, 1] + s, a[i, 1, 2]
+    a20, a21, a22 = a[i, 2, 0], a[i, 2, 1], a[i, 2, 2] + s
+    c00, c01, c02 = a11 * a22 - a12 * a21, a12 * a20 - a10 * a22, a10 * a21 - a11 * a20
+    inverse = 1.0 / (a00 * c00 + a01 * c01 + a02 * c02)
+    return (
+        inverse * (c00 * x + (a02 * a21 - a01 * a22) * y + (a01 * a12 - a02 * a11) * z),
+        inverse * (c01 * x + (a00 * a22 - a02 * a20) * y + (a02 * a10 - a00 * a12) * z),
+        inverse * (c02 * x + (a01 * a20 - a00 * a21) * y + (a00 * a11 - a01 * a10) * z),
+    )
+
+
+@njit(cache=True)
+def solve_local(a: np.ndarray, i: int, q_n: float, q_0: float, q_1: float, mu: float) -> tuple[float, float, float]:
+    """Force of one contact alone: u = a[i] lam + q under the Signorini-Coulomb law, to rounding.
+
+    Open when q_n >= 0; sticking when the force for u = 0 lies in the cone; else sliding with u_t = -s lam_t, where s > 0 is the
+    root of |lam_t(s)| - mu lam_n(s), lam(s) = -(a + diag(0, s, s))^-1 q, found by Newton steps inside a bracket. The signed form
+    has a root also where the sticking force pulls.
+
+    Parameters
+    ----------
+    a : ndarray, (k, 3, 3), m/(N s)
+        Diagonal blocks of W, ``_TINY_DIAGONAL`` added.
+    i : int
+        Contact.
+    q_n, q_0, q_1 : float, m/s
+        Velocity of the contact without its own force.
+    mu : float
+        Coulomb coefficient.
+    """
+    if q_n >= 0.0:
+        return 0.0, 0.0, 0.0
+    if mu == 0.0:
+        return -q_n / a[i, 0, 0], 0.0, 0.0
+    r_n, r_0, r_1 = _solve3(a, i, 0.0, -q_n, -q_0, -q_1)
+    if math.sqrt(r_0 * r_0 + r_1 * r_1) <= mu * r_n:
+        return r_n, r_0, r_1
+    low, high = 0.0, a[i, 1, 1] + a[i, 2, 2] + a[i, 0, 0]
+    for _ in range(200):
+        r_n, r_0, r_1 = _solve3(a, i, high, -q_n, -q_0, -q_1)
+        if math.sqrt(r_0 * r_0 + r_1 * r_1) < mu * r_n:
+            break
+        low = high
+        high *= 4.0
+    s = 0.5 * (low + high)
+    for _ in range(100):
+        r_n, r_0, r_1 = _solve3(a, i, s, -q_n, -q_0, -q_1)
+        length = math.sqrt(r_0 * r_0 + r_1 * r_1)
+        value = length - mu * r_n
+        if value > 0.0:
+            low = s
+        else:
+            high = s
+        if abs(value) <= 1e-15 * length or high - low <= 1e-15 * high:
+            break
+        d_n, d_0, d_1 = _solve3(a, i, s, 0.0, -r_0, -r_1)
+        slope = (r_0 * d_0 + r_1 * d_1) / length - mu * d_n if length > 0.0 else 0.0
+        step = s - value / slope if slope != 0.0 else low
+        s = step if low < step < high else 0.5 * (low + high)
+    # exactly on the cone, so that what is left of the root finding is in the velocity only
+    length = math.sqrt(r_0 * r_0 + r_1 * r_1)
+    if r_n <= 0.0 or length == 0.0:
+        return max(r_n, 0.0), 0.0, 0.0
+    scale = mu * r_n / length
+    return r_n, r_0 * scale, r_1 * scale
+
+
+@njit(cache=True)
+def diagonal_blocks(WT: np.ndarray, a: np.ndarray) -> None:
+    """Fill a, (k, 3, 3), with the diagonal blocks of W and a trace of the identity."""
+    for i in range(a.shape[0]):
+        small = _TINY_DIAGONAL * (WT[3 * i, 3 * i] + WT[3 * i + 1, 3 * i + 1] + WT[3 * i + 2, 3 * i + 2])
+        for r in range(3):
+            for c in range(3):
+                a[i, r, c] = WT[3 * i + c, 3 * i + r]
+            a[i, r, r] += small if small > 0.0 else 1.0
+
+
+@njit(cache=True)
+def update_velocity(WT: np.ndarray, j: int, change: float, u: np.ndarray) -> None:
+    """Add W[:, j] change to u."""
+    row = WT[j]
+    for k in range(u.shape[0]):
+        u[k] += row[k] * change
+
+
+@njit(cache=True)
+def velocities(WT: np.ndarray, q: np.ndarray, lam: np.ndarray, u: np.ndarray) -> None:
+    """Fill u = W lam + q afresh."""
+    for k in range(u.shape[0]):
+        u[k] = q[k]
+    for j in range(lam.shape[0]):
+        if lam[j] != 0.0:
+            update_velocity(WT, j, lam[j], u)
+
+
+@njit(cache=True)
+def gauss_seidel(
+    WT: np.ndarray, a: np.ndarray, mu: np.ndarray, strict: bool, sweeps: int, lam: np.ndarray, u: np.ndarray
+) -> float:
+    """Sweeps over the contacts, updating lam (3k,) and u (3k,); return the largest step of the last sweep over the largest force.
+
+    Strict: the exact local solve (NCP). Else the cone projection of lam - u / gamma with gamma the largest row sum of the block
+    (the convex relaxation, CCP).
+    """
+    step = 0.0
+    for _ in range(sweeps):
+        step = 0.0
+        largest = 0.0
+        for i in range(mu.shape[0]):
+            n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
+            if lam[n] == 0.0 and u[n] >= 0.0:
+                # open and separating: nothing changes, for the cone projection only when mu |u_t| <= u_n
+                if strict or mu[i] * math.sqrt(u[s] * u[s] + u[t] * u[t]) <= u[n]:
+                    continue
+            if strict:
+                q_n = u[n] - (a[i, 0, 0] * lam[n] + a[i, 0, 1] * lam[s] + a[i, 0, 2] * lam[t])
+                q_0 = u[s] - (a[i, 1, 0] * lam[n] + a[i, 1, 1] * lam[s] + a[i, 1, 2] * lam[t])
+                q_1 = u[t] - (a[i, 2, 0] * lam[n] + a[i, 2, 1] * lam[s] + a[i, 2, 2] * lam[t])
+                r_n, r_0, r_1 = solve_local(a, i, q_n, q_0, q_1, mu[i])
+            else:
+                gamma = 0.0
+                for r in range(3):
+                    gamma = max(gamma, abs(a[i, r, 0]) + abs(a[i, r, 1]) + abs(a[i, r, 2]))
+                r_n, r_0, r_1 = project_cone(lam[n] - u[n] / gamma, lam[s] - u[s] / gamma, lam[t] - u[t] / gamma, mu[i])
+            change = max(abs(r_n - lam[n]), abs(r_0 - lam[s]), abs(r_1 - lam[t]))
+            if change != 0.0:
+                update_velocity(WT, n, r_n - lam[n], u)
+                update_velocity(WT, s, r_0 - lam[s], u)
+                update_velocity(WT, t, r_1 - lam[t], u)
+                lam[n], lam[s], lam[t] = r_n, r_0, r_1
+            step = max(step, change)
+            largest = max(largest, abs(r_n), abs(r_0), abs(r_1))
+        step = step / largest if largest > 0.0 else 0.0
+    return step
+
+
+@njit(cache=True)
+def natural_map(lam: np.ndarray, u: np.ndarray, mu: np.ndarray, rho: np.ndarray, strict: bool) -> tuple[float, float]:
+    """Return |lam - P_K(lam - rho uh)| and max(|lam|, |rho uh|), formula as ``metrics.contact_residual``.
+
+    ``strict`` false: without the term mu |u_t| of uh, the residual of the convex relaxation.
+    """
+    residual = 0.0
+    force = 0.0
+    velocity = 0.0
+    for i in range(mu.shape[0]):
+        n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
+        lift = mu[i] * math.sqrt(u[s] * u[s] + u[t] * u[t]) if strict else 0.0
+        v_n, v_0, v_1 = rho[i] * (u[n] + lift), rho[i] * u[s], rho[i] * u[t]
+        p_n, p_0, p_1 = project_cone(lam[n] - v_n, lam[s] - v_0, lam[t] - v_1, mu[i])
+        residual += (lam[n] - p_n) ** 2 + (lam[s] - p_0) ** 2 + (lam[t] - p_1) ** 2
+        force += lam[n] ** 2 + lam[s] ** 2 + lam[t] ** 2
+        velocity += v_n**2 + v_0**2 + v_1**2
+    return math.sqrt(residual), math.sqrt(max(force, velocity))
+
+
+@njit(cache=True)
+def classify(
+    lam: np.ndarray, u: np.ndarray, a: np.ndarray, mu: np.ndarray, active: np.ndarray, slides: np.ndarray, trial: np.ndarray
+) -> int:
+    """Fill the closed contacts, whether each slides and its trial force y = lam - u / W_ii; return how many are closed.
+
+    The test of Alart and Curnier: open when y_n <= 0, sliding when |y_t| > mu y_n.
+    """
+    count = 0
+    for i in range(mu.shape[0]):
+        n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
+        y_n = lam[n] - u[n] / a[i, 0, 0]
+        if y_n <= 0.0:
+            continue
+        w = max(a[i, 1, 1], a[i, 2, 2])
+        y_0, y_1 = lam[s] - u[s] / w, lam[t] - u[t] / w
+        active[count] = i
+        slides[count] = math.sqrt(y_0 * y_0 + y_1 * y_1) > mu[i] * y_n
+        trial[count, 0], trial[count, 1], trial[count, 2] = y_n, y_0, y_1
+        count += 1
+    return count
+
+
+@njit(cache=True)
+def newton_right(
+    a: np.ndarray,
+    lam: np.ndarray,
+    u: np.ndarray,
+    mu: np.ndarray,
+    active: np.ndarray,
+    slides: np.ndarray,
+    trial: np.ndarray,
+    right: np.ndarray,
+) -> None:
+    """Fill the right-hand side of the semi-smooth Newton step: minus the residuals of the rows of :func:`newton_matrix`."""
+    for c in range(active.shape[0]):
+        i = active[c]
+        n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
+        right[3 * c] = -u[n]
+        if not slides[c]:
+            right[3 * c + 1] = -u[s]
+            right[3 * c + 2] = -u[t]
+            continue
+        w = max(a[i, 1, 1], a[i, 2, 2])
+        y_0, y_1 = trial[c, 1], trial[c, 2]
+        bound = mu[i] * lam[n] / math.sqrt(y_0 * y_0 + y_1 * y_1)
+        right[3 * c + 1] = -w * (lam[s] - bound * y_0)
+        right[3 * c + 2] = -w * (lam[t] - bound * y_1)
+
+
+@njit(cache=True)
+def newton_matrix(
+    WT: np.ndarray,
+    a: np.ndarray,
+    mu: np.ndarray,
+    active: np.ndarray,
+    slides: np.ndarray,
+    trial: np.ndarray,
+    shift: float,
+    matrix: np.ndarray,
+) -> None:
+    """Fill the matrix (transposed: row = unknown) of the semi-smooth Newton step on the closed contacts.
+
+    Unknown: the changes of force of the closed contacts; open ones already hold zero. Normal rows ask u_n = 0, sticking rows
+    u_t = 0, sliding rows the linearised lam_t = mu lam_n y_t / |y_t| with the sensitivity of the direction (Alart-Curnier).
+    ``shift`` times the trace of its block is added to the diagonal of W, for W that is singular (hyperstatic).
+    """
+    count = active.shape[0]
+    for cj in range(count):
+        j = active[cj]
+        small = shift * (a[j, 0, 0] + a[j, 1, 1] + a[j, 2, 2])
+        for dj in range(3):
+            row = WT[3 * j + dj]
+            out = matrix[3 * cj + dj]
+            for ci in range(count):
+                i = active[ci]
+                n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
+                out[3 * ci] = row[n]
+                if not slides[ci]:
+                    out[3 * ci + 1] = row[s]
+                    out[3 * ci + 2] = row[t]
+                    continue
+                # rows scaled by w, so that all have the size of W
+                w = max(a[i, 1, 1], a[i, 2, 2])
+                y_0, y_1 = trial[ci, 1], trial[ci, 2]
+                length = math.sqrt(y_0 * y_0 + y_1 * y_1)
+                d_0, d_1 = y_0 / length, y_1 / length
+                turn = mu[i] * trial[ci, 0] / length
+                # d(direction part) = turn (I - d d^T) (dlam_t - W_t dlam / w)
+                along = d_0 * row[s] + d_1 * row[t]
+                x_0, x_1 = turn * (row[s] - d_0 * along), turn * (row[t] - d_1 * along)
+                if i == j:
+                    if dj == 0:
+                        x_0 -= w * mu[i] * d_0
+                        x_1 -= w * mu[i] * d_1
+                    elif dj == 1:
+                        x_0 += w * (1.0 - turn * (1.0 - d_0 * d_0))
+                        x_1 += w * turn * d_0 * d_1
+                    else:
+                        x_0 += w * turn * d_0 * d_1
+                        x_1 += w * (1.0 - turn * (1.0 - d_1 * d_1))
+                out[3 * ci + 1] = x_0
+                out[3 * ci + 2] = x_1
+            out[3 * cj + dj] += small
