@@ -170,9 +170,9 @@ def bench(
 
     Each solver is warmed up once on all problems, so that kernels are compiled, and is then timed by the CPU time of the process.
     (Threads that wait use it too: set OMP_NUM_THREADS to 1 before Python starts, as the command does.) What it answers is
-    measured by ``contact.metrics``. The problems of a scene are those of a run solved by "auto", with the warm starts of that run.
-    A new solver gets them in order; before a step whose predecessor is not among ``steps`` it also solves the predecessor,
-    untimed, so that factorizations that it keeps serve as they would in a run.
+    measured by ``contact.metrics``. The problems of a scene are those of a run solved by "auto", with its warm starts. A new
+    solver gets them in order; before a step whose predecessor is not among ``steps`` it also solves the predecessor, untimed, so
+    that factorizations that it keeps serve as they would in a run.
 
     Parameters
     ----------

@@ -115,11 +115,8 @@ def test_operators_agree_without_friction(name: str) -> None:
     np.testing.assert_allclose(proximal.lam, strict.lam, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", RIVALS)
-@pytest.mark.parametrize("virtual_nodes", [False, True])
+@pytest.mark.parametrize(("name", "virtual_nodes"), [*((name, False) for name in RIVALS), ("ccs", True)])
 def test_anisotropic_friction(name: str, virtual_nodes: bool) -> None:
-    if virtual_nodes and name != "ccs":
-        pytest.skip("an option of ccs")
     options = {"virtual_nodes": True} if virtual_nodes else {}
     rng = np.random.default_rng(5)
     problem = body_between_nodes(rng, 6, 5)
@@ -344,13 +341,13 @@ def test_accelerated_step_against_its_twin(strict: bool, brake: float) -> None:
         beta = theta * (1 - theta) / (theta**2 + following)
         return new, new + beta * (new - lam), following, 0.9 * bound
 
-    new, y_new, theta_new, L_new = twin()
-    assert L_new > 0.9 * L  # the bound had to grow
+    new, y_new, theta_new, bound = twin()
+    assert bound > 0.9 * L  # the bound had to grow
     u, u_y = W @ lam + q, W @ y + q
     found = accelerated_step(
         np.ascontiguousarray(W.T), q, mu, scale, strict, theta, L, brake, y, u_y, lam, u, np.empty(9), np.empty(9)
     )
-    np.testing.assert_allclose(found, (theta_new, L_new), rtol=1e-12)
+    np.testing.assert_allclose(found, (theta_new, bound), rtol=1e-12)
     np.testing.assert_allclose(lam, new, atol=1e-13)
     np.testing.assert_allclose(y, y_new, atol=1e-13)
     np.testing.assert_allclose(u, W @ new + q, atol=1e-12)

@@ -41,9 +41,9 @@ class ApgdOptions(CondensedOptions):
     operator : {"strict", "proximal"}
         Proximal: the method of Mazhar et al. (2015), which minimises lam^T W lam / 2 + q^T lam over the friction cones, the
         convex relaxation; where contacts slide that is another law, so our metrics do not pass it and the status says "stopped
-        at the limit". Strict: the same with q shifted by mu |u_t| (De Saxce) of the present iterate, whose fixed points satisfy the
-        Signorini-Coulomb law; it has no proof of convergence. Where it makes no progress (seen for mu >= 2), it goes on without
-        momentum and with shorter steps.
+        at the limit". Strict: the same with q shifted by mu |u_t| (De Saxce; papers/004 eq. 163) of the present iterate, whose
+        fixed points satisfy the Signorini-Coulomb law; it has no proof of convergence. Where it makes no progress (seen for
+        mu >= 2), it goes on without momentum and with shorter steps.
     backend : {"auto", "pardiso", "superlu"}
         Direct solver of A, see ``contact.linear``.
     threads : int

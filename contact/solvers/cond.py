@@ -9,18 +9,15 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from contact.errors import ContactError
 from contact.metrics import natural_map_scale
 from contact.nodalize import AUTO_GAIN_FACTOR, NodalContactProblem, body_blocks, nodalize
 from contact.problem import ContactProblem, isotropic
 from contact.solvers import cond_kernels as kernels
-from contact.solvers.base import History, Solution, Status, WarmStart
+from contact.solvers.base import BALANCE_FACTOR, History, Solution, Status, WarmStart, check_options
 
 _MAX_EIGENVALUE = 1.95
 #: Factor on the steps of bodies and virtual nodes (measured: 7 % fewer iterations over the gripped ball, half in its worst step).
 _BODY_STEP = 0.9
-#: The force balance of each body must hold to this many times the tolerance (1e-4 at the default tolerance, with room).
-BALANCE_FACTOR = 5.0
 #: Factor of the automatic kv when multipliers make the answer independent of it.
 EXACT_GAIN_FACTOR = 50.0
 #: The multipliers of the virtual nodes are updated at most every so many iterations ...
@@ -92,7 +89,8 @@ class CondOptions:
         ContactError
             A value outside its range.
         """
-        checks: tuple[tuple[str, object, bool, str], ...] = (
+        check_options(
+            "cond",
             ("tolerance", self.tolerance, 0 < self.tolerance < 1, "numbers between 0 and 1"),
             ("max_iterations", self.max_iterations, self.max_iterations >= 1, "integers >= 1"),
             ("operator", self.operator, self.operator in ("strict", "proximal"), "'strict' and 'proximal'"),
@@ -126,9 +124,6 @@ class CondOptions:
             ("local_sweeps", self.local_sweeps, self.local_sweeps >= 0, "integers >= 0"),
             ("patience", self.patience, self.patience >= 10, "integers >= 10"),
         )
-        for name, value, good, allowed in checks:
-            if not good:
-                raise ContactError(f"option {name} of solver 'cond' is {value!r}; allowed are {allowed}.")
 
 
 class _BlockPattern:

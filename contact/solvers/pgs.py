@@ -90,9 +90,9 @@ class Pgs:
     Notes
     -----
     ``Solution.details``: ``operator``, ``law_residual`` (natural map of the law that was solved, which for the proximal operator
-    is the convex relaxation), ``returned_iteration`` (the best by that law) and ``backend``. In the history the contact residual is
-    that of each sweep, the dynamics residual that of the answer they led to (every sweep has a v that is exact to rounding),
-    and the step is the change of the contact velocities.
+    is the convex relaxation), ``returned_iteration`` (the best by that law) and ``backend``. In the history the contact residual
+    is that of each sweep, the dynamics residual that of the answer they led to (every sweep has a v that is exact to
+    rounding), and the step is the change of the contact velocities.
     """
 
     description = "PGS: projected Gauss-Seidel on the assembled Delassus operator (baseline of papers/001)"

@@ -28,6 +28,8 @@ EndLoad = Callable[[float], tuple[np.ndarray, np.ndarray]]
 
 #: Largest pull that enters A as tension stiffness, as a fraction of the shear stiffness k G A.
 MAX_TENSION = 0.7
+#: Largest ratio of the lengths of neighbours; with it the tension stiffness stays definite up to MAX_TENSION.
+MAX_RATIO = 3.0
 #: Largest turn from one link to the next at the start, rad; the joint's formulas hold up to pi.
 MAX_TURN = 2.0
 _KINDS = {"free": kernels.ABSENT, "clamped": kernels.FULL, "hinged": kernels.BALL}
@@ -80,7 +82,7 @@ class Rod:
     spring with strain e = [R^T g ; log(R_i^T R_j) - phi_0], R half-way between the two, g the gap at the joint; its stiffness is
     diag(k1 GA, k2 GA, EA, EI1, EI2, GJ) / L. Of the second derivative of the energy, A keeps J^T K J with the exact J and, of
     what the stress adds, the tension stiffness of the pull within [0, 0.7 k GA]; it drops what compression, shear
-    and moments add, and the derivative of the tangent map of the rotation. So A is positive definite, and the force itself is exact.
+    and moments add, and the derivative of the tangent map of the rotation. So A is positive definite; the force itself is exact.
 
     Departures from the paper, which does not give its strain: the rest rotation is subtracted from the logarithm, so that
     helices are exact and both directions along the rod are equal; damping is per metre of rod, so that results do not depend
@@ -100,8 +102,8 @@ class Rod:
         Direction of axis 1 of the section at the first link, made square to it; carried along the rod without twist. Default: the
         coordinate axis that is most across the first link.
     rest_curvature : ndarray, (3,) or (n - 1, 3), 1/m, optional
-        Curvature about axes 1 and 2 and twist about axis 3 of the rod without stress, for all or each inner joint. Default: that of
-        ``points``, so the rod starts without stress; zeros make a straight rod that is bent at the start.
+        Curvature about axes 1 and 2 and twist about axis 3 of the rod without stress, for all or each inner joint. Default: that
+        of ``points``, so the rod starts without stress; zeros make a straight rod that is bent at the start.
     velocity : ndarray, (3,), m/s, optional
         Of all links at the start; zero by default.
     start, end : RodEnd
@@ -247,7 +249,7 @@ class Rod:
         largest = float(np.linalg.norm(turn, axis=1).max())
         if largest > MAX_TURN:
             raise InputError(
-                f"rod {self.name}: rest_curvature turns a joint by {largest:.3g} rad; allowed are {MAX_TURN} rad, so take more links."
+                f"rod {self.name}: rest_curvature turns a joint by {largest:.3g} rad; allowed are {MAX_TURN}, so take more links."
             )
         return turn
 
@@ -441,7 +443,7 @@ class Rod:
         return rotation.reshape(-1, 3, 3)
 
     def centre_line(self, q: np.ndarray) -> np.ndarray:
-        """Ends of the links along the rod, (n + 1, 3), m: the two tips, and between links the middle of their ends."""
+        """Return the ends of the links along the rod, (n + 1, 3), m: the two tips, and between links the middle of their ends."""
         half = 0.5 * self.lengths[:, None] * self.axes(q)[:, :, 2]
         before, behind = self.centres(q) - half, self.centres(q) + half
         return np.concatenate([before[:1], 0.5 * (behind[:-1] + before[1:]), behind[-1:]])
@@ -481,12 +483,19 @@ def _link_lengths(name: str, points: np.ndarray) -> np.ndarray:
             "remove one of these points, every link needs a length."
         )
     tangents = steps / lengths[:, None]
+    ratios = lengths[1:] / lengths[:-1]
+    if len(ratios) and max(ratios.max(), 1.0 / ratios.min()) > MAX_RATIO * (1.0 + 1e-9):
+        worst = int(np.argmax(np.maximum(ratios, 1.0 / ratios)))
+        raise InputError(
+            f"rod {name}: links {worst} and {worst + 1} have lengths {lengths[worst]:.3g} m and {lengths[worst + 1]:.3g} m; "
+            f"neighbours may differ by a factor of {MAX_RATIO}, so spread the points more evenly."
+        )
     turns = np.arctan2(np.linalg.norm(np.cross(tangents[:-1], tangents[1:]), axis=1), (tangents[:-1] * tangents[1:]).sum(axis=1))
     if len(turns) and turns.max() > MAX_TURN:
         sharpest = int(np.argmax(turns)) + 1
         raise InputError(
-            f"rod {name}: the centre line turns by {turns.max():.3g} rad at point {sharpest}; allowed are {MAX_TURN} rad, so give "
-            "more points round this bend."
+            f"rod {name}: the centre line turns by {turns.max():.3g} rad at point {sharpest}; allowed are {MAX_TURN} rad, so "
+            "give more points round this bend."
         )
     crossing = _first_crossing(points, 1e-6 * float(lengths.min()))
     if crossing is not None:

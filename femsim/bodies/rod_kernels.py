@@ -297,9 +297,12 @@ def joint_blocks(
         [ -S      U_i    S      U_j  ]
         [ -U_j^T  T_ij^T U_j^T  T_jj ]
 
-    The tension term is the second variation of the stretch times the pull T: with t = w x axis of each side, tm their mean, l
-    the length of the joint and e3 its stretch, T (tm . (u_j - u_i) - (l + e3)/2 |tm|^2 + l/8 |t_i - t_j|^2). At a ball joint
-    it is T l |t|^2 / 2 of its link. ``blocks`` (n + 1, BLOCKS) of absent joints stay as they are.
+    The tension term is the second variation of the stretch times the pull T. With t = w x axis of each side, tm their mean, y the
+    variation of the gap across the axis (rows of H), l the length of the joint, e3 its stretch and a_i, a_j the arms, it is
+    T (tm . y + (l + e3)/2 |tm|^2 + (a_j - a_i)/4 (|t_j|^2 - |t_i|^2) + l/8 |t_i - t_j|^2): exact where the axes of the links are
+    parallel and the joint has no shear, and with y in this form never indefinite together with the shear stiffness k G A/l as
+    long as (a_j - a_i)^2 / l^2 <= 1 - T / (k G A). At a ball joint it is T l |t|^2 / 2 of its link. ``blocks``
+    (n + 1, BLOCKS) of absent joints stay as they are.
     """
     last = kind.shape[0] - 1
     for k in range(last + 1):
@@ -328,10 +331,23 @@ def joint_blocks(
                 half = -0.5 * pull
                 _add_cross(out, _UI, half * g[_AXIS], half * g[_AXIS + 1], half * g[_AXIS + 2])
                 _add_cross(out, _UJ, half * g[_AXIS], half * g[_AXIS + 1], half * g[_AXIS + 2])
-                quarter = -0.25 * pull * g[_STRETCH]
-                _add_across(out, _TII, quarter, g, _AXIS)
-                _add_across(out, _TJJ, quarter, g, _AXIS)
-                _add_across(out, _TIJ, quarter - 0.5 * pull * length, g, _AXIS)
+                middle = 0.25 * pull * (2.0 * length + g[_STRETCH])
+                uneven = 0.5 * pull * (arm[k + 1] - arm[k])
+                _add_across(out, _TII, middle - uneven, g, _AXIS)
+                _add_across(out, _TJJ, middle + uneven, g, _AXIS)
+                _add_across(out, _TIJ, 0.25 * pull * g[_STRETCH], g, _AXIS)
+                for r in range(3):
+                    d1 = 0.5 * pull * g[_AXIS + (r + 1) % 3]
+                    d2 = 0.5 * pull * g[_AXIS + (r + 2) % 3]
+                    for c in range(3):  # axis x columns of H_i and H_j
+                        z_i = d1 * g[_HI + 3 * ((r + 2) % 3) + c] - d2 * g[_HI + 3 * ((r + 1) % 3) + c]
+                        z_j = d1 * g[_HJ + 3 * ((r + 2) % 3) + c] - d2 * g[_HJ + 3 * ((r + 1) % 3) + c]
+                        out[_TII + 3 * r + c] += z_i
+                        out[_TII + 3 * c + r] += z_i
+                        out[_TJJ + 3 * r + c] += z_j
+                        out[_TJJ + 3 * c + r] += z_j
+                        out[_TIJ + 3 * r + c] += z_j
+                        out[_TIJ + 3 * c + r] += z_i
         for block in (_TII, _TJJ):  # symmetric to the last bit
             out[block + 1] = out[block + 3]
             out[block + 2] = out[block + 6]
