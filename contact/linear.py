@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import sys
+from functools import cache
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -87,6 +88,14 @@ def _inverse(S: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(upper + np.triu(upper, 1).T)
 
 
+@cache
+def _load_mkl() -> Any:
+    """The library of MKL as pypardiso finds it, once: its search through the environment takes a fifth of a second."""
+    from pypardiso import PyPardisoSolver
+
+    return PyPardisoSolver(mtype=_POSITIVE_DEFINITE).libmkl
+
+
 class Pardiso:
     """MKL Pardiso with a Schur complement on the patch.
 
@@ -99,9 +108,7 @@ class Pardiso:
     name = "pardiso"
 
     def __init__(self, threads: int = 1) -> None:
-        from pypardiso import PyPardisoSolver
-
-        self._mkl = PyPardisoSolver(mtype=_POSITIVE_DEFINITE).libmkl
+        self._mkl = _load_mkl()
         self._pardiso = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 16)(("pardiso", self._mkl))
         self._threads = threads
         self._handle = np.zeros(64, dtype=np.int64)

@@ -151,15 +151,25 @@ def test_a_warm_start_saves_iterations(name: str) -> None:
     assert warm.converged and warm.iterations < 0.8 * solve(name, nearby).iterations
 
 
-@pytest.mark.parametrize("name", RIVALS)
-def test_the_limit_is_reported_with_the_best_iterate(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "limit", "options", "last_is_best"),
+    [
+        ("pgs", 7, {}, True),
+        ("apgd", 4, {}, False),
+        ("ccs", 9, {}, False),
+        ("ccs", 7, {"virtual_nodes": True}, True),
+        ("ccs", 51, {"penalty": 1e3}, False),  # the best came before the penalty changed
+    ],
+)
+def test_the_limit_is_reported_with_the_best_iterate(name: str, limit: int, options: dict[str, Any], last_is_best: bool) -> None:
     problem = body_between_nodes(np.random.default_rng(6), 8, 7, friction=1.0)
-    solution = solve(name, problem, max_iterations=7)
-    assert solution.status == "stopped at the limit" and "limit of 7 iterations" in solution.message
+    solution = solve(name, problem, max_iterations=limit, **options)
+    assert solution.status == "stopped at the limit" and f"limit of {limit} iterations" in solution.message
     history = solution.history
-    assert solution.iterations == len(history.contact) == len(history.dynamics) == len(history.step_norm) == 7
+    assert solution.iterations == len(history.contact) == len(history.dynamics) == len(history.step_norm) == limit
     worst = np.maximum(history.dynamics, history.contact)
     assert solution.details["returned_iteration"] == np.argmin(worst) + 1
+    assert (np.argmin(worst) + 1 == limit) == last_is_best
     # the history is true: it is what the yardstick says of the pair that is returned
     found = measure(problem, solution.v, solution.lam)
     row = np.argmin(worst)
@@ -228,8 +238,10 @@ def test_a_changed_matrix_is_factorised_anew() -> None:
         solver = make_solver(name, backend="superlu", tolerance=1e-9)
         solver.solve(problem)
         heavier = replace(problem, A=sp.csc_matrix((3.0 * problem.A.data, problem.A.indices, problem.A.indptr)))
+        kept = getattr(solver, "_matrix", None)
         again = solver.solve(heavier)
         assert again.converged, again.message
+        assert getattr(solver, "_matrix", None) is kept  # of ccs: with it the analysis of its pattern
 
 
 def test_ccs_changes_a_penalty_that_is_far_off() -> None:

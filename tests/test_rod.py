@@ -55,10 +55,10 @@ def shaken(rod: Rod, rng: np.random.Generator, amount: float) -> np.ndarray:
 
 def moved(rod: Rod, q: np.ndarray, motion: np.ndarray) -> np.ndarray:
     """Poses after a small motion (6 n,): displacement of centres and world rotation vectors."""
-    new = q.reshape(-1, 7).copy()
-    new[:, :3] += motion.reshape(-1, 6)[:, :3]
-    for pose, turn in zip(new, motion.reshape(-1, 6)[:, 3:], strict=True):
-        pose[3:] = quaternion_multiply(quaternion_from_vector(turn), pose[3:])
+    new, motion = q.reshape(-1, 7).copy(), motion.reshape(-1, 6)
+    new[:, :3] += motion[:, :3]
+    turned = Rotation.from_rotvec(motion[:, 3:]) * Rotation.from_quat(new[:, [4, 5, 6, 3]])
+    new[:, 3:] = turned.as_quat()[:, [3, 0, 1, 2]]
     return new.ravel()
 
 
@@ -116,12 +116,24 @@ def tangent(rod: Rod, q: np.ndarray, gravity: np.ndarray = NO_GRAVITY) -> np.nda
 
 
 def balanced(rod: Rod, q: np.ndarray, gravity: np.ndarray = NO_GRAVITY) -> np.ndarray:
-    """Poses near q where all forces balance, by Newton's method."""
+    """Poses of a rod clamped at its start near q where all forces balance, by Newton's method.
+
+    The links turn by the increments, but are placed by the strains that these make, so that large turns do not stretch the rod.
+    """
+    n = rod.n_links
     for _ in range(40):
         motion = np.linalg.solve(tangent(rod, q, gravity), force(rod, q, gravity))
         largest = np.abs(motion.reshape(-1, 6)[:, 3:]).max()
-        q = moved(rod, q, motion * min(1.0, 0.5 / max(largest, 1e-300)))
-        if largest < 1e-9:
+        motion *= min(1.0, 0.5 / max(largest, 1e-300))
+        gap = rod.strains(q)[:n, :3] + (rod.strains(moved(rod, q, 1e-6 * motion)) - rod.strains(q))[:n, :3] / 1e-6
+        gap *= np.concatenate([rod.lengths[:1] / 2, (rod.lengths[1:] + rod.lengths[:-1]) / 2])[:, None]
+        q = moved(rod, q, motion)
+        turns = Rotation.from_quat(np.vstack([rod._frame[0, 3:], rod.quaternions(q)])[:, [1, 2, 3, 0]])
+        middle = turns[:-1] * Rotation.from_rotvec((turns[:-1].inv() * turns[1:]).as_rotvec() / 2)
+        half = rod.axes(q)[:, :, 2] * rod.lengths[:, None] / 2
+        before = np.vstack([np.zeros(3), half[:-1]])
+        rod.centres(q)[:] = rod._frame[0, :3] + np.cumsum(middle.apply(gap) + before + half, axis=0)
+        if largest < 1e-8:
             return q
     raise AssertionError("Newton's method did not converge")
 
@@ -183,19 +195,19 @@ class Joint:
         phi = Rotation.from_matrix(R[0].T @ R[1]).as_rotvec()
         turn = Rotation.from_rotvec(phi / 2).as_matrix()
         size = np.linalg.norm(phi)
-        EA, GA = E * section.area, G * section.area
+        pull, shear_pull = E * section.area, G * section.area
         if self.hinged:
             middle = R[1 if k == 0 else 0]
             self.e = np.concatenate([middle.T @ g, np.zeros(3)])
-            self.K = np.diag([EA, EA, EA, 0.0, 0.0, 0.0]) / length
+            self.K = np.diag([pull, pull, pull, 0.0, 0.0, 0.0]) / length
             top = middle.T @ np.hstack([-np.eye(3), skew(c[0]), np.eye(3), skew(c[1])])
             self.J = np.vstack([top, np.zeros((3, 12))])
         else:
             middle = R[0] @ turn
             self.e = np.concatenate([middle.T @ g, phi - rod._rest[k]])
-            shear = [section.shear_factor_1 * GA, section.shear_factor_2 * GA]
+            shear = [section.shear_factor_1 * shear_pull, section.shear_factor_2 * shear_pull]
             bend = [E * section.second_moment_1, E * section.second_moment_2, G * section.torsion_constant]
-            self.K = np.diag([*shear, EA, *bend]) / length
+            self.K = np.diag([*shear, pull, *bend]) / length
             B = R[0] @ (0.5 * (np.eye(3) - math.tan(size / 4) / max(size, 1e-12) * skew(phi))) @ R[0].T
             top = middle.T @ np.hstack([-np.eye(3), skew(c[0]) + skew(g) @ (np.eye(3) - B), np.eye(3), skew(c[1]) + skew(g) @ B])
             P = skew(phi)
@@ -387,3 +399,501 @@ def test_kept_stiffness_is_never_indefinite(amount: float) -> None:
             scale = np.sqrt(np.diag(kept))
             assert np.linalg.eigvalsh(kept / np.outer(scale, scale)).min() > -1e-9
     assert stretched > 50
+
+
+# ---------------------------------------------------------------------- balances
+
+
+def test_rigid_motion_makes_no_force() -> None:
+    rod = Rod("rod", helix(20), rectangular_section(0.003, 0.001), CABLE)
+    rng = np.random.default_rng(4)
+    turn, shift = Rotation.random(random_state=rng), rng.standard_normal(3)
+    q = rod.initial_q().reshape(-1, 7)
+    q[:, :3] = turn.apply(q[:, :3]) + shift
+    x, y, z, w = turn.as_quat()
+    q[:, 3:] = [quaternion_multiply(np.array([w, x, y, z]), pose[3:]) for pose in q]
+    largest = CABLE.young_modulus * rod.section.area
+    assert np.abs(force(rod, q.ravel())).max() < 1e-12 * largest
+    assert rod.elastic_energy(q.ravel()) < 1e-20
+    # and a rigid velocity meets no resistance of the joints
+    spin = rng.standard_normal(3)
+    v = np.column_stack([np.cross(spin, q[:, :3]), np.tile(spin, (20, 1))]).ravel()
+    kept = stiffness(rod, q.ravel())
+    assert np.abs(kept @ v).max() < 1e-10 * np.abs(kept).max() * np.abs(v).max()
+
+
+def thrown(dt: float, theta: float) -> Stepped:
+    """A bent rod in free flight, each link with a velocity of its own."""
+    elastic = Elastic(2.954e6, 0.49, 1259.0, rayleigh_beta=1e-3)
+    rod = Rod("rod", helix(12), rectangular_section(0.004, 0.002), elastic, rest_curvature=np.array([0.0, 5.0, -9.0]))
+    moving = Stepped(rod, dt, theta)
+    moving.v = 0.1 * np.random.default_rng(5).standard_normal(rod.n_v) * np.tile([1, 1, 1, 20, 20, 20], 12)
+    return moving
+
+
+@pytest.mark.parametrize("theta", [1.0, 0.6])
+def test_free_rod_keeps_its_momentum(theta: float) -> None:
+    drift = []
+    for dt in (1e-4, 5e-5):
+        moving = thrown(dt, theta)
+        rod = moving.rod
+        linear, angular = rod.momentum(moving.q, moving.v), rod.angular_momentum(moving.q, moving.v)
+        for _ in range(round(0.02 / dt)):
+            moving.step()
+        np.testing.assert_allclose(rod.momentum(moving.q, moving.v), linear, rtol=0, atol=1e-12 * np.linalg.norm(linear))
+        drift.append(np.linalg.norm(rod.angular_momentum(moving.q, moving.v) - angular) / np.linalg.norm(angular))
+    assert drift[0] < 0.01 and 1.8 < drift[0] / drift[1] < 2.6  # first order in dt: the step is linearised
+
+
+def test_angular_momentum_and_energy_against_plain_sums() -> None:
+    rod = Rod("rod", helix(9), rectangular_section(0.004, 0.002), CABLE)
+    rng = np.random.default_rng(6)
+    q, v = shaken(rod, rng, 0.3), rng.standard_normal(rod.n_v)
+    M, velocity = mass_matrix(rod, q), v.reshape(-1, 6)
+    assert rod.kinetic_energy(q, v) == pytest.approx(0.5 * v @ M @ v, rel=1e-12)
+    spin = (M @ v).reshape(-1, 6)
+    expected = (np.cross(rod.centres(q), spin[:, :3]) + spin[:, 3:]).sum(axis=0)
+    np.testing.assert_allclose(rod.angular_momentum(q, v), expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+    np.testing.assert_allclose(rod.momentum(q, v), rod.link_mass @ velocity[:, :3], rtol=1e-14)
+    assert rod.mass == pytest.approx(1259.0 * 8e-6 * rod.lengths.sum(), rel=1e-12)
+
+
+def test_advance_against_plain_rotations() -> None:
+    rod = Rod("rod", helix(5), rectangular_section(0.004, 0.002), CABLE)
+    rng = np.random.default_rng(7)
+    q, v, v_hat = shaken(rod, rng, 0.3), rng.standard_normal(rod.n_v), 30 * rng.standard_normal(rod.n_v)
+    v_hat[3:6] = 0.0
+    settings = StepSettings(0.01, 0.7, NO_GRAVITY)
+    q_new, v_new = np.empty_like(q), np.empty_like(v)
+    rod.advance(q, v, v_hat, settings, q_new, v_new)
+    for i in range(5):
+        u, w = slice(6 * i, 6 * i + 3), slice(6 * i + 3, 6 * i + 6)
+        np.testing.assert_allclose(q_new[7 * i : 7 * i + 3], q[7 * i : 7 * i + 3] + 0.01 * v_hat[u], rtol=1e-14)
+        old = rod.axes(q)[i]
+        new = Rotation.from_rotvec(0.01 * v_hat[w]).as_matrix() @ old
+        np.testing.assert_allclose(rod.axes(q_new)[i], new, atol=1e-14)
+        np.testing.assert_allclose(v_new[u], v[u] + (v_hat[u] - v[u]) / 0.7, rtol=1e-13)
+        # spin plus dt times the torque that eq. (9) counted
+        inertia = old @ np.diag(rod.link_inertia[i]) @ old.T
+        torque = inertia @ (v_hat[w] - v[w]) / 0.007 + np.cross(v[w], inertia @ v[w])
+        spin = inertia @ v[w] + 0.01 * torque
+        np.testing.assert_allclose(new @ np.diag(rod.link_inertia[i]) @ new.T @ v_new[w], spin, atol=1e-12 * np.abs(spin).max())
+
+
+SPRUNG = {
+    "free": lambda: Rod("rod", helix(12), ROUND, CABLE, rest_curvature=np.array([0.0, 5.0, -9.0])),
+    "clamped": lambda: Rod("rod", helix(16, 0.5), ROUND, CABLE, rest_curvature=np.zeros(3), start=CLAMPED),
+    "hinged": lambda: Rod("rod", helix(40), ROUND, CABLE, rest_curvature=np.zeros(3), start=HINGED, end=HINGED),
+}
+
+
+@pytest.mark.parametrize("ends", SPRUNG)
+def test_energy_never_grows_at_theta_one(ends: str) -> None:
+    """Bent rods that spring straight, with turns of up to 0.3 rad a step and no damping of their own."""
+    moving = Stepped(SPRUNG[ends](), 1e-3)
+    energies, turn = [moving.energy], 0.0
+    for _ in range(200):
+        moving.step()
+        energies.append(moving.energy)
+        turn = max(turn, 1e-3 * np.linalg.norm(moving.v_hat.reshape(-1, 6)[:, 3:], axis=1).max())
+    assert turn > 0.1
+    assert np.diff(energies).max() < 0
+    assert energies[-1] < 0.6 * energies[0]
+
+
+def test_held_ends_carry_what_the_rod_needs() -> None:
+    """Rate of momentum = weight + drag + load - force on the frames, in every step of a rod that is swung by both ends."""
+
+    def swing(t: float) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([0.0, 0.02 * math.sin(20 * t), 0.01 * t]), np.array([2.0 * t, 0.0, 5.0 * t])
+
+    elastic = Elastic(2.954e6, 0.49, 1259.0, rayleigh_alpha=0.5, rayleigh_beta=2e-3)
+    rod = Rod(
+        "rod", line(15, 0.1), ROUND, elastic, start=RodEnd("clamped", swing), end=HINGED, translational_damping=0.3,
+        rotational_damping=1e-5, load=lambda t: np.array([0.0, 0.002 * t, 0.001]),
+    )  # fmt: skip
+    for theta in (1.0, 0.6):
+        moving = Stepped(rod, 1e-3, theta, DOWN)
+        work, dissipated = 0.0, 0.0
+        for _ in range(60):
+            before = moving.energy
+            moving.step()
+            rate = (rod.momentum(moving.q, moving.v) - rod.momentum(*moving.old)) / 1e-3
+            outside = rod.mass * DOWN + [0.0, 0.002 * moving.t, 0.001] + rod.drag(moving.v_hat)
+            held = rod.end_wrench[:, :3].sum(axis=0)
+            np.testing.assert_allclose(rate, outside - held, rtol=0, atol=1e-10 * np.linalg.norm(held))
+            assert not rod.end_wrench[1, 3:].any()  # a ball joint
+            power = rod.end_power + moving.external @ moving.v_hat
+            work += 1e-3 * power
+            dissipated += 1e-3 * power - (moving.energy - before)
+        assert work > 0 and 0 < dissipated < work
+
+
+def test_wrench_at_the_clamp_is_statics() -> None:
+    """A rod at rest under its weight, a load on all links and one on its tip: force and moment of all of them about the clamp."""
+    pull, twist = np.array([0.001, -0.0004, 0.0]), np.array([0.0, 1e-6, 2e-6])
+    along = np.zeros((20, 6))
+    along[:, 2], along[:, 3] = 2e-5, 1e-7
+    elastic = Elastic(2.954e6, 0.49, 1259.0, rayleigh_beta=0.02)
+    for side in range(2):  # clamped at the start, then at the end
+        ends = {"start" if side == 0 else "end": CLAMPED, "end" if side == 0 else "start": RodEnd(load=lambda t: (pull, twist))}
+        rod = Rod("rod", line(20, 0.1), ROUND, elastic, load=lambda t: along, **ends)
+        moving = Stepped(rod, 0.05, 1.0, DOWN)
+        for _ in range(200):
+            moving.step()
+        assert np.abs(moving.v).max() < 1e-9
+        centres, clamp = rod.centres(moving.q), rod._frame[side, :3]
+        outer = rod.centre_line(moving.q)[-1 - side if side == 0 else 0]
+        weights = rod.link_mass[:, None] * DOWN + along[:, :3]
+        force_sum = weights.sum(axis=0) + pull
+        moment = np.cross(centres - clamp, weights).sum(axis=0) + along[:, 3:].sum(axis=0) + twist + np.cross(outer - clamp, pull)
+        np.testing.assert_allclose(rod.end_wrench[side], [*force_sum, *moment], rtol=1e-6, atol=1e-12)
+        assert not rod.end_wrench[1 - side].any()
+        inner = rod.joint_wrenches(moving.q)
+        beyond = slice(10, None) if side == 0 else slice(0, 10)
+        expected = (weights[beyond].sum(axis=0) + pull) * (1 if side == 0 else -1)
+        np.testing.assert_allclose(inner[10, :3], expected, rtol=1e-6, atol=1e-12)
+        # moment in the middle, about the end of link 9
+        joint = centres[9] + 0.5 * rod.lengths[9] * rod.axes(moving.q)[9, :, 2]
+        loads = np.cross(centres[beyond] - joint, weights[beyond]).sum(axis=0) + along[beyond, 3:].sum(axis=0)
+        loads += twist + np.cross(outer - joint, pull)
+        if side == 0:
+            np.testing.assert_allclose(inner[10, 3:], loads, rtol=1e-6, atol=1e-12)
+        else:  # what lies before link 10 pulls the other way, about the end of link 9
+            np.testing.assert_allclose(inner[10, 3:], -loads, rtol=1e-6, atol=1e-12)
+
+
+def test_frames_are_followed_and_a_second_run_gives_the_same_bits() -> None:
+    stiff = Elastic(1e9, 0.3, 1259.0)
+    rod = Rod("rod", line(8, 0.1), ROUND, stiff, start=RodEnd("clamped", walk), translational_damping=4.0)
+    results = []
+    for _ in range(2):
+        moving = Stepped(rod, 0.01)
+        for _ in range(100):
+            moving.step()
+        results.append((moving.q, moving.v, rod.elastic_energy(moving.q), rod.end_wrench.copy()))
+    for one, two in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, two)
+    displacement, turn = walk(1.0)
+    np.testing.assert_allclose(rod._frame[0, :3], displacement, atol=1e-15)
+    np.testing.assert_allclose(rod.centre_line(moving.q)[0], displacement, atol=1e-5)
+    start = Rotation.from_rotvec(turn).as_matrix() @ rod.axes(rod.initial_q())[0]
+    np.testing.assert_allclose(rod.axes(moving.q)[0], start, atol=1e-3)
+
+
+# ---------------------------------------------------------------------- statics
+
+
+def heavy_cantilever(weight: float, stretch: float) -> np.ndarray:
+    """Tip (x, z) of a clamped rod of length 1 and E I = 1 under its own weight, Reissner's theory by collocation."""
+
+    def slope(s: np.ndarray, y: np.ndarray) -> np.ndarray:
+        angle, moment = y[2], y[3]
+        down = weight * (1 - s)  # force on what lies behind s
+        pull, shear = -down * np.sin(angle), -down * np.cos(angle)
+        stretched, sheared = 1 + pull / stretch, shear / (stretch / 2)
+        x = stretched * np.cos(angle) - sheared * np.sin(angle)
+        z = stretched * np.sin(angle) + sheared * np.cos(angle)
+        return np.array([x, z, moment, x * down])
+
+    def ends(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.array([a[0], a[1], a[2], b[3]])
+
+    s = np.linspace(0, 1, 101)
+    guess = np.array([s, -0.1 * s, -0.1 * s, 0 * s])
+    for part in (0.05, 0.2, 0.5, 1.0):
+        total, weight = weight, weight * part
+        found = solve_bvp(slope, ends, s, guess, tol=1e-9, max_nodes=20000)
+        assert found.success
+        s, guess, weight = found.x, found.y, total
+    return found.y[:2, -1]
+
+
+@pytest.mark.parametrize("weight", [4.2, 33.0])
+def test_cantilever_under_its_weight_is_second_order(weight: float) -> None:
+    expected = heavy_cantilever(weight, 1e4)
+    errors, counts = [], (10, 20, 40)
+    for n in counts:
+        rod = Rod("rod", line(n), **beam(), start=CLAMPED)
+        q = rod.initial_q()
+        for part in (0.2, 1.0):
+            q = balanced(rod, q, np.array([0.0, 0.0, -part * weight]))
+        errors.append(np.linalg.norm(tip(rod, q)[[0, 2]] - expected))
+    order = -np.polyfit(np.log(counts), np.log(errors), 1)[0]
+    assert order == pytest.approx(2.0, abs=0.1)
+    assert errors[1] < (1.2e-3 if weight < 10 else 2.7e-3)
+
+
+def test_cantilever_under_tip_load() -> None:
+    """P L^2/EI = 10: Mattiasson (1981), elliptic integrals: tip at 1 - 0.55500, 0.81061 below."""
+    tips = []
+    for n in (20, 40):
+        size = {"load": 0.0}
+        rod = Rod(
+            "rod",
+            line(n),
+            **beam(1e6),
+            start=CLAMPED,
+            end=RodEnd(load=lambda t, p=size: (np.array([0, 0, -p["load"]]), NO_GRAVITY)),
+        )
+        q = rod.initial_q()
+        for size["load"] in (1.0, 3.0, 6.0, 10.0):
+            q = balanced(rod, q)
+        tips.append(tip(rod, q)[[0, 2]])
+    better = tips[1] + (tips[1] - tips[0]) / 3  # second order taken out
+    np.testing.assert_allclose(better, [1 - 0.55500, -0.81061], atol=5e-5)
+    np.testing.assert_allclose(tips[1], [1 - 0.55500, -0.81061], atol=1e-3)
+
+
+def critical(lowest: Callable[[float], float], low: float, high: float) -> float:
+    """Load where the smallest eigenvalue of the tangent changes its sign."""
+    return brentq(lowest, low, high, xtol=1e-6)
+
+
+def smallest_eigenvalue(K: np.ndarray) -> float:
+    assert np.abs(K - K.T).max() < 1e-4 * np.abs(K).max()
+    return float(np.linalg.eigvalsh(0.5 * (K + K.T))[0])
+
+
+def test_euler_buckling() -> None:
+    """A clamped-free column buckles at pi^2/4 E I/L^2."""
+    n, stretch = 20, 1e5
+    size = {"load": 0.0}
+    rod = Rod(
+        "rod", line(n), **beam(stretch), start=CLAMPED, end=RodEnd(load=lambda t: (np.array([-size["load"], 0, 0]), NO_GRAVITY))
+    )
+
+    def lowest(load: float) -> float:
+        size["load"] = load
+        q = rod.initial_q()
+        rod.centres(q)[:] *= 1 - load / stretch
+        # the links are rigid: the gaps at the joints take the shortening, that at the clamp half of one
+        assert np.abs(force(rod, q)).max() < 1e-9 * stretch
+        return smallest_eigenvalue(tangent(rod, q))
+
+    load = critical(lowest, 2.0, 3.0)
+    assert load == pytest.approx(math.pi**2 / 4, rel=2e-3)
+
+
+def test_clamped_twist_buckling() -> None:
+    """A rod between two clamps that is twisted buckles at a torque of 8.98682 E I/L (tan x = x, 2 x = 8.98682)."""
+    n = 20
+    bending_twist = brentq(lambda x: math.sin(x) - x * math.cos(x), 4.0, 4.7) * 2
+    assert bending_twist == pytest.approx(8.98682, abs=5e-6)
+    angle = {"end": 0.0}
+    end = RodEnd("clamped", lambda t: (NO_GRAVITY, np.array([angle["end"], 0, 0])))
+    rod = Rod("rod", line(n), **beam(1e5), start=CLAMPED, end=end)  # G J = E I = 1
+
+    def lowest(torque: float) -> float:
+        angle["end"] = torque
+        rod.reset()
+        q = rod.initial_q()
+        share = (np.arange(n) + 0.5) / n
+        for pose, part in zip(q.reshape(-1, 7), share, strict=True):
+            pose[3:] = quaternion_multiply(quaternion_from_vector(np.array([part * torque, 0, 0])), pose[3:])
+        assert np.abs(force(rod, q)).max() < 1e-9
+        assert rod.joint_wrenches(q)[n // 2, 3] == pytest.approx(torque, rel=1e-9)
+        return smallest_eigenvalue(tangent(rod, q))
+
+    torque = critical(lowest, 8.0, 10.0)
+    assert torque == pytest.approx(8.98682, rel=2e-3)
+
+
+def test_bend_of_45_degrees() -> None:
+    """Bathe and Bolourchi (1979): an arc of 45 degrees, radius 100, loaded across its plane; the published answers spread."""
+    elastic, section = Elastic(1e7, 0.0, 1.0), rectangular_section(1.0, 1.0)
+    tips = {}
+    for n in (16, 32):
+        angle = np.linspace(0, math.pi / 4, n + 1)
+        points = 100 * np.column_stack([np.sin(angle), 1 - np.cos(angle), 0 * angle])[:, [1, 0, 2]]
+        size = {"load": 0.0}
+        rod = Rod(
+            "rod",
+            points,
+            section,
+            elastic,
+            start=CLAMPED,
+            end=RodEnd(load=lambda t, p=size: (np.array([0, 0, p["load"]]), NO_GRAVITY)),
+        )
+        q = rod.initial_q()
+        for size["load"] in (60.0, 150.0, 300.0, 450.0, 600.0):
+            q = balanced(rod, q)
+            tips[n, size["load"]] = tip(rod, q)
+    # Bathe and Bolourchi, Simo and Vu-Quoc (1986), Cardona and Geradin (1988), Crisfield (1990)
+    for load, published in (
+        (300.0, [[22.5, 59.2, 39.5], [22.33, 58.84, 40.08], [22.14, 58.64, 40.35], [22.16, 58.53, 40.53]]),
+        (600.0, [[15.9, 47.2, 53.4], [15.79, 47.23, 53.37], [15.55, 47.04, 53.50], [15.61, 46.84, 53.71]]),
+    ):
+        better = tips[32, load] + (tips[32, load] - tips[16, load]) / 3
+        assert np.linalg.norm(tips[32, load] - tips[16, load]) < 0.03
+        assert np.all(better > 0.998 * np.min(published, axis=0)), (load, better)
+        assert np.all(better < 1.002 * np.max(published, axis=0)), (load, better)
+
+
+def test_end_moment_bends_a_rod_to_a_circle() -> None:
+    """M = 2 pi E I/L closes the ring, exactly also for few links: all joints turn alike."""
+    size = {"moment": 0.0}
+    rod = Rod(
+        "rod", line(12), **beam(), start=CLAMPED, end=RodEnd(load=lambda t: (NO_GRAVITY, np.array([0, -size["moment"], 0])))
+    )
+    q = rod.initial_q()
+    for size["moment"] in np.linspace(0.1, 1.0, 10) * 2 * math.pi:
+        q = balanced(rod, q)
+    np.testing.assert_allclose(tip(rod, q), 0.0, atol=1e-9)
+    bending = np.linalg.norm(rod.strains(q)[:-1, 3:5], axis=1)
+    np.testing.assert_allclose(bending, 2 * math.pi, rtol=1e-9)
+
+
+def test_end_moment_along_no_axis_bends_a_rod_to_a_helix() -> None:
+    """A rod of one bending stiffness under an end moment M: its tangent turns about M at the rate |M|/EI, whatever G J is."""
+    moment, torsion = np.array([2.0, 0.0, 6.0]), 0.7
+    errors, counts = [], (12, 24)
+    for n in counts:
+        size = {"part": 0.0}
+        rod = Rod(
+            "rod", line(n), **beam(torsion=torsion), start=CLAMPED, end=RodEnd(load=lambda t, p=size: (NO_GRAVITY, p["part"] * moment))
+        )  # fmt: skip
+        q = rod.initial_q()
+        for size["part"] in np.linspace(0.1, 1.0, 10):
+            q = balanced(rod, q)
+        rate = np.linalg.norm(moment)
+        axis = moment / rate
+        along, across = axis[0] * axis, np.array([1.0, 0, 0]) - axis[0] * axis
+        expected = along + (math.sin(rate) * across + (1 - math.cos(rate)) * np.cross(axis, across)) / rate
+        errors.append(np.linalg.norm(tip(rod, q) - expected))
+        twist = moment[0] / (0.5 * torsion)  # along the tangent, as at the clamp
+        np.testing.assert_allclose(rod.strains(q)[:-1, 5], twist, rtol=0.04 * (12 / n) ** 2)
+    assert errors[1] < 0.01 and 3.5 < errors[0] / errors[1] < 4.5
+
+
+def test_rest_curvature_makes_a_helix_out_of_a_straight_rod() -> None:
+    """Curvature 1/m and twist of a helix, held at one end: it rolls up until nothing is left of the energy."""
+    n, curvature = 40, np.array([0.0, 5.0, 3.0])
+    rod = Rod("rod", line(n), **beam(), rest_curvature=curvature, start=CLAMPED)
+    q = rod.initial_q()
+    start = rod.elastic_energy(q)
+    assert start == pytest.approx(0.5 * (25 + 9) * (n - 0.5) / n, rel=1e-9)  # the last half link has no joint
+    q = balanced(rod, q)
+    assert rod.elastic_energy(q) < 1e-12 * start
+    rate = np.linalg.norm(curvature)
+    spin = rod.axes(rod.initial_q())[0] @ curvature  # the frames turn about an axis that is fixed in space
+    axis = spin / rate
+    along = axis[0] * axis
+    across = np.array([1.0, 0, 0]) - along
+    expected = along + (math.sin(rate) * across + (1 - math.cos(rate)) * np.cross(axis, across)) / rate
+    np.testing.assert_allclose(tip(rod, q), expected, atol=1e-3)
+
+
+def test_hanging_rod_stretches_by_its_weight() -> None:
+    """Weight w hangs from a clamp: stretch w/(2 EA), and each joint carries what is below it."""
+    weight, stretch = 50.0, 1e4
+    rod = Rod("rod", -line(16, axis=2), **beam(stretch), start=CLAMPED)
+    q = balanced(rod, rod.initial_q(), np.array([0.0, 0.0, -weight]))
+    assert -1.0 - tip(rod, q)[2] == pytest.approx(weight / 2 / stretch, rel=1e-7)
+    np.testing.assert_allclose(rod.joint_wrenches(q)[:-1, 2], -weight * (1 - np.arange(16) / 16), rtol=1e-9)
+
+
+# ---------------------------------------------------------------------- dynamics
+
+
+def test_first_frequency_of_a_cantilever() -> None:
+    """Euler-Bernoulli: 1.8751^2/(2 pi) sqrt(EI/(rho A L^4)) = 2.7106 Hz for 0.1 m of the cable of papers/001."""
+    n = 20
+    rod = Rod("rod", line(n, 0.1), ROUND, CABLE, start=CLAMPED)
+    root = brentq(lambda x: math.cos(x) * math.cosh(x) + 1, 1.8, 1.95)
+    expected = root**2 / (2 * math.pi) * math.sqrt(CABLE.young_modulus * ROUND.second_moment_1 / (1259.0 * ROUND.area * 0.1**4))
+    assert expected == pytest.approx(2.7106, abs=1e-4)
+    q = rod.initial_q()
+    modes = sl.eigh(stiffness(rod, q), mass_matrix(rod, q), eigvals_only=True)
+    assert math.sqrt(modes[0]) / (2 * math.pi) == pytest.approx(expected, rel=3e-3)
+    # and in time: small motion at theta = 1/2 keeps the beat and the amplitude
+    moving = Stepped(rod, 2e-3, 0.5)
+    _, shape = sl.eigh(stiffness(rod, q), mass_matrix(rod, q), subset_by_index=[0, 0])
+    moving.v = 1e-3 * shape[:, 0] / np.linalg.norm(shape.reshape(-1, 6)[-1, :3])
+    crossings, peaks, last = [], [0.0], 0.0
+    side = shape.reshape(-1, 6)[-1, :3] / np.linalg.norm(shape.reshape(-1, 6)[-1, :3])
+    for _ in range(700):
+        moving.step()
+        now = float((rod.centres(moving.q)[-1] - rod.centres(q)[-1]) @ side)
+        if last < 0 <= now:
+            crossings.append(moving.t - 2e-3 * now / (now - last))
+            peaks.append(0.0)
+        peaks[-1] = max(peaks[-1], abs(now))
+        last = now
+    frequency = (len(crossings) - 1) / (crossings[-1] - crossings[0])
+    assert frequency == pytest.approx(expected, rel=3e-3)
+    assert peaks[2] == pytest.approx(peaks[1], rel=1e-2)
+
+
+# ---------------------------------------------------------------------- input
+
+
+def ring(n: int) -> np.ndarray:
+    angle = np.linspace(0, 2 * math.pi, n + 1)
+    return np.column_stack([np.cos(angle), np.sin(angle), 0 * angle])
+
+
+@pytest.mark.parametrize(
+    ("points", "options", "message"),
+    [
+        (line(4)[:, :2], {}, r"rod cord: points has shape \(5, 2\); allowed are numbers of shape \(any, 3\)"),
+        ("cord", {}, "points has shape"),
+        (line(4)[:1], {}, "points has 1 rows; a rod needs at least the two ends of one link"),
+        (line(4) * [1, np.nan, 1], {}, r"points\[0, 1\] is nan; remove or repair it"),
+        (np.array([[0, 0, 0], [1, 0, 0], [1, 0, 0], [2, 0, 0]]), {}, "link 1 has length 0 m, between points 1 and 2"),
+        (
+            np.array([[0, 0, 0], [1, 0, 0], [5, 0, 0]]),
+            {},
+            "links 0 and 1 have lengths 1 m and 4 m; neighbours may differ by a factor",
+        ),
+        (np.array([[0, 0, 0], [1, 0, 0], [0.2, 0.1, 0]]), {}, "turns by 3.02 rad at point 1; allowed are 2.0 rad"),
+        (np.array([[0, 0, 0], [2, 0, 0], [2, 2, 0], [1, 2, 0], [1, -1, 0]]), {}, "crosses itself, links 0 and 3 meet"),
+        (line(4), {"normal": np.array([2.0, 0, 0])}, "normal .* lies along the first link; give a direction across it"),
+        (line(4), {"velocity": np.zeros(2)}, r"velocity has shape \(2,\)"),
+        (
+            line(4),
+            {"rest_curvature": np.zeros((4, 3))},
+            r"rest_curvature has shape \(4, 3\); allowed are numbers of shape \(3, 3\)",
+        ),
+        (line(4), {"rest_curvature": np.array([0, 9.0, 0])}, "rest_curvature turns a joint by 2.25 rad"),
+        (line(4), {"translational_damping": -1.0}, "translational_damping is -1.0, but must be finite and at least 0, per metre"),
+        (line(4), {"rotational_damping": math.inf}, "rotational_damping is inf"),
+    ],
+)
+def test_bad_rods_are_refused(points: np.ndarray, options: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Rod("cord", points, ROUND, CABLE, **options)
+
+
+def test_bad_ends_are_refused() -> None:
+    with pytest.raises(InputError, match="kind is 'glued'; allowed are 'free', 'clamped' and 'hinged'"):
+        RodEnd("glued")
+    with pytest.raises(InputError, match="a free end has no frame"):
+        RodEnd(motion=walk)
+    with pytest.raises(InputError, match="a hinged end takes no load"):
+        RodEnd("hinged", load=lambda t: (NO_GRAVITY, NO_GRAVITY))
+
+
+def test_coils_and_rings_do_not_cross_themselves() -> None:
+    assert Rod("rod", helix(60, 3), ROUND, CABLE).n_links == 60
+    assert Rod("rod", ring(24), ROUND, CABLE).n_links == 24
+    flat = ring(24)
+    flat[-1] = 0.5 * (flat[10] + flat[11])  # the last link ends in the middle of another, across the ring
+    flat = np.vstack([flat[:20], np.linspace(flat[19], flat[-1], 9)[1:]])
+    with pytest.raises(InputError, match="crosses itself"):
+        Rod("rod", flat, ROUND, CABLE)
+
+
+def test_section_is_carried_without_twist() -> None:
+    rod = Rod("rod", helix(30), ROUND, CABLE, normal=np.array([0.0, 0.0, 3.0]))
+    q = rod.initial_q()
+    axes = rod.axes(q)
+    np.testing.assert_allclose(rod.centre_line(q), helix(30), atol=1e-15)
+    steps = np.diff(helix(30), axis=0)
+    np.testing.assert_allclose(axes[:, :, 2], steps / np.linalg.norm(steps, axis=1)[:, None], atol=1e-12)
+    across = np.array([0, 0, 1.0]) - axes[0, 2, 2] * axes[0, :, 2]
+    np.testing.assert_allclose(axes[0, :, 0], across / np.linalg.norm(across), atol=1e-12)
+    turns = Rotation.from_matrix(np.swapaxes(axes[:-1], 1, 2) @ axes[1:]).as_rotvec()
+    np.testing.assert_allclose(turns[:, 2], 0.0, atol=1e-12)
+    assert np.linalg.norm(turns, axis=1).min() > 0.1
+    np.testing.assert_allclose(rod.strains(q), 0.0, atol=1e-10)

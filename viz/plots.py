@@ -174,8 +174,8 @@ def plot_convergence(
             shown = _positive(np.where(np.isfinite(residuals), residuals, np.nan))
             panels[0].plot(times, shown, label=name, **style)
             panels[1].plot(np.arange(1, len(shown) + 1), shown, **style)
-        for axis in panels:
-            _whole_decades(axis)
+        _whole_decades(panels[0], *(times for times, _ in curves.values()))
+        _whole_decades(panels[1], *(np.arange(1.0, len(times) + 1.0) for times, _ in curves.values()))
         _logarithmic(panels[0], *(residuals[np.isfinite(residuals)] for _, residuals in curves.values()))
         panels[0].set_ylabel("larger residual [1]")
         panels[0].set_title(title, loc="left", fontsize=9)
@@ -289,10 +289,12 @@ def _penetration_figure(steps: Table) -> Figure:
     return figure
 
 
-def _whole_decades(axis: Any) -> None:
-    """Let a logarithmic x axis begin and end at powers of ten, so that it has two labels at least."""
-    first, last = np.log10(axis.get_xlim())
-    axis.set_xlim(10.0 ** np.floor(first + 0.05), 10.0 ** np.ceil(last - 0.05))
+def _whole_decades(axis: Any, *curves: FloatArray) -> None:
+    """Let a logarithmic x axis begin and end at powers of ten round its curves, so that it has two labels at least."""
+    shown = np.concatenate([curve[curve > 0] for curve in curves])
+    if shown.size:
+        first, last = np.floor(np.log10(shown.min())), np.ceil(np.log10(shown.max()))
+        axis.set_xlim(10.0**first, 10.0 ** max(last, first + 1.0))
 
 
 def _positive(values: FloatArray) -> FloatArray:

@@ -23,8 +23,9 @@ from contact.solvers.dense_kernels import velocities
 _FORGET = 0.9
 #: Trials of L in one iteration; from any start they reach the largest eigenvalue of a scaled W with 3 nc rows.
 _TRIALS = 60
-#: Iterations without halving of the best residual after which the strict operator loses its momentum and half its step length.
-_PATIENCE = 200
+#: The strict operator loses its momentum and half its step length when the residual has not come down to this part of the best
+#: one before for so many iterations (doubled each time). Slow progress is common and braking hurts it; cycles make none.
+_PROGRESS, _PATIENCE = 0.97, 300
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ class _Gradient:
         """Brake after a while without progress; each time for longer."""
         self._waited += 1
         if residual <= self._goal:
-            self._goal, self._waited = 0.5 * residual, 0
+            self._goal, self._waited = _PROGRESS * residual, 0
         elif self._waited > self._patience:
             self._brake, self._patience, self._waited = 2.0 * self._brake, 2 * self._patience, 0
 

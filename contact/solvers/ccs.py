@@ -148,7 +148,7 @@ class _Splitting:
         C = self.system.J
         self.virtual = C[:, problem.n :]
         self.G = sp.vstack([C, links], format="csr")
-        self._share_pattern(sp.csc_matrix(C.T @ sp.diags(np.repeat(self.rho, 3)) @ C), pattern)
+        self._share_pattern(C, pattern)
         # the dynamics residual of (v, lam) is J^T of what the projection changed: its few columns, weighted as in the metrics
         columns = np.unique(self.law.J.indices)
         weight = 1.0 / np.sqrt(problem.diagonal)
@@ -173,12 +173,14 @@ class _Splitting:
         self._v: np.ndarray | None = v
         self._balance_at, self._since = _FIRST_BALANCE, 0
 
-    def _share_pattern(self, K: sp.csc_matrix, known: sp.csc_matrix | None) -> None:
-        """Bring A and the unit penalty K of the contacts to one pattern, the known one where it is the same (no new analysis)."""
-        A, K = self.system.A.tocoo(), K.tocoo()
-        where = np.concatenate([A.row, K.row]), np.concatenate([A.col, K.col])
-        padded = (np.concatenate([A.data, np.zeros(K.nnz)]), np.concatenate([np.zeros(A.nnz), K.data]))
-        self._A, penalty = (sp.csc_matrix((values, where), shape=A.shape) for values in padded)
+    def _share_pattern(self, C: sp.csr_matrix, known: sp.csc_matrix | None) -> None:
+        """Bring A and the unit penalty of the contacts to one pattern, the known one where it is the same (no new analysis)."""
+        A, K = self.system.A.tocoo(), (C.T @ sp.diags(np.repeat(self.rho, 3)) @ C).tocoo()
+        S = (abs(C).T @ abs(C)).tocoo()  # where K can have entries, also where they happen to cancel
+        where = np.concatenate([A.row, K.row, S.row]), np.concatenate([A.col, K.col, S.col])
+        a = np.concatenate([A.data, np.zeros(K.nnz + S.nnz)])
+        k = np.concatenate([np.zeros(A.nnz), K.data, np.zeros(S.nnz)])
+        self._A, penalty = (sp.csc_matrix((values, where), shape=A.shape) for values in (a, k))
         self._K = penalty.data
         self.matrix = self._A.copy()
         if known is not None and np.array_equal(known.indptr, self._A.indptr) and np.array_equal(known.indices, self._A.indices):

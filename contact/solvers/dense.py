@@ -1,4 +1,4 @@
-"""Exact solution of a condensed contact problem u = W lam + q: Gauss-Seidel sweeps and semi-smooth Newton steps."""
+"""Exact solution of a condensed contact problem u = W lam + q: Gauss-Seidel sweeps, semi-smooth Newton, proximal points."""
 
 from __future__ import annotations
 
@@ -10,14 +10,22 @@ import scipy.linalg as sl
 
 from contact.solvers import dense_kernels as kernels
 
-#: Sweeps before the first Newton step; doubled after each step that did not help, up to the largest.
-_FIRST_SWEEPS, _MOST_SWEEPS = 3, 400
-#: A Newton step must reduce the residual by this factor for another one to follow at once.
-_GOOD_STEP = 0.5
-#: ... and one with the factors of an earlier step by this factor, else they are made anew.
+#: Sweeps before the first and the second attempt of Newton's method.
+_SWEEPS = (3, 30)
+#: Most Newton steps of an attempt on the problem itself, and on a proximal one.
+_NEWTON_STEPS, _PROXIMAL_STEPS = 12, 25
+#: An attempt ends early when its last three residuals are this much above its best.
+_HOPELESS = 1e3
+#: Old factors of a Newton matrix serve for as long as each step with them divides the residual by ten.
 _GOOD_OLD_FACTORS = 0.1
-#: Shifts of the diagonal tried in turn when W is singular.
-_SHIFTS = (1e-14, 1e-10, 1e-7, 1e-4)
+#: Scale of the trial forces: u over this many times the mean diagonal of W. Larger ones make Newton's method cycle.
+_TRIAL_SCALE = 10.0
+#: Proximal shift, relative to the diagonal of W: first, smallest and largest, and its factors after success and failure.
+_SHIFT_FIRST, _SHIFT_LEAST, _SHIFT_MOST, _SHIFT_DOWN, _SHIFT_UP = 1e-2, 1e-13, 1.0, 0.1, 30.0
+#: A proximal problem is solved to this part of the residual of the problem itself, or of the tolerance.
+_PROXIMAL_REDUCTION, _PROXIMAL_TOLERANCE = 1e-2, 0.3
+#: Proximal problems before the rest is left to sweeps, and sweeps after one that failed.
+_PROXIMAL_POINTS, _RESCUE_SWEEPS = 60, 10
 
 
 @dataclass
@@ -38,10 +46,11 @@ def relative_residual(lam: np.ndarray, u: np.ndarray, friction: np.ndarray, rho:
 class DenseSolver:
     """Solves u = W lam + q under the Signorini-Coulomb law for one W and any q.
 
-    Sweeps of exact local solves (non-linear block Gauss-Seidel) find which contacts are open, stick and slide; semi-smooth
-    Newton steps on those then converge quadratically. A Newton step is kept only when it reduces the natural-map residual,
-    otherwise twice as many sweeps follow; a singular W (hyperstatic) gets a growing shift on the diagonal of the Newton matrix,
-    never in the law. The factors of the last Newton matrix are used again for as long as that still divides the residual by ten.
+    Sweeps of exact local solves (non-linear block Gauss-Seidel) find about which contacts are open, stick and slide; semi-smooth
+    Newton steps on those converge quadratically, and are let go through larger residuals on the way. Where that fails, as it does
+    when forces are not unique (hyperstatic W) or W is ill-conditioned, the proximal point method takes over: the law with
+    u + s D (lam - lam_k) instead of u, D the mean diagonal of W, has the better conditioned W + s D and is solved by the same
+    Newton steps; its solution is the next lam_k, and s falls with each success. Its fixed points solve the problem itself.
 
     Parameters
     ----------
@@ -58,8 +67,11 @@ class DenseSolver:
         self.WT, self.friction, self.rho = WT, friction, rho
         self._blocks = np.empty((k, 3, 3))
         kernels.diagonal_blocks(WT, self._blocks)
+        self._compliance = np.trace(self._blocks, axis1=1, axis2=2) / 3.0
+        self._scale = _TRIAL_SCALE * self._compliance
         self._active, self._slides, self._trial = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.bool_), np.empty((k, 3))
         self._u = np.empty(3 * k)
+        self._shift, self._centre = np.zeros(k), np.zeros(3 * k)
         self._factors: tuple[np.ndarray, np.ndarray] | None = None
         self._factored_active, self._factored_slides = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
 
@@ -84,87 +96,63 @@ class DenseSolver:
         max_sweeps : int
             Limit of sweeps, a Newton step counting as one.
         report : callable, optional
-            Called with lam and u after each batch of sweeps and after each Newton step that helped.
+            Called with lam and u after each batch of sweeps and each attempt of Newton's method.
         """
         if not len(self.friction):
             return DenseResult(0, 0, 0.0)
-        u = self._u
-        current = self._residual(q, lam)
-        best, best_lam = current, lam.copy()
-        used = newton_steps = shift = 0
-        batch = _FIRST_SWEEPS
-        # a warm start may be so near that the last Newton matrix finishes the work
-        sweep = self._factors is None
-        while best > tolerance and used < max_sweeps:
-            if sweep:
-                batch = min(batch, max_sweeps - used)
-                kernels.gauss_seidel(self.WT, self._blocks, self.friction, True, batch, lam, u)
-                used += batch
-                current = self._residual(q, lam)
-                if report:
-                    report(lam, u)
-            sweep, helped = True, False
-            while True:
-                if current < best:
-                    best, best_lam = current, lam.copy()
-                if best <= tolerance or used >= max_sweeps:
-                    break
-                before, before_lam = current, lam.copy()
-                used, newton_steps = used + 1, newton_steps + 1
-                current = self._newton_step(q, lam, before, _SHIFTS[shift])
-                if not current < before:
-                    # back to where the sweeps were, which need not be the best iterate: they must not run in circles
-                    lam[:] = before_lam
-                    current = self._residual(q, lam)
-                    break
-                if report:
-                    report(lam, u)
-                helped = helped or current <= _GOOD_STEP * before
-                if current > _GOOD_STEP * before:
-                    break
-            if current < best:
-                best, best_lam = current, lam.copy()
-            if not helped:
-                batch = min(2 * batch, _MOST_SWEEPS)
-                shift = (shift + 1) % len(_SHIFTS)
-        lam[:] = best_lam
-        return DenseResult(used, newton_steps, best)
+        search = _Search(self, q, lam, tolerance, max_sweeps, report)
+        search.run()
+        lam[:] = search.best_lam
+        return DenseResult(search.sweeps, search.newton_steps, search.best)
 
-    def _residual(self, q: np.ndarray, lam: np.ndarray) -> float:
-        """Set u = W lam + q afresh and return the residual."""
-        kernels.velocities(self.WT, q, lam, self._u)
+    def shift_to(self, shift: float, centre: np.ndarray) -> None:
+        """Make the problem the proximal one with s = shift around centre, (3k,); shift 0 is the problem itself."""
+        self._shift[:] = shift * self._compliance
+        self._centre[:] = centre
+        self._factors = None if shift else self._factors
+
+    def residual(self, q: np.ndarray, lam: np.ndarray) -> float:
+        """Set u afresh and return the residual of the present problem."""
+        self._set_velocities(q, lam)
         return relative_residual(lam, self._u, self.friction, self.rho)
 
-    def _newton_step(self, q: np.ndarray, lam: np.ndarray, before: float, shift: float) -> float:
+    def _set_velocities(self, q: np.ndarray, lam: np.ndarray) -> None:
+        kernels.velocities(self.WT, q, lam, self._u)
+        kernels.add_proximal(self._shift, self._centre, lam, self._u)
+
+    def sweep(self, lam: np.ndarray, count: int) -> None:
+        """Sweeps on lam and u of the problem itself."""
+        kernels.gauss_seidel(self.WT, self._blocks, self.friction, True, count, lam, self._u)
+
+    def newton_step(self, q: np.ndarray, lam: np.ndarray, before: float) -> float:
         """One semi-smooth Newton step on lam in place; return the residual, infinite when the matrix is singular."""
-        u = self._u
-        count = kernels.classify(lam, u, self._blocks, self.friction, self._active, self._slides, self._trial)
+        u, shift = self._u, self._shift
+        count = kernels.classify(lam, u, self._scale, self.friction, self._active, self._slides, self._trial)
         active, slides = self._active[:count], self._slides[:count]
         opened = np.ones(len(self.friction), dtype=np.bool_)
         opened[active] = False
         forces = lam.reshape(-1, 3)
         if forces[opened].any():
             forces[opened] = 0.0
-            kernels.velocities(self.WT, q, lam, u)
+            self._set_velocities(q, lam)
         if not count:
-            return self._residual(q, lam)
-        matrix, right = np.empty((3 * count, 3 * count)), np.empty(3 * count)
-        same = (
+            return self.residual(q, lam)
+        right = np.empty(3 * count)
+        kernels.newton_right(lam, u, self._scale, self.friction, active, slides, self._trial, right)
+        if (
             self._factors is not None
             and np.array_equal(active, self._factored_active)
             and np.array_equal(slides, self._factored_slides)
-        )
-        kernels.newton_right(self._blocks, lam, u, self.friction, active, slides, self._trial, right)
-        if same and self._factors is not None:
-            change, _ = sl.lapack.dgetrs(*self._factors, right)
+        ):
             start = forces[active].copy()
-            forces[active] += change.reshape(-1, 3)
-            after = self._residual(q, lam)
+            forces[active] += sl.lapack.dgetrs(*self._factors, right)[0].reshape(-1, 3)
+            after = self.residual(q, lam)
             if after <= _GOOD_OLD_FACTORS * before:
                 return after
             forces[active] = start
-            kernels.velocities(self.WT, q, lam, u)
-        kernels.newton_matrix(self.WT, self._blocks, self.friction, active, slides, self._trial, shift, matrix)
+            self._set_velocities(q, lam)
+        matrix = np.empty((3 * count, 3 * count))
+        kernels.newton_matrix(self.WT, shift, self._scale, self.friction, active, slides, self._trial, matrix)
         factor, pivots, singular = sl.lapack.dgetrf(matrix.T, overwrite_a=1)
         change = np.full(3 * count, np.nan) if singular else sl.lapack.dgetrs(factor, pivots, right)[0]
         if not np.isfinite(change).all():
@@ -172,4 +160,100 @@ class DenseSolver:
             return np.inf
         self._factors, self._factored_active, self._factored_slides = (factor, pivots), active.copy(), slides.copy()
         forces[active] += change.reshape(-1, 3)
-        return self._residual(q, lam)
+        return self.residual(q, lam)
+
+
+class _Search:
+    """One solve of a :class:`DenseSolver`: its counts, its limit and the best iterate met."""
+
+    def __init__(
+        self,
+        solver: DenseSolver,
+        q: np.ndarray,
+        lam: np.ndarray,
+        tolerance: float,
+        max_sweeps: int,
+        report: Callable[[np.ndarray, np.ndarray], None] | None,
+    ) -> None:
+        self.solver, self.q, self.lam, self.tolerance, self.limit, self._report = solver, q, lam, tolerance, max_sweeps, report
+        self.sweeps = self.newton_steps = 0
+        solver.shift_to(0.0, lam)
+        self.best, self.best_lam = solver.residual(q, lam), lam.copy()
+
+    @property
+    def over(self) -> bool:
+        """Whether the tolerance or the limit is reached."""
+        return self.best <= self.tolerance or self.sweeps >= self.limit
+
+    def run(self) -> None:
+        """Go through the methods, the cheap one first."""
+        # a warm start may be so near that the factors of the last Newton matrix finish the work
+        near = self.solver._factors is not None
+        if near and not self.over:
+            start = self.lam.copy()
+            self._newton(self.tolerance, _NEWTON_STEPS)
+            self.lam[:] = start
+        for sweeps in _SWEEPS:
+            if self.over:
+                return
+            swept = self._sweep(sweeps)
+            self._newton(self.tolerance, _NEWTON_STEPS)
+            self.lam[:] = swept
+        self._proximal_points()
+        while not self.over:
+            self._sweep(_RESCUE_SWEEPS)
+
+    def _keep(self) -> float:
+        """Judge lam by the problem itself (no shift), keep it when it is the best, and return its residual."""
+        residual = self.solver.residual(self.q, self.lam)
+        if self._report:
+            self._report(self.lam, self.solver._u)
+        if residual < self.best:
+            self.best, self.best_lam = residual, self.lam.copy()
+        return residual
+
+    def _sweep(self, count: int) -> np.ndarray:
+        """Sweep from lam; return a copy of where that led."""
+        self.solver.residual(self.q, self.lam)
+        count = min(count, self.limit - self.sweeps)
+        self.solver.sweep(self.lam, count)
+        self.sweeps += count
+        self._keep()
+        return self.lam.copy()
+
+    def _newton(self, tolerance: float, most: int) -> bool:
+        """Newton steps on the present (possibly proximal) problem from lam; whether they reached the tolerance.
+
+        Residuals may rise on the way: the sets of closed and sliding contacts often come right only after one or two bad steps.
+        """
+        solver = self.solver
+        residuals = [solver.residual(self.q, self.lam)]
+        while residuals[-1] > tolerance and len(residuals) <= most and self.sweeps < self.limit:
+            residuals.append(solver.newton_step(self.q, self.lam, residuals[-1]))
+            self.sweeps, self.newton_steps = self.sweeps + 1, self.newton_steps + 1
+            if not np.isfinite(residuals[-1]) or (len(residuals) > 4 and min(residuals[-3:]) > _HOPELESS * min(residuals)):
+                break
+        if not solver._shift.any():
+            self._keep()
+        return residuals[-1] <= tolerance
+
+    def _proximal_points(self) -> None:
+        """Proximal point method with Newton steps inside, from lam."""
+        solver, shift = self.solver, _SHIFT_FIRST
+        for _ in range(_PROXIMAL_POINTS):
+            if self.over:
+                return
+            centre = self.lam.copy()
+            before = self.best
+            solver.shift_to(shift, centre)
+            aim = max(_PROXIMAL_TOLERANCE * self.tolerance, _PROXIMAL_REDUCTION * min(before, 0.1))
+            reached = self._newton(aim, _PROXIMAL_STEPS)
+            solver.shift_to(0.0, centre)
+            residual = self._keep() if np.isfinite(self.lam).all() else np.inf
+            if reached and residual < before:
+                shift = max(_SHIFT_DOWN * shift, _SHIFT_LEAST)
+                continue
+            if not residual < before:
+                self.lam[:] = centre
+            self._sweep(_RESCUE_SWEEPS)
+            shift = min(_SHIFT_UP * shift, _SHIFT_MOST)

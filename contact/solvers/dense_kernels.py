@@ -1,7 +1,7 @@
 """Compiled kernels on the dense Delassus operator: exact local solves, Gauss-Seidel sweeps, residuals, Newton matrices.
 
-All of them work on ``u = W lam + q`` (papers/001 eq. 3) with W given *transposed*: row j of ``WT`` is what a change of component j
-does to all contact velocities, so one update runs over contiguous memory, also where W is not symmetric.
+All of them work on ``u = W lam + q`` (papers/001 eq. 3) with W given *transposed*: row j of ``WT`` is what a change of component
+j does to all contact velocities, so one update runs over contiguous memory, also where W is not symmetric.
 """
 
 from __future__ import annotations
@@ -118,6 +118,13 @@ def velocities(WT: np.ndarray, q: np.ndarray, lam: np.ndarray, u: np.ndarray) ->
 
 
 @njit(cache=True)
+def add_proximal(shift: np.ndarray, centre: np.ndarray, lam: np.ndarray, u: np.ndarray) -> None:
+    """Add shift (lam - centre) to u; shift, (k,), is one number a contact."""
+    for k in range(u.shape[0]):
+        u[k] += shift[k // 3] * (lam[k] - centre[k])
+
+
+@njit(cache=True)
 def gauss_seidel(
     WT: np.ndarray, a: np.ndarray, mu: np.ndarray, strict: bool, sweeps: int, lam: np.ndarray, u: np.ndarray
 ) -> float:
@@ -180,20 +187,19 @@ def natural_map(lam: np.ndarray, u: np.ndarray, mu: np.ndarray, rho: np.ndarray,
 
 @njit(cache=True)
 def classify(
-    lam: np.ndarray, u: np.ndarray, a: np.ndarray, mu: np.ndarray, active: np.ndarray, slides: np.ndarray, trial: np.ndarray
+    lam: np.ndarray, u: np.ndarray, scale: np.ndarray, mu: np.ndarray, active: np.ndarray, slides: np.ndarray, trial: np.ndarray
 ) -> int:
-    """Fill the closed contacts, whether each slides and its trial force y = lam - u / W_ii; return how many are closed.
+    """Fill the closed contacts, whether each slides and its trial force y = lam - u / scale; return how many are closed.
 
-    The test of Alart and Curnier: open when y_n <= 0, sliding when |y_t| > mu y_n.
+    The test of Alart and Curnier: open when y_n <= 0, sliding when |y_t| > mu y_n. scale, (k,), is a compliance a contact.
     """
     count = 0
     for i in range(mu.shape[0]):
         n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
-        y_n = lam[n] - u[n] / a[i, 0, 0]
+        y_n = lam[n] - u[n] / scale[i]
         if y_n <= 0.0:
             continue
-        w = max(a[i, 1, 1], a[i, 2, 2])
-        y_0, y_1 = lam[s] - u[s] / w, lam[t] - u[t] / w
+        y_0, y_1 = lam[s] - u[s] / scale[i], lam[t] - u[t] / scale[i]
         active[count] = i
         slides[count] = math.sqrt(y_0 * y_0 + y_1 * y_1) > mu[i] * y_n
         trial[count, 0], trial[count, 1], trial[count, 2] = y_n, y_0, y_1
@@ -203,9 +209,9 @@ def classify(
 
 @njit(cache=True)
 def newton_right(
-    a: np.ndarray,
     lam: np.ndarray,
     u: np.ndarray,
+    scale: np.ndarray,
     mu: np.ndarray,
     active: np.ndarray,
     slides: np.ndarray,
@@ -221,54 +227,58 @@ def newton_right(
             right[3 * c + 1] = -u[s]
             right[3 * c + 2] = -u[t]
             continue
-        w = max(a[i, 1, 1], a[i, 2, 2])
         y_0, y_1 = trial[c, 1], trial[c, 2]
         bound = mu[i] * lam[n] / math.sqrt(y_0 * y_0 + y_1 * y_1)
-        right[3 * c + 1] = -w * (lam[s] - bound * y_0)
-        right[3 * c + 2] = -w * (lam[t] - bound * y_1)
+        right[3 * c + 1] = -scale[i] * (lam[s] - bound * y_0)
+        right[3 * c + 2] = -scale[i] * (lam[t] - bound * y_1)
 
 
 @njit(cache=True)
 def newton_matrix(
     WT: np.ndarray,
-    a: np.ndarray,
+    shift: np.ndarray,
+    scale: np.ndarray,
     mu: np.ndarray,
     active: np.ndarray,
     slides: np.ndarray,
     trial: np.ndarray,
-    shift: float,
     matrix: np.ndarray,
 ) -> None:
     """Fill the matrix (transposed: row = unknown) of the semi-smooth Newton step on the closed contacts.
 
     Unknown: the changes of force of the closed contacts; open ones already hold zero. Normal rows ask u_n = 0, sticking rows
-    u_t = 0, sliding rows the linearised lam_t = mu lam_n y_t / |y_t| with the sensitivity of the direction (Alart-Curnier).
-    ``shift`` times the trace of its block is added to the diagonal of W, for W that is singular (hyperstatic).
+    u_t = 0, sliding rows the linearised lam_t = mu lam_n y_t / |y_t| with the sensitivity of the direction (Alart-Curnier), times
+    ``scale`` so that all rows have the size of W. W counts with ``shift``, (k,), added to its diagonal.
     """
     count = active.shape[0]
     for cj in range(count):
         j = active[cj]
-        small = shift * (a[j, 0, 0] + a[j, 1, 1] + a[j, 2, 2])
         for dj in range(3):
             row = WT[3 * j + dj]
             out = matrix[3 * cj + dj]
             for ci in range(count):
                 i = active[ci]
-                n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
-                out[3 * ci] = row[n]
+                w_n, w_0, w_1 = row[3 * i], row[3 * i + 1], row[3 * i + 2]
+                if i == j:
+                    if dj == 0:
+                        w_n += shift[i]
+                    elif dj == 1:
+                        w_0 += shift[i]
+                    else:
+                        w_1 += shift[i]
+                out[3 * ci] = w_n
                 if not slides[ci]:
-                    out[3 * ci + 1] = row[s]
-                    out[3 * ci + 2] = row[t]
+                    out[3 * ci + 1] = w_0
+                    out[3 * ci + 2] = w_1
                     continue
-                # rows scaled by w, so that all have the size of W
-                w = max(a[i, 1, 1], a[i, 2, 2])
+                w = scale[i]
                 y_0, y_1 = trial[ci, 1], trial[ci, 2]
                 length = math.sqrt(y_0 * y_0 + y_1 * y_1)
                 d_0, d_1 = y_0 / length, y_1 / length
                 turn = mu[i] * trial[ci, 0] / length
                 # d(direction part) = turn (I - d d^T) (dlam_t - W_t dlam / w)
-                along = d_0 * row[s] + d_1 * row[t]
-                x_0, x_1 = turn * (row[s] - d_0 * along), turn * (row[t] - d_1 * along)
+                along = d_0 * w_0 + d_1 * w_1
+                x_0, x_1 = turn * (w_0 - d_0 * along), turn * (w_1 - d_1 * along)
                 if i == j:
                     if dj == 0:
                         x_0 -= w * mu[i] * d_0
@@ -281,4 +291,3 @@ def newton_matrix(
                         x_1 += w * (1.0 - turn * (1.0 - d_1 * d_1))
                 out[3 * ci + 1] = x_0
                 out[3 * ci + 2] = x_1
-            out[3 * cj + dj] += small

@@ -1,0 +1,145 @@
+"""Tables III and IV of papers/001: the gripped ball at three stiffnesses, stopped by step norm and by true residual."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from benchmarks.tables.common import (
+    Row,
+    Settings,
+    first_below,
+    follow,
+    limited,
+    markdown,
+    mean,
+    number,
+    percent,
+    reference_solver,
+    row_of,
+    run_row,
+    short,
+    solve,
+    spread,
+    warm_up,
+)
+from contact.solvers import Solver, make_solver
+
+MODULI = (1e5, 1e6, 1e7)
+SOLVERS = ("cond", "pgs", "apgd", "ccs")
+#: Step norms, m/s, at which the paper's rule stops: 1e-4 in most of its scenes, 1e-5 for the ball.
+STEP_NORMS = (1e-4, 1e-5)
+TOLERANCE = 1e-5
+#: Iterations among which the first small step is searched.
+SEARCH = {"cond": 3000, "pgs": 1000, "apgd": 1000, "ccs": 1000}
+EXACT_TOLERANCES = (1e-5, 1e-8)
+#: Papers/001 Table III: penetration mm, internal force error N, solver time ms (assembly), iterations.
+PAPER_III = {
+    "cond": ("0.0058", "0.156", "8.46", "37.5"),
+    "pgs": ("1.99", "0.319", "805 (624)", "234"),
+    "apgd": ("0.233", "0.124", "677 (626)", "100"),
+}
+#: Papers/001 Table IV: iterations at 0.1, 1 and 10 MPa.
+PAPER_IV = {"cond": ("39.7", "37.9", "35.0"), "pgs": ("146", "224", "307"), "apgd": ("48", "101", "201")}
+
+Key = tuple[str, str]
+
+
+def rule(threshold: float) -> str:
+    """Name of a stop by step norm."""
+    return f"step < {threshold:.0e}"
+
+
+RESIDUAL_RULE = f"residual {TOLERANCE:.0e}"
+
+
+def _measure(settings: Settings, young_modulus: float) -> dict[Key, list[Row]]:
+    """Rows by solver and stopping rule over steps that are spread over the run."""
+    scene = settings.ball(young_modulus)
+    last = settings.some(round(scene.duration / scene.dt), 12)
+    chosen = set(spread(1 + last // 20, last, settings.some(25, 3)))
+    rows: dict[Key, list[Row]] = defaultdict(list)
+    exact = {t: make_solver("exact", tolerance=t) for t in EXACT_TOLERANCES}
+    to_residual = {name: make_solver(name, tolerance=TOLERANCE) for name in SOLVERS}
+    searching: dict[str, Solver] = {
+        name: make_solver(name, tolerance=1e-12, max_iterations=settings.some(SEARCH[name], 200)) for name in SOLVERS
+    }
+    stopped = {name: make_solver(name, tolerance=1e-14) for name in SOLVERS}
+    for step in follow(scene, reference_solver(), last):
+        if step.number == 1:
+            warm_up([*exact.values(), *to_residual.values(), *stopped.values()], step)
+        for tolerance, solver in exact.items():  # in every step, so that its factorization is as old as in a run
+            row = run_row(solver, step)
+            if step.number in chosen:
+                rows["exact", f"residual {tolerance:.0e}"].append(row)
+        if step.number not in chosen:
+            continue
+        rows["exact", "reference"].append(row_of(step.problem, step.solution, step.solution, step.seconds))
+        for name in SOLVERS:
+            rows[name, RESIDUAL_RULE].append(run_row(to_residual[name], step))
+            found, _ = solve(searching[name], step)
+            for threshold in STEP_NORMS:
+                enough = first_below(found.history.step_norm, threshold)
+                rows[name, rule(threshold)].append(run_row(limited(stopped[name], enough), step))
+    return rows
+
+
+def _table_iii(rows: dict[Key, list[Row]]) -> str:
+    lines = []
+    keys = [(name, r) for name in SOLVERS for r in (*map(rule, STEP_NORMS), RESIDUAL_RULE)]
+    keys += [("exact", f"residual {t:.0e}") for t in EXACT_TOLERANCES]
+    for name, stop in keys:
+        values = rows[name, stop]
+        paper = PAPER_III.get(name) if stop == rule(STEP_NORMS[-1]) else None
+        lines.append(
+            [
+                name,
+                stop,
+                number(mean(values, "iterations")),
+                f"{number(mean(values, 'ms'))} ({short(mean(values, 'assembly_ms'))})",
+                short(mean(values, "penetration")),
+                f"{short(mean(values, 'force_error'))} ({percent(mean(values, 'relative_error'))})",
+                short(mean(values, "dynamics")),
+                short(mean(values, "contact")),
+                f"{sum(v.converged for v in values):.0f}/{len(values)}" if stop.startswith("residual") else "-",
+                f"{paper[3]}; {paper[2]}; {paper[0]}; {paper[1]}" if paper else "-",
+            ]
+        )
+    header = [
+        "solver", "stop", "iterations", "CPU ms (assembly)", "penetration mm", "force error N", "dynamics", "contact", "converged",
+        "paper: its; ms; mm; N",
+    ]  # fmt: skip
+    return markdown(header, lines)
+
+
+def _table_iv(rows: dict[float, dict[Key, list[Row]]]) -> str:
+    lines = []
+    for name in SOLVERS:
+        for stop in (*map(rule, STEP_NORMS), RESIDUAL_RULE):
+            cells = []
+            for modulus in MODULI:
+                values = rows[modulus][name, stop]
+                failed = len(values) - sum(v.converged for v in values)
+                note = f" ({failed:.0f} not converged)" if failed and stop == RESIDUAL_RULE else ""
+                cells.append(
+                    f"{number(mean(values, 'iterations'))}; {short(max(v.residual for v in values))}; "
+                    f"{percent(mean(values, 'relative_error'))}{note}"
+                )
+            paper = " / ".join(PAPER_IV[name]) if stop == rule(STEP_NORMS[-1]) and name in PAPER_IV else "-"
+            lines.append([name, stop, *cells, paper])
+    for tolerance in EXACT_TOLERANCES:
+        stop = f"residual {tolerance:.0e}"
+        cells = []
+        for modulus in MODULI:
+            values = rows[modulus]["exact", stop]
+            cells.append(
+                f"{number(mean(values, 'iterations'))}; {short(max(v.residual for v in values))}; "
+                f"{percent(mean(values, 'relative_error'))}; {number(mean(values, 'ms'))} ms"
+            )
+        lines.append(["exact", stop, *cells, "-"])
+    return markdown(["solver", "stop", *(f"{m / 1e6:g} MPa" for m in MODULI), "paper: iterations"], lines)
+
+
+def make(settings: Settings) -> dict[str, str]:
+    """Make both tables."""
+    rows = {modulus: _measure(settings, modulus) for modulus in MODULI}
+    return {"III": _table_iii(rows[1e6]), "IV": _table_iv(rows)}
