@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+from numba import njit
 
 from contact.linear import Backend, Factorization, make_factorization, same_pattern
 from contact.problem import ContactProblem
@@ -16,6 +17,31 @@ _PATCH_OF_ALL = 0.8
 _MOST_EXTRA = 48
 #: Right-hand sides solved for at once.
 _CHUNK = 64
+
+
+def _worth_keeping(patch: int, rows: int, n: int) -> bool:
+    """Whether a patch of that size pays: not one of nearly everything, nor one much larger than J needs."""
+    return patch <= _PATCH_PER_ROW * rows and patch <= _PATCH_OF_ALL * n
+
+
+@njit(cache=True)
+def congruence(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, compliance: np.ndarray, row: np.ndarray, W: np.ndarray
+) -> None:
+    """Fill W = J G J^T, exactly symmetric, for J in compressed rows and a symmetric dense G; ``row``, (m,), is working space."""
+    for i in range(W.shape[0]):
+        for c in range(row.shape[0]):
+            row[c] = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            factor, source = data[k], compliance[indices[k]]
+            for c in range(row.shape[0]):
+                row[c] += factor * source[c]
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(indptr[j], indptr[j + 1]):
+                total += data[k] * row[indices[k]]
+            W[i, j] = total
+            W[j, i] = total
 
 
 class DelassusOperator:
@@ -57,8 +83,7 @@ class DelassusOperator:
         """
         if patch is None:
             patch = np.unique(problem.J.indices)
-        # a Schur complement of nearly everything, or one larger than J needs, is no gain (and MKL stops on the former)
-        if len(patch) > _PATCH_PER_ROW * problem.J.shape[0] or len(patch) > _PATCH_OF_ALL * problem.n:
+        if not _worth_keeping(len(patch), problem.J.shape[0], problem.n):
             patch = np.zeros(0, dtype=np.int64)
         self.factorization.factorize(problem.A, patch)
         self._pattern = (problem.A.indptr, problem.A.indices)
@@ -72,7 +97,8 @@ class DelassusOperator:
         if not self.factorized or not same_pattern(self._pattern, problem.A):
             return False
         if not len(self._rows):
-            return True
+            # without a patch each row of J costs a solve: only for few of them, or where no patch would help
+            return J.shape[0] <= _MOST_EXTRA or not _worth_keeping(len(np.unique(J.indices)), J.shape[0], problem.n)
         missing = np.setdiff1d(J.indices, self._rows)
         if len(missing) + self._extra.shape[1] > _MOST_EXTRA:
             return False
@@ -105,12 +131,13 @@ class DelassusOperator:
         """W = J A^-1 J^T, (rows of J, rows of J), symmetric, C-order."""
         if len(self._rows):
             own = self.restrict(J)
-            W = np.asarray(own @ np.asarray(own @ self._compliance).T)
-        else:
             W = np.empty((J.shape[0], J.shape[0]))
-            for start in range(0, J.shape[0], _CHUNK):
-                rows = slice(start, min(start + _CHUNK, J.shape[0]))
-                W[:, rows] = J @ self.factorization.solve(J[rows].toarray().T)
+            congruence(own.indptr, own.indices, own.data, self._compliance, np.empty(len(self._rows)), W)
+            return W
+        W = np.empty((J.shape[0], J.shape[0]))
+        for start in range(0, J.shape[0], _CHUNK):
+            rows = slice(start, min(start + _CHUNK, J.shape[0]))
+            W[:, rows] = J @ self.factorization.solve(J[rows].toarray().T)
         return np.ascontiguousarray(0.5 * (W + W.T))
 
     def begin(self, b: np.ndarray, J: sp.csr_matrix) -> np.ndarray:

@@ -304,3 +304,68 @@ def link_velocity(pose: Pose, q: np.ndarray, link: int, v: np.ndarray, h: float 
     """Velocity of the centre of mass of a link and its angular velocity, (6,), by central differences of its pose."""
     ahead, back = (pose(moved_pose(q, s * v), link)[1] for s in (h, -h))
     return np.concatenate([(ahead - back) / (2 * h), rotation_rate(pose, q, link, v, h)])
+
+
+def local_force(block: np.ndarray, q: np.ndarray, mu: float) -> np.ndarray:
+    """Force of one contact alone, u = block lam + q under the Signorini-Coulomb law, by cases and halving.
+
+    Open, else sticking, else sliding at the s > 0 with |lam_t(s)| = mu lam_n(s) for (block + diag(0, s, s)) lam = -q.
+    """
+    if q[0] >= 0:
+        return np.zeros(3)
+    if mu == 0:
+        return np.array([-q[0] / block[0, 0], 0.0, 0.0])
+
+    def force(s: float) -> np.ndarray:
+        return np.linalg.solve(block + np.diag([0.0, s, s]), -q)
+
+    def outside(s: float) -> float:
+        return float(np.linalg.norm(force(s)[1:]) - mu * force(s)[0])
+
+    if outside(0.0) <= 0:
+        return force(0.0)
+    high = float(np.trace(block))
+    while outside(high) > 0:
+        high *= 2.0
+    return force(bisect(outside, 0.0, high))
+
+
+def dense_sweep(W: np.ndarray, q: np.ndarray, friction: np.ndarray, lam: np.ndarray, strict: bool) -> tuple[np.ndarray, float]:
+    """One Gauss-Seidel sweep on u = W lam + q: exact local solves, or cone projections with the row sum norm of the blocks.
+
+    Returns the forces, (3k,), and the largest change over the largest force.
+    """
+    lam = lam.copy()
+    change = 0.0
+    for m in range(len(friction)):
+        rows = slice(3 * m, 3 * m + 3)
+        block, u = W[rows, rows], W[rows] @ lam + q[rows]
+        if strict:
+            new = local_force(block, u - block @ lam[rows], friction[m])
+        else:
+            new = closest_in_cone(lam[rows] - u / np.linalg.norm(block, np.inf), friction[m])
+        change = max(change, np.abs(new - lam[rows]).max())
+        lam[rows] = new
+    return lam, change / np.abs(lam).max()
+
+
+def alart_curnier(
+    W: np.ndarray,
+    q: np.ndarray,
+    friction: np.ndarray,
+    scale: np.ndarray,
+    lam: np.ndarray,
+    closed: Sequence[int],
+    slides: Sequence[bool],
+) -> np.ndarray:
+    """Rows (3 a closed contact) of the Alart-Curnier equations on given sets: u_n; u_t or w (lam_t - mu lam_n y_t / |y_t|).
+
+    With y_t = lam_t - u_t / w and w the scale of the contact.
+    """
+    u, out = W @ lam + q, []
+    for m, slide in zip(closed, slides, strict=True):
+        rows = slice(3 * m, 3 * m + 3)
+        y = lam[rows][1:] - u[rows][1:] / scale[m]
+        tangent = scale[m] * (lam[rows][1:] - friction[m] * lam[3 * m] * y / np.linalg.norm(y)) if slide else u[rows][1:]
+        out += [u[3 * m], *tangent]
+    return np.array(out)

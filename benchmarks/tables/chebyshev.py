@@ -48,6 +48,6 @@ def make(settings: Settings) -> dict[str, str]:
                 failed = f" ({missed[variant]} of {len(values)} not converged)" if stop == "residual" and missed[variant] else ""
                 cells.append(number(sum(values) / len(values)) + failed)
             lines.append([name, text, *cells, f"{off} / {on}" if stop == "step" else "-"])
-    for name, values in (("cable", "40.14 / 18.28"), ("soft gripper", "155.7 / 30.88")):
-        lines.append([name, "not built yet", *["-"] * len(VARIANTS), values])
+    for name, figures in (("cable", "40.14 / 18.28"), ("soft gripper", "155.7 / 30.88")):
+        lines.append([name, "not built yet", *["-"] * len(VARIANTS), figures])
     return {"IX": markdown(["scene", "stop", *VARIANTS, "paper: off / on"], lines)}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import statistics
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +18,7 @@ import numpy as np
 import femsim as fs
 from contact import ContactProblem, Solution, Solver, WarmStart, make_solver, measure
 from femsim.stepper import Stepper, StepReport
+from viz.plots import STYLE
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Tolerance of the answers that errors are measured against.
@@ -97,7 +100,7 @@ def _small_grip(young_modulus: float, dt: float) -> fs.Scene:
 
 @dataclass(frozen=True)
 class Step:
-    """A step that a run has just taken; its arrays are good until the run goes on.
+    """A step that a run has just taken.
 
     Attributes
     ----------
@@ -124,15 +127,19 @@ class Step:
 
 
 class _Timed:
-    """A solver that keeps its last call and its CPU time."""
+    """A solver that keeps its last call and its CPU time; of A and b, which the step goes on to use otherwise, a copy."""
 
     def __init__(self, solver: Solver) -> None:
         self.solver = solver
+        self.problem: ContactProblem | None = None
         self.warm_start: WarmStart | None = None
         self.seconds = 0.0
 
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
-        self.warm_start, started = warm_start, time.process_time()
+        A = copy.copy(problem.A)  # with the same arrays of indices, by which solvers know a pattern again
+        A.data = A.data.copy()
+        self.problem, self.warm_start = replace(problem, A=A, b=problem.b.copy()), warm_start
+        started = time.process_time()
         solution = self.solver.solve(problem, warm_start)
         self.seconds = time.process_time() - started
         return solution
@@ -144,8 +151,8 @@ def follow(scene: fs.Scene, solver: Solver, steps: int) -> Iterator[Step]:
     stepper = Stepper(scene, timed)
     for number in range(1, steps + 1):
         report = stepper.step()
-        assert stepper.problem is not None
-        yield Step(number, stepper.problem, timed.warm_start, report.solution, timed.seconds, report)
+        assert timed.problem is not None
+        yield Step(number, timed.problem, timed.warm_start, report.solution, timed.seconds, report)
 
 
 # ---------------------------------------------------------------------- a solver on a problem
@@ -199,9 +206,7 @@ def row_of(problem: ContactProblem, solution: Solution, exact: Solution, seconds
         nodes[group.start : group.stop] = group.kind == "nodes"
     if not nodes.any():
         nodes[:] = True
-    wrong, size = (
-        float(np.linalg.norm((problem.J.T @ lam.ravel())[nodes])) for lam in (solution.lam - exact.lam, exact.lam)
-    )
+    wrong, size = (float(np.linalg.norm((problem.J.T @ lam.ravel())[nodes])) for lam in (solution.lam - exact.lam, exact.lam))
     spent = sum(solution.timings.values())
     share = sum(solution.timings.get(stage, 0.0) for stage in _ASSEMBLY) / spent if spent else 0.0
     return Row(
@@ -290,3 +295,15 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def percent(value: float) -> str:
     """Write a share."""
     return f"{number(100.0 * value, 2)} %"
+
+
+@contextmanager
+def picture(path: Path, panels: int) -> Iterator[Any]:
+    """Give a row of axes, in the style of all plots, and write them as a PNG."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(4.4 * panels, 3.2), layout="constrained")
+        yield figure.subplots(1, panels, squeeze=False)[0]
+        figure.savefig(path, dpi=130)

@@ -105,8 +105,8 @@ def _table_iii(rows: dict[Key, list[Row]]) -> str:
             ]
         )
     header = [
-        "solver", "stop", "iterations", "CPU ms (assembly)", "penetration mm", "force error N", "dynamics", "contact", "converged",
-        "paper: its; ms; mm; N",
+        "solver", "stop", "iterations", "CPU ms (assembly)", "penetration mm", "force error N", "dynamics", "contact",
+        "converged", "paper: its; ms; mm; N",
     ]  # fmt: skip
     return markdown(header, lines)
 

@@ -24,6 +24,8 @@ _COND_ITERATIONS = 0.6
 #: Seconds of one COND iteration for each entry of A, and of one exact solve for each row**1.5, each (row of W)**2 and **3
 #: (one core of an AMD EPYC; only their ratios matter).
 _COND_SECOND, _SOLVE_SECOND, _SWEEP_SECOND, _NEWTON_SECOND = 3.5e-10, 1.7e-8, 3e-8, 1e-10
+#: Share of the newest solve in what is learnt of COND's pace, its bounds, and the factor on it after a failure.
+_LEARNING, _PACE_LEAST, _PACE_MOST, _FAILURE = 0.3, 0.2, 100.0, 10.0
 #: Factor on the exact solver's own part where A is factorized without MKL.
 _SUPERLU = 15.0
 
@@ -96,7 +98,8 @@ class Auto:
     """COND where A is well conditioned or contacts are many, the exact solver elsewhere and where COND does not converge.
 
     Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A, and the
-    exact solver's solves with the factors of A and dense work on the contacts that press or approach.
+    exact solver's solves with the factors of A and dense work on the contacts that press or approach. What COND then really
+    needs corrects its side of the comparison, so the choice depends on the problems solved before, never on a clock.
 
     Parameters
     ----------
@@ -119,14 +122,13 @@ class Auto:
         self._cond, self._exact = Cond(cond), Exact(exact)
         self.linear_algebra = self._exact.linear_algebra
         self._slow_factors = _SUPERLU if self.linear_algebra == "superlu" else 1.0
-        self._conditioning = 1.0
+        self._conditioning, self._pace = 1.0, 1.0
         self._diagonal = np.zeros(0)
 
     def pick(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> str:
         """Name of the solver that should be the faster one for this problem."""
         self._estimate(problem)
-        decades = -math.log10(self.options.tolerance)
-        iterations = max(_COND_ITERATIONS * decades * math.sqrt(self._conditioning), 10.0)
+        iterations = self._pace * self._expected_iterations()
         v, lam = (np.zeros(problem.n), np.zeros((0, 3))) if warm_start is None else (warm_start.v, warm_start.lam)
         pressing = contact_velocity(problem, v)[:, 0] <= 0
         if len(lam):
@@ -134,6 +136,16 @@ class Auto:
         rows = 3.0 * float(pressing.sum())
         exact = self._slow_factors * _SOLVE_SECOND * problem.n**1.5 + _SWEEP_SECOND * rows**2 + _NEWTON_SECOND * rows**3
         return "cond" if iterations * _COND_SECOND * problem.A.nnz < exact else "exact"
+
+    def _expected_iterations(self) -> float:
+        """Iterations that COND should need for a problem of this conditioning."""
+        decades = -math.log10(self.options.tolerance)
+        return max(_COND_ITERATIONS * decades * math.sqrt(self._conditioning), 10.0)
+
+    def _learn(self, iterations: int, converged: bool) -> None:
+        """Take in how many iterations COND needed beside those expected; a failure counts as many times more."""
+        seen = iterations / self._expected_iterations() if converged else _FAILURE * self._pace
+        self._pace = min(max(self._pace + _LEARNING * (seen - self._pace), _PACE_LEAST), _PACE_MOST)
 
     def _estimate(self, problem: ContactProblem) -> None:
         """Update the estimate of the conditioning when A has changed much."""
@@ -157,6 +169,8 @@ class Auto:
         picked = self.pick(problem, warm_start)
         solver: Solver = self._cond if picked == "cond" else self._exact
         solution = solver.solve(problem, warm_start)
+        if picked == "cond":
+            self._learn(solution.iterations, solution.converged)
         said = f"Picked {picked} for a conditioning of about {self._conditioning:.0f}."
         if not solution.converged and picked == "cond":
             start = None if solution.status == "failed" else WarmStart(solution.v, solution.lam)

@@ -139,6 +139,10 @@ def gauss_seidel(
         largest = 0.0
         for i in range(mu.shape[0]):
             n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
+            if WT[n, n] + WT[s, s] + WT[t, t] == 0.0:
+                # nothing can move it, so no force of its own is right or wrong, and a larger one must not hide that it approaches
+                lam[n], lam[s], lam[t] = 0.0, 0.0, 0.0
+                continue
             if lam[n] == 0.0 and u[n] >= 0.0:
                 # open and separating: nothing changes, for the cone projection only when mu |u_t| <= u_n
                 if strict or mu[i] * math.sqrt(u[s] * u[s] + u[t] * u[t]) <= u[n]:

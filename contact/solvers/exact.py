@@ -79,13 +79,13 @@ class ExactOptions:
 class Exact:
     """Condensation by a lagged direct factorization, and exact contact by Gauss-Seidel and semi-smooth Newton.
 
-    With A~ an earlier A that is factorized with the rows of the contacts kept to the end (``contact.linear``), one iteration finds
-    (v+, lam+) with the contact law and ::
+    With A~ an earlier A that is factorized with the rows of the contacts kept to the end (``contact.linear``), one iteration
+    finds (v+, lam+) with the contact law and ::
 
         A~ (v+ - v) = b + J^T lam - A v + J^T (lam+ - lam),
 
-    whose fixed point is the solution for A. Condensed on the contacts this is u = W lam+ + q with W = J A~^-1 J^T (papers/001 eq. 3),
-    dense and small, solved by :class:`~contact.solvers.dense.DenseSolver`. Each iteration leaves about the part of the
+    whose fixed point is the solution for A. Condensed on the contacts this is u = W lam+ + q with W = J A~^-1 J^T (papers/001
+    eq. 3), dense and small, solved by :class:`~contact.solvers.dense.DenseSolver`. Each iteration leaves about the part of the
     error by which A~^-1 A differs from the identity: while a soft body deforms slowly one factorization serves for tens of
     steps, and the speed does not depend on how stiff the body is. Only contacts that carry force or approach are condensed;
     any other contact is added as soon as it approaches.
@@ -97,7 +97,8 @@ class Exact:
 
     Notes
     -----
-    ``Solution.details`` holds ``factorizations``, ``sweeps``, ``newton_steps``, ``condensed_contacts`` and ``linear_algebra`` (the direct solver).
+    ``Solution.details`` holds ``factorizations``, ``sweeps``, ``newton_steps``, ``condensed_contacts`` and ``linear_algebra``
+    (the direct solver).
     """
 
     description = (

@@ -1,0 +1,106 @@
+"""Makes the tables and pictures of docs/solvers.md: every solver beside the paper's figures and on problems of others.
+
+    python benchmarks/solver_tables.py --out docs [--quick] [--only fclib,III,...] [--data FOLDER]
+
+Text between the markers ``<!-- NAME -->`` and ``<!-- end NAME -->`` of solvers.md is replaced, all else is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+# one thread, before numpy is imported; and the packages of this folder's own checkout
+os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.tables import (
+    anisotropic,
+    chebyshev,
+    conditioning,
+    convergence,
+    invertible,
+    proximal,
+    saved_problems,
+    splitting,
+    stiffness,
+)
+from benchmarks.tables.common import ROOT, Settings
+
+#: Optional folder beside the repository.
+DATA = ROOT.parent / "shared" / "fclib"
+#: Modules by the names of the blocks they make.
+TABLES: dict[tuple[str, ...], Callable[[Settings], dict[str, str]]] = {
+    ("convergence",): convergence.make,
+    ("fclib", "targets"): saved_problems.make,
+    ("III", "IV"): stiffness.make,
+    ("VII",): splitting.make,
+    ("IX",): chebyshev.make,
+    ("V-F",): invertible.make,
+    ("V-G",): anisotropic.make,
+    ("operators",): proximal.make,
+    ("conditioning", "guide"): conditioning.make,
+}
+NAMES = tuple(name for names in TABLES for name in names)
+
+
+def replace_block(page: str, name: str, text: str) -> str:
+    """Put a text between the markers of a block.
+
+    Raises
+    ------
+    ValueError
+        The page has no such markers, or has them twice.
+    """
+    begin, end = f"<!-- {name} -->", f"<!-- end {name} -->"
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+    if len(pattern.findall(page)) != 1:
+        raise ValueError(f"the page must hold the markers {begin} and {end} once; add them where the block belongs.")
+    return pattern.sub(lambda _: f"{begin}\n{text}\n{end}", page)
+
+
+def make_tables(page: Path, settings: Settings, only: Sequence[str] = NAMES) -> None:
+    """Make the tables that are asked for, and write the page after each."""
+    for names, make in TABLES.items():
+        if not set(names) & set(only):
+            continue
+        started = time.process_time()
+        blocks = make(settings)
+        for name, text in blocks.items():
+            page.write_text(replace_block(page.read_text(encoding="utf-8"), name, text), encoding="utf-8")
+        said = f"{time.process_time() - started:.0f} s CPU" if blocks else "no data, left as it is"
+        print(f"{', '.join(names)}: {said}", flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the command line and make the tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder with solvers.md; pictures go to its pictures/")
+    parser.add_argument("--quick", action="store_true", help="tiny scenes, no figure means anything: give another --out")
+    parser.add_argument("--only", default=",".join(NAMES), help=f"blocks, separated by commas, of: {', '.join(NAMES)}")
+    parser.add_argument(
+        "--data", type=Path, default=ROOT.parent / "shared" / "fclib", help="folder with FCLib files and check_fc.py"
+    )
+    chosen = parser.parse_args(arguments)
+    only = chosen.only.split(",")
+    unknown = [name for name in only if name not in NAMES]
+    if unknown:
+        parser.error(f"--only names {unknown[0]!r}; allowed are {', '.join(NAMES)}.")
+    if not (chosen.out / "solvers.md").is_file():
+        parser.error(f"--out is {chosen.out}, which holds no solvers.md; copy docs/solvers.md there.")
+    pictures = chosen.out / "pictures"
+    pictures.mkdir(exist_ok=True)
+    data = chosen.data if (chosen.data / "check_fc.py").is_file() else None
+    before, started = os.getloadavg()[0], time.strftime("%Y-%m-%d %H:%M")
+    make_tables(chosen.out / "solvers.md", Settings(pictures, data, chosen.quick), only)
+    print(f"{started}, {platform.platform()}, load {before:.1f} before, {os.getloadavg()[0]:.1f} after (this job makes 1)")
+
+
+if __name__ == "__main__":
+    main()
