@@ -20,15 +20,15 @@ from contact.fclib import FclibProblem, read_fclib, write_fclib
 from contact.local import LocalProblem, make_local_problem, measure_local, to_global
 from contact.metrics import LocalMetrics, Metrics, contact_velocity, measure
 from contact.nodalize import NodalContactProblem, nodalize
-from contact.problem import ContactProblem, Group, from_isotropic, isotropic, make_problem, to_isotropic
+from contact.problem import ContactProblem, Group, GroupKind, from_isotropic, isotropic, make_problem, to_isotropic
 from contact.shapes import Box, Capsule, Cylinder, Mesh, PlacedShape, Plane, Shape, Sphere, signed_distance
 from contact.solvers import SOLVERS, Cond, CondOptions, History, Solution, Solver, WarmStart, make_solver
 from contact.solvers.invertible import inverse_contact
 
 __all__ = [
     "SOLVERS", "Box", "Capsule", "Cond", "CondOptions", "ContactError", "ContactProblem", "Contacts", "Cylinder", "Detector",
-    "FclibProblem", "Group", "History", "LocalMetrics", "LocalProblem", "Mesh", "Metrics", "NodalContactProblem",
-    "PlacedShape", "Plane", "Shape", "Solution", "Solver", "Sphere", "WarmStart", "contact_velocity", "from_isotropic",
+    "FclibProblem", "Group", "GroupKind", "History", "LocalMetrics", "LocalProblem", "Mesh", "Metrics",
+    "NodalContactProblem", "PlacedShape", "Plane", "Shape", "Solution", "Solver", "Sphere", "WarmStart", "contact_velocity", "from_isotropic",
     "inverse_contact", "isotropic", "make_local_problem", "make_problem", "make_solver", "measure", "measure_local",
     "nodalize", "read_fclib", "signed_distance", "to_global", "to_isotropic", "write_fclib",
 ]  # fmt: skip

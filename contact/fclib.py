@@ -16,14 +16,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import scipy.sparse as sp
 
 from contact.errors import ContactError
 from contact.local import LocalProblem, make_local_problem
-from contact.problem import ContactProblem, Group, make_problem
+from contact.problem import ContactProblem, Group, GroupKind, make_problem
 
 #: Compressed columns and rows in FCLib's field nz; zero and more is the number of triplets.
 _COLUMNS, _ROWS = -1, -2
@@ -213,8 +213,8 @@ class _Reader:
             raise self.error(f"{_OURS}/groups", "name, kind, start and stop have different lengths; one entry a group is needed.")
         groups = []
         for name, kind, start, stop in zip(names, kinds, *(span.tolist() for span in spans), strict=True):
-            if kind not in ("nodes", "generalized"):
-                raise self.error(f"{_OURS}/groups/kind", f"is {kind!r}; allowed are 'nodes' and 'generalized'.")
+            if kind not in get_args(GroupKind):
+                raise self.error(f"{_OURS}/groups/kind", f"is {kind!r}; allowed are {', '.join(map(repr, get_args(GroupKind)))}.")
             groups.append(Group(name, start, stop, kind))
         dt = self.numbers(f"{_OURS}/dt", np.float64)
         second = f"{_OURS}/friction_second"

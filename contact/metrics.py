@@ -214,8 +214,8 @@ def cone_violation(problem: ContactProblem, lam: np.ndarray) -> float:
 def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
     """Worst relative force balance of a body.
 
-    Groups of nodes: ``|R| / max(|F|, |B|, 0.01 S)`` with R the sum over nodes of A v - b - J^T lam, F that of J^T lam, B that of
-    b, and S the sum of |lam| on the group. Elastic forces cancel in the sums, so this is the error of "contact forces +
+    Groups of nodes or links: ``|R| / max(|F|, |B|, 0.01 S)`` with R the sum of the forces in A v - b - J^T lam over nodes or links
+    (torques of links do not count), F that of J^T lam, B that of b, and S the sum of |lam| on the group. Elastic forces cancel in the sums, so this is the error of "contact forces +
     gravity = rate of momentum change", which a small residual of stiff elastic rows can hide, relative to the net force also
     where two fingers press against each other. Generalized groups: the dynamics residual of their own rows. No scale is below
     1e-6 of its kind for the whole body or problem.
@@ -230,10 +230,13 @@ def _balance(problem: ContactProblem, lam: np.ndarray, terms: _Terms) -> float:
     worst = 0.0
     for group, touching in zip(problem.groups, problem.touches, strict=True):
         rows = slice(group.start, group.stop)
-        if group.kind == "nodes":
-            total = _norm(terms.residual[rows].reshape(-1, 3).sum(axis=0))
-            net = (_norm(part[rows].reshape(-1, 3).sum(axis=0)) for part in (terms.force, terms.b))
-            noise = NOISE_FRACTION * float(np.abs(terms.b[rows]).sum())
+        if group.stride:
+            residual, force, b = (
+                part[rows].reshape(-1, group.stride)[:, :3] for part in (terms.residual, terms.force, terms.b)
+            )
+            total = _norm(residual.sum(axis=0))
+            net = (_norm(part.sum(axis=0)) for part in (force, b))
+            noise = NOISE_FRACTION * float(np.abs(b).sum())
             scale = max(*net, NET_FRACTION * float(magnitude[touching].sum()), noise)
         else:
             total = _norm((weight * terms.residual)[rows])

@@ -357,7 +357,7 @@ def nodalize(
     nc, J = problem.n_contacts, problem.J
     starts = np.array([g.start for g in problem.groups], dtype=np.int64)
     sizes = np.array([g.stop - g.start for g in problem.groups], dtype=np.int64)
-    is_nodes = np.array([g.kind == "nodes" for g in problem.groups], dtype=np.bool_)
+    is_nodes = np.array([g.kind != "generalized" for g in problem.groups], dtype=np.bool_)
     group_of_row = np.repeat(np.arange(len(starts)), sizes)
     padded = 3 * ((sizes + 2) // 3)
     x_starts = np.cumsum(padded) - padded

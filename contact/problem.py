@@ -13,7 +13,8 @@ import scipy.sparse as sp
 
 from contact.errors import ContactError
 
-GroupKind = Literal["nodes", "generalized"]
+GroupKind = Literal["nodes", "links", "generalized"]
+_STRIDE: dict[GroupKind, int] = {"nodes": 3, "links": 6, "generalized": 0}
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,10 @@ class Group:
         Name used in messages and reports.
     start, stop : int
         Half-open range of rows of ``v``.
-    kind : {"nodes", "generalized"}
+    kind : {"nodes", "links", "generalized"}
         ``"nodes"``: consecutive triples are world velocities of points, so a contact can act on them directly.
+        ``"links"``: the same, but after the velocity of each point comes an angular velocity, as in a rod; the rows are as
+        many as those of a soft body and coupled like them.
         ``"generalized"``: rigid or joint coordinates; a contact needs a virtual node there. Generalized groups are small
         (their diagonal block is inverted densely) and couple to nothing outside themselves in ``A``.
     """
@@ -36,6 +39,11 @@ class Group:
     start: int
     stop: int
     kind: GroupKind
+
+    @property
+    def stride(self) -> int:
+        """Rows from the velocity of one point to that of the next; 0 where there are no points ("generalized")."""
+        return _STRIDE[self.kind]
 
 
 @dataclass(frozen=True)
@@ -269,10 +277,10 @@ def _check_groups(groups: Sequence[Group], n: int) -> None:
                 f"group {group.name!r} covers rows {group.start} to {group.stop}, but the next free row is {position}; "
                 "groups must follow one another without holes."
             )
-        if group.kind == "nodes" and (group.stop - group.start) % 3:
+        if group.stride and (group.stop - group.start) % group.stride:
             raise ContactError(
-                f"group {group.name!r} has {group.stop - group.start} rows; a group of nodes has three rows a node. "
-                'Use kind "generalized" for other coordinates.'
+                f"group {group.name!r} has {group.stop - group.start} rows; a group of {group.kind} has {group.stride} rows "
+                f'a {group.kind[:-1]}. Use kind "generalized" for other coordinates.'
             )
         position = group.stop
     if position != n:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from contact import ContactProblem, Detector, PlacedShape, Shape, WarmStart
 from femsim import contact_rows as kernels
 from femsim.bodies.articulated import ArticulatedBody
+from femsim.bodies.rod import Rod
 from femsim.bodies.soft import SoftBody
 from femsim.rotations import cross
 from femsim.state import State
@@ -21,7 +22,7 @@ STATIC = -1
 
 @dataclass
 class CollisionBody:
-    """One thing that touches others: a soft body, a link of a rigid body, or a static obstacle.
+    """One thing that touches others: a soft body, a rod, a link of a rigid body, or a static obstacle.
 
     Attributes
     ----------
@@ -37,6 +38,8 @@ class CollisionBody:
         Shapes in the frame of the link (its centre of mass), or of the world for obstacles.
     nodes : ndarray, (k,)
         Surface nodes of a soft body.
+    turns : bool
+        Whether contacts act on the surface of a rod, so that they also turn its links; otherwise at the centres of the links.
     """
 
     name: str
@@ -45,6 +48,7 @@ class CollisionBody:
     surface: str
     shapes: list[tuple[Shape, np.ndarray, np.ndarray]] = field(default_factory=list)
     nodes: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    turns: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,8 +137,9 @@ class Collision:
         self._friction, self._anisotropic, self._surfaces = friction, anisotropic, surfaces
         nb = len(parts)
         self._shapes: list[PlacedShape] = []
-        bodies, rows, radii, point_surface = [], [], [], []
+        bodies, rows, columns, radii, point_surface = [], [], [], [], []
         self._soft_points: list[tuple[slice, int, np.ndarray]] = []
+        self._rod_points: list[tuple[slice, int, Rod]] = []
         self._link_points: list[tuple[slice, int, np.ndarray]] = []
         count = 0
         for k, part in enumerate(parts):
@@ -146,7 +151,13 @@ class Collision:
                     features, r = shape.features()
                     local.append(features @ rotation.T + translation)
                     radii.append(r)
-            if len(part.nodes):
+            rod = system.bodies[part.body] if part.body >= 0 else None
+            if isinstance(rod, Rod):
+                new = rod.n_links
+                self._rod_points.append((slice(count, count + new), part.body, rod))
+                rows.append(system.v_slices[part.body].start + 6 * np.arange(new))
+                radii.append(np.full(new, rod.section.contact_radius))
+            elif len(part.nodes):
                 self._soft_points.append((slice(count, count + len(part.nodes)), part.body, part.nodes))
                 rows.append(system.v_slices[part.body].start + 3 * part.nodes)
                 radii.append(np.zeros(len(part.nodes)))
@@ -157,10 +168,12 @@ class Collision:
                 new = len(points)
                 rows.append(np.full(new, -1))
             bodies.append(np.full(new, k))
+            columns.append(np.full(new, 6 if part.turns else 3))
             point_surface.append(np.full(new, surface))
             count += new
         self.point_body = np.concatenate(bodies).astype(np.int64)
         self.point_row = np.concatenate(rows).astype(np.int64)
+        self.point_columns = np.concatenate(columns).astype(np.int64)
         self.shape_body = np.array([s.body for s in self._shapes], dtype=np.int64)
         self._points = np.empty((count, 3))
         self._detector = Detector(
@@ -209,22 +222,30 @@ class Collision:
                 self.reference[k] = self._translation[k]
             elif isinstance(body, SoftBody):
                 self.reference[k] = body.node_mass @ q.reshape(-1, 3) / body.mass
+            elif isinstance(body, Rod):
+                self.reference[k] = body.link_mass @ body.centres(q) / body.mass
         for where, b, nodes in self._soft_points:
             self._points[where] = state.q[system.q_slices[b]].reshape(-1, 3)[nodes]
+        for where, b, rod in self._rod_points:
+            self._points[where] = rod.centres(state.q[system.q_slices[b]])
         for where, k, points in self._link_points:
             if len(points):
                 self._points[where] = points @ self._rotation[k].T + self._translation[k]
         self._shape_poses = self._detector.world_poses(self._rotation, self._translation)
 
     def fastest_point(self, v: np.ndarray) -> float:
-        """Bound of the speed (m/s) of every point of every part at the velocities v (n,), poses as last updated."""
+        """Bound of the speed (m/s) of every point of every part at the velocities v (n,), poses as last updated.
+
+        The points of a rod are the centres of its links: their distance to a shape decides on contact.
+        """
         fastest = 0.0
         for k, part in enumerate(self.parts):
             if part.body < 0:
                 continue
             own = v[self.system.v_slices[part.body]]
             if self._row[k] < 0:
-                speed = float(np.sqrt((own.reshape(-1, 3) ** 2).sum(axis=1).max(initial=0.0)))
+                points = own.reshape(-1, self.system.groups[part.body].stride)[:, :3]
+                speed = float(np.sqrt((points**2).sum(axis=1).max(initial=0.0)))
             else:
                 lever = float(np.linalg.norm(self._translation[k] - self._origin[k])) + self._reach[k]
                 joint = abs(float(own[5 + part.link])) if part.link > 0 else 0.0
@@ -254,8 +275,8 @@ class Collision:
         indices, data = np.empty(42 * n, dtype=np.int64), np.empty(42 * n)
         keep = np.empty(n, dtype=np.int64)
         kept, entries = kernels.fill_rows(
-            c.point, c.shape, c.gap, c.frame, c.position, self.point_body, self.point_row, self.shape_body,
-            self._row, self._origin, self._joint_row, self._axis, system.prescribed, v_prescribed, dt,
+            c.point, c.shape, c.gap, c.frame, c.position, self.point_body, self.point_row, self.point_columns, self._points,
+            self.shape_body, self._row, self._origin, self._joint_row, self._axis, system.prescribed, v_prescribed, dt,
             self.correction, self.max_correction, keep, indptr, indices, data, phi,
         )  # fmt: skip
         self._keep = keep[:kept]
@@ -304,8 +325,8 @@ class Collision:
         c, keep = self.contacts, self._keep
         world = np.empty((len(keep), 3))
         kernels.sum_wrenches(
-            keep, c.point, c.shape, c.frame, c.position, self.point_body, self.point_row, self.shape_body,
-            self.reference, lam, self.wrench, self.force_sum, self.node_force, world,
+            keep, c.point, c.shape, c.frame, c.position, self.point_body, self.point_row, self.point_columns, self._points,
+            self.shape_body, self.reference, lam, self.wrench, self.force_sum, self.node_force, world,
         )  # fmt: skip
         keys = c.point[keep] * len(self._shapes) + c.shape[keep]
         order = np.argsort(keys, kind="stable")

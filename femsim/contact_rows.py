@@ -15,6 +15,8 @@ def fill_rows(
     position: np.ndarray,
     point_body: np.ndarray,
     point_row: np.ndarray,
+    point_columns: np.ndarray,
+    points: np.ndarray,
     shape_body: np.ndarray,
     body_row: np.ndarray,
     body_origin: np.ndarray,
@@ -33,8 +35,9 @@ def fill_rows(
 ) -> tuple[int, int]:
     """Fill J (CSR, three rows a contact, columns in order) and phi; return (contacts kept, entries).
 
-    A contact between a point of body P and a shape of body S has u = frame (v_P - v_S) at its position. Rows of v whose
-    velocity is prescribed give no column: their motion goes into phi. A contact without any column is dropped. The normal part
+    A contact between a point of body P and a shape of body S has u = frame (v_P - v_S) at its position. A point with rows of
+    its own (``point_row`` >= 0) has 3 columns, the velocity of ``points``, or 6 with the angular velocity behind it: then it
+    is the centre of a link, which the contact turns. Rows of v whose velocity is prescribed give no column: their motion goes into phi. A contact without any column is dropped. The normal part
     of phi is gap/dt for an open gap (speculative contact) and correction * gap/dt, at most max_correction m/s, for a penetration.
     """
     kept = 0
@@ -53,24 +56,21 @@ def fill_rows(
                 sign = 1.0 if is_point else -1.0
                 body = p_body if is_point else s_body
                 node_row = point_row[point[m]] if is_point else -1
-                if node_row >= 0:
-                    for c in range(3):
-                        value = sign * frame[m, i, c]
-                        if prescribed[node_row + c]:
-                            offset += value * v_prescribed[node_row + c]
-                        else:
-                            indices[entry] = node_row + c
-                            data[entry] = value
-                            entry += 1
-                elif body_row[body] >= 0:
-                    row = body_row[body]
-                    r0 = position[m, 0] - body_origin[body, 0]
-                    r1 = position[m, 1] - body_origin[body, 1]
-                    r2 = position[m, 2] - body_origin[body, 2]
+                row = node_row if node_row >= 0 else body_row[body]
+                if row >= 0:
+                    if node_row >= 0:
+                        columns = point_columns[point[m]]
+                        origin = points[point[m]]
+                    else:
+                        columns = 7
+                        origin = body_origin[body]
+                    r0 = position[m, 0] - origin[0]
+                    r1 = position[m, 1] - origin[1]
+                    r2 = position[m, 2] - origin[2]
                     f0 = sign * frame[m, i, 0]
                     f1 = sign * frame[m, i, 1]
                     f2 = sign * frame[m, i, 2]
-                    for c in range(7):
+                    for c in range(columns):
                         column = row + c
                         if c == 0:
                             value = f0
@@ -117,6 +117,8 @@ def sum_wrenches(
     position: np.ndarray,
     point_body: np.ndarray,
     point_row: np.ndarray,
+    point_columns: np.ndarray,
+    points: np.ndarray,
     shape_body: np.ndarray,
     body_reference: np.ndarray,
     lam: np.ndarray,
@@ -128,7 +130,7 @@ def sum_wrenches(
     """Fill the forces of the contacts on bodies, nodes and points.
 
     ``wrench`` (bodies, 6): force N and torque N m about ``body_reference``; ``force_sum`` (bodies,): sum of force magnitudes;
-    ``node_force`` (n,): force on node rows; ``world`` (contacts, 3): world force on the point's body.
+    ``node_force`` (n,): force on rows of points, and torque on those of links that contacts turn; ``world`` (contacts, 3): world force on the point's body.
     """
     wrench[:] = 0.0
     force_sum[:] = 0.0
@@ -144,6 +146,13 @@ def sum_wrenches(
         if row >= 0:
             for c in range(3):
                 node_force[row + c] += world[k, c]
+            if point_columns[point[m]] == 6:
+                r0 = position[m, 0] - points[point[m], 0]
+                r1 = position[m, 1] - points[point[m], 1]
+                r2 = position[m, 2] - points[point[m], 2]
+                node_force[row + 3] += r1 * world[k, 2] - r2 * world[k, 1]
+                node_force[row + 4] += r2 * world[k, 0] - r0 * world[k, 2]
+                node_force[row + 5] += r0 * world[k, 1] - r1 * world[k, 0]
         for side in range(2):
             body = point_body[point[m]] if side == 0 else shape_body[shape[m]]
             sign = 1.0 if side == 0 else -1.0

@@ -21,6 +21,7 @@ import numpy as np
 
 from contact import ContactError
 from contact.solvers import make_solver
+from femsim.bodies.rod import Rod
 from femsim.errors import InputError
 from femsim.recorder import Recorder, write_json
 from femsim.scene import Scene
@@ -485,7 +486,15 @@ def _describe_bodies(scene: Scene) -> dict[str, Any]:
                 "density_kgpm3": elastic.density, "rayleigh_alpha_1ps": elastic.rayleigh_alpha, "rayleigh_beta_s":
                 elastic.rayleigh_beta,
             }  # fmt: skip
-            entry["mesh"] = scene.meshes.get(body.name)
+            if not isinstance(body, Rod):
+                entry["mesh"] = scene.meshes.get(body.name)
+        if isinstance(body, Rod):
+            entry |= {
+                "links": body.n_links, "length_m": float(body.lengths.sum()), "section": vars(body.section),
+                "ends": [end.kind for end in body.ends],
+                "translational_damping_Nspm2": body.translational_damping,
+                "rotational_damping_Nmsprad_pm": body.rotational_damping,
+            }  # fmt: skip
         out[body.name] = entry
     return out
 

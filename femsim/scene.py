@@ -5,22 +5,23 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 import meshes
 from contact import Box, Mesh, Plane, Shape
 from femsim.bodies.articulated import ArticulatedBody, JointDrive, Link
+from femsim.bodies.rod import Rod, RodEnd
 from femsim.bodies.soft import SoftBody
 from femsim.collision import AnisotropicPair
 from femsim.drives import PoseFunction
 from femsim.errors import InputError, did_you_mean
 from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.solids import mass_properties, visual, with_arm
-from materials import Elastic, FrictionTable, friction, material
+from materials import Elastic, FrictionTable, RodSection, friction, material
 from meshes import (
     TetMesh,
     TriMesh,
@@ -29,6 +30,8 @@ from meshes import (
 )
 
 Vector = Sequence[float] | np.ndarray
+SensorKind = Literal["contact", "mount", "marker", "start", "end"]
+RodContact = Literal["centre", "surface"]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
 
 
@@ -78,11 +81,11 @@ class Finger:
 
 @dataclass(frozen=True)
 class SensorSpec:
-    """A sensor of the scene: ``kind`` is "contact", "mount" or "marker"; see :meth:`Scene.sensor`."""
+    """A sensor of the scene; see :meth:`Scene.sensor`."""
 
     name: str
     part: str
-    kind: str
+    kind: SensorKind
     node: int = -1
 
 
@@ -97,6 +100,7 @@ class Part:
     shapes: list[tuple[Shape, np.ndarray, np.ndarray]]
     visual: TriMesh | None
     nodes: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    turns: bool = False
 
 
 def _vector(what: str, value: Vector, size: int = 3) -> np.ndarray:
@@ -168,7 +172,7 @@ class Scene:
         self.margin = _positive("margin", margin, "m")
         self.correction = correction
         self.max_correction = _positive("max_correction", max_correction, "m/s")
-        self.bodies: list[SoftBody | ArticulatedBody] = []
+        self.bodies: list[SoftBody | Rod | ArticulatedBody] = []
         self.parts: list[Part] = []
         self.motions: dict[int, PoseFunction] = {}
         self.fixed_nodes: dict[int, np.ndarray] = {}
@@ -235,7 +239,7 @@ class Scene:
         points = scale * mesh.points @ turn.T + _vector(f"position of {name}", position)
         body = SoftBody(
             name, points, mesh.tets, elastic, velocity=_vector(f"velocity of {name}", velocity),
-            load=None if load is None else _soft_load(name, load, len(points)),
+            load=None if load is None else _checked_load(name, load, (len(points), 3)),
         )  # fmt: skip
         index = len(self.bodies)
         if fixed is not None:
@@ -254,6 +258,79 @@ class Scene:
             "nodes": len(points),
             "tets": len(mesh.tets),
         }
+        return Handle(name, (name,))
+
+    def add_rod(
+        self,
+        name: str,
+        points: np.ndarray,
+        section: RodSection,
+        material: str | Elastic,
+        *,
+        start: RodEnd | None = None,
+        end: RodEnd | None = None,
+        normal: Vector | None = None,
+        rest_curvature: np.ndarray | None = None,
+        velocity: Vector | None = None,
+        translational_damping: float = 0.0,
+        rotational_damping: float = 0.0,
+        load: Callable[[float], np.ndarray] | None = None,
+        contact: RodContact = "centre",
+        surface: str | None = None,
+    ) -> Handle:
+        """Add a Cosserat rod: a cable, string or slender arm, as a chain of rigid links with elastic joints.
+
+        The centre of each link touches rigid bodies and obstacles at the distance ``section.contact_radius``; links should not be
+        longer than a quarter of the smallest radius that the rod is bent to. Rods do not touch soft bodies, other rods or
+        themselves yet.
+
+        Parameters
+        ----------
+        name : str
+            Name in outputs.
+        points : ndarray, (n + 1, 3), m
+            Ends of the n links along the rod at the start, world. Their distances are the lengths of the links at rest.
+        section : RodSection
+            Cross section, e.g. ``fs.circular_section(radius)``.
+        material : str or Elastic
+            Card of the material library, or values of your own.
+        start, end : RodEnd, optional
+            What holds or loads the first and the last of ``points``; default free. A frame is led by ``RodEnd(motion=...)``.
+        normal : (3,), optional
+            Direction of axis 1 of the section at the first link.
+        rest_curvature : ndarray, (3,) or (n - 1, 3), 1/m, optional
+            Curvature about axes 1 and 2 and twist of the rod without stress. Default: that of ``points``.
+        velocity : (3,) float, m/s, optional
+            Initial velocity.
+        translational_damping, rotational_damping : float, N s/m and N m s/rad per metre of rod
+            Drag on the velocity and on the angular velocity.
+        load : callable, optional
+            ``load(t) -> (3,)`` total force in N spread by mass, or ``(n, 6)`` force (N) and torque (N m) on each link.
+        contact : {"centre", "surface"}
+            Where contact forces act: at the centre of a link (default; as in papers/001, a nodal contact, which turns no link),
+            or at its surface, so that friction also turns and twists the rod.
+        surface : str, optional
+            Surface name for friction; default the name of the material.
+
+        Raises
+        ------
+        InputError, MaterialError
+            Wrong values or material, a link without length, or a centre line that crosses itself.
+        """
+        self._check_name(name)
+        if contact not in get_args(RodContact):
+            raise InputError(f"contact of {name} is {contact!r}; allowed are 'centre' and 'surface'.")
+        elastic = self._material(material)
+        body = Rod(
+            name, points, section, elastic, normal=normal, rest_curvature=rest_curvature, velocity=velocity,
+            start=_rod_end(f"start of {name}", start), end=_rod_end(f"end of {name}", end),
+            translational_damping=translational_damping, rotational_damping=rotational_damping,
+            load=None if load is None else _checked_load(name, load, (len(points) - 1, 6)),
+        )  # fmt: skip
+        self.parts.append(
+            Part(name, len(self.bodies), 0, surface or elastic.name, [], None, np.arange(body.n_links), contact == "surface")
+        )
+        self.bodies.append(body)
         return Handle(name, (name,))
 
     def add_rigid(
@@ -575,7 +652,7 @@ class Scene:
         if min(along, across) <= 0:
             raise InputError(f"{what}: coefficients are {along} and {across}; allowed are two positive numbers.")
         carrier = b.parts[0] if isinstance(b, Handle) else b
-        rigid = [p.name for p in self.parts if p.body < 0 or not isinstance(self.bodies[p.body], SoftBody)]
+        rigid = [p.name for p in self.parts if p.body < 0 or isinstance(self.bodies[p.body], ArticulatedBody)]
         if carrier not in rigid:
             raise InputError(
                 f"{what}: the second of the pair carries the direction, so it must be one of {rigid}, not {carrier!r}."
@@ -590,7 +667,7 @@ class Scene:
             AnisotropicPair(surfaces, (along, across), axis / np.linalg.norm(axis), [p.name for p in self.parts].index(carrier))
         )
 
-    def sensor(self, name: str, on: Handle | str, *, kind: str = "contact", node: int | None = None) -> None:
+    def sensor(self, name: str, on: Handle | str, *, kind: SensorKind = "contact", node: int | None = None) -> None:
         """Record a force/torque sensor or a marker, one row a step.
 
         Parameters
@@ -599,13 +676,14 @@ class Scene:
             Column prefix in sensors.csv.
         on : Handle or str
             The part: a body, ``"gripper.left"``, an obstacle.
-        kind : {"contact", "mount", "marker"}
+        kind : {"contact", "mount", "marker", "start", "end"}
             contact: wrench that all contacts exert on the part (N, N m, world frame, about its centre of mass).
             mount: wrench that the drive exerts on a driven body (what a force/torque sensor between robot and gripper
-            carries), about the centre of mass of its base. marker: position of a node of a soft body, or of the centre of a
-            rigid part (m).
+            carries), about the centre of mass of its base. start, end: wrench of a rod on the frame that holds this end,
+            about the frame. marker: position of a node of a soft body, of the centre of a link of a rod, or of the centre of
+            a rigid part (m).
         node : int, optional
-            Node of a marker on a soft body.
+            Node of a marker on a soft body, or link of a marker on a rod.
 
         Raises
         ------
@@ -616,8 +694,8 @@ class Scene:
         names = [p.name for p in self.parts]
         if part not in names:
             raise InputError(f"sensor {name}: part {part!r} is unknown{did_you_mean(part, names)}")
-        if kind not in ("contact", "mount", "marker"):
-            raise InputError(f"sensor {name} has kind {kind!r}; allowed are 'contact', 'mount' and 'marker'.")
+        if kind not in get_args(SensorKind):
+            raise InputError(f"sensor {name} has kind {kind!r}; allowed are {', '.join(map(repr, get_args(SensorKind)))}.")
         if not name or any(c in name for c in ',"\n'):
             raise InputError(f"sensor name {name!r} is empty or holds a comma, quote or line break; choose another.")
         if any(s.name == name for s in self.sensors):
@@ -626,13 +704,17 @@ class Scene:
         body = self.bodies[entry.body] if entry.body >= 0 else None
         if kind == "mount" and not (isinstance(body, ArticulatedBody) and entry.link == 0):
             raise InputError(f"sensor {name}: kind 'mount' needs a driven rigid body or the base of a gripper, not {part!r}.")
-        if kind == "marker" and isinstance(body, SoftBody) and not (node is not None and 0 <= node < body.n_nodes):
-            raise InputError(f"sensor {name}: node {node} of {part!r}; allowed are 0 to {body.n_nodes - 1}.")
+        if kind in ("start", "end") and not (isinstance(body, Rod) and body.ends[kind == "end"].kind != "free"):
+            raise InputError(f"sensor {name}: kind {kind!r} needs a rod that is held at its {kind}, not {part!r}.")
+        if kind == "marker" and isinstance(body, SoftBody | Rod):
+            count = body.n_links if isinstance(body, Rod) else body.n_nodes
+            if node is None or not 0 <= node < count:
+                raise InputError(f"sensor {name}: node {node} of {part!r}; allowed are 0 to {count - 1}.")
         self.sensors.append(SensorSpec(name, part, kind, -1 if node is None else node))
 
     # ------------------------------------------------------------------ helpers
 
-    def body(self, name: str) -> SoftBody | ArticulatedBody:
+    def body(self, name: str) -> SoftBody | Rod | ArticulatedBody:
         """Look up a body by name.
 
         Raises
@@ -668,6 +750,8 @@ class Scene:
         name = what.name if isinstance(what, Handle) else what
         body = self.body(name)
         if not isinstance(body, ArticulatedBody):
+            if isinstance(body, Rod):
+                raise InputError(f"drive: {name!r} is a rod; hold an end of it by fs.RodEnd with a motion when you add it.")
             raise InputError(f"drive: {name!r} is a soft body; drive rigid bodies and grippers, or fix nodes of a soft body.")
         return self.bodies.index(body), body
 
@@ -686,16 +770,25 @@ class Scene:
         return value if isinstance(value, Elastic) else material(value).elastic()
 
 
-def _soft_load(name: str, load: Callable[[float], Vector], n_nodes: int) -> Callable[[float], np.ndarray]:
-    """Check the shape of what a load gives; that it is finite is the step's business."""
+def _checked_load(name: str, load: Callable[[float], Vector], each: tuple[int, int]) -> Callable[[float], np.ndarray]:
+    """Check the shape of what a load gives, (3,) in all or one row a node or link; that it is finite is the step's business."""
 
     def checked(t: float) -> np.ndarray:
         force = np.asarray(load(t), dtype=np.float64)
-        if force.shape not in ((3,), (n_nodes, 3)):
-            raise InputError(f"load of {name} gave shape {force.shape} at {t:g} s; allowed are (3,) and ({n_nodes}, 3), in N.")
+        if force.shape not in ((3,), each):
+            raise InputError(f"load of {name} gave shape {force.shape} at {t:g} s; allowed are (3,) and {each}, in N.")
         return force
 
     return checked
+
+
+def _rod_end(what: str, end: RodEnd | None) -> RodEnd:
+    """End of a rod with checked functions."""
+    end = end or RodEnd()
+    for field_name, value in (("motion", end.motion), ("load", end.load)):
+        if value is not None and not callable(value):
+            raise InputError(f"{what}: {field_name} is {value!r}, but must be a function of time in s; use e.g. fs.Motion.")
+    return end if end.load is None else replace(end, load=_rigid_load(what, end.load))
 
 
 def _rigid_load(name: str, load: Callable[[float], tuple[Vector, Vector]]) -> Callable[[float], tuple[np.ndarray, np.ndarray]]:

@@ -15,6 +15,7 @@ from contact import ContactProblem, Metrics, Solution, Solver, measure
 from contact.metrics import NET_FRACTION, NOISE_FRACTION, TINY, contact_velocity
 from femsim.bodies.articulated import ArticulatedBody
 from femsim.bodies.body import StepSettings
+from femsim.bodies.rod import Rod
 from femsim.bodies.soft import SoftBody
 from femsim.collision import Collision, CollisionBody, StepContacts
 from femsim.drives import driven_pose
@@ -98,7 +99,7 @@ class Stepper:
 
     def __init__(self, scene: Scene, solver: Solver) -> None:
         if not scene.bodies:
-            raise InputError(f"scene {scene.name!r} has no body that moves; add one by add_soft, add_rigid or add_gripper.")
+            raise InputError(f"scene {scene.name!r} has no body that moves; add one by add_soft, add_rod, add_rigid or add_gripper.")
         for sensor in scene.sensors:
             body = scene.parts[[p.name for p in scene.parts].index(sensor.part)].body
             if sensor.kind == "mount" and body not in scene.motions:
@@ -106,10 +107,10 @@ class Stepper:
                     f"sensor {sensor.name}: kind 'mount' measures the drive of {sensor.part!r}, which has none; "
                     "give it one by scene.drive(..., motion), or use kind 'contact'."
                 )
-        if sum(isinstance(moving, SoftBody) for moving in scene.bodies) > 1:
+        if sum(isinstance(moving, SoftBody | Rod) for moving in scene.bodies) > 1:
             warnings.warn(
-                f"scene {scene.name!r} has several soft bodies: they touch rigid bodies and obstacles, but "
-                "pass through each other (contact between soft bodies is not there yet).",
+                f"scene {scene.name!r} has several soft bodies or rods: they touch rigid bodies and obstacles, but "
+                "pass through each other (contact between soft bodies and rods is not there yet).",
                 stacklevel=3,
             )
         for moving in scene.bodies:
@@ -139,7 +140,7 @@ class Stepper:
 
     def _make_collision(self) -> Collision:
         scene = self.scene
-        parts = [CollisionBody(p.name, p.body, p.link, p.surface, list(p.shapes), p.nodes) for p in scene.parts]
+        parts = [CollisionBody(p.name, p.body, p.link, p.surface, list(p.shapes), p.nodes, p.turns) for p in scene.parts]
         surfaces = sorted({p.surface for p in parts})
         n = len(parts)
         collide = np.zeros((n, n), dtype=np.bool_)
@@ -216,13 +217,18 @@ class Stepper:
                 outside = external.reshape(-1, 3).sum(axis=0)
                 outside -= body.elastic.rayleigh_alpha * body.momentum(old.q[q], solution.v[v])
                 held = drive.reshape(-1, 3).sum(axis=0)
+            elif isinstance(body, Rod):
+                outside = external.reshape(-1, 6)[:, :3].sum(axis=0) + body.drag(solution.v[v])
+                held = -body.end_wrench[:, :3].sum(axis=0)
+                self.work += dt * body.end_power
             else:
                 outside, held = external[:3], drive[:3]
                 if index in self.scene.motions:
                     mount[body.name] = drive[:6]
             # relative to the largest of: net contact force, outside force, force of the drive (see metrics.balance)
             largest = max(float(np.linalg.norm(force)) for force in (contact, outside, held))
-            noise = NOISE_FRACTION * float(np.abs(system.b[v]).sum())
+            force = system.b[v].reshape(-1, 6)[:, :3] if isinstance(body, Rod) else system.b[v]
+            noise = NOISE_FRACTION * float(np.abs(force).sum())
             scale = max(largest, NET_FRACTION * float(collision.force_sum[own].sum()), noise, TINY)
             balance = max(balance, float(np.linalg.norm(rate - outside - held - contact)) / scale)
             self.work -= dt * body.damping_power(solution.v[v])
@@ -240,7 +246,7 @@ class Stepper:
         """World rotation (3, 3) and position (3,) of a part of the scene, at the current state."""
         return self.collision.pose(part)
 
-    def body_of(self, part: int) -> SoftBody | ArticulatedBody | None:
+    def body_of(self, part: int) -> SoftBody | Rod | ArticulatedBody | None:
         """Body of a part of the scene; None for obstacles."""
         index = self.scene.parts[part].body
         return self.scene.bodies[index] if index >= 0 else None

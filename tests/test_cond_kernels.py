@@ -426,7 +426,7 @@ def balance_arrays(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> t
     return (
         np.array([g.start for g in problem.groups]),
         np.array([g.stop for g in problem.groups]),
-        np.array([g.kind == "nodes" for g in problem.groups]),
+        np.array([{"nodes": 3, "links": 6, "generalized": 0}[g.kind] for g in problem.groups]),
         least,
         diagonal,
         problem.b,
@@ -464,6 +464,6 @@ def test_force_scales_are_the_force_that_holds_each_group() -> None:
     b[18:] = [1e3, -1e3, 0.0, -1e3, 1e3, 0.0]
     Ax[12:] = b[12:]
     scales = np.full(3, np.nan)
-    kernels.force_scales(np.array([0, 12, 18]), np.array([12, 18, 24]), b, Ax, scales)
+    kernels.force_scales(np.array([0, 12, 18]), np.array([12, 18, 24]), np.array([3, 3, 3]), b, Ax, scales)
     assert scales[0] == pytest.approx(np.linalg.norm((b - Ax)[:12].reshape(-1, 3).sum(axis=0)), rel=1e-13)
     assert scales[1:] == pytest.approx([1e-3 * 26.0, 4e-3], rel=1e-13)

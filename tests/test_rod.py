@@ -47,6 +47,11 @@ def helix(n: int, turns: float = 1.0) -> np.ndarray:
     return 0.02 * np.column_stack([np.cos(s), np.sin(s), 0.4 * s])
 
 
+def ring(n: int) -> np.ndarray:
+    angle = np.linspace(0, 2 * math.pi, n + 1)
+    return np.column_stack([np.cos(angle), np.sin(angle), 0 * angle])
+
+
 def shaken(rod: Rod, rng: np.random.Generator, amount: float) -> np.ndarray:
     """Poses moved by a part of the shortest link and turned by as many radians."""
     motion = amount * rng.uniform(-1.0, 1.0, (rod.n_links, 6)) * [*(3 * [rod.lengths.min()]), 1, 1, 1]
@@ -128,11 +133,11 @@ def balanced(rod: Rod, q: np.ndarray, gravity: np.ndarray = NO_GRAVITY) -> np.nd
         gap = rod.strains(q)[:n, :3] + (rod.strains(moved(rod, q, 1e-6 * motion)) - rod.strains(q))[:n, :3] / 1e-6
         gap *= np.concatenate([rod.lengths[:1] / 2, (rod.lengths[1:] + rod.lengths[:-1]) / 2])[:, None]
         q = moved(rod, q, motion)
-        turns = Rotation.from_quat(np.vstack([rod._frame[0, 3:], rod.quaternions(q)])[:, [1, 2, 3, 0]])
+        turns = Rotation.from_quat(np.vstack([rod.end_frames[0, 3:], rod.quaternions(q)])[:, [1, 2, 3, 0]])
         middle = turns[:-1] * Rotation.from_rotvec((turns[:-1].inv() * turns[1:]).as_rotvec() / 2)
         half = rod.axes(q)[:, :, 2] * rod.lengths[:, None] / 2
         before = np.vstack([np.zeros(3), half[:-1]])
-        rod.centres(q)[:] = rod._frame[0, :3] + np.cumsum(middle.apply(gap) + before + half, axis=0)
+        rod.centres(q)[:] = rod.end_frames[0, :3] + np.cumsum(middle.apply(gap) + before + half, axis=0)
         if largest < 1e-8:
             return q
     raise AssertionError("Newton's method did not converge")
@@ -237,7 +242,7 @@ class Joint:
 
 
 def frames_and_links(rod: Rod, q: np.ndarray) -> np.ndarray:
-    return np.vstack([rod._frame[0], q.reshape(-1, 7), rod._frame[1]])
+    return np.vstack([rod.end_frames[0], q.reshape(-1, 7), rod.end_frames[1]])
 
 
 def plain_joints(rod: Rod, q: np.ndarray) -> list[Joint]:
@@ -311,6 +316,38 @@ def test_system_against_plain_matrices(ends: str, amount: float) -> None:
     np.testing.assert_allclose(got / np.outer(scale, scale), A / np.outer(scale, scale), atol=1e-12)
     np.testing.assert_allclose(b / scale, expected / scale, rtol=1e-10, atol=1e-10 * np.abs(expected / scale).max())
     np.testing.assert_allclose(external.reshape(-1, 6), rod.link_mass[:, None] * [0, 0, -9.81, 0, 0, 0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("amount", [0.0, 1e-7, 3e-3])
+def test_nearly_straight_joints_against_plain_matrices(amount: float) -> None:
+    """Turns below 0.01 rad take the series of the joint's functions."""
+    rod = Rod("rod", line(5, 0.05), rectangular_section(0.004, 0.002), CABLE, rest_curvature=np.array([3.0, -2.0, 9.0]))
+    rng = np.random.default_rng(9)
+    q, v = shaken(rod, rng, amount), rng.standard_normal(rod.n_v)
+    settings = StepSettings(0.01, 1.0, DOWN)
+    data, b, _ = assembled(rod, q, v, settings)
+    A, expected = plain_system(rod, q, v, settings, np.zeros((2, 6)), (0.0, 0.0))
+    scale = np.sqrt(np.diag(A))
+    np.testing.assert_allclose(dense(rod, data) / np.outer(scale, scale), A / np.outer(scale, scale), atol=1e-12)
+    np.testing.assert_allclose(b / scale, expected / scale, rtol=1e-10, atol=1e-10 * np.abs(expected / scale).max())
+
+
+def test_links_are_bricks() -> None:
+    """Mass and inertia of a link 8 mm long with a section of 4 mm by 2 mm, axes 1 and 2."""
+    rod = Rod("rod", line(5, 0.04), rectangular_section(0.004, 0.002), CABLE)
+    mass = 1259.0 * 0.008 * 0.004 * 0.002
+    np.testing.assert_allclose(rod.link_mass, mass, rtol=1e-12)
+    squares = np.array([0.002**2 + 0.008**2, 0.004**2 + 0.008**2, 0.004**2 + 0.002**2])
+    np.testing.assert_allclose(rod.link_inertia, np.tile(mass / 12 * squares, (5, 1)), rtol=1e-12)
+
+
+def test_clamps_of_an_arc_are_along_its_tangent() -> None:
+    """Half a joint at each end: the frames of a polygon on a circle have the circle's own tangents, and there is no strain."""
+    rod = Rod("rod", ring(24)[:9], ROUND, CABLE, start=CLAMPED, end=CLAMPED)
+    np.testing.assert_allclose(rod.strains(rod.initial_q()), 0.0, atol=1e-12)
+    for frame, angle in zip(rod.end_frames, (0.0, 2 * math.pi * 8 / 24), strict=True):
+        tangent_there = Rotation.from_quat(frame[[4, 5, 6, 3]]).as_matrix()[:, 2]
+        np.testing.assert_allclose(tangent_there, [-math.sin(angle), math.cos(angle), 0.0], atol=1e-12)
 
 
 def test_pattern_is_block_tridiagonal_and_one_link_is_a_rod() -> None:
@@ -558,7 +595,7 @@ def test_wrench_at_the_clamp_is_statics() -> None:
         for _ in range(200):
             moving.step()
         assert np.abs(moving.v).max() < 1e-9
-        centres, clamp = rod.centres(moving.q), rod._frame[side, :3]
+        centres, clamp = rod.centres(moving.q), rod.end_frames[side, :3]
         outer = rod.centre_line(moving.q)[-1 - side if side == 0 else 0]
         weights = rod.link_mass[:, None] * DOWN + along[:, :3]
         force_sum = weights.sum(axis=0) + pull
@@ -591,7 +628,7 @@ def test_frames_are_followed_and_a_second_run_gives_the_same_bits() -> None:
     for one, two in zip(*results, strict=True):
         np.testing.assert_array_equal(one, two)
     displacement, turn = walk(1.0)
-    np.testing.assert_allclose(rod._frame[0, :3], displacement, atol=1e-15)
+    np.testing.assert_allclose(rod.end_frames[0, :3], displacement, atol=1e-15)
     np.testing.assert_allclose(rod.centre_line(moving.q)[0], displacement, atol=1e-5)
     start = Rotation.from_rotvec(turn).as_matrix() @ rod.axes(rod.initial_q())[0]
     np.testing.assert_allclose(rod.axes(moving.q)[0], start, atol=1e-3)
@@ -845,11 +882,6 @@ def test_first_frequency_of_a_cantilever() -> None:
 
 
 # ---------------------------------------------------------------------- input
-
-
-def ring(n: int) -> np.ndarray:
-    angle = np.linspace(0, 2 * math.pi, n + 1)
-    return np.column_stack([np.cos(angle), np.sin(angle), 0 * angle])
 
 
 @pytest.mark.parametrize(

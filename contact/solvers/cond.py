@@ -258,7 +258,8 @@ class Cond:
         w[nodal.rows] = nodal.problem.diagonal
         bodies = [(i, g) for i, g in enumerate(nodal.problem.groups) if g.kind == "generalized"]
         dense = body_blocks(nodal.problem)
-        starts, stops, is_nodes, _ = _group_arrays(nodal)
+        starts, stops, strides, _ = _group_arrays(nodal)
+        is_nodes = strides > 0
         kernels.add_gain_blocks(nodal.group_of, starts, nodal.ptr, nodal.dof, nodal.jac, nodal.gain, dense)
         dense = np.linalg.inv(dense[[i for i, _ in bodies]])
         if self.options.step == "frobenius":
@@ -306,13 +307,13 @@ def _coupled_contacts(nodal: NodalContactProblem) -> np.ndarray:
 
 
 def _group_arrays(nodal: NodalContactProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """First row, last row + 1 and kind of each group in x, and the group of each row of x before the virtual nodes."""
+    """First row, last row + 1 and stride of each group in x, and the group of each row of x before the virtual nodes."""
     groups = nodal.problem.groups
     size = np.array([g.stop - g.start for g in groups], dtype=np.int64)
     padded = 3 * ((size + 2) // 3)
     start = np.cumsum(padded) - padded
-    is_nodes = np.array([g.kind == "nodes" for g in groups], dtype=np.bool_)
-    return start, start + size, is_nodes, np.repeat(np.arange(len(groups)), padded)
+    strides = np.array([g.stride for g in groups], dtype=np.int64)
+    return start, start + size, strides, np.repeat(np.arange(len(groups)), padded)
 
 
 def _verdict(code: int, iterations: int, returned: int, history: np.ndarray, options: CondOptions) -> tuple[Status, str]:

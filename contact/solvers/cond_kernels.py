@@ -524,7 +524,7 @@ def distance(x: np.ndarray, y: np.ndarray, weight: np.ndarray, sums: np.ndarray)
 def worst_balance(
     group_start: np.ndarray,
     group_stop: np.ndarray,
-    group_is_nodes: np.ndarray,
+    group_stride: np.ndarray,
     group_force: np.ndarray,
     diagonal: np.ndarray,
     b: np.ndarray,
@@ -534,19 +534,20 @@ def worst_balance(
 ) -> float:
     """Worst relative force balance of a body, as ``metrics.balance``.
 
-    ``group_force`` (groups,) is the least scale of a group of nodes,
+    ``group_stride`` (groups,) are the rows from one node or link to the next, 0 for generalized groups; ``group_force``
+    (groups,) is the least scale of a group of nodes or links,
     ``whole`` the squared scale of the dynamics residual of the whole problem.
     """
     worst = 0.0
     for g in range(group_start.shape[0]):
         total = 0.0
         scale = 0.0
-        if group_is_nodes[g]:
+        if group_stride[g] > 0:
             net = 0.0
             for c in range(3):
                 r = 0.0
                 f = 0.0
-                for i in range(group_start[g] + c, group_stop[g], 3):
+                for i in range(group_start[g] + c, group_stop[g], group_stride[g]):
                     r += Ax[i] - b[i] - force[i]
                     f += force[i]
                 total += r * r
@@ -567,8 +568,15 @@ def worst_balance(
 
 
 @njit(cache=True)
-def force_scales(group_start: np.ndarray, group_stop: np.ndarray, b: np.ndarray, Ax: np.ndarray, scales: np.ndarray) -> None:
-    """Fill the force (N) that would keep each group of nodes from accelerating, |sum of b - A x| at the warm start.
+def force_scales(
+    group_start: np.ndarray,
+    group_stop: np.ndarray,
+    group_stride: np.ndarray,
+    b: np.ndarray,
+    Ax: np.ndarray,
+    scales: np.ndarray,
+) -> None:
+    """Fill the force (N) that would keep each group of nodes or links from accelerating, |sum of b - A x| at the warm start.
 
     It is weight and load where the warm start is the last velocity, so that a fast body is balanced as sharply as one at rest.
     1e-3 of |sum of b| and ``NOISE_FRACTION`` of the sum of all |b| keep it from zero where a body flies freely without gravity.
@@ -580,7 +588,7 @@ def force_scales(group_start: np.ndarray, group_stop: np.ndarray, b: np.ndarray,
         for c in range(3):
             r = 0.0
             s = 0.0
-            for i in range(group_start[g] + c, group_stop[g], 3):
+            for i in range(group_start[g] + c, group_stop[g], max(group_stride[g], 3)):
                 r += b[i] - Ax[i]
                 s += b[i]
                 magnitudes += abs(b[i])
@@ -618,7 +626,7 @@ def iterate(
     rho_contact: np.ndarray,
     group_start: np.ndarray,
     group_stop: np.ndarray,
-    group_is_nodes: np.ndarray,
+    group_stride: np.ndarray,
     group_of_row: np.ndarray,
     strict: bool,
     chebyshev: bool,
@@ -691,7 +699,7 @@ def iterate(
         b2 += b[i] * b[i] * inverse_diagonal[i]
     group_force = np.zeros(group_start.shape[0])
     free_force = np.zeros(group_start.shape[0])
-    force_scales(group_start, group_stop, b, Ax, free_force)
+    force_scales(group_start, group_stop, group_stride, b, Ax, free_force)
 
     alpha = safe_step
     safe_until = 0
@@ -785,7 +793,7 @@ def iterate(
             for g in range(group_force.shape[0]):
                 group_force[g] = max(NET_FRACTION * group_force[g], free_force[g])
             imbalance = worst_balance(
-                group_start, group_stop, group_is_nodes, group_force, diagonal_bodies, b, body_Av, force, scale
+                group_start, group_stop, group_stride, group_force, diagonal_bodies, b, body_Av, force, scale
             )
             done = imbalance <= balance_factor * tolerance
         merit = max(dynamics, contact)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from contact import GroupKind
 from femsim.bodies.body import StepSettings
 from femsim.rotations import cross, quaternion_to_matrix, rotate_quaternion
 
@@ -159,7 +159,7 @@ class ArticulatedBody:
         ``load(t) -> (force, torque)`` on the base, N and N m, world frame.
     """
 
-    kind: Literal["nodes", "generalized"] = "generalized"
+    kind: GroupKind = "generalized"
 
     def __init__(
         self,

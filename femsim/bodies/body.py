@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
+
+from contact import GroupKind
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Body(Protocol):
     """A body: constant data and methods that read a state. Its rows of the system are its own (no coupling in A)."""
 
     name: str
-    kind: Literal["nodes", "generalized"]
+    kind: GroupKind
     n_q: int
     n_v: int
 

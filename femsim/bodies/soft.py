@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 
+from contact import GroupKind
 from femsim.bodies import soft_kernels as kernels
 from femsim.bodies.body import StepSettings
 from materials import Elastic
@@ -33,7 +33,7 @@ class SoftBody:
         ``load(t) -> (n, 3)`` nodal forces in N, or ``(3,)`` total force spread by mass.
     """
 
-    kind: Literal["nodes", "generalized"] = "nodes"
+    kind: GroupKind = "nodes"
 
     def __init__(
         self,

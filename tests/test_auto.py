@@ -1,0 +1,165 @@
+"""The automatic choice: its estimate of the conditioning, what it picks, how it says so, and what it does when that was wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from slow_twins import body_between_nodes, random_spd
+
+from contact import ContactError, ContactProblem, Group, WarmStart, make_local_problem, make_problem, measure
+from contact.solvers import Auto, AutoOptions
+from contact.solvers import auto as auto_module
+from contact.solvers.auto import conditioning
+from femsim.bodies.body import StepSettings
+from femsim.bodies.soft import SoftBody
+from materials import Elastic
+from meshes.generate import box_tets
+
+UP = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # normal, tangents
+
+
+def soft_block(young: float, divisions: int = 6, dt: float = 0.01) -> ContactProblem:
+    """A block of 4 cm on a floor, falling: the nodes of its underside touch."""
+    mesh = box_tets((0.04, 0.04, 0.04), divisions)
+    body = SoftBody("block", mesh.points, mesh.tets, Elastic(young, 0.4, 1100.0), velocity=np.zeros(3))
+    indptr, indices = body.pattern()
+    data, b, external = np.empty(len(indices)), np.empty(body.n_v), np.empty(body.n_v)
+    body.assemble(mesh.points.ravel(), np.tile([0.05, 0.02, -0.1], body.n_v // 3), 0.0,
+                  StepSettings(dt, 0.5, np.array([0.0, 0.0, -9.81])), data, b, external)  # fmt: skip
+    low = np.flatnonzero(mesh.points[:, 2] <= mesh.points[:, 2].min() + 1e-9)
+    J = sp.lil_matrix((3 * len(low), body.n_v))
+    for m, node in enumerate(low):
+        J[3 * m : 3 * m + 3, 3 * node : 3 * node + 3] = UP
+    A = sp.csc_matrix((data, indices, indptr), shape=(body.n_v, body.n_v))
+    return make_problem(A, b, J, np.zeros(len(low)), 0.4, dt=dt, groups=(Group("block", 0, body.n_v, "nodes"),))
+
+
+def true_conditioning(problem: ContactProblem) -> float:
+    root = np.sqrt(problem.A.diagonal())
+    return float(np.linalg.cond(problem.A.toarray() / np.outer(root, root)))
+
+
+def no_contact(A: np.ndarray) -> ContactProblem:
+    n = len(A)
+    return make_problem(A, np.zeros(n), sp.csr_matrix((0, n)), np.zeros(0), 0.3, dt=0.01)
+
+
+# ---------------------------------------------------------------------- the estimate
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("condition", [1.5, 30.0, 1e4])
+def test_the_estimate_is_a_lower_bound_and_exact_for_small_matrices(seed: int, condition: float) -> None:
+    rng = np.random.default_rng(seed)
+    small, large = no_contact(random_spd(rng, 9, condition)), no_contact(random_spd(rng, 120, condition))
+    assert conditioning(small) == pytest.approx(true_conditioning(small), rel=1e-6)
+    assert conditioning(large) <= true_conditioning(large) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("young", [1e4, 1e6, 1e8])
+def test_the_estimate_is_near_for_a_free_soft_block(young: float) -> None:
+    problem = soft_block(young, 4)
+    estimate, truth = conditioning(problem), true_conditioning(problem)
+    assert truth / 3.0 <= estimate <= truth * (1 + 1e-9)
+
+
+def test_the_estimate_does_not_depend_on_units_and_bears_edge_cases() -> None:
+    problem = soft_block(1e5, 3)
+    scaled = no_contact(1e-9 * problem.A.toarray())
+    assert conditioning(scaled) == pytest.approx(conditioning(problem), rel=1e-9)
+    assert conditioning(no_contact(np.eye(3))) == pytest.approx(1.0) == conditioning(no_contact(np.array([[4.0]])))
+    assert conditioning(no_contact(np.zeros((0, 0)))) == 1.0
+
+
+# ---------------------------------------------------------------------- the choice
+
+
+def test_a_soft_block_is_for_cond_and_a_stiff_one_for_exact() -> None:
+    for young, expected in ((1e4, "cond"), (1e8, "exact")):
+        problem = soft_block(young)
+        solver = Auto(AutoOptions(tolerance=1e-6))
+        assert solver.pick(problem) == expected
+        solution = solver.solve(problem)
+        found = measure(problem, solution.v, solution.lam)
+        assert solution.converged and max(found.dynamics_residual, found.contact_residual) <= 1e-6
+        assert solution.details["picked"] == expected
+        assert solution.details["conditioning"] == pytest.approx(conditioning(problem))
+        assert f"Picked {expected} for a conditioning of about {conditioning(problem):.0f}." in solution.message
+
+
+def test_where_cond_stops_at_its_limit_exact_goes_on() -> None:
+    problem = soft_block(1e4)
+    solution = Auto(AutoOptions(tolerance=1e-8, max_iterations=4)).solve(problem)
+    assert solution.converged and solution.details["picked"] == "exact"
+    assert "did not converge; exact went on." in solution.message and "cond, picked for" in solution.message
+    found = measure(problem, solution.v, solution.lam)
+    assert max(found.dynamics_residual, found.contact_residual) <= 1e-8
+
+
+def test_what_is_not_finite_is_a_reported_failure() -> None:
+    problem = soft_block(1e4, 3)
+    problem.b[0] = np.nan
+    solution = Auto().solve(problem)
+    assert solution.status == "failed" and "not finite" in solution.message
+
+
+def test_failures_of_cond_lead_to_exact_and_its_successes_back() -> None:
+    """One solver over a sequence: after enough failures it does not try COND any more."""
+    problem = soft_block(1e4)
+    failing = Auto(AutoOptions(tolerance=1e-8, max_iterations=4))
+    messages = [failing.solve(problem).message for _ in range(12)]
+    assert "did not converge" in messages[0] and "Picked exact" in messages[-1]
+    working = Auto(AutoOptions(tolerance=1e-4))
+    assert all("Picked cond" in working.solve(problem).message for _ in range(12))
+
+
+def test_the_estimate_is_renewed_when_the_diagonal_doubles(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def counting(problem: ContactProblem) -> float:
+        asked.append(problem)
+        return conditioning(problem)
+
+    monkeypatch.setattr(auto_module, "conditioning", counting)
+    problem, solver = body_between_nodes(np.random.default_rng(0), 6, 5), Auto()
+
+    def scaled(factor: float, row: int | None = None) -> ContactProblem:
+        root = np.ones(problem.n)
+        root[slice(None) if row is None else row] = np.sqrt(factor)
+        A = sp.diags(root) @ problem.A @ sp.diags(root)
+        return make_problem(A, problem.b, problem.J, problem.phi, problem.friction, dt=0.01, groups=problem.groups)
+
+    for case, expected in (
+        (problem, 1), (problem, 1), (scaled(1.9), 1), (scaled(0.6), 1), (scaled(2.1), 2), (scaled(1.2), 2),
+        (problem, 3), (scaled(2.5, row=4), 4), (problem, 5), (soft_block(1e4, 2), 6),
+    ):  # fmt: skip
+        solver.pick(case)
+        assert len(asked) == expected, expected
+
+
+def test_contacts_that_press_count_for_the_choice() -> None:
+    """The dense work of the exact solver grows with them; a warm start says which they are."""
+    problem = soft_block(1e5, 7)
+    solver = Auto(AutoOptions(tolerance=1e-4))
+    above = make_problem(problem.A, problem.b, problem.J, np.ones(problem.n_contacts), 0.4, dt=0.01, groups=problem.groups)
+    forces = np.zeros((problem.n_contacts, 3))
+    forces[:, 0] = 1.0
+    chosen = [solver.pick(p, w) for p, w in ((above, None), (problem, None), (above, WarmStart(np.zeros(problem.n), forces)))]
+    assert chosen[1] == chosen[2] == "cond" and chosen[0] == "exact", chosen
+
+
+def test_local_problems_go_to_exact() -> None:
+    problem = make_local_problem(0.5 * np.eye(3), np.array([-1.0, 0.1, -0.1]), 0.5)
+    solution = Auto().solve_local(problem)
+    assert solution.converged and solution.details["picked"] == "exact"
+    np.testing.assert_allclose(solution.lam, [[2.0, -0.2, 0.2]], atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [({"tolerance": 1.0}, "tolerance"), ({"max_iterations": 0}, "max_iterations"), ({"backend": "mkl"}, "'mkl'"), ({"threads": 0}, "threads")],
+)
+def test_wrong_options_are_named(options: dict, word: str) -> None:
+    with pytest.raises(ContactError, match=word):
+        AutoOptions(**options)
