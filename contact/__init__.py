@@ -27,8 +27,8 @@ from contact.solvers.invertible import inverse_contact
 
 __all__ = [
     "SOLVERS", "Box", "Capsule", "Cond", "CondOptions", "ContactError", "ContactProblem", "Contacts", "Cylinder", "Detector",
-    "FclibProblem", "Group", "GroupKind", "History", "LocalMetrics", "LocalProblem", "Mesh", "Metrics",
-    "NodalContactProblem", "PlacedShape", "Plane", "Shape", "Solution", "Solver", "Sphere", "WarmStart", "contact_velocity", "from_isotropic",
-    "inverse_contact", "isotropic", "make_local_problem", "make_problem", "make_solver", "measure", "measure_local",
-    "nodalize", "read_fclib", "signed_distance", "to_global", "to_isotropic", "write_fclib",
+    "FclibProblem", "Group", "GroupKind", "History", "LocalMetrics", "LocalProblem", "Mesh", "Metrics", "NodalContactProblem",
+    "PlacedShape", "Plane", "Shape", "Solution", "Solver", "Sphere", "WarmStart", "contact_velocity", "from_isotropic",
+    "inverse_contact", "isotropic", "make_local_problem", "make_problem", "make_solver", "measure", "measure_local", "nodalize",
+    "read_fclib", "signed_distance", "to_global", "to_isotropic", "write_fclib",
 ]  # fmt: skip

@@ -90,7 +90,7 @@ def _inverse(S: np.ndarray) -> np.ndarray:
 
 @cache
 def _load_mkl() -> Any:
-    """The library of MKL as pypardiso finds it, once: its search through the environment takes a fifth of a second."""
+    """Load MKL as pypardiso finds it, once: its search through the environment takes a fifth of a second."""
     from pypardiso import PyPardisoSolver
 
     return PyPardisoSolver(mtype=_POSITIVE_DEFINITE).libmkl
@@ -151,7 +151,9 @@ class Pardiso:
         """Factorize A, (n, n), keeping the patch. ContactError when A is not positive definite or the patch is all of it."""
         if len(patch) == A.shape[0]:
             # MKL then ends the process at times, where A has no fill
-            raise ContactError(f"the patch holds all {len(patch)} rows of A; MKL Pardiso needs one outside it, use backend 'superlu'.")
+            raise ContactError(
+                f"the patch holds all {len(patch)} rows of A; MKL Pardiso needs one outside it, use backend 'superlu'."
+            )
         same = same_pattern(self._pattern, A)
         if not same:
             if self._pattern is not None:

@@ -214,11 +214,11 @@ def cone_violation(problem: ContactProblem, lam: np.ndarray) -> float:
 def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
     """Worst relative force balance of a body.
 
-    Groups of nodes or links: ``|R| / max(|F|, |B|, 0.01 S)`` with R the sum of the forces in A v - b - J^T lam over nodes or links
-    (torques of links do not count), F that of J^T lam, B that of b, and S the sum of |lam| on the group. Elastic forces cancel in the sums, so this is the error of "contact forces +
-    gravity = rate of momentum change", which a small residual of stiff elastic rows can hide, relative to the net force also
-    where two fingers press against each other. Generalized groups: the dynamics residual of their own rows. No scale is below
-    1e-6 of its kind for the whole body or problem.
+    Groups of nodes or links: ``|R| / max(|F|, |B|, 0.01 S)`` with R the sum of the forces in A v - b - J^T lam over nodes or
+    links (torques of links do not count), F that of J^T lam, B that of b, and S the sum of |lam| on the group. Elastic forces
+    cancel in the sums, so this is the error of "contact forces + gravity = rate of momentum change", which a small residual of
+    stiff elastic rows can hide, relative to the net force also where two fingers press against each other. Generalized groups:
+    the dynamics residual of their own rows. No scale is below 1e-6 of its kind for the whole body or problem.
     """
     return _balance(problem, lam, _terms(problem, v, lam))
 
@@ -231,9 +231,7 @@ def _balance(problem: ContactProblem, lam: np.ndarray, terms: _Terms) -> float:
     for group, touching in zip(problem.groups, problem.touches, strict=True):
         rows = slice(group.start, group.stop)
         if group.stride:
-            residual, force, b = (
-                part[rows].reshape(-1, group.stride)[:, :3] for part in (terms.residual, terms.force, terms.b)
-            )
+            residual, force, b = (part[rows].reshape(-1, group.stride)[:, :3] for part in (terms.residual, terms.force, terms.b))
             total = _norm(residual.sum(axis=0))
             net = (_norm(part.sum(axis=0)) for part in (force, b))
             noise = NOISE_FRACTION * float(np.abs(b).sum())

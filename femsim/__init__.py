@@ -58,13 +58,24 @@ if TYPE_CHECKING:
         write_fclib,
     )
     from femsim.benchmark import BenchRow, bench
-    from femsim.drives import Motion, Profile
+    from femsim.bodies.rod import RodEnd
+    from femsim.drives import Motion, Profile, load_path
     from femsim.errors import InputError
     from femsim.load import Parameter, list_scenes, load_scene, scene_parameters
     from femsim.run import MarkerSeries, Run, SensorSeries, simulate
     from femsim.scene import Finger, Handle, Scene, mesh_file, mesh_shape
     from femsim.solve import SolvedProblem, solve_problem
-    from materials import Elastic, FrictionTable, MaterialError, friction, material, materials
+    from materials import (
+        Elastic,
+        FrictionTable,
+        MaterialError,
+        RodSection,
+        circular_section,
+        friction,
+        material,
+        materials,
+        rectangular_section,
+    )
     from meshes import (
         MeshError,
         TetMesh,
@@ -96,13 +107,17 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "to_global", "write_fclib",
     ),
     "femsim.benchmark": ("BenchRow", "bench"),
-    "femsim.drives": ("Motion", "Profile"),
+    "femsim.bodies.rod": ("RodEnd",),
+    "femsim.drives": ("Motion", "Profile", "load_path"),
     "femsim.errors": ("InputError",),
     "femsim.load": ("Parameter", "list_scenes", "load_scene", "scene_parameters"),
     "femsim.run": ("MarkerSeries", "Run", "SensorSeries", "simulate"),
     "femsim.scene": ("Finger", "Handle", "Scene", "mesh_file", "mesh_shape"),
     "femsim.solve": ("SolvedProblem", "solve_problem"),
-    "materials": ("Elastic", "FrictionTable", "MaterialError", "friction", "material", "materials"),
+    "materials": (
+        "Elastic", "FrictionTable", "MaterialError", "RodSection", "circular_section", "friction", "material", "materials",
+        "rectangular_section",
+    ),
     "meshes": (
         "MeshError", "TetMesh", "TriMesh", "ball_tets", "box_tets", "box_triangles", "capsule_triangles",
         "chamfered_box_triangles", "cylinder_tets", "cylinder_triangles", "load_surface", "load_tetmesh", "make_tetmesh",
@@ -117,13 +132,14 @@ _ROOT = Path(__file__).resolve().parent.parent
 __all__ = [
     "SOLVERS", "BenchRow", "Box", "Capsule", "ContactError", "ContactProblem", "Cylinder", "Elastic", "FclibProblem", "Finger",
     "FrictionTable", "Group", "Handle", "InputError", "LocalProblem", "MarkerSeries", "MaterialError", "Mesh", "MeshError",
-    "Motion", "Parameter", "Plane", "Profile", "Run", "Scene", "SensorSeries", "SolvedProblem", "Sphere", "TetMesh", "TriMesh",
-    "VizError", "ball_tets", "bench", "box_tets", "box_triangles", "capsule_triangles", "chamfered_box_triangles",
-    "cylinder_tets", "cylinder_triangles", "friction", "list_scenes", "load_scene", "load_surface", "load_tetmesh",
-    "make_local_problem", "make_problem", "make_solver", "make_tetmesh", "make_trimesh", "material", "materials", "measure",
-    "measure_local", "mesh_file", "mesh_shape", "plot_convergence", "plot_run", "probe_rendering", "quality", "read_fclib",
-    "read_part", "read_pvd", "render_run", "save_tetmesh", "scene_parameters", "simulate", "solve_problem", "sphere_triangles",
-    "to_global", "write_fclib",
+    "Motion", "Parameter", "Plane", "Profile", "RodEnd", "RodSection", "Run", "Scene", "SensorSeries", "SolvedProblem",
+    "Sphere", "TetMesh", "TriMesh", "VizError", "ball_tets", "bench", "box_tets", "box_triangles", "capsule_triangles",
+    "chamfered_box_triangles", "circular_section", "cylinder_tets", "cylinder_triangles", "friction", "list_scenes",
+    "load_path", "load_scene", "load_surface", "load_tetmesh", "make_local_problem", "make_problem", "make_solver",
+    "make_tetmesh", "make_trimesh", "material", "materials", "measure", "measure_local", "mesh_file", "mesh_shape",
+    "plot_convergence", "plot_run", "probe_rendering", "quality", "read_fclib", "read_part", "read_pvd", "rectangular_section",
+    "render_run", "save_tetmesh", "scene_parameters", "simulate", "solve_problem", "sphere_triangles", "to_global",
+    "write_fclib",
 ]  # fmt: skip
 
 

@@ -333,7 +333,8 @@ def describe(scene: Path) -> int:
     for body in built.bodies:
         mesh = built.meshes.get(body.name)
         text = f"{mesh['nodes']} nodes, {mesh['tets']} tets, {Path(mesh['source']).name}" if mesh else ""
-        bodies.add_row(body.name, {"nodes": "soft", "links": "rod", "generalized": "rigid"}[body.kind], f"{body.mass:.4g} kg", str(body.n_v), text)
+        kind = {"nodes": "soft", "links": "rod", "generalized": "rigid"}[body.kind]
+        bodies.add_row(body.name, kind, f"{body.mass:.4g} kg", str(body.n_v), text)
     console.print(bodies)
     print(
         f"time step {built.dt:g} s, duration {built.duration:g} s; sensors: {', '.join(s.name for s in built.sensors) or 'none'}"

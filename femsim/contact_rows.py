@@ -35,10 +35,11 @@ def fill_rows(
 ) -> tuple[int, int]:
     """Fill J (CSR, three rows a contact, columns in order) and phi; return (contacts kept, entries).
 
-    A contact between a point of body P and a shape of body S has u = frame (v_P - v_S) at its position. A point with rows of
-    its own (``point_row`` >= 0) has 3 columns, the velocity of ``points``, or 6 with the angular velocity behind it: then it
-    is the centre of a link, which the contact turns. Rows of v whose velocity is prescribed give no column: their motion goes into phi. A contact without any column is dropped. The normal part
-    of phi is gap/dt for an open gap (speculative contact) and correction * gap/dt, at most max_correction m/s, for a penetration.
+    A contact between a point of body P and a shape of body S has u = frame (v_P - v_S) at its position. A point with rows of its
+    own (``point_row`` >= 0) has 3 columns, the velocity of ``points``, or 6 with the angular velocity behind it: then it is the
+    centre of a link, which the contact turns. Rows of v whose velocity is prescribed give no column: their motion goes into phi.
+    A contact without any column is dropped. The normal part of phi is gap/dt for an open gap (speculative contact) and correction
+    * gap/dt, at most max_correction m/s, for a penetration.
     """
     kept = 0
     entry = 0
@@ -130,7 +131,8 @@ def sum_wrenches(
     """Fill the forces of the contacts on bodies, nodes and points.
 
     ``wrench`` (bodies, 6): force N and torque N m about ``body_reference``; ``force_sum`` (bodies,): sum of force magnitudes;
-    ``node_force`` (n,): force on rows of points, and torque on those of links that contacts turn; ``world`` (contacts, 3): world force on the point's body.
+    ``node_force`` (n,): force on rows of points, and torque on those of links that contacts turn; ``world`` (contacts, 3): world
+    force on the point's body.
     """
     wrench[:] = 0.0
     force_sum[:] = 0.0

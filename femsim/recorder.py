@@ -13,6 +13,7 @@ import numpy as np
 
 from contact import write_fclib
 from contact.fclib import import_h5py
+from femsim.bodies.rod import Rod
 from femsim.bodies.soft import SoftBody
 from femsim.errors import InputError, did_you_mean
 from femsim.stepper import Stepper, StepReport
@@ -25,6 +26,8 @@ STEP_COLUMNS = (
     "ms_solve", "ms_measure", "ms_record", "ms_step",
 )  # fmt: skip
 SOFT_FIELDS = ("velocity", "contact_force", "displacement", "von_mises")
+ROD_FIELDS = ("velocity", "contact_force", "tension", "bending_moment", "twisting_moment")
+FIELDS = tuple(dict.fromkeys(SOFT_FIELDS + ROD_FIELDS))
 WRENCH = ("fx_N", "fy_N", "fz_N", "tx_Nm", "ty_Nm", "tz_Nm")
 MARKER = ("x_m", "y_m", "z_m")
 #: Half the side of the square that stands for an infinite floor in the frames, in units of the scene's size.
@@ -94,7 +97,8 @@ class Recorder:
     fps : float, 1/s
         Frames a simulated second.
     fields : sequence of str, optional
-        Fields of soft bodies in the frames; default all of "velocity", "contact_force", "displacement", "von_mises".
+        Fields of soft bodies and rods in the frames; default all: "velocity" and "contact_force" of both, "displacement" and
+        "von_mises" of soft bodies, "tension", "bending_moment" and "twisting_moment" of rods.
     dump : range
         Steps whose contact problems are written to ``problems/``; default none.
 
@@ -123,15 +127,15 @@ class Recorder:
         if not (np.isfinite(fps) and fps > 0):
             raise InputError(f"fps is {fps}; allowed are positive numbers of frames a simulated second.")
         for name in fields or ():
-            if name not in SOFT_FIELDS:
-                raise InputError(f"field {name!r} is unknown{did_you_mean(name, SOFT_FIELDS)}")
+            if name not in FIELDS:
+                raise InputError(f"field {name!r} is unknown{did_you_mean(name, FIELDS)}")
         if dump and folder is None:
             raise InputError("dump_problems asks for files, but no run folder is written; name one by out.")
         if dump:
             import_h5py()
         self.stepper, self.folder, self.dump = stepper, folder, dump
         self.problems: list[str] = []
-        self.fields = tuple(fields) if fields is not None else SOFT_FIELDS
+        self.fields = tuple(fields) if fields is not None else FIELDS
         self.frame_interval = 1.0 / fps
         self._next_frame = 0.0
         sensors = stepper.scene.sensors
@@ -146,15 +150,17 @@ class Recorder:
 
     def _add_parts(self, series: PvdSeries) -> None:
         scene = self.stepper.scene
-        size = max(
-            (float(np.ptp(b.rest, axis=0).max()) for b in scene.bodies if isinstance(b, SoftBody)),
-            default=0.1,
-        )
+        soft = [b.rest for b in scene.bodies if isinstance(b, SoftBody)]
+        rods = [b.centre_line(b.initial_q()) for b in scene.bodies if isinstance(b, Rod)]
+        size = max((float(np.ptp(points, axis=0).max()) for points in soft + rods), default=0.1)
         self._visuals: list[tuple[int, str, np.ndarray | None]] = []
         for k, part in enumerate(scene.parts):
             body = self.stepper.body_of(k)
             if isinstance(body, SoftBody):
                 series.add_part(part.name, body.rest, body.tets, "tetra")
+                self._visuals.append((k, part.name, None))
+            elif isinstance(body, Rod):
+                series.add_part(part.name, body.centre_line(body.initial_q()), None, "line")
                 self._visuals.append((k, part.name, None))
             elif part.visual is not None:
                 points = part.visual.points
@@ -175,6 +181,8 @@ class Recorder:
             body = stepper.body_of(k)
             if isinstance(body, SoftBody):
                 parts[name] = self._soft_frame(k, body, report)
+            elif isinstance(body, Rod):
+                parts[name] = self._rod_frame(k, body, report)
             else:
                 rotation, position = stepper.link_pose(k)
                 placed = points if body is None or points is None else points @ rotation.T + position
@@ -206,6 +214,37 @@ class Recorder:
             cell_data["von_mises"] = body.von_mises()
         return PartFrame(x, point_data, cell_data)
 
+    def _rod_frame(self, part: int, body: Rod, report: StepReport | None) -> PartFrame:
+        """Centre line with fields at the ends of the links: those of links as means, those of joints as they are."""
+        system, state = self.stepper.system, self.stepper.state
+        index = self.stepper.scene.parts[part].body
+        q, rows = state.q[system.q_slices[index]], system.v_slices[index]
+        line = body.centre_line(q)
+        point_data: dict[str, np.ndarray] = {"radius": np.full(len(line), body.section.contact_radius)}
+        if "velocity" in self.fields:
+            velocity = state.v[rows].reshape(-1, 6)[:, :3]
+            point_data["velocity"] = 0.5 * (velocity[[0, *range(len(velocity))]] + velocity[[*range(len(velocity)), -1]])
+        if "contact_force" in self.fields:
+            force = np.zeros_like(line)
+            if report is not None:
+                half = 0.5 * self.stepper.collision.node_force[rows].reshape(-1, 6)[:, :3]
+                force[:-1] += half
+                force[1:] += half
+            point_data["contact_force"] = force
+        joints = body.joint_wrenches(q)
+        along = body.axes(q)[:, :, 2]
+        tangent = along[[0, *range(len(along))]] + along[[*range(len(along)), -1]]
+        tangent /= np.linalg.norm(tangent, axis=1, keepdims=True)
+        twist = (joints[:, 3:] * tangent).sum(axis=1)
+        for name, values in (
+            ("tension", (joints[:, :3] * tangent).sum(axis=1)),
+            ("bending_moment", np.linalg.norm(joints[:, 3:] - twist[:, None] * tangent, axis=1)),
+            ("twisting_moment", twist),
+        ):
+            if name in self.fields:
+                point_data[name] = values
+        return PartFrame(line, point_data)
+
     def sensor_row(self, report: StepReport) -> list[float]:
         """Read all sensors after a step."""
         stepper = self.stepper
@@ -218,6 +257,11 @@ class Recorder:
                 row += [float(x) for x in stepper.collision.wrench[k]]
             elif sensor.kind == "mount":
                 row += [float(x) for x in report.mount.get(body.name if body else "", np.zeros(6))]
+            elif isinstance(body, Rod) and sensor.kind != "marker":
+                row += [float(x) for x in body.end_wrench[0 if sensor.kind == "start" else 1]]
+            elif isinstance(body, Rod):
+                start = stepper.system.q_slices[stepper.scene.parts[k].body].start + 7 * sensor.node
+                row += [float(x) for x in stepper.state.q[start : start + 3]]
             elif isinstance(body, SoftBody):
                 start = stepper.system.q_slices[stepper.scene.parts[k].body].start + 3 * sensor.node
                 row += [float(x) for x in stepper.state.q[start : start + 3]]

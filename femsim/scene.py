@@ -322,11 +322,14 @@ class Scene:
             raise InputError(f"contact of {name} is {contact!r}; allowed are 'centre' and 'surface'.")
         elastic = self._material(material)
         body = Rod(
-            name, points, section, elastic, normal=normal, rest_curvature=rest_curvature, velocity=velocity,
+            name, points, section, elastic, rest_curvature=rest_curvature,
+            normal=None if normal is None else _vector(f"normal of {name}", normal),
+            velocity=None if velocity is None else _vector(f"velocity of {name}", velocity),
             start=_rod_end(f"start of {name}", start), end=_rod_end(f"end of {name}", end),
             translational_damping=translational_damping, rotational_damping=rotational_damping,
-            load=None if load is None else _checked_load(name, load, (len(points) - 1, 6)),
         )  # fmt: skip
+        if load is not None:
+            body.load = _checked_load(name, load, (body.n_links, 6))
         self.parts.append(
             Part(name, len(self.bodies), 0, surface or elastic.name, [], None, np.arange(body.n_links), contact == "surface")
         )

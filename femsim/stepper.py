@@ -99,7 +99,9 @@ class Stepper:
 
     def __init__(self, scene: Scene, solver: Solver) -> None:
         if not scene.bodies:
-            raise InputError(f"scene {scene.name!r} has no body that moves; add one by add_soft, add_rod, add_rigid or add_gripper.")
+            raise InputError(
+                f"scene {scene.name!r} has no body that moves; add one by add_soft, add_rod, add_rigid or add_gripper."
+            )
         for sensor in scene.sensors:
             body = scene.parts[[p.name for p in scene.parts].index(sensor.part)].body
             if sensor.kind == "mount" and body not in scene.motions:

@@ -75,8 +75,8 @@ class RodSection:
         return self.second_moment_1 + self.second_moment_2
 
 
-def circular_section(radius: float, *, shear_factor: float = 0.9) -> RodSection:
-    """Full circle.
+def circular_section(radius: float, *, shear_factor: float = 0.9, bending: float = 1.0) -> RodSection:
+    """Circle: a solid rod, or a rope of many threads.
 
     Parameters
     ----------
@@ -85,19 +85,22 @@ def circular_section(radius: float, *, shear_factor: float = 0.9) -> RodSection:
     shear_factor : float
         Fraction of G A that resists shear, in (0, 1]. Default 9/10: the energy of the parabolic shear stress. Cowper (1966)
         gives 6 (1 + nu) / (7 + 6 nu); papers/001's program has 1.
+    bending : float
+        Second moments and torsion constant as a part of those of a solid circle. Default 1; threads that slide on each other
+        resist bending and twist far less, e.g. 1e-4.
 
     Returns
     -------
     RodSection
-        Area pi r^2, second moments pi r^4 / 4, torsion constant pi r^4 / 2.
+        Area pi r^2, second moments bending pi r^4 / 4, torsion constant bending pi r^4 / 2.
 
     Raises
     ------
     MaterialError
-        If the radius is not greater than 0 or the shear factor is out of range.
+        If the radius or bending is not greater than 0 or the shear factor is out of range.
     """
     radius = _positive("circular rod section", "radius", "m", radius)
-    second = 0.25 * math.pi * radius**4
+    second = 0.25 * math.pi * radius**4 * _positive("circular rod section", "bending", "", bending)
     return RodSection(math.pi * radius**2, second, second, 2.0 * second, shear_factor, shear_factor, radius)
 
 

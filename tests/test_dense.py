@@ -1,4 +1,4 @@
-"""The condensed contact problem u = W lam + q: each kernel against its slow twin, then the solver on problems with known answers."""
+"""The condensed contact problem u = W lam + q: each kernel against its slow twin, then the solver on known answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,12 @@ def solver_of(W: np.ndarray, friction: np.ndarray) -> DenseSolver:
 
 
 def solved(
-    W: np.ndarray, q: np.ndarray, friction: np.ndarray, start: np.ndarray | None = None, tolerance: float = 1e-12, sweeps: int = 20000
+    W: np.ndarray,
+    q: np.ndarray,
+    friction: np.ndarray,
+    start: np.ndarray | None = None,
+    tolerance: float = 1e-12,
+    sweeps: int = 20000,
 ) -> tuple[np.ndarray, DenseResult]:
     lam = np.zeros(len(q)) if start is None else start.copy()
     done = solver_of(W, friction).solve(q, lam, tolerance, sweeps)

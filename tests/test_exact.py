@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from slow_twins import body_between_nodes, nodes_on_floor, random_spd, solve_contact
 from small_scene import STEPS, cube_scene
+from test_auto import soft_block
 from test_linear import BACKENDS
 
 import femsim as fs
@@ -90,6 +91,16 @@ def test_no_contact_is_the_free_velocity() -> None:
     solution = Exact().solve(problem)
     assert solution.converged and solution.lam.shape == (0, 3)
     np.testing.assert_allclose(solution.v, np.linalg.solve(problem.A.toarray(), problem.b), atol=1e-12)
+
+
+@pytest.mark.parametrize("young", [1e5, 1e7, 1e9])
+@pytest.mark.parametrize("friction", [0.0, 0.4, 1.0])
+def test_a_falling_block_of_any_stiffness(young: float, friction: float) -> None:
+    """Nearly rigid on 16 points: diag(A) says nothing of W any more (1 : 1000), so the search must not be scaled by it."""
+    problem = soft_block(young, 3, friction)
+    solution = Exact().solve(problem)
+    assert_solved(problem, solution)
+    assert solution.details["sweeps"] < 1000 and (solution.lam[:, 0] > 0).sum() >= 3
 
 
 # ---------------------------------------------------------------------- screening
@@ -193,7 +204,10 @@ def test_duplicated_contacts_share_the_force(make: object, times: int) -> None:
     for seed in range(4):
         problem = make(np.random.default_rng(seed), 6, 5)  # type: ignore[operator]
         several = with_parts(
-            problem, J=sp.vstack([problem.J] * times), phi=np.tile(problem.phi, (times, 1)), friction=np.tile(problem.friction, times)
+            problem,
+            J=sp.vstack([problem.J] * times),
+            phi=np.tile(problem.phi, (times, 1)),
+            friction=np.tile(problem.friction, times),
         )
         one, more = Exact(ExactOptions(tolerance=1e-10)).solve(problem), Exact(ExactOptions(tolerance=1e-10)).solve(several)
         assert_solved(several, more, 1e-10)

@@ -1,4 +1,4 @@
-"""Direct solvers behind one face: both backends against dense numpy, also where MKL is asked for odd patches, and their refusals."""
+"""Direct solvers behind one face: both backends against dense numpy, also on odd patches, and their refusals."""
 
 from __future__ import annotations
 

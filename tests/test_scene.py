@@ -280,7 +280,7 @@ def test_friction() -> None:
     ("name", "on", "options", "words"),
     [
         ("s", "gripper.lft", {}, ("sensor s: part 'gripper.lft'", "did you mean 'gripper.left'")),
-        ("s", "cube", {"kind": "force"}, ("sensor s has kind 'force'", "'contact', 'mount' and 'marker'")),
+        ("s", "cube", {"kind": "force"}, ("sensor s has kind 'force'", "'contact', 'mount', 'marker', 'start', 'end'")),
         ("s", "cube", {"kind": "mount"}, ("sensor s", "'mount' needs", "'cube'")),
         ("s", "floor", {"kind": "mount"}, ("'mount' needs", "'floor'")),
         ("s", "gripper.left", {"kind": "mount"}, ("'mount' needs", "base of a gripper")),

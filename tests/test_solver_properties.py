@@ -1,4 +1,4 @@
-"""Properties that hold for every problem and every solver: exact answers are exact, solvers agree, order and units do not matter."""
+"""Properties that hold for every problem and every solver: exact answers are exact, solvers agree, order and units are free."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from slow_twins import random_frame, random_spd
 from contact import SOLVERS, ContactProblem, Group, Solution, make_problem, make_solver, measure
 
 TIGHT = {"tolerance": 1e-9, "max_iterations": 50000}
+
+#: Solvers of any problem; "banded" takes rods alone and says so.
+GENERAL = sorted(set(SOLVERS) - {"banded"})
 
 few = settings(max_examples=12, deadline=None, derandomize=True)
 many = settings(max_examples=60, deadline=None, derandomize=True)
@@ -105,7 +108,7 @@ def test_metrics_vanish_at_constructed_solutions_and_not_beside_them(case: Case,
     assert max(abs(value) for value in found.values()) < 1e-10, found
     if any(k not in ("open", "touch") for k in kinds[:nc]):
         assert measure(exact, v, 1.01 * lam).dynamics_residual > 1e-6
-        assert measure(exact, v, -lam).contact_residual > 1e-2
+        assert measure(exact, v, -lam).contact_residual > 1e-4 and measure(exact, v, -lam).cone_violation >= 0.5
         off = u.copy()
         off[lam[:, 0] > 0, 0] += 0.1  # forces at a distance
         apart = make_problem(exact.A, exact.b, exact.J, phi + off - u, mu, dt=0.01, groups=problem.groups)
@@ -115,7 +118,7 @@ def test_metrics_vanish_at_constructed_solutions_and_not_beside_them(case: Case,
 # ---------------------------------------------------------------------- solvers against each other
 
 
-@pytest.mark.parametrize("name", sorted(SOLVERS))
+@pytest.mark.parametrize("name", GENERAL)
 @few
 @given(case=cases(largest_friction=0.3, contacts=3))
 def test_solvers_agree_where_the_solution_is_unique(name: str, case: Case) -> None:
@@ -127,7 +130,7 @@ def test_solvers_agree_where_the_solution_is_unique(name: str, case: Case) -> No
     np.testing.assert_allclose(solution.v, reference.v, rtol=0, atol=1e-5 * np.abs(reference.v).max())
 
 
-@pytest.mark.parametrize("name", [n for n in sorted(SOLVERS) if "operator" in SOLVERS[n].options.__dataclass_fields__])
+@pytest.mark.parametrize("name", [n for n in GENERAL if "operator" in SOLVERS[n].options.__dataclass_fields__])
 @few
 @given(case=cases())
 def test_without_friction_both_laws_have_one_answer(name: str, case: Case) -> None:

@@ -226,7 +226,7 @@ def test_odd_names_are_refused(tmp_path, name):
     ("arguments", "message"),
     [
         (("Ball", TET_POINTS, TETS, "tetra"), "'Ball' is taken"),
-        (("x", TET_POINTS, TETS, "hexahedron"), "'tetra', 'triangle' and 'points'"),
+        (("x", TET_POINTS, TETS, "hexahedron"), "'tetra', 'triangle', 'line' and 'points'"),
         (("x", TET_POINTS, TETS[:, :3], "tetra"), r"shape \(m, 4\)"),
         (("x", TET_POINTS, TETS.astype(float), "tetra"), "integers"),
         (("x", TET_POINTS[:4], TETS, "tetra"), "points 0 to 4; allowed are 0 to 3"),

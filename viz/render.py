@@ -55,6 +55,9 @@ VIEW_ANGLE = 24.0  # degrees, vertical: a long lens, little distortion
 BACKGROUND = "#ffffff"
 INK = "#2b2f36"
 ARROW = "#c8102e"
+DEFAULT_FIELD = "von_mises"  # a run without soft bodies need not have it
+TUBE_SIDES = 16
+ROD = "#c98a2b"
 RIGID = ("#8fa3b8", "#b9c0c8", "#6f8296", "#a7b7a9", "#c2b8a8")
 COLOURS = ("#f0dfb4", "#a9d3b4", "#4fb0b8", "#2a72ad", "#283a86", "#1a1a4d")  # light to dark, also in grey
 
@@ -64,6 +67,9 @@ _QUANTITIES = {
     "velocity": ("speed", "m/s"),
     "displacement": ("displacement", "m"),
     "contact_force": ("contact force", "N"),
+    "tension": ("tension", "N"),
+    "bending_moment": ("bending moment", "N m"),
+    "twisting_moment": ("twisting moment", "N m"),
     "force": ("force", "N"),
     "pressure": ("pressure", "Pa"),
     "stress": ("stress", "Pa"),
@@ -75,6 +81,7 @@ _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "m": ((1.0, "m"), (1e-3, "mm"), (1e-6, "µm")),
     "m/s": ((1.0, "m/s"), (1e-3, "mm/s"), (1e-6, "µm/s")),
     "N": ((1e3, "kN"), (1.0, "N"), (1e-3, "mN")),
+    "N m": ((1.0, "N m"), (1e-3, "N mm")),
     "J": ((1.0, "J"), (1e-3, "mJ")),
 }
 
@@ -189,7 +196,7 @@ def render_run(
     size: tuple[int, int] = (1280, 960),
     every: int = 1,
     stills: int = 5,
-    field: str = "von_mises",
+    field: str = DEFAULT_FIELD,
     mp4: bool = True,
     camera: Camera = "iso",
     arrows: bool = True,
@@ -197,10 +204,11 @@ def render_run(
 ) -> RenderResult:
     """Draw a run folder: PNG stills and an mp4 film.
 
-    Parts of tetrahedra (.vtu) are coloured by `field`, other surfaces (.vtp) drawn in greys and blues, the
-    part "floor" as a plane with a light chequer, the part "contacts" as arrows of its point field ``force``
-    [N] that end at the contact. Camera, colour range (0 to the 98th percentile over the run, rounded up) and
-    arrow scale (the largest is a quarter of the scene) are the same in all frames.
+    Parts of tetrahedra (.vtu) are coloured by `field`, lines (rods) drawn as tubes of their point field ``radius`` [m] and
+    coloured too where they have it, other surfaces (.vtp) drawn in greys and blues, the part "floor" as a plane with a light
+    chequer, the part "contacts" as arrows of its point field ``force`` [N] that end at the contact. Camera, colour range (0
+    to the 98th percentile over the run, rounded up) and arrow scale (the largest is a quarter of the scene) are the same in
+    all frames.
 
     Parameters
     ----------
@@ -217,7 +225,7 @@ def render_run(
     stills : int
         Number of PNG pictures, evenly spaced in the drawn frames, first and last included; 0 for none.
     field : str
-        Point or cell field of the soft bodies; of vectors the length is shown.
+        Point or cell field of the soft bodies and rods; of vectors the length is shown.
     mp4 : bool
         Write ``run.mp4`` (H.264, yuv420p).
     camera : {"iso", "front", "side", "top"} or (position, focal point, up)
@@ -323,6 +331,15 @@ def _is_shown_body(name: str) -> bool:
     return name not in ("floor", "contacts")
 
 
+def _is_line(data: Any) -> bool:
+    return bool(data.IsA("vtkPolyData") and data.GetNumberOfLines())
+
+
+def _solid(data: pyvista.DataSet) -> Any:
+    """Return what is drawn of a part: the part itself, or the tube around a line, which always has the same points."""
+    return data.tube(scalars="radius", absolute=True, n_sides=TUBE_SIDES) if _is_line(data) else data
+
+
 def _has_faces(data: Any) -> bool:
     """Return False for parts of loose points, such as markers; they are not drawn."""
     return bool(data.GetNumberOfPolys() if data.IsA("vtkPolyData") else data.n_cells)
@@ -356,7 +373,7 @@ class _Survey:
         boxes: dict[str, list[FloatArray]] = {}
         samples: list[FloatArray] = []
         largest = 0.0
-        soft, present = False, set[str]()
+        must, present = False, set[str]()  # whether some body must have the field, and the fields that bodies have
         for frame in frames:
             for name, file in frame.files.items():
                 if name == "floor":
@@ -369,17 +386,17 @@ class _Survey:
                     continue
                 if data.n_points:
                     boxes.setdefault(name, []).append(_box_corners(data))
-                if _is_soft(file):
-                    soft = True
+                if _is_soft(file) or _is_line(data):
+                    must = must or _is_soft(file) or field != DEFAULT_FIELD
                     present.update(data.point_data.keys(), data.cell_data.keys())
                     values = _field_values(data, field)
                     if values is not None:
                         values = values[np.isfinite(values)]
                         samples.append(values[:: max(1, values.size // 5000)])
-        if soft and not samples:
+        if must and not samples:
             near = difflib.get_close_matches(field, present, 1, 0.3)
             raise VizError(
-                f"no soft body of the run has a field {field!r}; "
+                f"no soft body or rod of the run has a field {field!r}; "
                 + (f"did you mean {near[0]!r}? " if near else "")
                 + f"Present are: {', '.join(sorted(present)) or 'none'}."
             )
@@ -491,17 +508,20 @@ class _Stage:
             data = read_part(file)
             if name == "floor":
                 self._add_floor(data)
-            elif _is_shown_body(name) and _has_faces(data):
-                values = _field_values(data, field) if _is_soft(file) else None
-                skin = self._skins[name] = _Skin(data)
+            elif _is_shown_body(name) and (_is_line(data) or _has_faces(data)):
+                values = _field_values(data, field) if _is_soft(file) or _is_line(data) else None
+                solid = _solid(data)
+                skin = self._skins[name] = _Skin(solid)
                 if values is not None:
-                    skin.colour(data, field, self._scale)
+                    skin.colour(solid, field, self._scale)
                     looks = {
                         "scalars": "colour",
                         "cmap": LinearSegmentedColormap.from_list("femsim", COLOURS),
                         "clim": (0.0, survey.limit / self._scale),
                         "show_scalar_bar": False,
                     }
+                elif _is_line(data):
+                    looks = {"color": ROD}
                 else:
                     looks = {"color": RIGID[rigid_number % len(RIGID)]}
                     rigid_number += 1
@@ -591,7 +611,7 @@ class _Stage:
         for name, skin in self._skins.items():
             if name not in frame.files:
                 raise VizError(f"frame {frame.number} (t = {frame.time} s) lists no part {name!r} as the first one did.")
-            data = read_part(frame.files[name])
+            data = _solid(read_part(frame.files[name]))
             skin.move(data)
             if skin.coloured:
                 skin.colour(data, self._field, self._scale)

@@ -5,7 +5,7 @@ readable)::
 
     frames.pvd                      index: time, part number, part name, file
     frames/NAME_000123.vtu          "tetra" parts
-    frames/NAME_000123.vtp          "triangle" and "points" parts
+    frames/NAME_000123.vtp          "triangle", "line" and "points" parts
     frames/NAME.vtu.series          an index of one part alone (.vtp.series likewise); up to 25 frames late
 
 Every file is written under a temporary name and then renamed, data files before the index that lists them, so
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PartFrame", "PartKind", "PvdSeries", "read_part", "read_pvd"]
 
-PartKind = Literal["tetra", "triangle", "points"]
+PartKind = Literal["tetra", "triangle", "line", "points"]
 
-_EXTENSION: dict[str, str] = {"tetra": "vtu", "triangle": "vtp", "points": "vtp"}
+_EXTENSION: dict[str, str] = {"tetra": "vtu", "triangle": "vtp", "line": "vtp", "points": "vtp"}
 _CORNERS: dict[str, int] = {"tetra": 4, "triangle": 3, "points": 1}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
 _LZ4_BLOCK = 1 << 18  # bytes; 5 % smaller files than VTK's default of 32 KiB in the same time
@@ -152,8 +152,9 @@ class PvdSeries:
             Positions [m]; only their number is used. None for kind "points", whose number may change in every
             frame.
         cells : array-like of int, shape (m, 4) or (m, 3), or None
-            Corners of each cell as point numbers from 0; None for kind "points" (every point is a vertex).
-        kind : {"tetra", "triangle", "points"}
+            Corners of each cell as point numbers from 0; None for kind "points" (every point is a vertex) and for kind "line"
+            (one line through all points, in their order).
+        kind : {"tetra", "triangle", "line", "points"}
             What the cells are.
 
         Raises
@@ -174,11 +175,16 @@ class PvdSeries:
         if name.casefold() in (other.casefold() for other in self._parts):
             raise VizError(f"the part name {name!r} is taken (upper and lower case count as equal); choose another.")
         if kind not in get_args(PartKind):
-            raise VizError(f"part {name!r} has kind {kind!r}; allowed are 'tetra', 'triangle' and 'points'.")
+            raise VizError(f"part {name!r} has kind {kind!r}; allowed are 'tetra', 'triangle', 'line' and 'points'.")
+        if kind in ("points", "line") and cells is not None and np.size(cells):
+            raise VizError(f"part {name!r} of kind {kind!r} was given cells; pass cells=None, its points say all.")
         if kind == "points":
-            if cells is not None and np.size(cells):
-                raise VizError(f"part {name!r} of kind 'points' was given cells; pass cells=None, each point is a vertex.")
             part = _Part(name, kind, 0, None, self._points_dtype)
+        elif kind == "line":
+            n_points = 0 if points is None else _checked_points(name, points).shape[0]
+            if n_points < 2:
+                raise VizError(f"part {name!r} of kind 'line' has {n_points} points; a line needs at least two.")
+            part = _Part(name, kind, n_points, np.arange(n_points, dtype=np.int32)[None], self._points_dtype)
         else:
             if points is None or cells is None:
                 raise VizError(f"part {name!r} of kind {kind!r} needs both points and cells.")
@@ -306,7 +312,9 @@ class _Part:
             self._writer = vtkXMLUnstructuredGridWriter()
         else:
             self._data = vtkPolyData()
-            if cells is not None:
+            if cells is not None and kind == "line":
+                self._data.SetLines(_cell_array(cells))
+            elif cells is not None:
                 self._data.SetPolys(_cell_array(cells))
             self._writer = vtkXMLPolyDataWriter()
         self._data.SetPoints(self._points)

@@ -87,7 +87,7 @@ def _small_grip(young_modulus: float, dt: float) -> fs.Scene:
         fs.Finger(name, pad, offset=(-sign * 0.0235, 0.0, -0.06), closing=(sign, 0.0, 0.0))
         for name, sign in (("left", 1.0), ("right", -1.0))
     ]
-    gripper = scene.add_gripper("gripper", fingers, position=(0.0, 0.0, 0.08), mass=0.5, joint_limits=(-0.01, 0.03))
+    gripper = scene.add_gripper("gripper", fingers, position=(0.0, 0.0, 0.085), mass=0.5, joint_limits=(-0.01, 0.03))
     scene.set_friction(cube, gripper, 0.5)
     scene.set_friction(cube, "floor", 0.5)
     scene.drive(gripper, force=fs.Profile([0.0, 0.02, 0.05], [0.0, 0.5, 10.0]), fingers=True)

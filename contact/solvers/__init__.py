@@ -12,6 +12,7 @@ from typing import Any
 from contact.errors import ContactError
 from contact.solvers.apgd import Apgd, ApgdOptions
 from contact.solvers.auto import Auto, AutoOptions
+from contact.solvers.banded import Banded, BandedOptions
 from contact.solvers.base import History, Solution, Solver, WarmStart
 from contact.solvers.ccs import Ccs, CcsOptions
 from contact.solvers.cond import Cond, CondOptions
@@ -30,6 +31,7 @@ class SolverEntry:
 
 SOLVERS: dict[str, SolverEntry] = {
     "auto": SolverEntry(Auto.description, AutoOptions, Auto),
+    "banded": SolverEntry(Banded.description, BandedOptions, Banded),
     "cond": SolverEntry(Cond.description, CondOptions, Cond),
     "exact": SolverEntry(Exact.description, ExactOptions, Exact),
     "pgs": SolverEntry(Pgs.description, PgsOptions, Pgs),
@@ -64,6 +66,8 @@ __all__ = [
     "ApgdOptions",
     "Auto",
     "AutoOptions",
+    "Banded",
+    "BandedOptions",
     "Ccs",
     "CcsOptions",
     "Cond",

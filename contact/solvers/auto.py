@@ -1,4 +1,4 @@
-"""Auto: picks COND or the exact solver for each problem from an estimate of what each will cost, and says which."""
+"""Auto: picks a solver for each problem from its structure and an estimate of what each will cost, and says which."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from contact.linear import Backend
 from contact.local import LocalProblem
 from contact.metrics import contact_velocity
 from contact.problem import ContactProblem
+from contact.solvers.banded import Banded, BandedOptions
 from contact.solvers.base import Solution, Solver, WarmStart, check_options
 from contact.solvers.cond import Cond, CondOptions
 from contact.solvers.exact import Exact, ExactOptions
 
 #: Products with A in one estimate of the conditioning.
 _LANCZOS_STEPS = 30
-#: Another estimate is made when the diagonal of A has changed by this factor, or the pattern of A has changed.
+#: Another estimate is made when the diagonal of A has changed by this factor, or its size.
 _CHANGE = 2.0
 #: Iterations of COND a decade of the tolerance and square root of the conditioning (measured, see docs/results.md).
 _COND_ITERATIONS = 0.6
@@ -95,7 +96,9 @@ def conditioning(problem: ContactProblem) -> float:
 
 
 class Auto:
-    """COND where A is well conditioned or contacts are many, the exact solver elsewhere and where COND does not converge.
+    """Banded for rods alone, COND where A is well conditioned or contacts are many, the exact solver elsewhere.
+
+    The exact solver also goes on where another one does not converge.
 
     Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A, and the
     exact solver's solves with the factors of A and dense work on the contacts that press or approach. What COND then really
@@ -108,10 +111,11 @@ class Auto:
 
     Notes
     -----
-    ``Solution.details`` holds ``picked`` ("cond" or "exact", the last that ran) and ``conditioning``, beside those of the solver.
+    ``Solution.details`` holds ``picked`` ("banded", "cond" or "exact", the last that ran) and ``conditioning`` (1 before the
+    first estimate), beside those of the solver.
     """
 
-    description = "Auto: COND or exact, picked for each problem from an estimate of its conditioning"
+    description = "Auto: banded, COND or exact, picked for each problem from its structure and an estimate of its conditioning"
 
     def __init__(self, options: AutoOptions | None = None) -> None:
         self.options = o = options or AutoOptions()
@@ -119,14 +123,16 @@ class Auto:
         exact = ExactOptions(tolerance=o.tolerance, backend=o.backend, threads=o.threads)
         if o.max_iterations is not None:
             cond, exact = replace(cond, max_iterations=o.max_iterations), replace(exact, max_iterations=o.max_iterations)
-        self._cond, self._exact = Cond(cond), Exact(exact)
+        self._cond, self._exact, self._banded = Cond(cond), Exact(exact), Banded(BandedOptions(tolerance=o.tolerance))
         self.linear_algebra = self._exact.linear_algebra
         self._slow_factors = _SUPERLU if self.linear_algebra == "superlu" else 1.0
         self._conditioning, self._pace = 1.0, 1.0
         self._diagonal = np.zeros(0)
 
     def pick(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> str:
-        """Name of the solver that should be the faster one for this problem."""
+        """Name of the solver that should be the fastest one for this problem."""
+        if self._banded.fits(problem):
+            return "banded"
         self._estimate(problem)
         iterations = self._pace * self._expected_iterations()
         v, lam = (np.zeros(problem.n), np.zeros((0, 3))) if warm_start is None else (warm_start.v, warm_start.lam)
@@ -138,7 +144,7 @@ class Auto:
         return "cond" if iterations * _COND_SECOND * problem.A.nnz < exact else "exact"
 
     def _expected_iterations(self) -> float:
-        """Iterations that COND should need for a problem of this conditioning."""
+        """Return the iterations that COND should need for a problem of this conditioning."""
         decades = -math.log10(self.options.tolerance)
         return max(_COND_ITERATIONS * decades * math.sqrt(self._conditioning), 10.0)
 
@@ -157,7 +163,7 @@ class Auto:
         self._conditioning, self._diagonal = conditioning(problem), diagonal
 
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
-        """Pick a solver and solve; where COND stops at its limit the exact solver goes on from there.
+        """Pick a solver and solve; where another than the exact one stops at its limit, that goes on from there.
 
         Parameters
         ----------
@@ -167,15 +173,16 @@ class Auto:
             Velocity and forces of the previous step. Default zero.
         """
         picked = self.pick(problem, warm_start)
-        solver: Solver = self._cond if picked == "cond" else self._exact
-        solution = solver.solve(problem, warm_start)
+        solvers: dict[str, Solver] = {"banded": self._banded, "cond": self._cond, "exact": self._exact}
+        solution = solvers[picked].solve(problem, warm_start)
         if picked == "cond":
             self._learn(solution.iterations, solution.converged)
-        said = f"Picked {picked} for a conditioning of about {self._conditioning:.0f}."
-        if not solution.converged and picked == "cond":
+        reason = "rods alone" if picked == "banded" else f"a conditioning of about {self._conditioning:.0f}"
+        said = f"Picked {picked} for {reason}."
+        if not solution.converged and picked != "exact":
             start = None if solution.status == "failed" else WarmStart(solution.v, solution.lam)
-            solution, picked = self._exact.solve(problem, start), "exact"
-            said = f"cond, picked for a conditioning of about {self._conditioning:.0f}, did not converge; exact went on."
+            solution = self._exact.solve(problem, start)
+            said, picked = f"{picked}, picked for {reason}, did not converge; exact went on.", "exact"
         details = {**solution.details, "picked": picked, "conditioning": self._conditioning}
         return replace(solution, message=f"{solution.message} {said}", details=details)
 

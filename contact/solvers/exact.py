@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from contact.delassus import DelassusOperator
 from contact.linear import Backend
 from contact.local import LocalProblem
-from contact.metrics import contact_velocity, force_scales, natural_map_scale
+from contact.metrics import contact_velocity, force_scales
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers.base import Judge, Solution, WarmStart, check_options
 from contact.solvers.dense import DenseSolver
@@ -21,6 +21,8 @@ from contact.solvers.dense import DenseSolver
 _PATIENCE = 12
 #: The contact problem is solved to this part of the tolerance, or of the residual that the iteration started from.
 _INNER_TOLERANCE, _INNER_REDUCTION = 0.1, 1e-4
+#: ... times this for each time that the judge, who scales velocities by diag(A) instead of W, was not content with it.
+_SHARPER = 0.1
 #: Rows that open contacts act on are kept in the patch as well while it stays below this size.
 _GENEROUS_PATCH = 900
 
@@ -132,13 +134,12 @@ class Exact:
         v, forces = np.zeros(problem.n), np.zeros((nc, 3))
         if warm_start is not None:
             v, forces = np.array(warm_start.v, dtype=np.float64), to_isotropic(problem, warm_start.lam.reshape(nc, 3)).copy()
-        rho = natural_map_scale(same)
         timings = dict.fromkeys(("factorize", "operator", "contact", "refine", "judge"), 0.0)
         details = {"factorizations": 0, "sweeps": 0, "newton_steps": 0}
         judge = Judge(problem, options.tolerance)
         chosen = forces.any(axis=1) | (contact_velocity(same, v)[:, 0] <= 0)
         J, dense, fresh = same.J, None, False
-        before = 1.0
+        before = sharper = 1.0
         for _ in range(options.max_iterations):
             started = clock()
             if dense is None:
@@ -151,7 +152,7 @@ class Exact:
                 timings["factorize"] += clock() - started
                 started = clock()
                 W = operator.operator(J)
-                dense = DenseSolver(W, same.friction[chosen], rho[chosen])
+                dense = DenseSolver(W, same.friction[chosen], force_scales(W.diagonal().reshape(-1, 3)))
                 timings["operator"] += clock() - started
                 started = clock()
             residual = same.b + same.J.T @ forces.ravel() - same.A @ v
@@ -160,7 +161,7 @@ class Exact:
             started = clock()
             old, new = forces[chosen].ravel(), forces[chosen].ravel()
             q -= dense.WT.T @ old
-            aim = max(_INNER_TOLERANCE * options.tolerance, _INNER_REDUCTION * min(before, 1.0))
+            aim = sharper * max(_INNER_TOLERANCE * options.tolerance, _INNER_REDUCTION * min(before, 1.0))
             found = dense.solve(q, new, aim, options.max_sweeps)
             details["sweeps"] += found.sweeps
             details["newton_steps"] += found.newton_steps
@@ -179,7 +180,9 @@ class Exact:
             if approaching.any():
                 chosen |= approaching
                 dense = None
-            dynamics = judge.residuals[0]
+            dynamics, contact = judge.residuals
+            if found.residual <= aim and dynamics <= options.tolerance < contact:
+                sharper *= _SHARPER
             if not fresh and _too_slow(before, dynamics, options.tolerance):
                 operator.forget()
                 dense = None

@@ -126,6 +126,8 @@ class Rod:
         Number of links.
     lengths : ndarray, (n,), m
         Lengths of the links at rest.
+    translational_damping, rotational_damping : float
+        As given, per metre.
     end_frames : ndarray, (2, 7), m
         Position and quaternion of the frames of start and end, where the last step left them.
     end_wrench : ndarray, (2, 6), N and N m
@@ -165,6 +167,7 @@ class Rod:
         for field, value in (("translational_damping", translational_damping), ("rotational_damping", rotational_damping)):
             if not 0.0 <= value < np.inf:
                 raise InputError(f"rod {name}: {field} is {value!r}, but must be finite and at least 0, per metre of rod.")
+        self.translational_damping, self.rotational_damping = float(translational_damping), float(rotational_damping)
         self.lengths = _link_lengths(name, points)
         n = self.n_links = len(self.lengths)
         self.n_q, self.n_v = 7 * n, 6 * n

@@ -1,0 +1,271 @@
+"""Compiled kernels for chains of links: A block tridiagonal with 6x6 blocks, every contact on one link.
+
+One call is one regularised semi-smooth Newton step on (v, lam): the contact forces are eliminated link by link, what is left is
+block tridiagonal and solved by one block LU sweep along the chain.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True)
+def gather_links(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, diagonal: np.ndarray, upper: np.ndarray) -> bool:
+    """Fill the diagonal blocks (n, 6, 6) and the blocks (n, 6, 6) right of them from a CSC matrix; False when it has others."""
+    n = diagonal.shape[0]
+    for i in range(n):
+        for r in range(6):
+            for c in range(6):
+                diagonal[i, r, c] = 0.0
+                upper[i, r, c] = 0.0
+    for column in range(6 * n):
+        j = column // 6
+        for k in range(indptr[column], indptr[column + 1]):
+            i = indices[k] // 6
+            if i == j:
+                diagonal[i, indices[k] - 6 * i, column - 6 * j] = data[k]
+            elif i + 1 == j:
+                upper[i, indices[k] - 6 * i, column - 6 * j] = data[k]
+            elif i != j + 1:
+                return False
+    return True
+
+
+@njit(cache=True)
+def gather_contacts(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, link: np.ndarray, jacobian: np.ndarray) -> bool:
+    """Fill the link of each contact and its rows of J there, (nc, 3, 6), from CSR; False when a contact acts on several links."""
+    for m in range(link.shape[0]):
+        link[m] = -1
+        for r in range(3):
+            for c in range(6):
+                jacobian[m, r, c] = 0.0
+            for k in range(indptr[3 * m + r], indptr[3 * m + r + 1]):
+                i = indices[k] // 6
+                if link[m] >= 0 and link[m] != i:
+                    return False
+                link[m] = i
+                jacobian[m, r, indices[k] - 6 * i] = data[k]
+        if link[m] < 0:
+            link[m] = 0
+    return True
+
+
+@njit(cache=True)
+def _factorize(a: np.ndarray, pivot: np.ndarray) -> bool:
+    """LU with partial pivoting of a 6x6 matrix in place; False when it is singular."""
+    for k in range(6):
+        p = k
+        for r in range(k + 1, 6):
+            if abs(a[r, k]) > abs(a[p, k]):
+                p = r
+        pivot[k] = p
+        if a[p, k] == 0.0:
+            return False
+        if p != k:
+            for c in range(6):
+                a[k, c], a[p, c] = a[p, c], a[k, c]
+        inverse = 1.0 / a[k, k]
+        for r in range(k + 1, 6):
+            a[r, k] *= inverse
+            factor = a[r, k]
+            for c in range(k + 1, 6):
+                a[r, c] -= factor * a[k, c]
+    return True
+
+
+@njit(cache=True)
+def _substitute(a: np.ndarray, pivot: np.ndarray, x: np.ndarray) -> None:
+    """Solve with the factors of :func:`_factorize`, x (6,) in place."""
+    for k in range(6):
+        p = pivot[k]
+        if p != k:
+            x[k], x[p] = x[p], x[k]
+    for r in range(1, 6):
+        for c in range(r):
+            x[r] -= a[r, c] * x[c]
+    for r in range(5, -1, -1):
+        for c in range(r + 1, 6):
+            x[r] -= a[r, c] * x[c]
+        x[r] /= a[r, r]
+
+
+@njit(cache=True)
+def solve_tridiagonal(
+    diagonal: np.ndarray, upper: np.ndarray, symmetric_upper: np.ndarray, pivot: np.ndarray, x: np.ndarray
+) -> bool:
+    """Solve in place a block tridiagonal system; the blocks below the diagonal are the transposes of ``symmetric_upper``.
+
+    ``diagonal`` (n, 6, 6) is overwritten by its factors, ``upper`` (n, 6, 6) by D^-1 U, transposed; x (n, 6) by the
+    solution. False when a block is singular.
+    """
+    n = x.shape[0]
+    for i in range(n):
+        if i > 0:
+            below, right = symmetric_upper[i - 1], upper[i - 1]
+            for r in range(6):
+                for k in range(6):
+                    factor = below[k, r]
+                    if factor != 0.0:
+                        x[i, r] -= factor * x[i - 1, k]
+                        for c in range(6):
+                            diagonal[i, r, c] -= factor * right[c, k]
+        if not _factorize(diagonal[i], pivot[i]):
+            return False
+        _substitute(diagonal[i], pivot[i], x[i])
+        if i + 1 < n:
+            for c in range(6):
+                for r in range(6):
+                    upper[i, c, r] = symmetric_upper[i, r, c]
+            for c in range(6):
+                _substitute(diagonal[i], pivot[i], upper[i, c])
+    for i in range(n - 2, -1, -1):
+        for c in range(6):
+            factor = x[i + 1, c]
+            for r in range(6):
+                x[i, r] -= upper[i, c, r] * factor
+    return True
+
+
+@njit(cache=True)
+def dynamics(
+    diagonal: np.ndarray,
+    upper: np.ndarray,
+    b: np.ndarray,
+    link: np.ndarray,
+    jacobian: np.ndarray,
+    v: np.ndarray,
+    lam: np.ndarray,
+    residual: np.ndarray,
+) -> None:
+    """Fill residual = b + J^T lam - A v, (n, 6)."""
+    n = v.shape[0]
+    for i in range(n):
+        for r in range(6):
+            total = b[i, r]
+            for c in range(6):
+                total -= diagonal[i, r, c] * v[i, c]
+            if i + 1 < n:
+                for c in range(6):
+                    total -= upper[i, r, c] * v[i + 1, c]
+            if i > 0:
+                for c in range(6):
+                    total -= upper[i - 1, c, r] * v[i - 1, c]
+            residual[i, r] = total
+    for m in range(link.shape[0]):
+        for r in range(3):
+            for c in range(6):
+                residual[link[m], c] += jacobian[m, r, c] * lam[m, r]
+
+
+@njit(cache=True)
+def contact_velocities(link: np.ndarray, jacobian: np.ndarray, phi: np.ndarray, v: np.ndarray, u: np.ndarray) -> None:
+    """Fill u = J v + phi, (nc, 3)."""
+    for m in range(link.shape[0]):
+        for r in range(3):
+            total = phi[m, r]
+            for c in range(6):
+                total += jacobian[m, r, c] * v[link[m], c]
+            u[m, r] = total
+
+
+@njit(cache=True)
+def newton_step(
+    diagonal: np.ndarray,
+    upper: np.ndarray,
+    b: np.ndarray,
+    link: np.ndarray,
+    jacobian: np.ndarray,
+    phi: np.ndarray,
+    mu: np.ndarray,
+    compliance: np.ndarray,
+    shift: float,
+    trial_scale: float,
+    v: np.ndarray,
+    lam: np.ndarray,
+    u: np.ndarray,
+    step: np.ndarray,
+    work_diagonal: np.ndarray,
+    work_upper: np.ndarray,
+    pivot: np.ndarray,
+    gain: np.ndarray,
+    change: np.ndarray,
+) -> bool:
+    """One step on v (n, 6) and lam (nc, 3) in place; False when the system is singular. u must be J v + phi.
+
+    The law of Alart and Curnier is linearised with sigma = shift * compliance added to the diagonal of the Delassus operator
+    around the present forces (a proximal step, so nothing of it stays in the answer): dlam = change - gain J dv, (nc, 3) and
+    (nc, 3, 3), and (A + J^T gain J) dv = b + J^T (lam + change) - A v. Trial forces are lam - u / (trial_scale * compliance).
+    """
+    dynamics(diagonal, upper, b, link, jacobian, v, lam, step)
+    n = v.shape[0]
+    for i in range(n):
+        for r in range(6):
+            for c in range(6):
+                work_diagonal[i, r, c] = diagonal[i, r, c]
+    for m in range(link.shape[0]):
+        sigma = shift * compliance[m]
+        rho = 1.0 / (trial_scale * compliance[m])
+        for r in range(3):
+            for c in range(3):
+                gain[m, r, c] = 0.0
+        y_n = lam[m, 0] - rho * u[m, 0]
+        if y_n <= 0.0:
+            for r in range(3):
+                change[m, r] = -lam[m, r]
+        else:
+            change[m, 0] = -u[m, 0] / sigma
+            gain[m, 0, 0] = 1.0 / sigma
+            y_0, y_1 = lam[m, 1] - rho * u[m, 1], lam[m, 2] - rho * u[m, 2]
+            length = math.sqrt(y_0 * y_0 + y_1 * y_1)
+            if length <= mu[m] * y_n:
+                for r in range(1, 3):
+                    change[m, r] = -u[m, r] / sigma
+                    gain[m, r, r] = 1.0 / sigma
+            else:
+                d_0, d_1 = y_0 / length, y_1 / length
+                turn = mu[m] * y_n / length
+                # across the direction of slip: (1 - turn (1 - rho sigma)) dlam = right - rho turn J dv; along it nothing
+                across = 1.0 / (1.0 - turn * (1.0 - rho * sigma))
+                r_0, r_1 = mu[m] * lam[m, 0] * d_0 - lam[m, 1], mu[m] * lam[m, 0] * d_1 - lam[m, 2]
+                along = d_0 * r_0 + d_1 * r_1
+                bound = mu[m] * change[m, 0]
+                change[m, 1] = along * d_0 + across * (r_0 - along * d_0) + bound * d_0
+                change[m, 2] = along * d_1 + across * (r_1 - along * d_1) + bound * d_1
+                gain[m, 1, 0] = mu[m] * d_0 / sigma
+                gain[m, 2, 0] = mu[m] * d_1 / sigma
+                slope = across * rho * turn
+                gain[m, 1, 1] = slope * (1.0 - d_0 * d_0)
+                gain[m, 1, 2] = -slope * d_0 * d_1
+                gain[m, 2, 1] = -slope * d_0 * d_1
+                gain[m, 2, 2] = slope * (1.0 - d_1 * d_1)
+        i = link[m]
+        for r in range(3):
+            for c in range(6):
+                step[i, c] += jacobian[m, r, c] * change[m, r]
+            for s in range(3):
+                g = gain[m, r, s]
+                if g != 0.0:
+                    for c in range(6):
+                        factor = g * jacobian[m, r, c]
+                        if factor != 0.0:
+                            for k in range(6):
+                                work_diagonal[i, c, k] += factor * jacobian[m, s, k]
+    if not solve_tridiagonal(work_diagonal, work_upper, upper, pivot, step):
+        return False
+    for i in range(n):
+        for c in range(6):
+            v[i, c] += step[i, c]
+    for m in range(link.shape[0]):
+        for r in range(3):
+            lam[m, r] += change[m, r]
+        for s in range(3):
+            moved = 0.0
+            for c in range(6):
+                moved += jacobian[m, s, c] * step[link[m], c]
+            for r in range(3):
+                lam[m, r] -= gain[m, r, s] * moved
+    contact_velocities(link, jacobian, phi, v, u)
+    return True

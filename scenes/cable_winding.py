@@ -1,0 +1,127 @@
+"""A robot winds a cable round a post (papers/001, section V-C5).
+
+One end of a rubber cable of 0.4 m is clamped at the foot of a post; a robot lifts the other end and walks it twice round the post,
+so that the cable winds up. A good result: every step converges, the penetration stays below a nanometre or so, the cable is wound
+by 721 degrees at the end (:func:`wrap_angle`), and the pull on the robot grows to about 10 N. It does not depend on the number of links
+from 80 on; links longer than a quarter of the post's radius are too coarse.
+
+The path of the held end is that of the published robot data to 0.01 mm: up in a straight line for 5 s, then the end of a taut
+cable that winds on the post, an involute that climbs. A file of positions replaces it, see ``trajectory``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import femsim as fs
+
+AXIS = np.array([0.492, -0.2025])  # m, of the post, which stands upright on z = 0
+POST_RADIUS, RADIUS, LENGTH = 0.02, 0.002, 0.4  # m
+LIFT_STEPS, WIND_STEPS, STEP = 500, 5000, 0.01  # steps of s
+EASE_STEPS = 20
+#: Largest distance of the first position of a path from the end of the cable, m.
+REACH = 0.01
+
+
+def build(
+    mu: float = 1.3,
+    young_modulus: float = 2.954e6,
+    poisson_ratio: float = 0.49,
+    density: float = 1259.0,
+    links: int = 320,
+    damping: float = 4.0,
+    rotational_damping: float = 0.0,
+    trajectory: str = "",
+    duration: float = 55.0,
+    dt: float = 0.01,
+    theta: float = 1.0,
+) -> fs.Scene:
+    """Clamp a cable at the post and lead its other end along a path.
+
+    Parameters
+    ----------
+    mu : float, 1
+        Coulomb coefficient between cable and post.
+    young_modulus : float, Pa
+        Young's modulus of the cable.
+    poisson_ratio : float, 1
+        Poisson's ratio of the cable.
+    density : float, kg/m^3
+        Density of the cable.
+    links : int, 1
+        Number of links; 80 or more.
+    damping : float, N s/m^2
+        Drag per metre of cable.
+    rotational_damping : float, N s
+        Drag on the turning of the cable, N m s/rad per metre of cable.
+    trajectory : str, file
+        Positions of the held end (m), one a step of 0.01 s: one number a line (x, y, z in turn), three columns, four columns with
+        the time first, or a table with a header; see fs.load_path. Default: the scene's own path.
+    duration : float, s
+        Simulated time; the path lasts 55 s.
+    dt : float, s
+        Time step.
+    theta : float, 1
+        Integration parameter; 0.6 to 1, the mid-point rule (0.5) is not stable here.
+    """
+    scene = fs.Scene("cable_winding", dt=dt, duration=duration, theta=theta, margin=5e-4)
+    start = np.array([AXIS[0] + POST_RADIUS + RADIUS, AXIS[1], 0.1])
+    end = start + [0.0, LENGTH, 0.0]
+    times, path = fs.load_path(trajectory, dt=STEP) if trajectory else own_path()
+    away = float(np.linalg.norm(path[0] - end))
+    if away > REACH:
+        raise fs.InputError(
+            f"trajectory {trajectory} starts at {np.round(path[0], 4).tolist()} m, {1e3 * away:.1f} mm away from the end of the cable "
+            f"at {np.round(end, 4).tolist()} m; allowed are {1e3 * REACH:g} mm."
+        )
+    # the first positions are eased in, since the path starts a fraction of a millimetre beside the end of the cable
+    ease = np.minimum(np.arange(1, len(path) + 1) / EASE_STEPS, 1.0)
+    way = ease[:, None] * (path - end)
+    cable = scene.add_rod(
+        "cable",
+        start + np.linspace(0.0, 1.0, links + 1)[:, None] * (end - start),
+        fs.circular_section(RADIUS, shear_factor=1.0),
+        fs.Elastic(young_modulus, poisson_ratio, density, name="cable"),
+        start=fs.RodEnd("clamped"),
+        end=fs.RodEnd("hinged", motion=fs.Motion([0.0, *times], [(0.0, 0.0, 0.0), *way], smooth=False)),
+        translational_damping=damping,
+        rotational_damping=rotational_damping,
+    )
+    height = 0.35
+    post = scene.add_obstacle("post", fs.Cylinder(POST_RADIUS, 0.5 * height), position=(*AXIS, 0.5 * height), surface="post")
+    scene.set_friction(cable, post, mu)
+    scene.sensor("tool", cable, kind="end")
+    scene.sensor("clamp", cable, kind="start")
+    scene.sensor("post", post)
+    return scene
+
+
+def own_path() -> tuple[np.ndarray, np.ndarray]:
+    """Times (n,), s, and positions (n, 3), m, of the held end, one a step."""
+    reach = POST_RADIUS + RADIUS
+    foot = np.array([AXIS[0] + reach, AXIS[1], 0.0])
+    lift = foot + np.linspace([0.0, 0.399804, 0.100524], [0.0, 0.302059, 0.362222], LIFT_STEPS)
+    part = np.arange(1, WIND_STEPS + 1) / WIND_STEPS
+    wound = 12.5 * part  # rad, where the cable leaves the post
+    free = 0.302059 + (0.0648157 - 0.302059) * part  # m, from there to the held end, seen from above
+    wind = np.column_stack(
+        [
+            AXIS[0] + reach * np.cos(wound) - free * np.sin(wound),
+            AXIS[1] + reach * np.sin(wound) + free * np.cos(wound),
+            0.362222 + (0.395 - 0.362222) * part,
+        ]
+    )
+    return STEP * np.arange(1, LIFT_STEPS + WIND_STEPS + 1), np.concatenate([lift, wind])
+
+
+def wrap_angle(run: fs.Run) -> float:
+    """Angle (degree) round the post from the clamp to where the cable leaves it, at the end of a run."""
+    body = run.stepper.scene.body("cable")
+    state, system = run.stepper.state, run.stepper.system
+    x = state.q[system.q_slices[0]].reshape(-1, 7)[:, :2] - AXIS
+    angle = np.unwrap(np.arctan2(x[:, 1], x[:, 0]))
+    pressing = np.linalg.norm(run.stepper.collision.node_force.reshape(-1, 6)[:, :3], axis=1) > 0.0
+    print(body.name, np.degrees(angle[[0, -1]]), np.degrees(angle[pressing][[0, -1]]))
+    return math.degrees(angle[pressing][-1])
