@@ -1,4 +1,4 @@
-"""Stage benchmarks: the tables of docs/solvers.md run on tiny scenes, say what they should, and replace nothing but their blocks."""
+"""Stage benchmarks: the tables of docs/solvers.md run on tiny scenes, say what they should, and replace only their blocks."""
 
 from __future__ import annotations
 
