@@ -1,8 +1,8 @@
-"""A gripper pulls a rope over the rounded edge of a table.
+"""A gripper pulls a rope over the rounded edge of a table, against a force on its other end.
 
-A good result: the rope does not slip in the grip, and the pull of the fingers is near that of a rope without bending stiffness,
-T = mu w l exp(mu pi / 2) - w h, with the weight w a metre, the length l that still lies on the table and the height h from the edge
-to the grip: it falls as less and less rope drags over the table.
+A good result: the rope does not slip in the grip, and while it slides the fingers pull with the force of a rope that bends
+freely, T = (F + mu w l) exp(mu pi / 2) - w h, with the force F on the tail, the weight w a metre, the length l that still lies on
+the table and the height h from the edge to the grip.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ def build(
     mu: float = 0.3,
     mu_grip: float = 0.8,
     grip_force: float = 4.0,
-    pull: float = 0.1,
+    tail_force: float = 0.5,
+    pull: float = 0.05,
     length: float = 0.3,
     density: float = 1200.0,
     young_modulus: float = 1e7,
@@ -40,6 +41,8 @@ def build(
         Coulomb coefficient between rope and fingers.
     grip_force : float, N
         Closing force of each finger.
+    tail_force : float, N
+        Horizontal force that holds the rope back at its end on the table.
     pull : float, m
         How far the gripper pulls.
     length : float, m
@@ -59,11 +62,10 @@ def build(
     """
     scene = fs.Scene("cable_pull", dt=dt, duration=2.0, margin=5e-4)
     bend = EDGE_RADIUS + RADIUS
+    bend /= math.cos(0.5 * length / links / bend)  # the middle of a link touches, its ends stand off
     flat = length - HANGING - 0.5 * math.pi * bend
     if flat <= 0.0:
-        raise fs.InputError(
-            f"length is {length} m; allowed are more than {HANGING + 0.5 * math.pi * bend:.3f} m, to lie on the table."
-        )
+        raise fs.InputError(f"length is {length} m; a rope that lies on the table is longer than {length - flat:.3f} m.")
     # along the rope from its end on the table: straight, a quarter of a circle over the edge, straight down
     along = np.linspace(0.0, length, links + 1)
     turn = np.clip((along - flat) / bend, 0.0, 0.5 * math.pi)
@@ -71,11 +73,13 @@ def build(
     points = np.column_stack(
         [np.minimum(along - flat, 0.0) + bend * np.sin(turn), np.zeros(links + 1), bend * np.cos(turn) - EDGE_RADIUS - down]
     )
+    back = fs.Profile([0.2, 0.5], [0.0, -tail_force])  # once the rope is gripped
     rope = scene.add_rod(
         "rope",
         points,
         fs.circular_section(RADIUS, bending=bending),
         fs.Elastic(young_modulus, 0.4, density, name="rope"),
+        start=fs.RodEnd("free", load=lambda t: (np.array([back(t), 0.0, 0.0]), np.zeros(3))),
         rest_curvature=np.zeros(3),
         translational_damping=damping,
     )
@@ -104,7 +108,7 @@ def build(
     scene.set_friction(rope, top, mu)
     scene.set_friction(rope, gripper, mu_grip)
     scene.drive(gripper, force=fs.Profile([0.0, 0.2], [0.0, grip_force]), fingers=True)
-    scene.drive(gripper, fs.Motion([0.3, 1.8], [(0.0, 0.0, 0.0), (0.0, 0.0, -pull)]))
+    scene.drive(gripper, fs.Motion([0.6, 1.8], [(0.0, 0.0, 0.0), (0.0, 0.0, -pull)]))
     scene.sensor("left", "gripper.left")
     scene.sensor("right", "gripper.right")
     scene.sensor("edge", "edge")

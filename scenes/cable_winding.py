@@ -1,17 +1,15 @@
 """A robot winds a cable round a post (papers/001, section V-C5).
 
-One end of a rubber cable of 0.4 m is clamped at the foot of a post; a robot lifts the other end and walks it twice round the post,
-so that the cable winds up. A good result: every step converges, the penetration stays below a nanometre or so, the cable is wound
-by 721 degrees at the end (:func:`wrap_angle`), and the pull on the robot grows to about 10 N. It does not depend on the number of links
-from 80 on; links longer than a quarter of the post's radius are too coarse.
+One end of a rubber cable of 0.4 m is clamped at the foot of a post; a robot lifts the other end and walks it twice round the
+post, so that the cable winds up. A good result: every step converges, the penetration stays below a nanometre, the cable is wound
+by 721 degrees at the end (:func:`wrap_angle`), and the pull on the robot grows to about 10 N. From 80 links on it does not depend
+on their number; links longer than a quarter of the post's radius are too coarse.
 
 The path of the held end is that of the published robot data to 0.01 mm: up in a straight line for 5 s, then the end of a taut
 cable that winds on the post, an involute that climbs. A file of positions replaces it, see ``trajectory``.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -68,13 +66,13 @@ def build(
     """
     scene = fs.Scene("cable_winding", dt=dt, duration=duration, theta=theta, margin=5e-4)
     start = np.array([AXIS[0] + POST_RADIUS + RADIUS, AXIS[1], 0.1])
-    end = start + [0.0, LENGTH, 0.0]
+    end = start + LENGTH * np.array([0.0, 1.0, 0.0])
     times, path = fs.load_path(trajectory, dt=STEP) if trajectory else own_path()
     away = float(np.linalg.norm(path[0] - end))
     if away > REACH:
         raise fs.InputError(
-            f"trajectory {trajectory} starts at {np.round(path[0], 4).tolist()} m, {1e3 * away:.1f} mm away from the end of the cable "
-            f"at {np.round(end, 4).tolist()} m; allowed are {1e3 * REACH:g} mm."
+            f"trajectory {trajectory} starts at {np.round(path[0], 4).tolist()} m, {1e3 * away:.1f} mm away from the end of the "
+            f"cable at {np.round(end, 4).tolist()} m; allowed are {1e3 * REACH:g} mm."
         )
     # the first positions are eased in, since the path starts a fraction of a millimetre beside the end of the cable
     ease = np.minimum(np.arange(1, len(path) + 1) / EASE_STEPS, 1.0)
@@ -99,7 +97,7 @@ def build(
 
 
 def own_path() -> tuple[np.ndarray, np.ndarray]:
-    """Times (n,), s, and positions (n, 3), m, of the held end, one a step."""
+    """Return times (n,), s, and positions (n, 3), m, of the held end, one a step."""
     reach = POST_RADIUS + RADIUS
     foot = np.array([AXIS[0] + reach, AXIS[1], 0.0])
     lift = foot + np.linspace([0.0, 0.399804, 0.100524], [0.0, 0.302059, 0.362222], LIFT_STEPS)
@@ -117,11 +115,13 @@ def own_path() -> tuple[np.ndarray, np.ndarray]:
 
 
 def wrap_angle(run: fs.Run) -> float:
-    """Angle (degree) round the post from the clamp to where the cable leaves it, at the end of a run."""
-    body = run.stepper.scene.body("cable")
-    state, system = run.stepper.state, run.stepper.system
-    x = state.q[system.q_slices[0]].reshape(-1, 7)[:, :2] - AXIS
-    angle = np.unwrap(np.arctan2(x[:, 1], x[:, 0]))
-    pressing = np.linalg.norm(run.stepper.collision.node_force.reshape(-1, 6)[:, :3], axis=1) > 0.0
-    print(body.name, np.degrees(angle[[0, -1]]), np.degrees(angle[pressing][[0, -1]]))
-    return math.degrees(angle[pressing][-1])
+    """Angle (degree) round the post from the clamp to where the cable is 0.1 mm off it, at the end of a run.
+
+    It is a few degrees more than the angle by which the tangent has turned: a straight cable needs them to get that far away.
+    """
+    q = run.stepper.state.q[run.stepper.system.q_slices[0]]
+    centres = q.reshape(-1, 7)[:, :2] - AXIS
+    angle = np.degrees(np.unwrap(np.arctan2(centres[:, 1], centres[:, 0])))
+    gap = np.hypot(*centres.T) - POST_RADIUS - RADIUS
+    last = int(np.flatnonzero(gap < 1e-4)[-1])
+    return float(np.interp(1e-4, gap[last : last + 2], angle[last : last + 2]))

@@ -3,8 +3,8 @@
 A good result: once the string slides, the pull T2 at the led end is the weight T1 times exp(mu theta cos(alpha)), with theta the
 wrap angle and alpha the small angle by which the string climbs along the post, so that its turns do not meet. For a polygon of
 links whose neighbours stand at the angle h = L / (R + r) on the post, that is
-T2 / T1 = [(1 + mu tan(h / 2)) / (1 - mu tan(h / 2))]^(theta cos(alpha) / h), larger than the exponential by mu (1 + mu^2) h^2 theta / 12.
-The reading ripples as links pass the points where the string lifts off; take the mean over the last second.
+T2 / T1 = [(1 + mu tan(h / 2)) / (1 - mu tan(h / 2))]^(theta cos(alpha) / h), a part of mu (1 + mu^2) h^2 theta / 12 larger than
+the exponential. The reading ripples as links pass the points where the string lifts off; take the mean over the last second.
 """
 
 from __future__ import annotations
@@ -58,15 +58,16 @@ def build(
     # the string as a geodesic of a cylinder: straight when that is rolled out, with a leg off the post at both ends
     climb = 2.5 * rod_radius / (2.0 * math.pi * radius)  # along the post per way round it
     angle, leg = math.radians(wrap), 0.05
+    touching = radius / math.cos(0.5 * link_angle)  # the middle of a link touches, its ends stand off
     around = np.linspace(-leg, radius * angle + leg, math.ceil((radius * angle + 2.0 * leg) / (radius * link_angle)) + 1)
     on_post = np.clip(around / radius, 0.0, angle)
     beyond = around - radius * on_post
     turn = math.pi - on_post  # the weight hangs at the left, the string goes over the top
     points = np.column_stack(
         [
-            radius * np.cos(turn) + beyond * np.sin(turn),
+            touching * np.cos(turn) + beyond * np.sin(turn),
             climb * (around - 0.5 * radius * angle),
-            radius * np.sin(turn) - beyond * np.cos(turn),
+            touching * np.sin(turn) - beyond * np.cos(turn),
         ]
     )
     pull = np.array([0.0, -climb, -1.0]) / math.hypot(1.0, climb)

@@ -8,6 +8,8 @@ a full rod, and the pull inwards is off; a string or rope, made of many threads,
 
 from __future__ import annotations
 
+import numpy as np
+
 import femsim as fs
 
 
@@ -53,7 +55,7 @@ def build(
     scene = fs.Scene("hanging_cable", dt=dt, duration=5.0)
     cable = scene.add_rod(
         "cable",
-        [(0.0, 0.0, -length * k / links) for k in range(links + 1)],
+        np.linspace((0.0, 0.0, 0.0), (0.0, 0.0, -length), links + 1),
         fs.circular_section(radius, bending=bending),
         fs.Elastic(young_modulus, poisson_ratio, density, name="cable"),
         start=fs.RodEnd("hinged"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,6 +20,10 @@ from contact.solvers import auto as auto_module
 TOLERANCES = (1e-5, 1e-8)
 LIMIT = 20_000
 SOLVERS = ("cond", "exact")
+#: Samples with fewer rows that press say nothing about the dense part of the exact solver.
+FEWEST_ROWS = 30
+#: Rows that press are few up to here, which is where a guide should part: none of the scenes is between 400 and 2000.
+FEW_ROWS = 1000
 #: Solvers that keep something of earlier steps: they see them all.
 LEARNING = ("exact", "auto")
 
@@ -68,14 +72,19 @@ def _samples(scene: fs.Scene, driver: str, end: float, settings: Settings) -> li
                for name in (*SOLVERS, "auto") for t in TOLERANCES}  # fmt: skip
     found = []
     tight = driver == "cond"
-    learning = ("auto",) if tight else LEARNING  # where exact is slow its factorization is that of the last sample
     for step in follow(scene, make_solver(driver, tolerance=1e-9, max_iterations=LIMIT if tight else None), last):
         if step.number == 1:
             warm_up([solver for (name, _), solver in solvers.items() if name not in LEARNING], step)
-        answers = {key: solve(solver, step) for key, solver in solvers.items() if step.number in chosen or key[0] in learning}
+        answers = {key: solve(solver, step) for key, solver in solvers.items() if step.number in chosen or key[0] in LEARNING}
         if step.number in chosen:
             found.append(_sample(step, answers))
     return found
+
+
+def _times(samples: list[_Sample], key: tuple[str, float]) -> str:
+    """Mean and median."""
+    values = [s.ms[key] for s in samples]
+    return f"{number(statistics.fmean(values))} ({number(statistics.median(values))})"
 
 
 def _line(name: str, samples: list[_Sample]) -> list[str]:
@@ -93,8 +102,8 @@ def _line(name: str, samples: list[_Sample]) -> list[str]:
         lost = sum(s.ms["auto", tolerance] for s in samples) / sum(best)
         cells += [
             f"{number(iterations)}{f' ({failed} not converged)' if failed else ''}; {short(rate)}",
-            number(statistics.fmean(s.ms[cond] for s in samples)),
-            number(statistics.fmean(s.ms[exact] for s in samples)),
+            _times(samples, cond),
+            _times(samples, exact),
             f"{picks.most_common(1)[0][0]} {picks.most_common(1)[0][1]}/{len(samples)}; {right}/{len(samples)}; {lost:.2f}",
         ]
     return cells
@@ -115,7 +124,7 @@ def _constants(samples: list[_Sample]) -> str:
         if s.converged["cond", t] and s.iterations["cond", t] > 50
     ]
     solve_part, matrix, right = [], [], []
-    for s in samples:
+    for s in (s for s in samples if s.rows >= FEWEST_ROWS):
         for t in TOLERANCES:
             parts = s.stages["exact", t]
             solve_part.append((sum(parts.values()) - parts["contact"] - parts["operator"]) / s.n**1.5)
@@ -142,25 +151,27 @@ def _nonnegative(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _guide(samples: dict[str, list[_Sample]]) -> str:
-    """Say by range of conditioning which of both was the faster one, and by how much."""
-    borders = (0.0, 100.0, 500.0, 2000.0, math.inf)
+    """Say by range of conditioning and number of contacts which of both was the faster one, and by how much."""
     lines = []
-    for low, high in itertools.pairwise(borders):
-        cells = [f"{low:g} to {high:g}" if high < math.inf else f"above {low:g}"]
-        inside: dict[str, list[_Sample]] = defaultdict(list)
-        for name, values in samples.items():
-            for s in values:
-                if low <= s.kappa < high:
-                    inside[name].append(s)
-        everything = [s for values in inside.values() for s in values]
-        if not everything:
-            continue
-        for tolerance in TOLERANCES:
-            cond, exact = (statistics.fmean(s.ms[name, tolerance] for s in everything) for name in SOLVERS)
-            faster = "cond" if cond < exact else "exact"
-            cells.append(f"{number(cond)} / {number(exact)}: {faster} by {max(cond, exact) / min(cond, exact):.1f}")
-        lines.append([*cells, "; ".join(inside)])
-    header = ["conditioning of A", *(f"cond / exact ms to {t:.0e}" for t in TOLERANCES), "measured on"]
+    for low, high in itertools.pairwise((0.0, 500.0, 2000.0, 20_000.0, math.inf)):
+        for few in (True, False):
+            inside = {
+                name: [s for s in values if low <= s.kappa < high and (s.rows <= FEW_ROWS) == few]
+                for name, values in samples.items()
+            }
+            everything = [s for values in inside.values() for s in values]
+            if not everything:
+                continue
+            cells = [
+                f"{low:g} to {high:g}" if high < math.inf else f"above {low:g}",
+                f"up to {math.ceil(max(s.rows for s in everything) / 3)}",
+            ]
+            for tolerance in TOLERANCES:
+                cond, exact = (statistics.median(s.ms[name, tolerance] for s in everything) for name in SOLVERS)
+                faster = "cond" if cond < exact else "exact"
+                cells.append(f"{number(cond)} / {number(exact)}: {faster} by {max(cond, exact) / min(cond, exact):.1f}")
+            lines.append([*cells, "; ".join(name for name, values in inside.items() if values)])
+    header = ["conditioning of A", "contacts that press", *(f"cond / exact ms to {t:.0e}" for t in TOLERANCES), "measured on"]
     return markdown(header, lines)
 
 
@@ -178,7 +189,12 @@ def make(settings: Settings) -> dict[str, str]:
     samples = {name: _samples(scene(), driver, end, settings) for name, (scene, driver, end) in cases.items()}
     header = ["scene", "kappa", "rows that press"]
     for t in TOLERANCES:
-        header += [f"cond {t:.0e}: its; its/(decade sqrt kappa)", "cond ms", "exact ms", "auto picks; right; its time / best"]
+        header += [
+            f"cond {t:.0e}: its; its/(decade sqrt kappa)",
+            "cond ms, mean (median)",
+            "exact ms",
+            "auto picks; right; its time / best",
+        ]
     table = markdown(header, [_line(name, values) for name, values in samples.items()])
     constants = _constants([s for values in samples.values() for s in values])
     return {"conditioning": f"{table}\n\n{constants}", "guide": _guide(samples)}

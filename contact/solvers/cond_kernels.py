@@ -363,9 +363,10 @@ def contact_sweep(
             d0 = lam[m, 0]
             d1 = lam[m, 1]
             d2 = lam[m, 2]
-        t0 = d0 - (u0 + regularization * d0) / gamma
-        t1 = d1 - (u1 + regularization * d1) / gamma
-        t2 = d2 - (u2 + regularization * d2) / gamma
+        stiffness = 1.0 / gamma
+        t0 = d0 - (u0 + regularization * d0) * stiffness
+        t1 = d1 - (u1 + regularization * d1) * stiffness
+        t2 = d2 - (u2 + regularization * d2) * stiffness
         if strict:
             p0, p1, p2 = project_strict_elliptic(t0, t1, t2, friction[m, 0], friction[m, 1])
         else:
@@ -649,6 +650,9 @@ def iterate(
 ) -> tuple[int, int, int]:
     """Velocity fixed-point iteration with Chebyshev acceleration or Barzilai-Borwein steps (papers/001 Algs. 1-3, IV-C).
 
+    Where no node is shared or virtual, the projection satisfies the law to rounding in every iteration (Prop. 4); its residual is
+    then evaluated only in the first iteration and wherever it decides, and its last value stands in the history between.
+
     On entry ``answer`` and ``answer_lam`` hold the warm start; on return the un-extrapolated iterate v** and its force: the one
     that converged, else the best by the larger of its true residuals. Updates ``history`` (iterations, 3): dynamics residual,
     contact residual, step norm. Returns (iterations, status, iteration that is returned): status 0 converged, 1 stopped at the
@@ -705,6 +709,7 @@ def iterate(
     safe_until = 0
     nu = 1.0
     radius = 0.0
+    contact = 0.0
     since_start = 0
     step_norm_old = 0.0
     best = math.inf
@@ -756,9 +761,10 @@ def iterate(
         r_2, a_2, f_2 = residual_sums(body_Av, b, force, inverse_diagonal, sums)
         scale = max(b2, max(a_2, f_2))
         dynamics = math.sqrt(r_2 / scale) if scale > 0.0 else 0.0
-        contact = natural_residual(
-            node, block, phi, mean, stretch, strict, regularization, rho_contact, lam, star, n_rows, point_velocity
-        )
+        if any_coupled or nv > 0 or iteration == 1 or dynamics <= tolerance or iteration == max_iterations:
+            contact = natural_residual(
+                node, block, phi, mean, stretch, strict, regularization, rho_contact, lam, star, n_rows, point_velocity
+            )
 
         # extrapolation, eq. (38) with the under-relaxation of Wang 2015, and A of it by linearity
         since_start += 1

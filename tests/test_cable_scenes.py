@@ -1,0 +1,141 @@
+"""Scenes with cables against closed forms and, for the winding, against forces measured on an independent prototype."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+import femsim as fs
+
+SCENES = Path(__file__).resolve().parents[1] / "scenes"
+ROBOT_PATH = Path(__file__).resolve().parents[2] / "shared" / "cable_winding" / "p_des.txt"
+
+
+def module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, SCENES / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+# ---------------------------------------------------------------------- catenary
+
+
+def test_hanging_cable_is_a_catenary() -> None:
+    """L = 2 a sinh(d / 2a): sag a (cosh(d / 2a) - 1), pull inwards w a, weight at each end w L / 2."""
+    scene = fs.load_scene(SCENES / "hanging_cable.py", links=61)
+    run = fs.simulate(scene)
+    assert run.status == "converged"
+    length, span, weight = 1.0, 0.6, 9.81 * scene.bodies[0].mass
+    a = brentq(lambda a: 2.0 * a * math.sinh(span / 2.0 / a) - length, 0.05, 10.0)
+    assert -run.markers["middle"].position[-1, 2] == pytest.approx(a * (math.cosh(span / 2.0 / a) - 1.0), rel=5e-4)
+    assert run.markers["middle"].position[-1, 0] == pytest.approx(0.5 * span, rel=1e-4)
+    for name, sign in (("left", 1.0), ("right", -1.0)):
+        pull = [sign * weight / length * a, 0.0, -0.5 * weight]
+        assert run.sensors[name].force[-1] == pytest.approx(pull, rel=2e-3, abs=1e-6)
+
+
+# ---------------------------------------------------------------------- capstan
+
+
+@pytest.mark.parametrize(
+    ("mu", "wrap"),
+    [(0.1, 90.0), (0.1, 360.0), (0.2, 270.0), (0.3, 180.0), (0.3, 360.0), (0.5, 60.0), (0.5, 180.0), (0.7, 120.0), (1.0, 90.0),
+     (1.3, 60.0)],
+)  # fmt: skip
+def test_capstan(mu: float, wrap: float) -> None:
+    """T2 / T1 = exp(mu theta cos(alpha)) within 1 %, alpha the climb of 5 mm a turn on a radius of 22 mm."""
+    run = fs.simulate(fs.load_scene(SCENES / "capstan.py", mu=mu, wrap=wrap), duration=1.0)
+    assert run.status == "converged"
+    climb = math.atan(0.005 / (2.0 * math.pi * 0.022))
+    pull, sliding = np.linalg.norm(run.sensors["pull"].force, axis=1), run.steps["time_s"] > 0.5
+    assert pull[sliding].mean() == pytest.approx(math.exp(mu * math.radians(wrap) * math.cos(climb)), rel=0.01)
+    assert run.steps["max_penetration_m"].max() < 1e-9
+    # what the rod puts on the post is what its two ends pull
+    ends = run.sensors["pull"].force[-1] - np.array([0.0, -climb, -1.0]) / math.hypot(1.0, climb)
+    assert run.sensors["post"].force[-1] == pytest.approx(-ends, abs=0.02 * np.linalg.norm(ends))
+
+
+# ---------------------------------------------------------------------- pulled over an edge
+
+
+def test_cable_pull_over_an_edge() -> None:
+    """T = (F + mu w l) exp(mu pi / 2) - w h while the rope slides; the rope does not slip in the grip."""
+    scene = fs.load_scene(SCENES / "cable_pull.py", dt=0.01)
+    run = fs.simulate(scene, duration=1.3)
+    assert run.status == "converged"
+    fingers = run.sensors["left"].force + run.sensors["right"].force
+    tail, tip = run.markers["tail"].position, run.markers["tip"].position
+    weight = 9.81 * scene.bodies[0].mass / 0.3
+    sliding = run.steps["time_s"] > 0.9
+    free = (0.5 - 0.3 * weight * tail[:, 0]) * math.exp(0.15 * math.pi) + weight * (tip[:, 2] + 0.02)
+    assert fingers[sliding, 2] == pytest.approx(free[sliding], rel=0.05)
+    assert run.sensors["left"].force[-1, 1] == pytest.approx(-4.0, rel=1e-3)
+    moved = tip[:, 2] - tip[60, 2]
+    assert moved[-1] == pytest.approx(0.05 * -_eased((1.3 - 0.6) / 1.2), abs=2e-4)
+    assert run.steps["max_penetration_m"].max() < 1e-7
+
+
+def _eased(part: float) -> float:
+    """Part of a motion that is eased in and out."""
+    return 3.0 * part**2 - 2.0 * part**3
+
+
+# ---------------------------------------------------------------------- winding
+
+
+def test_own_path_is_that_of_the_robot() -> None:
+    scene = module("cable_winding")
+    times, path = scene.own_path()
+    assert len(times) == 5500 and times[[0, -1]] == pytest.approx([0.01, 55.0])
+    # some of its rows, m
+    rows = {0: (0.514, 0.197304, 0.100524), 499: (0.514, 0.099559, 0.362222)}
+    for k, row in rows.items():
+        assert path[k] == pytest.approx(row, abs=2e-6)
+    if not ROBOT_PATH.is_file():
+        pytest.skip("the robot's path is not in this checkout")
+    assert np.abs(path - fs.load_path(ROBOT_PATH)[1]).max() < 2e-6
+
+
+def test_winding_starts_as_the_prototype_measured() -> None:
+    """The first 4.2 s with 80 links: force of the prototype at 3 s, N (drag and weight of the free span), nothing penetrates."""
+    run = fs.simulate(fs.load_scene(SCENES / "cable_winding.py", links=80), duration=4.2)
+    assert run.status == "converged" and len(run.steps["step"]) == 420
+    assert run.sensors["tool"].force[299] == pytest.approx([0.0, -0.058, -0.098], abs=2e-3)
+    assert run.sensors["tool"].torque == pytest.approx(np.zeros((420, 3)), abs=1e-12)  # a ball joint
+    assert run.steps["max_penetration_m"].max() < 1e-9
+    assert run.steps["wrench_balance"].max() < 1e-6
+    end = run.stepper.scene.bodies[0].centre_line(run.stepper.state.q)[-1]
+    assert end == pytest.approx(module("cable_winding").own_path()[1][419], abs=1e-4)
+
+
+def test_winding_forces_and_angle() -> None:
+    """The first 20 s with 80 links: forces of the prototype at 160 and more links within 0.02 N, half a turn and more on the post."""
+    run = fs.simulate(fs.load_scene(SCENES / "cable_winding.py", links=80), duration=20.0)
+    assert run.status == "converged"
+    force = run.sensors["tool"].force
+    assert force[999] == pytest.approx([0.442, -0.108, -0.435], abs=0.02)
+    assert force[1999] == pytest.approx([-0.740, 1.019, -1.156], abs=0.02)
+    assert run.steps["max_penetration_m"].max() < 1e-9
+    # the tangent has turned by 0.0025 rad a step since step 500; 5 degrees more until the cable is 0.1 mm off
+    assert module("cable_winding").wrap_angle(run) == pytest.approx(math.degrees(0.0025 * 1500) + 4.5, abs=3.0)
+
+
+def test_bad_paths_of_the_winding_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "path.txt"
+    file.write_text("0.514 0.25 0.1\n0.514 0.25 0.11\n")
+    with pytest.raises(fs.InputError, match=r"path.txt starts at \[0.514, 0.25, 0.1\] m, 52.5 mm away from the end of the cable"):
+        fs.load_scene(SCENES / "cable_winding.py", trajectory=str(file))
+    file.write_text("0.514 0.1975 0.1\n0.514 nan 0.11\n")
+    with pytest.raises(fs.InputError, match="line 2 .*finite"):
+        fs.load_scene(SCENES / "cable_winding.py", trajectory=str(file))
+    file.write_text("0.2 0.514 0.1975 0.1\n0.1 0.514 0.197 0.1\n")
+    with pytest.raises(fs.InputError, match="times must increase"):
+        fs.load_scene(SCENES / "cable_winding.py", trajectory=str(file))
