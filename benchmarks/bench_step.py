@@ -55,6 +55,8 @@ LADDER = tuple(10.0 ** (-k / 2) for k in range(2, 20))
 REFERENCE_TOLERANCE = 1e-11
 #: Instants at which that error means something: where nothing moves it would be relative to almost zero.
 MOVING = ("closing", "lifting")
+#: Times between which the ball is closed on and lifted, s.
+MOVES = ((0.2, 0.45), (0.75, 1.45))
 #: Iterations of the two solves whose difference gives the time of one iteration.
 FEW, MANY = 20, 220
 
@@ -119,7 +121,7 @@ from contact.solvers import make_solver
 from femsim.load import load_scene
 from femsim.stepper import Stepper
 imported = time.perf_counter()
-stepper = Stepper(load_scene(sys.argv[1]), make_solver("cond"))
+stepper = Stepper(load_scene(sys.argv[1]), make_solver("auto"))
 built = time.perf_counter()
 stepper.step()
 parts = {"import": imported - began, "build": built - imported, "step": time.perf_counter() - built}
@@ -192,6 +194,64 @@ def advance(scene: fs.Scene, instants: dict[str, float]) -> tuple[dict[str, CpuS
         "largest step ms": 1e3 * max(spent[first_counted:]),
         "mean iterations": float(np.mean(iterations[first_counted:])),
     }
+
+
+@dataclass(frozen=True)
+class Job:
+    """A whole run of the main job with the default solver: CPU seconds a step, and the error that the tolerance leaves."""
+
+    young_modulus: float
+    tolerance: float
+    converged: int
+    steps: int
+    solve: float
+    solve_mean: float
+    step: float
+    step_mean: float
+    error: float
+    factorizations: int
+
+
+def time_job(young_modulus: float, tolerance: float) -> Job:
+    """Run the main job with ``auto``; A-norm errors against the exact solver at 1e-12, every tenth step while the ball moves."""
+    stepper = CpuStepper(femsim.load.load_scene(SCENE, young_modulus=young_modulus), make_solver("auto", tolerance=tolerance))
+    reference = make_solver("exact", tolerance=1e-12)
+    first_counted = 5  # before it, kernels may still be compiled
+    spent, solves, errors = [], [], []
+    converged = factorizations = 0
+    steps = round(stepper.scene.duration / stepper.scene.dt)
+    for number in range(1, steps + 1):
+        before, started = stepper.timings["solve"], time.thread_time()
+        report = stepper.step()
+        spent.append(time.thread_time() - started)
+        solves.append(stepper.timings["solve"] - before)
+        converged += report.solution.converged
+        factorizations += report.solution.details.get("factorizations", 0)
+        if number % 10 == 0 and any(start <= report.time <= stop for start, stop in MOVES):
+            problem = stepper.problem
+            assert problem is not None
+            exact = reference.solve(problem, WarmStart(report.solution.v, report.solution.lam)).v
+            difference = report.solution.v - exact
+            errors.append(math.sqrt(float(difference @ (problem.A @ difference)) / float(exact @ (problem.A @ exact))))
+    return Job(
+        young_modulus, tolerance, converged, steps,
+        float(np.median(solves[first_counted:])), float(np.mean(solves[first_counted:])),
+        float(np.median(spent[first_counted:])), float(np.mean(spent[first_counted:])),
+        max(errors), factorizations,
+    )  # fmt: skip
+
+
+def print_jobs(jobs: list[Job], matvec: float) -> None:
+    """Table of whole runs."""
+    print("\nwhole runs with the default solver (auto), CPU ms a step, median (mean); error in A-norm, worst of the moving steps")
+    for job in jobs:
+        name = f"E {job.young_modulus / 1e6:g} MPa, tolerance {job.tolerance:.0e}"
+        solve = f"solve {1e3 * job.solve:.2f} ({1e3 * job.solve_mean:.2f}) ms = {job.solve / matvec:.0f} matvec"
+        step = f"step {1e3 * job.step:.2f} ({1e3 * job.step_mean:.2f}) ms"
+        print(
+            f"  {name}: {solve}, {step}, error {job.error:.1e}, {job.converged} of {job.steps} steps converged, "
+            f"{job.factorizations} factorizations"
+        )
 
 
 def time_assembly(stepper: CpuStepper, repeat: int) -> Values:
@@ -421,6 +481,8 @@ def main() -> None:
         values[name] = time_assembly(stepper, repeat) | step | time_solver(last.problem, last.warm_start, repeat, name in MOVING)
     mats, mat_values, mat_calibrations = time_mat(repeat)
     starts = time_starts(1 if chosen.quick else 3)
+    cases = [(1e6, 1e-8)] if chosen.quick else [(1e5, 1e-8), (1e6, 1e-8), (1e7, 1e-8), (1e6, 1e-4)]
+    jobs = [time_job(*case) for case in cases]
 
     load = (load_before, os.getloadavg()[0])
     print(f"{platform.platform()}, {os.cpu_count()} CPUs")
@@ -428,12 +490,13 @@ def main() -> None:
     print_calibration("ball", next(iter(steppers.values())).system.A, list(calibrations.values()))
     print_calibration("mat", next(iter(mats.values())).system.A, list(mat_calibrations.values()))
     print(
-        f"whole run of {run['steps']:.0f} steps: mean {run['mean step ms']:.2f} ms and "
+        f"whole run of {run['steps']:.0f} steps with cond: mean {run['mean step ms']:.2f} ms and "
         f"{run['mean iterations']:.0f} iterations a step, longest step {run['largest step ms']:.2f} ms"
     )
     print_table("ball", ROWS, values, calibrations)
     print_table("mat", MAT_ROWS, mat_values, mat_calibrations)
     print_starts(starts, calibrations)
+    print_jobs(jobs, float(np.median([c.matvec.median for c in calibrations.values()])))
     if chosen.json:
         ratios, mat_ratios = (
             {
@@ -454,6 +517,7 @@ def main() -> None:
             "ratios_to_matvec": ratios,
             "mat": {"calibration": mat_calibrations, "instants": mat_values, "ratios_to_matvec": mat_ratios},
             "starts": starts,
+            "jobs": [asdict(job) for job in jobs],
         }
         chosen.json.write_text(json.dumps(content, indent=2, default=as_numbers) + "\n", encoding="utf-8")
 

@@ -58,7 +58,8 @@ def build(
     links : int, 1
         Number of links; they should not be longer than 3 mm, a quarter of the radius at the edge.
     dt : float, s
-        Time step.
+        Time step. Contact normals are those of its start, so a rope that slides by s = v dt a step round the radius R rubs as
+        if mu were mu + s / R.
     """
     scene = fs.Scene("cable_pull", dt=dt, duration=2.0, margin=5e-4)
     bend = EDGE_RADIUS + RADIUS

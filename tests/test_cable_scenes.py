@@ -67,25 +67,24 @@ def test_capstan(mu: float, wrap: float) -> None:
 
 
 def test_cable_pull_over_an_edge() -> None:
-    """T = (F + mu w l) exp(mu pi / 2) - w h while the rope slides; the rope does not slip in the grip."""
-    scene = fs.load_scene(SCENES / "cable_pull.py", dt=0.01)
-    run = fs.simulate(scene, duration=1.3)
+    """T = (F + mu w l) exp(mu pi / 2) - w h while the rope slides; the rope does not slip in the grip.
+
+    A way of s in a step with the normals of its start adds s / R to mu.
+    """
+    scene = fs.load_scene(SCENES / "cable_pull.py")
+    run = fs.simulate(scene, duration=1.2)
     assert run.status == "converged"
     fingers = run.sensors["left"].force + run.sensors["right"].force
     tail, tip = run.markers["tail"].position, run.markers["tip"].position
     weight = 9.81 * scene.bodies[0].mass / 0.3
     sliding = run.steps["time_s"] > 0.9
-    free = (0.5 - 0.3 * weight * tail[:, 0]) * math.exp(0.15 * math.pi) + weight * (tip[:, 2] + 0.02)
-    assert fingers[sliding, 2] == pytest.approx(free[sliding], rel=0.05)
+    way = -np.diff(tip[:, 2], prepend=tip[0, 2])
+    free = (0.5 - 0.3 * weight * tail[:, 0]) * np.exp((0.3 + way / 0.013) * 0.5 * math.pi) + weight * (tip[:, 2] + 0.02)
+    assert fingers[sliding, 2] == pytest.approx(free[sliding], rel=0.015)
     assert run.sensors["left"].force[-1, 1] == pytest.approx(-4.0, rel=1e-3)
-    moved = tip[:, 2] - tip[60, 2]
-    assert moved[-1] == pytest.approx(0.05 * -_eased((1.3 - 0.6) / 1.2), abs=2e-4)
+    # the grip is half-way down its eased way, and the end of the rope with it
+    assert tip[-1, 2] - tip[119, 2] == pytest.approx(-0.025, abs=3e-4)
     assert run.steps["max_penetration_m"].max() < 1e-7
-
-
-def _eased(part: float) -> float:
-    """Part of a motion that is eased in and out."""
-    return 3.0 * part**2 - 2.0 * part**3
 
 
 # ---------------------------------------------------------------------- winding
@@ -117,15 +116,15 @@ def test_winding_starts_as_the_prototype_measured() -> None:
 
 
 def test_winding_forces_and_angle() -> None:
-    """The first 20 s with 80 links: forces of the prototype at 160 and more links within 0.02 N, half a turn and more on the post."""
+    """The first 20 s with 80 links: forces of the prototype at 160 and more links within 0.02 N, more than half a turn wound."""
     run = fs.simulate(fs.load_scene(SCENES / "cable_winding.py", links=80), duration=20.0)
     assert run.status == "converged"
     force = run.sensors["tool"].force
     assert force[999] == pytest.approx([0.442, -0.108, -0.435], abs=0.02)
     assert force[1999] == pytest.approx([-0.740, 1.019, -1.156], abs=0.02)
     assert run.steps["max_penetration_m"].max() < 1e-9
-    # the tangent has turned by 0.0025 rad a step since step 500; 5 degrees more until the cable is 0.1 mm off
-    assert module("cable_winding").wrap_angle(run) == pytest.approx(math.degrees(0.0025 * 1500) + 4.5, abs=3.0)
+    # the robot has gone 0.0025 rad a step round the post since step 500; links are 13 degrees long
+    assert module("cable_winding").wrap_angle(run) == pytest.approx(math.degrees(0.0025 * 1500), abs=6.0)
 
 
 def test_bad_paths_of_the_winding_are_refused(tmp_path: Path) -> None:
@@ -134,7 +133,7 @@ def test_bad_paths_of_the_winding_are_refused(tmp_path: Path) -> None:
     with pytest.raises(fs.InputError, match=r"path.txt starts at \[0.514, 0.25, 0.1\] m, 52.5 mm away from the end of the cable"):
         fs.load_scene(SCENES / "cable_winding.py", trajectory=str(file))
     file.write_text("0.514 0.1975 0.1\n0.514 nan 0.11\n")
-    with pytest.raises(fs.InputError, match="line 2 .*finite"):
+    with pytest.raises(fs.InputError, match=r"line 2 .*finite"):
         fs.load_scene(SCENES / "cable_winding.py", trajectory=str(file))
     file.write_text("0.2 0.514 0.1975 0.1\n0.1 0.514 0.197 0.1\n")
     with pytest.raises(fs.InputError, match="times must increase"):
