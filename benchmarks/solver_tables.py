@@ -39,7 +39,7 @@ DATA = ROOT.parent / "shared" / "fclib"
 TABLES: dict[tuple[str, ...], Callable[[Settings], dict[str, str]]] = {
     ("convergence",): convergence.make,
     ("fclib", "targets"): saved_problems.make,
-    ("III", "IV"): stiffness.make,
+    ("III", "IV", "IV-runs"): stiffness.make,
     ("VII",): splitting.make,
     ("IX",): chebyshev.make,
     ("V-F",): invertible.make,

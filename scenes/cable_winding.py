@@ -11,6 +11,8 @@ cable that winds on the post, an involute that climbs. A file of positions repla
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 import femsim as fs
@@ -31,6 +33,7 @@ def build(
     links: int = 320,
     damping: float = 4.0,
     rotational_damping: float = 0.0,
+    contact: Literal["centre", "surface"] = "centre",
     trajectory: str = "",
     duration: float = 55.0,
     dt: float = 0.01,
@@ -54,6 +57,8 @@ def build(
         Drag per metre of cable.
     rotational_damping : float, N s
         Drag on the turning of the cable, N m s/rad per metre of cable.
+    contact : str, choice
+        Where contact forces act: at the "centre" of a link, as in the paper, or on its "surface", so that friction turns it too.
     trajectory : str, file
         Positions of the held end (m), one a step of 0.01 s: one number a line (x, y, z in turn), three columns, four columns with
         the time first, or a table with a header; see fs.load_path. Default: the scene's own path.
@@ -86,6 +91,7 @@ def build(
         end=fs.RodEnd("hinged", motion=fs.Motion([0.0, *times], [(0.0, 0.0, 0.0), *way], smooth=False)),
         translational_damping=damping,
         rotational_damping=rotational_damping,
+        contact=contact,
     )
     height = 0.35
     post = scene.add_obstacle("post", fs.Cylinder(POST_RADIUS, 0.5 * height), position=(*AXIS, 0.5 * height), surface="post")

@@ -14,7 +14,8 @@ from scipy.optimize import brentq
 import femsim as fs
 
 SCENES = Path(__file__).resolve().parents[1] / "scenes"
-ROBOT_PATH = Path(__file__).resolve().parents[2] / "shared" / "cable_winding" / "p_des.txt"
+ROBOT = Path(__file__).resolve().parents[2] / "shared" / "cable_winding"
+needs_robot = pytest.mark.skipif(not ROBOT.is_dir(), reason="the robot's path is not in this checkout")
 
 
 def module(name: str) -> ModuleType:
@@ -90,7 +91,7 @@ def test_cable_pull_over_an_edge() -> None:
 # ---------------------------------------------------------------------- winding
 
 
-def test_own_path_is_that_of_the_robot() -> None:
+def test_own_path() -> None:
     scene = module("cable_winding")
     times, path = scene.own_path()
     assert len(times) == 5500 and times[[0, -1]] == pytest.approx([0.01, 55.0])
@@ -98,9 +99,25 @@ def test_own_path_is_that_of_the_robot() -> None:
     rows = {0: (0.514, 0.197304, 0.100524), 499: (0.514, 0.099559, 0.362222)}
     for k, row in rows.items():
         assert path[k] == pytest.approx(row, abs=2e-6)
-    if not ROBOT_PATH.is_file():
-        pytest.skip("the robot's path is not in this checkout")
-    assert np.abs(path - fs.load_path(ROBOT_PATH)[1]).max() < 2e-6
+
+
+@needs_robot
+def test_own_path_is_that_of_the_robot_everywhere() -> None:
+    times, path = fs.load_path(ROBOT / "p_des.txt")
+    assert np.abs(path - module("cable_winding").own_path()[1]).max() < 2e-6
+    assert times[-1] == pytest.approx(55.0)
+
+
+@needs_robot
+def test_winding_with_the_published_damping_gives_the_published_force() -> None:
+    """Their drag of 0.01 N s/m and 0.01 N m s/rad a link of 2.5 mm and their end path: 0.15 N mean, of forces up to 1.8 N."""
+    file = ROBOT / "authors_program_N160.csv"
+    published = np.loadtxt(file, delimiter=",", skiprows=1)[:2000, 1:4]
+    scene = fs.load_scene(SCENES / "cable_winding.py", links=160, damping=4.0, rotational_damping=4.0, trajectory=str(file))
+    run = fs.simulate(scene, duration=20.0)
+    assert run.status == "converged"
+    error = np.linalg.norm(run.sensors["tool"].force - published, axis=1)
+    assert error.mean() < 0.075 and np.linalg.norm(published, axis=1).mean() > 0.9
 
 
 def test_winding_starts_as_the_prototype_measured() -> None:

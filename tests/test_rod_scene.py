@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 import femsim as fs
 from contact import contact_velocity, make_problem
 from contact.metrics import balance
+from contact.solvers import cond_kernels as kernels
 from contact.solvers import make_solver
 from femsim.stepper import Stepper
 
@@ -71,6 +72,8 @@ def test_a_rod_pushed_across_rolls_on_its_surface() -> None:
             assert spin == pytest.approx(np.tile([0.0, speed / 0.003, 0.0], (10, 1)), rel=1e-5, abs=1e-5)
             # friction that rolls the rod: F / 3
             assert run.sensors["floor"].force[-1][0] == pytest.approx(0.2 * weight / 3.0, rel=1e-4)
+            # about the centre of the rod, 3 mm above the floor
+            assert run.sensors["rod"].torque[-1] == pytest.approx([0, 0.003 * 0.2 * weight / 3.0, 0], rel=1e-3, abs=1e-7)
 
 
 @pytest.mark.parametrize("contact", ["centre", "surface"])
@@ -107,6 +110,17 @@ def test_rows_are_the_derivative_of_the_gap_and_do_the_work_of_the_forces(contac
     assert collision.generalized_force() == pytest.approx(problem.J.T @ lam.ravel(), abs=1e-12)
     assert collision.wrench[:, :3].sum(axis=0) == pytest.approx(np.zeros(3), abs=1e-12)
     assert report.force.sum(axis=0) == pytest.approx(collision.wrench[2, :3], abs=1e-12)
+
+
+def test_a_fast_rod_does_not_jump_through_a_thin_floor() -> None:
+    """30 mm a step onto a box of 10 mm: the margin grows with the speed of the links."""
+    scene = fs.Scene("fast", dt=0.01, duration=0.1, gravity=NO_GRAVITY)
+    scene.add_obstacle("plate", fs.Box((0.1, 0.1, 0.005)), position=(0.0, 0.0, -0.005))
+    scene.add_rod("rod", line(10, (0, -0.05, 0.05), (0, 0.05, 0.05)), ROUND, RUBBER, velocity=(0.0, 0.0, -3.0))
+    run = fs.simulate(scene)
+    state = run.stepper.state
+    assert run.status == "converged" and run.steps["max_penetration_m"].max() < 1e-9
+    assert scene.bodies[0].centres(state.q)[:, 2].min() > 0.003 - 1e-9
 
 
 def test_momentum_passes_between_a_rod_and_a_free_box() -> None:
@@ -260,6 +274,29 @@ def test_balance_of_links_leaves_torques_out() -> None:
     assert balance(other, v, lam) == pytest.approx(balance(problem, v, lam), rel=1e-12)
     with pytest.raises(fs.ContactError, match="'rod' has 9 rows; a group of links has 6 rows a link"):
         make_problem(np.eye(9), np.zeros(9), np.zeros((0, 9)), np.zeros(0), 0.5, dt=0.01, groups=[fs.Group("rod", 0, 9, "links")])
+
+
+def test_cond_counts_the_balance_of_links_as_the_yardstick_does() -> None:
+    rng = np.random.default_rng(5)
+    b, Av, force = rng.standard_normal((3, 24))
+    start, stop, stride = np.array([0, 18]), np.array([18, 24]), np.array([6, 3])
+    for g in range(2):
+        own = slice(start[g], stop[g])
+        others = np.ones(24, dtype=bool)
+        others[own] = False
+        total, net = (
+            np.linalg.norm(x[own].reshape(-1, stride[g])[:, :3].sum(axis=0)) for x in (Av - b - force, force)
+        )  # fmt: skip
+        scale = max(net, 0.3)
+        found = kernels.worst_balance(
+            start, stop, stride, np.full(2, 0.3), np.ones(24), b, np.where(others, b + force, Av), force, 1.0
+        )
+        assert found == pytest.approx(total / scale, rel=1e-12)
+    scales = np.empty(2)
+    kernels.force_scales(start, stop, stride, b, Av, scales)
+    for g in range(2):
+        held = (b - Av)[start[g] : stop[g]].reshape(-1, stride[g])[:, :3].sum(axis=0)
+        assert scales[g] == pytest.approx(np.linalg.norm(held), rel=1e-12)
 
 
 def test_links_survive_a_file(tmp_path: Path) -> None:

@@ -198,14 +198,18 @@ class Row:
 _ASSEMBLY = ("nodalize", "prepare", "factorize", "operator")
 
 
-def row_of(problem: ContactProblem, solution: Solution, exact: Solution, seconds: float) -> Row:
-    """Measure an answer."""
-    metrics = measure(problem, solution.v, solution.lam)
+def nodal_rows(problem: ContactProblem) -> np.ndarray:
+    """Rows of v that belong to points, (n,), bool; all of them where there are none."""
     nodes = np.zeros(problem.n, dtype=np.bool_)
     for group in problem.groups:
         nodes[group.start : group.stop] = group.kind == "nodes"
-    if not nodes.any():
-        nodes[:] = True
+    return nodes if nodes.any() else ~nodes
+
+
+def row_of(problem: ContactProblem, solution: Solution, exact: Solution, seconds: float) -> Row:
+    """Measure an answer."""
+    metrics = measure(problem, solution.v, solution.lam)
+    nodes = nodal_rows(problem)
     wrong, size = (float(np.linalg.norm((problem.J.T @ lam.ravel())[nodes])) for lam in (solution.lam - exact.lam, exact.lam))
     spent = sum(solution.timings.values())
     share = sum(solution.timings.get(stage, 0.0) for stage in _ASSEMBLY) / spent if spent else 0.0

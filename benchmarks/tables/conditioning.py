@@ -96,15 +96,14 @@ def _line(name: str, samples: list[_Sample]) -> list[str]:
         failed = sum(not s.converged[cond] for s in samples)
         iterations = statistics.fmean(s.iterations[cond] for s in samples)
         rate = statistics.fmean(s.iterations[cond] / (decades * math.sqrt(s.kappa)) for s in samples)
-        picks = Counter(s.picked[tolerance] for s in samples)
+        ((favourite, count),) = Counter(s.picked[tolerance] for s in samples).most_common(1)
         best = [min(s.ms[n, tolerance] for n in SOLVERS) for s in samples]
         right = sum(s.ms[s.picked[tolerance], tolerance] <= 1.05 * least for s, least in zip(samples, best, strict=True))
-        lost = sum(s.ms["auto", tolerance] for s in samples) / sum(best)
         cells += [
             f"{number(iterations)}{f' ({failed} not converged)' if failed else ''}; {short(rate)}",
             _times(samples, cond),
             _times(samples, exact),
-            f"{picks.most_common(1)[0][0]} {picks.most_common(1)[0][1]}/{len(samples)}; {right}/{len(samples)}; {lost:.2f}",
+            f"{favourite} {count}/{len(samples)}; {right}/{len(samples)}; {_times(samples, ('auto', tolerance))}",
         ]
     return cells
 
@@ -167,7 +166,7 @@ def _guide(samples: dict[str, list[_Sample]]) -> str:
                 f"up to {math.ceil(max(s.rows for s in everything) / 3)}",
             ]
             for tolerance in TOLERANCES:
-                cond, exact = (statistics.median(s.ms[name, tolerance] for s in everything) for name in SOLVERS)
+                cond, exact = (statistics.fmean(s.ms[name, tolerance] for s in everything) for name in SOLVERS)
                 faster = "cond" if cond < exact else "exact"
                 cells.append(f"{number(cond)} / {number(exact)}: {faster} by {max(cond, exact) / min(cond, exact):.1f}")
             lines.append([*cells, "; ".join(name for name, values in inside.items() if values)])
@@ -193,7 +192,7 @@ def make(settings: Settings) -> dict[str, str]:
             f"cond {t:.0e}: its; its/(decade sqrt kappa)",
             "cond ms, mean (median)",
             "exact ms",
-            "auto picks; right; its time / best",
+            "auto picks; right; its ms",
         ]
     table = markdown(header, [_line(name, values) for name, values in samples.items()])
     constants = _constants([s for values in samples.values() for s in values])

@@ -15,8 +15,8 @@ from femsim.solve import judge_answer, solve_function, solve_problem
 
 SOLVERS = ("cond", "pgs", "apgd", "ccs", "exact")
 TOLERANCE, TIGHT = 1e-6, 1e-8
-#: CPU time that a solver may have for a file, s, and the iterations from which the time of one is taken.
-CAP, TRIAL = 20.0, 60
+#: CPU time that a solver may have for a file, s, and the two numbers of iterations from which the time of one is taken.
+CAP, FEW, MORE = 20.0, 20, 80
 #: Limits of iterations whatever the time; the exact solver keeps its own.
 LIMITS = {"cond": 100_000, "pgs": 100_000, "apgd": 100_000, "ccs": 20_000}
 #: CPU time of Siconos 4.4 on a machine like the one of the targets, ms, W given: file, tolerance of ours, its figure.
@@ -72,17 +72,25 @@ def _timed(name: str, options: dict[str, Any], file: FclibProblem, path: Path) -
     return solution, time.process_time() - started
 
 
+def _limit(name: str, tolerance: float, cap: float, file: FclibProblem, path: Path) -> int:
+    """Iterations that fit into the time; also compiles what the solver needs."""
+    _timed(name, {"tolerance": tolerance, "max_iterations": FEW}, file, path)
+    (few, start), (more, end) = (_timed(name, {"tolerance": tolerance, "max_iterations": n}, file, path) for n in (FEW, MORE))
+    if more.iterations <= few.iterations:
+        return LIMITS[name]
+    each = max((end - start) / (more.iterations - few.iterations), 1e-6)
+    return int(min(LIMITS[name], max(MORE, (cap - start) / each)))
+
+
 def outcome(checker: Any, name: str, path: Path, tolerance: float, cap: float) -> Outcome:
     """Solve a file by a solver within a time and ask the checker."""
     file = read_fclib(path)
     try:
         limit = None
         if name in LIMITS:
-            trial, spent = _timed(name, {"tolerance": tolerance, "max_iterations": TRIAL}, file, path)  # compiles, too
-            trial, spent = _timed(name, {"tolerance": tolerance, "max_iterations": TRIAL}, file, path)
-            limit = int(min(LIMITS[name], max(TRIAL, cap * trial.iterations / max(spent, 1e-6))))
+            limit = _limit(name, tolerance, cap, file, path)
         else:
-            _timed(name, {"tolerance": tolerance}, file, path)
+            _timed(name, {"tolerance": tolerance}, file, path)  # compiles
         options = {"tolerance": tolerance, "max_iterations": limit}
         solution, spent = _timed(name, options, file, path)
         times = [spent]
