@@ -445,7 +445,7 @@ def render(
     stills
         Number of PNG pictures, evenly spaced.
     field
-        Field that colours soft bodies.
+        Field that colours soft bodies and rods, e.g. von_mises, tension.
     camera
         iso, front, side or top.
     mp4

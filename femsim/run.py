@@ -42,7 +42,7 @@ class SensorSeries:
     force : ndarray, (n_steps, 3), N
         World frame.
     torque : ndarray, (n_steps, 3), N m
-        World frame, about the centre of mass of the part.
+        World frame, about the centre of mass of the part, or about the frame that holds the end of a rod.
     """
 
     time: np.ndarray

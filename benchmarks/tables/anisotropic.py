@@ -73,4 +73,4 @@ def _draw(paths: list[tuple[tuple[float, float], np.ndarray, np.ndarray]], setti
             (line,) = axis.plot(*box.T, linewidth=3.0, alpha=0.5, label=f"box, mu = ({mu[0]:g}, {mu[1]:g})")
             axis.plot(*expected.T, "--", color=line.get_color(), linewidth=1.0)
         axis.set(xlabel="x [m]", ylabel="y [m]", title="dashed: integration of largest dissipation", aspect="equal")
-        axis.legend()
+        axis.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0))
