@@ -48,6 +48,8 @@ TABLES: dict[tuple[str, ...], Callable[[Settings], dict[str, str]]] = {
     ("conditioning", "guide"): conditioning.make,
 }
 NAMES = tuple(name for names in TABLES for name in names)
+#: Block that says when and where all others were made.
+RUN = "run"
 
 
 def replace_block(page: str, name: str, text: str) -> str:
@@ -98,8 +100,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     pictures.mkdir(exist_ok=True)
     data = chosen.data if (chosen.data / "check_fc.py").is_file() else None
     before, started = os.getloadavg()[0], time.strftime("%Y-%m-%d %H:%M")
-    make_tables(chosen.out / "solvers.md", Settings(pictures, data, chosen.quick), only)
-    print(f"{started}, {platform.platform()}, load {before:.1f} before, {os.getloadavg()[0]:.1f} after (this job makes 1)")
+    page = chosen.out / "solvers.md"
+    make_tables(page, Settings(pictures, data, chosen.quick), only)
+    load = f"load {before:.1f} before and {os.getloadavg()[0]:.1f} after, of which this job makes 1"
+    text = f"{started}, {platform.platform()}, {os.cpu_count()} CPUs, {load}"
+    print(text)
+    if set(only) == set(NAMES):
+        page.write_text(replace_block(page.read_text(encoding="utf-8"), RUN, f"Last made as a whole: {text}."), encoding="utf-8")
 
 
 if __name__ == "__main__":

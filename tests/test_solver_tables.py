@@ -49,7 +49,8 @@ def blocks(tmp_path_factory: pytest.TempPathFactory) -> Blocks:
     names = {path.name for path in (folder / "pictures").iterdir()}
     assert names == {"solvers_convergence.png", "solvers_invertible.png", "solvers_anisotropic.png"}
     found = dict(block.findall(after))
-    assert set(found) == set(solver_tables.NAMES)
+    assert set(found) == {*solver_tables.NAMES, solver_tables.RUN}
+    assert "load" in found.pop(solver_tables.RUN)
     return {name: cells(text) for name, text in found.items() if FCLIB.is_dir() or name not in ("fclib", "targets")}
 
 

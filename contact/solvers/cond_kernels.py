@@ -735,10 +735,13 @@ def iterate(
                     break
 
         # true residuals of the pair (v**, lam), on the problem without virtual nodes: they hand their force to the body (eq. 18)
-        apply_blocks(ptr, col, values, star, body_Av)
-        for i in range(n_rows):
-            A_star[i] = body_Av[i]
-        add_virtual_nodes(n_rows, vptr, vdof, vjac, gain, star, A_star)
+        apply_blocks(ptr, col, values, star, A_star)
+        Av = A_star
+        if nv > 0:
+            for i in range(n_rows):
+                body_Av[i] = A_star[i]
+            Av = body_Av
+            add_virtual_nodes(n_rows, vptr, vdof, vjac, gain, star, A_star)
         for i in range(size):
             force[i] = 0.0
         for m in range(nc):
@@ -758,7 +761,7 @@ def iterate(
                 pushed = vjac[e, 0] * force[row] + vjac[e, 1] * force[row + 1] + vjac[e, 2] * force[row + 2]
                 force[vdof[e]] += pushed
         mismatch = math.sqrt(mismatch / total) if exact_gain and total > 0.0 else 0.0
-        r_2, a_2, f_2 = residual_sums(body_Av, b, force, inverse_diagonal, sums)
+        r_2, a_2, f_2 = residual_sums(Av, b, force, inverse_diagonal, sums)
         scale = max(b2, max(a_2, f_2))
         dynamics = math.sqrt(r_2 / scale) if scale > 0.0 else 0.0
         if any_coupled or nv > 0 or iteration == 1 or dynamics <= tolerance or iteration == max_iterations:
@@ -799,7 +802,7 @@ def iterate(
             for g in range(group_force.shape[0]):
                 group_force[g] = max(NET_FRACTION * group_force[g], free_force[g])
             imbalance = worst_balance(
-                group_start, group_stop, group_stride, group_force, diagonal_bodies, b, body_Av, force, scale
+                group_start, group_stop, group_stride, group_force, diagonal_bodies, b, Av, force, scale
             )
             done = imbalance <= balance_factor * tolerance
         merit = max(dynamics, contact)
