@@ -218,6 +218,13 @@ def make_problem(
             mu = np.ascontiguousarray(mu[:, 0])
     if not (np.isfinite(dt) and dt > 0):
         raise ContactError(f"dt is {dt} s; it must be a positive number of seconds.")
+    normal = np.abs(J).max(axis=1).toarray().ravel()[::3] if nc else np.zeros(0)
+    stuck = np.flatnonzero((normal == 0) & (phi[:, 0] < 0))
+    if len(stuck):
+        raise ContactError(
+            f"contact {stuck[0]} approaches at phi_n = {phi[stuck[0], 0]:.3g} m/s, but its normal row of J is zero: nothing can "
+            "move along its normal, so the problem has no solution. Leave the contact out, or let a body of v take part in it."
+        )
     difference = abs(A - A.T)
     largest = float(abs(A).max()) if A.nnz else 0.0
     if difference.nnz and float(difference.max()) > 1e-9 * largest:

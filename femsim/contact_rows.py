@@ -38,7 +38,8 @@ def fill_rows(
     A contact between a point of body P and a shape of body S has u = frame (v_P - v_S) at its position. A point with rows of its
     own (``point_row`` >= 0) has 3 columns, the velocity of ``points``, or 6 with the angular velocity behind it: then it is the
     centre of a link, which the contact turns. Rows of v whose velocity is prescribed give no column: their motion goes into phi.
-    A contact without any column is dropped. The normal part of phi is gap/dt for an open gap (speculative contact) and correction
+    A contact whose normal nothing can move along is dropped: without any column, or, say, between a floor and a finger that slides
+    level on a driven base. The normal part of phi is gap/dt for an open gap (speculative contact) and correction
     * gap/dt, at most max_correction m/s, for a penetration.
     """
     kept = 0
@@ -98,7 +99,14 @@ def fill_rows(
                             entry += 1
             indptr[3 * kept + i + 1] = entry
             phi[kept, i] = offset
-        if entry == first_entry:
+        normal, largest = 0.0, 0.0
+        for e in range(first_entry, entry):
+            size = abs(data[e])
+            largest = max(largest, size)
+            if e < indptr[3 * kept + 1]:
+                normal = max(normal, size)
+        if normal <= 1e-9 * largest:  # nothing can move along the normal (or at all): no force could do anything there
+            entry = first_entry
             continue
         if gap[m] >= 0.0:
             phi[kept, 0] += gap[m] / dt

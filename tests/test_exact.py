@@ -235,7 +235,8 @@ def test_a_contact_that_nothing_can_move_is_solved_only_where_it_opens() -> None
     J = np.zeros((6, 3))
     J[:3] = UP
     for normal, possible in ((0.1, True), (-0.1, False)):
-        problem = make_problem(2.0 * sp.eye(3), np.array([1.0, 0, -3.0]), J, np.array([0.0, normal]), 0.4, dt=0.01)
+        problem = make_problem(2.0 * sp.eye(3), np.array([1.0, 0, -3.0]), J, np.array([0.0, 0.1]), 0.4, dt=0.01)
+        problem.phi[1, 0] = normal  # make_problem refuses one that approaches
         solution = Exact(ExactOptions(max_sweeps=200, max_iterations=5)).solve(problem, WarmStart(np.zeros(3), np.ones((2, 3))))
         assert solution.converged == possible
         np.testing.assert_allclose(solution.lam, [[3.0, -1.0, 0.0], [0.0, 0.0, 0.0]], atol=1e-8)

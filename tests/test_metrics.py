@@ -142,6 +142,7 @@ def plane_problem(rng: np.random.Generator) -> tuple[ContactProblem, np.ndarray,
     J = rng.standard_normal((5, 3, 9)) * np.array([1.0, 1.0, 0.0])[:, None]
     J[-1] = 0.0
     phi = rng.standard_normal((5, 3)) * [1.0, 1.0, 0.0]
+    phi[-1, 0] = abs(phi[-1, 0])
     problem = make_problem(random_spd(rng, 9), rng.standard_normal(9), J.reshape(15, 9), phi, rng.uniform(0, 1, 5), dt=0.01)
     return problem, rng.standard_normal(9), rng.standard_normal((5, 3)) * [1.0, 1.0, 0.0]
 

@@ -234,6 +234,23 @@ def test_a_position_controlled_gripper_reaches_its_target_and_stops_at_its_force
     np.testing.assert_allclose(held.sensors["left"].force[-1], [-5.0, 0.0, 0.0], atol=1e-3)
 
 
+def test_a_finger_that_slides_level_on_a_driven_base_feels_no_floor() -> None:
+    """Nothing can move along the floor's normal there: such contacts are left out, and no force grows without end."""
+    scene = fs.Scene("level", dt=5e-3, duration=0.1)
+    scene.add_floor()
+    finger = fs.Finger("left", fs.Box((0.005, 0.02, 0.02)), offset=(-0.045, 0, 0), closing=(1, 0, 0))
+    gripper = scene.add_gripper("gripper", [finger], position=(0, 0, 0.0199))  # a tenth of a millimetre in the floor
+    scene.drive(gripper, fs.Motion([0.0], [(0, 0, 0)]))
+    scene.drive(gripper, force=fs.Profile([0.0], [1.0]), fingers=True)
+    scene.set_friction(gripper, "floor", 0.5)
+    scene.sensor("left", "gripper.left")
+    for solver in ("auto", "exact", "cond", "pgs"):
+        run = fs.simulate(scene, solver=solver)
+        assert run.status == "converged"
+        assert not run.sensors["left"].force.any()
+        assert run.stepper.state.q[7] > 1e-3
+
+
 def test_several_soft_bodies_pass_through_each_other_and_say_so() -> None:
     scene = fs.Scene("two", duration=0.01)
     for name, x in (("a", 0.0), ("b", 0.2)):

@@ -68,8 +68,9 @@ class DenseSolver:
         self._blocks = np.empty((k, 3, 3))
         kernels.diagonal_blocks(WT, self._blocks)
         self._compliance = np.trace(self._blocks, axis1=1, axis2=2) / 3.0
-        # a contact that nothing can move has no force
-        self._fixed = WT.diagonal().reshape(-1, 3).sum(axis=1) == 0.0
+        # a contact that nothing can move along its normal has no force
+        diagonal = WT.diagonal().reshape(-1, 3)
+        self._fixed = diagonal[:, 0] <= kernels.IMMOVABLE * diagonal.sum(axis=1)
         self._scale = np.where(self._fixed, np.inf, _TRIAL_SCALE * self._compliance)
         self._active, self._slides, self._trial = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.bool_), np.empty((k, 3))
         self._u = np.empty(3 * k)

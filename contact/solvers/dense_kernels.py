@@ -15,6 +15,8 @@ from contact.cone import project_cone
 
 #: Relative size of what is added to the diagonal of a 3x3 block before it is inverted, so that an empty row stays harmless.
 _TINY_DIAGONAL = 1e-14
+#: A contact is immovable along its normal when W_nn is at most this part of the trace of its block.
+IMMOVABLE = 1e-12
 
 
 @njit(cache=True)
@@ -139,8 +141,8 @@ def gauss_seidel(
         largest = 0.0
         for i in range(mu.shape[0]):
             n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
-            if WT[n, n] + WT[s, s] + WT[t, t] == 0.0:
-                # nothing can move it, so no force of its own is right or wrong, and a larger one must not hide that it approaches
+            if WT[n, n] <= IMMOVABLE * (WT[n, n] + WT[s, s] + WT[t, t]):
+                # nothing moves along its normal, so no force there is right, and a large one must not hide that it approaches
                 lam[n], lam[s], lam[t] = 0.0, 0.0, 0.0
                 continue
             if lam[n] == 0.0 and u[n] >= 0.0:
