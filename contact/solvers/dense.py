@@ -10,8 +10,8 @@ import scipy.linalg as sl
 
 from contact.solvers import dense_kernels as kernels
 
-#: Sweeps before the first and the second attempt of Newton's method.
-_SWEEPS = (3, 30)
+#: Sweeps before the first attempts of Newton's method; after the proximal points the last number goes on doubling.
+_SWEEPS = (3, 30, 100)
 #: Most Newton steps of an attempt on the problem itself, and on a proximal one.
 _NEWTON_STEPS, _PROXIMAL_STEPS = 12, 25
 #: An attempt ends early when its last three residuals are this much above its best.
@@ -204,8 +204,12 @@ class _Search:
             self._newton(self.tolerance, _NEWTON_STEPS)
             self.lam[:] = swept
         self._proximal_points()
+        sweeps = _SWEEPS[-1]
         while not self.over:
-            self._sweep(_RESCUE_SWEEPS)
+            swept = self._sweep(sweeps)
+            self._newton(self.tolerance, _NEWTON_STEPS)
+            self.lam[:] = swept
+            sweeps *= 2
 
     def _keep(self) -> float:
         """Judge lam by the problem itself (no shift), keep it when it is the best, and return its residual."""
@@ -254,7 +258,8 @@ class _Search:
             reached = self._newton(aim, _PROXIMAL_STEPS)
             solver.shift_to(0.0, centre)
             residual = self._keep() if np.isfinite(self.lam).all() else np.inf
-            if reached and residual < before:
+            if reached:
+                # also where the residual did not fall: then the step was short because the shift was large
                 shift = max(_SHIFT_DOWN * shift, _SHIFT_LEAST)
                 continue
             if not residual < before:
