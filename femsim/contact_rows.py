@@ -38,9 +38,9 @@ def fill_rows(
     A contact between a point of body P and a shape of body S has u = frame (v_P - v_S) at its position. A point with rows of its
     own (``point_row`` >= 0) has 3 columns, the velocity of ``points``, or 6 with the angular velocity behind it: then it is the
     centre of a link, which the contact turns. Rows of v whose velocity is prescribed give no column: their motion goes into phi.
-    A contact whose normal nothing can move along is dropped: without any column, or, say, between a floor and a finger that slides
-    level on a driven base. The normal part of phi is gap/dt for an open gap (speculative contact) and correction
-    * gap/dt, at most max_correction m/s, for a penetration.
+    A contact whose normal nothing can move along is dropped: without any column, or, say, between a floor and a finger that
+    slides level on a driven base. The normal part of phi is gap/dt for an open gap (speculative contact) and correction * gap/dt,
+    at most max_correction m/s, for a penetration.
     """
     kept = 0
     entry = 0

@@ -170,7 +170,7 @@ def test_the_error_is_a_value_error() -> None:
 def test_contact_that_nothing_can_move_along_its_normal_is_refused_when_it_approaches() -> None:
     """Such a problem has no solution: a force would grow without end and hide the approach in every relative residual."""
     J = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    with pytest.raises(ContactError, match="contact 0 approaches at phi_n = -0.001 m/s.*no solution"):
+    with pytest.raises(ContactError, match=r"contact 0 approaches at phi_n = -0\.001 m/s.*no solution"):
         make_problem(2.0 * sp.eye(3), np.array([1.0, 0.0, 0.0]), J, np.array([-1e-3]), 0.5, dt=0.01)
     open_one = make_problem(2.0 * sp.eye(3), np.array([1.0, 0.0, 0.0]), J, np.array([1e-3]), 0.5, dt=0.01)
     assert open_one.n_contacts == 1

@@ -801,9 +801,7 @@ def iterate(
                         group_force[group_of_row[node[m, side]]] += magnitude
             for g in range(group_force.shape[0]):
                 group_force[g] = max(NET_FRACTION * group_force[g], free_force[g])
-            imbalance = worst_balance(
-                group_start, group_stop, group_stride, group_force, diagonal_bodies, b, Av, force, scale
-            )
+            imbalance = worst_balance(group_start, group_stop, group_stride, group_force, diagonal_bodies, b, Av, force, scale)
             done = imbalance <= balance_factor * tolerance
         merit = max(dynamics, contact)
         if done or (finite and merit < best):
