@@ -49,5 +49,5 @@ def make(settings: Settings) -> dict[str, str]:
                 cells.append(number(sum(values) / len(values)) + failed)
             lines.append([name, text, *cells, f"{off} / {on}" if stop == "step" else "-"])
     for name, figures in (("cable", "40.14 / 18.28"), ("soft gripper", "155.7 / 30.88")):
-        lines.append([name, "not built yet", *["-"] * len(VARIANTS), figures])
+        lines.append([name, "not run", *["-"] * len(VARIANTS), figures])
     return {"IX": markdown(["scene", "stop", *VARIANTS, "paper: off / on"], lines)}

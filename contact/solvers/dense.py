@@ -12,6 +12,8 @@ from contact.solvers import dense_kernels as kernels
 
 #: Sweeps before the first attempts of Newton's method; after the proximal points the last number goes on doubling.
 _SWEEPS = (3, 30, 100)
+#: ... times the number of contacts over this.
+_CONTACTS = 50
 #: Most Newton steps of an attempt on the problem itself, and on a proximal one.
 _NEWTON_STEPS, _PROXIMAL_STEPS = 12, 25
 #: An attempt ends early when its last three residuals are this much above its best.
@@ -197,14 +199,16 @@ class _Search:
             start = self.lam.copy()
             self._newton(self.tolerance, _NEWTON_STEPS)
             self.lam[:] = start
+        # a Newton step costs about as much as a sweep for each contact, so many contacts are worth more sweeps before one
+        weight = max(len(self.solver.friction) // _CONTACTS, 1)
         for sweeps in _SWEEPS:
             if self.over:
                 return
-            swept = self._sweep(sweeps)
+            swept = self._sweep(weight * sweeps)
             self._newton(self.tolerance, _NEWTON_STEPS)
             self.lam[:] = swept
         self._proximal_points()
-        sweeps = _SWEEPS[-1]
+        sweeps = weight * _SWEEPS[-1]
         while not self.over:
             swept = self._sweep(sweeps)
             self._newton(self.tolerance, _NEWTON_STEPS)
