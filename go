@@ -64,7 +64,7 @@ make_venv() {
 install_femsim() { # skipped while pyproject.toml, constraints.txt and this folder's place are what they were
     stamp="$(cat pyproject.toml constraints.txt | cksum) $(pwd -P)"
     [ "$(cat "$venv/femsim-stamp" 2>/dev/null)" = "$stamp" ] && return 0
-    say "installing femsim and what it needs into $venv (about 2.2 GB; a few minutes the first time)"
+    say "installing femsim and what it needs into $venv (about 2.4 GB; a few minutes the first time)"
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
         --constraint constraints.txt --editable '.[dev]' ||
         die "pip could not install femsim (its message is above); check the network and the disk space, then run this again."
