@@ -15,7 +15,7 @@ scenes or files and imports nothing else of ours.
 """
 
 from contact.detect import Contacts, Detector
-from contact.errors import ContactError
+from contact.errors import ContactError, NotApplicableError
 from contact.fclib import FclibProblem, read_fclib, write_fclib
 from contact.local import LocalProblem, make_local_problem, measure_local, to_global
 from contact.metrics import LocalMetrics, Metrics, contact_velocity, measure
@@ -28,7 +28,7 @@ from contact.solvers.invertible import inverse_contact
 __all__ = [
     "SOLVERS", "Box", "Capsule", "Cond", "CondOptions", "ContactError", "ContactProblem", "Contacts", "Cylinder", "Detector",
     "FclibProblem", "Group", "GroupKind", "History", "LocalMetrics", "LocalProblem", "Mesh", "Metrics", "NodalContactProblem",
-    "PlacedShape", "Plane", "Shape", "Solution", "Solver", "Sphere", "WarmStart", "contact_velocity", "from_isotropic",
-    "inverse_contact", "isotropic", "make_local_problem", "make_problem", "make_solver", "measure", "measure_local", "nodalize",
-    "read_fclib", "signed_distance", "to_global", "to_isotropic", "write_fclib",
+    "NotApplicableError", "PlacedShape", "Plane", "Shape", "Solution", "Solver", "Sphere", "WarmStart", "contact_velocity",
+    "from_isotropic", "inverse_contact", "isotropic", "make_local_problem", "make_problem", "make_solver", "measure",
+    "measure_local", "nodalize", "read_fclib", "signed_distance", "to_global", "to_isotropic", "write_fclib",
 ]  # fmt: skip

@@ -1,5 +1,9 @@
-"""The exception of the contact room."""
+"""The exceptions of the contact room."""
 
 
 class ContactError(ValueError):
     """Bad input to the contact room; names the field, the value, what is allowed and what to do."""
+
+
+class NotApplicableError(ContactError):
+    """A good problem of a kind that a solver cannot take; another one can."""

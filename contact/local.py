@@ -7,12 +7,13 @@ as it is; for the others :func:`to_global` finds a problem A v = b + J^T lam wit
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 
-from contact.errors import ContactError
+from contact.errors import ContactError, NotApplicableError
 from contact.metrics import LocalMetrics, force_scales, measure_law
 from contact.problem import ContactProblem, Group, make_problem
 
@@ -47,6 +48,11 @@ class LocalProblem:
     def n_contacts(self) -> int:
         """Number of contacts."""
         return int(self.friction.shape[0])
+
+    @cached_property
+    def equivalent(self) -> ContactProblem:
+        """What :func:`to_global` finds, made once."""
+        return to_global(self)
 
     def contact_velocity(self, r: np.ndarray) -> np.ndarray:
         """Velocity in the contact frames for forces r, u = W r + q, (nc, 3), m/s, normal first."""
@@ -128,13 +134,13 @@ def to_global(problem: LocalProblem) -> ContactProblem:
 
     Raises
     ------
-    ContactError
+    NotApplicableError
         W is not symmetric (an entry differs from its mirror image by more than 1e-9 of the largest), or has negative eigenvalues.
     """
     W, nc = problem.W, problem.n_contacts
     largest, difference = float(np.abs(W).max(initial=0.0)), float(np.abs(W - W.T).max(initial=0.0))
     if difference > SYMMETRY * largest:
-        raise ContactError(
+        raise NotApplicableError(
             f"W is not symmetric: the largest difference to its transpose is {difference:.3g} beside a largest entry of "
             f"{largest:.3g}, so no problem with a matrix A has it; use a solver that takes W as it is, or (W + W^T)/2, which is "
             "another problem."
@@ -142,7 +148,7 @@ def to_global(problem: LocalProblem) -> ContactProblem:
     values, vectors = sl.eigh(0.5 * (W + W.T)) if nc else (np.zeros(0), np.zeros((0, 0)))
     top = float(np.abs(values).max(initial=0.0))
     if nc and values[0] < -ROUNDING * top:
-        raise ContactError(
+        raise NotApplicableError(
             f"W has the eigenvalue {values[0]:.3g} beside a largest of {top:.3g}; a Delassus operator has no negative ones. "
             "Check its sign and the order of its rows."
         )

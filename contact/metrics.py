@@ -243,10 +243,11 @@ def _balance(problem: ContactProblem, lam: np.ndarray, terms: _Terms) -> float:
     return worst
 
 
-def residuals(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> tuple[float, float, float]:
-    """Dynamics residual, contact residual and balance of a pair, the three that decide on convergence, in one pass."""
+def residuals(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> tuple[float, float, float, float]:
+    """Dynamics residual, contact residual, balance and plain dynamics residual in one pass: what decides on convergence."""
     terms = _terms(problem, v, lam)
-    return _dynamics(terms, problem.weight), contact_residual(problem, v, lam), _balance(problem, lam, terms)
+    dynamics, plain = _dynamics(terms, problem.weight), _dynamics(terms, 1.0)
+    return dynamics, contact_residual(problem, v, lam), _balance(problem, lam, terms), plain
 
 
 def measure(

@@ -24,6 +24,7 @@ from contact import (
     ContactProblem,
     FclibProblem,
     LocalProblem,
+    NotApplicableError,
     Solution,
     Solver,
     WarmStart,
@@ -150,7 +151,8 @@ class _Trial:
     seconds: list[float] = field(default_factory=list)
     first_use: list[float] = field(default_factory=list)
 
-    def refuse(self, error: BaseException, status: BenchStatus = "refused") -> None:
+    def refuse(self, error: BaseException) -> None:
+        status: BenchStatus = "not applicable" if isinstance(error, NotApplicableError) else "refused"
         self.solve, self.solution, self.status, self.message = None, None, status, f"{error}"
 
 
@@ -356,7 +358,7 @@ def _try_solver(name: str, options: dict[str, Any], sequence: list[_Problem], re
         try:
             trial.solve = solve_function(problem.file, name, problem.path)
         except ContactError as error:
-            trial.refuse(error.__cause__ or error, "not applicable")
+            trial.refuse(error)
         _timed(make_solver(name, **options), problem, trial)
     for _ in range(repeat):
         for problem, trial in zip(sequence, trials, strict=True):

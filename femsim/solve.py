@@ -17,6 +17,7 @@ from contact import (
     LocalMetrics,
     LocalProblem,
     Metrics,
+    NotApplicableError,
     Solution,
     Solver,
     WarmStart,
@@ -25,7 +26,6 @@ from contact import (
     measure,
     measure_local,
     read_fclib,
-    to_global,
 )
 from contact.fclib import replacing
 from femsim.errors import InputError
@@ -112,8 +112,8 @@ def solve_problem(
     path : path
         File of the local or the global form, see :func:`contact.read_fclib`.
     solver : str
-        Name in ``contact.SOLVERS``. A problem of the local form goes to its method ``solve_local`` where it has one, else it is
-        turned into an equivalent global one, which needs a symmetric W.
+        Name in ``contact.SOLVERS``. A problem of the local form goes to its method ``solve_local``; the solvers that need a
+        matrix A turn it into an equivalent problem, which needs a symmetric W.
     tolerance : float
         The residual of the contact law, and of the dynamics in both norms, must be at most this.
     max_iterations : int, optional
@@ -170,19 +170,16 @@ def _check_target(target: Path, problem: Path) -> None:
 
 
 def solve_function(file: FclibProblem, name: str, path: Path) -> Callable[[Solver, WarmStart | None], Solution]:
-    """Choose how a solver gets the problem of a file: as it is, or turned into the global form."""
+    """Choose how a solver gets the problem of a file: by ``solve``, or by ``solve_local`` in the local form."""
     problem = file.problem
     if not isinstance(problem, LocalProblem):
         return lambda solver, warm: solver.solve(problem, warm)
     takes_local = [known for known, entry in SOLVERS.items() if hasattr(entry.solver, "solve_local")]
     if name in takes_local:
         return lambda solver, warm: solver.solve_local(problem, warm)  # type: ignore[attr-defined]
-    try:
-        converted = to_global(problem)
-    except ContactError as error:
-        others = f" Solvers that take W as it is: {', '.join(takes_local)}." if takes_local else ""
-        raise ContactError(f"{path} cannot be given to solver {name!r}: {error}{others}") from error
-    return lambda solver, warm: solver.solve(converted, warm)
+    raise NotApplicableError(
+        f"{path} is of the local form, which solver {name!r} does not take; choose from {', '.join(takes_local)}."
+    )
 
 
 def judge_answer(file: FclibProblem, solution: Solution, solver: str, tolerance: float, path: Path) -> SolvedProblem:

@@ -182,7 +182,10 @@ def test_the_answer_does_not_depend_on_the_order_of_contacts_or_on_the_unit_of_r
     )
     solution = Cond(TIGHT).solve(scaled)
     np.testing.assert_allclose(solution.v / scale, reference.v, atol=1e-7)
-    assert abs(solution.iterations - reference.iterations) <= 2
+    # the iterates are the same; only the plain norm of the dynamics, which knows units, may stop them a little later
+    same = min(solution.iterations, reference.iterations) // 2
+    np.testing.assert_allclose(solution.history.dynamics[:same], reference.history.dynamics[:same], rtol=1e-3)
+    assert abs(solution.iterations - reference.iterations) <= 5
 
 
 @pytest.mark.parametrize("lead", [6, 7, 8])

@@ -458,6 +458,16 @@ def test_worst_balance_is_that_of_the_yardstick(seed: int) -> None:
         assert found == pytest.approx(yardstick.balance(alone, v, lam), rel=1e-11) and found > 1e-3
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_plain_residual_is_that_of_the_yardstick(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = two_bodies(rng)
+    v, lam = rng.standard_normal(26), [0.05, 50.0, 0.0][seed] * rng.standard_normal((7, 3))
+    found = kernels.plain_residual(problem.b, problem.A @ v, problem.J.T @ lam.ravel())
+    assert found == pytest.approx(yardstick.dynamics_residual_plain(problem, v, lam), rel=1e-12) and found > 1e-3
+    assert kernels.plain_residual(*np.zeros((3, 5))) == 0.0
+
+
 def test_force_scales_are_the_force_that_holds_each_group() -> None:
     """|sum of b - A x| over the nodes, at least 1e-3 of |sum of b| and 1e-6 of the sum of all |b|."""
     rng = np.random.default_rng(10)

@@ -10,7 +10,20 @@ import scipy.sparse as sp
 from slow_twins import body_between_nodes, random_spd
 from test_metrics import load_checker
 
-from contact import ContactError, LocalProblem, make_local_problem, make_solver, measure, measure_local, to_global
+from contact import (
+    ContactError,
+    ContactProblem,
+    LocalProblem,
+    Solution,
+    WarmStart,
+    make_local_problem,
+    make_solver,
+    measure,
+    measure_local,
+    to_global,
+)
+from contact.solvers.base import History
+from contact.solvers.converted import solve_converted
 
 
 def good(**changes: Any) -> dict[str, Any]:
@@ -198,3 +211,50 @@ def test_small_rounding_is_forgiven_and_more_is_refused() -> None:
         else:
             with pytest.raises(ContactError, match=r"eigenvalue -.* has no negative ones"):
                 to_global(problem)
+
+
+@pytest.mark.parametrize("name", ["cond", "ccs"])
+def test_a_solver_that_needs_a_matrix_is_judged_on_the_local_problem(name: str) -> None:
+    """Forces that pass on the equivalent problem can fail on the given one, whose u follows from the forces alone."""
+    tolerance, goes_on = 1e-5, 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        G = rng.standard_normal((18, 22)) / np.sqrt(18)
+        problem = make_local_problem(G @ G.T, rng.standard_normal((6, 3)) - [1.0, 0.0, 0.0], 0.4)
+        solver = make_solver(name, tolerance=tolerance, max_iterations=20000)
+        solution = solver.solve_local(problem)  # type: ignore[attr-defined]
+        assert solution.converged and measure_local(problem, solution.lam).contact_residual <= tolerance
+        assert solution.v.shape == (0,) and len(solution.history.contact) == solution.iterations
+        first = solver.solve(to_global(problem))
+        goes_on += first.converged and measure_local(problem, first.lam).contact_residual > tolerance
+        warm = solver.solve_local(problem, WarmStart(np.zeros(0), solution.lam))  # type: ignore[attr-defined]
+        assert warm.converged and warm.iterations <= 2 + solution.iterations // 4
+    assert goes_on or name == "ccs"  # else this shows nothing
+
+
+@pytest.mark.parametrize("name", ["cond", "ccs"])
+def test_a_local_problem_that_is_not_reached_is_said(name: str) -> None:
+    problem = random_local(np.random.default_rng(1), 6)
+    solution = make_solver(name, tolerance=1e-12, max_iterations=3).solve_local(problem)  # type: ignore[attr-defined]
+    assert solution.status == "stopped at the limit" and solution.iterations == 3
+    assert measure_local(problem, solution.lam).contact_residual > 1e-12
+
+
+def test_a_verdict_on_the_equivalent_problem_is_not_taken_over() -> None:
+    """A solver that calls everything converged is asked for more four times and then not believed."""
+    problem = random_local(np.random.default_rng(2), 3)
+    asked: list[tuple[float, int]] = []
+
+    class Optimist:
+        def __init__(self, tolerance: float, limit: int) -> None:
+            asked.append((tolerance, limit))
+
+        def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+            none = np.zeros(2)
+            return Solution(np.zeros(problem.n), np.zeros((3, 3)), "converged", "Fine.", 2, History(none, none, none), {"x": 1.0})
+
+    found = solve_converted(problem, None, Optimist, 1e-3, 100)
+    assert found.status == "stopped at the limit" and "Fine. But the contact residual" in found.message
+    assert found.iterations == 10 and found.timings == {"x": 5.0}
+    assert asked == [(pytest.approx(10.0 ** -(3 + k)), 100 - 2 * k) for k in range(5)]
+    assert solve_converted(problem, None, Optimist, 1e-3, 3).iterations == 4  # the limit is on all of them

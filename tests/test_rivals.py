@@ -380,3 +380,21 @@ def test_split_step_against_its_twin(strict: bool) -> None:
     split_step(u, mu, penalty, strict, relaxation, z, lam)
     np.testing.assert_allclose(lam, expected_lam.ravel(), atol=1e-13)
     np.testing.assert_allclose(z, expected_z.ravel(), atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["cond", "ccs", "pgs", "apgd", "exact"])
+def test_converged_means_both_norms_of_the_dynamics(name: str) -> None:
+    """Rows of A that differ by 1e6: the norm weighted by diag A and the plain one then see different rows."""
+    converged = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        scale = np.repeat([1.0, 1e3], 6)
+        R = rng.standard_normal((12, 12))
+        A = scale[:, None] * (R @ R.T / 12 + np.eye(12)) * scale
+        b = scale * (rng.standard_normal(12) - np.tile([3.0, 0.0, 0.0], 4))
+        problem = make_problem(sp.csc_matrix(A), b, sp.identity(12, format="csr"), np.zeros((4, 3)), 0.4, dt=1e-2)
+        solution = make_solver(name, tolerance=1e-3).solve(problem)
+        converged += solution.converged
+        found = measure(problem, solution.v, solution.lam)
+        assert not solution.converged or max(found.dynamics_residual, found.dynamics_residual_plain) <= 1e-3
+    assert converged == 20

@@ -240,7 +240,8 @@ def test_a_file_that_cond_would_invert_densely_is_refused(tmp_path: Path, call: 
 def test_a_nonsymmetric_operator_goes_only_to_who_takes_it(tmp_path: Path, fake: type[Fake], call: Call) -> None:
     path = local_file(tmp_path, asymmetry=0.1)
     refused = call("solve", str(path), "--solver", "cond")
-    assert_sentence(*refused, "local.hdf5", "'cond'", "not symmetric", "takes W as it is", "fake-local")
+    assert_sentence(*refused, "local.hdf5", "'cond'", "not symmetric", "takes W as it is")
+    assert_sentence(*call("solve", str(path), "--solver", "fake"), "local.hdf5", "'fake'", "choose from", "exact", "fake-local")
     problem = fs.read_fclib(path).problem
     assert isinstance(problem, fs.LocalProblem)
 

@@ -116,8 +116,8 @@ def check_options(solver: str, *checks: tuple[str, object, bool, str]) -> None:
 class Judge:
     """Judges iterates by true residuals, keeps the history and the best one, and writes the verdict.
 
-    Converged means: dynamics residual and contact residual at most ``tolerance`` and the force balance of each body at most
-    ``BALANCE_FACTOR`` times that, all from ``contact.metrics``. A local problem has the contact residual only.
+    Converged means: dynamics residual, in both norms, and contact residual at most ``tolerance`` and the force balance of each
+    body at most ``BALANCE_FACTOR`` times that, all from ``contact.metrics``. A local problem has the contact residual only.
 
     Parameters
     ----------
@@ -147,15 +147,15 @@ class Judge:
             Step length for the history.
         """
         if isinstance(self.problem, LocalProblem):
-            dynamics, contact, unbalanced = 0.0, measure_local(self.problem, lam).contact_residual, 0.0
+            dynamics, contact, unbalanced, plain = 0.0, measure_local(self.problem, lam).contact_residual, 0.0, 0.0
         else:
-            dynamics, contact, unbalanced = residuals(self.problem, v, lam)
+            dynamics, contact, unbalanced, plain = residuals(self.problem, v, lam)
         self._rows.append((dynamics, contact, step_norm))
         worst = max(dynamics, contact)
         if not np.isfinite(worst):
             self.failed = True
             return True
-        self.converged = worst <= self.tolerance and unbalanced <= BALANCE_FACTOR * self.tolerance
+        self.converged = max(worst, plain) <= self.tolerance and unbalanced <= BALANCE_FACTOR * self.tolerance
         if worst < self._best or self.converged:
             self._best, self._best_row = worst, len(self._rows) - 1
             self._v, self._lam = v.copy(), lam.reshape(-1, 3).copy()
@@ -177,6 +177,8 @@ class Judge:
             "stopped at the limit": f"Stopped at the limit of {n} iterations",
         }[status]
         dynamics, contact = history[self._best_row, :2] if n else (np.inf, np.inf)
+        if not self.converged and max(dynamics, contact) <= self.tolerance:
+            note = f"Only the balance of a body or the plain norm of the dynamics is missing. {note}".strip()
         message = (
             f"{said} (dynamics residual {dynamics:.2e}, contact residual {contact:.2e}, tolerance {self.tolerance:.0e})."
             f"{' ' + note if note else ''}"

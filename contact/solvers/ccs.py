@@ -13,11 +13,13 @@ from numba import njit
 from contact.cone import project_cone, project_strict
 from contact.delassus import DelassusOperator
 from contact.linear import Backend
+from contact.local import LocalProblem
 from contact.metrics import natural_map_scale
 from contact.nodalize import nodalize
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers.base import Solution, WarmStart, check_options
 from contact.solvers.condensed import RunJudge, relaxation_note
+from contact.solvers.converted import solve_converted
 from contact.solvers.dense import relative_residual
 
 #: Iterations before the first change of the penalty; each later one waits until twice as many have been done.
@@ -319,3 +321,22 @@ class Ccs:
         }
         times = {"prepare": prepared - started, "iterate": time.perf_counter() - prepared}
         return judge.solution(times, details, relaxation_note(run.strict, run.law_residual))
+
+    def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
+        """Solve a problem given by W and q, by way of an equivalent one; see ``contact.solvers.converted.solve_converted``.
+
+        Parameters
+        ----------
+        problem : LocalProblem
+            Problem with a symmetric W without negative eigenvalues; ContactError otherwise.
+        warm_start : WarmStart, optional
+            Forces to start from. Default zero.
+        """
+        options = self.options
+        return solve_converted(
+            problem,
+            warm_start,
+            lambda tolerance, limit: Ccs(replace(options, tolerance=tolerance, max_iterations=limit)),
+            options.tolerance,
+            options.max_iterations,
+        )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
 
+from contact.local import LocalProblem
 from contact.metrics import natural_map_scale
 from contact.nodalize import AUTO_GAIN_FACTOR, NodalContactProblem, body_blocks, nodalize
 from contact.problem import ContactProblem, isotropic
 from contact.solvers import cond_kernels as kernels
 from contact.solvers.base import BALANCE_FACTOR, History, Solution, Status, WarmStart, check_options
+from contact.solvers.converted import solve_converted
 
 _MAX_EIGENVALUE = 1.95
 #: Factor on the steps of bodies and virtual nodes (measured: 7 % fewer iterations over the gripped ball, half in its worst step).
@@ -248,6 +250,25 @@ class Cond:
                 "regularization": regularization,
                 "operator": options.operator,
             },
+        )
+
+    def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
+        """Solve a problem given by W and q, by way of an equivalent one; see ``contact.solvers.converted.solve_converted``.
+
+        Parameters
+        ----------
+        problem : LocalProblem
+            Problem with a symmetric W without negative eigenvalues; ContactError otherwise.
+        warm_start : WarmStart, optional
+            Forces to start from. Default zero.
+        """
+        options = self.options
+        return solve_converted(
+            problem,
+            warm_start,
+            lambda tolerance, limit: Cond(replace(options, tolerance=tolerance, max_iterations=limit)),
+            options.tolerance,
+            options.max_iterations,
         )
 
     def _steps(

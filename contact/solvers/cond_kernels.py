@@ -569,6 +569,22 @@ def worst_balance(
 
 
 @njit(cache=True)
+def plain_residual(b: np.ndarray, Ax: np.ndarray, force: np.ndarray) -> float:
+    """Dynamics residual in the plain 2-norm, as ``metrics.dynamics_residual_plain``; arrays as long as ``b`` count."""
+    r_2 = 0.0
+    a_2 = 0.0
+    b_2 = 0.0
+    f_2 = 0.0
+    for i in range(b.shape[0]):
+        r_2 += (Ax[i] - b[i] - force[i]) ** 2
+        a_2 += Ax[i] * Ax[i]
+        b_2 += b[i] * b[i]
+        f_2 += force[i] * force[i]
+    scale = max(a_2, max(b_2, f_2))
+    return math.sqrt(r_2 / scale) if scale > 0.0 else 0.0
+
+
+@njit(cache=True)
 def force_scales(
     group_start: np.ndarray,
     group_stop: np.ndarray,
@@ -802,7 +818,7 @@ def iterate(
             for g in range(group_force.shape[0]):
                 group_force[g] = max(NET_FRACTION * group_force[g], free_force[g])
             imbalance = worst_balance(group_start, group_stop, group_stride, group_force, diagonal_bodies, b, Av, force, scale)
-            done = imbalance <= balance_factor * tolerance
+            done = imbalance <= balance_factor * tolerance and plain_residual(b, Av, force) <= tolerance
         merit = max(dynamics, contact)
         if done or (finite and merit < best):
             best = merit
@@ -830,7 +846,7 @@ def iterate(
                     b_now[n_rows + 3 * q + c] -= change
                     for e in range(vptr[q], vptr[q + 1]):
                         b_now[vdof[e]] += vjac[e, c] * change
-        if merit <= tolerance:  # only the balance of the bodies is missing
+        if merit <= tolerance:  # only the balance of the bodies or the plain norm is missing
             window = iteration
         stalled = iteration - window >= (patience if restarts <= MAX_RESTARTS else patience // 4)
         if stalled and best < PROGRESS * reference:
