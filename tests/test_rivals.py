@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from slow_twins import body_between_nodes, closest_in_cone, natural_map_residual, nodes_on_floor, project_strict, solve_contact
+from test_metrics import load_checker
 
 from contact import (
     ContactError,
@@ -398,3 +399,17 @@ def test_converged_means_both_norms_of_the_dynamics(name: str) -> None:
         found = measure(problem, solution.v, solution.lam)
         assert not solution.converged or max(found.dynamics_residual, found.dynamics_residual_plain) <= 1e-3
     assert converged == 20
+
+
+@pytest.mark.skipif(not FCLIB.is_dir(), reason="the optional data folder is not there")
+@pytest.mark.parametrize("name", ["cond", "ccs"])
+@pytest.mark.parametrize("file", ["GFC3D_TwoRods1", "GFC3D_TwoRods1-condensed"])
+def test_converged_holds_by_the_checker_of_the_files(name: str, file: str) -> None:
+    """Rows of A that differ by 1e3: where only the weighted norm is asked for, both stop above the checker's bound."""
+    path = FCLIB / f"{file}.hdf5"
+    problem = read_fclib(path).problem
+    solver = make_solver(name, tolerance=1e-6)
+    solution = solver.solve(problem) if isinstance(problem, ContactProblem) else solver.solve_local(problem)  # type: ignore[attr-defined]
+    checker = load_checker()
+    found = checker.check(checker.read_problem(str(path)), solution.lam.ravel(), v=solution.v if solution.v.size else None)
+    assert solution.converged and max(found["natmap_si"], found["dyn"]) <= 1e-6
