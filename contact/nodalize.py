@@ -321,8 +321,10 @@ def body_blocks(problem: ContactProblem) -> np.ndarray:
             span = slice(A.indptr[group.start], A.indptr[group.stop])
             columns = np.repeat(np.arange(group.stop - group.start), np.diff(A.indptr[group.start : group.stop + 1]))
             inner = group.stop - group.start
+            rows, values = A.indices[span] - group.start, A.data[span]
+            own = (rows >= 0) & (rows < inner)  # the others couple it to other groups
             blocks[k, :inner, :inner] = 0.0
-            blocks[k, A.indices[span] - group.start, columns] = A.data[span]
+            blocks[k, rows[own], columns[own]] = values[own]
     return blocks
 
 

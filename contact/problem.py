@@ -32,7 +32,9 @@ class Group:
         ``"links"``: the same, but after the velocity of each point comes an angular velocity, as in a rod; the rows are as
         many as those of a soft body and coupled like them.
         ``"generalized"``: rigid or joint coordinates; a contact needs a virtual node there. Generalized groups are small
-        (their diagonal block is inverted densely) and couple to nothing outside themselves in ``A``.
+        (their diagonal block is inverted densely).
+
+        Groups may be coupled in ``A`` (a rod that hangs on a gripper).
     """
 
     name: str

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.sparse as sp
 
-from contact import ContactProblem, Detector, PlacedShape, Shape, WarmStart
+from contact import ContactProblem, Contacts, Detector, PlacedShape, Shape, WarmStart
 from femsim import contact_rows as kernels
 from femsim.bodies.articulated import ArticulatedBody
 from femsim.bodies.rod import Rod
@@ -74,6 +74,26 @@ class AnisotropicPair:
     part: int
 
 
+@dataclass(frozen=True)
+class Apart:
+    """Some points of a part that never touch the shapes of another, e.g. the links beside a held end of a rod and its holder.
+
+    Attributes
+    ----------
+    part : int
+        Index of the part with the points.
+    first, last : int
+        Half-open range of its points: nodes in their order, or links.
+    other : int
+        Index of the part with the shapes.
+    """
+
+    part: int
+    first: int
+    last: int
+    other: int
+
+
 @dataclass
 class StepContacts:
     """Contacts of one step and their forces.
@@ -118,6 +138,8 @@ class Collision:
         Fraction of a penetration that one step takes back, and the largest speed for it (m/s).
     anisotropic : sequence of AnisotropicPair
         Pairs whose friction differs by direction; ``friction`` holds the geometric mean of their coefficients.
+    apart : sequence of Apart
+        Points and shapes that never touch though their parts may.
     """
 
     def __init__(
@@ -131,6 +153,7 @@ class Collision:
         correction: float,
         max_correction: float,
         anisotropic: Sequence[AnisotropicPair] = (),
+        apart: Sequence[Apart] = (),
     ) -> None:
         self.system, self.parts = system, parts
         self.correction, self.max_correction = correction, max_correction
@@ -175,6 +198,8 @@ class Collision:
         self.point_row = np.concatenate(rows).astype(np.int64)
         self.point_columns = np.concatenate(columns).astype(np.int64)
         self.shape_body = np.array([s.body for s in self._shapes], dtype=np.int64)
+        starts = [int(np.searchsorted(self.point_body, a.part)) for a in apart]
+        self._apart = [(start + a.first, start + a.last, a.other) for start, a in zip(starts, apart, strict=True)]
         self._points = np.empty((count, 3))
         self._detector = Detector(
             self._shapes,
@@ -256,12 +281,22 @@ class Collision:
     def detect(self, state: State, margin: float) -> None:
         """Find the contacts of a state within a margin (m)."""
         self.update_poses(state)
-        self.contacts = self._detector.detect(self._points, *self._shape_poses, margin)
+        self.contacts = self._found(margin)
+
+    def _found(self, margin: float) -> Contacts:
+        """Contacts within a margin, m, at the poses of the last update, without those of points and shapes kept apart."""
+        found = self._detector.detect(self._points, *self._shape_poses, margin)
+        if not self._apart:
+            return found
+        keep = np.ones(len(found), dtype=np.bool_)
+        for first, last, other in self._apart:
+            keep &= (found.point < first) | (found.point >= last) | (self.shape_body[found.shape] != other)
+        return Contacts(found.point[keep], found.shape[keep], found.gap[keep], found.frame[keep], found.position[keep])
 
     def max_penetration(self, state: State) -> float:
         """Largest penetration depth in a state, m."""
         self.update_poses(state)
-        gap = self._detector.detect(self._points, *self._shape_poses, 0.0).gap
+        gap = self._found(0.0).gap
         return float(-gap.min()) if len(gap) else 0.0
 
     def problem(self, v_prescribed: np.ndarray, dt: float) -> ContactProblem:

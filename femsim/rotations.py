@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -24,6 +25,12 @@ def quaternion_to_matrix(q: np.ndarray) -> np.ndarray:
             [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
         ]
     )
+
+
+def quaternion_from_matrix(R: np.ndarray) -> np.ndarray:
+    """Unit quaternion (4,) of a rotation matrix (3, 3)."""
+    x, y, z, w = Rotation.from_matrix(R).as_quat()
+    return np.array([w, x, y, z])
 
 
 def quaternion_multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:

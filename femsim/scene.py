@@ -16,7 +16,8 @@ from contact import Box, Mesh, Plane, Shape
 from femsim.bodies.articulated import ArticulatedBody, JointDrive, Link
 from femsim.bodies.rod import Rod, RodEnd
 from femsim.bodies.soft import SoftBody
-from femsim.collision import AnisotropicPair
+from femsim.collision import AnisotropicPair, Apart
+from femsim.couplings import HeldEnd, LinkFrame, PatchFrame, check_reach, holder_gap, surface_patch
 from femsim.drives import PoseFunction
 from femsim.errors import InputError, did_you_mean
 from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
@@ -179,6 +180,8 @@ class Scene:
         self.sensors: list[SensorSpec] = []
         self.frictions = FrictionTable(default_friction)
         self.anisotropic: list[AnisotropicPair] = []
+        self.couplings: list[HeldEnd] = []
+        self.apart: list[Apart] = []
         self.parameters: dict[str, Any] = {}
         self.meshes: dict[str, dict[str, Any]] = {}
 
@@ -295,7 +298,9 @@ class Scene:
         material : str or Elastic
             Card of the material library, or values of your own.
         start, end : RodEnd, optional
-            What holds or loads the first and the last of ``points``; default free. A frame is led by ``RodEnd(motion=...)``.
+            What holds or loads the first and the last of ``points``; default free. A frame is led by ``RodEnd(motion=...)``, or
+            carried by a body of the scene by ``RodEnd(on=...)``; the links beside such an end that start within the contact
+            radius of touching the holder never touch it.
         normal : (3,), optional
             Direction of axis 1 of the section at the first link.
         rest_curvature : ndarray, (3,) or (n - 1, 3), 1/m, optional
@@ -321,15 +326,25 @@ class Scene:
         if contact not in get_args(RodContact):
             raise InputError(f"contact of {name} is {contact!r}; allowed are 'centre' and 'surface'.")
         elastic = self._material(material)
+        ends = _rod_end(f"start of {name}", start), _rod_end(f"end of {name}", end)
+        holders = [self._holder(f"{side} of {name}", name, e) for side, e in zip(("start", "end"), ends, strict=True)]
+        # what an obstacle carries stands
+        ends = tuple(replace(e, on=None) if h >= 0 and self.parts[h].body < 0 else e for e, h in zip(ends, holders, strict=True))
         body = Rod(
             name, points, section, elastic, rest_curvature=rest_curvature,
             normal=None if normal is None else _vector(f"normal of {name}", normal),
             velocity=None if velocity is None else _vector(f"velocity of {name}", velocity),
-            start=_rod_end(f"start of {name}", start), end=_rod_end(f"end of {name}", end),
+            start=ends[0], end=ends[1],
             translational_damping=translational_damping, rotational_damping=rotational_damping,
         )  # fmt: skip
         if load is not None:
             body.load = _checked_load(name, load, (body.n_links, 6))
+        for k, holder in enumerate(holders):
+            if holder >= 0:
+                self._check_end(body, k, holder)
+        for k, holder in enumerate(holders):
+            if holder >= 0:
+                self._hold_end(body, k, holder)
         self.parts.append(
             Part(name, len(self.bodies), 0, surface or elastic.name, [], None, np.arange(body.n_links), contact == "surface")
         )
@@ -739,6 +754,56 @@ class Scene:
                     pair = friction(a, b)
                     values[i, j] = pair.value if pair is not None else values[i, j]
         return values
+
+    def _holder(self, what: str, rod: str, end: RodEnd) -> int:
+        """Part that carries an end of a rod; -1 for none."""
+        if end.on is None:
+            return -1
+        name = end.on if isinstance(end.on, str) else end.on.parts[0]
+        names = [p.name for p in self.parts]
+        if name == rod:
+            raise InputError(f"{what} is held by the rod itself; name another body, or join the tips by one ring of points.")
+        if name not in names:
+            raise InputError(f"{what} is held by {name!r}, which the scene does not have (yet); add it first{did_you_mean(name, names)}")
+        part = self.parts[names.index(name)]
+        if part.body >= 0 and isinstance(self.bodies[part.body], Rod):
+            raise InputError(f"{what} is held by {name!r}, a rod; allowed are rigid bodies, grippers, soft bodies and obstacles.")
+        return names.index(name)
+
+    def _end_gap(self, holder: int, points: np.ndarray, radius: float) -> np.ndarray:
+        """Signed distance of points (k, 3) to a rigid part as it starts, distance to the surface of a soft one, (k,), m."""
+        part = self.parts[holder]
+        body = self.bodies[part.body] if part.body >= 0 else None
+        if isinstance(body, SoftBody):
+            return np.array([surface_patch(body, point, radius)[2] for point in points])
+        pose = body.link_pose(body.initial_q(), part.link) if isinstance(body, ArticulatedBody) else (np.eye(3), np.zeros(3))
+        return holder_gap(part.shapes, *pose, points)
+
+    def _check_end(self, rod: Rod, end: int, holder: int) -> None:
+        """Refuse an end that is too far from its holder."""
+        side, radius = ("start", "end")[end], rod.section.contact_radius
+        gap = self._end_gap(holder, rod.end_frames[end : end + 1, :3], radius)
+        check_reach(f"{side} of {rod.name}", self.parts[holder].name, float(gap[0]), radius)
+
+    def _hold_end(self, rod: Rod, end: int, holder: int) -> None:
+        """Couple an end of a rod, which is the next body and part, to its holder, and let the links beside it not touch that."""
+        part, radius, pose = self.parts[holder], rod.section.contact_radius, rod.end_frames[end].copy()
+        gap = self._end_gap(holder, rod.centres(rod.initial_q()), radius)
+        near = (gap if end == 0 else gap[::-1]) < 2.0 * radius
+        count = int(np.argmin(near)) if not near.all() else len(near)
+        links = (0, count) if end == 0 else (rod.n_links - count, rod.n_links)
+        self.apart.append(Apart(len(self.parts), *links, holder))
+        if part.body < 0:
+            return
+        body = self.bodies[part.body]
+        if isinstance(body, SoftBody):
+            nodes, weights, _ = surface_patch(body, pose[:3], radius)
+            frame: LinkFrame | PatchFrame = PatchFrame(body, nodes, weights, pose)
+        else:
+            assert isinstance(body, ArticulatedBody)
+            frame = LinkFrame(body, part.link, pose)
+        name = f"{rod.name}.{('start', 'end')[end]}"
+        self.couplings.append(HeldEnd(name, rod, end, frame, rod_index=len(self.bodies), holder_index=part.body))
 
     def _check_name(self, name: str) -> None:
         if any(p.name == name for p in self.parts) or name == "contacts":

@@ -119,7 +119,7 @@ class Stepper:
             moving.reset()
         self.scene, self.solver = scene, solver
         self.settings = StepSettings(scene.dt, scene.theta, scene.gravity)
-        self.system = System(scene.bodies)
+        self.system = System(scene.bodies, scene.couplings)
         self.system.set_prescribed(self._prescribed_rows())
         self.state = self.system.initial_state()
         self.v_hat = self.state.v.copy()
@@ -154,6 +154,7 @@ class Stepper:
         return Collision(
             self.system, parts, scene.friction_matrix(surfaces), surfaces, collide,
             correction=scene.correction, max_correction=scene.max_correction, anisotropic=scene.anisotropic,
+            apart=scene.apart,
         )  # fmt: skip
 
     @contextmanager
@@ -221,18 +222,19 @@ class Stepper:
                 held = drive.reshape(-1, 3).sum(axis=0)
             elif isinstance(body, Rod):
                 outside = external.reshape(-1, 6)[:, :3].sum(axis=0) + body.drag(solution.v[v])
-                held = -body.end_wrench[:, :3].sum(axis=0)
+                held = -body.end_wrench[[end.on is None for end in body.ends], :3].sum(axis=0)
                 self.work += dt * body.end_power
             else:
                 outside, held = external[:3], drive[:3]
                 if index in self.scene.motions:
                     mount[body.name] = drive[:6]
-            # relative to the largest of: net contact force, outside force, force of the drive (see metrics.balance)
-            largest = max(float(np.linalg.norm(force)) for force in (contact, outside, held))
+            joined = system.coupling_force(index)
+            # relative to the largest of: net contact force, outside force, force of drive and of couplings (see metrics.balance)
+            largest = max(float(np.linalg.norm(force)) for force in (contact, outside, held, joined))
             force = system.b[v].reshape(-1, 6)[:, :3] if isinstance(body, Rod) else system.b[v]
             noise = NOISE_FRACTION * float(np.abs(force).sum())
             scale = max(largest, NET_FRACTION * float(collision.force_sum[own].sum()), noise, TINY)
-            balance = max(balance, float(np.linalg.norm(rate - outside - held - contact)) / scale)
+            balance = max(balance, float(np.linalg.norm(rate - outside - held - joined - contact)) / scale)
             self.work -= dt * body.damping_power(solution.v[v])
             momentum += end
             kinetic += body.kinetic_energy(new.q[q], new.v[v])

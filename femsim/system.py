@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from contact import Group
 from femsim.bodies.body import Body, StepSettings
+from femsim.couplings import Coupling
 from femsim.state import State
 
 
@@ -19,6 +20,8 @@ class System:
     ----------
     bodies : sequence of Body
         Their rows of v follow one another in this order.
+    couplings : sequence of Coupling
+        What joins them; the pattern of A holds their blocks too.
 
     Attributes
     ----------
@@ -30,28 +33,66 @@ class System:
         Rows of each body.
     """
 
-    def __init__(self, bodies: Sequence[Body]) -> None:
-        self.bodies = tuple(bodies)
-        self.q_slices, self.v_slices, self.data_slices = [], [], []
+    def __init__(self, bodies: Sequence[Body], couplings: Sequence[Coupling] = ()) -> None:
+        self.bodies, self.couplings = tuple(bodies), tuple(couplings)
+        self.q_slices: list[slice] = []
+        self.v_slices: list[slice] = []
+        #: where the entries of each body's block stand in A.data, and where the body fills them if they are not in one piece
+        self._entries: list[slice | np.ndarray] = []
+        self._buffers: list[np.ndarray] = []
         groups, indptr, indices = [], [np.zeros(1, dtype=np.int64)], []
         nq = nv = nnz = 0
         for body in self.bodies:
             p, i = body.pattern()
             self.q_slices.append(slice(nq, nq + body.n_q))
             self.v_slices.append(slice(nv, nv + body.n_v))
-            self.data_slices.append(slice(nnz, nnz + len(i)))
+            self._entries.append(slice(nnz, nnz + len(i)))
+            self._buffers.append(np.zeros(0))
             groups.append(Group(body.name, nv, nv + body.n_v, body.kind))
             indptr.append(p[1:] + nnz)
             indices.append(i + nv)
             nq, nv, nnz = nq + body.n_q, nv + body.n_v, nnz + len(i)
         self.n_q, self.n = nq, nv
         self.groups = tuple(groups)
-        rows = np.concatenate(indices) if indices else np.zeros(0, dtype=np.int64)
-        self.A = sp.csc_matrix((np.zeros(nnz), rows, np.concatenate(indptr)), shape=(nv, nv))
+        rows, starts = np.concatenate(indices) if indices else np.zeros(0, dtype=np.int64), np.concatenate(indptr)
+        self._coupled_rows = [np.concatenate([self.v_slices[k].start + r for k, r in c.rows]) for c in self.couplings]
+        self._coupled_entries: list[np.ndarray] = []
+        self._between = np.zeros(0, dtype=np.int64)
+        if self.couplings:
+            rows, starts = self._couple(rows, starts)
+        self.A = sp.csc_matrix((np.zeros(len(rows)), rows, starts), shape=(nv, nv))
         self.b, self.external = np.zeros(nv), np.zeros(nv)
         self.prescribed = np.zeros(nv, dtype=np.bool_)
         self._columns_of_entries = np.repeat(np.arange(nv), np.diff(self.A.indptr))
         self.set_prescribed(self.prescribed)
+
+    def _couple(self, rows: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Add the blocks of the couplings to the pattern of the bodies (row indices and starts of columns); return the new one."""
+        n = self.n
+        own = n * np.repeat(np.arange(n), np.diff(starts)) + rows
+        blocks = [(n * r[None, :] + r[:, None]).ravel() for r in self._coupled_rows]
+        keys = np.unique(np.concatenate([own, *blocks]))
+        place = np.searchsorted(keys, own)
+        self._coupled_entries = [np.searchsorted(keys, block) for block in blocks]
+        free = np.ones(len(keys), dtype=np.bool_)
+        free[place] = False
+        self._between = np.flatnonzero(free)
+        for k, entries in enumerate(self._entries):
+            where = place[entries]
+            if not len(where) or where[-1] - where[0] == len(where) - 1:
+                self._entries[k] = slice(int(where[0]), int(where[-1]) + 1) if len(where) else slice(0, 0)
+            else:
+                self._entries[k], self._buffers[k] = where, np.empty(len(where))
+        return keys % n, np.concatenate([[0], np.cumsum(np.bincount(keys // n, minlength=n))])
+
+    def coupling_force(self, body: int) -> np.ndarray:
+        """Total force (3,), N, of all couplings on a body in the last step."""
+        total = np.zeros(3)
+        for coupling in self.couplings:
+            for (k, _), force in zip(coupling.rows, coupling.forces, strict=True):
+                if k == body:
+                    total += force
+        return total
 
     def initial_state(self) -> State:
         """State of all bodies at time zero."""
@@ -75,7 +116,7 @@ class System:
         self._diagonal = np.flatnonzero(~off_diagonal & touched)
 
     def assemble(self, state: State, settings: StepSettings, v_prescribed: np.ndarray) -> None:
-        """Fill A and b of eq. (9) body by body, then move prescribed velocities to the right-hand side.
+        """Fill A and b of eq. (9), bodies and what couples them, then move prescribed velocities to the right-hand side.
 
         A prescribed row keeps its diagonal and the equation a v = a v_prescribed, so A stays symmetric positive definite with
         the same pattern; its original equation is kept for :meth:`reaction`. Prescribed velocities jump from v to v_prescribed
@@ -86,8 +127,21 @@ class System:
             v_start = state.v.copy()
             jump = v_prescribed[self._rows] - state.v[self._rows]
             v_start[self._rows] = v_prescribed[self._rows] - settings.theta * jump
-        for body, q, v, d in zip(self.bodies, self.q_slices, self.v_slices, self.data_slices, strict=True):
-            body.assemble(state.q[q], v_start[v], state.t, settings, data[d], self.b[v], self.external[v])
+        for coupling in self.couplings:
+            coupling.prepare([state.q[self.q_slices[k]] for k, _ in coupling.rows])
+        for k, (body, q, v) in enumerate(zip(self.bodies, self.q_slices, self.v_slices, strict=True)):
+            entries = self._entries[k]
+            own = data[entries] if isinstance(entries, slice) else self._buffers[k]
+            body.assemble(state.q[q], v_start[v], state.t, settings, own, self.b[v], self.external[v])
+            if not isinstance(entries, slice):
+                data[entries] = own
+        data[self._between] = 0.0
+        for coupling, coupled, places in zip(self.couplings, self._coupled_rows, self._coupled_entries, strict=True):
+            m = len(coupled)
+            block, b = np.empty((m, m)), np.empty(m)
+            coupling.assemble(settings, block, b)
+            data[places] += block.ravel()
+            self.b[coupled] += b
         if not self._rows.size:
             return
         rows, columns = self.A.indices, self._columns_of_entries
@@ -118,7 +172,11 @@ class System:
     def advance(self, state: State, v_hat: np.ndarray, settings: StepSettings) -> State:
         """State at the end of the step; prescribed rows keep the velocity they had in it."""
         new = State(np.empty_like(state.q), np.empty_like(state.v), state.t + settings.dt)
+        for coupling, coupled in zip(self.couplings, self._coupled_rows, strict=True):
+            coupling.accept(v_hat[coupled])
         for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
             body.advance(state.q[q], state.v[v], v_hat[v], settings, new.q[q], new.v[v])
         new.v[self._rows] = v_hat[self._rows]
+        for coupling in self.couplings:
+            coupling.settle([new.q[self.q_slices[k]] for k, _ in coupling.rows])
         return new

@@ -130,6 +130,8 @@ class Judge:
     def __init__(self, problem: ContactProblem | LocalProblem, tolerance: float) -> None:
         self.problem, self.tolerance = problem, tolerance
         self.converged = self.failed = False
+        #: what is to come below the tolerance beside the contact residual: dynamics residual, and balance over its own bound
+        self.dynamics = np.inf
         self._rows: list[tuple[float, float, float]] = []
         self._best, self._best_row = np.inf, 0
         self._v, self._lam = np.zeros(getattr(problem, "n", 0)), np.zeros((problem.n_contacts, 3))
@@ -151,6 +153,7 @@ class Judge:
         else:
             dynamics, contact, unbalanced, plain = residuals(self.problem, v, lam)
         self._rows.append((dynamics, contact, step_norm))
+        self.dynamics = max(dynamics, unbalanced / BALANCE_FACTOR)
         worst = max(dynamics, contact)
         if not np.isfinite(worst):
             self.failed = True

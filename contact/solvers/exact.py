@@ -183,10 +183,10 @@ class Exact:
             dynamics, contact = judge.residuals
             if found.residual <= aim and dynamics <= options.tolerance < contact:
                 sharper *= _SHARPER
-            if not fresh and _too_slow(before, dynamics, options.tolerance):
+            if not fresh and _too_slow(before, judge.dynamics, options.tolerance):
                 operator.forget()
                 dense = None
-            before = dynamics
+            before = judge.dynamics
         details["condensed_contacts"] = int(chosen.sum())
         return judge.solution(timings, {**details, "linear_algebra": self.linear_algebra})
 

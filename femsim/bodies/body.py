@@ -30,7 +30,7 @@ class StepSettings:
 
 
 class Body(Protocol):
-    """A body: constant data and methods that read a state. Its rows of the system are its own (no coupling in A)."""
+    """A body: constant data and methods that read a state. It fills its own block of A; see ``femsim.couplings`` for the rest."""
 
     name: str
     kind: GroupKind

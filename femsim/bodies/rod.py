@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -36,12 +36,22 @@ MAX_TURN = 2.0
 _KINDS = {"free": kernels.ABSENT, "clamped": kernels.FULL, "hinged": kernels.BALL}
 
 
+class Holder(Protocol):
+    """Something of a scene that can hold an end, by the names of its parts; ``femsim.scene.Handle`` is one."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of its parts, the main one first."""
+        ...
+
+
 @dataclass(frozen=True)
 class RodEnd:
     """What happens at one end of a rod.
 
     A held end hangs on a frame by the elastic joint of half a link: "clamped" in all six ways (with twice the stiffness of an
     inner joint), "hinged" by a ball joint of 2 E A / L in all three directions. The frame is where the rod's end is at the start.
+    It stands, follows ``motion``, or is carried by another body of the scene, which then feels the rod.
 
     Parameters
     ----------
@@ -52,16 +62,21 @@ class RodEnd:
         :class:`~femsim.drives.Motion`; a frame without it stands still. A rotation is about the end of the rod.
     load : callable, optional
         ``load(t) -> (force, torque)`` on a free end, N and N m, world; acts at the tip, half a link from the last centre.
+    on : Handle or str, optional
+        What carries the frame: a rigid body, a gripper (its base), a link of a gripper ("gripper.left"), a soft body or an
+        obstacle that the scene has already. The end may lie in a rigid holder, but no further from its surface than the rod's
+        contact radius, see :class:`femsim.couplings.HeldEnd`.
 
     Raises
     ------
     InputError
-        An unknown kind, a motion of a free end or a load on a held one.
+        An unknown kind, a motion or holder of a free end, a motion beside a holder, or a load on a held end.
     """
 
     kind: Literal["free", "clamped", "hinged"] = "free"
     motion: PoseFunction | None = None
     load: EndLoad | None = None
+    on: Holder | str | None = None
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
@@ -69,6 +84,12 @@ class RodEnd:
             raise InputError(f"rod end: kind is {self.kind!r}; allowed are 'free', 'clamped' and 'hinged'.")
         if self.kind == "free" and self.motion is not None:
             raise InputError("rod end: a free end has no frame that could follow a motion; make it 'clamped' or 'hinged'.")
+        if self.kind == "free" and self.on is not None:
+            raise InputError("rod end: a free end has no frame that a body could carry; make it 'clamped' or 'hinged'.")
+        if self.on is not None and self.motion is not None:
+            raise InputError(
+                "rod end: it has a motion and a holder, but its frame can follow only one; drive the holder instead of the end."
+            )
         if self.kind != "free" and self.load is not None:
             raise InputError(
                 f"rod end: a {self.kind} end takes no load, its frame carries it; make the end 'free' or move the frame."
@@ -134,7 +155,7 @@ class Rod:
         Force and torque of the rod on the frames of its start and end, world, about the frame; as the last step counted them,
         at theta = 1 at its end, damping of the joints included. Zero at free ends. Filled by :meth:`advance`.
     end_power : float, W
-        Power that the moving frames gave the rod in the last step.
+        Power that the frames with a motion of their own gave the rod in the last step.
 
     Raises
     ------
@@ -281,6 +302,7 @@ class Rod:
 
     def reset(self) -> None:
         """Frames of the ends back to the start, so that a second run gives the same bits."""
+        self.end_frames[:] = self._frame0
         self._place_frames(0.0, self.end_frames)
         self._updated_at[:] = np.nan
         self.end_wrench[:] = 0.0
@@ -299,11 +321,11 @@ class Rod:
         return self._indptr, self._indices
 
     def _place_frames(self, t: float, frame: np.ndarray) -> None:
-        """Fill the poses (2, 7) of the frames of the ends at a time."""
+        """Fill the poses (2, 7) of the frames of the ends at a time; those that a body carries are left alone."""
         for k, end in enumerate(self.ends):
-            if end.motion is None:
+            if end.motion is None and end.on is None:
                 frame[k] = self._frame0[k]
-            else:
+            elif end.motion is not None:
                 frame[k, :3], frame[k, 3:] = driven_pose(self._frame0[k], end.motion, t)
 
     def _move_frames(self, t: float, dt: float) -> None:
@@ -317,6 +339,27 @@ class Rod:
                 motion = self._end_motion[k, 6 * k : 6 * k + 6]
                 motion[:3] = (new[:3] - old[:3]) / dt
                 motion[3:] = vector_from_quaternion(quaternion_multiply(new[3:], quaternion_conjugate(old[3:]))) / dt
+
+    def place_end(self, k: int, pose: np.ndarray) -> None:
+        """Put the frame of end k (0 start, 1 end) that a body carries to a pose (7,)."""
+        self.end_frames[k] = self._frame_next[k] = pose
+
+    def move_end(self, k: int, twist: np.ndarray) -> None:
+        """Say the velocity and angular velocity (6,) that the frame of end k, carried by a body, has in the step."""
+        self._end_motion[k, 6 * k : 6 * k + 6] = twist
+
+    def end_joint(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """What the joint of end k adds to A, (12, 12), and the derivative of its energy, (12,); frame first, then the link.
+
+        As the last :meth:`assemble` made them, which has put the part of the link alone into A and b already.
+        """
+        joint = k * self.n_links
+        S, U_i, U_j, T_ii, T_ij, T_jj = self._blocks[joint].reshape(6, 3, 3)
+        matrix = np.block([[S, -U_i, -S, -U_j], [-U_i.T, T_ii, U_i.T, T_ij], [-S, U_i, S, U_j], [-U_j.T, T_ij.T, U_j.T, T_jj]])
+        n, m_i, m_j = self._force[joint].reshape(3, 3)
+        force = np.concatenate([-n, m_i, n, m_j])
+        order = np.arange(12) if k == 0 else np.arange(-6, 6)
+        return matrix[np.ix_(order, order)], force[order]
 
     def update_joints(self, q: np.ndarray) -> None:
         """Update strains, forces and energy of all joints for poses q and the current frames; no work when nothing moved."""
@@ -405,7 +448,8 @@ class Rod:
                 self.end_wrench[k] += np.concatenate([self._force[joint, :3], -self._force[joint, 3:6]])
             else:
                 self.end_wrench[k] -= np.concatenate([self._force[joint, :3], self._force[joint, 6:]])
-            self.end_power -= float(self.end_wrench[k] @ motion[own])
+            if self.ends[k].on is None:
+                self.end_power -= float(self.end_wrench[k] @ motion[own])
         self.end_frames[:] = self._frame_next
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
