@@ -17,7 +17,6 @@ from femsim.rotations import (
     quaternion_conjugate,
     quaternion_from_matrix,
     quaternion_multiply,
-    quaternion_to_matrix,
 )
 from meshes import boundary_triangles
 
@@ -174,8 +173,8 @@ class HeldEnd:
 
     The joint is that of any held end (half a link, see :class:`~femsim.bodies.rod.Rod`), with the same linearisation. With G the
     Jacobian of the frame and [B_ff, B_fl; B_lf, B_ll] the matrix of the joint, of which the rod has B_ll, A gains
-    G^T B_ff G and G^T B_fl, b loses G^T f. Of what the change of G would add, A keeps the tension stiffness of the frame's lever d:
-    the pull F . d across d, as at a loaded tip of a rod, by which a pendulum swings back; so A stays positive definite. The
+    G^T B_ff G and G^T B_fl, b loses G^T f. Of what the change of G would add, A keeps the tension stiffness of the frame's
+    lever d: the pull F . d across d, as at a loaded tip of a rod, by which a pendulum swings back; so A stays positive definite. The
     rod's ``end_wrench`` is what the holder feels.
 
     Parameters
@@ -196,7 +195,7 @@ class HeldEnd:
         self.name, self._rod, self._end, self._frame = name, rod, end, frame
         self._size = len(frame.rows)
         own = np.arange(6) if end == 0 else np.arange(rod.n_v - 6, rod.n_v)
-        self.rows = ((holder_index, frame.rows), (rod_index, own))
+        self.rows: tuple[tuple[int, np.ndarray], ...] = ((holder_index, frame.rows), (rod_index, own))
         self.forces: tuple[np.ndarray, ...] = (np.zeros(3), np.zeros(3))
 
     def prepare(self, q: Sequence[np.ndarray]) -> None:
@@ -233,7 +232,7 @@ class HeldEnd:
 
 
 def surface_patch(body: SoftBody, point: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Surface nodes that hold a frame at a point: those of the closest triangle and all within a radius of its closest point.
+    """Surface nodes that hold a frame at a point: those of the closest triangles and all within a radius of that point.
 
     Parameters
     ----------
@@ -261,7 +260,7 @@ def surface_patch(body: SoftBody, point: np.ndarray, radius: float) -> tuple[np.
     area = 0.5 * np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
     weights = np.bincount(triangles.ravel(), np.repeat(area / 3.0, 3), minlength=body.n_nodes)
     near = (np.linalg.norm(body.rest - closest[nearest], axis=1) <= radius) & (weights > 0.0)
-    near[triangles[nearest]] = True
+    near[triangles[distances <= distances[nearest] + 1e-6 * radius]] = True  # a point on an edge or corner is close to several
     nodes = np.flatnonzero(near)
     return nodes, weights[nodes], float(distances[nearest])
 
@@ -286,8 +285,8 @@ def check_reach(what: str, holder: str, distance: float, radius: float) -> None:
     """Refuse an end that lies further from its holder than the rod's contact radius."""
     if distance > radius * (1.0 + 1e-9):
         raise InputError(
-            f"{what} is held by {holder!r}, but lies {1e3 * distance:.4g} mm from its surface; allowed is the rod's contact radius "
-            f"of {1e3 * radius:.4g} mm, so move the end or the holder."
+            f"{what} is held by {holder!r}, but lies {1e3 * distance:.4g} mm from its surface; allowed is the rod's contact "
+            f"radius of {1e3 * radius:.4g} mm, so move the end or the holder."
         )
 
 

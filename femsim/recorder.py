@@ -256,7 +256,7 @@ class Recorder:
             if sensor.kind == "contact":
                 row += [float(x) for x in stepper.collision.wrench[k]]
             elif sensor.kind == "mount":
-                row += [float(x) for x in report.mount.get(body.name if body else "", np.zeros(6))]
+                row += [float(x) for x in report.mount.get(sensor.hold or (body.name if body else ""), np.zeros(6))]
             elif isinstance(body, Rod) and sensor.kind != "marker":
                 row += [float(x) for x in body.end_wrench[0 if sensor.kind == "start" else 1]]
             elif isinstance(body, Rod):

@@ -28,7 +28,7 @@ def quaternion_to_matrix(q: np.ndarray) -> np.ndarray:
 
 
 def quaternion_from_matrix(R: np.ndarray) -> np.ndarray:
-    """Unit quaternion (4,) of a rotation matrix (3, 3)."""
+    """Turn a rotation matrix (3, 3) into a unit quaternion (4,)."""
     x, y, z, w = Rotation.from_matrix(R).as_quat()
     return np.array([w, x, y, z])
 

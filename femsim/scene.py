@@ -20,6 +20,7 @@ from femsim.collision import AnisotropicPair, Apart
 from femsim.couplings import HeldEnd, LinkFrame, PatchFrame, check_reach, holder_gap, surface_patch
 from femsim.drives import PoseFunction
 from femsim.errors import InputError, did_you_mean
+from femsim.holds import Hold, chosen_nodes, nodes_where
 from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.solids import mass_properties, visual, with_arm
 from materials import Elastic, FrictionTable, RodSection, friction, material
@@ -88,6 +89,7 @@ class SensorSpec:
     part: str
     kind: SensorKind
     node: int = -1
+    hold: str = ""
 
 
 @dataclass
@@ -181,6 +183,7 @@ class Scene:
         self.frictions = FrictionTable(default_friction)
         self.anisotropic: list[AnisotropicPair] = []
         self.couplings: list[HeldEnd] = []
+        self.holds: list[Hold] = []
         self.apart: list[Apart] = []
         self.parameters: dict[str, Any] = {}
         self.meshes: dict[str, dict[str, Any]] = {}
@@ -246,13 +249,7 @@ class Scene:
         )  # fmt: skip
         index = len(self.bodies)
         if fixed is not None:
-            mask = np.asarray(fixed(points))
-            if mask.shape != (len(points),) or mask.dtype != np.bool_:
-                raise InputError(
-                    f"fixed of {name} gave shape {mask.shape} and type {mask.dtype}; allowed is one bool a node, "
-                    f"shape ({len(points)},)."
-                )
-            self.fixed_nodes[index] = np.flatnonzero(mask)
+            self.fixed_nodes[index] = nodes_where(f"fixed of {name}", points, fixed)
         self.bodies.append(body)
         self.parts.append(Part(name, index, 0, surface or elastic.name, [], None, mesh.surface_nodes))
         self.meshes[name] = {
@@ -329,12 +326,14 @@ class Scene:
         ends = _rod_end(f"start of {name}", start), _rod_end(f"end of {name}", end)
         holders = [self._holder(f"{side} of {name}", name, e) for side, e in zip(("start", "end"), ends, strict=True)]
         # what an obstacle carries stands
-        ends = tuple(replace(e, on=None) if h >= 0 and self.parts[h].body < 0 else e for e, h in zip(ends, holders, strict=True))
+        first, last = (
+            replace(e, on=None) if h >= 0 and self.parts[h].body < 0 else e for e, h in zip(ends, holders, strict=True)
+        )
         body = Rod(
             name, points, section, elastic, rest_curvature=rest_curvature,
             normal=None if normal is None else _vector(f"normal of {name}", normal),
             velocity=None if velocity is None else _vector(f"velocity of {name}", velocity),
-            start=ends[0], end=ends[1],
+            start=first, end=last,
             translational_damping=translational_damping, rotational_damping=rotational_damping,
         )  # fmt: skip
         if load is not None:
@@ -632,6 +631,76 @@ class Scene:
             drive.stiffness = _positive("stiffness of the servo", stiffness, "N/m")
             drive.damping, drive.max_force = damping, max_force
 
+    def hold(
+        self,
+        what: Handle | str,
+        where: Callable[[np.ndarray], np.ndarray] | Sequence[int] | np.ndarray,
+        motion: PoseFunction | None = None,
+        *,
+        on: Handle | str | None = None,
+        name: str | None = None,
+    ) -> Handle:
+        """Hold nodes of a soft body: they follow a rigid motion exactly, as if glued to a robot's hand.
+
+        A body can be held at several places; nodes that only stand still are simpler as ``fixed`` of :meth:`add_soft`.
+
+        Parameters
+        ----------
+        what : Handle or str
+            The soft body.
+        where : callable or sequence of int
+            ``where(points (n, 3) m) -> (n,) bool`` of the nodes at the start, or node numbers.
+        motion : callable, optional
+            ``motion(t) -> (displacement (3,) m, rotation vector (3,) rad)`` from the start, e.g. fs.Motion; a rotation is about
+            the mean of the held nodes.
+        on : Handle or str, optional
+            Instead of a motion: a driven rigid body or gripper with which the nodes go, as if glued to its base. Its ``mount``
+            sensor then carries them too.
+        name : str, optional
+            Name for sensors; default "BODY.hold1", "BODY.hold2" ...
+
+        Returns
+        -------
+        Handle
+            For ``sensor(..., kind="mount")``: force and torque of the drive on the held nodes, about their mean.
+
+        Raises
+        ------
+        InputError
+            No soft body, nodes that do not exist or are held already, a body that is not driven (yet), or not exactly one of
+            motion and on.
+        """
+        own = what.name if isinstance(what, Handle) else what
+        body = self.body(own)
+        if not isinstance(body, SoftBody):
+            raise InputError(f"hold: {own!r} is no soft body; drive a rigid body or gripper by drive, hold a rod by fs.RodEnd.")
+        index = self.bodies.index(body)
+        held = [hold for hold in self.holds if hold.body == index]
+        name = f"{own}.hold{len(held) + 1}" if name is None else name
+        self._check_name(name)
+        nodes = chosen_nodes(f"hold {name}: where", body.rest, where if callable(where) else np.asarray(where))
+        for other, taken in [("fixed", self.fixed_nodes.get(index, nodes[:0])), *((hold.name, hold.nodes) for hold in held)]:
+            both = np.intersect1d(nodes, taken)
+            if len(both):
+                raise InputError(f"hold {name}: node {both[0]} is held already by {other!r}; a node can follow one motion only.")
+        if (motion is None) == (on is None):
+            raise InputError(f"hold {name}: give exactly one of motion and on.")
+        if motion is not None and not callable(motion):
+            raise InputError(f"hold {name}: motion is {motion!r}, but must be a function of time in s; use fs.Motion.")
+        pivot, leader = body.rest[nodes].mean(axis=0), -1
+        if on is not None:
+            label = on.name if isinstance(on, Handle) else on
+            bases = {b.name: k for k, b in enumerate(self.bodies) if k in self.motions}
+            if label not in bases:
+                raise InputError(
+                    f"hold {name}: {label!r} is no rigid body or gripper that a motion drives; drive it first, by "
+                    "scene.drive(..., motion)."
+                )
+            leader = bases[label]
+            pivot = self.bodies[leader].initial_q()[:3]
+        self.holds.append(Hold(name, index, nodes, body.rest[nodes].copy(), pivot, motion, leader))
+        return Handle(name, (name,))
+
     def set_friction(
         self,
         a: Handle | str,
@@ -697,9 +766,9 @@ class Scene:
         kind : {"contact", "mount", "marker", "start", "end"}
             contact: wrench that all contacts exert on the part (N, N m, world frame, about its centre of mass).
             mount: wrench that the drive exerts on a driven body (what a force/torque sensor between robot and gripper
-            carries), about the centre of mass of its base. start, end: wrench of a rod on the frame that holds this end,
-            about the frame. marker: position of a node of a soft body, of the centre of a link of a rod, or of the centre of
-            a rigid part (m).
+            carries), about the centre of mass of its base; or on held nodes of a soft body, about their mean. start, end:
+            wrench of a rod on what holds this end, about the frame there. marker: position of a node of a soft body, of the
+            centre of a link of a rod, or of the centre of a rigid part (m).
         node : int, optional
             Node of a marker on a soft body, or link of a marker on a rod.
 
@@ -710,6 +779,9 @@ class Scene:
         """
         part = on.parts[0] if isinstance(on, Handle) else on
         names = [p.name for p in self.parts]
+        hold = self._sensed_hold(name, part, kind)
+        if hold is not None:
+            part = self.bodies[hold.body].name
         if part not in names:
             raise InputError(f"sensor {name}: part {part!r} is unknown{did_you_mean(part, names)}")
         if kind not in get_args(SensorKind):
@@ -720,15 +792,17 @@ class Scene:
             raise InputError(f"sensor {name!r} exists already; choose another name.")
         entry = self.parts[names.index(part)]
         body = self.bodies[entry.body] if entry.body >= 0 else None
-        if kind == "mount" and not (isinstance(body, ArticulatedBody) and entry.link == 0):
-            raise InputError(f"sensor {name}: kind 'mount' needs a driven rigid body or the base of a gripper, not {part!r}.")
+        if kind == "mount" and hold is None and not (isinstance(body, ArticulatedBody) and entry.link == 0):
+            raise InputError(
+                f"sensor {name}: kind 'mount' needs a driven rigid body, the base of a gripper or held nodes, not {part!r}."
+            )
         if kind in ("start", "end") and not (isinstance(body, Rod) and body.ends[kind == "end"].kind != "free"):
             raise InputError(f"sensor {name}: kind {kind!r} needs a rod that is held at its {kind}, not {part!r}.")
         if kind == "marker" and isinstance(body, SoftBody | Rod):
             count = body.n_links if isinstance(body, Rod) else body.n_nodes
             if node is None or not 0 <= node < count:
                 raise InputError(f"sensor {name}: node {node} of {part!r}; allowed are 0 to {count - 1}.")
-        self.sensors.append(SensorSpec(name, part, kind, -1 if node is None else node))
+        self.sensors.append(SensorSpec(name, part, kind, -1 if node is None else node, hold.name if hold else ""))
 
     # ------------------------------------------------------------------ helpers
 
@@ -755,6 +829,17 @@ class Scene:
                     values[i, j] = pair.value if pair is not None else values[i, j]
         return values
 
+    def _sensed_hold(self, sensor: str, part: str, kind: str) -> Hold | None:
+        """Hold that a sensor is on, named itself or by its body; None where it is on something else."""
+        own = [hold for hold in self.holds if hold.name == part]
+        if own and kind != "mount":
+            raise InputError(f"sensor {sensor}: held nodes {part!r} have no kind {kind!r}; use 'mount', or name the body.")
+        if not own and kind == "mount":
+            own = [hold for hold in self.holds if self.bodies[hold.body].name == part]
+        if len(own) > 1:
+            raise InputError(f"sensor {sensor}: {part!r} is held at several places; name one of {[hold.name for hold in own]}.")
+        return own[0] if own else None
+
     def _holder(self, what: str, rod: str, end: RodEnd) -> int:
         """Part that carries an end of a rod; -1 for none."""
         if end.on is None:
@@ -764,7 +849,9 @@ class Scene:
         if name == rod:
             raise InputError(f"{what} is held by the rod itself; name another body, or join the tips by one ring of points.")
         if name not in names:
-            raise InputError(f"{what} is held by {name!r}, which the scene does not have (yet); add it first{did_you_mean(name, names)}")
+            raise InputError(
+                f"{what} is held by {name!r}, which the scene does not have (yet); add it first{did_you_mean(name, names)}"
+            )
         part = self.parts[names.index(name)]
         if part.body >= 0 and isinstance(self.bodies[part.body], Rod):
             raise InputError(f"{what} is held by {name!r}, a rod; allowed are rigid bodies, grippers, soft bodies and obstacles.")
@@ -777,7 +864,7 @@ class Scene:
         if isinstance(body, SoftBody):
             return np.array([surface_patch(body, point, radius)[2] for point in points])
         pose = body.link_pose(body.initial_q(), part.link) if isinstance(body, ArticulatedBody) else (np.eye(3), np.zeros(3))
-        return holder_gap(part.shapes, *pose, points)
+        return holder_gap(part.shapes, pose[0], pose[1], points)
 
     def _check_end(self, rod: Rod, end: int, holder: int) -> None:
         """Refuse an end that is too far from its holder."""
@@ -806,7 +893,7 @@ class Scene:
         self.couplings.append(HeldEnd(name, rod, end, frame, rod_index=len(self.bodies), holder_index=part.body))
 
     def _check_name(self, name: str) -> None:
-        if any(p.name == name for p in self.parts) or name == "contacts":
+        if name in [*(p.name for p in self.parts), *(h.name for h in self.holds)] or name == "contacts":
             raise InputError(f"body name {name!r} is taken; choose another.")
         if not _NAME.fullmatch(name):
             raise InputError(
@@ -820,7 +907,7 @@ class Scene:
         if not isinstance(body, ArticulatedBody):
             if isinstance(body, Rod):
                 raise InputError(f"drive: {name!r} is a rod; hold an end of it by fs.RodEnd with a motion when you add it.")
-            raise InputError(f"drive: {name!r} is a soft body; drive rigid bodies and grippers, or fix nodes of a soft body.")
+            raise InputError(f"drive: {name!r} is a soft body; drive rigid bodies and grippers, or hold nodes of it by hold.")
         return self.bodies.index(body), body
 
     def _surface(self, what: Handle | str) -> str:

@@ -20,6 +20,7 @@ from femsim.bodies.soft import SoftBody
 from femsim.collision import Collision, CollisionBody, StepContacts
 from femsim.drives import driven_pose
 from femsim.errors import InputError
+from femsim.holds import Hold, held_wrench
 from femsim.rotations import quaternion_conjugate, quaternion_multiply, vector_from_quaternion
 from femsim.scene import Scene
 from femsim.state import State
@@ -55,7 +56,7 @@ class StepReport:
     wrench_balance : float
         Worst body's |rate of momentum - gravity - loads - contact forces - drive|, relative to the net force on it.
     mount : dict of str to ndarray
-        Wrench of the drive on each driven body, (6,).
+        Wrench of the drive on each driven body and on each hold of soft nodes, (6,).
     inverted_elements : int
         Elements with negative volume at the end of the step.
     """
@@ -104,7 +105,7 @@ class Stepper:
             )
         for sensor in scene.sensors:
             body = scene.parts[[p.name for p in scene.parts].index(sensor.part)].body
-            if sensor.kind == "mount" and body not in scene.motions:
+            if sensor.kind == "mount" and not sensor.hold and body not in scene.motions:
                 raise InputError(
                     f"sensor {sensor.name}: kind 'mount' measures the drive of {sensor.part!r}, which has none; "
                     "give it one by scene.drive(..., motion), or use kind 'contact'."
@@ -138,6 +139,8 @@ class Stepper:
         for index, nodes in self.scene.fixed_nodes.items():
             rows = self.system.v_slices[index].start + 3 * nodes[:, None] + np.arange(3)
             prescribed[rows.ravel()] = True
+        for hold in self.scene.holds:
+            prescribed[self.system.v_slices[hold.body].start + hold.rows] = True
         return prescribed
 
     def _make_collision(self) -> Collision:
@@ -190,7 +193,15 @@ class Stepper:
             row = self.system.v_slices[index].start
             v[row : row + 3] = (position - q[:3]) / dt
             v[row + 3 : row + 6] = vector_from_quaternion(quaternion_multiply(quaternion, quaternion_conjugate(q[3:7]))) / dt
+        for hold in self.scene.holds:
+            motion = hold.motion or self.scene.motions[hold.leader]
+            start, target = self._held_points(hold, state), hold.positions(motion, state.t + dt)
+            v[self.system.v_slices[hold.body].start + hold.rows] = ((target - start) / dt).ravel()
         return v
+
+    def _held_points(self, hold: Hold, state: State) -> np.ndarray:
+        """Positions (k, 3), m, of held nodes in a state."""
+        return np.asarray(state.q[self.system.q_slices[hold.body]].reshape(-1, 3)[hold.nodes])
 
     def _margin(self, v_prescribed: np.ndarray) -> float:
         """Return the detection margin: the scene's, plus the way that the fastest point and the fastest drive make in a step."""
@@ -240,6 +251,13 @@ class Stepper:
             kinetic += body.kinetic_energy(new.q[q], new.v[v])
             elastic += body.elastic_energy(new.q[q])
             inverted += getattr(body, "inverted_elements", 0)
+        for hold in self.scene.holds:
+            points = self._held_points(hold, old)
+            forces = reaction[system.v_slices[hold.body].start + hold.rows].reshape(-1, 3)
+            mount[hold.name] = held_wrench(points, forces, points.mean(axis=0))
+            if hold.leader >= 0:
+                leader = system.bodies[hold.leader].name
+                mount[leader] = mount[leader] + held_wrench(points, forces, old.q[system.q_slices[hold.leader]][:3])
         return StepReport(
             self.step_count + 1, new.t, solution, measure(problem, solution.v, solution.lam), contacts,
             collision.max_penetration(new), float(slip.max(initial=0.0)), kinetic, elastic, self.work, momentum, balance,

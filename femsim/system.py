@@ -67,7 +67,7 @@ class System:
         self.set_prescribed(self.prescribed)
 
     def _couple(self, rows: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Add the blocks of the couplings to the pattern of the bodies (row indices and starts of columns); return the new one."""
+        """Add the blocks of the couplings to the pattern of the bodies, row indices and starts of columns; return the new one."""
         n = self.n
         own = n * np.repeat(np.arange(n), np.diff(starts)) + rows
         blocks = [(n * r[None, :] + r[:, None]).ravel() for r in self._coupled_rows]

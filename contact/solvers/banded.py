@@ -73,8 +73,10 @@ class Banded:
 
     @staticmethod
     def fits(problem: ContactProblem) -> bool:
-        """Whether all bodies are rods and every contact acts on one link of one of them."""
+        """Whether all bodies are rods, which nothing joins, and every contact acts on one link of one of them."""
         if not problem.groups or any(group.kind != "links" for group in problem.groups):
+            return False
+        if not kernels.is_chain(problem.A.indptr, problem.A.indices):
             return False
         link, jacobian = np.empty(problem.n_contacts, dtype=np.int64), np.empty((problem.n_contacts, 3, 6))
         return bool(kernels.gather_contacts(problem.J.indptr, problem.J.indices, problem.J.data, link, jacobian))

@@ -35,6 +35,17 @@ def gather_links(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, diag
 
 
 @njit(cache=True)
+def is_chain(indptr: np.ndarray, indices: np.ndarray) -> bool:
+    """Whether a CSC pattern with sorted rows is block tridiagonal with 6x6 blocks."""
+    for column in range(indptr.shape[0] - 1):
+        first = indptr[column]
+        last = indptr[column + 1] - 1
+        if last >= first and (indices[first] // 6 < column // 6 - 1 or indices[last] // 6 > column // 6 + 1):
+            return False
+    return True
+
+
+@njit(cache=True)
 def gather_contacts(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, link: np.ndarray, jacobian: np.ndarray) -> bool:
     """Fill the link of each contact and its rows of J there, (nc, 3, 6), from CSR; False when a contact acts on several links."""
     for m in range(link.shape[0]):

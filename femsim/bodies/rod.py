@@ -349,13 +349,13 @@ class Rod:
         self._end_motion[k, 6 * k : 6 * k + 6] = twist
 
     def end_joint(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """What the joint of end k adds to A, (12, 12), and the derivative of its energy, (12,); frame first, then the link.
+        """Matrix (12, 12) of the joint of end k, as it enters A, and derivative (12,) of its energy; frame first, then the link.
 
         As the last :meth:`assemble` made them, which has put the part of the link alone into A and b already.
         """
         joint = k * self.n_links
-        S, U_i, U_j, T_ii, T_ij, T_jj = self._blocks[joint].reshape(6, 3, 3)
-        matrix = np.block([[S, -U_i, -S, -U_j], [-U_i.T, T_ii, U_i.T, T_ij], [-S, U_i, S, U_j], [-U_j.T, T_ij.T, U_j.T, T_jj]])
+        s, u, w, t, cross_turn, t_j = self._blocks[joint].reshape(6, 3, 3)
+        matrix = np.block([[s, -u, -s, -w], [-u.T, t, u.T, cross_turn], [-s, u, s, w], [-w.T, cross_turn.T, w.T, t_j]])
         n, m_i, m_j = self._force[joint].reshape(3, 3)
         force = np.concatenate([-n, m_i, n, m_j])
         order = np.arange(12) if k == 0 else np.arange(-6, 6)
