@@ -174,8 +174,8 @@ class HeldEnd:
     The joint is that of any held end (half a link, see :class:`~femsim.bodies.rod.Rod`), with the same linearisation. With G the
     Jacobian of the frame and [B_ff, B_fl; B_lf, B_ll] the matrix of the joint, of which the rod has B_ll, A gains
     G^T B_ff G and G^T B_fl, b loses G^T f. Of what the change of G would add, A keeps the tension stiffness of the frame's
-    lever d: the pull F . d across d, as at a loaded tip of a rod, by which a pendulum swings back; so A stays positive definite. The
-    rod's ``end_wrench`` is what the holder feels.
+    lever d: the pull F . d across d, as at a loaded tip of a rod, by which a pendulum swings back; so A stays positive definite.
+    The rod's ``end_wrench`` is what the holder feels.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ def chosen_nodes(what: str, points: np.ndarray, where: Callable[[np.ndarray], np
         numbers = np.asarray(where)
         if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
             raise InputError(
-                f"{what} has shape {numbers.shape} and type {numbers.dtype}; allowed are node numbers or a function of the points."
+                f"{what} has shape {numbers.shape} and type {numbers.dtype}; allowed are node numbers or a condition on points."
             )
         nodes = np.unique(numbers.astype(np.int64))
         if len(nodes) and not 0 <= nodes[0] <= nodes[-1] < n:
