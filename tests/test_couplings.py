@@ -204,7 +204,7 @@ def test_forces_are_the_derivative_of_the_energy(holder: str, end: int, kind: st
 @pytest.mark.parametrize("kind", ["clamped", "hinged"])
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_the_block_is_the_second_derivative_where_nothing_is_stressed(holder: str, kind: str) -> None:
-    """Without stress A is theta dt times the Hessian of the rod's energy, on the rows of the holder and between them and the link."""
+    """Without stress A is theta dt times the Hessian of the rod's energy, on the holder's rows and between them and the link."""
     system, coupling = held(holder, 1, kind)
     q = system.initial_state().q
     matrix, _ = assembled(system, coupling, q)
