@@ -324,3 +324,35 @@ def test_banded_takes_rods_that_stand_alone_only() -> None:
     joined = make_problem(A, system.b, *none, dt=0.01, groups=system.groups)
     assert not banded.fits(joined) and auto.pick(joined) != "banded"  # type: ignore[attr-defined]
     assert auto.solve(joined).status == "converged"
+
+
+@pytest.mark.parametrize("kind", ["clamped", "hinged"])
+def test_a_pull_along_the_lever_holds_the_body_as_the_second_derivative_says(kind: str) -> None:
+    """A taut rod in line with the lever of its frame: turning the holder across it meets pull times lever and more, exactly."""
+    links = [Link("bob", 0.8, 1e-3 * np.eye(3), np.zeros(3))]
+    bob = ArticulatedBody(
+        "bob",
+        links,
+        position=np.zeros(3),
+        quaternion=np.array([1.0, 0, 0, 0]),
+        velocity=np.zeros(3),
+        angular_velocity=np.zeros(3),
+    )
+    rod = Rod(
+        "rod", np.linspace((0.03, 0, 0), (0.09, 0, 0), 4), circular_section(0.003), RUBBER,
+        start=RodEnd(kind, on="bob"),  # type: ignore[arg-type]
+    )  # fmt: skip
+    coupling = HeldEnd("c", rod, 0, LinkFrame(bob, 0, rod.end_frames[0].copy()), rod_index=1, holder_index=0)
+    system = System([bob, rod], [coupling])
+    q = system.initial_state().q
+    rod.centres(q[7:])[:, 0] += 1e-3
+    matrix, b = assembled(system, coupling, q)
+    assert b[0] > 1.0  # N, away from the body
+    h = 1e-6
+    for row in (4, 5):
+        v = np.zeros(system.n)
+        v[row] = h
+        slopes = [-assembled(system, coupling, moved(system, q, s * v))[1][3:6] for s in (-1, 1)]
+        hessian = (slopes[1] - slopes[0]) / (2 * h)
+        assert matrix[3:6, row] / STEP.dt == pytest.approx(hessian, abs=1e-5 * np.abs(hessian).max())
+        assert hessian[row - 3] > 0.03 * b[0]
