@@ -18,7 +18,7 @@ from contact.problem import ContactProblem, isotropic, to_isotropic
 TINY = 1e-300
 #: A force balance is relative to the net force on a body, but at least to this part of the sum of all force magnitudes on it.
 NET_FRACTION = 0.01
-#: ... and to this part of the sum of all |b|, far above rounding, where nothing acts on a body.
+#: ... and to this part of the sum of all |b|, far above rounding, where nothing acts on a body or all of it cancels.
 NOISE_FRACTION = 1e-6
 
 
@@ -218,7 +218,7 @@ def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
     links (torques of links do not count), F that of J^T lam, B that of b, and S the sum of |lam| on the group. Elastic forces
     cancel in the sums, so this is the error of "contact forces + gravity = rate of momentum change", which a small residual of
     stiff elastic rows can hide, relative to the net force also where two fingers press against each other. Generalized groups:
-    the dynamics residual of their own rows. No scale is below 1e-6 of its kind for the whole body or problem.
+    the dynamics residual of their own rows. No scale is below 1e-6 of its kind for the whole problem.
     """
     return _balance(problem, lam, _terms(problem, v, lam))
 
@@ -227,6 +227,8 @@ def _balance(problem: ContactProblem, lam: np.ndarray, terms: _Terms) -> float:
     weight, parts = problem.weight, (terms.Av, terms.b, terms.force)
     whole = max(_norm(weight * part) for part in parts)
     magnitude = np.linalg.norm(lam.reshape(-1, 3), axis=1)
+    points = [problem.b[g.start : g.stop].reshape(-1, g.stride)[:, :3] for g in problem.groups if g.stride]
+    noise = NOISE_FRACTION * sum(float(np.abs(b).sum()) for b in points)
     worst = 0.0
     for group, touching in zip(problem.groups, problem.touches, strict=True):
         rows = slice(group.start, group.stop)
@@ -234,7 +236,6 @@ def _balance(problem: ContactProblem, lam: np.ndarray, terms: _Terms) -> float:
             residual, force, b = (part[rows].reshape(-1, group.stride)[:, :3] for part in (terms.residual, terms.force, terms.b))
             total = _norm(residual.sum(axis=0))
             net = (_norm(part.sum(axis=0)) for part in (force, b))
-            noise = NOISE_FRACTION * float(np.abs(b).sum())
             scale = max(*net, NET_FRACTION * float(magnitude[touching].sum()), noise)
         else:
             total = _norm((weight * terms.residual)[rows])

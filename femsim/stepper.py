@@ -239,9 +239,10 @@ class Stepper:
                 outside, held = external[:3], drive[:3]
                 if index in self.scene.motions:
                     mount[body.name] = drive[:6]
-            joined = system.coupling_force(index)
-            # relative to the largest of: net contact force, outside force, force of drive and of couplings (see metrics.balance)
-            largest = max(float(np.linalg.norm(force)) for force in (contact, outside, held, joined))
+            couplings = system.coupling_forces(index)
+            joined = couplings.sum(axis=0)
+            # relative to the largest force: net contact, outside, of the drive, of a coupling (see metrics.balance)
+            largest = max(float(np.linalg.norm(force)) for force in (contact, outside, held, *couplings))
             force = system.b[v].reshape(-1, 6)[:, :3] if isinstance(body, Rod) else system.b[v]
             noise = NOISE_FRACTION * float(np.abs(force).sum())
             scale = max(largest, NET_FRACTION * float(collision.force_sum[own].sum()), noise, TINY)

@@ -85,14 +85,10 @@ class System:
                 self._entries[k], self._buffers[k] = where, np.empty(len(where))
         return keys % n, np.concatenate([[0], np.cumsum(np.bincount(keys // n, minlength=n))])
 
-    def coupling_force(self, body: int) -> np.ndarray:
-        """Total force (3,), N, of all couplings on a body in the last step."""
-        total = np.zeros(3)
-        for coupling in self.couplings:
-            for (k, _), force in zip(coupling.rows, coupling.forces, strict=True):
-                if k == body:
-                    total += force
-        return total
+    def coupling_forces(self, body: int) -> np.ndarray:
+        """Force of each coupling on a body in the last step, (k, 3), N."""
+        pairs = [pair for c in self.couplings for pair in zip(c.rows, c.forces, strict=True)]
+        return np.array([force for (k, _), force in pairs if k == body]).reshape(-1, 3)
 
     def initial_state(self) -> State:
         """State of all bodies at time zero."""

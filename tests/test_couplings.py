@@ -292,8 +292,8 @@ def test_forces_of_the_coupling_are_opposite_and_those_of_the_sensor() -> None:
     v = np.linalg.solve(system.A.toarray(), system.b)
     system.advance(state, v, STEP)
     rod = system.bodies[1]
-    assert system.coupling_force(0) == pytest.approx(rod.end_wrench[1, :3], abs=0)
-    assert system.coupling_force(1) == pytest.approx(-rod.end_wrench[1, :3], abs=0)
+    assert system.coupling_forces(0) == pytest.approx(rod.end_wrench[1:, :3], abs=0)
+    assert system.coupling_forces(1) == pytest.approx(-rod.end_wrench[1:, :3], abs=0)
     assert rod.end_power == 0.0 and np.abs(rod.end_wrench[1]).max() > 1e-3
 
 

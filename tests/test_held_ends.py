@@ -479,3 +479,19 @@ def test_outputs_of_held_things(tmp_path: Path) -> None:
     units = ("fx_N", "fy_N", "fz_N", "tx_Nm", "ty_Nm", "tz_Nm")
     assert header == ["time_s", *(f"{name}_{unit}" for name in ("root", "drive") for unit in units)]
     assert np.abs(run.sensors["drive"].force).max() > 1e-6
+
+
+@pytest.mark.filterwarnings("ignore:.*pass through each other")
+def test_the_scene_of_held_rods() -> None:
+    """A bob on a cable bends whiskers on a pad: weights at the start, pushes on the way that cable and pad both feel."""
+    scene = fs.load_scene("held_rods", links=4, dt=0.01, duration=0.9)
+    run = fs.simulate(scene)
+    assert run.status == "converged" and run.steps["wrench_balance"].max() < 1e-6
+    weight = {body.name: G * body.mass for body in scene.bodies}
+    assert run.sensors["root1"].force[0] == pytest.approx([0, 0, -weight["whisker1"]], rel=0.2, abs=1e-5)
+    pushes = run.sensors["bob"].force[:, 0]
+    assert pushes.min() < -1e-3  # the first whisker holds the bob back ...
+    assert run.sensors["root0"].force[:, 0].max() > 0.5 * -pushes.min()  # ... and pulls at the pad the other way
+    carried = weight["hand"] + weight["bob"] + weight["cable"]
+    assert run.sensors["hand"].force[:, 2].mean() == pytest.approx(carried, rel=0.05)
+    assert np.diff(gained(run)).max() < 1e-9

@@ -596,19 +596,23 @@ def force_scales(
     """Fill the force (N) that would keep each group of nodes or links from accelerating, |sum of b - A x| at the warm start.
 
     It is weight and load where the warm start is the last velocity, so that a fast body is balanced as sharply as one at rest.
-    1e-3 of |sum of b| and ``NOISE_FRACTION`` of the sum of all |b| keep it from zero where a body flies freely without gravity.
+    1e-3 of |sum of b| and ``NOISE_FRACTION`` of the sum of |b| over all these groups keep it from zero where a body flies freely
+    without gravity or rests on what holds it.
     """
+    magnitudes = 0.0
+    for g in range(group_start.shape[0]):
+        if group_stride[g] > 0:
+            for i in range(group_start[g], group_stop[g], group_stride[g]):
+                magnitudes += abs(b[i]) + abs(b[i + 1]) + abs(b[i + 2])
     for g in range(group_start.shape[0]):
         total = 0.0
         b_total = 0.0
-        magnitudes = 0.0
         for c in range(3):
             r = 0.0
             s = 0.0
             for i in range(group_start[g] + c, group_stop[g], max(group_stride[g], 3)):
                 r += b[i] - Ax[i]
                 s += b[i]
-                magnitudes += abs(b[i])
             total += r * r
             b_total += s * s
         scales[g] = max(math.sqrt(total), max(1e-3 * math.sqrt(b_total), NOISE_FRACTION * magnitudes))
