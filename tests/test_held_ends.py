@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import femsim as fs
 from contact.metrics import residuals
@@ -328,6 +329,10 @@ def test_held_nodes_follow_a_motion_and_a_driven_body_exactly() -> None:
     q = run.stepper.state.q[: scene.bodies[0].n_q].reshape(-1, 3)
     for hold, motion in zip(scene.holds, (turn, scene.motions[1]), strict=True):
         assert q[hold.nodes] == pytest.approx(hold.positions(motion, run.stepper.state.t), abs=1e-15)
+    turned = Rotation.from_rotvec([0, 0.3, 0]).apply(scene.holds[0].rest - [-0.05, 0, 0]) + [-0.05, 0, 0.05]
+    assert q[scene.holds[0].nodes] == pytest.approx(turned, abs=1e-15)
+    turned = Rotation.from_rotvec([0.3, 0, 0]).apply(scene.holds[1].rest - [0.07, 0, 0]) + [0.08, 0, 0.05]
+    assert q[ends] == pytest.approx(turned, abs=1e-15)
     # the mean of the left nodes is lifted by the motion, whatever it turns
     assert q[scene.holds[0].nodes].mean(axis=0) == pytest.approx([-0.05, 0, 0.05], abs=1e-15)
     forces = {name: sensor.force[-1] for name, sensor in run.sensors.items()}
