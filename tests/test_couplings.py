@@ -301,10 +301,17 @@ def test_forces_of_the_coupling_are_opposite_and_those_of_the_sensor() -> None:
 
 
 def test_blocks_of_bodies_leave_out_what_joins_them() -> None:
-    system, _ = held("finger", 0)
-    system.assemble(State(disturbed(system, 1e-3), np.zeros(system.n), 0.0), STEP, np.zeros(system.n))
-    problem = make_problem(system.A, system.b, np.zeros((0, system.n)), np.zeros((0, 3)), 0.5, dt=0.01, groups=system.groups)
-    assert body_blocks(problem)[0] == pytest.approx(system.A.toarray()[:8, :8], abs=0)
+    """Whether the rod's rows come before or behind those of its holder."""
+    for rod_first in (False, True):
+        system, coupling = held("finger", 0)
+        if rod_first:
+            body, rod = system.bodies
+            coupling = HeldEnd("c", rod, 0, coupling._frame, rod_index=0, holder_index=1)
+            system = System([rod, body], [coupling])
+        system.assemble(system.initial_state(), STEP, np.zeros(system.n))
+        problem = make_problem(system.A, system.b, np.zeros((0, system.n)), np.zeros((0, 3)), 0.5, dt=0.01, groups=system.groups)
+        rows = system.v_slices[int(rod_first)]
+        assert body_blocks(problem)[int(rod_first)] == pytest.approx(system.A.toarray()[rows, rows], abs=0)
 
 
 def test_banded_takes_rods_that_stand_alone_only() -> None:

@@ -306,6 +306,10 @@ def test_a_second_run_gives_the_same_bits() -> None:
     scene.sensor("bob", rod, kind="end")
     runs = [fs.simulate(scene).sensors["bob"] for _ in range(2)]
     assert runs[0].force.tobytes() == runs[1].force.tobytes() and np.abs(runs[0].torque).max() > 1e-4
+    body = scene.bodies[1]
+    assert not np.array_equal(body.end_frames[1, :3], [0.1, 0, 0])  # type: ignore[union-attr]
+    Stepper(scene, make_solver("auto"))  # frames as at the start before any step, for the first frame that is written
+    assert np.array_equal(body.end_frames[1, :3], [0.1, 0, 0])  # type: ignore[union-attr]
 
 
 # ---------------------------------------------------------------------- held nodes
@@ -329,9 +333,9 @@ def test_held_nodes_follow_a_motion_and_a_driven_body_exactly() -> None:
     q = run.stepper.state.q[: scene.bodies[0].n_q].reshape(-1, 3)
     for hold, motion in zip(scene.holds, (turn, scene.motions[1]), strict=True):
         assert q[hold.nodes] == pytest.approx(hold.positions(motion, run.stepper.state.t), abs=1e-15)
-    turned = Rotation.from_rotvec([0, 0.3, 0]).apply(scene.holds[0].rest - [-0.05, 0, 0]) + [-0.05, 0, 0.05]
+    turned = np.array([-0.05, 0, 0.05]) + Rotation.from_rotvec([0, 0.3, 0]).apply(scene.holds[0].rest - [-0.05, 0, 0])
     assert q[scene.holds[0].nodes] == pytest.approx(turned, abs=1e-15)
-    turned = Rotation.from_rotvec([0.3, 0, 0]).apply(scene.holds[1].rest - [0.07, 0, 0]) + [0.08, 0, 0.05]
+    turned = np.array([0.08, 0, 0.05]) + Rotation.from_rotvec([0.3, 0, 0]).apply(scene.holds[1].rest - [0.07, 0, 0])
     assert q[ends] == pytest.approx(turned, abs=1e-15)
     # the mean of the left nodes is lifted by the motion, whatever it turns
     assert q[scene.holds[0].nodes].mean(axis=0) == pytest.approx([-0.05, 0, 0.05], abs=1e-15)

@@ -233,7 +233,7 @@ CLOSE = fs.Profile([0.0, 1.0], [0.0, 5.0])
 @pytest.mark.parametrize(
     ("what", "options", "words"),
     [
-        ("cube", {"motion": UP}, ("'cube' is a soft body", "fix nodes")),
+        ("cube", {"motion": UP}, ("'cube' is a soft body", "hold nodes")),
         ("floor", {"motion": UP}, ("'floor'", "unknown", "box")),
         ("boxx", {"motion": UP}, ("'boxx'", "did you mean 'box'")),
         ("box", {}, ("drive of box", "exactly one of motion, force and position")),
