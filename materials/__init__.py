@@ -7,6 +7,7 @@ The room holds the constants of solids and surfaces, and imports nothing of ours
 - `load`: `materials()` lists the cards, `material(name)` reads one, `load_card(path)` reads a user's own,
   `friction(a, b)` looks up a pair.
 - `elastic`: `Elastic`, the validated constants that bodies are built from, with the derived moduli.
+- `laws`: elastic laws of large strains (`StableNeoHookean`, `MooneyRivlin`, `Ogden`, ...), part of `Elastic`.
 - `friction`: `FrictionTable`, the coefficients of one scene by pair of surface materials.
 - `damping`: between Rayleigh's alpha, beta and damping ratios.
 - `rod_section`: `RodSection`, the cross section of a rod: circular, rectangular or numbers of your own.
@@ -23,9 +24,19 @@ from materials.damping import damping_ratio, rayleigh_from_ratios
 from materials.elastic import Elastic
 from materials.errors import MaterialError
 from materials.friction import FrictionTable
+from materials.laws import (
+    LAWS,
+    Corotational,
+    Law,
+    MooneyRivlin,
+    Ogden,
+    StableNeoHookean,
+    StVenantKirchhoff,
+)
 from materials.load import (
     LIBRARY,
     FrictionPair,
+    LawCard,
     Material,
     Quantity,
     friction,
@@ -38,14 +49,22 @@ from materials.load import (
 from materials.rod_section import RodSection, circular_section, rectangular_section
 
 __all__ = [
+    "LAWS",
     "LIBRARY",
+    "Corotational",
     "Elastic",
     "FrictionPair",
     "FrictionTable",
+    "Law",
+    "LawCard",
     "Material",
     "MaterialError",
+    "MooneyRivlin",
+    "Ogden",
     "Quantity",
     "RodSection",
+    "StVenantKirchhoff",
+    "StableNeoHookean",
     "circular_section",
     "damping_ratio",
     "friction",

@@ -1,4 +1,4 @@
-"""Isotropic linear elasticity: the constants of one solid, validated once."""
+"""Isotropic elasticity: the constants of one solid, validated once."""
 
 import dataclasses
 import difflib
@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from materials.errors import MaterialError
+from materials.laws import Corotational, Law, as_law
 
 _ADVICE = {
     "young_modulus": (
@@ -19,6 +20,9 @@ _ADVICE = {
 }
 
 
+_DEFAULT_LAW = Corotational()
+
+
 def _allowed(field: str, value: float) -> bool:
     if field == "poisson_ratio":
         return -1.0 < value < 0.5
@@ -29,7 +33,7 @@ def _allowed(field: str, value: float) -> bool:
 
 @dataclass(frozen=True)
 class Elastic:
-    """Constants of an isotropic linear elastic solid with Rayleigh damping.
+    """Constants of an isotropic elastic solid with Rayleigh damping.
 
     Parameters
     ----------
@@ -45,11 +49,15 @@ class Elastic:
         Stiffness-proportional damping, s, at least 0.
     name : str
         Name shown in messages and used to look up friction pairs.
+    law : Law or str
+        Elastic law of large strains (see `materials.laws`), by name where it has no constants of its own. Constants of the law
+        give the shape of its curve only: they are scaled so that E and nu hold for small strains. Default co-rotational.
 
     Raises
     ------
     MaterialError
-        If a value is not a number or not in its range; the message names the field.
+        If a value is not a number or not in its range, the law is unknown, or it is not co-rotational and nu is negative; the
+        message names the field.
     """
 
     young_modulus: float
@@ -58,6 +66,7 @@ class Elastic:
     rayleigh_alpha: float = 0.0
     rayleigh_beta: float = 0.0
     name: str = ""
+    law: Law = _DEFAULT_LAW
 
     def __post_init__(self) -> None:
         """Convert every constant to float and check its range."""
@@ -71,6 +80,42 @@ class Elastic:
             if not _allowed(field, value):
                 raise MaterialError(f"{where}{field} is {given!r}, but must be a number {allowed}; {advice}.")
             object.__setattr__(self, field, value)
+        object.__setattr__(self, "law", as_law(where, self.law))
+        if self.poisson_ratio < 0.0 and not isinstance(self.law, Corotational):
+            raise MaterialError(
+                f"{where}poisson_ratio is {self.poisson_ratio!r}, but law {self.law.kind!r} needs at least 0; "
+                "take a larger one, or the co-rotational law."
+            )
+
+    @classmethod
+    def from_law(
+        cls,
+        law: Law,
+        poisson_ratio: float,
+        density: float,
+        *,
+        rayleigh_alpha: float = 0.0,
+        rayleigh_beta: float = 0.0,
+        name: str = "",
+    ) -> "Elastic":
+        """Return the solid whose law has exactly the published constants: E = 2 G (1 + nu), G the law's shear modulus.
+
+        Parameters
+        ----------
+        law : Law
+            Law with constants of its own, Pa.
+        poisson_ratio, density, rayleigh_alpha, rayleigh_beta, name
+            See the class.
+
+        Raises
+        ------
+        MaterialError
+            If the law has no constants of its own, or a value is out of range.
+        """
+        shear = law.shear_modulus
+        if shear is None:
+            raise MaterialError(f"material {name!r}: law {law.kind!r} has no constants of its own; give young_modulus instead.")
+        return cls(2.0 * shear * (1.0 + poisson_ratio), poisson_ratio, density, rayleigh_alpha, rayleigh_beta, name, law)
 
     @property
     def lame_lambda(self) -> float:
@@ -93,7 +138,7 @@ class Elastic:
         """Speed of the pressure wave sqrt((lambda + 2 mu) / rho), m/s."""
         return math.sqrt((self.lame_lambda + 2.0 * self.lame_mu) / self.density)
 
-    def replace(self, **changes: float | str) -> "Elastic":
+    def replace(self, **changes: float | str | Law) -> "Elastic":
         """Return a copy with some fields changed, validated again.
 
         Parameters

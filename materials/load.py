@@ -3,13 +3,14 @@
 import difflib
 import math
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 from materials.elastic import Elastic
 from materials.errors import MaterialError
+from materials.laws import LAWS, Law
 
 LIBRARY = Path(__file__).resolve().parent / "library"
 """Folder of the cards: one `NAME.toml` a material, and `friction.toml` with the pairs."""
@@ -48,6 +49,54 @@ class Quantity:
 
 
 @dataclass(frozen=True)
+class LawCard:
+    """Elastic law of a card.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the law: one of `materials.LAWS`.
+    source : str
+        Where the constants come from.
+    unit : str
+        Unit of the moduli, "Pa".
+    c10, c01 : float or None
+        Constants of "mooney_rivlin".
+    mu, alpha : tuple of float or None
+        Constants and exponents of "ogden".
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = _CONFIG
+
+    kind: str
+    source: str
+    unit: str = "Pa"
+    c10: float | None = None
+    c01: float | None = None
+    mu: tuple[float, ...] | None = None
+    alpha: tuple[float, ...] | None = None
+
+    def law(self) -> Law:
+        """Return the law.
+
+        Raises
+        ------
+        MaterialError
+            If there is no such law, a constant is missing, out of range, or none of this law.
+        """
+        cls = LAWS.get(self.kind)
+        if cls is None:
+            near = difflib.get_close_matches(self.kind, LAWS, n=1, cutoff=0.0)[0]
+            raise MaterialError(f"law.kind is {self.kind!r}; did you mean {near!r}? Allowed are {', '.join(LAWS)}.")
+        needed = [field.name for field in fields(cls)]  # type: ignore[arg-type]  # all laws are dataclasses
+        for key in ("c10", "c01", "mu", "alpha"):
+            if (getattr(self, key) is not None) != (key in needed):
+                cure = "add it" if key in needed else "remove it"
+                raise MaterialError(f"law.{key} is {getattr(self, key)!r}, but law {self.kind!r} has {needed or 'none'}; {cure}.")
+        return cls(**{key: getattr(self, key) for key in needed})
+
+
+@dataclass(frozen=True)
 class Material:
     """One card of the library.
 
@@ -61,6 +110,8 @@ class Material:
         Pa, dimensionless, kg/m3.
     rayleigh_alpha, rayleigh_beta : Quantity or None
         Rayleigh damping in 1/s and s, where the card has it.
+    law : LawCard or None
+        Elastic law of large strains; co-rotational where the card has none. Its initial shear modulus agrees with E and nu.
     note : str
         What a user should know before trusting the numbers.
     """
@@ -74,9 +125,10 @@ class Material:
     density: Quantity
     rayleigh_alpha: Quantity | None = None
     rayleigh_beta: Quantity | None = None
+    law: LawCard | None = None
     note: str = ""
 
-    def elastic(self, **changes: float | str) -> Elastic:
+    def elastic(self, **changes: float | str | Law) -> Elastic:
         """Return the card's constants, with some replaced.
 
         Parameters
@@ -96,6 +148,7 @@ class Material:
             rayleigh_alpha=self.rayleigh_alpha.value if self.rayleigh_alpha else 0.0,
             rayleigh_beta=self.rayleigh_beta.value if self.rayleigh_beta else 0.0,
             name=self.name,
+            law=self.law.law() if self.law else "corotational",  # type: ignore[arg-type]  # a name is allowed, see Elastic
         )
         return constants.replace(**changes)
 
@@ -194,8 +247,18 @@ def load_card(path: str | Path) -> Material:
         if quantity.unit != unit:
             raise MaterialError(f"{path}: {field}.unit is {quantity.unit!r}, but must be {unit!r}; convert the value.")
         _check_source(quantity.source, f"{path}: {field}.source")
+    if card.law is not None:
+        _check_source(card.law.source, f"{path}: law.source")
+        if card.law.unit != "Pa":
+            raise MaterialError(f"{path}: law.unit is {card.law.unit!r}, but must be 'Pa'; convert the constants.")
     try:
-        card.elastic()
+        constants = card.elastic()
+        shear = constants.law.shear_modulus
+        if shear is not None and abs(shear - constants.lame_mu) > 0.01 * constants.lame_mu:
+            raise MaterialError(
+                f"the law's initial shear modulus is {shear:.6g} Pa, but young_modulus and poisson_ratio give "
+                f"{constants.lame_mu:.6g} Pa; make young_modulus {2.0 * shear * (1.0 + constants.poisson_ratio):.6g} Pa."
+            )
     except MaterialError as error:
         raise MaterialError(f"{path}: {error}") from None
     return card
@@ -309,6 +372,8 @@ def _validated(cls: type[Any], data: dict[str, Any], path: Path) -> Any:
 def _keys_at(cls: type[Any], location: tuple[int | str, ...]) -> list[str]:
     if not location:
         inner = cls
+    elif location == ("law",):
+        inner = LawCard
     else:
         inner = FrictionPair if cls is _FrictionFile else Quantity
     return [key for key in inner.__dataclass_fields__ if not key.startswith("__")]

@@ -14,8 +14,41 @@ from materials import Elastic
 Load = Callable[[float], np.ndarray]
 
 
+def block_pattern(keys: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """CSC pattern of a matrix of 3 x 3 blocks.
+
+    Parameters
+    ----------
+    keys : ndarray of int64
+        column n + row of the blocks, in any order, repeated or not.
+    n : int
+        Block rows.
+
+    Returns
+    -------
+    indptr, indices : ndarray of int64
+        The pattern, (3 n + 1,) and sorted rows.
+    unique : ndarray of int64
+        The keys, sorted, each once.
+    place : ndarray of int64
+        Where the block of each unique key begins in its first scalar column.
+    """
+    unique = np.unique(keys)
+    column, row = unique // n, unique % n
+    block_count = np.bincount(column, minlength=n)
+    block_start = np.concatenate([[0], np.cumsum(block_count)])
+    # CSC of scalars: the three columns of a block column have the same rows
+    indptr = np.concatenate([[0], np.cumsum(np.repeat(3 * block_count, 3))]).astype(np.int64)
+    rows_of_column = (3 * row[:, None] + np.arange(3)).ravel()
+    indices = np.concatenate([np.tile(rows_of_column[3 * block_start[c] : 3 * block_start[c + 1]], 3) for c in range(n)]).astype(
+        np.int64
+    )
+    place = indptr[3 * column] + 3 * (np.arange(len(unique)) - block_start[column])
+    return indptr, indices, unique, place
+
+
 class SoftBody:
-    """Deformable body of tetrahedra.
+    """Deformable body of linear tetrahedra with the co-rotational law; others are in `femsim.bodies.hyperelastic`.
 
     Parameters
     ----------
@@ -51,13 +84,24 @@ class SoftBody:
         self.elastic = elastic
         self.load = load
         self._velocity = np.asarray(velocity, dtype=np.float64)
-        n, m = len(self.rest), len(self.tets)
-        self.n_nodes, self.n_q, self.n_v = n, 3 * n, 3 * n
+        n = self.n_nodes = len(self.rest)
+        self.n_q = self.n_v = 3 * n
+        self.node_mass = np.empty(n)
+        self.internal_force = np.empty((n, 3))
+        self.inverted_elements = 0
+        self._energy = 0.0
+        self._updated_at = np.full(self.n_q, np.nan)
+        self._make_elements()
+        self._row_mass = np.repeat(self.node_mass, 3)
+        self.reset()
+
+    def _make_elements(self) -> None:
+        """Constants and state of the elements, masses of the nodes, and the pattern."""
+        n, m, elastic = self.n_nodes, len(self.tets), self.elastic
         edges = self.rest[self.tets[:, 1:]] - self.rest[self.tets[:, :1]]  # rows x_a - x_0
         inverse = np.linalg.inv(edges)
         volume = np.linalg.det(edges) / 6.0
-        self.node_mass = np.bincount(self.tets.ravel(), weights=np.repeat(elastic.density * volume / 4.0, 4), minlength=n)
-        self._row_mass = np.repeat(self.node_mass, 3)
+        self.node_mass[:] = np.bincount(self.tets.ravel(), weights=np.repeat(elastic.density * volume / 4.0, 4), minlength=n)
         # for the kernels: whole chunks of elements, see soft_kernels
         chunks, padding = -(-m // kernels.CHUNK), -m % kernels.CHUNK
         gradient = np.pad(inverse.transpose(0, 2, 1).reshape(m, 9), ((0, padding), (0, 0)))  # corners 1 to 3
@@ -70,13 +114,8 @@ class SoftBody:
         self._scratch = np.zeros(kernels.SCRATCH)
         self._rotated = np.empty((m, 4, 3))
         self._diagonal = np.empty((n, 6))
-        self.strain = np.zeros((m, 6))
-        self.internal_force = np.empty((n, 3))
-        self.inverted_elements = 0
-        self._energy = 0.0
-        self._updated_at = np.full(self.n_q, np.nan)
+        self._strain = np.zeros((m, 6))
         self._make_pattern()
-        self.reset()
 
     @property
     def mass(self) -> float:
@@ -93,23 +132,19 @@ class SoftBody:
         """Second Lame constant of each element, (m,), Pa; a view."""
         return self._lame_mu[: len(self.tets)]
 
+    @property
+    def strain(self) -> np.ndarray:
+        """Co-rotated strain sym(R^T F) - I of each tetrahedron at the last update, (m, 6): xx, yy, zz, xy, yz, zx; a view."""
+        return self._strain
+
     def _make_pattern(self) -> None:
         """CSC pattern, and for each block (i, j), i < j: its place, that of its mirror, and the corners that make it."""
         n, m = self.n_nodes, len(self.tets)
         pair_a, pair_b = np.repeat(np.arange(4), 4), np.tile(np.arange(4), 4)
         i, j = self.tets[:, pair_a].ravel(), self.tets[:, pair_b].ravel()
         keys = j * n + i  # column-major block order
-        unique = np.unique(keys)
+        self._indptr, self._indices, unique, place = block_pattern(keys, n)
         column, row = unique // n, unique % n
-        block_count = np.bincount(column, minlength=n)
-        block_start = np.concatenate([[0], np.cumsum(block_count)])
-        # CSC of scalars: the three columns of a block column have the same rows
-        self._indptr = np.concatenate([[0], np.cumsum(np.repeat(3 * block_count, 3))]).astype(np.int64)
-        rows_of_column = (3 * row[:, None] + np.arange(3)).ravel()
-        self._indices = np.concatenate(
-            [np.tile(rows_of_column[3 * block_start[c] : 3 * block_start[c + 1]], 3) for c in range(n)]
-        ).astype(np.int64)
-        place = self._indptr[3 * column] + 3 * (np.arange(len(unique)) - block_start[column])
         upper = row < column
         upper_keys = unique[upper]
         use = i < j
@@ -119,7 +154,7 @@ class SoftBody:
         # half the size of int64, and corners without a sign: less to read in every step
         self._column_ptr = np.concatenate([[0], np.cumsum(np.bincount(column[upper], minlength=n))]).astype(np.int32)
         self._column_start = self._indptr[:-1:3].astype(np.int32)
-        self._stride = (3 * block_count).astype(np.int32)
+        self._stride = np.diff(self._indptr)[::3].astype(np.int32)
         self._block_row = row[upper].astype(np.int32)
         self._mirror = place[np.searchsorted(unique, row[upper] * n + column[upper])].astype(np.int32)
         self._block_ptr = np.concatenate([[0], np.cumsum(np.bincount(slot, minlength=len(upper_keys)))]).astype(np.int32)
@@ -151,7 +186,15 @@ class SoftBody:
         np.divide(self._lame_lambda, self._lame_mu, out=self._ratio)
         self._energy, self.inverted_elements = kernels.element_forces(
             q.reshape(-1, 3), self.tets, self._gradient, self._volume, self._lame_lambda, self._lame_mu,
-            self._quaternion, self._scratch, self._rotated, self.internal_force, self.strain,
+            self._quaternion, self._scratch, self._rotated, self.internal_force, self._strain,
+        )  # fmt: skip
+
+    def _fill_matrix(self, stiffness_factor: float, mass_factor: float, data: np.ndarray) -> None:
+        """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update."""
+        kernels.stiffness_blocks(
+            self._column_ptr, self._column_start, self._stride, self._block_row, self._mirror, self._block_ptr,
+            self._corner_row, self._corner_column, self._rotated.reshape(-1, 3), self._ratio, self.node_mass,
+            stiffness_factor, mass_factor, self._diagonal, data,
         )  # fmt: skip
 
     def assemble(
@@ -167,11 +210,7 @@ class SoftBody:
         """Fill A = M/(theta dt) + alpha M + (theta dt + beta) K and b = M v/(theta dt) - f + f_ext (eq. 9 for theta = 1/2)."""
         implicit = settings.theta * settings.dt
         self.update_elements(q)
-        kernels.stiffness_blocks(
-            self._column_ptr, self._column_start, self._stride, self._block_row, self._mirror, self._block_ptr,
-            self._corner_row, self._corner_column, self._rotated.reshape(-1, 3), self._ratio, self.node_mass,
-            implicit + self.elastic.rayleigh_beta, 1.0 / implicit + self.elastic.rayleigh_alpha, self._diagonal, data,
-        )  # fmt: skip
+        self._fill_matrix(implicit + self.elastic.rayleigh_beta, 1.0 / implicit + self.elastic.rayleigh_alpha, data)
         force = external.reshape(-1, 3)
         np.multiply(self.node_mass[:, None], settings.gravity, out=force)
         if self.load is not None:
@@ -218,5 +257,5 @@ class SoftBody:
     def von_mises(self) -> np.ndarray:
         """Von Mises stress of each element at the last update, (m,), Pa."""
         out = np.empty(len(self.tets))
-        kernels.von_mises_stress(self.strain, self.lame_mu, out)
+        kernels.von_mises_stress(self._strain, self.lame_mu, out)
         return out
