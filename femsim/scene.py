@@ -14,6 +14,7 @@ import numpy as np
 import meshes
 from contact import Box, Mesh, Plane, Shape
 from femsim.bodies.articulated import ArticulatedBody, JointDrive, Link
+from femsim.bodies.hyperelastic import ElementKind, make_soft_body
 from femsim.bodies.rod import Rod, RodEnd
 from femsim.bodies.soft import SoftBody
 from femsim.collision import AnisotropicPair, Apart
@@ -23,7 +24,7 @@ from femsim.errors import InputError, did_you_mean
 from femsim.holds import Hold, chosen_nodes, nodes_where
 from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.solids import mass_properties, visual, with_arm
-from materials import Elastic, FrictionTable, RodSection, friction, material
+from materials import Elastic, FrictionTable, Law, RodSection, friction, material
 from meshes import (
     TetMesh,
     TriMesh,
@@ -203,8 +204,10 @@ class Scene:
         surface: str | None = None,
         fixed: Callable[[np.ndarray], np.ndarray] | None = None,
         load: Callable[[float], Vector] | None = None,
+        law: Law | str | None = None,
+        element: ElementKind = "linear",
     ) -> Handle:
-        """Add a deformable body of co-rotational tetrahedra.
+        """Add a deformable body of tetrahedra, co-rotational unless the material or ``law`` says otherwise.
 
         Its surface nodes touch rigid bodies and obstacles; soft bodies do not touch each other or themselves yet.
 
@@ -230,6 +233,12 @@ class Scene:
             ``fixed(points (n, 3) m) -> (n,) bool``: nodes that never move.
         load : callable, optional
             ``load(t) -> (3,)`` total force in N spread by mass, or ``(n, 3)`` nodal forces.
+        law : Law or str, optional
+            Elastic law instead of the material's: "corotational", "st_venant_kirchhoff", "stable_neo_hookean", or one with
+            constants such as ``fs.MooneyRivlin(c10, c01)``, scaled to the material's E and nu (docs/materials.md).
+        element : {"linear", "quadratic"}
+            Quadratic tetrahedra add a node to every edge (nodes n is then that of all), bend well on coarse meshes and do not
+            lock up to nu = 0.499. Default linear.
 
         Raises
         ------
@@ -237,26 +246,33 @@ class Scene:
             Wrong values, mesh or material.
         """
         self._check_name(name)
+        if element not in get_args(ElementKind):
+            raise InputError(f"element of {name} is {element!r}; allowed are 'linear' and 'quadratic'.")
         if not isinstance(mesh, TetMesh):
             mesh = load_tetmesh(mesh)
         elastic = self._material(material)
+        if law is not None:
+            elastic = elastic.replace(law=law)
         turn = quaternion_to_matrix(quaternion_from_vector(_vector(f"rotation of {name}", rotation)))
         scale = _positive(f"scale of {name}", scale, "")
-        points = scale * mesh.points @ turn.T + _vector(f"position of {name}", position)
-        body = SoftBody(
-            name, points, mesh.tets, elastic, velocity=_vector(f"velocity of {name}", velocity),
-            load=None if load is None else _checked_load(name, load, (len(points), 3)),
-        )  # fmt: skip
+        mesh = replace(mesh, points=scale * mesh.points @ turn.T + _vector(f"position of {name}", position))
+        source, digest = mesh.source, mesh.digest
+        body, mesh = make_soft_body(name, mesh, elastic, element=element, velocity=_vector(f"velocity of {name}", velocity))
+        points = mesh.points
+        if load is not None:
+            body.load = _checked_load(name, load, (len(points), 3))
         index = len(self.bodies)
         if fixed is not None:
             self.fixed_nodes[index] = nodes_where(f"fixed of {name}", points, fixed)
         self.bodies.append(body)
         self.parts.append(Part(name, index, 0, surface or elastic.name, [], None, mesh.surface_nodes))
         self.meshes[name] = {
-            "source": mesh.source,
-            "digest": mesh.digest,
+            "source": source,
+            "digest": digest,
             "nodes": len(points),
-            "tets": len(mesh.tets),
+            "tets": len(body.elements),
+            "element": element,
+            "law": elastic.law.kind,
         }
         return Handle(name, (name,))
 

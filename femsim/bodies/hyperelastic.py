@@ -94,7 +94,7 @@ class HyperelasticBody(SoftBody):
         velocity: np.ndarray,
         load: Load | None = None,
     ) -> None:
-        self.elements = np.ascontiguousarray(elements, dtype=np.int64)
+        self._elements = np.ascontiguousarray(elements, dtype=np.int64)
         super().__init__(name, points, tets, elastic, velocity=velocity, load=load)
 
     def _make_elements(self) -> None:
@@ -132,6 +132,11 @@ class HyperelasticBody(SoftBody):
         self._diagonal_place = place[np.searchsorted(unique, np.arange(n) * (n + 1))]
 
     @property
+    def elements(self) -> np.ndarray:
+        """Nodes of the finite elements, (m, 4) or (m, 10)."""
+        return self._elements
+
+    @property
     def lame_lambda(self) -> np.ndarray:
         """First Lame constant of each element, (m,), Pa; a view."""
         return self._lame_lambda
@@ -163,7 +168,7 @@ class HyperelasticBody(SoftBody):
             return
         self._updated_at[:] = q
         self._energy, self.inverted_elements = kernels.element_stresses(
-            q.reshape(-1, 3), self.elements, self._gradient, self._weight, self._law, self._constants, self._lame_lambda,
+            q.reshape(-1, 3), self._elements, self._gradient, self._weight, self._law, self._constants, self._lame_lambda,
             self._lame_mu, self._point_lambda(), self._quaternion, self._stretches, self._left, self._right, self._excess,
             self.internal_force, self._cauchy,
         )  # fmt: skip
@@ -171,7 +176,7 @@ class HyperelasticBody(SoftBody):
     def _fill_matrix(self, stiffness_factor: float, mass_factor: float, data: np.ndarray, *, project: bool = True) -> None:
         """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update."""
         kernels.element_matrices(
-            self.elements, self._gradient, self._weight, self._law, self._constants, self._lame_lambda, self._lame_mu,
+            self._elements, self._gradient, self._weight, self._law, self._constants, self._lame_lambda, self._lame_mu,
             self._point_lambda(), self._stretches, self._left, self._right, self._excess, project, self.node_mass,
             stiffness_factor, mass_factor, self._place, self._stride, self._diagonal_place, data,
         )  # fmt: skip

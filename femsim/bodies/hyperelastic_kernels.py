@@ -9,7 +9,9 @@ Principal stretches come from F = R S, R the rotation of :func:`soft_kernels.pol
 U = R V. The smallest one is negative where det F < 0. The second derivatives by F have, in the frames U and V, a 3 x 3 block
 of the stretches and for each pair (i, j) a symmetric mode with (g_i - g_j)/(s_i - s_j) and an antisymmetric one with
 (g_i + g_j)/(s_i + s_j), g the derivatives by the stretches (Smith, de Goes and Kim, "Analytic Eigensystems for Isotropic
-Distortion Energies", ACM Trans. Graph. 38, 2019). Negative eigenvalues of all of them are set to zero.
+Distortion Energies", ACM Trans. Graph. 38, 2019). Negative eigenvalues of all of them are set to zero. Where an element is
+inverted or nearly so (J < 0.4) or blown up (J > 2.5), the laws in J get more: |P|/0.3 times the identity, so that one
+linearised step does not throw it further. Forces and energy are not touched by any of this.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ SMALL_STRETCH = 0.2
 # stretches closer than this (relative) share their limit; sums of stretches below it count as it
 _CLOSE = 1e-5
 _SMALL_SUM = 1e-6
+# outside these volume ratios a law in J is far from its quadratic model: the tangent grows so that a step changes F by at most this
+_LOW_VOLUME, _HIGH_VOLUME, _MOST_CHANGE = 0.4, 2.5, 0.3
 # smallest volume ratio that a true stress is divided by
 _SMALL_VOLUME = 1e-3
 
@@ -204,11 +208,11 @@ def element_stresses(
     Returns the elastic energy (J) and the number of elements with an inverted integration point.
 
     For n nodes, m elements of k nodes and p points: ``x`` (n, 3) m, ``elements`` (m, k), ``gradient`` (m, p, k, 3) 1/m of
-    the shape functions, ``weight`` (m, p) m^3; Lame constants of each element (m,) Pa, ``point_lambda`` the part of lambda that acts at
-    points. ``quaternion`` (m, p, 4) is read as warm start and updated. ``stretches`` (m, p, 3), ``left`` and ``right``
-    (m, p, 3, 3) become s, U and V; ``excess`` (m,) the pressure-like stress of the mean dilatation, Pa; ``force`` (n, 3) the
-    force of the elements against deformation, N (gradient of the energy); ``cauchy`` (m, p, 6) the true stress xx, yy, zz, xy,
-    yz, zx, Pa.
+    the shape functions, ``weight`` (m, p) m^3; Lame constants of each element (m,) Pa, ``point_lambda`` the part of lambda
+    that acts at points. ``quaternion`` (m, p, 4) is read as warm start and updated. ``stretches`` (m, p, 3), ``left`` and
+    ``right`` (m, p, 3, 3) become s, U and V; ``excess`` (m,) the stress of the mean dilatation, Pa; ``force`` (n, 3) the force
+    of the elements against deformation, N (gradient of the energy); ``cauchy`` (m, p, 6) the true stress xx, yy, zz, xy, yz,
+    zx, Pa.
     """
     m, k = elements.shape
     points = weight.shape[1]
@@ -359,6 +363,10 @@ def point_tangent(
                 for i in range(3):
                     mode[r, c] += vectors[i, k] * left[r, i] * right[c, i]
         _add_mode(value, mode, C)
+    if project and law >= STABLE_NEO_HOOKEAN and not _LOW_VOLUME < s[0] * s[1] * s[2] < _HIGH_VOLUME:
+        guard = math.sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) / _MOST_CHANGE
+        for r in range(9):
+            C[r, r] += guard
     for r in range(9):
         for c in range(r):
             C[r, c] = C[c, r]
@@ -398,9 +406,10 @@ def element_matrices(
 ) -> None:
     """Fill the CSC entries of mass_factor M + stiffness_factor K, K the second derivatives of the energy, projected.
 
-    What is as in :func:`element_stresses` comes from there. ``place`` (m, k, k) is where block (row a, column b) of an
-    element begins in its first scalar column, ``stride`` (n,) the length of a node's scalar columns, ``diagonal_place`` (n,) the place of its
-    diagonal block. The pressure of the mean dilatation enters at the points before the projection; its dyad is never negative.
+    What is as in :func:`element_stresses` comes from there. ``place`` (m, k, k) is where block (row a, column b) of an element
+    begins in its first scalar column, ``stride`` (n,) the length of a node's scalar columns, ``diagonal_place`` (n,) the place
+    of its diagonal block. The pressure of the mean dilatation enters at the points before the projection; its dyad is never
+    negative.
     """
     m, k = elements.shape
     points = weight.shape[1]

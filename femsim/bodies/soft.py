@@ -123,6 +123,11 @@ class SoftBody:
         return float(self.node_mass.sum())
 
     @property
+    def elements(self) -> np.ndarray:
+        """Nodes of the finite elements, here the tetrahedra ``tets``."""
+        return self.tets
+
+    @property
     def lame_lambda(self) -> np.ndarray:
         """First Lame constant of each element, (m,), Pa; a view."""
         return self._lame_lambda[: len(self.tets)]
