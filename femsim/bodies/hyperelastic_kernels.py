@@ -29,7 +29,7 @@ SMALL_STRETCH = 0.2
 # stretches closer than this (relative) share their limit; sums of stretches below it count as it
 _CLOSE = 1e-5
 _SMALL_SUM = 1e-6
-# outside these volume ratios a law in J is far from its quadratic model: the tangent grows so that a step changes F by at most this
+# outside these volume ratios a law in J is far from its quadratic model: there a step should change F by at most this
 _LOW_VOLUME, _HIGH_VOLUME, _MOST_CHANGE = 0.4, 2.5, 0.3
 # smallest volume ratio that a true stress is divided by
 _SMALL_VOLUME = 1e-3
@@ -326,7 +326,7 @@ def point_tangent(
     h = work[1]
     d2 = work[2]
     vectors = work[3]
-    mode = work[4]
+    mode = work[4].reshape(9)
     d = dilatation(law, s, d1, d2)
     energy_terms(law, constants, lame_lambda, lame_mu, s, d, d1, d2, g, h)
     for i in range(3):
@@ -350,18 +350,21 @@ def point_tangent(
                     continue
                 for r in range(3):
                     for c in range(3):
-                        mode[r, c] = left[r, i] * right[c, j] + sign * left[r, j] * right[c, i]
+                        mode[3 * r + c] = left[r, i] * right[c, j] + sign * left[r, j] * right[c, i]
                 _add_mode(value, mode, C)
-    eigen_symmetric(h, vectors)
+    if not _factorize(h, vectors):
+        eigen_symmetric(h, vectors)
     for k in range(3):
         value = h[k, k]
         if project and value <= 0.0:
             continue
         for r in range(3):
             for c in range(3):
-                mode[r, c] = 0.0
-                for i in range(3):
-                    mode[r, c] += vectors[i, k] * left[r, i] * right[c, i]
+                mode[3 * r + c] = (
+                    vectors[0, k] * left[r, 0] * right[c, 0]
+                    + vectors[1, k] * left[r, 1] * right[c, 1]
+                    + vectors[2, k] * left[r, 2] * right[c, 2]
+                )
         _add_mode(value, mode, C)
     if project and law >= STABLE_NEO_HOOKEAN and not _LOW_VOLUME < s[0] * s[1] * s[2] < _HIGH_VOLUME:
         guard = math.sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) / _MOST_CHANGE
@@ -373,12 +376,39 @@ def point_tangent(
 
 
 @njit(cache=True)
+def _factorize(h: np.ndarray, lower: np.ndarray) -> bool:
+    """Replace h (3, 3) by D and fill L of h = L D L^T; False, and nothing done, where h is not clearly positive definite."""
+    d0 = h[0, 0]
+    if d0 <= 0.0:
+        return False
+    l10 = h[1, 0] / d0
+    l20 = h[2, 0] / d0
+    d1 = h[1, 1] - l10 * h[1, 0]
+    if d1 <= 1e-12 * h[1, 1]:
+        return False
+    l21 = (h[2, 1] - l20 * h[1, 0]) / d1
+    d2 = h[2, 2] - l20 * h[2, 0] - l21 * l21 * d1
+    if d2 <= 1e-12 * h[2, 2]:
+        return False
+    for i in range(3):
+        for j in range(3):
+            lower[i, j] = 1.0 if i == j else 0.0
+    lower[1, 0] = l10
+    lower[2, 0] = l20
+    lower[2, 1] = l21
+    h[0, 0] = d0
+    h[1, 1] = d1
+    h[2, 2] = d2
+    return True
+
+
+@njit(cache=True)
 def _add_mode(value: float, mode: np.ndarray, C: np.ndarray) -> None:
-    """Add value mode mode^T to the upper triangle of C."""
+    """Add value mode mode^T to C (9, 9)."""
     for r in range(9):
-        left = value * mode[r // 3, r % 3]
-        for c in range(r, 9):
-            C[r, c] += left * mode[c // 3, c % 3]
+        scaled = value * mode[r]
+        for c in range(9):
+            C[r, c] += scaled * mode[c]
 
 
 @njit(cache=True)
