@@ -1,4 +1,4 @@
-"""The command line: ``femsim run | solve | bench | describe | scenes | materials | solvers | doctor | render | plot``.
+"""The command line: ``femsim run | solve | bench | describe | scenes | materials | fit-material | solvers | ...``.
 
 Exit status: 0 done and converged, 1 internal error, 2 wrong input, 3 finished but some step did not converge, 130 interrupted.
 Heavy imports stay inside the commands, so that ``femsim --help`` is quick.
@@ -397,6 +397,47 @@ def solvers() -> int:
         for option in options_of(entry.options):
             table.add_row(option.name, str(option.default))
         console.print(table)
+    return OK
+
+
+@app.command
+def fit_material(
+    test: Path,
+    *,
+    law: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    min_strain: float = 0.05,
+    max_strain: float = 1.0,
+    plot: Path | None = None,
+    out: Path | None = None,
+    poisson_ratio: float = 0.49,
+    density: float = 1000.0,
+) -> int:
+    """Fit elastic laws to a tensile test, print their constants and errors, and draw them.
+
+    Parameters
+    ----------
+    test
+        CSV file with columns 'engineering strain' (or 'stretch') and 'engineering stress (MPa)'.
+    law
+        Law to fit; may be given several times. Default all: corotational, st_venant_kirchhoff, stable_neo_hookean, neo_hookean,
+        mooney_rivlin, ogden_1, ogden_2, ogden_3.
+    min_strain, max_strain
+        Engineering strains between which samples are used.
+    plot
+        Picture (.png, .svg, .pdf). Default NAME_OF_TEST_fit.png here.
+    out
+        Material card (.toml) of the best law.
+    poisson_ratio, density
+        Of the card: a tensile test does not tell them; density in kg/m3.
+    """
+    from femsim.fit_material import FIT_LAWS, fit_material, plot_fit, write_card
+
+    fit = fit_material(test, law or FIT_LAWS, min_strain=min_strain, max_strain=max_strain)
+    print(fit.summary())
+    if out is not None:
+        write_card(out, fit, fit.best, poisson_ratio=poisson_ratio, density=density)
+        print(f"card              {out} ({fit.best.label})")
+    print(f"picture           {plot_fit(fit, plot if plot is not None else Path(f'{test.stem}_fit.png'))}")
     return OK
 
 
