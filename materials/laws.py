@@ -10,7 +10,7 @@ I_1 = sum s_i^2, I_2 = sum over pairs s_i^2 s_j^2, mu and lambda the Lame consta
 - stable neo-Hookean (Smith, de Goes and Kim, "Stable Neo-Hookean Flesh Simulation", ACM Trans. Graph. 37, 2018, eq. 14):
   m/2 (I_1 - 3) - m/2 log((I_1 + 1)/4) - 3/4 m (J - 1) + l/2 (J - 1)^2 with m = 4/3 mu, l = lambda + 5/6 mu;
 - Mooney-Rivlin: c10 (I_1 - 3) + c01 (I_2 - 3) - (2 c10 + 4 c01)(J - 1) + l/2 (J - 1)^2 with l = lambda + 2 c10;
-- Ogden: sum_p mu_p (sum_i (s_i^alpha_p - 1)/alpha_p - (J - 1)) + l/2 (J - 1)^2 with l = lambda + sum mu_p; below a stretch of 0.2
+- Ogden: sum_p mu_p (sum_i (s_i^alpha_p - 1)/alpha_p - (J - 1)) + l/2 (J - 1)^2 with l = lambda + sum mu_p; below a stretch of 0.1
   the powers go on as parabolas, so that they are defined for inverted elements too.
 
 Departure from the textbooks: Mooney-Rivlin and Ogden are coupled (the stretches are not made isochoric first) with terms that are
@@ -235,7 +235,7 @@ class Ogden(Law):
         return 0.5 * sum(mu * alpha for mu, alpha in zip(self.mu, self.alpha, strict=True))
 
     def slopes(self, stretches: Floats, shear_modulus: float) -> Floats:
-        """See :meth:`Law.slopes`; without the parabolas below a stretch of 0.2."""
+        """See :meth:`Law.slopes`; without the parabolas below a stretch of 0.1."""
         scale = shear_modulus / self.shear_modulus
         out = np.zeros_like(stretches)
         for mu, alpha in zip(self.mu, self.alpha, strict=True):

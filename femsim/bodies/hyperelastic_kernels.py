@@ -25,7 +25,7 @@ from femsim.bodies.soft_kernels import polar_quaternion, rotation_entries
 
 COROTATIONAL, ST_VENANT_KIRCHHOFF, STABLE_NEO_HOOKEAN, MOONEY_RIVLIN, OGDEN = range(5)
 #: Ogden's powers go on as parabolas below this stretch.
-SMALL_STRETCH = 0.2
+SMALL_STRETCH = 0.1
 # stretches closer than this (relative) share their limit; sums of stretches below it count as it
 _CLOSE = 1e-5
 _SMALL_SUM = 1e-6
