@@ -61,7 +61,8 @@ if TYPE_CHECKING:
     from femsim.bodies.rod import RodEnd
     from femsim.drives import Motion, Profile, load_path
     from femsim.errors import InputError
-    from femsim.fit_material import (
+    from femsim.load import Parameter, list_scenes, load_scene, scene_parameters
+    from femsim.material_fit import (
         FIT_LAWS,
         LawFit,
         MaterialFit,
@@ -71,7 +72,6 @@ if TYPE_CHECKING:
         read_tensile_test,
         write_card,
     )
-    from femsim.load import Parameter, list_scenes, load_scene, scene_parameters
     from femsim.run import MarkerSeries, Run, SensorSeries, simulate
     from femsim.scene import Finger, Handle, Scene, mesh_file, mesh_shape
     from femsim.solve import SolvedProblem, solve_problem
@@ -128,7 +128,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "femsim.bodies.rod": ("RodEnd",),
     "femsim.drives": ("Motion", "Profile", "load_path"),
     "femsim.errors": ("InputError",),
-    "femsim.fit_material": (
+    "femsim.material_fit": (
         "FIT_LAWS", "LawFit", "MaterialFit", "TensileTest", "fit_material", "plot_fit", "read_tensile_test", "write_card",
     ),
     "femsim.load": ("Parameter", "list_scenes", "load_scene", "scene_parameters"),

@@ -430,7 +430,7 @@ def fit_material(
     poisson_ratio, density
         Of the card: a tensile test does not tell them; density in kg/m3.
     """
-    from femsim.fit_material import FIT_LAWS, fit_material, plot_fit, write_card
+    from femsim.material_fit import FIT_LAWS, fit_material, plot_fit, write_card
 
     fit = fit_material(test, law or FIT_LAWS, min_strain=min_strain, max_strain=max_strain)
     print(fit.summary())
