@@ -130,7 +130,7 @@ class Judge:
     def __init__(self, problem: ContactProblem | LocalProblem, tolerance: float) -> None:
         self.problem, self.tolerance = problem, tolerance
         self.converged = self.failed = False
-        #: what is to come below the tolerance beside the contact residual: dynamics residual, and balance over its own bound
+        #: what is to come below the tolerance beside the contact residual: both norms of the dynamics, balance over its bound
         self.dynamics = np.inf
         self._rows: list[tuple[float, float, float]] = []
         self._best, self._best_row = np.inf, 0
@@ -153,7 +153,7 @@ class Judge:
         else:
             dynamics, contact, unbalanced, plain = residuals(self.problem, v, lam)
         self._rows.append((dynamics, contact, step_norm))
-        self.dynamics = max(dynamics, unbalanced / BALANCE_FACTOR)
+        self.dynamics = max(dynamics, plain, unbalanced / BALANCE_FACTOR)
         worst = max(dynamics, contact)
         if not np.isfinite(worst):
             self.failed = True
