@@ -96,6 +96,28 @@ class RodEnd:
             )
 
 
+@dataclass(frozen=True)
+class RodJoints:
+    """The joints of a rod as numbers, joint k between poses k and k + 1: frame of the start, the n links, frame of the end.
+
+    Attributes
+    ----------
+    kind : ndarray, (n + 1,), int64
+        ``ABSENT``, ``FULL`` or ``BALL`` of :mod:`femsim.bodies.rod_kernels`.
+    arm : ndarray, (n + 2,), m
+        Half the length of each link, zero for the frames.
+    stiffness : ndarray, (n + 1, 6), N/m and N m/rad
+        Along axes 1, 2, 3 of the section and about them.
+    rest : ndarray, (n + 1, 3), rad
+        Turn of each joint at rest.
+    """
+
+    kind: np.ndarray
+    arm: np.ndarray
+    stiffness: np.ndarray
+    rest: np.ndarray
+
+
 class Rod:
     """Cosserat rod: stretch, shear, bending and twist between rigid links (papers/001 section V-C5, their ref. [66]).
 
@@ -522,6 +544,16 @@ class Rod:
         lever = self._arm[:-1, None] * self._rotation[:-1].reshape(-1, 3, 3)[:, :, 2]
         out[:, 3:] = -self._force[:, 3:6] - np.cross(lever, self._force[:, :3])
         return out
+
+    def joints(self) -> RodJoints:
+        """Joints of the rod; views, not to be changed."""
+        return RodJoints(self._kind, self._arm, self._stiffness, self._rest)
+
+    def frames_at(self, t: float) -> np.ndarray:
+        """Position (m) and quaternion of the frames of start and end at a time, (2, 7)."""
+        frames = np.empty((2, 7))
+        self._place_frames(t, frames)
+        return frames
 
 
 def _link_lengths(name: str, points: np.ndarray) -> np.ndarray:
