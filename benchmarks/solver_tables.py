@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.tables import (
     anisotropic,
+    cable,
     chebyshev,
     conditioning,
     convergence,
@@ -40,6 +41,7 @@ TABLES: dict[tuple[str, ...], Callable[[Settings], dict[str, str]]] = {
     ("convergence",): convergence.make,
     ("fclib", "targets"): saved_problems.make,
     ("III", "IV", "IV-runs"): stiffness.make,
+    ("V", "VIII"): cable.make,
     ("VII",): splitting.make,
     ("IX",): chebyshev.make,
     ("V-F",): invertible.make,

@@ -47,7 +47,7 @@ def blocks(tmp_path_factory: pytest.TempPathFactory) -> Blocks:
     block = re.compile(r"<!-- ([^>]*?) -->\n(.*?)\n?<!-- end \1 -->", re.DOTALL)
     assert block.sub("", after) == block.sub("", before)
     names = {path.name for path in (folder / "pictures").iterdir()}
-    assert names == {"solvers_convergence.png", "solvers_invertible.png", "solvers_anisotropic.png"}
+    assert names == {"solvers_convergence.png", "solvers_invertible.png", "solvers_anisotropic.png", "cable_forces.png"}
     found = dict(block.findall(after))
     assert set(found) == {*solver_tables.NAMES, solver_tables.RUN}
     assert "load" in found.pop(solver_tables.RUN)
