@@ -45,7 +45,7 @@ FIRST_COUNTED = 5
 
 @dataclass(frozen=True)
 class Result:
-    """A program on the cable: CPU ms for 5 ms of simulated time (median), the tip at the end, and its distance to the reference."""
+    """A program on the cable: CPU ms for 5 ms of simulated time (median), its tip at the end, and how far that is off."""
 
     name: str
     version: str

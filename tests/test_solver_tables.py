@@ -12,7 +12,7 @@ import pytest
 from slow_twins import body_between_nodes
 
 from benchmarks import solver_tables
-from benchmarks.tables import anisotropic, saved_problems
+from benchmarks.tables import anisotropic, cable, saved_problems
 from benchmarks.tables.common import Settings, first_below, number, reference_solver, row_of
 from contact.solvers import SOLVERS, Exact, ExactOptions, Solution, SolverEntry
 from femsim import write_fclib
@@ -69,6 +69,23 @@ def test_tighter_stops_make_smaller_errors(blocks: Blocks) -> None:
     assert errors == sorted(errors, reverse=True)
     exact = [row for row in blocks["III"] if row[0] == "exact"]
     assert first_number(exact[-1][5]) < 1e-6 < errors[-1]
+
+
+def test_cable_rows(blocks: Blocks) -> None:
+    """Solvers that reach their residual leave the force of the tool, one stopped by its step does not; all of VIII ran."""
+    same = {(row[0], row[1]): first_number(row[5]) for row in blocks["V"] if row[2].startswith("2 of")}
+    assert max(same[name, "residual 1e-8"] for name in ("exact", "banded")) < 1e-8 < 1e-4 < same["cond", "step < 1e-4"]
+    own = {row[0]: row[5] for row in blocks["V"] if row[2].startswith("own run")}
+    assert own["banded"] == "reference" and first_number(own["cond"]) > 0.01
+    eight = {(row[0], row[2]): first_number(row[3]) for row in blocks["VIII"]}
+    assert eight.pop(("banded", "residual 1e-8")) == 0.0
+    assert len(eight) == 4 and min(eight.values()) > 1e-3
+
+
+def test_a_force_curve_that_ended_is_said() -> None:
+    curve = np.zeros((3, 3))
+    assert cable.force_error(curve + np.array([3.0, 0.0, 4.0]), curve) == "5.00 / 5.00"
+    assert cable.force_error(curve[:1], curve, failed=2) == "failed at step 2"
 
 
 def test_proximal_operator_hovers_by_friction_times_slip(blocks: Blocks) -> None:

@@ -1,4 +1,4 @@
-"""Tables V and VIII of papers/001: the cable winding by COND, PGS, APGD, exact solvers and position-based dynamics; its force curves."""
+"""Tables V and VIII of papers/001: the cable winding by COND, its rivals, exact solvers and position-based dynamics."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Loop:
 
 
 def run_loop(scene: fs.Scene, steps: int, solver: Clocked) -> Loop:
-    """Run a scene by a solver whatever comes of it; times, residuals and step norms are medians, the penetration (mm) the largest."""
+    """Run a scene by a solver, whatever comes of it; medians of times, residuals and step norms, the largest penetration (mm)."""
     stepper = CpuStepper(scene, solver)
     rod = stepper.scene.bodies[0]
     assert isinstance(rod, Rod)
@@ -133,7 +133,7 @@ def force_error(force: np.ndarray, reference: np.ndarray, failed: int = 0) -> st
 
 
 def tool_force(rod: Rod, v_hat: np.ndarray, settings: StepSettings) -> np.ndarray:
-    """Force (3,) N on the tool in the step just taken, had it had these velocities, but for a part that does not depend on them."""
+    """Force (3,) N on the tool, had the step just taken had these velocities; but for a part that does not depend on them."""
     wrench, power = rod.end_wrench.copy(), rod.end_power
     q = rod.initial_q()
     rod.advance(q, v_hat, v_hat, settings, q.copy(), v_hat.copy())
@@ -213,7 +213,7 @@ def table_v(settings: Settings, reference: Loop, steps: int) -> str:
                 f"{number(statistics.fmean(errors[solver, stop]))} / {number(max(errors[solver, stop]))}",
                 number(reference.dynamics_ms),
                 f"{number(statistics.median(row.ms for row in found))} ({short(assembly)})",
-                f"{short(statistics.median(row.dynamics for row in found))}; {short(statistics.median(row.contact for row in found))}",
+                "; ".join(short(statistics.median(getattr(row, name) for row in found)) for name in ("dynamics", "contact")),
                 "-",
                 PAPER_V.get(solver, "-") if stop.startswith("step") else "-",
             ]
@@ -229,7 +229,9 @@ def table_viii(settings: Settings, reference: Loop) -> tuple[str, dict[str, np.n
     """Table VIII, and the force curves of XPBD by their names."""
     lines, curves = [], {}
 
-    def line(method: str, links: int, count: str, force: np.ndarray, failed: int, penetration: float, ms: float, paper: str) -> None:
+    def line(
+        method: str, links: int, count: str, force: np.ndarray, failed: int, penetration: float, ms: float, paper: str
+    ) -> None:
         end = " ".join(f"{x:+.2f}" for x in force[-1]) if len(force) else "-"
         error = force_error(force, reference.force, failed)
         lines.append([method, str(links), count, error, end, short(penetration), number(ms), paper])
@@ -274,14 +276,16 @@ def published(settings: Settings) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def draw(settings: Settings, reference: np.ndarray, curves: dict[str, np.ndarray], both: Sequence[np.ndarray] | None) -> None:
-    """Draw the size of the pull on the tool: XPBD beside ours, and the published program beside ours with its damping and path."""
+    """Draw the pull on the tool: XPBD beside ours, and the published program beside ours with its damping and path."""
     time_s = 0.01 * np.arange(1, len(reference) + 1)
     with picture(settings.pictures / "cable_forces.png", 2 if both else 1) as axes:
         axes[0].plot(time_s, np.linalg.norm(reference, axis=1), color="k", label="converged, 320 links")
         for name, force in curves.items():
             axes[0].plot(time_s[: len(force)], np.linalg.norm(force, axis=1), lw=1.0, label=name)
         if both:
-            for force, name, style in zip(both, ("published program", "converged, its damping and path"), ("-", "--"), strict=True):
+            for force, name, style in zip(
+                both, ("published program", "converged, its damping and path"), ("-", "--"), strict=True
+            ):
                 axes[1].plot(time_s[: len(force)], np.linalg.norm(force, axis=1), style, lw=1.2, label=f"{name}, 160 links")
         for ax in axes:
             ax.set(xlabel="time (s)", ylabel="force on the tool (N)")
