@@ -18,6 +18,7 @@ A tour: a scene is described by plain calls, simulated, and gives a run.
   `bench` compares solvers.
 - Scene files: `load_scene(path, **parameters)`, `scene_parameters(path)`, `list_scenes()`.
 - See: `render_run`, `plot_run`; ParaView opens `frames.pvd` of a run folder.
+- Compare with an experiment: `compare(run, log, card)`; `read_log`, `read_card` for its parts.
 - Wrong input raises `InputError`, `MeshError`, `MaterialError`, `ContactError` or `VizError`, all of them ValueErrors.
 
 Units are SI, arrays (n, 3), frames world unless a name says otherwise. This is all a user imports. Names load their module when
@@ -59,9 +60,11 @@ if TYPE_CHECKING:
     )
     from femsim.benchmark import BenchRow, bench
     from femsim.bodies.rod import RodEnd
+    from femsim.comparison import Comparison, compare
     from femsim.drives import Motion, Profile, load_path
     from femsim.errors import InputError
     from femsim.load import Parameter, list_scenes, load_scene, scene_parameters
+    from femsim.logs import Log, read_card, read_log
     from femsim.material_fit import (
         FIT_LAWS,
         LawFit,
@@ -127,12 +130,14 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     ),
     "femsim.benchmark": ("BenchRow", "bench"),
     "femsim.bodies.rod": ("RodEnd",),
+    "femsim.comparison": ("Comparison", "compare"),
     "femsim.drives": ("Motion", "Profile", "load_path"),
     "femsim.errors": ("InputError",),
     "femsim.material_fit": (
         "FIT_LAWS", "LawFit", "MaterialFit", "TensileTest", "fit_material", "plot_fit", "read_tensile_test", "write_card",
     ),
     "femsim.load": ("Parameter", "list_scenes", "load_scene", "scene_parameters"),
+    "femsim.logs": ("Log", "read_card", "read_log"),
     "femsim.run": ("MarkerSeries", "Run", "SensorSeries", "simulate"),
     "femsim.scene": ("Finger", "Handle", "Scene", "mesh_file", "mesh_shape"),
     "femsim.solve": ("SolvedProblem", "solve_problem"),
@@ -154,18 +159,18 @@ _SIBLINGS = ("materials", "meshes", "contact", "viz")
 _ROOT = Path(__file__).resolve().parent.parent
 
 __all__ = [
-    "FIT_LAWS", "LAWS", "SOLVERS", "BenchRow", "Box", "Capsule", "ContactError", "ContactProblem", "Corotational", "Cylinder",
-    "Elastic", "FclibProblem", "Finger", "FrictionTable", "Group", "Handle", "InputError", "Law", "LawFit", "LocalProblem",
-    "MarkerSeries", "MaterialError", "MaterialFit", "Mesh", "MeshError", "MooneyRivlin", "Motion", "Ogden", "Parameter",
-    "Plane", "Profile", "RodEnd", "RodSection", "Run", "Scene", "SensorSeries", "SolvedProblem", "Sphere", "StVenantKirchhoff",
-    "StableNeoHookean", "TensileTest", "TetMesh", "TriMesh", "VizError", "XpbdRun", "ball_tets", "bench", "box_tets",
-    "box_triangles", "capsule_triangles", "chamfered_box_triangles", "circular_section", "cylinder_tets", "cylinder_triangles",
-    "fit_material", "friction", "list_scenes", "load_card", "load_path", "load_scene", "load_surface", "load_tetmesh",
-    "make_local_problem", "make_problem", "make_solver", "make_tetmesh", "make_trimesh", "material", "materials", "measure",
-    "measure_local", "mesh_file", "mesh_shape", "plot_convergence", "plot_fit", "plot_run", "probe_rendering", "quality",
-    "read_fclib", "read_part", "read_pvd", "read_tensile_test", "rectangular_section", "render_run", "save_tetmesh",
-    "scene_parameters", "simulate", "simulate_xpbd", "solve_problem", "sphere_triangles", "to_global", "write_card",
-    "write_fclib",
+    "FIT_LAWS", "LAWS", "SOLVERS", "BenchRow", "Box", "Capsule", "Comparison", "ContactError", "ContactProblem", "Corotational",
+    "Cylinder", "Elastic", "FclibProblem", "Finger", "FrictionTable", "Group", "Handle", "InputError", "Law", "LawFit",
+    "LocalProblem", "Log", "MarkerSeries", "MaterialError", "MaterialFit", "Mesh", "MeshError", "MooneyRivlin", "Motion",
+    "Ogden", "Parameter", "Plane", "Profile", "RodEnd", "RodSection", "Run", "Scene", "SensorSeries", "SolvedProblem", "Sphere",
+    "StVenantKirchhoff", "StableNeoHookean", "TensileTest", "TetMesh", "TriMesh", "VizError", "XpbdRun", "ball_tets", "bench",
+    "box_tets", "box_triangles", "capsule_triangles", "chamfered_box_triangles", "circular_section", "compare", "cylinder_tets",
+    "cylinder_triangles", "fit_material", "friction", "list_scenes", "load_card", "load_path", "load_scene", "load_surface",
+    "load_tetmesh", "make_local_problem", "make_problem", "make_solver", "make_tetmesh", "make_trimesh", "material",
+    "materials", "measure", "measure_local", "mesh_file", "mesh_shape", "plot_convergence", "plot_fit", "plot_run",
+    "probe_rendering", "quality", "read_card", "read_fclib", "read_log", "read_part", "read_pvd", "read_tensile_test",
+    "rectangular_section", "render_run", "save_tetmesh", "scene_parameters", "simulate", "simulate_xpbd", "solve_problem",
+    "sphere_triangles", "to_global", "write_card", "write_fclib",
 ]  # fmt: skip
 
 

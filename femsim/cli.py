@@ -285,7 +285,12 @@ def _default_folder(name: str, overwrite: bool) -> Path:
     """Choose runs/NAME; where it exists and is not to be replaced, the first of runs/NAME-2, ... that does not."""
     if overwrite:
         return Path("runs") / name
-    numbers = (Path("runs") / (name if number == 1 else f"{name}-{number}") for number in itertools.count(1))
+    return _free_name(Path("runs") / name)
+
+
+def _free_name(path: Path) -> Path:
+    """Return the path; where it exists, the first of PATH-2, ... that does not."""
+    numbers = (path if number == 1 else path.with_name(f"{path.name}-{number}") for number in itertools.count(1))
     return next(folder for folder in numbers if not folder.exists())
 
 
@@ -533,6 +538,48 @@ def plot(runs: Annotated[tuple[Path, ...], Parameter(negative=())], /) -> int:
     for folder in runs:
         for path in plot_run(folder):
             print(path)
+    return OK
+
+
+@app.command
+def compare(
+    run: Path,
+    logs: Annotated[tuple[Path, ...], Parameter(negative=())],
+    /,
+    *,
+    card: Path | None = None,
+    sensor: str | None = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+    out: Path | None = None,
+) -> int:
+    """Compare a run with the log of an experiment, axis by axis; several logs are repeated trials.
+
+    Parameters
+    ----------
+    run
+        Run folder.
+    logs
+        Text table (.csv ...), C3D markers (.c3d), or WrenchStamped of a ROS bag (.mcap, .bag, folder of a rosbag2).
+    card
+        TOML file that says what the log does not: columns, units, frame, tare, filter (see docs/comparison.md).
+    sensor
+        Sensor of the run that the log belongs to, instead of that of the card.
+    json
+        Print the numbers as JSON, and write nothing unless --out is given.
+    out
+        Folder of the report, the overlay and the numbers; it must not exist. Default RUN/comparison, with a number behind it
+        where that exists.
+    """
+    from json import dumps
+
+    result = femsim.compare(run, logs, card, sensor=sensor)
+    folder = out if out is not None or json else _free_name(run / "comparison")
+    if folder is not None:
+        result.write(folder)
+    if json:
+        print(dumps(result.to_dict(), indent=2))
+    else:
+        print(f"{result.summary()}\n\nreport    {folder}/report.html (and overlay.png, comparison.json, comparison.csv)")
     return OK
 
 

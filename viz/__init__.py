@@ -11,11 +11,14 @@ The tour, in the order of use:
 `plots`
     `plot_run` draws forces, solver, energy and penetration from the tables of a run folder; `plot_convergence` draws
     residuals of several solvers.
+`comparison`
+    `plot_comparison` lays a run over the logs of an experiment; `comparison_page` makes one HTML page of it.
 
 Units are SI. Wrong input raises `VizError`. VTK, pyvista, matplotlib and imageio are imported when they are
 first needed, so importing this package costs nothing. It imports nothing else of femsim.
 """
 
+from viz.comparison import comparison_page, plot_comparison
 from viz.errors import VizError
 from viz.plots import plot_convergence, plot_run
 from viz.render import RenderingStatus, RenderResult, probe_rendering, render_run
@@ -27,6 +30,8 @@ __all__ = [
     "RenderResult",
     "RenderingStatus",
     "VizError",
+    "comparison_page",
+    "plot_comparison",
     "plot_convergence",
     "plot_run",
     "probe_rendering",

@@ -1,0 +1,158 @@
+"""Overlay of a run and the logs of an experiment, and one page that holds all of a comparison."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from viz.errors import VizError
+from viz.plots import COLOURS, STYLE, FloatArray, _figure
+
+__all__ = ["comparison_page", "plot_comparison"]
+
+_UNITS = {"N": (1.0, "N"), "N m": (1.0, "N m"), "m": (1e3, "mm")}
+
+
+def plot_comparison(
+    time: FloatArray,
+    simulated: FloatArray,
+    trials: Sequence[FloatArray],
+    channels: Sequence[tuple[str, str, str]],
+    paths: Sequence[Path],
+) -> list[Path]:
+    """Draw each channel of a run over the same channel of its logs, one panel a channel, in columns of three.
+
+    Parameters
+    ----------
+    time : ndarray, (n,), s
+        Common times.
+    simulated : ndarray, (n, k), N, N m or m
+        The run.
+    trials : sequence of ndarray, (n, k)
+        The logs; NaN are gaps.
+    channels : sequence of (str, str, str)
+        Name, group and unit of each channel; a group with several channels is one row.
+    paths : sequence of Path
+        Files to write, .png, .svg or .pdf.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    VizError
+        No channel, or arrays that do not fit each other.
+    """
+    if not channels or any(np.shape(a) != (len(time), len(channels)) for a in (simulated, *trials)):
+        raise VizError("a comparison needs at least one channel, and a column for each in the run and in every log.")
+
+    import matplotlib
+
+    groups = list(dict.fromkeys(group for _, group, _ in channels))
+    columns = max(sum(group == g for _, group, _ in channels) for g in groups)
+    with matplotlib.rc_context(STYLE):
+        figure, panels = _figure(len(groups), 0.7 + 1.5 * len(groups), columns=columns)
+        for row, group in enumerate(groups):
+            own = [k for k, c in enumerate(channels) if c[1] == group]
+            factor, unit = _UNITS[channels[own[0]][2]]
+            for column, axis in enumerate(panels[row * columns : (row + 1) * columns]):
+                if column >= len(own):
+                    axis.set_visible(False)
+                    continue
+                k = own[column]
+                for number, values in enumerate(trials):
+                    label = "log" if len(trials) == 1 else f"log {number + 1}"
+                    axis.plot(time, factor * values[:, k], color=COLOURS[1 + number % 6], label=label, linewidth=1.6, alpha=0.75)
+                axis.plot(time, factor * simulated[:, k], color=COLOURS[0], linestyle="--", label="run")
+                axis.set_title(channels[k][0].replace("_", " "), loc="left", fontsize=9)
+            panels[row * columns].set_ylabel(f"{'position' if unit == 'mm' else group} [{unit}]")
+        for axis in panels[-columns:]:
+            axis.set_xlabel("time [s]")
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=min(len(trials) + 1, 5))
+        for path in paths:
+            figure.savefig(path, metadata={".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {}))
+    return list(paths)
+
+
+def comparison_page(content: Mapping[str, Any], picture: Path) -> str:
+    """Make one HTML page of a comparison, which needs no other file.
+
+    Parameters
+    ----------
+    content : mapping
+        Content of comparison.json.
+    picture : Path
+        The overlay as SVG; it goes into the page.
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    grid = content["grid"]
+    what = f"sensor {content['sensor']}" if content["sensor"] else "markers"
+    filtered = "not filtered" if grid["cutoff_Hz"] is None else f"both low-passed at {grid['cutoff_Hz']:g} Hz"
+    svg = picture.read_text(encoding="utf-8")
+    columns = ("rmse", "nrmse", "bias", "peak_error", "largest_error", "correlation", "lag", "gain", "gain_error", "offset")
+    repeated = len(content["logs"]) > 1
+    head = ["axis", "unit", *(c.replace("_", " ") for c in columns), *(["spread of trials"] if repeated else [])]
+    rows = [
+        [name, axis["unit"], *(_shown(axis, c) for c in columns), *([_number(axis["spread"])] if repeated else [])]
+        for name, axis in content["axes"].items()
+    ]
+    logs = [
+        [log["file"], _number(log["offset_s"]), "given" if log["explained"] is None else _number(log["explained"])]
+        for log in content["logs"]
+    ]
+    vectors = [[name, v["unit"], _number(v["rmse"]), _number(v["largest_error"])] for name, v in content["vectors"].items()]
+    warnings = "".join(f"<li>{html.escape(text)}</li>" for text in content["warnings"])
+    explained = (
+        "Error is run minus log. NRMSE is by the range of the log; peak error is max|run| - max|log|; lag (s) is what remains of "
+        "the log's delay; gain and offset are of the line log = gain run + offset."
+        + (
+            " Axes are against the mean of the trials; after +- stands half the 95 % interval of the single trials."
+            if repeated
+            else ""
+        )
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Comparison of '
+        f"{html.escape(content['run'])}</title><style>{_CSS}</style></head><body>\n"
+        f"<h1>{html.escape(content['run'])}, {html.escape(what)}</h1>\n"
+        f"<p>{grid['from_s']:.4g} to {grid['to_s']:.4g} s of the run, {grid['samples']} samples at {grid['rate_Hz']:g} Hz, "
+        f"{filtered}.</p>\n"
+        + (f"<h2>Warnings</h2><ul>{warnings}</ul>\n" if warnings else "")
+        + f"<h2>Overlay</h2>\n{svg[svg.index('<svg') :]}\n<h2>By axis</h2>\n{_table(head, rows)}<p>{explained}</p>\n"
+        + f"<h2>Error vectors</h2>\n{_table(['group', 'unit', 'RMS length', 'largest'], vectors)}"
+        + f"<h2>Logs</h2>\n{_table(['file', 'run time of its first sample, s', 'variation shared'], logs)}</body></html>\n"
+    )
+
+
+_CSS = (
+    "body{font:15px/1.45 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#1c2733}"
+    "table{border-collapse:collapse;font-size:13px;display:block;overflow-x:auto}th,td{padding:.25em .7em;text-align:right;"
+    "border-bottom:1px solid #e3e6ea;white-space:nowrap}th:first-child,td:first-child{text-align:left}svg{max-width:100%;"
+    "height:auto}"
+)
+
+
+def _shown(axis: Mapping[str, Any], column: str) -> str:
+    half = axis.get("confidence", {}).get(column, (None, None))[1]
+    return _number(axis[column]) + (f" ± {_number(half)}" if half is not None else "")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Make an HTML table; cells are escaped."""
+    top = "".join(f"<th>{html.escape(x)}</th>" for x in head)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{top}</tr>{body}</table>\n"
