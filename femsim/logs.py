@@ -370,7 +370,7 @@ def _in_order(log: Log) -> Log:
         at = int(where[0])
         raise InputError(
             f"the time stamps of {log.source} {kind} at {len(where)} places, first from sample {at + 1} to {at + 2} "
-            f"({time[at]:.9g} s, then {time[at + 1]:.9g} s); correct them, give time.rate where samples are even, or set "
+            f"({time[at]:.15g} s, then {time[at + 1]:.15g} s); correct them, give time.rate where samples are even, or set "
             "time.repair = true in the card to sort them and keep the first of equal ones."
         )
     if len(backwards) or len(repeats):
@@ -407,7 +407,7 @@ def _to_world(log: Log, gravity: Sequence[float], sensors: Sequence[str]) -> Log
     )  # fmt: skip
     groups = list(dict.fromkeys(c.group for c in log.channels))
     block = {g: [i for i, c in enumerate(log.channels) if c.group == g] for g in groups}
-    needs_all = not np.allclose(turn, np.eye(3), atol=1e-12) or card.gravity is not None or any(card.frame.point)
+    needs_all = card.frame.rotation is not None or card.gravity is not None or any(card.frame.point)
     for group, own in block.items():
         if needs_all and len(own) != 3:
             raise InputError(
@@ -424,7 +424,7 @@ def _to_world(log: Log, gravity: Sequence[float], sensors: Sequence[str]) -> Log
     if log.sensor is not None and card.tare is not None:
         values -= tare_mean(log.source, log.time, values, card.tare)
     for own in block.values():
-        if len(own) == 3:
+        if card.frame.rotation is not None:
             values[:, own] = values[:, own] @ turn.T
     if log.sensor is None:
         for own in block.values():
@@ -471,14 +471,17 @@ def read_table(path: Path) -> Table:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = raw.decode("latin-1")
-    lines = [(k, line.strip()) for k, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    lines = [(k, line.strip(" ")) for k, line in enumerate(text.splitlines(), start=1) if line.strip()]
     if not lines:
         raise InputError(f"the log {path} is empty; check the logger, or give another file.")
     delimiter, comma, first = _layout(path, lines)
-    header, units, above = _header(lines[:first], delimiter, len(_split(lines[first][1], delimiter)))
+    width = len(_split(lines[first][1], delimiter))
+    trailing = delimiter is not None and all(line.endswith(delimiter) for _, line in lines[first:-1])
+    above = [(k, line.rstrip(delimiter) if trailing else line) for k, line in lines[:first]]
+    header, units, notes = _header(above, delimiter, width - trailing)
     rows, numbers, warnings = [], [], []
     for k, (number, line) in enumerate(lines[first:], start=first):
-        cells = _split(line, delimiter)
+        cells = _split(line.removesuffix(delimiter) if trailing and delimiter else line, delimiter)
         if len(cells) != len(header):
             if k == len(lines) - 1:
                 warnings.append(f"the last line ({number}) is cut off and left out")
@@ -489,7 +492,7 @@ def read_table(path: Path) -> Table:
             )
         rows.append(cells)
         numbers.append(number)
-    return Table(path, header, units, rows, numbers, above, comma, tuple(warnings))
+    return Table(path, header, units, rows, numbers, notes, comma, tuple(warnings))
 
 
 def _layout(path: Path, lines: list[tuple[int, str]]) -> tuple[str | None, bool, int]:
@@ -506,10 +509,7 @@ def _layout(path: Path, lines: list[tuple[int, str]]) -> tuple[str | None, bool,
 
 
 def _split(line: str, delimiter: str | None) -> list[str]:
-    cells = line.split(delimiter)
-    if delimiter is not None and len(cells) > 1 and not cells[-1].strip():
-        cells.pop()  # a delimiter at the end of the line
-    return [cell.strip().strip('"').strip() for cell in cells]
+    return [cell.strip().strip('"').strip() for cell in line.split(delimiter)]
 
 
 def _is_data(cells: list[str], comma: bool) -> bool:
@@ -636,10 +636,11 @@ def _map_columns(
     else:
         sensor = card.sensor or (None if found_markers else _only_sensor(table.path, sensors))
     found: list[tuple[str, str, str]] = []
+    own = [_squeeze(name) for name in (sensor or "", (sensor or "").removesuffix("_measured"))]
     for axis in WRENCH_AXES if sensor is not None else ():
         kind = "force" if axis[0] == "f" else "torque"
         endings = {axis, f"{kind}{axis[1]}"} | ({f"m{axis[1]}", f"moment{axis[1]}"} if kind == "torque" else set())
-        allowed = {prefix + ending for ending in endings for prefix in ("", "wrench", "fieldwrench", _squeeze(sensor or ""))}
+        allowed = {prefix + ending for ending in endings for prefix in ("", "wrench", "fieldwrench", *own)}
         hits = [column for column, short in plain.items() if short in allowed]
         if len(hits) > 1:
             raise InputError(
@@ -743,7 +744,8 @@ def _read_ros(path: Path, card: Card) -> Log:
     """Read geometry_msgs/WrenchStamped from a single .mcap, a rosbag2 folder or a ROS 1 .bag."""
     path = path.parent if path.suffix.lower() == ".db3" else path
     try:
-        rows = list(_mcap_wrenches(path, card) if path.suffix.lower() == ".mcap" else _rosbag_wrenches(path, card))
+        # a bag is in the order in which messages arrived; their own stamps count
+        rows = sorted(_mcap_wrenches(path, card) if path.suffix.lower() == ".mcap" else _rosbag_wrenches(path, card))
     except InputError:
         raise
     except Exception as error:  # both libraries raise errors of many kinds on a cut or foreign file

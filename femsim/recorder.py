@@ -16,6 +16,7 @@ from contact.fclib import import_h5py
 from femsim.bodies.rod import Rod
 from femsim.bodies.soft import SoftBody
 from femsim.errors import InputError, did_you_mean
+from femsim.sensors import Instrument
 from femsim.stepper import Stepper, StepReport
 from viz import PartFrame, PvdSeries
 
@@ -142,6 +143,11 @@ class Recorder:
         columns = ["time_s"]
         for sensor in sensors:
             columns += [f"{sensor.name}_{c}" for c in (MARKER if sensor.kind == "marker" else WRENCH)]
+        settings = stepper.settings
+        self._instruments = {
+            s.name: Instrument(s.reading, settings.dt, settings.gravity) for s in sensors if s.reading is not None
+        }
+        columns += [f"{name}_measured_{c}" for name in self._instruments for c in WRENCH]
         self.steps = TableWriter(folder / "steps.csv" if folder else None, STEP_COLUMNS)
         self.sensor_table = TableWriter(folder / "sensors.csv" if folder else None, columns)
         self.series = PvdSeries(folder / "frames.pvd", folder / "frames") if folder else None
@@ -250,6 +256,7 @@ class Recorder:
         stepper = self.stepper
         names = [p.name for p in stepper.scene.parts]
         row: list[float] = [report.time]
+        measured: list[float] = []
         for sensor in stepper.scene.sensors:
             k = names.index(sensor.part)
             body = stepper.body_of(k)
@@ -263,11 +270,15 @@ class Recorder:
                 start = stepper.system.q_slices[stepper.scene.parts[k].body].start + 7 * sensor.node
                 row += [float(x) for x in stepper.state.q[start : start + 3]]
             elif isinstance(body, SoftBody):
-                start = stepper.system.q_slices[stepper.scene.parts[k].body].start + 3 * sensor.node
-                row += [float(x) for x in stepper.state.q[start : start + 3]]
+                nodes = stepper.state.q[stepper.system.q_slices[stepper.scene.parts[k].body]].reshape(-1, 3)
+                place = nodes[list(sensor.corners)].T @ sensor.weights if sensor.corners else nodes[sensor.node]
+                row += [float(x) for x in place]
             else:
                 row += [float(x) for x in stepper.link_pose(k)[1]]
-        return row
+            if sensor.name in self._instruments:
+                shown = self._instruments[sensor.name].read(report.time, np.array(row[-6:]), *stepper.link_pose(k))
+                measured += [float(x) for x in shown]
+        return row + measured
 
     def problem(self, step: int) -> None:
         """Write the contact problem of a step, when it was asked for, to problems/step_NNNNN.hdf5."""

@@ -73,7 +73,7 @@ class Run:
     steps : dict of str to ndarray
         Columns of steps.csv, (n_steps,).
     sensors : dict of str to SensorSeries
-        Force/torque sensors by name.
+        Force/torque sensors by name; ``NAME_measured`` where the sensor has a reading, in the frame and about the point of that.
     markers : dict of str to MarkerSeries
         Markers by name.
     stepper : Stepper
@@ -451,6 +451,11 @@ def _series(recorder: Recorder, scene: Scene) -> tuple[dict[str, SensorSeries], 
             column += 3
         else:
             sensors[sensor.name] = SensorSeries(data[:, 0], data[:, column : column + 3], data[:, column + 3 : column + 6])
+            column += 6
+    for sensor in scene.sensors:
+        if sensor.reading is not None:
+            series = SensorSeries(data[:, 0], data[:, column : column + 3], data[:, column + 3 : column + 6])
+            sensors[f"{sensor.name}_measured"] = series
             column += 6
     return sensors, markers
 

@@ -23,6 +23,7 @@ from femsim.drives import PoseFunction
 from femsim.errors import InputError, did_you_mean
 from femsim.holds import Hold, chosen_nodes, nodes_where
 from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
+from femsim.sensors import Reading
 from femsim.solids import mass_properties, visual, with_arm
 from materials import Elastic, FrictionTable, Law, RodSection, friction, material
 from meshes import (
@@ -91,6 +92,9 @@ class SensorSpec:
     kind: SensorKind
     node: int = -1
     hold: str = ""
+    corners: tuple[int, ...] = ()
+    weights: tuple[float, ...] = ()
+    reading: Reading | None = None
 
 
 @dataclass
@@ -206,6 +210,7 @@ class Scene:
         load: Callable[[float], Vector] | None = None,
         law: Law | str | None = None,
         element: ElementKind = "linear",
+        added_mass: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> Handle:
         """Add a deformable body of tetrahedra, co-rotational unless the material or ``law`` says otherwise.
 
@@ -239,6 +244,9 @@ class Scene:
         element : {"linear", "quadratic"}
             Quadratic tetrahedra add a node to every edge (nodes n is then that of all), bend well on coarse meshes and do not
             lock up to nu = 0.499. Default linear.
+        added_mass : callable, optional
+            ``added_mass(points (n, 3) m) -> (n,) kg``: what the nodes carry beside the material, e.g. a hung weight. It has
+            weight and inertia, and no stiffness.
 
         Raises
         ------
@@ -261,6 +269,8 @@ class Scene:
         points = mesh.points
         if load is not None:
             body.load = _checked_load(name, load, (len(points), 3))
+        if added_mass is not None:
+            body.carry(_node_masses(name, added_mass, points))
         index = len(self.bodies)
         if fixed is not None:
             self.fixed_nodes[index] = nodes_where(f"fixed of {name}", points, fixed)
@@ -770,7 +780,16 @@ class Scene:
             AnisotropicPair(surfaces, (along, across), axis / np.linalg.norm(axis), [p.name for p in self.parts].index(carrier))
         )
 
-    def sensor(self, name: str, on: Handle | str, *, kind: SensorKind = "contact", node: int | None = None) -> None:
+    def sensor(
+        self,
+        name: str,
+        on: Handle | str,
+        *,
+        kind: SensorKind = "contact",
+        node: int | None = None,
+        at: Vector | None = None,
+        reading: Reading | None = None,
+    ) -> None:
         """Record a force/torque sensor or a marker, one row a step.
 
         Parameters
@@ -787,11 +806,17 @@ class Scene:
             centre of a link of a rod, or of the centre of a rigid part (m).
         node : int, optional
             Node of a marker on a soft body, or link of a marker on a rod.
+        at : (3,), m, optional
+            Instead of a node: place of a marker on a soft body at the start, world. It moves with the nearest element as if glued
+            to it, also where it stands off the surface by less than a few elements, as the ball of a motion capture does.
+        reading : Reading, optional
+            What an instrument there shows of the wrench (frame, point, weight of the tool, filter, sampling, bias, noise), in
+            further columns named ``NAME_measured``.
 
         Raises
         ------
         InputError
-            Unknown part or kind, or a node that does not exist.
+            Unknown part or kind, or a node or place that does not exist.
         """
         part = on.parts[0] if isinstance(on, Handle) else on
         names = [p.name for p in self.parts]
@@ -804,7 +829,8 @@ class Scene:
             raise InputError(f"sensor {name} has kind {kind!r}; allowed are {', '.join(map(repr, get_args(SensorKind)))}.")
         if not name or any(c in name for c in ',"\n'):
             raise InputError(f"sensor name {name!r} is empty or holds a comma, quote or line break; choose another.")
-        if any(s.name == name for s in self.sensors):
+        taken = {s.name for s in self.sensors} | {f"{s.name}_measured" for s in self.sensors if s.reading is not None}
+        if taken & ({name} if reading is None else {name, f"{name}_measured"}):
             raise InputError(f"sensor {name!r} exists already; choose another name.")
         entry = self.parts[names.index(part)]
         body = self.bodies[entry.body] if entry.body >= 0 else None
@@ -814,11 +840,20 @@ class Scene:
             )
         if kind in ("start", "end") and not (isinstance(body, Rod) and body.ends[kind == "end"].kind != "free"):
             raise InputError(f"sensor {name}: kind {kind!r} needs a rod that is held at its {kind}, not {part!r}.")
-        if kind == "marker" and isinstance(body, SoftBody | Rod):
+        if reading is not None:
+            _check_reading(name, kind, body, reading)
+        corners: tuple[int, ...] = ()
+        weights: tuple[float, ...] = ()
+        if at is not None:
+            if kind != "marker" or node is not None or not isinstance(body, SoftBody):
+                raise InputError(f"sensor {name}: 'at' places a marker on a soft body, instead of a node; leave one of them out.")
+            corners, weights = _material_point(name, body, at)
+        elif kind == "marker" and isinstance(body, SoftBody | Rod):
             count = body.n_links if isinstance(body, Rod) else body.n_nodes
             if node is None or not 0 <= node < count:
                 raise InputError(f"sensor {name}: node {node} of {part!r}; allowed are 0 to {count - 1}.")
-        self.sensors.append(SensorSpec(name, part, kind, -1 if node is None else node, hold.name if hold else ""))
+        led = hold.name if hold else ""
+        self.sensors.append(SensorSpec(name, part, kind, -1 if node is None else node, led, corners, weights, reading))
 
     # ------------------------------------------------------------------ helpers
 
@@ -951,6 +986,47 @@ def _checked_load(name: str, load: Callable[[float], Vector], each: tuple[int, i
         return force
 
     return checked
+
+
+def _node_masses(name: str, added_mass: Callable[[np.ndarray], np.ndarray], points: np.ndarray) -> np.ndarray:
+    """Check what the nodes carry, (n,) kg."""
+    mass = np.asarray(added_mass(points), dtype=np.float64)
+    if mass.shape != (len(points),) or not (np.isfinite(mass).all() and (mass >= 0).all()):
+        raise InputError(
+            f"added_mass of {name} gave shape {mass.shape}; allowed are ({len(points)},) numbers of kg, none negative."
+        )
+    return mass
+
+
+def _check_reading(sensor: str, kind: SensorKind, body: SoftBody | Rod | ArticulatedBody | None, reading: Reading) -> None:
+    """Refuse options of a reading that its sensor cannot have."""
+    if kind == "marker":
+        raise InputError(f"sensor {sensor}: a reading is of forces and torques; a marker has none, leave it out.")
+    if isinstance(body, SoftBody | Rod) and (reading.turns or reading.point is not None):
+        raise InputError(
+            f"sensor {sensor}: a soft body or rod has no frame of its own, so its reading has neither frame 'body' nor point; "
+            "leave them out."
+        )
+    if reading.tool is not None and kind != "mount":
+        raise InputError(
+            f"sensor {sensor}: 'tool' takes a weight off a sensor of kind 'mount'; one of kind {kind!r} carries none."
+        )
+
+
+def _material_point(sensor: str, body: SoftBody, at: Vector) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Corners and weights of the point at ``at`` (world, at the start) that moves with the nearest element, also outside it."""
+    point = _vector(f"sensor {sensor}: at", at)
+    edges = body.rest[body.tets[:, 1:]] - body.rest[body.tets[:, :1]]
+    inner = np.einsum("mi,mij->mj", point - body.rest[body.tets[:, 0]], np.linalg.inv(edges))
+    weights = np.column_stack([1.0 - inner.sum(axis=1), inner])
+    nearest = int(np.argmax(weights.min(axis=1)))
+    if weights[nearest].min() < -4.0:
+        low, high = (limits.round(4).tolist() for limits in (body.rest.min(axis=0), body.rest.max(axis=0)))
+        raise InputError(
+            f"sensor {sensor}: at is {tuple(float(x) for x in point)} m, far outside {body.name!r}, which spans {low} to {high}; "
+            "give a point in it or near it."
+        )
+    return tuple(int(n) for n in body.tets[nearest]), tuple(float(w) for w in weights[nearest])
 
 
 def _rod_end(what: str, end: RodEnd | None) -> RodEnd:

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
-from scipy.signal import butter, correlate, sosfiltfilt
 
 from femsim.errors import InputError
 from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
@@ -96,6 +94,8 @@ def lowpass(values: np.ndarray, rate: float, cutoff: float, order: int = 4) -> n
     order : int
         Order of one pass.
     """
+    from scipy.signal import butter, sosfiltfilt
+
     sections = butter(order, cutoff, fs=rate, output="sos")
     pad = min(len(values) - 1, 3 * (2 * len(sections) + 1), max(1, int(3 * rate / cutoff)))
     return np.asarray(sosfiltfilt(sections, fill_gaps(values), axis=0, padlen=pad))
@@ -126,7 +126,10 @@ def resample(time: np.ndarray, values: np.ndarray, grid: np.ndarray) -> np.ndarr
     """
     if len(grid) == len(time) and np.allclose(grid, time, rtol=0, atol=1e-9):
         return fill_gaps(values)
-    return np.asarray(PchipInterpolator(time, fill_gaps(values), axis=0)(grid))
+    from scipy.interpolate import PchipInterpolator
+
+    with np.errstate(over="ignore"):  # its harmonic mean of slopes, where one is next to zero
+        return np.asarray(PchipInterpolator(time, fill_gaps(values), axis=0)(grid))
 
 
 @dataclass(frozen=True)
@@ -216,6 +219,8 @@ def find_lag(
 
 def _correlate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """sum_j a[j + shift] b[j] for all shifts from -(len(b) - 1) to len(a) - 1."""
+    from scipy.signal import correlate
+
     return np.asarray(correlate(a, b, mode="full", method="auto"))
 
 

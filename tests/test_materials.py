@@ -21,7 +21,7 @@ from materials import (
 )
 
 NAMES = {
-    "aluminium", "dragon_skin_10", "dragon_skin_30", "ecoflex_00_30", "ecoflex_00_50", "glass", "pla",
+    "aluminium", "dragon_skin_10", "dragon_skin_10_beam", "dragon_skin_30", "ecoflex_00_30", "ecoflex_00_50", "glass", "pla",
     "pvc_cable", "rubber_cable", "soft_ball_rubber", "steel",
 }  # fmt: skip
 

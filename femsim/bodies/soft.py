@@ -166,6 +166,11 @@ class SoftBody:
         self._corner_row = (first + np.tile(pair_a, m))[use][order].astype(np.uint32)
         self._corner_column = (first + np.tile(pair_b, m))[use][order].astype(np.uint32)
 
+    def carry(self, mass: np.ndarray) -> None:
+        """Hang further mass on the nodes, (n,) kg: weight and inertia without stiffness."""
+        self.node_mass = self.node_mass + mass
+        self._row_mass = np.repeat(self.node_mass, 3)
+
     def reset(self) -> None:
         """Forget the last positions: the search for rotations starts as in a new body, so a second run gives the same bits."""
         self._quaternion.reshape(-1, 4, kernels.CHUNK)[:] = np.array([1.0, 0.0, 0.0, 0.0])[:, None]

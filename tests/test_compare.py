@@ -1,0 +1,389 @@
+"""A run beside logs made of it: what was planted is found again, within stated bounds; what is wrong is said."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+import time as clock
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from experiment import NAMES, seen_by, shaken_box, write_csv
+from scipy.spatial.transform import Rotation
+from scipy.stats import t as student
+
+import femsim as fs
+from femsim.agreement import agreement, mean_and_confidence, vector_rmse
+from femsim.signals import find_lag, gap_mask, lowpass
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "experiments" / "dragonskin_beam"
+ROOT = Path(fs.__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("compare") / "box"
+    assert fs.simulate(shaken_box(), out=folder, fps=1.0).status == "converged"
+    return folder
+
+
+@pytest.fixture
+def copy(run: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(run, tmp_path / "box"))
+
+
+def noisy(values: np.ndarray, seed: int = 1, force: float = 0.05, torque: float = 2e-4) -> np.ndarray:
+    return values + np.random.default_rng(seed).normal(0.0, [force] * 3 + [torque] * 3, values.shape)
+
+
+# ------------------------------------------------------------------------------------------------ what was planted is found
+
+
+@pytest.mark.parametrize("start", [-0.2373, 0.1618, 0.3])
+def test_lag_gain_offset_and_sign_are_found(run: Path, tmp_path: Path, start: float) -> None:
+    """1 kHz, noise of 0.05 N (0.5 % of the range): lag within 0.5 ms, gain within 2 %, offset within 0.05 N of a force of 5 N."""
+    time, values = seen_by(run, start, 2.2, 1000.0)
+    planted = noisy(values * 1.08)
+    planted[:, :3] += (0.4, -0.3, 0.2)
+    planted[:, 2] *= -1.0
+    result = fs.compare(run, write_csv(tmp_path / "log.csv", time + 1.7e9, planted))
+    assert result.trials[0].offset == pytest.approx(start, abs=5e-4)
+    assert result.cutoff == pytest.approx(40.0, rel=1e-3)
+    for name, gain, offset in (("fx", 1.08, 0.4), ("fy", 1.08, -0.3), ("fz", -1.08, -0.2)):
+        assert result.axes[name].gain == pytest.approx(gain, rel=0.02), name
+        assert result.axes[name].offset == pytest.approx(offset, abs=0.05), name
+    assert any("fz has the opposite sign; set frame.sign" in text for text in result.warnings)
+    assert all("opposite" not in text or "fz" in text for text in result.warnings)
+    given = fs.compare(run, tmp_path / "log.csv", {"time": {"offset": start}})
+    assert given.axes["fx"].bias == pytest.approx(-(0.4 + 0.08 * given.simulated[:, 0].mean()), abs=0.02)
+    assert math.isnan(given.trials[0].explained)
+
+
+def test_a_log_that_is_the_run_agrees_to_the_bit(run: Path) -> None:
+    result = fs.compare(run, run / "sensors.csv", sensor="wrist")
+    assert result.trials[0].offset == pytest.approx(0.01, abs=1e-12) and result.cutoff is None
+    assert len(result.time) == 200 and result.channels[0].unit == "N"
+    for axis in result.axes.values():
+        assert axis.rmse < 1e-12 and axis.gain == pytest.approx(1.0, abs=1e-12) and axis.correlation == pytest.approx(1.0)
+    assert result.vectors["force"][1] < 1e-12 and result.warnings == ()
+    markers = fs.compare(run, run / "sensors.csv", {"markers": {"dot": ["dot_x_m", "dot_y_m", "dot_z_m"]}})
+    assert [c.name for c in markers.channels] == ["dot.x", "dot.y", "dot.z"]
+    assert markers.vectors["dot"][0] < 1e-12 and markers.sensor is None
+
+
+def test_lag_that_is_left_is_reported(run: Path, tmp_path: Path) -> None:
+    """A log given as in time but 30 ms late: lag of each moving axis within 1 ms."""
+    time, values = seen_by(run, 0.0, 2.0, 1000.0)
+    write_csv(tmp_path / "late.csv", time, noisy(np.column_stack([np.interp(time - 0.03, time, v) for v in values.T])))
+    result = fs.compare(run, tmp_path / "late.csv", {"time": {"offset": 0.0}})
+    for name in ("fx", "fy", "fz"):
+        assert result.trials[0].lags[name] == pytest.approx(0.03, abs=1e-3), name
+
+
+def test_frame_point_sign_units_tare_and_weight_are_undone(run: Path, tmp_path: Path) -> None:
+    time, values = seen_by(run, 0.0, 2.0, 100.0)
+    turn = Rotation.from_euler("xyz", (20, -35, 110), degrees=True)
+    arm, mass, centre = np.array([0.03, -0.02, 0.05]), 0.7, np.array([0.01, 0.02, -0.04])
+    force = -values[:, :3]  # the reaction, about a point at arm, in axes of the sensor, with a tool and a bias
+    torque = -values[:, 3:] - np.cross(arm, force)
+    weight = turn.inv().apply([0.0, 0.0, -9.81 * mass])
+    shown = np.column_stack([turn.inv().apply(force) + weight, turn.inv().apply(torque) + np.cross(centre, weight)])
+    shown += (0.3, 0.1, -0.2, 0.01, 0.0, 0.02)
+    write_csv(tmp_path / "log.csv", 1e3 * time, shown * ([1e3] * 3 + [1e3] * 3), "t (ms),Fx [mN],Fy [mN],Fz [mN],Tx,Ty,Tz")
+    card = {
+        "time": {"offset": 0.0},
+        "units": {"torque": "N mm"},
+        "frame": {"rotation": turn.as_rotvec(degrees=True).tolist(), "angle": "deg", "sign": -1, "point": arm.tolist()},
+        "gravity": {"mass": mass, "centre": centre.tolist()},
+    }
+    biased = fs.compare(run, tmp_path / "log.csv", card)
+    assert biased.vectors["force"][0] == pytest.approx(np.linalg.norm((0.3, 0.1, -0.2)), rel=1e-3)
+    raw = fs.read_log(tmp_path / "log.csv", card)
+    tared = fs.read_log(tmp_path / "log.csv", card | {"tare": {"end": 0.2}})
+    at_rest = values[:15].mean(axis=0)
+    # the tare takes the bias and the weight of the box, which hangs still in that time
+    np.testing.assert_allclose(tared.values[:15].mean(axis=0), 0.0, atol=1e-3)
+    np.testing.assert_allclose(raw.values - tared.values, raw.values[:15].mean(axis=0)[None].repeat(200, 0), atol=1e-3)
+    bias = turn.apply([0.3, 0.1, -0.2])
+    np.testing.assert_allclose(raw.values[:15, :3].mean(axis=0), at_rest[:3] - bias, atol=1e-6)
+    matrix = card | {"frame": card["frame"] | {"rotation": turn.as_matrix().tolist()}}
+    np.testing.assert_allclose(fs.read_log(tmp_path / "log.csv", matrix).values, raw.values, atol=1e-9)
+
+
+def test_repeated_trials_give_mean_spread_and_confidence(run: Path, tmp_path: Path) -> None:
+    paths, gains = [], (0.9, 1.0, 1.2)
+    for k, gain in enumerate(gains):
+        time, values = seen_by(run, -0.1 * k, 2.2, 1000.0)
+        paths.append(write_csv(tmp_path / f"log{k}.csv", time, noisy(gain * values, seed=k)))
+    result = fs.compare(run, paths)
+    assert [t.offset for t in result.trials] == pytest.approx([0.0, -0.1, -0.2], abs=1e-3)
+    found = [t.axes["fx"].gain for t in result.trials]
+    assert found == pytest.approx(gains, rel=0.02)
+    mean, half = result.confidence()["fx"]["gain"]
+    assert mean == pytest.approx(np.mean(found))
+    assert half == pytest.approx(student.ppf(0.975, 2) * np.std(found, ddof=1) / math.sqrt(3))
+    assert result.axes["fx"].gain == pytest.approx(np.mean(gains), rel=0.01)
+    # three copies of one signal times 0.9, 1, 1.2: deviation of 0.153 times its root mean square
+    expected = np.std(gains, ddof=1) * np.sqrt(np.mean(result.simulated[:, 0] ** 2))
+    assert result.spread()["fx"] == pytest.approx(expected, rel=0.05)
+    assert fs.compare(run, paths[0]).spread() == {}
+    content = result.to_dict()
+    assert content["axes"]["fx"]["confidence"]["gain"] == pytest.approx([mean, half])
+
+
+def test_residual_is_cheap_and_scaled(run: Path, tmp_path: Path) -> None:
+    time, values = seen_by(run, 0.0, 2.0, 100.0)
+    log = fs.read_log(write_csv(tmp_path / "log.csv", time, values + 0.1), {"time": {"offset": 0.0}, "sensor": "wrist"})
+    memory = fs.simulate(shaken_box())
+    began = clock.perf_counter()
+    result = fs.compare(memory, log)
+    assert clock.perf_counter() - began < 0.5
+    plain = result.residual(scaled=False)
+    assert plain.shape == (6 * len(result.time),)
+    np.testing.assert_allclose(plain, -0.1, atol=1e-9)
+    assert result.axes["fx"].bias == pytest.approx(-0.1, abs=1e-9)
+    ranges = np.ptp(result.measured, axis=0)
+    np.testing.assert_allclose(result.residual()[:5], -0.1 / ranges[:3].max(), rtol=1e-6)
+    np.testing.assert_allclose(result.residual()[-5:], -0.1 / ranges[3:].max(), rtol=1e-6)
+
+
+def test_gaps_are_left_out(run: Path, tmp_path: Path) -> None:
+    time, values = seen_by(run, 0.0, 2.0, 200.0)
+    values[100:120] = 50.0  # nonsense just before the gap would show
+    keep = np.r_[0:100, 160:400]
+    result = fs.compare(run, write_csv(tmp_path / "log.csv", time[keep], values[keep]), {"time": {"offset": 0.0}})
+    assert any("gaps of up to 0.305 s" in text for text in result.warnings)
+    missing = ~np.isfinite(result.measured).all(axis=1)
+    assert missing.sum() == pytest.approx(30, abs=1)
+    assert result.vectors["force"][1] < 1e-6
+    values = values[keep]
+    with pytest.raises(fs.InputError, match="numbers in only 27 % of the time"):
+        few = np.r_[0:60, 290:340]
+        fs.compare(run, write_csv(tmp_path / "few.csv", time[keep][few], values[few]), {"time": {"offset": 0.0}})
+
+
+# ------------------------------------------------------------------------------------------------------------ formulas
+
+
+def test_formulas() -> None:
+    s, m = np.array([0.0, 1.0, 2.0, 5.0]), np.array([1.0, 1.0, 4.0, 8.0])
+    a = agreement(s, m)
+    assert a.rmse == pytest.approx(math.sqrt((1 + 0 + 4 + 9) / 4)) and a.nrmse == pytest.approx(a.rmse / 7)
+    assert a.bias == -1.5 and a.peak_error == -3.0 and a.largest_error == 3.0
+    slope, offset = np.polyfit(s, m, 1)
+    assert (a.gain, a.offset) == pytest.approx((slope, offset))
+    error = m - slope * s - offset
+    assert a.gain_error == pytest.approx(math.sqrt(error @ error / 2 / ((s - 2) ** 2).sum()))
+    assert a.correlation == pytest.approx(np.corrcoef(s, m)[0, 1])
+    flat = agreement(np.full(4, 3.0), m)
+    assert math.isnan(flat.gain) and math.isnan(flat.correlation) and flat.bias == -0.5
+    assert math.isnan(agreement(s, np.full(4, 0.1)).correlation) and agreement(s, np.full(4, 0.1)).gain == pytest.approx(
+        0, abs=1e-12
+    )
+    assert vector_rmse(np.array([[3.0, 0.0], [0.0, 0.0]]), np.array([[0.0, 4.0], [0.0, 0.0]])) == pytest.approx(
+        (math.sqrt(12.5), 5.0)
+    )
+    assert mean_and_confidence([2.0, math.nan])[0] == 2.0 and math.isnan(mean_and_confidence([2.0])[1])
+
+
+def test_lag_against_the_plain_sum() -> None:
+    """The quick search gives the shift whose overlap has the largest squared correlation, as loops over all shifts find it."""
+    rng = np.random.default_rng(5)
+    long = np.cumsum(rng.normal(size=160))[:, None]
+    short = long[37:117] * 2.0 + rng.normal(0, 0.3, (80, 1)) + 4.0
+    best = max(range(-40, 121), key=lambda shift: plain_score(long[:, 0], short[:, 0], shift))
+    lag = find_lag(long, short, np.ones(1), least=-1000, greatest=1000)
+    assert lag is not None and best == 37 and abs(lag.samples - best) < 0.5 and lag.flipped == (False,)
+    assert lag.explained == pytest.approx(plain_score(long[:, 0], short[:, 0], 37), rel=1e-9)
+    other = find_lag(short, long, np.ones(1), least=-1000, greatest=1000)
+    assert other is not None and other.samples == pytest.approx(-lag.samples)
+    flipped = find_lag(long, -short, np.ones(1), least=-1000, greatest=1000)
+    assert flipped is not None and flipped.flipped == (True,) and flipped.samples == pytest.approx(lag.samples)
+    bounded = find_lag(long, short, np.ones(1), least=50, greatest=60)
+    assert bounded is not None and 50 <= bounded.samples <= 60
+    assert find_lag(np.ones((50, 1)), short, np.ones(1), least=-99, greatest=99) is None
+
+
+def plain_score(a: np.ndarray, b: np.ndarray, shift: int) -> float:
+    pairs = [(a[j + shift], b[j]) for j in range(len(b)) if 0 <= j + shift < len(a)]
+    if len(pairs) < 0.5 * min(len(a), len(b)):
+        return -1.0
+    x, y = np.array(pairs).T
+    r, shorter = np.corrcoef(x, y)[0, 1], y if len(b) < len(a) else x
+    whole = b if len(b) < len(a) else a
+    share = ((shorter - shorter.mean()) ** 2).sum() / ((whole - whole.mean()) ** 2).sum()
+    return float(max(r, 0.0) ** 2 * min(share, 1.0))
+
+
+def test_a_swing_is_not_aligned_half_a_period_off() -> None:
+    time = np.arange(0.0, 2.0, 0.01)
+    swing = (np.exp(-time) * np.sin(16 * np.pi * time))[:, None]
+    lag = find_lag(swing, swing[10:180], np.ones(1), least=-100, greatest=100)
+    assert lag is not None and lag.samples == pytest.approx(10, abs=0.05) and lag.flipped == (False,)
+
+
+def test_lowpass_has_no_phase_and_half_the_amplitude_at_the_cutoff() -> None:
+    time = np.arange(0.0, 4.0, 1e-3)
+    for frequency, amplitude in ((1.0, 1.0), (20.0, 0.5), (200.0, 0.0)):
+        wave = np.sin(2 * np.pi * frequency * time)[:, None]
+        middle = slice(1000, 3000)
+        np.testing.assert_allclose(lowpass(wave, 1000.0, 20.0)[middle], amplitude * wave[middle], atol=2e-3)
+
+
+def test_gap_mask_by_hand() -> None:
+    time = np.r_[np.arange(0.0, 1.0, 0.1), np.arange(2.0, 3.0, 0.1)]
+    mask, longest = gap_mask(time, np.zeros((len(time), 1)), np.array([-0.1, 0.0, 0.55, 0.9, 0.95, 1.5, 2.0, 2.5, 3.5]))
+    assert mask.tolist() == [False, True, True, True, False, False, True, True, False] and longest == pytest.approx(1.1)
+
+
+# --------------------------------------------------------------------------------------------------------- command line
+
+
+def test_command_writes_a_report_and_keeps_old_ones(
+    copy: Path, tmp_path: Path, call: Callable[..., tuple[int, str, str]]
+) -> None:
+    time, values = seen_by(copy, -0.1, 2.2, 500.0)
+    log = str(write_csv(tmp_path / "log.csv", time, noisy(values)))
+    before = (copy / "sensors.csv").read_bytes()
+    status, out, err = call("compare", str(copy), log)
+    assert (status, err) == (0, "") and "its first sample is at -0.1" in out and "report" in out
+    assert sorted(p.name for p in (copy / "comparison").iterdir()) == [
+        "comparison.csv", "comparison.json", "overlay.png", "overlay.svg", "report.html",
+    ]  # fmt: skip
+    page = (copy / "comparison" / "report.html").read_text()
+    assert "<svg" in page and "wrist" in page and "src=" not in page and not re.search(r'<link|href="http', page)
+    series = np.genfromtxt(copy / "comparison" / "comparison.csv", delimiter=",", names=True)
+    assert len(series) > 150 and "time_s" in series.dtype.names and len(series.dtype.names) == 13
+    assert call("compare", str(copy), log)[0] == 0 and (copy / "comparison-2" / "report.html").is_file()
+    assert (copy / "sensors.csv").read_bytes() == before
+    status, out, err = call("compare", str(copy), log, "--json")
+    numbers = json.loads(out)
+    assert (
+        status == 0 and numbers["logs"][0]["offset_s"] == pytest.approx(-0.1, abs=2e-3) and not (copy / "comparison-3").exists()
+    )
+    assert set(numbers["axes"]) == set(NAMES) and numbers["axes"]["fx"]["rmse"] < 0.1
+    status, out, err = call("compare", str(copy), log, "--out", str(copy / "comparison"))
+    assert status == 2 and "exists; choose another by --out" in err
+    assert not [p.name for p in copy.iterdir() if p.name.startswith(".")]
+    card = tmp_path / "card.toml"
+    card.write_text("[tim]\nunit = 's'\n[time]\nunitt = 's'\n")
+    status, out, err = call("compare", str(copy), log, "--card", str(card))
+    assert (
+        status == 2
+        and "field 'tim' is unknown; did you mean 'time'" in err
+        and "'time.unitt' is unknown; did you mean 'unit'" in err
+    )
+    assert call("compare", str(copy), str(tmp_path / "none.csv"))[0] == 2
+
+
+# ------------------------------------------------------------------------------------------------------------- bad runs
+
+
+def test_runs_that_are_broken_or_old(copy: Path, tmp_path: Path) -> None:
+    log = copy / "sensors.csv"
+    text, info = log.read_text(), json.loads((copy / "run.json").read_text())
+    good = tmp_path / "log.csv"
+    good.write_text(text)
+    # killed in the middle of a row
+    (copy / "run.json").write_text(json.dumps(info | {"status": "running"}))
+    log.write_text("\n".join(text.splitlines()[:120]) + "\n1.2,3.4")
+    result = fs.compare(copy, good, sensor="wrist")
+    assert any("was killed" in w for w in result.warnings) and any("cut off" in w for w in result.warnings)
+    assert result.time[-1] == pytest.approx(1.19)
+    (copy / "run.json").write_text(json.dumps(info | {"status": "interrupted", "message": "Interrupted after step 9"}))
+    assert any("'interrupted': Interrupted after step 9" in w for w in fs.compare(copy, good, sensor="wrist").warnings)
+    # older: no settings
+    (copy / "run.json").write_text(json.dumps({"status": "converged"}))
+    assert any("older femsim" in w for w in fs.compare(copy, good, sensor="wrist").warnings)
+    for wreck, words in (
+        (lambda: log.write_text("\n".join(text.splitlines()[:5])), "has 4 steps; at least 10"),
+        (lambda: log.write_text(text.splitlines()[0] + "\n"), "no readings to compare"),
+        (lambda: log.write_text("time_s,a,b\n" + "1,2,3\n" * 20), "no sensor and no marker"),
+        (lambda: log.write_text("step,a,b\n" + "1,2,3\n" * 20), "no column time_s"),
+        (log.unlink, "has no sensors.csv"),
+        (lambda: (copy / "run.json").write_text("{"), "the run is damaged"),
+        ((copy / "run.json").unlink, "is not a run folder"),
+    ):
+        wreck()
+        with pytest.raises(fs.InputError, match=words):
+            fs.compare(copy, good, sensor="wrist")
+
+
+def test_what_does_not_fit_is_said(run: Path, tmp_path: Path) -> None:
+    time, values = seen_by(run, 0.0, 2.0, 100.0)
+    log = write_csv(tmp_path / "log.csv", time, values)
+    for card, words in (
+        ({"sensor": "wrst"}, "sensor 'wrst', which the run does not have; did you mean 'wrist'"),
+        ({"markers": {"dott": "Dot"}}, "marker 'dott', which the run does not have; did you mean 'dot'"),
+        ({"filter": {"cutoff": 80.0}}, "filter.cutoff is 80 Hz, but the slowest signal has 100 samples"),
+        ({"time": {"offset": 50.0}}, "share 0 samples at 100 Hz"),
+        ({"window": [1.0, 1.05]}, "share 6 samples"),
+        ({"time": {"rate": -1.0}}, "time.rate is -1.0: Input should be greater than 0"),
+        ({"units": {"force": "newtons"}}, "unit 'newtons' is unknown"),
+        ({"tare": {"start": 5.0, "end": 6.0}}, "no complete sample between 5 and 6 s, the tare window"),
+        ({"frame": {"rotation": [[1, 0, 0], [0, 1, 0], [0, 0, 2]]}}, "orthonormal"),
+    ):
+        with pytest.raises(fs.InputError, match=re.escape(words)):
+            fs.compare(run, log, card)
+    with pytest.raises(fs.InputError, match="cannot be aligned"):
+        fs.compare(run, write_csv(tmp_path / "flat.csv", time, np.ones((200, 6))))
+    with pytest.raises(fs.InputError, match="no log is given"):
+        fs.compare(run, [])
+    other = write_csv(tmp_path / "one.csv", time, values[:, 2:3], "time,Fz")
+    with pytest.raises(fs.InputError, match="different channels"):
+        fs.compare(run, [log, other])
+    assert [c.name for c in fs.compare(run, other).channels] == ["fz"]
+    thousand = fs.compare(run, write_csv(tmp_path / "mN.csv", time, 1e3 * values))
+    assert any("fz of the log is 1e+03 times that of the run: is its unit right?" in w for w in thousand.warnings)
+
+
+# ------------------------------------------------------------------------------------------------------------- the beam
+
+CARD = {
+    "marker_values": "displacement",
+    "window": [0.1, 2.0],
+    "markers": {f"tip_{k}": f"Tip - {k}" for k in (1, 2, 3)},
+    "frame": {"rotation": [[0, 0, 1], [0, -1, 0], [1, 0, 0]]},
+    "tare": {"end": 0.3},
+}
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the optional folder of measurements is not there")
+def test_released_beam_against_motion_capture() -> None:
+    """Two releases under own weight: each tip marker within 1.5 mm RMS while it sinks by 6.6 mm; the trials differ by 0.3 mm."""
+    pytest.importorskip("ezc3d")
+    run = fs.simulate(fs.load_scene(ROOT / "scenes" / "released_beam.py", cells=6, poisson_ratio=0.3), duration=2.0)
+    assert run.status == "converged"
+    result = fs.compare(run, [DATA / f"beam_gravity_V2_{k}.c3d" for k in "ab"], CARD)
+    assert all(t.explained > 0.9 for t in result.trials)
+    for marker, (rmse, largest) in result.vectors.items():
+        assert rmse < 1.5e-3, marker
+        assert largest < 3e-3, marker
+    assert max(result.spread().values()) < 0.4e-3
+    rest = run.markers["tip_1"].position[-20:, 2].mean() - 0.021
+    assert rest == pytest.approx(-6.65e-3, abs=0.5e-3)
+    fitted = fs.compare(run, DATA / "beam_gravity_V2_a.c3d", CARD | {"marker_values": "fitted", "frame": {}})
+    assert any("rigid fit of 3 markers leaves" in w for w in fitted.warnings)
+    assert max(rmse for rmse, _ in fitted.vectors.values()) < 4e-3
+
+
+def test_released_beam_hangs_as_timoshenko_says() -> None:
+    """With a hung mass: the tip at nu = 0 sinks by the sum of own weight and load, within 9 % of the
+    beam formula."""
+    side, length, modulus, density, load = 0.03, 0.1, 263824.0, 1070.0, 0.3
+    scene = fs.load_scene(
+        ROOT / "scenes" / "released_beam.py", cells=8, tip_load=load, poisson_ratio=1e-6, rayleigh_beta=0.02, dt=0.05, theta=1.0
+    )
+    assert scene.body("beam").mass == pytest.approx(density * side**2 * length + load / 9.81)
+    run = fs.simulate(scene, duration=3.0)
+    inertia, shear = side**4 / 12, modulus / 2 * side**2 * 5 / 6
+    weight = density * side**2 * 9.81
+    bending = weight * length**4 / (8 * modulus * inertia) + load * length**3 / (3 * modulus * inertia)
+    expected = bending + (0.5 * weight * length**2 + load * length) / shear
+    height = run.markers["tip_1"].position[:, 2]
+    assert height[0] == pytest.approx(0.021, abs=1e-12)  # held straight
+    assert 0.021 - height[-1] == pytest.approx(expected, rel=0.09)

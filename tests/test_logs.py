@@ -1,0 +1,292 @@
+"""Logs of experiments in every format, read to the same numbers; broken ones named."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from experiment import write_csv
+
+import femsim as fs
+
+RATE, COUNT = 250.0, 60
+TIME = np.arange(COUNT) / RATE
+VALUES = np.round(np.random.default_rng(2).normal(0.0, 3.0, (COUNT, 6)), 6)
+AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
+WRENCH_STAMPED = """std_msgs/Header header
+geometry_msgs/Wrench wrench
+================================================================================
+MSG: std_msgs/Header
+builtin_interfaces/Time stamp
+string frame_id
+================================================================================
+MSG: builtin_interfaces/Time
+int32 sec
+uint32 nanosec
+================================================================================
+MSG: geometry_msgs/Wrench
+geometry_msgs/Vector3 force
+geometry_msgs/Vector3 torque
+================================================================================
+MSG: geometry_msgs/Vector3
+float64 x
+float64 y
+float64 z
+"""
+
+
+def lines(separator: str = ",", comma: bool = False, scale: float = 1.0, time: bool = True) -> list[str]:
+    out = []
+    for t, row in zip(TIME, VALUES * scale, strict=True):
+        cells = [f"{x:.9g}" for x in ([t, *row] if time else row)]
+        out.append(separator.join(c.replace(".", ",") if comma else c for c in cells))
+    return out
+
+
+def text(path: Path, *above: str, rows: list[str] | None = None) -> Path:
+    path.write_text("\n".join([*above, *(rows if rows is not None else lines())]) + "\n", encoding="utf-8")
+    return path
+
+
+def check(log: fs.Log, atol: float = 1e-9) -> None:
+    assert tuple(c.name for c in log.channels) == AXES
+    np.testing.assert_allclose(log.time, TIME, atol=1e-9)
+    np.testing.assert_allclose(log.values, VALUES, atol=atol)
+    assert log.rate == pytest.approx(RATE)
+
+
+# ------------------------------------------------------------------------------------------------------------ text tables
+
+
+@pytest.mark.parametrize(
+    ("above", "rows"),
+    [
+        (["time,Fx,Fy,Fz,Tx,Ty,Tz"], lines()),
+        (["Time (s);Fx (N);Fy (N);Fz (N);Mx (Nm);My (Nm);Mz (Nm)"], lines(";")),
+        (["t [s];Fx [N];Fy [N];Fz [N];Tx [N·m];Ty [N·m];Tz [N·m]"], lines(";", comma=True)),
+        (["# t\tfx\tfy\tfz\ttx\tty\ttz"], lines("\t")),
+        (["% time fx fy fz tx ty tz"], lines("   ")),
+        (["time_s,wrist_fx_N,wrist_fy_N,wrist_fz_N,wrist_tx_Nm,wrist_ty_Nm,wrist_tz_Nm"], lines()),
+        (['"Time","Force X (N)","Force Y (N)","Force Z (N)","Torque X (Nm)","Torque Y (Nm)","Torque Z (Nm)"'], lines()),
+        (["%time,field.wrench.force.x,field.wrench.force.y,field.wrench.force.z,field.wrench.torque.x,field.wrench.torque.y,"
+          "field.wrench.torque.z"], lines()),
+        (["Bench 3", "", "operator:, A. B.", "time,Fx,Fy,Fz,Tx,Ty,Tz", "s,N,N,N,Nm,Nm,Nm"], lines()),
+        (["time,Fx,Fy,Fz,Tx,Ty,Tz"], [line + "," for line in lines()]),
+        (["time;Fx;Fy;Fz;Tx;Ty;Tz;"], [line + ";" for line in lines(";")]),
+        (["time,Fx (mN),Fy (mN),Fz (mN),Tx (N mm),Ty (N mm),Tz (N mm)"],
+         [",".join([f"{t:.9g}", *(f"{1e3 * x:.9g}" for x in row)]) for t, row in zip(TIME, VALUES, strict=True)]),
+        (["Start Time:,4/4/2024 3:36:46 PM", f"RDT Sample Rate:,{RATE:g}", "Force Units:,N", "Torque Units:,Nm",
+          "Status (hex),RDT Sequence,F/T Sequence,Fx,Fy,Fz,Tx,Ty,Tz,Time"],
+         [f"0x00000000,{k},{k},{line},4/4/2024 3:36:46 PM" for k, line in enumerate(lines(time=False))]),
+    ],
+)  # fmt: skip
+def test_tables_are_recognised_without_a_card(tmp_path: Path, above: list[str], rows: list[str]) -> None:
+    log = fs.read_log(text(tmp_path / "log.csv", *above, rows=rows), sensors=["wrist"])
+    check(log)
+    assert log.sensor == "wrist" and log.warnings == ()
+
+
+def test_a_card_names_any_columns(tmp_path: Path) -> None:
+    card = tmp_path / "card.toml"
+    card.write_text(
+        'sensor = "wrist"\n[axes]\nfz = "load"\nfx = "Kraft quer (N)"\n[units]\nforce = "kg"\n'
+        '[time]\ncolumn = "clock"\nunit = "ms"\n'
+    )
+    rows = [f"{5 + 1e3 * t:.9g},x,{row[0] / 9.80665:.12g},{row[2] / 9.80665:.12g}" for t, row in zip(TIME, VALUES, strict=True)]
+    log = fs.read_log(text(tmp_path / "log.txt", "clock,note,Kraft quer (N),load", rows=rows), card, sensors=["wrist", "other"])
+    assert [c.name for c in log.channels] == ["fx", "fz"] and log.sensor == "wrist"
+    np.testing.assert_allclose(log.values, VALUES[:, [0, 2]], atol=1e-9)
+    np.testing.assert_allclose(log.time, TIME, atol=1e-9)
+    counts = fs.read_log(text(tmp_path / "raw.csv", rows=lines(scale=1e6)), {
+        "axes": {"fx": "2"}, "units": {"force": 1e-6}, "time": {"rate": 100.0}, "accept_large": True,
+    })  # fmt: skip
+    np.testing.assert_allclose(counts.values[:, 0], VALUES[:, 0], atol=1e-6)
+    assert counts.rate == pytest.approx(100.0)
+
+
+def test_markers_in_a_table(tmp_path: Path) -> None:
+    rows = [",".join(f"{x:.9g}" for x in [t, *(1e3 * row[:3])]) for t, row in zip(TIME, 0.1 * VALUES, strict=True)]
+    path = text(tmp_path / "log.csv", "time,Ball X,Ball Y,Ball Z", rows=rows)
+    log = fs.read_log(path, {"markers": {"tip": "Ball"}, "units": {"length": "mm"}, "frame": {"translation": [1.0, 2.0, 3.0]}})
+    np.testing.assert_allclose(log.values, 0.1 * VALUES[:, :3] + (1.0, 2.0, 3.0), atol=1e-9)
+    assert [(c.name, c.group, c.unit) for c in log.channels][1] == ("tip.y", "tip", "m") and log.sensor is None
+    text(path, "time_s,tip_x_m,tip_y_m,tip_z_m", rows=rows)
+    check_names = fs.read_log(path, {"accept_large": True}, markers=["tip"], sensors=["wrist"])
+    assert check_names.sensor is None and check_names.channels == log.channels
+
+
+@pytest.mark.parametrize(
+    ("content", "card", "words"),
+    [
+        ("", {}, "is empty"),
+        ("time,Fx\n", {}, "has no line with two or more numbers"),
+        ("\0\1\2" * 50, {}, "is no text"),
+        ("time,Fx\n" + "0.1,1\n" * 3, {}, "has 3 samples; at least 10"),
+        ("time,Fx\n" + "".join(f"{k},1\n" for k in range(20)) + "3,4,5\n21,2\n", {}, "line 22 has 3 cells, but the table has 2"),
+        ("time,Fx\n" + "".join(f"{k},1\n" for k in range(20)) + "21,abc\n22,3\n", {}, "line 22: column 'Fx' holds 'abc'"),
+        ("time,Fx\n" + "".join(f"{k // 2},1\n" for k in range(20)), {}, "repeat at 10 places, first from sample 1 to 2"),
+        ("time,Fx\n" + "".join(f"{k if k != 7 else 3},1\n" for k in range(20)), {}, "run backwards at 1 places, first from sample"),
+        ("time,Fx\n" + "".join(f"{k},1e5\n" for k in range(20)), {}, "reaches 1e+05 N in fx: is the unit right? Set units.force"),
+        ("time,Tx\n" + "".join(f"{k},2e3\n" for k in range(20)), {}, "reaches 2e+03 N m in tx"),
+        ("time,Fx\n" + "".join(f"{k},1\n" for k in range(20)), {"axes": {"fy": "Fy"}}, "has no column 'Fy' for fy; there are Fx"),
+        ("time,Fx\n" + "".join(f"{k},1\n" for k in range(20)), {"frame": {"rotation": [0, 0, 1]}}, "only fx of the force"),
+        ("time,Fx\n" + "".join(f"{k},\n" for k in range(20)), {}, "no line with two or more numbers"),
+        ("time,a,Fx,b\n" + "".join(f"{k},1,,2\n" for k in range(20)), {}, "has no number for fx"),
+        ("time,load\n" + "".join(f"{k},1\n" for k in range(20)), {}, "no column is recognised as a force or torque"),
+        ("time,Fx,force_x\n" + "".join(f"{k},1,2\n" for k in range(20)), {}, "each of which may be fx"),
+        ("n,Fx\n" + "".join(f"{k},1\n" for k in range(20)), {}, "the time column"),
+        ("time (h),Fx\n" + "".join(f"{k},1\n" for k in range(20)), {"time": {"column": "clock"}}, "no time column 'clock'"),
+        ("time,Fx (Pa)\n" + "".join(f"{k},1\n" for k in range(20)), {"axes": {"fx": "Fx"}}, "has no column 'Fx'"),
+        ("time,Fx (mm)\n" + "".join(f"{k},1\n" for k in range(20)), {}, "has the unit 'mm', which is none of a force"),
+    ],
+)  # fmt: skip
+def test_broken_tables_are_refused_with_words(tmp_path: Path, content: str, card: dict[str, Any], words: str) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(content)
+    with pytest.raises(fs.InputError, match=re.escape(words)) as caught:
+        fs.read_log(path, card, sensors=["wrist"])
+    assert str(path) in str(caught.value)
+
+
+def test_other_refusals(tmp_path: Path) -> None:
+    good = text(tmp_path / "log.csv", "time,Fx,Fy,Fz,Tx,Ty,Tz")
+    with pytest.raises(fs.InputError, match="nothing says which"):
+        fs.read_log(good, sensors=["left", "right"])
+    assert fs.read_log(good, {"sensor": "left"}, sensors=["left", "right"]).sensor == "left"
+    with pytest.raises(fs.InputError, match=r"kind that is not read; allowed are text tables"):
+        fs.read_log(text(tmp_path / "log.xlsx"))
+    with pytest.raises(fs.InputError, match="does not exist"):
+        fs.read_log(tmp_path / "none.csv")
+    for card, words in (
+        ({"time": {"unit": "h"}}, "time.unit 'h' is unknown"),
+        ({"axes": {"fx": "Fx"}, "markers": {"a": "A"}}, "keep one kind"),
+        ({"tare": {"start": 2.0, "end": 1.0}}, "the end must lie behind the start"),
+        ({"gravity": {"mas": 1.0}}, "'gravity.mas' is unknown; did you mean 'mass'"),
+        ({"axes": {"gx": "Fx"}}, "axes.gx"),
+        (tmp_path / "no.toml", "cannot be read"),
+        (text(tmp_path / "bad.toml", "a = ", rows=[]), "is no TOML"),
+    ):
+        with pytest.raises(fs.InputError, match=re.escape(words)):
+            fs.read_card(card)
+
+
+def test_truncated_last_line_and_repair(tmp_path: Path) -> None:
+    rows = lines()
+    log = fs.read_log(text(tmp_path / "cut.csv", "time,Fx,Fy,Fz,Tx,Ty,Tz", rows=[*rows[:40], rows[40][:9]]))
+    assert len(log.time) == 40 and "last line (42) is cut off" in log.warnings[0]
+    mixed = [rows[3], *rows[:3], *rows[4:], rows[50].replace(rows[50].split(",")[1], "77")]
+    log = fs.read_log(text(tmp_path / "mixed.csv", "time,Fx,Fy,Fz,Tx,Ty,Tz", rows=mixed), {"time": {"repair": True}})
+    check(log)
+    assert "time stamps were repaired: 2 ran backwards, 1 repeated" in log.warnings[0]
+
+
+def test_small_gaps_stay_nan(tmp_path: Path) -> None:
+    rows = lines()
+    rows[5] = ",".join([*rows[5].split(",")[:-1], ""])
+    log = fs.read_log(text(tmp_path / "log.csv", "time,Fx,Fy,Fz,Tx,Ty,Tz", rows=rows))
+    assert np.isnan(log.values[5, 5]) and np.isfinite(log.values).sum() == 6 * COUNT - 1
+
+
+# ------------------------------------------------------------------------------------------------------- C3D and ROS bags
+
+
+def write_c3d(path: Path, points: np.ndarray, labels: list[str], unit: str, hidden: tuple[int, int] | None = None) -> Path:
+    ezc3d = pytest.importorskip("ezc3d")
+    c3d = ezc3d.c3d()
+    c3d["parameters"]["POINT"]["RATE"]["value"] = [RATE]
+    c3d["parameters"]["POINT"]["LABELS"]["value"] = labels
+    c3d.add_parameter("POINT", "UNITS", [unit])
+    data = np.ones((4, *points.shape[1:]))
+    data[:3] = points
+    if hidden is not None:
+        data[:3, hidden[0], hidden[1]] = np.nan
+    c3d["data"]["points"] = data
+    c3d.write(str(path))
+    return path
+
+
+def test_c3d_round_trip(tmp_path: Path) -> None:
+    points = np.random.default_rng(4).normal(0.0, 100.0, (3, 2, COUNT))
+    path = write_c3d(tmp_path / "log.c3d", points, ["Tip - 1", "Base"], "mm", hidden=(0, 7))
+    log = fs.read_log(path, markers=["tip_1", "other"])  # labels are recognised by their letters
+    assert [c.name for c in log.channels] == ["tip_1.x", "tip_1.y", "tip_1.z"] and log.rate == pytest.approx(RATE)
+    seen = np.arange(COUNT) != 7
+    np.testing.assert_allclose(log.values[seen], 1e-3 * points[:, 0, seen].T, atol=1e-7)  # the file holds float32
+    assert np.isnan(log.values[7]).all()
+    both = fs.read_log(path, {"markers": {"a": "Base", "b": "Tip - 1"}, "units": {"length": "cm"}})
+    np.testing.assert_allclose(both.values[:, :3], 1e-2 * points[:, 1].T, atol=1e-6)
+    for card, markers, words in (
+        ({"markers": {"a": "Bse"}}, [], "no marker 'Bse' for a; did you mean 'Base'"),
+        ({}, ["x"], "no marker of the run (x) is a label of"),
+        ({"markers": {"a": ["X", "Y", "Z"]}}, [], "name one label"),
+    ):
+        with pytest.raises(fs.InputError, match=re.escape(words)):
+            fs.read_log(path, card, markers=markers)
+    (tmp_path / "cut.c3d").write_bytes(path.read_bytes()[:300])
+    with pytest.raises(fs.InputError, match="cannot be read as C3D"):
+        fs.read_log(tmp_path / "cut.c3d", markers=["tip_1"])
+
+
+def write_mcap(path: Path, topics: tuple[str, ...] = ("/wrench",)) -> Path:
+    writer_module = pytest.importorskip("mcap_ros2.writer")
+    with open(path, "wb") as stream:
+        writer = writer_module.Writer(stream)
+        schema = writer.register_msgdef("geometry_msgs/msg/WrenchStamped", WRENCH_STAMPED)
+        for k, (t, row) in enumerate(zip(TIME, VALUES, strict=True)):
+            stamp = 1_700_000_000_000_000_000 + round(t * 1e9)
+            message = {
+                "header": {"stamp": {"sec": stamp // 10**9, "nanosec": stamp % 10**9}, "frame_id": "tool0"},
+                "wrench": {
+                    name: dict(zip("xyz", part.tolist(), strict=True)) for name, part in (("force", row[:3]), ("torque", row[3:]))
+                },
+            }
+            for topic in topics:
+                writer.write_message(topic, schema, message, log_time=stamp + 5_000_000 * (k % 2), publish_time=stamp, sequence=k)
+        writer.finish()
+    return path
+
+
+def test_mcap_round_trip(tmp_path: Path) -> None:
+    path = write_mcap(tmp_path / "log.mcap")
+    check(fs.read_log(path), atol=0.0)  # by the stamps of the header, not by those of the recorder
+    two = write_mcap(tmp_path / "two.mcap", ("/left", "/right"))
+    check(fs.read_log(two, {"topic": "/left"}))
+    with pytest.raises(fs.InputError, match=re.escape("has 2 topics with geometry_msgs/WrenchStamped (/left, /right)")):
+        fs.read_log(two)
+    with pytest.raises(fs.InputError, match="no WrenchStamped on topic '/lef'; did you mean '/left'"):
+        fs.read_log(two, {"topic": "/lef"})
+    (tmp_path / "cut.mcap").write_bytes(path.read_bytes()[:2000])
+    with pytest.raises(fs.InputError, match=r"cut\.mcap (has no summary|cannot be read)"):
+        fs.read_log(tmp_path / "cut.mcap")
+
+
+def test_rosbag2_round_trip(tmp_path: Path) -> None:
+    rosbag2 = pytest.importorskip("rosbags.rosbag2")
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.LATEST)
+    types = store.types
+    with rosbag2.Writer(tmp_path / "bag", version=9) as bag:
+        connection = bag.add_connection("/ft", "geometry_msgs/msg/WrenchStamped", typestore=store)
+        for t, row in zip(TIME, VALUES, strict=True):
+            stamp = 1_700_000_000_000_000_000 + round(t * 1e9)
+            header = types["std_msgs/msg/Header"](
+                stamp=types["builtin_interfaces/msg/Time"](sec=stamp // 10**9, nanosec=stamp % 10**9), frame_id="tool0"
+            )
+            vector = types["geometry_msgs/msg/Vector3"]
+            wrench = types["geometry_msgs/msg/Wrench"](force=vector(*row[:3]), torque=vector(*row[3:]))
+            message = types["geometry_msgs/msg/WrenchStamped"](header=header, wrench=wrench)
+            bag.write(connection, stamp, store.serialize_cdr(message, "geometry_msgs/msg/WrenchStamped"))
+    check(fs.read_log(tmp_path / "bag"), atol=0.0)
+    (database,) = (tmp_path / "bag").glob("*.db3")
+    check(fs.read_log(database), atol=0.0)
+    with pytest.raises(fs.InputError, match="kind that is not read"):
+        (tmp_path / "bag" / "metadata.yaml").unlink()
+        fs.read_log(tmp_path / "bag")
+
+
+def test_write_csv_is_what_the_tests_take_it_for(tmp_path: Path) -> None:
+    check(fs.read_log(write_csv(tmp_path / "log.csv", TIME, VALUES)), atol=0.0)

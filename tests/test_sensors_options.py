@@ -1,0 +1,191 @@
+"""Readings of force/torque sensors, glued markers and hung masses: each option does what its formula says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from experiment import shaken_box
+from scipy.signal import butter, lfilter
+from scipy.spatial.transform import Rotation
+
+import femsim as fs
+
+
+def wrist(**options: object) -> tuple[fs.Run, np.ndarray, np.ndarray]:
+    """Run with a reading: true and measured wrench, (200, 6)."""
+    run = fs.simulate(shaken_box(reading=fs.Reading(**options)))
+    true, shown = run.sensors["wrist"], run.sensors["wrist_measured"]
+    return run, np.hstack([true.force, true.torque]), np.hstack([shown.force, shown.torque])
+
+
+def poses(run: fs.Run) -> tuple[np.ndarray, Rotation]:
+    """Centre (200, 3) and turns of the box, from the motion itself."""
+    motion = run.stepper.scene.motions[0]
+    way, turns = zip(*(motion(t) for t in run.sensors["wrist"].time), strict=True)
+    return np.add(way, (0.0, 0.0, 0.2)), Rotation.from_rotvec(np.array(turns))
+
+
+def test_defaults_change_nothing_and_add_no_column(tmp_path: Path) -> None:
+    plain = fs.simulate(shaken_box(), out=tmp_path / "plain", fps=1.0)
+    read = fs.simulate(shaken_box(reading=fs.Reading()), out=tmp_path / "read", fps=1.0)
+    old, new = ((tmp_path / name / "sensors.csv").read_text().splitlines() for name in ("plain", "read"))
+    assert "measured" not in old[0] and list(plain.sensors) == ["wrist"]
+    assert [line[: len(before)] for line, before in zip(new, old, strict=True)] == old  # new columns stand behind all others
+    assert new[0].endswith("dot_z_m,wrist_measured_fx_N,wrist_measured_fy_N,wrist_measured_fz_N,wrist_measured_tx_Nm,"
+                           "wrist_measured_ty_Nm,wrist_measured_tz_Nm")  # fmt: skip
+    np.testing.assert_array_equal(read.sensors["wrist_measured"].force, plain.sensors["wrist"].force)
+    np.testing.assert_array_equal(read.sensors["wrist_measured"].torque, plain.sensors["wrist"].torque)
+    result = fs.compare(tmp_path / "read", tmp_path / "plain" / "sensors.csv", {"sensor": "wrist_measured"})
+    assert result.vectors["force"][1] < 1e-12 and result.sensor == "wrist_measured"
+
+
+def test_fixed_frame_and_point() -> None:
+    turn, point = Rotation.from_rotvec([0.3, -0.2, 1.0]), np.array([0.1, -0.2, 0.3])
+    run, true, shown = wrist(frame=turn.as_rotvec(), point=point)
+    centre, _ = poses(run)
+    np.testing.assert_allclose(turn.apply(shown[:, :3]), true[:, :3], atol=1e-9)
+    np.testing.assert_allclose(
+        turn.apply(shown[:, 3:]), true[:, 3:] + np.cross(centre - point, true[:, :3]), atol=1e-9
+    )  # fmt: skip
+    same = wrist(frame=turn.as_matrix(), point=point)[2]
+    np.testing.assert_allclose(same, shown, atol=1e-12)
+
+
+def test_frame_of_the_body_moves_along() -> None:
+    point = np.array([0.0, 0.01, 0.05])
+    run, true, shown = wrist(frame="body", point=point)
+    _, turns = poses(run)
+    np.testing.assert_allclose(turns.apply(shown[:, :3]), true[:, :3], atol=1e-8)
+    arm = -turns.apply(point)
+    np.testing.assert_allclose(turns.apply(shown[:, 3:]), true[:, 3:] + np.cross(arm, true[:, :3]), atol=1e-8)
+
+
+def test_weight_of_the_tool_is_taken_off() -> None:
+    run, true, shown = wrist(tool=(0.5, (0.0, 0.0, 0.0)))
+    assert true[5, 2] == pytest.approx(0.5 * 9.81, rel=1e-6)  # hangs still
+    np.testing.assert_allclose(shown[5], 0.0, atol=1e-6)
+    np.testing.assert_allclose(shown - true, np.tile([0, 0, -0.5 * 9.81, 0, 0, 0], (200, 1)), atol=1e-9)
+    run, true, shown = wrist(tool=(0.2, (0.03, 0.0, 0.0)), frame="body")
+    _, turns = poses(run)
+    weight = np.array([0.0, 0.0, -0.2 * 9.81])
+    expected = np.cross(turns.apply([0.03, 0.0, 0.0]), weight)
+    np.testing.assert_allclose(turns.apply(shown[:, 3:]) - true[:, 3:], expected, atol=1e-9)
+
+
+def test_bias_noise_and_seed() -> None:
+    bias = (0.1, 0.2, 0.3, 0.01, 0.02, 0.03)
+    _, true, shown = wrist(bias=bias, noise=(0.05, 0.002), seed=7)
+    error = shown - true - bias
+    np.testing.assert_allclose(error.std(axis=0), [0.05] * 3 + [0.002] * 3, rtol=0.2)  # 200 samples: 4 sigma
+    np.testing.assert_allclose(error.mean(axis=0), 0.0, atol=4 * 0.05 / np.sqrt(200))
+    np.testing.assert_array_equal(wrist(bias=bias, noise=(0.05, 0.002), seed=7)[2], shown)
+    assert np.abs(wrist(bias=bias, noise=(0.05, 0.002), seed=8)[2] - shown).max() > 0.01
+
+
+def test_lowpass_is_causal_and_sampling_holds() -> None:
+    _, true, shown = wrist(lowpass=8.0)
+    b, a = butter(2, 8.0, fs=100.0)
+    moved = true - true[0]  # starts settled at the first reading
+    np.testing.assert_allclose(shown, true[0] + lfilter(b, a, moved, axis=0), atol=1e-9)
+    _, true, shown = wrist(rate=25.0, noise=(0.1, 0.1))
+    steps = np.flatnonzero(np.diff(shown[:, 0])) + 1
+    assert set(np.diff(steps)) == {4}
+    _, true, shown = wrist(rate=25.0)
+    np.testing.assert_array_equal(shown[3:], np.repeat(true[3::4], 4, axis=0)[:197])  # samples at multiples of 0.04 s
+    np.testing.assert_array_equal(shown[:3], true[[0, 0, 0]])  # the first step is a sample too
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"frame": "tool"}, "frame of a reading is 'tool'; allowed are 'world', 'body'"),
+        ({"frame": (1.0, 2.0)}, "allowed are a rotation vector of 3 numbers"),
+        ({"frame": np.diag([1.0, 1.0, -1.0])}, "right-handed"),
+        ({"point": (1.0, 2.0)}, "point of a reading is (1.0, 2.0); allowed are 3 finite numbers"),
+        ({"bias": (1.0,)}, "bias of a reading is (1.0,); allowed are 6"),
+        ({"noise": (-0.1, 0.0)}, "allowed are standard deviations >= 0"),
+        ({"noise": None}, "noise of a reading is None"),
+        ({"lowpass": 0.0}, "lowpass of a reading is 0.0 Hz; allowed are positive"),
+        ({"rate": "fast"}, "rate of a reading is 'fast' Hz"),
+        ({"tool": 0.5}, "tool of a reading is 0.5; allowed are (mass in kg, centre (3,) in m)"),
+    ],
+)
+def test_wrong_readings(options: dict[str, object], words: str) -> None:
+    with pytest.raises(fs.InputError, match=re.escape(words)):
+        fs.Reading(**options)
+
+
+def test_readings_that_do_not_fit_their_sensor() -> None:
+    for options, words in (
+        ({"lowpass": 50.0}, "lowpass of a reading is 50 Hz"),
+        ({"rate": 200.0}, "rate of a reading is 200 Hz"),
+    ):
+        with pytest.raises(fs.InputError, match=words):
+            fs.simulate(shaken_box(reading=fs.Reading(**options)))
+    scene = shaken_box(reading=fs.Reading())
+    cube = scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), "ecoflex_00_50", position=(0.3, 0, 0))
+    for call, words in (
+        (lambda: scene.sensor("a", cube, reading=fs.Reading(frame="body")), "no frame of its own"),
+        (lambda: scene.sensor("a", cube, reading=fs.Reading(point=(0, 0, 0))), "no frame of its own"),
+        (lambda: scene.sensor("a", "box", reading=fs.Reading(tool=(1.0, (0, 0, 0)))), "of kind 'contact' carries none"),
+        (lambda: scene.sensor("a", "box", kind="marker", reading=fs.Reading()), "a marker has none"),
+        (lambda: scene.sensor("wrist_measured", "box"), "exists already"),
+        (lambda: scene.sensor("m", cube, kind="marker", at=(0.5, 0, 0)), "far outside 'cube', which spans [0.29, -0.01, -0.01]"),
+        (lambda: scene.sensor("m", cube, kind="marker", at=(0.3, 0, 0), node=2), "leave one of them out"),
+        (lambda: scene.sensor("m", "box", kind="marker", at=(0, 0, 0.2)), "'at' places a marker on a soft body"),
+        (lambda: scene.sensor("m", cube, kind="marker", at=(0.3, 0)), "at is (0.3, 0); allowed are 3"),
+    ):
+        with pytest.raises(fs.InputError, match=re.escape(words)):
+            call()
+
+
+def test_glued_markers_follow_a_body_that_is_not_deformed() -> None:
+    scene = fs.Scene("free", dt=0.001, duration=0.05, gravity=(0, 0, 0))
+    cube = scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), "ecoflex_00_50", velocity=(1.0, 0.5, 0.0))
+    places = {"inside": np.array([0.003, 0.002, -0.004]), "outside": np.array([0.0, 0.0, 0.014])}
+    for name, place in places.items():
+        scene.sensor(name, cube, kind="marker", at=place)
+    run = fs.simulate(scene)
+    for name, place in places.items():
+        marker = run.markers[name]
+        np.testing.assert_allclose(marker.position, place + np.outer(marker.time, (1.0, 0.5, 0.0)), atol=1e-12)
+
+
+def test_glued_markers_use_the_gradient_of_their_element() -> None:
+    """A column that hangs from its top is stretched: a marker off its lower end moves as far as its element says."""
+    scene = fs.Scene("hang", dt=0.05, duration=3.0)
+    column = scene.add_soft(
+        "column", fs.box_tets((0.01, 0.01, 0.04), (2, 2, 8)), fs.Elastic(1e4, 0.0, 1000.0, rayleigh_beta=0.05),
+        fixed=lambda points: points[:, 2] > 0.02 - 1e-9,
+    )  # fmt: skip
+    points = scene.body("column").rest
+    bottom = int(np.argmin(np.linalg.norm(points - (0, 0, -0.02), axis=1)))
+    above = int(np.argmin(np.linalg.norm(points - (0, 0, -0.015), axis=1)))
+    for name, node in (("bottom", bottom), ("above", above)):
+        scene.sensor(name, column, kind="marker", node=node)
+    scene.sensor("off", column, kind="marker", at=(0.0, 0.0, -0.021))
+    run = fs.simulate(scene)
+    low, high, off = (run.markers[name].position[-1, 2] for name in ("bottom", "above", "off"))
+    assert off < low < -0.0201
+    assert off == pytest.approx(low + 0.2 * (low - high), rel=1e-3)  # 1 mm beyond an element of 5 mm
+
+
+def test_added_mass_has_weight_and_inertia() -> None:
+    """A free cube with a carried mass falls as before, and weighs more on the floor."""
+    scene = fs.Scene("carry", dt=0.01, duration=1.0)
+    scene.add_floor()
+    scene.add_soft(
+        "cube", fs.box_tets((0.02, 0.02, 0.02), 2), fs.Elastic(1e5, 0.3, 1000.0, rayleigh_beta=0.01), position=(0, 0, 0.01),
+        added_mass=lambda points: np.where(points[:, 2] > 0.02 - 1e-9, 0.001, 0.0),
+    )  # fmt: skip
+    scene.sensor("cube", "cube")
+    assert scene.body("cube").mass == pytest.approx(0.008 + 9 * 0.001)
+    run = fs.simulate(scene)
+    assert run.sensors["cube"].force[-1, 2] == pytest.approx(0.017 * 9.81, rel=1e-6)
+    assert run.steps["wrench_balance"].max() < 1e-6
+    for wrong in (lambda points: np.ones(3), lambda points: -np.ones(len(points))):
+        with pytest.raises(fs.InputError, match="added_mass of other gave shape"):
+            scene.add_soft("other", fs.box_tets((0.02, 0.02, 0.02), 2), "ecoflex_00_50", added_mass=wrong)
