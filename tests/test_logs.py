@@ -128,7 +128,7 @@ def test_markers_in_a_table(tmp_path: Path) -> None:
         ("time,Fx\n" + "".join(f"{k},1\n" for k in range(20)) + "3,4,5\n21,2\n", {}, "line 22 has 3 cells, but the table has 2"),
         ("time,Fx\n" + "".join(f"{k},1\n" for k in range(20)) + "21,abc\n22,3\n", {}, "line 22: column 'Fx' holds 'abc'"),
         ("time,Fx\n" + "".join(f"{k // 2},1\n" for k in range(20)), {}, "repeat at 10 places, first from sample 1 to 2"),
-        ("time,Fx\n" + "".join(f"{k if k != 7 else 3},1\n" for k in range(20)), {}, "run backwards at 1 places, first from sample"),
+        ("time,Fx\n" + "".join(f"{k - 4 * (k == 7)},1\n" for k in range(20)), {}, "run backwards at 1 places, first from"),
         ("time,Fx\n" + "".join(f"{k},1e5\n" for k in range(20)), {}, "reaches 1e+05 N in fx: is the unit right? Set units.force"),
         ("time,Tx\n" + "".join(f"{k},2e3\n" for k in range(20)), {}, "reaches 2e+03 N m in tx"),
         ("time,Fx\n" + "".join(f"{k},1\n" for k in range(20)), {"axes": {"fy": "Fy"}}, "has no column 'Fy' for fy; there are Fx"),
