@@ -44,7 +44,7 @@ class Trial:
     axes : dict of str to Agreement
         By channel.
     lags : dict of str to float, s
-        By channel: how much later than the run the log still is after alignment.
+        By channel: how much later than the run the log still is after alignment; the nearest match.
     """
 
     source: str
@@ -569,7 +569,7 @@ def _trial(
     axes = {c.name: agreement(simulated[covered, k], values[covered, k]) for k, c in enumerate(channels)}
     reach, lags = len(simulated) // 10, {}
     for k, c in enumerate(channels):
-        lag = find_lag(simulated[:, [k]], values[:, [k]], np.ones(1), least=-reach, greatest=reach)
+        lag = find_lag(simulated[:, [k]], values[:, [k]], np.ones(1), least=-reach, greatest=reach, near=0)
         lags[c.name] = -lag.samples / rate if lag is not None and abs(lag.samples) < reach else math.nan
     return Trial(source, offset, explained, values, axes, lags)
 

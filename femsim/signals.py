@@ -152,7 +152,7 @@ class Lag:
 
 
 def find_lag(
-    first: np.ndarray, second: np.ndarray, weights: np.ndarray, *, least: int, greatest: int, flips: bool = True
+    first: np.ndarray, second: np.ndarray, weights: np.ndarray, *, least: int, greatest: int, near: int | None = None
 ) -> Lag | None:
     """Find the lag between two evenly sampled records by normalised cross-correlation over their overlap.
 
@@ -169,8 +169,9 @@ def find_lag(
         Weight of each channel, summing to 1 over those that vary.
     least, greatest : int
         Range of shifts that is looked at.
-    flips : bool
-        Whether channels may agree with opposite sign.
+    near : int, optional
+        Climb from this shift to the next best instead of looking for the best of all, and let no channel flip: what is left of
+        a lag, in signals that repeat.
 
     Returns
     -------
@@ -206,8 +207,13 @@ def find_lag(
     if not allowed.any() or not positive[allowed].max(initial=0.0) + either[allowed].max(initial=0.0) > 0:
         return None
     best = [int(np.argmax(np.where(allowed, score, -1.0))) for score in (positive, either)]
-    flip = flips and (1.0 - either[best[1]]) < 0.5 * (1.0 - positive[best[0]])
+    flip = near is None and (1.0 - either[best[1]]) < 0.5 * (1.0 - positive[best[0]])
     score, at = (either, best[1]) if flip else (positive, best[0])
+    if near is not None:
+        at = near + m - 1
+        for side in (-1, 1):
+            while 0 < at < len(shifts) - 1 and allowed[at + side] and score[at + side] > score[at]:
+                at += side
     fraction = 0.0
     if 0 < at < len(shifts) - 1 and allowed[at - 1] and allowed[at + 1]:
         left, middle, right = score[at - 1 : at + 2]

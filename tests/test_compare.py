@@ -45,7 +45,7 @@ def noisy(values: np.ndarray, seed: int = 1, force: float = 0.05, torque: float 
 
 @pytest.mark.parametrize("start", [-0.2373, 0.1618, 0.3])
 def test_lag_gain_offset_and_sign_are_found(run: Path, tmp_path: Path, start: float) -> None:
-    """1 kHz, noise of 0.05 N (0.5 % of the range): lag within 0.5 ms, gain within 2 %, offset within 0.05 N of a force of 5 N."""
+    """1 kHz, noise of 0.05 N (0.5 % of the range): lag within 0.5 ms, gain within 2 %, offset within 0.08 N of a force of 5 N."""
     time, values = seen_by(run, start, 2.2, 1000.0)
     planted = noisy(values * 1.08)
     planted[:, :3] += (0.4, -0.3, 0.2)
@@ -55,7 +55,7 @@ def test_lag_gain_offset_and_sign_are_found(run: Path, tmp_path: Path, start: fl
     assert result.cutoff == pytest.approx(40.0, rel=1e-3)
     for name, gain, offset in (("fx", 1.08, 0.4), ("fy", 1.08, -0.3), ("fz", -1.08, -0.2)):
         assert result.axes[name].gain == pytest.approx(gain, rel=0.02), name
-        assert result.axes[name].offset == pytest.approx(offset, abs=0.05), name
+        assert result.axes[name].offset == pytest.approx(offset, abs=0.08), name
     assert any("fz has the opposite sign; set frame.sign" in text for text in result.warnings)
     assert all("opposite" not in text or "fz" in text for text in result.warnings)
     given = fs.compare(run, tmp_path / "log.csv", {"time": {"offset": start}})
@@ -224,6 +224,12 @@ def test_a_swing_is_not_aligned_half_a_period_off() -> None:
     swing = (np.exp(-time) * np.sin(16 * np.pi * time))[:, None]
     lag = find_lag(swing, swing[10:180], np.ones(1), least=-100, greatest=100)
     assert lag is not None and lag.samples == pytest.approx(10, abs=0.05) and lag.flipped == (False,)
+    climbed = find_lag(swing, swing[3:], np.ones(1), least=-50, greatest=50, near=0)
+    assert climbed is not None and climbed.samples == pytest.approx(3, abs=0.05)
+    steady = np.sin(16 * np.pi * time)[:, None] * (time[:, None] > 0.3)  # better a whole period later, where all of it is a swing
+    late = np.sin(16 * np.pi * (time - 0.02))[:, None]
+    climbed = find_lag(steady, late, np.ones(1), least=-50, greatest=50, near=0)
+    assert climbed is not None and climbed.samples == pytest.approx(-2, abs=0.3)
 
 
 def test_lowpass_has_no_phase_and_half_the_amplitude_at_the_cutoff() -> None:
