@@ -274,12 +274,18 @@ def compare(
         No run, no log, no common channel or time, or a log or card that is wrong.
     """
     record = _read_run(run)
-    card = read_card(card)
-    if sensor is not None:
-        card = replace_sensor(card, sensor)
     given = [log] if isinstance(log, (Log, str, Path)) else list(log)
     if not given:
         raise InputError("no log is given; name at least one.")
+    if any(isinstance(entry, Log) for entry in given) and (card is not None or sensor is not None):
+        raise InputError(
+            "a log that is read already has its card; give card and sensor to read_log, or the path of the log here."
+        )
+    card = read_card(card)
+    if sensor is not None and card.markers:
+        raise InputError(f"sensor {sensor!r} is asked for, but the card maps markers; leave one of them out.")
+    if sensor is not None:
+        card = card.model_copy(update={"sensor": sensor})
     logs = [
         entry if isinstance(entry, Log)
         else read_log(entry, card, sensors=record.sensors, markers=record.markers, gravity=record.gravity)
@@ -293,11 +299,6 @@ def compare(
                 "logs of one experiment, or name the columns in a card."
             )
     return _compare(record, logs)
-
-
-def replace_sensor(card: Card, sensor: str) -> Card:
-    """Return the card for another sensor of the run."""
-    return card.model_copy(update={"sensor": sensor})
 
 
 def _names(log: Log) -> str:
@@ -412,13 +413,8 @@ def _compare(record: _Record, logs: Sequence[Log]) -> Comparison:
     ]
     offsets = []
     for log, (time, _), values in zip(logs, evened, filtered, strict=True):
-        offset, explained, flipped = _offset(record.time, simulated, run_rate, log, time, values)
+        offset, explained = _offset(record.time, simulated, run_rate, log, time, values)
         offsets.append((offset, explained))
-        warnings += [
-            f"{log.source}: {channels[c].name} has the opposite sign; set frame.sign = -1 in the card where the log's forces are "
-            "the reaction"
-            for c in np.flatnonzero(flipped)
-        ]
         if explained < 0.5:
             warnings.append(
                 f"{log.source}: run and log share only {100 * explained:.0f} % of their variation, so the lag found is "
@@ -514,11 +510,11 @@ def _marker_values(log: Log, start: np.ndarray, warnings: list[str]) -> Log:
 
 def _offset(
     run_time: np.ndarray, simulated: np.ndarray, run_rate: float, log: Log, time: np.ndarray, values: np.ndarray
-) -> tuple[float, float, np.ndarray]:
-    """Time of the run at the log's first sample, the shared variation (NaN when given), and which channels run against it."""
-    card, never = log.card, np.zeros(len(log.channels), dtype=bool)
+) -> tuple[float, float]:
+    """Time of the run at the log's first sample, and the shared variation (NaN when given)."""
+    card = log.card
     if card.time.offset != "auto":
-        return float(card.time.offset), math.nan, never
+        return float(card.time.offset), math.nan
     longest = max(float(run_time[-1] - run_time[0]), float(time[-1]))
     rate = min(max(run_rate, log.rate), _MOST_ALIGNED / longest)
     run_grid = np.arange(run_time[0], run_time[-1] + 1e-9, 1.0 / rate)
@@ -538,7 +534,7 @@ def _offset(
             f"the log {log.source} cannot be aligned with the run: one of them does not vary, or time.max_lag leaves "
             "no overlap; give time.offset in the card."
         )
-    return float(run_time[0] + lag.samples / rate), lag.explained, np.array(lag.flipped)
+    return float(run_time[0] + lag.samples / rate), lag.explained
 
 
 def _grid(

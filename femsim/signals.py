@@ -132,6 +132,9 @@ def resample(time: np.ndarray, values: np.ndarray, grid: np.ndarray) -> np.ndarr
         return np.asarray(PchipInterpolator(time, fill_gaps(values), axis=0)(grid))
 
 
+_GAINS = (0.5, 2.0)
+
+
 @dataclass(frozen=True)
 class Lag:
     """Best alignment of two records.
@@ -142,13 +145,10 @@ class Lag:
         Sample j of the second record belongs to sample j + samples of the first.
     explained : float
         Part of the variation that the aligned records share, 0 to 1.
-    flipped : tuple of bool
-        By channel: whether the records agree with opposite signs.
     """
 
     samples: float
     explained: float
-    flipped: tuple[bool, ...]
 
 
 def find_lag(
@@ -156,10 +156,12 @@ def find_lag(
 ) -> Lag | None:
     """Find the lag between two evenly sampled records by normalised cross-correlation over their overlap.
 
-    For each whole shift the squared Pearson correlation of the overlap, times the part of the shorter record's variation that
-    lies in it, is summed over the channels by weight; a parabola through the best three gives the fraction of a sample. A
-    channel may agree with opposite sign, but only where that halves what stays unexplained: records that swing would else fit
-    half a period off. Overlaps shorter than half the shorter record are not looked at.
+    For each whole shift, a line second = gain first + offset with a gain from 1/2 to 2 is laid through the overlap; the part of
+    the second record's variation that it explains, times the part of the shorter record's variation that lies in the overlap, is
+    summed over the channels by weight. A parabola through the best three gives the fraction of a sample. Where that explains
+    less than 0.8, and any gain of any sign in each channel (the squared correlation) leaves less than half of the rest
+    unexplained, the latter counts: a wrong unit or sign. It is not the first choice, since records that swing and die out look
+    alike half a period or many periods later. Overlaps shorter than half the shorter record are not looked at.
 
     Parameters
     ----------
@@ -170,7 +172,7 @@ def find_lag(
     least, greatest : int
         Range of shifts that is looked at.
     near : int, optional
-        Climb from this shift to the next best instead of looking for the best of all, and let no channel flip: what is left of
+        Climb from this shift to the next best instead of looking for the best of all, with gains as above: what is left of
         a lag, in signals that repeat.
 
     Returns
@@ -182,7 +184,6 @@ def find_lag(
     shifts = np.arange(-(m - 1), n)
     shorter_is_first = n <= m
     positive, either = np.zeros(len(shifts)), np.zeros(len(shifts))
-    signs = np.zeros((len(shifts), k))
     allowed = (shifts >= least) & (shifts <= greatest)
     for c in range(k):
         good_a, good_b = np.isfinite(first[:, c]), np.isfinite(second[:, c])
@@ -198,17 +199,19 @@ def find_lag(
         sum_a, sum_b = _correlate(a, one_b), _correlate(one_a, b)
         var_a = np.maximum(_correlate(a * a, one_b) - sum_a**2 / count, 1e-9 * total_a)
         var_b = np.maximum(_correlate(one_a, b * b) - sum_b**2 / count, 1e-9 * total_b)
-        r = np.clip((_correlate(a, b) - sum_a * sum_b / count) / np.sqrt(var_a * var_b), -1.0, 1.0)
+        covariance = _correlate(a, b) - sum_a * sum_b / count
+        gain = np.clip(covariance / var_a, *_GAINS)
+        fitted = np.clip((2.0 * gain * covariance - gain**2 * var_a) / var_b, 0.0, 1.0)
+        r = np.clip(covariance / np.sqrt(var_a * var_b), -1.0, 1.0)
         share = np.minimum(var_a / total_a if shorter_is_first else var_b / total_b, 1.0)
         allowed &= count >= 0.5 * min(one_a.sum(), one_b.sum())
-        positive += weights[c] * share * np.maximum(r, 0.0) ** 2
+        positive += weights[c] * share * fitted
         either += weights[c] * share * r**2
-        signs[:, c] = np.sign(r)
     if not allowed.any() or not positive[allowed].max(initial=0.0) + either[allowed].max(initial=0.0) > 0:
         return None
     best = [int(np.argmax(np.where(allowed, score, -1.0))) for score in (positive, either)]
-    flip = near is None and (1.0 - either[best[1]]) < 0.5 * (1.0 - positive[best[0]])
-    score, at = (either, best[1]) if flip else (positive, best[0])
+    any_gain = near is None and positive[best[0]] < 0.8 and (1.0 - either[best[1]]) < 0.5 * (1.0 - positive[best[0]])
+    score, at = (either, best[1]) if any_gain else (positive, best[0])
     if near is not None:
         at = near + m - 1
         for side in (-1, 1):
@@ -219,8 +222,7 @@ def find_lag(
         left, middle, right = score[at - 1 : at + 2]
         curvature = left - 2.0 * middle + right
         fraction = 0.5 * (left - right) / curvature if curvature < 0 else 0.0
-    flipped = tuple(bool(flip and s < 0) for s in signs[at])
-    return Lag(float(shifts[at] + np.clip(fraction, -0.5, 0.5)), float(score[at]), flipped)
+    return Lag(float(shifts[at] + np.clip(fraction, -0.5, 0.5)), float(score[at]))
 
 
 def _correlate(a: np.ndarray, b: np.ndarray) -> np.ndarray:

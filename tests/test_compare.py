@@ -56,8 +56,8 @@ def test_lag_gain_offset_and_sign_are_found(run: Path, tmp_path: Path, start: fl
     for name, gain, offset in (("fx", 1.08, 0.4), ("fy", 1.08, -0.3), ("fz", -1.08, -0.2)):
         assert result.axes[name].gain == pytest.approx(gain, rel=0.02), name
         assert result.axes[name].offset == pytest.approx(offset, abs=0.08), name
-    assert any("fz has the opposite sign; set frame.sign" in text for text in result.warnings)
-    assert all("opposite" not in text or "fz" in text for text in result.warnings)
+    (warning,) = result.warnings
+    assert warning.startswith("fz of the log is -1.") and "is frame.sign of the card right?" in warning
     given = fs.compare(run, tmp_path / "log.csv", {"time": {"offset": start}})
     assert given.axes["fx"].bias == pytest.approx(-(0.4 + 0.08 * given.simulated[:, 0].mean()), abs=0.02)
     assert math.isnan(given.trials[0].explained)
@@ -108,7 +108,11 @@ def test_frame_point_sign_units_tare_and_weight_are_undone(run: Path, tmp_path: 
     # the tare takes the bias and the weight of the box, which hangs still in that time
     np.testing.assert_allclose(tared.values[:15].mean(axis=0), 0.0, atol=1e-3)
     np.testing.assert_allclose(raw.values - tared.values, raw.values[:15].mean(axis=0)[None].repeat(200, 0), atol=1e-3)
+    without = fs.read_log(tmp_path / "log.csv", card | {"frame": card["frame"] | {"point": [0.0, 0.0, 0.0]}})
+    np.testing.assert_allclose(raw.values[:, 3:] - without.values[:, 3:], np.cross(arm, raw.values[:, :3]), atol=1e-9)
     bias = turn.apply([0.3, 0.1, -0.2])
+    moment = turn.apply([0.01, 0.0, 0.02]) + np.cross(arm, bias)
+    np.testing.assert_allclose(raw.values[:, 3:], values[:, 3:] - moment, atol=1e-6)
     np.testing.assert_allclose(raw.values[:15, :3].mean(axis=0), at_rest[:3] - bias, atol=1e-6)
     matrix = card | {"frame": card["frame"] | {"rotation": turn.as_matrix().tolist()}}
     np.testing.assert_allclose(fs.read_log(tmp_path / "log.csv", matrix).values, raw.values, atol=1e-9)
@@ -191,18 +195,18 @@ def test_formulas() -> None:
 
 
 def test_lag_against_the_plain_sum() -> None:
-    """The quick search gives the shift whose overlap has the largest squared correlation, as loops over all shifts find it."""
+    """The quick search gives the shift whose overlap a line explains best, as loops over all shifts find it."""
     rng = np.random.default_rng(5)
     long = np.cumsum(rng.normal(size=160))[:, None]
     short = long[37:117] * 2.0 + rng.normal(0, 0.3, (80, 1)) + 4.0
     best = max(range(-40, 121), key=lambda shift: plain_score(long[:, 0], short[:, 0], shift))
     lag = find_lag(long, short, np.ones(1), least=-1000, greatest=1000)
-    assert lag is not None and best == 37 and abs(lag.samples - best) < 0.5 and lag.flipped == (False,)
+    assert lag is not None and best == 37 and abs(lag.samples - best) < 0.5
     assert lag.explained == pytest.approx(plain_score(long[:, 0], short[:, 0], 37), rel=1e-9)
     other = find_lag(short, long, np.ones(1), least=-1000, greatest=1000)
-    assert other is not None and other.samples == pytest.approx(-lag.samples)
+    assert other is not None and other.samples == pytest.approx(-lag.samples, abs=0.05)
     flipped = find_lag(long, -short, np.ones(1), least=-1000, greatest=1000)
-    assert flipped is not None and flipped.flipped == (True,) and flipped.samples == pytest.approx(lag.samples)
+    assert flipped is not None and flipped.samples == pytest.approx(lag.samples, abs=0.05)
     bounded = find_lag(long, short, np.ones(1), least=50, greatest=60)
     assert bounded is not None and 50 <= bounded.samples <= 60
     assert find_lag(np.ones((50, 1)), short, np.ones(1), least=-99, greatest=99) is None
@@ -213,18 +217,27 @@ def plain_score(a: np.ndarray, b: np.ndarray, shift: int) -> float:
     if len(pairs) < 0.5 * min(len(a), len(b)):
         return -1.0
     x, y = np.array(pairs).T
-    r, shorter = np.corrcoef(x, y)[0, 1], y if len(b) < len(a) else x
-    whole = b if len(b) < len(a) else a
+    gain = float(np.clip(np.polyfit(x, y, 1)[0], 0.5, 2.0))
+    explained = 1.0 - np.var(y - gain * x) / np.var(y)
+    shorter, whole = (y, b) if len(b) < len(a) else (x, a)
     share = ((shorter - shorter.mean()) ** 2).sum() / ((whole - whole.mean()) ** 2).sum()
-    return float(max(r, 0.0) ** 2 * min(share, 1.0))
+    return float(max(explained, 0.0) * min(share, 1.0))
 
 
-def test_a_swing_is_not_aligned_half_a_period_off() -> None:
+def test_a_swing_is_not_aligned_half_a_period_or_a_few_periods_off() -> None:
+    """Let go from rest at 8 Hz, the log dies out faster than the run: the true lag of 10.5 samples, to a quarter of a sample."""
     time = np.arange(0.0, 2.0, 0.01)
-    swing = (np.exp(-time) * np.sin(16 * np.pi * time))[:, None]
-    lag = find_lag(swing, swing[10:180], np.ones(1), least=-100, greatest=100)
-    assert lag is not None and lag.samples == pytest.approx(10, abs=0.05) and lag.flipped == (False,)
-    climbed = find_lag(swing, swing[3:], np.ones(1), least=-50, greatest=50, near=0)
+
+    def swing(damping: float, start: float) -> np.ndarray:
+        t = np.maximum(time - start, 0.0)
+        return (np.exp(-damping * t) * np.sin(16 * np.pi * t))[:, None]
+
+    run = swing(1.0, 0.3)
+    for damping in (1.0, 2.0, 4.0):
+        log = (swing(damping, 0.195) + np.random.default_rng(0).normal(0.0, 0.05, (200, 1)))[:170]
+        lag = find_lag(run, log, np.ones(1), least=-100, greatest=100)
+        assert lag is not None and lag.samples == pytest.approx(10.5, abs=0.25), damping
+    climbed = find_lag(run, run[3:], np.ones(1), least=-50, greatest=50, near=0)
     assert climbed is not None and climbed.samples == pytest.approx(3, abs=0.05)
     steady = np.sin(16 * np.pi * time)[:, None] * (time[:, None] > 0.3)  # better a whole period later, where all of it is a swing
     late = np.sin(16 * np.pi * (time - 0.02))[:, None]
@@ -339,6 +352,10 @@ def test_what_does_not_fit_is_said(run: Path, tmp_path: Path) -> None:
         fs.compare(run, write_csv(tmp_path / "flat.csv", time, np.ones((200, 6))))
     with pytest.raises(fs.InputError, match="no log is given"):
         fs.compare(run, [])
+    with pytest.raises(fs.InputError, match="read already has its card"):
+        fs.compare(run, fs.read_log(log), {"time": {"offset": 0.0}})
+    with pytest.raises(fs.InputError, match="the card maps markers"):
+        fs.compare(run, log, {"markers": {"dot": "Dot"}}, sensor="wrist")
     other = write_csv(tmp_path / "one.csv", time, values[:, 2:3], "time,Fz")
     with pytest.raises(fs.InputError, match="different channels"):
         fs.compare(run, [log, other])
