@@ -732,9 +732,7 @@ def _read_c3d(path: Path, card: Card, markers: Sequence[str]) -> Log:
     for marker, label in chosen.items():
         if label not in labels:
             raise InputError(f"the log {path} has no marker {label!r} for {marker}{did_you_mean(label, labels)}")
-        xyz = factor * points[:3, labels.index(label), :].T
-        residual = content["data"]["meta_points"]["residuals"][0, labels.index(label), :]
-        values.append(np.where(residual[:, None] < 0, np.nan, xyz))  # C3D marks points that were not seen so
+        values.append(factor * points[:3, labels.index(label), :].T)  # NaN where the point was not seen
         channels += [Channel(f"{marker}.{axis}", marker, "m") for axis in "xyz"]
     rate = card.time.rate or float(parameters["RATE"]["value"][0])
     return Log(str(path), np.arange(points.shape[2]) / rate, tuple(channels), np.hstack(values), card, None)

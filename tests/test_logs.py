@@ -199,11 +199,13 @@ def write_c3d(path: Path, points: np.ndarray, labels: list[str], unit: str, hidd
     c3d["parameters"]["POINT"]["RATE"]["value"] = [RATE]
     c3d["parameters"]["POINT"]["LABELS"]["value"] = labels
     c3d.add_parameter("POINT", "UNITS", [unit])
-    data = np.ones((4, *points.shape[1:]))
+    data, residuals = np.ones((4, *points.shape[1:])), np.zeros((1, *points.shape[1:]))
     data[:3] = points
     if hidden is not None:
-        data[:3, hidden[0], hidden[1]] = np.nan
+        residuals[0, hidden[0], hidden[1]] = -1.0  # as C3D marks what was not seen
     c3d["data"]["points"] = data
+    c3d["data"]["meta_points"]["residuals"] = residuals
+    c3d["data"]["meta_points"]["camera_masks"] = np.zeros((7, *points.shape[1:]), dtype=bool)
     c3d.write(str(path))
     return path
 
