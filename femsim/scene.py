@@ -247,8 +247,6 @@ class Scene:
         added_mass : callable, optional
             ``added_mass(points (n, 3) m) -> (n,) kg``: what the nodes carry beside the material, e.g. a hung weight. It has
             weight and inertia, and no stiffness.
-        load : callable, optional
-            ``load(t) -> (3,)`` total force in N spread by mass, or ``(n, 3)`` nodal forces.
 
         Raises
         ------
