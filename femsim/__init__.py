@@ -118,7 +118,7 @@ if TYPE_CHECKING:
         save_tetmesh,
         sphere_triangles,
     )
-    from viz import VizError, plot_convergence, plot_run, probe_rendering, read_part, read_pvd, render_run
+    from viz import VizError, open_frames, plot_convergence, plot_run, probe_rendering, read_part, read_pvd, render_run
 
 __version__ = "0.1.0"
 
@@ -154,7 +154,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "chamfered_box_triangles", "cylinder_tets", "cylinder_triangles", "load_surface", "load_tetmesh", "make_tetmesh",
         "make_trimesh", "quality", "save_tetmesh", "sphere_triangles",
     ),
-    "viz": ("VizError", "plot_convergence", "plot_run", "probe_rendering", "read_part", "read_pvd", "render_run"),
+    "viz": ("VizError", "open_frames", "plot_convergence", "plot_run", "probe_rendering", "read_part", "read_pvd", "render_run"),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 _SIBLINGS = ("materials", "meshes", "contact", "viz")
@@ -170,9 +170,10 @@ __all__ = [
     "circular_section", "compare", "cylinder_tets", "cylinder_triangles", "fit_material", "friction", "list_scenes",
     "load_card", "load_path", "load_scene", "load_surface", "load_tetmesh", "make_local_problem", "make_problem", "make_solver",
     "make_tetmesh", "make_trimesh", "material", "materials", "measure", "measure_local", "mesh_file", "mesh_shape",
-    "plot_convergence", "plot_fit", "plot_run", "probe_rendering", "quality", "read_card", "read_fclib", "read_log",
-    "read_part", "read_pvd", "read_tensile_test", "rectangular_section", "render_run", "save_tetmesh", "scene_parameters",
-    "simulate", "simulate_xpbd", "solve_problem", "sphere_triangles", "to_global", "write_card", "write_fclib",
+    "open_frames", "plot_convergence", "plot_fit", "plot_run", "probe_rendering", "quality", "read_card", "read_fclib",
+    "read_log", "read_part", "read_pvd", "read_tensile_test", "rectangular_section", "render_run", "save_tetmesh",
+    "scene_parameters", "simulate", "simulate_xpbd", "solve_problem", "sphere_triangles", "to_global", "write_card",
+    "write_fclib",
 ]  # fmt: skip
 
 

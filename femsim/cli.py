@@ -63,8 +63,9 @@ def run(
     out: Path | None = None,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     fps: float = 100.0,
-    format: Literal["pvd"] = "pvd",
+    format: Literal["pvd", "vtkhdf"] = "pvd",
     fields: str | None = None,
+    precision: Literal["float64", "float32"] = "float64",
     dump_problems: str | None = None,
     quiet: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
@@ -93,9 +94,14 @@ def run(
     fps
         Frames a simulated second.
     format
-        Format of the frames: a PVD series that ParaView 5.11 and newer open.
+        Format of the frames: a PVD series that ParaView 5.11 and newer open, or VTKHDF, a fraction of the size, for ParaView 5.12
+        and newer (needs h5py).
     fields
-        Fields of soft bodies in the frames, separated by commas; default velocity,contact_force,displacement,von_mises.
+        Fields in the frames, separated by commas: velocity, contact_force, displacement, contact_pressure, von_mises,
+        cauchy_stress, strain_energy_density, rotation, principal_stretches; of rods tension, bending_moment, twisting_moment;
+        'default' and 'all' stand for lists, so that default,rotation adds one.
+    precision
+        Precision of positions in the frames; fields are float32.
     dump_problems
         FROM:TO or a single number: write the contact problems of these steps to RUN/problems, for 'femsim solve'.
     quiet
@@ -117,13 +123,15 @@ def run(
             overwrite=overwrite,
             fps=fps,
             fields=None if fields is None else tuple(name.strip() for name in fields.split(",") if name.strip()),
+            format=format,
+            precision=precision,
             dump_problems=None if dump_problems is None else _steps(dump_problems),
             quiet=quiet,
             scene_path=path,
         )
     if not quiet:
         print(result.summary())
-        print(f"\nresult            {result.folder} (open frames.pvd in ParaView; or: femsim render {result.folder})")
+        print(f"\nresult            {result.folder} (open frames.{format} in ParaView; or: femsim render {result.folder})")
     elif result.status != "converged":
         print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
     return _STATUS[result.status]

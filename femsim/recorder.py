@@ -15,10 +15,10 @@ from contact import write_fclib
 from contact.fclib import import_h5py
 from femsim.bodies.rod import Rod
 from femsim.bodies.soft import SoftBody
-from femsim.errors import InputError, did_you_mean
+from femsim.errors import InputError
+from femsim.frames import Frames
 from femsim.sensors import Instrument
 from femsim.stepper import Stepper, StepReport
-from viz import PartFrame, PvdSeries
 
 STEP_COLUMNS = (
     "step", "time_s", "contacts", "iterations", "dynamics_residual", "contact_residual", "step_norm", "max_penetration_m",
@@ -26,13 +26,8 @@ STEP_COLUMNS = (
     "momentum_z_kgmps", "wrench_balance", "virtual_slip_mps", "inverted_elements", "converged", "ms_assemble", "ms_detect",
     "ms_solve", "ms_measure", "ms_record", "ms_step",
 )  # fmt: skip
-SOFT_FIELDS = ("velocity", "contact_force", "displacement", "von_mises")
-ROD_FIELDS = ("velocity", "contact_force", "tension", "bending_moment", "twisting_moment")
-FIELDS = tuple(dict.fromkeys(SOFT_FIELDS + ROD_FIELDS))
 WRENCH = ("fx_N", "fy_N", "fz_N", "tx_Nm", "ty_Nm", "tz_Nm")
 MARKER = ("x_m", "y_m", "z_m")
-#: Half the side of the square that stands for an infinite floor in the frames, in units of the scene's size.
-FLOOR_SIZE = 4.0
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
@@ -97,9 +92,8 @@ class Recorder:
         Run folder, already made; None records the tables in memory and no frames.
     fps : float, 1/s
         Frames a simulated second.
-    fields : sequence of str, optional
-        Fields of soft bodies and rods in the frames; default all: "velocity" and "contact_force" of both, "displacement" and
-        "von_mises" of soft bodies, "tension", "bending_moment" and "twisting_moment" of rods.
+    fields, format, precision
+        Of the frames, see :class:`femsim.frames.Frames`.
     dump : range
         Steps whose contact problems are written to ``problems/``; default none.
 
@@ -111,9 +105,11 @@ class Recorder:
     Raises
     ------
     InputError
-        Unknown field, a frame rate that is not positive, or problems to write without a folder.
+        Unknown field, format or precision, a frame rate that is not positive, or problems to write without a folder.
     ContactError
         Problems to write, and h5py is missing.
+    VizError
+        Frames in the format vtkhdf, and h5py is missing.
     """
 
     def __init__(
@@ -123,20 +119,18 @@ class Recorder:
         *,
         fps: float = 100.0,
         fields: Sequence[str] | None = None,
+        format: str = "pvd",
+        precision: str = "float64",
         dump: range = range(0),
     ) -> None:
         if not (np.isfinite(fps) and fps > 0):
             raise InputError(f"fps is {fps}; allowed are positive numbers of frames a simulated second.")
-        for name in fields or ():
-            if name not in FIELDS:
-                raise InputError(f"field {name!r} is unknown{did_you_mean(name, FIELDS)}")
         if dump and folder is None:
             raise InputError("dump_problems asks for files, but no run folder is written; name one by out.")
         if dump:
             import_h5py()
         self.stepper, self.folder, self.dump = stepper, folder, dump
         self.problems: list[str] = []
-        self.fields = tuple(fields) if fields is not None else FIELDS
         self.frame_interval = 1.0 / fps
         self._next_frame = 0.0
         sensors = stepper.scene.sensors
@@ -150,106 +144,14 @@ class Recorder:
         columns += [f"{name}_measured_{c}" for name in self._instruments for c in WRENCH]
         self.steps = TableWriter(folder / "steps.csv" if folder else None, STEP_COLUMNS)
         self.sensor_table = TableWriter(folder / "sensors.csv" if folder else None, columns)
-        self.series = PvdSeries(folder / "frames.pvd", folder / "frames") if folder else None
-        if self.series:
-            self._add_parts(self.series)
-
-    def _add_parts(self, series: PvdSeries) -> None:
-        scene = self.stepper.scene
-        soft = [b.rest for b in scene.bodies if isinstance(b, SoftBody)]
-        rods = [b.centre_line(b.initial_q()) for b in scene.bodies if isinstance(b, Rod)]
-        size = max((float(np.ptp(points, axis=0).max()) for points in soft + rods), default=0.1)
-        self._visuals: list[tuple[int, str, np.ndarray | None]] = []
-        for k, part in enumerate(scene.parts):
-            body = self.stepper.body_of(k)
-            if isinstance(body, SoftBody):
-                series.add_part(part.name, body.rest, body.tets, "tetra")
-                self._visuals.append((k, part.name, None))
-            elif isinstance(body, Rod):
-                series.add_part(part.name, body.centre_line(body.initial_q()), None, "line")
-                self._visuals.append((k, part.name, None))
-            elif part.visual is not None:
-                points = part.visual.points
-                if part.visual.name == "plane":
-                    (_, turn, place), size_now = part.shapes[0], FLOOR_SIZE * size
-                    points = size_now * (points - place) @ turn @ turn.T + place
-                series.add_part(part.name, points, part.visual.triangles, "triangle")
-                self._visuals.append((k, part.name, points))
-        series.add_part("contacts", None, None, "points")
+        self.frames: Frames | None = None
+        if folder:
+            self.frames = Frames(stepper, folder, fields=fields, format=format, precision=precision)
 
     def frame(self, report: StepReport | None) -> None:
         """Write a frame of the current state; None at the start, before any step."""
-        if self.series is None:
-            return
-        stepper = self.stepper
-        parts: dict[str, PartFrame] = {}
-        for k, name, points in self._visuals:
-            body = stepper.body_of(k)
-            if isinstance(body, SoftBody):
-                parts[name] = self._soft_frame(k, body, report)
-            elif isinstance(body, Rod):
-                parts[name] = self._rod_frame(k, body, report)
-            else:
-                rotation, position = stepper.link_pose(k)
-                placed = points if body is None or points is None else points @ rotation.T + position
-                parts[name] = PartFrame(placed if placed is not None else np.zeros((0, 3)))
-        if report is None:
-            none, scalar = np.zeros((0, 3)), np.zeros(0)
-            parts["contacts"] = PartFrame(none, {"force": none, "normal": none, "gap": scalar, "state": scalar.astype(int)})
-        else:
-            c = report.contacts
-            parts["contacts"] = PartFrame(c.position, {"force": c.force, "normal": c.normal, "gap": c.gap, "state": c.state})
-        self.series.write_frame(stepper.state.t, parts)
-
-    def _soft_frame(self, part: int, body: SoftBody, report: StepReport | None) -> PartFrame:
-        system, state = self.stepper.system, self.stepper.state
-        index = self.stepper.scene.parts[part].body
-        x = state.q[system.q_slices[index]].reshape(-1, 3)
-        rows = system.v_slices[index]
-        point_data: dict[str, np.ndarray] = {}
-        if "velocity" in self.fields:
-            point_data["velocity"] = state.v[rows].reshape(-1, 3)
-        if "contact_force" in self.fields:
-            force = np.zeros((len(x), 3)) if report is None else self.stepper.collision.node_force[rows].reshape(-1, 3)
-            point_data["contact_force"] = force
-        if "displacement" in self.fields:
-            point_data["displacement"] = x - body.rest
-        cell_data: dict[str, np.ndarray] = {}
-        if "von_mises" in self.fields:
-            body.update_elements(state.q[system.q_slices[index]])
-            cell_data["von_mises"] = body.von_mises()
-        return PartFrame(x, point_data, cell_data)
-
-    def _rod_frame(self, part: int, body: Rod, report: StepReport | None) -> PartFrame:
-        """Centre line with fields at the ends of the links: those of links as means, those of joints as they are."""
-        system, state = self.stepper.system, self.stepper.state
-        index = self.stepper.scene.parts[part].body
-        q, rows = state.q[system.q_slices[index]], system.v_slices[index]
-        line = body.centre_line(q)
-        point_data: dict[str, np.ndarray] = {"radius": np.full(len(line), body.section.contact_radius)}
-        if "velocity" in self.fields:
-            velocity = state.v[rows].reshape(-1, 6)[:, :3]
-            point_data["velocity"] = 0.5 * (velocity[[0, *range(len(velocity))]] + velocity[[*range(len(velocity)), -1]])
-        if "contact_force" in self.fields:
-            force = np.zeros_like(line)
-            if report is not None:
-                half = 0.5 * self.stepper.collision.node_force[rows].reshape(-1, 6)[:, :3]
-                force[:-1] += half
-                force[1:] += half
-            point_data["contact_force"] = force
-        joints = body.joint_wrenches(q)
-        along = body.axes(q)[:, :, 2]
-        tangent = along[[0, *range(len(along))]] + along[[*range(len(along)), -1]]
-        tangent /= np.linalg.norm(tangent, axis=1, keepdims=True)
-        twist = (joints[:, 3:] * tangent).sum(axis=1)
-        for name, values in (
-            ("tension", (joints[:, :3] * tangent).sum(axis=1)),
-            ("bending_moment", np.linalg.norm(joints[:, 3:] - twist[:, None] * tangent, axis=1)),
-            ("twisting_moment", twist),
-        ):
-            if name in self.fields:
-                point_data[name] = values
-        return PartFrame(line, point_data)
+        if self.frames:
+            self.frames.write(report)
 
     def sensor_row(self, report: StepReport) -> list[float]:
         """Read all sensors after a step."""
@@ -319,5 +221,5 @@ class Recorder:
         """Close all files; the frames and tables are complete up to the last step."""
         self.steps.close()
         self.sensor_table.close()
-        if self.series:
-            self.series.close()
+        if self.frames:
+            self.frames.close()

@@ -23,6 +23,7 @@ from contact import ContactError
 from contact.solvers import make_solver
 from femsim.bodies.rod import Rod
 from femsim.errors import InputError
+from femsim.frames import check_options, chosen_fields
 from femsim.recorder import Recorder, write_json
 from femsim.scene import Scene
 from femsim.stepper import STAGES, Stepper, StepReport
@@ -129,6 +130,8 @@ def simulate(
     overwrite: bool = False,
     fps: float = 100.0,
     fields: Sequence[str] | None = None,
+    format: str = "pvd",
+    precision: str = "float64",
     dump_problems: tuple[int, int] | None = None,
     quiet: bool = True,
     scene_path: str | Path | None = None,
@@ -159,7 +162,12 @@ def simulate(
     fps : float, 1/s
         Frames a simulated second.
     fields : sequence of str, optional
-        Fields of soft bodies in the frames; default all.
+        Fields in the frames: names out of ``femsim.frames.FIELDS``, "all" or "default" (the default).
+    format : {"pvd", "vtkhdf"}
+        Format of the frames: a PVD series for ParaView 5.11 and newer, or VTKHDF, a fraction of the size, for ParaView 5.12 and
+        newer (needs h5py).
+    precision : {"float64", "float32"}
+        Precision of positions in the frames; fields are float32.
     dump_problems : (int, int), optional
         First and last step whose contact problems are written to ``problems/`` of the run folder, as FCLib files that
         :func:`~femsim.solve.solve_problem` reads. Default none.
@@ -197,6 +205,8 @@ def simulate(
     if n_steps < 1:
         raise InputError(f"duration {duration} s is shorter than half a time step of {settings_dt} s; ask for at least one step.")
     dump = _dumped_steps(dump_problems, n_steps)
+    names = chosen_fields(fields)
+    check_options(format, precision)
     scene_source = None if scene_path is None else _read_scene(Path(scene_path))
     folder = Path(out) if out is not None else None
     replaced = _prepare_folder(folder, overwrite) if folder else None
@@ -208,7 +218,8 @@ def simulate(
         "settings": {
             "dt_s": settings_dt, "duration_s": duration, "steps": n_steps, "theta": scene.theta,
             "gravity_mps2": scene.gravity, "margin_m": scene.margin, "correction": scene.correction,
-            "max_correction_mps": scene.max_correction, "fps": fps,
+            "max_correction_mps": scene.max_correction, "fps": fps, "format": format, "precision": precision,
+            "fields": list(names),
         },
         "bodies": _describe_bodies(scene),
         "friction": _describe_friction(scene),
@@ -227,7 +238,7 @@ def simulate(
             (folder / "scene.py").write_bytes(scene_source)
         if folder:
             write_json(folder / "run.json", info)
-        recorder = Recorder(stepper, folder, fps=fps, fields=fields, dump=dump)
+        recorder = Recorder(stepper, folder, fps=fps, fields=names, format=format, precision=precision, dump=dump)
     except BaseException:
         if folder:
             _undo_folder(folder, replaced)

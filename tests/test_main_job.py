@@ -109,6 +109,7 @@ def test_paraview_opens_the_run(job: tuple[fs.Run, list[np.ndarray]], tmp_path: 
             "point velocity": [3, 1480],
             "point contact_force": [3, 1480],
             "point displacement": [3, 1480],
+            "point contact_pressure": [1, 1480],
             "cell von_mises": [1, 6598],
         }
         assert {"point force", "point normal", "point gap", "point state"} == set(blocks["contacts"]["arrays"])

@@ -206,7 +206,8 @@ def test_frames_and_description(tmp_path: Path) -> None:
     rod = fs.read_part(frames[-1][1]["rod"])
     assert rod.n_points == 11 and rod.n_cells == 1 and list(rod.lines) == [11, *range(11)]
     assert rod.points == pytest.approx(line(10, (0, 0, 0.003), (0, 0.1, 0.003)), abs=1e-6)
-    assert set(rod.point_data) == {"radius", "velocity", "contact_force", "tension", "bending_moment", "twisting_moment"}
+    forces = {"contact_force", "tension", "bending_moment", "twisting_moment"}
+    assert set(rod.point_data) == {"radius", "velocity", "displacement"} | forces
     assert rod.point_data["radius"] == pytest.approx(0.003)
     assert rod.point_data["contact_force"].sum(axis=0) == pytest.approx([0, 0, weight], rel=1e-5, abs=1e-6)
     fs.simulate(scene, out=tmp_path / "few", fields=("tension",))

@@ -7,6 +7,9 @@ import json
 import math
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,7 +124,8 @@ def test_frames(done: tuple[fs.Run, Path]) -> None:
     _, files = fs.read_pvd(folder / "frames.pvd")[-1]
     cube = fs.read_part(files["cube"])
     np.testing.assert_array_equal(cube.points[3], run.markers["corner"].position[-1])
-    assert set(cube.point_data) == {"velocity", "contact_force", "displacement"} and set(cube.cell_data) == {"von_mises"}
+    assert set(cube.point_data) == {"velocity", "contact_force", "displacement", "contact_pressure"}
+    assert set(cube.cell_data) == {"von_mises"}
     np.testing.assert_allclose(cube.point_data["contact_force"].sum(axis=0), run.sensors["cube"].force[-1], rtol=1e-4, atol=1e-6)
     contacts = fs.read_part(files["contacts"])
     assert contacts.n_points == run.steps["contacts"][-1]
@@ -264,6 +268,61 @@ def test_fields(fields: tuple[str, ...], tmp_path: Path) -> None:
     fs.simulate(cube_scene(), duration=DT, fields=fields, out=tmp_path / "run")
     cube = fs.read_part(fs.read_pvd(tmp_path / "run" / "frames.pvd")[-1][1]["cube"])
     assert {*cube.point_data, *cube.cell_data} == set(fields)
+
+
+def test_all_fields_and_default_stand_for_lists(tmp_path: Path) -> None:
+    fs.simulate(cube_scene(), duration=DT, fields=("default", "rotation"), precision="float32", out=tmp_path / "run")
+    cube = fs.read_part(fs.read_pvd(tmp_path / "run" / "frames.pvd")[-1][1]["cube"])
+    assert set(cube.cell_data) == {"von_mises", "rotation"} and cube.points.dtype == np.float32
+    assert info(tmp_path / "run")["settings"]["precision"] == "float32"
+    fs.simulate(cube_scene(), duration=DT, fields=("all",), out=tmp_path / "all")
+    cube = fs.read_part(fs.read_pvd(tmp_path / "all" / "frames.pvd")[-1][1]["cube"])
+    assert set(cube.cell_data) == {"von_mises", "cauchy_stress", "strain_energy_density", "rotation", "principal_stretches"}
+
+
+@pytest.mark.parametrize("option", ["format", "precision"])
+def test_unknown_format_or_precision(option: str, tmp_path: Path) -> None:
+    with pytest.raises(fs.InputError, match=f"{option} is 'xdmf'; allowed are"):
+        fs.simulate(cube_scene(), out=tmp_path / "run", **{option: "xdmf"})
+    assert not (tmp_path / "run").exists()
+
+
+# The driver of the next test: a run whose frames are written as fast as they can be.
+KILLED = """
+import sys
+import femsim as fs
+from small_scene import cube_scene
+fs.simulate(cube_scene(duration=60.0), out=sys.argv[1], format=sys.argv[2])
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+@pytest.mark.parametrize("format", ["pvd", "vtkhdf"])
+def test_a_run_killed_at_any_time_leaves_all_frames_but_the_last(format: str, tmp_path: Path) -> None:
+    if format == "vtkhdf":
+        pytest.importorskip("h5py")
+    here = Path(__file__).parent
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(here.parent), str(here)])}
+    for delay in (0.0, 0.021, 0.13):
+        folder = tmp_path / f"run{delay}"
+        child = subprocess.Popen([sys.executable, "-c", KILLED, str(folder), format], env=environment)
+        try:
+            deadline = time.monotonic() + 120
+            while len((folder / "steps.csv").read_text().splitlines() if (folder / "steps.csv").exists() else []) < 8:
+                assert child.poll() is None and time.monotonic() < deadline
+                time.sleep(0.001)
+            time.sleep(delay)
+        finally:
+            child.kill()
+            child.wait()
+        series = fs.open_frames(folder)
+        rows = (folder / "steps.csv").read_text().splitlines()[1:]
+        assert len(series.times) >= max(7, len(rows))  # the frame of a step is written before its row; one more at the start
+        np.testing.assert_allclose(series.times, DT * np.arange(len(series.times)), atol=1e-9)
+        for number in (0, len(series.times) - 1):
+            cube = series.read(number, "cube")
+            assert cube.n_points == 27 and np.isfinite(np.asarray(cube.points)).all() and "von_mises" in cube.cell_data
+            assert series.read(number, "contacts").n_points >= 0
 
 
 # ------------------------------------------------------------------ how a run ends

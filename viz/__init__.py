@@ -4,7 +4,13 @@ The tour, in the order of use:
 
 `vtk_series`
     `PvdSeries` writes a PVD index beside one .vtu/.vtp file a body and frame, safe against a killed run;
-    `PartFrame` is one body at one time; `read_pvd` and `read_part` read the series back.
+    `read_pvd` and `read_part` read the series back. `vtk_xml` makes its files.
+`vtk_hdf`
+    `HdfSeries` writes the same as VTKHDF, topology once and compressed.
+`parts`
+    `PartFrame` is one body at one time, in both formats.
+`series`
+    `open_frames` reads a run folder in either format.
 `render`
     `probe_rendering` says whether this machine can draw (and which packages to install when not);
     `render_run` makes stills and a film of a run folder without a display.
@@ -20,17 +26,23 @@ first needed, so importing this package costs nothing. It imports nothing else o
 
 from viz.comparison import comparison_page, plot_comparison
 from viz.errors import VizError
+from viz.parts import PartFrame
 from viz.plots import plot_convergence, plot_run
 from viz.render import RenderingStatus, RenderResult, probe_rendering, render_run
-from viz.vtk_series import PartFrame, PvdSeries, read_part, read_pvd
+from viz.series import FrameSeries, open_frames
+from viz.vtk_hdf import HdfSeries
+from viz.vtk_series import PvdSeries, read_part, read_pvd
 
 __all__ = [
+    "FrameSeries",
+    "HdfSeries",
     "PartFrame",
     "PvdSeries",
     "RenderResult",
     "RenderingStatus",
     "VizError",
     "comparison_page",
+    "open_frames",
     "plot_comparison",
     "plot_convergence",
     "plot_run",

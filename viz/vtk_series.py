@@ -6,6 +6,7 @@ readable)::
     frames.pvd                      index: time, part number, part name, file
     frames/NAME_000123.vtu          "tetra" parts
     frames/NAME_000123.vtp          "triangle", "line" and "points" parts
+                                    (no new file for a part that is as it was; the indices name the old one again)
     frames/NAME.vtu.series          an index of one part alone (.vtp.series likewise); up to 25 frames late
 
 Every file is written under a temporary name and then renamed, data files before the index that lists them, so
@@ -17,12 +18,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self
 from xml.etree import ElementTree
 from xml.sax.saxutils import quoteattr
 
@@ -30,18 +29,15 @@ import numpy as np
 import numpy.typing as npt
 
 from viz.errors import VizError
+from viz.parts import Part, PartFrame, PartKind, PartRegister, stored_fields
+from viz.vtk_xml import XmlPiece
 
 if TYPE_CHECKING:
     import pyvista
 
-__all__ = ["PartFrame", "PartKind", "PvdSeries", "read_part", "read_pvd"]
+__all__ = ["PvdSeries", "read_part", "read_pvd"]
 
-PartKind = Literal["tetra", "triangle", "line", "points"]
-
-_EXTENSION: dict[str, str] = {"tetra": "vtu", "triangle": "vtp", "line": "vtp", "points": "vtp"}
-_CORNERS: dict[str, int] = {"tetra": 4, "triangle": 3, "points": 1}
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
-_LZ4_BLOCK = 1 << 18  # bytes; 5 % smaller files than VTK's default of 32 KiB in the same time
+EXTENSION: dict[str, str] = {"tetra": "vtu", "triangle": "vtp", "line": "vtp", "points": "vtp"}
 _SERIES_EVERY = 25  # frames between two writes of the .series files: each costs as much time as the PVD index
 
 _PVD_HEAD = (
@@ -52,25 +48,6 @@ _PVD_HEAD = (
 _PVD_TAIL = b"</Collection>\n</VTKFile>\n"
 _SERIES_HEAD = b'{"file-series-version": "1.0", "files": [\n'
 _SERIES_TAIL = b"\n]}\n"
-
-
-@dataclass(frozen=True)
-class PartFrame:
-    """What one part looks like at one time.
-
-    Attributes
-    ----------
-    points : ndarray, shape (n, 3)
-        Positions [m]. n is fixed by `PvdSeries.add_part`, except for parts of kind "points".
-    point_data : mapping of str to ndarray, shape (n,) or (n, k)
-        Fields on the points. Floats are stored as float32, integers and booleans as int32.
-    cell_data : mapping of str to ndarray, shape (m,) or (m, k)
-        Fields on the cells; m = n for parts of kind "points".
-    """
-
-    points: npt.ArrayLike
-    point_data: Mapping[str, npt.ArrayLike] = field(default_factory=dict)
-    cell_data: Mapping[str, npt.ArrayLike] = field(default_factory=dict)
 
 
 class PvdSeries:
@@ -89,6 +66,8 @@ class PvdSeries:
     index_every : int
         Rewrite the PVD index every this many frames (and on `close`). 1 = nothing is lost when the process is
         killed.
+    components : mapping of str to tuple of str, optional
+        Names of the components of fields, by field, for instance of a quaternion; default numbers.
 
     Raises
     ------
@@ -116,20 +95,17 @@ class PvdSeries:
         *,
         points_dtype: Literal["float64", "float32"] = "float64",
         index_every: int = 1,
+        components: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
-        if points_dtype not in ("float64", "float32"):
-            raise VizError(f"points_dtype is {points_dtype!r}; allowed are 'float64' and 'float32'.")
         if index_every < 1:
             raise VizError(f"index_every is {index_every}; it must be 1 or more (frames between two index writes).")
         self.pvd_path = Path(pvd_path)
         self.frames_dir = Path(frames_dir)
-        self._points_dtype: np.dtype[Any] = np.dtype(points_dtype)
+        self._parts = PartRegister(str(pvd_path), points_dtype)
         self._index_every = int(index_every)
-        self._parts: dict[str, _Part] = {}
-        self._n_frames = 0
-        self._last_time = -np.inf
+        self._components = dict(components or {})
+        self._files: dict[str, _PartFiles] = {}
         self._pending = 0
-        self._closed = False
         self.frames_dir.mkdir(parents=True, exist_ok=True)
         self._prefix = os.path.relpath(self.frames_dir, self.pvd_path.parent).replace(os.sep, "/") + "/"
         self._index = bytearray()
@@ -138,7 +114,7 @@ class PvdSeries:
     @property
     def n_frames(self) -> int:
         """Number of frames written so far."""
-        return self._n_frames
+        return self._parts.n_frames
 
     def add_part(self, name: str, points: npt.ArrayLike | None, cells: npt.ArrayLike | None, kind: PartKind) -> None:
         """Register a part with its topology, before the first frame.
@@ -163,34 +139,8 @@ class PvdSeries:
             On a name that is not allowed or taken, a wrong shape, a corner outside the points, or after the
             first frame.
         """
-        self._require_open()
-        if self._n_frames:
-            raise VizError(f"part {name!r} was added after the first frame; add all parts before write_frame.")
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise VizError(
-                f"the part name {name!r} is not allowed; use 1 to 100 letters, digits, '_', '-' or '.', "
-                "starting with "
-                "a letter or digit (it becomes a file name)."
-            )
-        if name.casefold() in (other.casefold() for other in self._parts):
-            raise VizError(f"the part name {name!r} is taken (upper and lower case count as equal); choose another.")
-        if kind not in get_args(PartKind):
-            raise VizError(f"part {name!r} has kind {kind!r}; allowed are 'tetra', 'triangle', 'line' and 'points'.")
-        if kind in ("points", "line") and cells is not None and np.size(cells):
-            raise VizError(f"part {name!r} of kind {kind!r} was given cells; pass cells=None, its points say all.")
-        if kind == "points":
-            part = _Part(name, kind, 0, None, self._points_dtype)
-        elif kind == "line":
-            n_points = 0 if points is None else _checked_points(name, points).shape[0]
-            if n_points < 2:
-                raise VizError(f"part {name!r} of kind 'line' has {n_points} points; a line needs at least two.")
-            part = _Part(name, kind, n_points, np.arange(n_points, dtype=np.int32)[None], self._points_dtype)
-        else:
-            if points is None or cells is None:
-                raise VizError(f"part {name!r} of kind {kind!r} needs both points and cells.")
-            n_points = _checked_points(name, points).shape[0]
-            part = _Part(name, kind, n_points, _checked_cells(name, kind, cells, n_points), self._points_dtype)
-        self._parts[name] = part
+        part = self._parts.add(name, points, cells, kind)
+        self._files[name] = _PartFiles(part, XmlPiece(kind, part.cells, self._components))
 
     def write_frame(self, time: float, parts: Mapping[str, PartFrame]) -> None:
         """Write one file a part, then the index.
@@ -213,36 +163,20 @@ class PvdSeries:
         OSError
             When a file cannot be written (disk full, folder gone).
         """
-        self._require_open()
-        time = float(time)
-        if not (np.isfinite(time) and time > self._last_time):
-            raise VizError(f"frame time {time} s is not allowed; it must be finite and later than {self._last_time} s.")
-        if not self._parts:
-            raise VizError("write_frame was called before any add_part; register the parts first.")
-        if parts.keys() != self._parts.keys():
-            missing, unknown = (
-                sorted(self._parts.keys() - parts.keys()),
-                sorted(parts.keys() - self._parts.keys()),
-            )
-            raise VizError(f"a frame needs every registered part once; missing: {missing}, not registered: {unknown}.")
-        for name, part in self._parts.items():
-            part.check(parts[name])
-        files = {name: f"{name}_{self._n_frames:06d}.{part.extension}" for name, part in self._parts.items()}
-        for name, part in self._parts.items():
-            part.fill(parts[name])
-            part.write(self.frames_dir / files[name])
-        for number, (name, part) in enumerate(self._parts.items()):
-            part.append_to_index(time, files[name])
+        time = self._parts.check(time, parts)
+        for name, files in self._files.items():
+            files.write(parts[name], self.frames_dir, self.n_frames)
+        for number, (name, files) in enumerate(self._files.items()):
+            files.append_to_index(time)
             self._index += (
                 f'<DataSet timestep="{time!r}" group="" part="{number}" name="{name}" '
-                f"file={quoteattr(self._prefix + files[name])}/>\n"
+                f"file={quoteattr(self._prefix + files.file)}/>\n"
             ).encode()
-        self._n_frames += 1
-        self._last_time = time
+        self._parts.written(time, parts)
         self._pending += 1
         if self._pending >= self._index_every:
             self.flush()
-        if self._n_frames % _SERIES_EVERY == 1:
+        if self.n_frames % _SERIES_EVERY == 1:
             self._write_series()
 
     def flush(self) -> None:
@@ -253,10 +187,10 @@ class PvdSeries:
 
     def close(self) -> None:
         """Write the indices and end the series; a second call does nothing."""
-        if not self._closed:
+        if not self._parts.closed:
             self.flush()
             self._write_series()
-            self._closed = True
+            self._parts.closed = True
 
     def __enter__(self) -> Self:
         """Return the series itself."""
@@ -267,132 +201,46 @@ class PvdSeries:
         self.close()
 
     def _write_series(self) -> None:
-        for part in self._parts.values():
-            _replace_file(self._series_path(part), _SERIES_HEAD, part.index, _SERIES_TAIL)
-
-    def _series_path(self, part: _Part) -> Path:
-        return self.frames_dir / f"{part.name}.{part.extension}.series"
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise VizError(f"the series {self.pvd_path} is closed; make a new PvdSeries.")
+        for name, files in self._files.items():
+            path = self.frames_dir / f"{name}.{EXTENSION[files.part.kind]}.series"
+            _replace_file(path, _SERIES_HEAD, files.index, _SERIES_TAIL)
 
 
-class _Part:
-    """One part: its VTK data set and writer, made once, and the buffers that each frame is copied into."""
+class _PartFiles:
+    """The files of one part."""
 
-    def __init__(
-        self,
-        name: str,
-        kind: PartKind,
-        n_points: int,
-        cells: npt.NDArray[np.int32] | None,
-        dtype: np.dtype[Any],
-    ) -> None:
-        from vtkmodules.vtkCommonCore import vtkPoints
-        from vtkmodules.vtkCommonDataModel import VTK_TETRA, vtkPolyData, vtkUnstructuredGrid
-        from vtkmodules.vtkIOXML import vtkXMLPolyDataWriter, vtkXMLUnstructuredGridWriter
-
-        self.name = name
-        self.kind = kind
-        self.extension = _EXTENSION[kind]
-        self.n_points = n_points
-        self.n_cells = 0 if cells is None else cells.shape[0]
+    def __init__(self, part: Part, piece: XmlPiece) -> None:
+        self.part = part
         self.index = bytearray()
-        self._dtype = dtype
-        self._fields: dict[str, dict[str, tuple[int, ...]]] | None = None  # point/cell -> name -> trailing shape
-        self._buffers: dict[tuple[str, str], tuple[npt.NDArray[Any], Any]] = {}
-        self._points = vtkPoints()
-        self._data: Any
-        self._writer: Any
-        if kind == "tetra":
-            assert cells is not None
-            self._data = vtkUnstructuredGrid()
-            self._data.SetCells(VTK_TETRA, _cell_array(cells))
-            self._writer = vtkXMLUnstructuredGridWriter()
-        else:
-            self._data = vtkPolyData()
-            if cells is not None and kind == "line":
-                self._data.SetLines(_cell_array(cells))
-            elif cells is not None:
-                self._data.SetPolys(_cell_array(cells))
-            self._writer = vtkXMLPolyDataWriter()
-        self._data.SetPoints(self._points)
-        self._writer.SetInputData(self._data)
-        self._writer.SetDataModeToAppended()
-        self._writer.EncodeAppendedDataOff()
-        self._writer.SetCompressorTypeToLZ4()
-        self._writer.SetBlockSize(_LZ4_BLOCK)
+        self.file = ""  # of the last frame
+        self._piece = piece
+        self._last: tuple[npt.NDArray[Any], dict[str, dict[str, npt.NDArray[Any]]]] | None = None
 
-    def check(self, frame: PartFrame) -> None:
-        """Raise VizError unless the frame fits this part; nothing is changed."""
-        points = _checked_points(self.name, frame.points)
-        if self.kind != "points" and points.shape[0] != self.n_points:
-            raise VizError(
-                f"part {self.name!r} has {self.n_points} points but the frame brings {points.shape[0]}; only "
-                "parts of "
-                "kind 'points' may change their number."
-            )
-        n_cells = points.shape[0] if self.kind == "points" else self.n_cells
-        fields = {
-            "point": _checked_fields(self.name, "point", frame.point_data, points.shape[0]),
-            "cell": _checked_fields(self.name, "cell", frame.cell_data, n_cells),
-        }
-        if self._fields is not None and fields != self._fields:
-            raise VizError(
-                f"the fields of part {self.name!r} changed from {_listed(self._fields)} to "
-                f"{_listed(fields)}; every "
-                "frame must bring the same fields with the same number of components."
-            )
+    def write(self, frame: PartFrame, folder: Path, number: int) -> None:
+        """Write a checked frame; nothing when it is the last one again, whose file then stands for both."""
+        part = self.part
+        points = np.array(frame.points, dtype=part.points_dtype)
+        fields = {"point": stored_fields(frame.point_data), "cell": stored_fields(frame.cell_data)}
+        if self.file and self._is_last(points, fields):
+            return
+        if part.kind == "points" and (self._last is None or len(points) != len(self._last[0])):
+            self._piece.set_cells(np.arange(len(points), dtype=np.int32)[:, None])
+        file = f"{part.name}_{number:06d}.{EXTENSION[part.kind]}"
+        self._piece.write(folder / file, points, fields)
+        self.file, self._last = file, (points, fields)
 
-    def fill(self, frame: PartFrame) -> None:
-        """Update the VTK data set given a checked frame."""
-        points = np.asarray(frame.points)
-        if self.kind == "points" and points.shape[0] != self.n_points:
-            self._buffers.clear()
-            self.n_points = self.n_cells = points.shape[0]
-        if self.kind == "points" and not self._buffers:
-            self._data.SetVerts(_cell_array(np.arange(self.n_points, dtype=np.int32)[:, None]))
-        self._points.SetData(self._updated("points", "", points, self._dtype))
-        self._points.Modified()
-        fields: dict[str, dict[str, tuple[int, ...]]] = {"point": {}, "cell": {}}
-        for place, mapping, target in (
-            ("point", frame.point_data, self._data.GetPointData()),
-            ("cell", frame.cell_data, self._data.GetCellData()),
-        ):
-            for name, values in mapping.items():
-                array = np.asarray(values)
-                stored = np.dtype(np.float32 if array.dtype.kind == "f" else np.int32)
-                target.AddArray(self._updated(place, name, array, stored))  # replaces the array of that name
-                fields[place][name] = array.shape[1:]
-        self._fields = fields
+    def _is_last(self, points: npt.NDArray[Any], fields: dict[str, dict[str, npt.NDArray[Any]]]) -> bool:
+        if self._last is None or not np.array_equal(points, self._last[0]):
+            return False
+        return all(
+            values.dtype == self._last[1][place][name].dtype and np.array_equal(values, self._last[1][place][name])
+            for place, known in fields.items()
+            for name, values in known.items()
+        )
 
-    def _updated(self, place: str, name: str, values: npt.NDArray[Any], dtype: np.dtype[Any]) -> Any:
-        """Copy values into the buffer that VTK looks at, made on first use; return the VTK array."""
-        known = self._buffers.get((place, name))
-        if known is None or known[0].dtype != dtype:
-            buffer = np.empty(values.shape, dtype)
-            array = _vtk_array(buffer, deep=False)
-            if values.ndim == 2:  # also right for zero rows
-                array.SetNumberOfComponents(values.shape[1])
-            array.SetName(name or "Points")
-            known = self._buffers[place, name] = (buffer, array)
-        np.copyto(known[0], values, casting="unsafe")
-        known[1].Modified()
-        return known[1]
-
-    def write(self, path: Path) -> None:
-        """Write the data set to a temporary file and rename it."""
-        temporary = path.with_name(f".{path.name}.tmp")
-        self._writer.SetFileName(str(temporary))
-        if self._writer.Write() != 1:
-            temporary.unlink(missing_ok=True)
-            raise OSError(f"{path} could not be written; is the disk full or the folder gone?")
-        os.replace(temporary, path)
-
-    def append_to_index(self, time: float, file_name: str) -> None:
-        """Add a line to the index of this part."""
-        line = json.dumps({"name": file_name, "time": time}).encode()
+    def append_to_index(self, time: float) -> None:
+        """Add the last file to the index of this part."""
+        line = json.dumps({"name": self.file, "time": time}).encode()
         self.index += b",\n" + line if self.index else line
 
 
@@ -467,73 +315,6 @@ def read_part(file: Path) -> pyvista.DataSet:
     if not isinstance(data, pyvista.DataSet):
         raise VizError(f"{file} does not hold a single data set.")
     return data
-
-
-def _checked_points(name: str, points: npt.ArrayLike) -> npt.NDArray[Any]:
-    array = np.asarray(points)
-    if array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "fiu":
-        raise VizError(
-            f"the points of part {name!r} have shape {array.shape} and type {array.dtype}; they must be (n, 3) numbers."
-        )
-    return array
-
-
-def _checked_cells(name: str, kind: PartKind, cells: npt.ArrayLike, n_points: int) -> npt.NDArray[np.int32]:
-    array = np.asarray(cells)
-    corners = _CORNERS[kind]
-    if array.ndim != 2 or array.shape[1] != corners or array.dtype.kind not in "iu":
-        raise VizError(
-            f"the cells of part {name!r} have shape {array.shape} and type {array.dtype}; kind {kind!r} "
-            "needs integers "
-            f"of shape (m, {corners})."
-        )
-    if array.size and (array.min() < 0 or array.max() >= n_points):
-        raise VizError(f"the cells of part {name!r} name points {array.min()} to {array.max()}; allowed are 0 to {n_points - 1}.")
-    return np.ascontiguousarray(array, dtype=np.int32)
-
-
-def _checked_fields(part: str, place: str, fields: Mapping[str, npt.ArrayLike], length: int) -> dict[str, tuple[int, ...]]:
-    shapes: dict[str, tuple[int, ...]] = {}
-    for name, values in fields.items():
-        array = np.asarray(values)
-        if not name or not name.isprintable():
-            raise VizError(f"the {place} field name {name!r} of part {part!r} is not allowed; use printable characters.")
-        if array.dtype.kind not in "fiub":
-            raise VizError(f"the {place} field {name!r} of part {part!r} has type {array.dtype}; it must be real numbers.")
-        if array.ndim not in (1, 2) or array.shape[0] != length:
-            raise VizError(
-                f"the {place} field {name!r} of part {part!r} has shape {array.shape}; it must be "
-                f"({length},) or "
-                f"({length}, k), one row for each {place}."
-            )
-        shapes[name] = array.shape[1:]
-    return shapes
-
-
-def _listed(fields: Mapping[str, Mapping[str, tuple[int, ...]]]) -> str:
-    return (
-        ", ".join(f"{place} {name}{list(shape) or ''}" for place, names in fields.items() for name, shape in names.items())
-        or "none"
-    )
-
-
-def _cell_array(cells: npt.NDArray[np.int32]) -> Any:
-    """Return a vtkCellArray of equal cells with 32 bit storage (half the bytes of VTK's default)."""
-    from vtkmodules.vtkCommonDataModel import vtkCellArray
-
-    count, corners = cells.shape
-    offsets = np.arange(0, count * corners + 1, corners, dtype=np.int32)
-    array = vtkCellArray()
-    corner_list = np.ascontiguousarray(cells).ravel()
-    array.SetData(_vtk_array(offsets, deep=True), _vtk_array(corner_list, deep=True))
-    return array
-
-
-def _vtk_array(values: npt.NDArray[Any], *, deep: bool) -> Any:
-    """Return a vtkDataArray with a copy of the values (deep) or looking at their memory."""
-    from vtkmodules.util.numpy_support import numpy_to_vtk
-
-    return numpy_to_vtk(values, deep=deep)  # type: ignore[no-untyped-call]
 
 
 def _replace_file(path: Path, *pieces: bytes | bytearray) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from femsim.bodies import hyperelastic_kernels as kernels
 from femsim.bodies.soft import Load, SoftBody, block_pattern
@@ -156,6 +157,31 @@ class HyperelasticBody(SoftBody):
         """Co-rotated strain sym(R^T F) - I of each drawn tetrahedron, (len(tets), 6): xx, yy, zz, xy, yz, zx."""
         full = np.einsum("epic,epc,epjc->epij", self._right, self._stretches - 1.0, self._right)
         return self._drawn(full[..., [0, 1, 2, 0, 1, 2], [0, 1, 2, 1, 2, 0]])
+
+    @property
+    def energy_density(self) -> np.ndarray:
+        """Elastic energy of each drawn tetrahedron at the last update, (len(tets),), J a m^3 at rest."""
+        density = np.empty(self._weight.shape)
+        kernels.energy_densities(
+            self._stretches, self._weight, self._law, self._constants, self._lame_lambda, self._lame_mu, self._point_lambda(), density
+        )
+        return self._drawn(density[..., None])[:, 0]
+
+    @property
+    def principal_stretches(self) -> np.ndarray:
+        """Singular values of F of each drawn tetrahedron at the last update, (len(tets), 3), largest first."""
+        return np.ascontiguousarray(np.sort(self._drawn(self._stretches), axis=1)[:, ::-1])
+
+    @property
+    def rotations(self) -> np.ndarray:
+        """Rotation of each drawn tetrahedron at the last update, (len(tets), 4): unit quaternions w, x, y, z, w >= 0."""
+        m, points = self._stretches.shape[:2]
+        turn = (self._left @ self._right.transpose(0, 1, 3, 2)).reshape(-1, 3, 3)
+        at_points = Rotation.from_matrix(turn).as_quat(scalar_first=True).reshape(m, points, 4)
+        at_points[(at_points * at_points[:, :1]).sum(axis=2) < 0.0] *= -1.0
+        drawn = self._drawn(at_points)
+        drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+        return np.where(drawn[:, :1] < 0.0, -drawn, drawn)
 
     def reset(self) -> None:
         """Forget the last positions: the search for rotations starts as in a new body, so a second run gives the same bits."""

@@ -304,6 +304,33 @@ def element_stresses(
 
 
 @njit(cache=True)
+def energy_densities(
+    stretches: np.ndarray,
+    weight: np.ndarray,
+    law: int,
+    constants: np.ndarray,
+    lame_lambda: np.ndarray,
+    lame_mu: np.ndarray,
+    point_lambda: np.ndarray,
+    density: np.ndarray,
+) -> None:
+    """Fill the energy a volume at rest at each integration point, ``density`` (m, p), Pa: the terms of :func:`element_stresses`."""
+    d1, d2, g, h = np.empty(3), np.empty((3, 3)), np.empty(3), np.empty((3, 3))
+    points = weight.shape[1]
+    for e in range(weight.shape[0]):
+        volume = 0.0
+        mean = 0.0
+        for p in range(points):
+            d = dilatation(law, stretches[e, p], d1, d2)
+            density[e, p] = energy_terms(law, constants, point_lambda[e], lame_mu[e], stretches[e, p], d, d1, d2, g, h)
+            volume += weight[e, p]
+            mean += weight[e, p] * d
+        mean /= volume
+        for p in range(points):
+            density[e, p] += 0.5 * (lame_lambda[e] - point_lambda[e]) * mean * mean
+
+
+@njit(cache=True)
 def point_tangent(
     law: int,
     constants: np.ndarray,

@@ -264,8 +264,7 @@ class SoftBody:
         """Power lost in joints: none."""
         return 0.0
 
-    def von_mises(self) -> np.ndarray:
-        """Von Mises stress of each element at the last update, (m,), Pa."""
-        out = np.empty(len(self.tets))
-        kernels.von_mises_stress(self._strain, self.lame_mu, out)
-        return out
+    @property
+    def packed_quaternions(self) -> np.ndarray:
+        """Rotations of the elements at the last update: unit quaternions in chunks, see ``soft_kernels``; a view."""
+        return self._quaternion

@@ -594,17 +594,3 @@ def stiffness_blocks(
         data[place + 2 * d] = k02
         data[place + 2 * d + 1] = k12
         data[place + 2 * d + 2] = inertia - diagonal[j, 2]
-
-
-@njit(cache=True)
-def von_mises_stress(strain: np.ndarray, lame_mu: np.ndarray, von_mises: np.ndarray) -> None:
-    """Fill the von Mises stress (Pa) of each element from its co-rotated strain; the pressure part cancels."""
-    for e in range(strain.shape[0]):
-        two_mu = 2.0 * lame_mu[e]
-        d0 = two_mu * (strain[e, 0] - strain[e, 1])
-        d1 = two_mu * (strain[e, 1] - strain[e, 2])
-        d2 = two_mu * (strain[e, 2] - strain[e, 0])
-        s0 = two_mu * strain[e, 3]
-        s1 = two_mu * strain[e, 4]
-        s2 = two_mu * strain[e, 5]
-        von_mises[e] = math.sqrt(0.5 * (d0 * d0 + d1 * d1 + d2 * d2) + 3.0 * (s0 * s0 + s1 * s1 + s2 * s2))

@@ -1,0 +1,122 @@
+"""Fields of soft bodies: against closed forms, numpy, and balances that hold for any deformation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from slow_twins import random_frame
+
+from femsim.bodies.soft import SoftBody
+from femsim.bodies.soft_output import ELEMENT_FIELDS, SoftOutput
+from femsim.rotations import quaternion_to_matrix
+from materials import Elastic
+from meshes.generate import box_tets
+
+RUBBER = Elastic(2e5, 0.35, 1100.0)
+
+
+def block(divisions: int = 2, side: float = 1.0) -> SoftBody:
+    mesh = box_tets((side, side, side), divisions)
+    return SoftBody("block", mesh.points, mesh.tets, RUBBER, velocity=np.zeros(3))
+
+
+def full(stress: np.ndarray) -> np.ndarray:
+    """Symmetric matrices (m, 3, 3) of XX, YY, ZZ, XY, YZ, XZ."""
+    return stress[:, [[0, 3, 5], [3, 1, 4], [5, 4, 2]]]
+
+
+def deformed(body: SoftBody, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return (body.rest + 0.06 * rng.standard_normal(body.rest.shape)) @ random_frame(rng).T
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_stretch_by_hand(turned: bool) -> None:
+    """Homogeneous stretches (a, b, c): P = 2 mu e + lambda tr(e) along the axes, sigma = P U / J."""
+    body = block()
+    R = random_frame(np.random.default_rng(11)) if turned else np.eye(3)
+    stretch = np.array([1.2, 0.9, 1.05])
+    q = ((body.rest * stretch) @ R.T).ravel()
+    found = SoftOutput(body).elements(q, ELEMENT_FIELDS)
+    e = stretch - 1
+    first_piola = 2 * RUBBER.lame_mu * e + RUBBER.lame_lambda * e.sum()
+    principal = first_piola * stretch / stretch.prod()
+    np.testing.assert_allclose(full(found["cauchy_stress"]), np.broadcast_to(R * principal @ R.T, (48, 3, 3)), atol=1e-9 * 2e5)
+    a, b, c = principal
+    np.testing.assert_allclose(found["von_mises"], math.sqrt(0.5 * ((a - b) ** 2 + (b - c) ** 2 + (c - a) ** 2)), rtol=1e-10)
+    np.testing.assert_allclose(found["principal_stretches"], np.tile([1.2, 1.05, 0.9], (48, 1)), rtol=1e-12)
+    np.testing.assert_allclose(
+        found["strain_energy_density"], RUBBER.lame_mu * (e @ e) + RUBBER.lame_lambda / 2 * e.sum() ** 2, rtol=1e-10
+    )
+    np.testing.assert_allclose([quaternion_to_matrix(r) for r in found["rotation"]], np.tile(R, (48, 1, 1)), atol=1e-10)
+    assert (found["rotation"][:, 0] >= 0).all()
+
+
+def test_small_strain_is_hooke() -> None:
+    body, e, nu = block(), 1e-7, RUBBER.poisson_ratio
+    q = (body.rest * (1 + e * np.array([1, -nu, -nu]))).ravel()
+    stress = SoftOutput(body).elements(q, ("cauchy_stress",))["cauchy_stress"]
+    np.testing.assert_allclose(stress, np.tile([RUBBER.young_modulus * e, 0, 0, 0, 0, 0], (48, 1)), atol=1e-6 * 2e5 * e)
+
+
+def test_stress_balances_the_forces_of_the_step() -> None:
+    """Virial: the volume integral of the Cauchy stress is the sum of internal force times position, for any deformation."""
+    body = block()
+    x = deformed(body, 1)
+    stress = full(SoftOutput(body).elements(x.ravel(), ("cauchy_stress",))["cauchy_stress"])
+    edges = x[body.tets[:, 1:]] - x[body.tets[:, :1]]
+    volume = np.linalg.det(edges) / 6
+    assert volume.min() > 0
+    virial = np.einsum("ni,nj->ij", body.internal_force, x)
+    np.testing.assert_allclose(np.einsum("m,mij->ij", volume, stress), virial, atol=1e-9 * np.abs(virial).max())
+
+
+def test_fields_of_random_deformations_against_numpy() -> None:
+    body = block(3)
+    x = deformed(body, 2)
+    found = SoftOutput(body).elements(x.ravel(), ELEMENT_FIELDS)
+    edges = body.rest[body.tets[:, 1:]] - body.rest[body.tets[:, :1]]
+    F = np.einsum("mka,mkb->mab", x[body.tets[:, 1:]] - x[body.tets[:, :1]], np.linalg.inv(edges).transpose(0, 2, 1))
+    left, stretches, right = np.linalg.svd(F)
+    upright = np.linalg.det(F) > 0
+    assert upright.all()
+    np.testing.assert_allclose(found["principal_stretches"], stretches, rtol=1e-9)
+    np.testing.assert_allclose([quaternion_to_matrix(r) for r in found["rotation"]], left @ right, atol=1e-8)
+    stress = full(found["cauchy_stress"])
+    deviator = stress - np.trace(stress, axis1=1, axis2=2)[:, None, None] / 3 * np.eye(3)
+    np.testing.assert_allclose(found["von_mises"], np.sqrt(1.5 * (deviator**2).sum(axis=(1, 2))), rtol=1e-10)
+    rest_volume = np.linalg.det(edges) / 6
+    assert found["strain_energy_density"] @ rest_volume == pytest.approx(body.elastic_energy(x.ravel()), rel=1e-12)
+
+
+def test_an_inverted_element_has_no_stress_but_signed_stretches() -> None:
+    body = block(1)
+    x = body.rest * [1, 1, -0.5]
+    found = SoftOutput(body).elements(x.ravel(), ELEMENT_FIELDS)
+    assert np.isnan(found["von_mises"]).all() and np.isnan(found["cauchy_stress"]).all()
+    np.testing.assert_allclose(found["principal_stretches"][:, 2], -0.5, rtol=1e-12)
+
+
+def test_only_what_is_asked_for() -> None:
+    body = block(1)
+    assert SoftOutput(body).elements(body.rest.ravel(), ("velocity",)) == {}
+    assert list(SoftOutput(body).elements(body.rest.ravel(), ("rotation", "velocity"))) == ["rotation"]
+
+
+def test_uniform_pressure_on_a_face_of_a_box_is_found_at_its_edges_too() -> None:
+    """Forces of a uniform pressure with friction on the bottom, spread by tributary area: every node reads that."""
+    body = block(3, side=0.1)
+    output, x = SoftOutput(body), body.rest * [1.1, 1.0, 0.9]
+    triangles = output._triangles
+    on_bottom = (x[triangles][:, :, 2] < x[:, 2].min() + 1e-9).all(axis=1)
+    force = np.zeros_like(x)
+    for triangle in triangles[on_bottom]:
+        a, b, c = x[triangle]
+        force[triangle] += np.linalg.norm(np.cross(b - a, c - a)) / 6 * np.array([300.0, 0.0, 1000.0])
+    pressure = output.contact_pressure(x, force)
+    bottom = x[:, 2] < x[:, 2].min() + 1e-9
+    np.testing.assert_allclose(pressure[bottom], 1000.0, rtol=1e-12)
+    assert not pressure[~bottom].any()
+    assert not output.contact_pressure(x, -force * [0, 0, 1]).any()  # a pull is no pressure
