@@ -472,7 +472,8 @@ def doctor(*, rendering: Annotated[bool, Parameter(negative=())] = False) -> int
 
 @app.command
 def render(
-    run: Path,
+    runs: Annotated[tuple[Path, ...], Parameter(negative=())],
+    /,
     *,
     out: Path | None = None,
     fps: float = 25.0,
@@ -480,18 +481,20 @@ def render(
     stills: Whole = 5,
     field: str = "von_mises",
     camera: str = "iso",
+    clip: str | None = None,
     mp4: bool = True,
+    gif: bool = False,
     arrows: bool = True,
     quiet: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
-    """Make PNG pictures and an mp4 of a run, without a display.
+    """Make PNG pictures and an mp4 of a run, or of several side by side, without a display.
 
     Parameters
     ----------
-    run
-        Run folder.
+    runs
+        Run folders.
     out
-        Folder of the pictures; default RUN/pictures.
+        Folder of the pictures; default RUN/pictures of the first run.
     fps
         Pictures a second of the film.
     every
@@ -499,11 +502,15 @@ def render(
     stills
         Number of PNG pictures, evenly spaced.
     field
-        Field that colours soft bodies and rods, e.g. von_mises, tension.
+        Field that colours soft bodies and rods, e.g. von_mises, contact_pressure, tension.
     camera
         iso, front, side or top.
+    clip
+        Cut soft bodies open: y takes away what lies beyond the middle along y, -y along -y, z=0.02 beyond 0.02 m.
     mp4
         Make the film.
+    gif
+        Make a GIF as well.
     arrows
         Draw contact forces.
     quiet
@@ -514,38 +521,63 @@ def render(
     started = time.perf_counter()
     with _bar("rendering", quiet) as progress:
         result = render_run(
-            run,
+            runs,
             out=out,
             fps=fps,
             every=every,
             stills=stills,
             field=field,
             camera=camera,
+            clip=clip,
             mp4=mp4,
+            gif=gif,
             arrows=arrows,
             progress=progress,
         )
     if not quiet:
-        for path in (*result.frames, *([result.mp4] if result.mp4 else [])):
-            print(path)
+        for path in (*result.frames, result.mp4, result.gif):
+            if path is not None:
+                print(path)
         print(f"{time.perf_counter() - started:.1f} s")
     return OK
 
 
 @app.command
-def plot(runs: Annotated[tuple[Path, ...], Parameter(negative=())], /) -> int:
-    """Plot forces, solver residuals, energy and penetration of runs, as PNG and SVG in RUN/plots.
+def plot(
+    runs: Annotated[tuple[Path, ...], Parameter(negative=())],
+    /,
+    *,
+    out: Path | None = None,
+) -> int:
+    """Plot forces, solver residuals, energy and penetration as PNG, SVG and PDF; several runs are laid over each other.
 
     Parameters
     ----------
     runs
         Run folders.
+    out
+        Folder of the figures; default RUN/plots of the first run.
     """
-    from viz import plot_run
+    from viz import plot_runs
 
-    for folder in runs:
-        for path in plot_run(folder):
-            print(path)
+    for path in plot_runs(runs, out):
+        print(path)
+    return OK
+
+
+@app.command
+def paraview(run: Path) -> int:
+    """Write RUN/paraview.py, which shows a run in ParaView with sensible colours: paraview --script=RUN/paraview.py.
+
+    Parameters
+    ----------
+    run
+        Run folder.
+    """
+    from viz import write_paraview_script
+
+    path = write_paraview_script(run)
+    print(f"{path}\n\nparaview --script={path}")
     return OK
 
 

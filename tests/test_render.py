@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import viz.render as render
+import viz.stage as stage
+import viz.survey as survey
 from viz import PartFrame, PvdSeries, VizError, probe_rendering, render_run
 
 SIZE = (320, 240)
@@ -214,30 +216,30 @@ def test_arrows_are_red_and_can_be_left_out(tmp_path, drawing):
 
 
 def test_arrow_of_the_largest_force_is_a_quarter_of_the_scene(tmp_path, drawing):
-    survey = render._Survey.of(render._frames_of(write_run(tmp_path), 1), "von_mises")
-    assert survey.largest_force == pytest.approx(3.0)
+    found = survey.Survey.of(survey.frames_of(write_run(tmp_path), 1), "von_mises")
+    assert found.largest_force == pytest.approx(3.0)
     import pyvista
 
-    arrows = render._Arrows(pyvista.Plotter(off_screen=True), survey)
+    arrows = stage.Arrows(pyvista.Plotter(off_screen=True), found)
     tail = pyvista.PolyData(np.array([[1.0, 2.0, 3.0], [0, 0, 0]]))
     tail.point_data["force"] = np.array([[0, 0, 3.0], [1.5, 0, 0]])
     arrows.point(tail)
     points = np.asarray(pyvista.wrap(arrows._actor.mapper.GetInput()).points)
     upward, sideways = points[points[:, 2] > 1.0], points[points[:, 2] < 1.0]
-    assert survey.size == pytest.approx(np.sqrt(0.12**2 + 0.04**2 + 0.10**2))
+    assert found.size == pytest.approx(np.sqrt(0.12**2 + 0.04**2 + 0.10**2))
     assert upward[:, 2].max() == pytest.approx(3.0)  # the tip is at the contact
-    assert np.ptp(upward[:, 2]) == pytest.approx(0.25 * survey.size, rel=1e-5)
+    assert np.ptp(upward[:, 2]) == pytest.approx(0.25 * found.size, rel=1e-5)
     assert sideways[:, 0].max() == pytest.approx(0.0, abs=1e-6)
-    assert np.ptp(sideways[:, 0]) == pytest.approx(0.125 * survey.size, rel=1e-5)
+    assert np.ptp(sideways[:, 0]) == pytest.approx(0.125 * found.size, rel=1e-5)
 
 
 def test_survey_frames_the_movers_and_takes_the_98th_percentile(tmp_path):
-    survey = render._Survey.of(render._frames_of(write_run(tmp_path, 50), 1), "von_mises")
-    np.testing.assert_allclose(survey.corners.min(axis=0), [-0.02, -0.02, 0.0], atol=1e-9)
-    np.testing.assert_allclose(survey.corners.max(axis=0), [0.10, 0.02, 0.10], atol=1e-9)
+    found = survey.Survey.of(survey.frames_of(write_run(tmp_path, 50), 1), "von_mises")
+    np.testing.assert_allclose(found.corners.min(axis=0), [-0.02, -0.02, 0.0], atol=1e-9)
+    np.testing.assert_allclose(found.corners.max(axis=0), [0.10, 0.02, 0.10], atol=1e-9)
     values = np.repeat(2e4 * np.arange(50) / 49, 5)
-    assert np.percentile(values, 98) <= survey.limit <= 1.25 * np.percentile(values, 98)
-    assert survey.decimals == 2
+    assert np.percentile(values, 98) <= found.limit <= 1.25 * np.percentile(values, 98)
+    assert found.decimals == 2
 
 
 def test_a_large_fixed_body_is_not_framed_but_a_small_one_is():
@@ -248,19 +250,19 @@ def test_a_large_fixed_body_is_not_framed_but_a_small_one_is():
     )
     mover[1] = 1.0
     boxes = {"mover": list(mover), "small": list(still_small + 3), "large": list(still_large)}
-    corners = render._framed_corners(boxes, set())
+    corners = survey.framed_corners(boxes, set())
     assert corners.max() == 4.0
 
 
 @pytest.mark.parametrize("camera", ["iso", "front", "side", "top"])
 def test_fitted_view_shows_all_corners_tightly(camera):
     corners = np.random.default_rng(3).uniform([-1, -2, 0], [4, 1, 2], (60, 3))
-    direction, up = (np.array(v) for v in render.CAMERAS[camera])
-    view = render._fitted_view(direction / np.linalg.norm(direction), up, corners, 4 / 3)
+    direction, up = (np.array(v) for v in survey.CAMERAS[camera])
+    view = survey.fitted_view(direction / np.linalg.norm(direction), up, corners, 4 / 3)
     ahead = (view.focal_point - view.position) / np.linalg.norm(view.focal_point - view.position)
     right = np.cross(ahead, view.up)
     rays = corners - view.position
-    tan = np.tan(np.radians(render.VIEW_ANGLE / 2))
+    tan = np.tan(np.radians(survey.VIEW_ANGLE / 2))
     x, y = rays @ right / (rays @ ahead) / (tan * 4 / 3), rays @ view.up / (rays @ ahead) / tan
     assert (rays @ ahead > 0).all()
     assert max(np.abs(x + 0.05).max() / 0.8, np.abs(y).max() / 0.8) == pytest.approx(1.0, abs=0.05)
@@ -272,7 +274,7 @@ def test_fitted_view_shows_all_corners_tightly(camera):
     [("front", [0, 1, 0], [1, 0, 0]), ("side", [-1, 0, 0], [0, 1, 0]), ("top", [0, 0, -1], [1, 0, 0])],
 )
 def test_named_cameras_look_where_they_say(camera, sight, right):
-    direction, up = (np.array(v) for v in render.CAMERAS[camera])
+    direction, up = (np.array(v) for v in survey.CAMERAS[camera])
     np.testing.assert_allclose(-direction, sight)
     np.testing.assert_allclose(np.cross(-direction, up), right)
 
@@ -281,7 +283,7 @@ def test_a_sharp_edge_keeps_two_normals_and_follows_the_motion(drawing):
     import pyvista
 
     points, _ = cube_tets(1.0)
-    skin = render._Skin(pyvista.PolyData.from_regular_faces(points, BOX_FACES))
+    skin = stage.Skin(pyvista.PolyData.from_regular_faces(points, BOX_FACES))
     assert skin.mesh.n_points == 24
     quarter_turn = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]])
     skin.move(pyvista.PolyData.from_regular_faces(points @ quarter_turn.T + 5.0, BOX_FACES))
@@ -295,7 +297,7 @@ def test_shadow_falls_below_the_body_and_fades_with_height(drawing):
     import pyvista
 
     corners = np.array([[-1, -1, 0], [1, 1, 1.0]])
-    floor = render._Floor(pyvista.Plotter(off_screen=True), np.zeros(3), np.array([0, 0, 1.0]), render._Survey(corners, 1, 1, 2))
+    floor = stage.Floor(pyvista.Plotter(off_screen=True), np.zeros(3), np.array([0, 0, 1.0]), survey.Survey(corners, 1, 1, 2))
     n = floor.PIXELS
 
     def darkening(height: float) -> np.ndarray:
@@ -323,7 +325,7 @@ def test_shadow_falls_below_the_body_and_fades_with_height(drawing):
     ],
 )
 def test_legend_units(field, limit, expected):
-    assert render._legend(field, limit) == expected
+    assert stage.legend(field, limit) == expected
 
 
 def test_wrong_input_gets_a_sentence(tmp_path):
@@ -333,7 +335,7 @@ def test_wrong_input_gets_a_sentence(tmp_path):
     (tmp_path / "bare").mkdir()
     for folder, options, message in [
         (tmp_path / "none", {}, "does not exist"),
-        (tmp_path / "bare", {}, "holds no frames.pvd"),
+        (tmp_path / "bare", {}, "holds neither frames.pvd"),
         (empty, {}, "lists no frames"),
         (run, {"field": "von_mizes"}, r"did you mean 'von_mises'\? Present are: velocity, von_mises"),
         (run, {"size": (10, 10)}, "64 to 8192"),
@@ -386,12 +388,12 @@ def test_egl_is_asked_for_only_without_a_display(monkeypatch):
     monkeypatch.setattr(render.sys, "platform", "linux")
     monkeypatch.delenv("VTK_DEFAULT_OPENGL_WINDOW", raising=False)
     monkeypatch.delenv("DISPLAY", raising=False)
-    assert render._render_environment() == {"VTK_DEFAULT_OPENGL_WINDOW": "vtkEGLRenderWindow"}
+    assert render.render_environment() == {"VTK_DEFAULT_OPENGL_WINDOW": "vtkEGLRenderWindow"}
     monkeypatch.setenv("VTK_DEFAULT_OPENGL_WINDOW", "vtkOSOpenGLRenderWindow")
-    assert render._render_environment() == {}
+    assert render.render_environment() == {}
     monkeypatch.delenv("VTK_DEFAULT_OPENGL_WINDOW")
     monkeypatch.setenv("DISPLAY", ":0")
-    assert render._render_environment() == {}
+    assert render.render_environment() == {}
 
 
 def test_an_interrupted_film_leaves_no_file(tmp_path, drawing):

@@ -13,10 +13,13 @@ The tour, in the order of use:
     `open_frames` reads a run folder in either format.
 `render`
     `probe_rendering` says whether this machine can draw (and which packages to install when not);
-    `render_run` makes stills and a film of a run folder without a display.
+    `render_run` makes stills and films of run folders without a display. `survey` looks through a run before the first
+    picture, `stage` draws, `film` writes.
+`paraview`
+    `write_paraview_script` writes a script that shows a run in ParaView.
 `plots`
-    `plot_run` draws forces, solver, energy and penetration from the tables of a run folder; `plot_convergence` draws
-    residuals of several solvers.
+    `plot_runs` draws forces, solver, energy and penetration from the tables of run folders, `plot_run` of one;
+    `plot_convergence` draws residuals of several solvers.
 `comparison`
     `plot_comparison` lays a run over the logs of an experiment; `comparison_page` makes one HTML page of it.
 
@@ -26,8 +29,9 @@ first needed, so importing this package costs nothing. It imports nothing else o
 
 from viz.comparison import comparison_page, plot_comparison
 from viz.errors import VizError
+from viz.paraview import write_paraview_script
 from viz.parts import PartFrame
-from viz.plots import plot_convergence, plot_run
+from viz.plots import plot_convergence, plot_run, plot_runs
 from viz.render import RenderingStatus, RenderResult, probe_rendering, render_run
 from viz.series import FrameSeries, open_frames
 from viz.vtk_hdf import HdfSeries
@@ -46,8 +50,10 @@ __all__ = [
     "plot_comparison",
     "plot_convergence",
     "plot_run",
+    "plot_runs",
     "probe_rendering",
     "read_part",
     "read_pvd",
     "render_run",
+    "write_paraview_script",
 ]

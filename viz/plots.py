@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from viz.errors import VizError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["plot_convergence", "plot_run"]
+__all__ = ["plot_convergence", "plot_run", "plot_runs"]
 
 FloatArray = npt.NDArray[np.float64]
 Table = dict[str, FloatArray]
@@ -38,54 +38,52 @@ STYLE: dict[Any, Any] = {
     "grid.linewidth": 0.6,
     "legend.frameon": False,
     "svg.fonttype": "none",
+    "pdf.fonttype": 42,
     "svg.hashsalt": "femsim",
 }
+#: Columns of steps.csv that are drawn.
+STEP_COLUMNS = (
+    "time_s", "iterations", "dynamics_residual", "contact_residual", "max_penetration_m", "kinetic_energy_J", "elastic_energy_J",
+    "work_J",
+)  # fmt: skip
 WIDTH = 5.5  # inches: one and a half columns of a paper
 
 
 def plot_run(run_dir: Path, out: Path | None = None) -> list[Path]:
-    """Draw the tables of a run folder.
+    """Draw the tables of one run folder; see `plot_runs`."""
+    return plot_runs([run_dir], out)
 
-    Four figures, each as PNG and SVG: ``forces`` (the force components of each sensor in sensors.csv),
+
+def plot_runs(run_dirs: Sequence[Path], out: Path | None = None) -> list[Path]:
+    """Draw the tables of run folders, several laid over each other.
+
+    Four figures, each as PNG, SVG and PDF: ``forces`` (the force components of each sensor in sensors.csv),
     ``solver`` (iterations and residuals), ``energy`` (kinetic, elastic, work) and ``penetration``, the last
-    three from steps.csv.
+    three from steps.csv. Colour tells quantities apart in figures of one run, runs in figures of several: there each quantity
+    has a panel of its own, and the legend names the folders.
 
     Parameters
     ----------
-    run_dir : Path
-        Run folder with steps.csv and, when the scene has sensors, sensors.csv.
+    run_dirs : sequence of Path
+        Run folders with steps.csv and, when the scene has sensors, sensors.csv.
     out : Path, optional
-        Folder of the figures, by default ``RUN/plots``; files of the same name are replaced.
+        Folder of the figures, by default ``RUN/plots`` of the first run; files of the same name are replaced.
 
     Returns
     -------
     list of Path
-        The files written. ``forces`` is left out when the run has no force sensor.
+        The files written. ``forces`` is left out when no run has a force sensor.
 
     Raises
     ------
     VizError
-        When the run folder or steps.csv is missing, a table is broken, or a column is missing.
+        When no folder is given, a run folder or steps.csv is missing, a table is broken, or a column is missing.
     """
-    run_dir = Path(run_dir)
-    if not run_dir.is_dir():
-        raise VizError(f"the run folder {run_dir} does not exist; give the folder that a run wrote.")
-    steps = _read_table(
-        run_dir / "steps.csv",
-        (
-            "time_s",
-            "iterations",
-            "dynamics_residual",
-            "contact_residual",
-            "max_penetration_m",
-            "kinetic_energy_J",
-            "elastic_energy_J",
-            "work_J",
-        ),
-    )
-    sensors_file = run_dir / "sensors.csv"
-    sensors = _read_table(sensors_file, ("time_s",)) if sensors_file.exists() else {}
-    out = run_dir / "plots" if out is None else Path(out)
+    folders = [Path(folder) for folder in run_dirs]
+    if not folders:
+        raise VizError("no run folder was given; give one or more.")
+    runs = {name: _read_run(folder) for name, folder in zip(_labels(folders), folders, strict=True)}
+    out = folders[0] / "plots" if out is None else Path(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -94,22 +92,86 @@ def plot_run(run_dir: Path, out: Path | None = None) -> list[Path]:
     import matplotlib
 
     with matplotlib.rc_context(STYLE):
-        figures = {
-            "solver": _solver_figure(steps),
-            "energy": _energy_figure(steps),
-            "penetration": _penetration_figure(steps),
-        }
-        names = [column.removesuffix("_fx_N") for column in sensors if column.endswith("_fx_N")]
-        names = [name for name in names if {f"{name}_fy_N", f"{name}_fz_N"} <= sensors.keys()]
-        if names:
-            figures = {"forces": _forces_figure(sensors, names), **figures}
+        figures = _figures_of_one(*next(iter(runs.values()))) if len(runs) == 1 else _figures_of_several(runs)
         written = []
         for name, figure in figures.items():
-            for ending, metadata in (("png", {}), ("svg", {"Date": None})):
+            for ending, metadata in (("png", {}), ("svg", {"Date": None}), ("pdf", {"CreationDate": None})):
                 path = out / f"{name}.{ending}"
                 figure.savefig(path, metadata=metadata)
                 written.append(path)
     return written
+
+
+def _labels(folders: list[Path]) -> list[str]:
+    """Names of the runs: the last part of their paths, the whole paths where that is not enough."""
+    names = [folder.resolve().name for folder in folders]
+    return names if len(set(names)) == len(names) else [str(folder) for folder in folders]
+
+
+def _read_run(folder: Path) -> tuple[Table, Table]:
+    """Read the tables of a run: steps and sensors (empty without any)."""
+    if not folder.is_dir():
+        raise VizError(f"the run folder {folder} does not exist; give the folder that a run wrote.")
+    steps = _read_table(folder / "steps.csv", STEP_COLUMNS)
+    sensors_file = folder / "sensors.csv"
+    return steps, _read_table(sensors_file, ("time_s",)) if sensors_file.exists() else {}
+
+
+def _force_sensors(sensors: Table) -> list[str]:
+    names = [column.removesuffix("_fx_N") for column in sensors if column.endswith("_fx_N")]
+    return [name for name in names if {f"{name}_fy_N", f"{name}_fz_N"} <= sensors.keys()]
+
+
+def _figures_of_one(steps: Table, sensors: Table) -> dict[str, Figure]:
+    figures = {"solver": _solver_figure(steps), "energy": _energy_figure(steps), "penetration": _penetration_figure(steps)}
+    names = _force_sensors(sensors)
+    return {"forces": _forces_figure(sensors, names), **figures} if names else figures
+
+
+def _figures_of_several(runs: Mapping[str, tuple[Table, Table]]) -> dict[str, Figure]:
+    steps = {name: tables[0] for name, tables in runs.items()}
+    sensors = {name: tables[1] for name, tables in runs.items()}
+    figures = {
+        "solver": _overlay(
+            steps, [("iterations", "iterations [1]", 1.0, False), ("dynamics_residual", "dynamics\nresidual [1]", 1.0, True),
+                    ("contact_residual", "contact\nresidual [1]", 1.0, True)],
+        ),
+        "energy": _overlay(
+            steps, [(f"{kind}_J", f"{kind.removesuffix('_energy')} [J]", 1.0, False) for kind in
+                    ("kinetic_energy", "elastic_energy", "work")],
+        ),
+        "penetration": _overlay(steps, [("max_penetration_m", "largest penetration [mm]", 1e-3, True)]),
+    }  # fmt: skip
+    names = list(dict.fromkeys(name for table in sensors.values() for name in _force_sensors(table)))
+    panels = [(f"{name}_f{axis}_N", f"{name.replace('_', ' ')}\n$F_{axis}$ [N]", 1.0, False) for name in names for axis in "xyz"]
+    return {"forces": _overlay(sensors, panels), **figures} if panels else figures
+
+
+def _overlay(tables: Mapping[str, Table], panels: Sequence[tuple[str, str, float, bool]]) -> Figure:
+    """One panel a column (name, label, unit, whether logarithmic) with a curve a run that has it."""
+    figure, axes = _figure(len(panels), 0.9 + 1.3 * len(panels))
+    for axis, (column, label, unit, logarithmic) in zip(axes, panels, strict=True):
+        shown = []
+        for number, (name, table) in enumerate(tables.items()):
+            if column not in table:
+                continue
+            values = table[column] / unit
+            shown.append(values)
+            axis.plot(
+                table["time_s"],
+                _positive(values) if logarithmic else values,
+                color=COLOURS[number % len(COLOURS)],
+                linestyle=("-", "--", "-.", ":")[number % 4],
+                label=name,
+            )
+        if logarithmic:
+            _logarithmic(axis, *shown)
+        axis.set_ylabel(label)
+    handles: dict[str, Any] = {}
+    for axis in axes:
+        handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
+    figure.legend(handles.values(), handles.keys(), loc="outside upper right", ncols=min(len(handles), 4))
+    return figure
 
 
 def plot_convergence(

@@ -163,8 +163,9 @@ class HyperelasticBody(SoftBody):
         """Elastic energy of each drawn tetrahedron at the last update, (len(tets),), J a m^3 at rest."""
         density = np.empty(self._weight.shape)
         kernels.energy_densities(
-            self._stretches, self._weight, self._law, self._constants, self._lame_lambda, self._lame_mu, self._point_lambda(), density
-        )
+            self._stretches, self._weight, self._law, self._constants, self._lame_lambda, self._lame_mu, self._point_lambda(),
+            density,
+        )  # fmt: skip
         return self._drawn(density[..., None])[:, 0]
 
     @property

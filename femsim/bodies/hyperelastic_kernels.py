@@ -314,7 +314,7 @@ def energy_densities(
     point_lambda: np.ndarray,
     density: np.ndarray,
 ) -> None:
-    """Fill the energy a volume at rest at each integration point, ``density`` (m, p), Pa: the terms of :func:`element_stresses`."""
+    """Fill the energy by volume at rest at each integration point, (m, p), Pa, as :func:`element_stresses` adds it up."""
     d1, d2, g, h = np.empty(3), np.empty((3, 3)), np.empty(3), np.empty((3, 3))
     points = weight.shape[1]
     for e in range(weight.shape[0]):

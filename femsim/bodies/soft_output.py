@@ -85,7 +85,7 @@ class SoftOutput:
 
 
 def _of_law(body: HyperelasticBody) -> dict[str, Callable[[], np.ndarray]]:
-    """The fields of a body whose stress is not that of Hooke's law; drawn tetrahedra take the place of elements."""
+    """Return how to get the fields of a body whose stress is not that of Hooke's law; by drawn tetrahedron."""
     return {
         "von_mises": body.von_mises,
         "cauchy_stress": lambda: body.stress,

@@ -1,0 +1,90 @@
+"""Pictures and films on disk: a temporary name first, the real one when they are whole."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from viz.errors import VizError
+
+
+class Film:
+    """An mp4 or GIF (by suffix) that is written under a temporary name and renamed when it is whole."""
+
+    def __init__(self, path: Path, size: tuple[int, int], fps: float) -> None:
+        try:
+            import imageio_ffmpeg
+        except ImportError as error:
+            raise VizError("films need imageio-ffmpeg; pip install imageio-ffmpeg, or ask for none.") from error
+        self._path = path
+        self._temporary = path.with_name(f".{path.stem}.tmp{path.suffix}")
+        source = [
+            "-f",
+            "rawvideo",
+            "-pix_fmt",
+            "rgb24",
+            "-s",
+            f"{size[0]}x{size[1]}",
+            "-r",
+            str(fps),
+            "-i",
+            "-",
+        ]
+        coding = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "18", "-movflags", "+faststart"]
+        if path.suffix == ".gif":  # at most 640 wide and 25 a second, with a palette of its own
+            scale = f"fps={min(fps, 25.0)},scale='min(640,iw)':-1:flags=lanczos"
+            coding = ["-vf", f"{scale},split[a][b];[a]palettegen[p];[b][p]paletteuse=dither=bayer:bayer_scale=4"]
+        self._process = subprocess.Popen(
+            [
+                imageio_ffmpeg.get_ffmpeg_exe(),
+                "-y",
+                "-loglevel",
+                "error",
+                *source,
+                *coding,
+                str(self._temporary),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+
+    def add(self, picture: npt.NDArray[np.uint8]) -> None:
+        """Append a picture, shape (height, width, 3)."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(picture.tobytes())
+        except BrokenPipeError:
+            self._end()
+
+    def finish(self) -> None:
+        """Complete the film and give it its name."""
+        self._end()
+        os.replace(self._temporary, self._path)
+
+    def abandon(self) -> None:
+        """Throw away an unfinished film; nothing after `finish`."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.communicate()
+        self._temporary.unlink(missing_ok=True)
+
+    def _end(self) -> None:
+        _, complaint = self._process.communicate()
+        if self._process.returncode != 0:
+            lines = complaint.decode(errors="replace").strip().splitlines() or ["no reason given"]
+            raise OSError(f"ffmpeg could not write {self._path}: {lines[-1]}; is the disk full?")
+
+
+def write_png(path: Path, picture: npt.NDArray[np.uint8]) -> Path:
+    """Write a picture, shape (height, width, 3)."""
+    import imageio.v3
+
+    temporary = path.with_name(f".{path.name}.tmp")
+    imageio.v3.imwrite(temporary, picture, extension=".png")
+    os.replace(temporary, path)
+    return path

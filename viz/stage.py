@@ -1,0 +1,483 @@
+"""The drawing: one actor a part, moved from frame to frame."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from viz.errors import VizError
+from viz.survey import (
+    VIEW_ANGLE,
+    FloatArray,
+    Frame,
+    Survey,
+    View,
+    drawn_solid,
+    field_values,
+    has_faces,
+    is_line,
+    is_shown_body,
+    is_soft,
+    round_down,
+)
+
+if TYPE_CHECKING:
+    import pyvista
+
+BACKGROUND = "#ffffff"
+INK = "#2b2f36"
+ARROW = "#c8102e"
+ROD = "#c98a2b"
+RIGID = ("#8fa3b8", "#b9c0c8", "#6f8296", "#a7b7a9", "#c2b8a8")
+COLOURS = ("#f0dfb4", "#a9d3b4", "#4fb0b8", "#2a72ad", "#283a86", "#1a1a4d")  # light to dark, also in grey
+# Fields by name: quantity in the legend, unit in the file. A name may also end in its unit, as `gap_m` does.
+_QUANTITIES = {
+    "von_mises": ("von Mises stress", "Pa"),
+    "velocity": ("speed", "m/s"),
+    "displacement": ("displacement", "m"),
+    "contact_force": ("contact force", "N"),
+    "tension": ("tension", "N"),
+    "bending_moment": ("bending moment", "N m"),
+    "twisting_moment": ("twisting moment", "N m"),
+    "force": ("force", "N"),
+    "pressure": ("pressure", "Pa"),
+    "stress": ("stress", "Pa"),
+    "strain": ("strain", ""),
+}
+_UNIT_SUFFIXES = {"Pa": "Pa", "N": "N", "m": "m", "mps": "m/s", "J": "J"}
+_SCALES: dict[str, tuple[tuple[float, str], ...]] = {
+    "Pa": ((1e9, "GPa"), (1e6, "MPa"), (1e3, "kPa"), (1.0, "Pa")),
+    "m": ((1.0, "m"), (1e-3, "mm"), (1e-6, "µm")),
+    "m/s": ((1.0, "m/s"), (1e-3, "mm/s"), (1e-6, "µm/s")),
+    "N": ((1e3, "kN"), (1.0, "N"), (1e-3, "mN")),
+    "N m": ((1.0, "N m"), (1e-3, "N mm")),
+    "J": ((1.0, "J"), (1e-3, "mJ")),
+}
+
+
+def render_environment() -> dict[str, str]:
+    """Variables that make VTK draw without a display; nothing where there is one or the user chose."""
+    if os.environ.get("DISPLAY") or "VTK_DEFAULT_OPENGL_WINDOW" in os.environ or not sys.platform.startswith("linux"):
+        return {}
+    return {"VTK_DEFAULT_OPENGL_WINDOW": "vtkEGLRenderWindow"}
+
+
+@contextmanager
+def without_display() -> Iterator[None]:
+    """Hold `render_environment` while a window is made."""
+    added = render_environment()
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Cut through the soft bodies: what lies beyond a plane across an axis is taken away.
+
+    Attributes
+    ----------
+    axis : int
+        0, 1 or 2: x, y or z.
+    sign : int
+        +1 takes away what lies at larger coordinates, -1 at smaller ones.
+    place : float
+        Coordinate of the plane [m].
+    """
+
+    axis: int
+    sign: int
+    place: float
+
+    @staticmethod
+    def read(text: str, survey: Survey) -> Clip:
+        """Read ``[-]AXIS[=PLACE]``; without a place the plane goes through the middle of what is shown."""
+        axis, equals, place = text.strip().partition("=")
+        sign = -1 if axis.startswith("-") else 1
+        number = "xyz".find(axis.lstrip("-")) if len(axis.lstrip("-")) == 1 else -1
+        try:
+            value = float(place) if equals else float((survey.corners.min(axis=0) + survey.corners.max(axis=0))[number] / 2)
+        except ValueError:
+            value = np.nan
+        if number < 0 or not np.isfinite(value):
+            raise VizError(
+                f"the clip {text!r} is not allowed; write an axis, -axis or axis=place in m, for instance y, -y or z=0.02."
+            )
+        return Clip(number, sign, value)
+
+    def applied(self, data: pyvista.DataSet) -> Any:
+        """Return what is left of a part."""
+        normal, origin = np.zeros((2, 3))
+        normal[self.axis], origin[self.axis] = self.sign, self.place
+        return data.clip(normal=normal, origin=origin, invert=True)
+
+
+class Stage:
+    """The plotter with one actor a part; `draw` moves them to a frame and takes the picture."""
+
+    def __init__(
+        self,
+        frame: Frame,
+        survey: Survey,
+        view: View,
+        size: tuple[int, int],
+        field: str,
+        arrows: bool,
+        clip: Clip | None = None,
+        title: str = "",
+    ) -> None:
+        import pyvista
+        from matplotlib.colors import LinearSegmentedColormap
+
+        self._survey = survey
+        self._field = field
+        quantity, unit, self._scale = legend(field, survey.limit)
+        with without_display():
+            plotter: Any = pyvista.Plotter(off_screen=True, window_size=list(size), lighting="none")
+        self._plotter = plotter
+        plotter.set_background(BACKGROUND)
+        self._add_lights(view)
+        self._skins: dict[str, Skin] = {}
+        self._floor: Floor | None = None
+        pixels = size[1] / 960
+        rigid_number = 0
+        bar_mapper: Any = None
+        looks: dict[str, Any]
+        self._clip = clip
+        self._actors: dict[str, Any] = {}
+        for name in frame.series.parts:
+            data = self._read(frame, name)
+            if name == "floor":
+                self._add_floor(data)
+            elif is_shown_body(name) and (is_line(data) or has_faces(data)):
+                values = field_values(data, field) if is_soft(data) or is_line(data) else None
+                solid = drawn_solid(data)
+                skin = self._skins[name] = Skin(solid)
+                if values is not None:
+                    skin.colour(solid, field, self._scale)
+                    looks = {
+                        "scalars": "colour",
+                        "cmap": LinearSegmentedColormap.from_list("femsim", COLOURS),
+                        "clim": (0.0, survey.limit / self._scale),
+                        "show_scalar_bar": False,
+                    }
+                elif is_line(data):
+                    looks = {"color": ROD}
+                else:
+                    looks = {"color": RIGID[rigid_number % len(RIGID)]}
+                    rigid_number += 1
+                actor = plotter.add_mesh(skin.mesh, ambient=0.36, diffuse=0.74, specular=0.06, specular_power=25, **looks)
+                actor.prop.interpolation = "Phong"
+                self._actors[name] = actor
+                if values is not None and bar_mapper is None:
+                    bar_mapper = actor.mapper
+        if bar_mapper is not None:
+            self._add_scalar_bar(bar_mapper, f"{quantity} [{unit}]" if unit else quantity, pixels)
+        self._text = plotter.add_text(" ", position=(0.03, 0.93), viewport=True, font_size=1, color=INK, font="arial")
+        self._text.prop.font_size = round(30 * pixels)
+        if title:
+            name_text = plotter.add_text(title, position=(0.03, 0.03), viewport=True, font_size=1, color=INK, font="arial")
+            name_text.prop.font_size = round(30 * pixels)
+        self._arrows = Arrows(plotter, survey) if arrows and survey.largest_force > 0 else None
+        plotter.camera.position = view.position
+        plotter.camera.focal_point = view.focal_point
+        plotter.camera.up = view.up
+        plotter.camera.view_angle = VIEW_ANGLE
+        plotter.enable_anti_aliasing("msaa", multi_samples=8)
+
+    def _add_lights(self, view: View) -> None:
+        import pyvista
+
+        ahead = view.position - view.focal_point
+        reach = float(np.linalg.norm(ahead))
+        above = view.up / np.linalg.norm(view.up)
+        right = np.cross(above, ahead / reach)
+        for side, height, strength in ((-0.6, 0.9, 0.62), (0.9, 0.1, 0.40), (0.0, 2.5, 0.16)):
+            position = view.focal_point + ahead + reach * (side * right + height * above)
+            self._plotter.add_light(
+                pyvista.Light(
+                    position=position,
+                    focal_point=view.focal_point,
+                    intensity=strength,
+                    light_type="scene light",
+                )
+            )
+
+    def _add_floor(self, data: pyvista.DataSet) -> None:
+        """Draw a chequered plane under the scene, fading out, in place of the part's own triangles."""
+        import pyvista
+
+        surface = data.extract_surface(algorithm=None) if not isinstance(data, pyvista.PolyData) else data
+        normal = np.asarray(surface.compute_normals(consistent_normals=False)["Normals"], dtype=np.float64)
+        if len(normal) == 0:
+            return
+        corners = self._survey.corners
+        up = normal.mean(axis=0)
+        up = up / np.linalg.norm(up) if np.linalg.norm(up) > 1e-6 else np.array([0.0, 0.0, 1.0])
+        centre = (corners.min(axis=0) + corners.max(axis=0)) / 2
+        top = np.asarray(surface.points) @ up
+        centre = centre + (float(top.max()) - centre @ up) * up
+        self._floor = Floor(self._plotter, centre, up, self._survey)
+
+    def _add_scalar_bar(self, mapper: Any, title: str, pixels: float) -> None:
+        """Add the colour bar at the right edge: numbers right of the bar, title upright left of it."""
+        bar = self._plotter.add_scalar_bar(
+            title="",
+            mapper=mapper,
+            vertical=True,
+            position_x=0.91,
+            position_y=0.25,
+            width=0.07,
+            height=0.5,
+            n_labels=5,
+            fmt="{:.3g}",
+            color=INK,
+            label_font_size=round(22 * pixels),
+            font_family="arial",
+            unconstrained_font_size=True,
+        )
+        bar.SetTextPositionToSucceedScalarBar()
+        bar.SetBarRatio(0.25)
+        name = self._plotter.add_text(
+            title,
+            position=(0.897, 0.5),
+            viewport=True,
+            font_size=1,
+            color=INK,
+            font="arial",
+            orientation=90.0,
+        )
+        name.prop.font_size = round(24 * pixels)
+        name.prop.justification_horizontal = "center"
+        name.prop.justification_vertical = "bottom"
+
+    def draw(self, frame: Frame) -> npt.NDArray[np.uint8]:
+        """Return the picture of a frame, shape (height, width, 3)."""
+        for name, skin in self._skins.items():
+            data = drawn_solid(self._read(frame, name))
+            if self._clip is not None and is_soft(data):  # the cut has other points in every frame
+                self._actors[name].SetVisibility(data.n_cells > 0)
+                if not data.n_cells:
+                    continue
+                coloured = skin.coloured
+                skin = self._skins[name] = Skin(data)
+                skin.coloured = coloured
+                self._actors[name].mapper.SetInputData(skin.mesh)
+            else:
+                skin.move(data)
+            if skin.coloured:
+                skin.colour(data, self._field, self._scale)
+        if self._floor is not None:
+            self._floor.cast([skin.samples(0.007 * self._survey.size) for skin in self._skins.values()])
+        if self._arrows is not None:
+            self._arrows.point(frame.read("contacts") if "contacts" in frame.series.parts else None)
+        self._text.input = f"t = {frame.time:.{self._survey.decimals}f} s"
+        self._plotter.renderer.ResetCameraClippingRange()
+        self._plotter.render()
+        picture = self._plotter.screenshot(None, return_img=True)
+        return np.ascontiguousarray(picture[:, :, :3], dtype=np.uint8)
+
+    def _read(self, frame: Frame, name: str) -> pyvista.DataSet:
+        """Read a part, of a soft body what the clip leaves."""
+        data = frame.read(name)
+        return self._clip.applied(data) if self._clip is not None and is_soft(data) else data
+
+    def close(self) -> None:
+        """Free the window."""
+        self._plotter.close()
+
+
+class Skin:
+    """The drawn surface of one part: found once, moved in every frame.
+
+    Sharp edges (more than 40 degrees in the first frame) get a normal a side, all else is shaded smoothly.
+    """
+
+    def __init__(self, data: pyvista.DataSet) -> None:
+        import pyvista
+
+        self.coloured = False
+        self._samples: tuple[npt.NDArray[np.intp], FloatArray] | None = None
+        self._n_points = data.n_points
+        bare: Any = data.copy()
+        bare.clear_data()
+        bare.point_data["origin"] = np.arange(data.n_points)
+        if not isinstance(data, pyvista.PolyData):
+            bare = bare.extract_surface(algorithm="dataset_surface", pass_pointid=False, pass_cellid=False)
+        surface = bare.triangulate().compute_normals(split_vertices=True, feature_angle=40.0)
+        self._origin = np.asarray(surface.point_data["origin"])
+        self._triangles = surface.regular_faces
+        self.mesh: Any = pyvista.PolyData(np.array(surface.points, dtype=np.float64), surface.faces)
+        self.mesh.point_data.active_normals = surface.point_data["Normals"]
+
+    def move(self, data: pyvista.DataSet) -> None:
+        """Update points and normals given a frame of the part."""
+        if data.n_points != self._n_points:
+            raise VizError(f"a body changed from {self._n_points} to {data.n_points} points; it cannot be drawn as one.")
+        points = np.asarray(data.points, dtype=np.float64)[self._origin]
+        self.mesh.points = points
+        corner = points[self._triangles]
+        across = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+        normals: FloatArray = np.column_stack(
+            [np.bincount(self._triangles.ravel(), np.repeat(across[:, axis], 3), minlength=len(points)) for axis in range(3)]
+        )
+        normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
+        self.mesh.point_data.active_normals = normals.astype(np.float32)
+
+    def samples(self, spacing: float) -> FloatArray:
+        """Return points on the surface about a spacing [m] apart, shape (k, 3) m."""
+        corner = np.asarray(self.mesh.points)[self._triangles]
+        if self._samples is None:  # the pattern is kept: bodies change little in size
+            area = np.linalg.norm(np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]), axis=1) / 2
+            count = np.ceil(area / max(spacing**2, area.sum() / 100_000, 1e-300)).astype(np.intp) + 1
+            triangle = np.repeat(np.arange(len(count)), count)
+            u, v = np.random.default_rng(0).random((2, len(triangle)))
+            u, v = np.where(u + v > 1, 1 - u, u), np.where(u + v > 1, 1 - v, v)
+            self._samples = triangle, np.column_stack([1 - u - v, u, v])
+        triangle, weight = self._samples
+        return np.asarray(np.einsum("ij,ijk->ik", weight, corner[triangle]))
+
+    def colour(self, data: pyvista.DataSet, field: str, scale: float) -> None:
+        """Update the colours given a frame of the part; cell values are averaged onto the points."""
+        values = field_values(data, field)
+        if values is None:
+            raise VizError(f"the field {field!r} is missing in a frame although the first one had it.")
+        if field not in data.point_data:
+            flat = data.copy(deep=False)
+            flat.clear_data()
+            flat.cell_data["colour"] = values
+            values = np.asarray(flat.cell_data_to_point_data()["colour"])
+        self.mesh.point_data["colour"] = values[self._origin] / scale
+        self.coloured = True
+
+
+class Floor:
+    """The ground: a chequer that fades into the background, darkened softly under bodies that are near it."""
+
+    PIXELS = 640
+    SHADOW = 0.42  # how dark the darkest spot gets, of 1
+
+    def __init__(self, plotter: Any, centre: FloatArray, up: FloatArray, survey: Survey) -> None:
+        import pyvista
+
+        half = 2.0 * survey.size
+        helper = np.array([1.0, 0.0, 0.0]) if abs(up[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
+        x = np.cross(np.cross(up, helper), up)
+        x /= np.linalg.norm(x)
+        self._axes = np.column_stack([x, np.cross(up, x), up])
+        self._centre = centre
+        self._half = half
+        self._reach = 0.3 * survey.size  # height at which a body's shadow has faded away
+        corners = centre + half * np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) @ self._axes[:, :2].T
+        plane: Any = pyvista.PolyData(corners, [4, 0, 1, 2, 3])
+        plane.active_texture_coordinates = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], dtype=np.float32)
+
+        ticks = ((np.arange(self.PIXELS) + 0.5) / self.PIXELS * 2 - 1) * half
+        a, b = np.meshgrid(ticks, ticks)
+        side = round_down(survey.size / 4)
+        a0, b0 = (self._axes.T @ centre)[:2]  # the squares' edges stand at round coordinates
+        odd = (np.floor((a + a0) / side) + np.floor((b + b0) / side)) % 2 > 0
+        tone = np.where(odd[:, :, None], np.array([232.0, 236.0, 241.0]), np.array([246.0, 248.0, 250.0]))
+        fade = np.clip(1.0 - np.hypot(a, b) / half, 0.0, 1.0)[:, :, None]
+        self._bright = 255.0 + (tone - 255.0) * np.minimum(1.0, 1.8 * fade)
+        self._image: Any = pyvista.ImageData(dimensions=(self.PIXELS, self.PIXELS, 1))
+        self._image.point_data["rgb"] = self._bright.reshape(-1, 3).astype(np.uint8)
+        texture: Any = pyvista.Texture(self._image)  # type: ignore[no-untyped-call]
+        texture.interpolate = True
+        texture.mipmap = True
+        plotter.add_mesh(plane, texture=texture, lighting=False)
+
+    def cast(self, samples: list[FloatArray]) -> None:
+        """Darken the ground given points on the surfaces of all bodies, each (k, 3) m."""
+        from scipy.ndimage import gaussian_filter
+
+        dark = np.zeros((self.PIXELS, self.PIXELS))
+        for points in samples:
+            a, b, height = ((points - self._centre) @ self._axes).T
+            column = np.floor((a / self._half + 1) / 2 * self.PIXELS)
+            row = np.floor((b / self._half + 1) / 2 * self.PIXELS)
+            strength = 1.0 - np.abs(height) / self._reach
+            on = (strength > 0) & (column >= 0) & (column < self.PIXELS) & (row >= 0) & (row < self.PIXELS)
+            np.maximum.at(dark, (row[on].astype(np.intp), column[on].astype(np.intp)), strength[on])
+        shade = self.SHADOW * gaussian_filter(dark, 0.011 * self.PIXELS)
+        picture = self._bright * (1.0 - shade[:, :, None] * np.array([1.0, 0.96, 0.90]))
+        self._image.point_data["rgb"][:] = picture.reshape(-1, 3).astype(np.uint8)
+        self._image.Modified()
+
+
+class Arrows:
+    """Contact forces; the parts hidden by bodies show through faintly."""
+
+    def __init__(self, plotter: Any, survey: Survey) -> None:
+        import pyvista
+        from vtkmodules.vtkRenderingCore import vtkActor, vtkRenderer
+
+        self._scale = 0.25 * survey.size / survey.largest_force  # m of arrow a newton
+        self._arrow = pyvista.Arrow(
+            start=(-1.0, 0.0, 0.0),
+            tip_length=0.24,
+            tip_radius=0.05,
+            tip_resolution=20,
+            shaft_radius=0.016,
+            shaft_resolution=16,
+        )
+        self._actor = plotter.add_mesh(self._arrow.copy(), color=ARROW, ambient=0.3, diffuse=0.75, specular=0.1)
+        self._ghost = vtkActor()
+        self._ghost.SetMapper(self._actor.mapper)
+        self._ghost.GetProperty().DeepCopy(self._actor.prop)
+        self._ghost.GetProperty().SetOpacity(0.35)
+        overlay = vtkRenderer()
+        overlay.SetLayer(1)
+        overlay.InteractiveOff()
+        overlay.SetActiveCamera(plotter.camera)
+        overlay.AddActor(self._ghost)
+        for light in plotter.renderer.lights:
+            overlay.AddLight(light)
+        plotter.render_window.SetNumberOfLayers(max(2, plotter.render_window.GetNumberOfLayers()))
+        plotter.render_window.AddRenderer(overlay)
+
+    def point(self, contacts: pyvista.DataSet | None) -> None:
+        """Show the forces of a frame; forces below 1 % of the longest arrow are left out."""
+        import pyvista
+
+        force = np.zeros((0, 3))
+        if contacts is not None and "force" in contacts.point_data:
+            force = np.asarray(contacts.point_data["force"], dtype=np.float64)
+        length = np.linalg.norm(force, axis=1)
+        shown = length > 0  # also leaves out what is not a number
+        if shown.any():
+            shown &= length > 1e-2 * length.max()
+        self._actor.SetVisibility(bool(shown.any()))
+        self._ghost.SetVisibility(bool(shown.any()))
+        if contacts is None or not shown.any():
+            return
+        tails = pyvista.PolyData(np.asarray(contacts.points, dtype=np.float64)[shown])
+        tails.point_data["force"] = force[shown]
+        tails.point_data["length"] = length[shown]
+        self._actor.mapper.SetInputData(
+            tails.glyph(orient="force", scale="length", factor=self._scale, geom=self._arrow, tolerance=None)
+        )
+
+
+def legend(field: str, limit: float) -> tuple[str, str, float]:
+    """Return the quantity's name, the unit shown and what to divide by, for a field and its largest value."""
+    quantity, unit = _QUANTITIES.get(field, ("", ""))
+    if not quantity:
+        stem, _, suffix = field.rpartition("_")
+        known = stem and suffix in _UNIT_SUFFIXES
+        quantity, unit = (stem, _UNIT_SUFFIXES[suffix]) if known else (field, "")
+        quantity = quantity.replace("_", " ")
+    for factor, shown in _SCALES.get(unit, ()):
+        if limit >= factor:
+            return quantity, shown, factor
+    return quantity, unit, 1.0
