@@ -566,17 +566,19 @@ def plot(
 
 
 @app.command
-def paraview(run: Path) -> int:
-    """Write RUN/paraview.py, which shows a run in ParaView with sensible colours: paraview --script=RUN/paraview.py.
+def paraview(run: Path, *, field: str = "von_mises") -> int:
+    """Write RUN/show_in_paraview.py, a script that shows a run in ParaView 5.11 or newer with sensible colours.
 
     Parameters
     ----------
     run
         Run folder.
+    field
+        Field that colours soft bodies and rods, e.g. von_mises, tension.
     """
     from viz import write_paraview_script
 
-    path = write_paraview_script(run)
+    path = write_paraview_script(run, field)
     print(f"{path}\n\nparaview --script={path}")
     return OK
 

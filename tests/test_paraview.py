@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_vtk_series import make_frame, make_series
+from test_vtk_series import TET_POINTS, make_frame, make_series
+
+from viz import PartFrame, PvdSeries, VizError, write_paraview_script
 
 CHECK = """
 import json, sys
@@ -97,3 +99,53 @@ def test_paraview_opens_the_series(tmp_path):
         expected = np.column_stack([points.min(axis=0), points.max(axis=0)]).ravel()
         np.testing.assert_allclose(blocks["ball"]["bounds"], expected, rtol=1e-15)
         np.testing.assert_allclose(result["series"]["frames"][number]["only"]["bounds"], expected, rtol=1e-15)
+
+
+def write_run(folder: Path) -> Path:
+    """A run with a soft body, a rod and one contact."""
+    with PvdSeries(folder / "frames.pvd", folder / "frames") as series:
+        series.add_part("ball", TET_POINTS, np.array([[0, 1, 2, 3], [1, 2, 3, 4]]), "tetra")
+        series.add_part("rod", TET_POINTS, None, "line")
+        series.add_part("contacts", None, None, "points")
+        for number in range(2):
+            fields = {"radius": np.full(5, 0.1), "von_mises": np.arange(5.0)}
+            frame = {
+                "ball": PartFrame(TET_POINTS, {}, {"von_mises": np.array([1.0, 2.0])}),
+                "rod": PartFrame(TET_POINTS + 2.0, fields),
+                "contacts": PartFrame(TET_POINTS[:number], {"force": np.ones((number, 3))}),
+            }
+            series.write_frame(number, frame)
+    return folder
+
+
+def test_the_script_names_each_part_its_file_and_where_its_field_is(tmp_path):
+    path = write_paraview_script(write_run(tmp_path))
+    assert path == tmp_path / "show_in_paraview.py"  # not paraview.py, which would hide the module
+    text = path.read_text()
+    compile(text, str(path), "exec")
+    for part in (
+        ("ball", "tetra", "frames/ball.vtu.series", "CELLS"),
+        ("rod", "line", "frames/rod.vtp.series", "POINTS"),
+        ("contacts", "contacts", "frames/contacts.vtp.series", ""),
+    ):
+        assert repr(part) in text and (tmp_path / part[2]).is_file()
+    with pytest.raises(VizError, match="did you mean 'von_mises'"):
+        write_paraview_script(tmp_path, "von_mses")
+
+
+def test_paraview_runs_the_script(tmp_path):
+    """Drawing needs an X server with Debian's ParaView; skipped without one that we may start."""
+    run = write_paraview_script(write_run(tmp_path))
+    server, program = shutil.which("xvfb-run"), shutil.which("pvbatch")
+    if server is None or program is None:
+        pytest.skip("pvbatch or xvfb-run is not on the PATH")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV", "DISPLAY"))}
+    environment["PICTURE"] = str(tmp_path / "picture.png")
+    command = [server, "-a", program, str(run)]
+    child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180)
+    assert child.returncode == 0 and "Traceback" not in child.stdout + child.stderr, child.stdout + child.stderr
+    import imageio.v3
+
+    picture = imageio.v3.imread(tmp_path / "picture.png")[..., :3].astype(int)
+    red = (picture[..., 0] > 100) & (picture[..., 1] < 60) & (picture[..., 2] < 80)
+    assert picture.shape[:2] == (960, 1280) and red.sum() > 50  # the arrow of the contact force

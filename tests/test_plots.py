@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from viz import VizError, plot_run
+from viz import VizError, plot_run, plot_runs
 from viz.plots import _read_table
 
 STEPS = (
@@ -35,10 +35,10 @@ def svg_text(path: Path) -> str:
 def test_four_figures_with_units(tmp_path):
     written = plot_run(write_tables(tmp_path))
     assert [path.relative_to(tmp_path).as_posix() for path in written] == [
-        f"plots/{name}.{ending}" for name in ("forces", "solver", "energy", "penetration") for ending in ("png", "svg")
+        f"plots/{name}.{ending}" for name in ("forces", "solver", "energy", "penetration") for ending in ("png", "svg", "pdf")
     ]
-    assert all(path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" for path in written[::2])
-    text = {path.stem: svg_text(path) for path in written[1::2]}
+    assert all(path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" for path in written[::3])
+    text = {path.stem: svg_text(path) for path in written[1::3]}
     for name, words in {
         "forces": ["left", "base", "force [N]", "time [s]"],
         "solver": ["iterations [1]", "residual [1]", "dynamics", "contact", "time [s]"],
@@ -84,9 +84,35 @@ def test_curves_are_the_columns(tmp_path, monkeypatch):
 def test_without_sensors_and_elsewhere(tmp_path):
     written = plot_run(write_tables(tmp_path, sensors=False), tmp_path / "a" / "b")
     assert sorted(path.name for path in written) == sorted(
-        f"{name}.{ending}" for name in ("solver", "energy", "penetration") for ending in ("png", "svg")
+        f"{name}.{ending}" for name in ("solver", "energy", "penetration") for ending in ("png", "svg", "pdf")
     )
     assert all(path.parent == tmp_path / "a" / "b" for path in written)
+
+
+def test_several_runs_are_laid_over_each_other(tmp_path, monkeypatch):
+    """A panel a quantity, a curve a run that has it, in the unit of the axis."""
+    from matplotlib.figure import Figure
+
+    (tmp_path / "soft").mkdir()
+    (tmp_path / "stiff").mkdir()
+    runs = [write_tables(tmp_path / "soft"), write_tables(tmp_path / "stiff", sensors=False, energy=3.0)]
+    drawn, save = {}, Figure.savefig
+
+    def keep(figure, path, **options):
+        drawn[Path(path).stem] = [[(line.get_label(), line.get_ydata()) for line in axis.lines] for axis in figure.axes]
+        save(figure, path, **options)
+
+    monkeypatch.setattr(Figure, "savefig", keep)
+    written = plot_runs(runs)
+    assert {path.parent for path in written} == {tmp_path / "soft" / "plots"} and len(written) == 12
+    assert [[label for label, _ in axis] for axis in drawn["energy"]] == [["soft", "stiff"]] * 3
+    np.testing.assert_allclose(drawn["energy"][1][1][1], 3.0 * (0.01 * np.arange(1, 41)) ** 2)
+    np.testing.assert_allclose(drawn["penetration"][0][0][1][-1], 1e-4)  # mm
+    assert [[label for label, _ in axis] for axis in drawn["forces"]] == [["soft"]] * 6
+    text = svg_text(tmp_path / "soft" / "plots" / "solver.svg")
+    assert "soft" in text and "stiff" in text
+    with pytest.raises(VizError, match="no run folder"):
+        plot_runs([])
 
 
 def test_the_same_tables_give_the_same_svg(tmp_path):

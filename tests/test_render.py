@@ -9,7 +9,7 @@ import pytest
 import viz.render as render
 import viz.stage as stage
 import viz.survey as survey
-from viz import PartFrame, PvdSeries, VizError, probe_rendering, render_run
+from viz import HdfSeries, PartFrame, PvdSeries, VizError, probe_rendering, render_run
 
 SIZE = (320, 240)
 
@@ -403,3 +403,76 @@ def test_an_interrupted_film_leaves_no_file(tmp_path, drawing):
     with pytest.raises(KeyboardInterrupt):
         render_run(write_run(tmp_path), size=SIZE, progress=stop)
     assert not list(tmp_path.rglob("*.mp4"))
+
+
+def test_several_runs_stand_side_by_side_at_the_same_time(tmp_path, drawing):
+    """The short run stays at its end while the long one goes on; both share camera and colours."""
+    short, long = write_run(tmp_path / "short", 4), write_run(tmp_path / "long", 7)
+    result = render_run([short, long], size=SIZE, stills=2, mp4=False, arrows=False)
+    assert [path.name for path in result.frames] == ["frame_000000.png", "frame_000006.png"]
+    assert all(path.parent == short / "pictures" for path in result.frames)
+    assert read_png(result.frames[0]).shape == (240, 640, 3)
+    rows = render._side_by_side([survey.frames_of(short, 1), survey.frames_of(long, 1)])
+    assert [(a.number, b.number) for a, b in rows] == [(0, 0), (1, 1), (2, 2), (3, 3), (3, 4), (3, 5), (3, 6)]
+    with pytest.raises(VizError, match="no run folder"):
+        render_run([])
+
+
+def test_gif_has_all_frames(tmp_path, drawing):
+    import imageio.v3
+
+    result = render_run(write_run(tmp_path), size=SIZE, stills=0, mp4=False, gif=True)
+    assert result.gif == tmp_path / "pictures" / "run.gif" and result.mp4 is None
+    assert imageio.v3.improps(result.gif, index=None).shape[:3] == (7, 240, 320)
+
+
+def test_clip_takes_away_what_lies_beyond_the_plane(tmp_path, drawing):
+    import pyvista
+
+    points, tets = cube_tets(1.0)
+    cube = pyvista.UnstructuredGrid({10: tets}, points)
+    shown = survey.Survey(points + 4.0, 1.0, 0.0, 2)
+    for text, axis, low, high in (("x=0.25", 0, -1, 0.25), ("-z=0.5", 2, 0.5, 1), ("y=-1.5", 1, None, None)):
+        left = stage.Clip.read(text, shown).applied(cube)
+        if low is None:
+            assert left.n_cells == 0
+        else:
+            np.testing.assert_allclose(left.bounds[2 * axis : 2 * axis + 2], [low, high], atol=1e-6)
+    assert stage.Clip.read("y", shown).place == 4.0
+    for text in ("w", "", "xy", "x=a", "x=nan", "-"):
+        with pytest.raises(VizError, match="is not allowed; write an axis"):
+            stage.Clip.read(text, shown)
+    run = write_run(tmp_path)
+    whole, cut = (
+        read_png(render_run(run, out=tmp_path / str(clip), size=SIZE, stills=1, mp4=False, arrows=False, clip=clip).frames[0])
+        for clip in (None, "z=0.05")
+    )
+    assert (whole != cut).any(axis=2).mean() > 0.01
+
+
+def test_a_field_that_is_zero_nearly_everywhere_has_a_range(tmp_path):
+    points, tets = cube_tets(0.02)
+    with PvdSeries(tmp_path / "frames.pvd", tmp_path / "frames") as series:
+        series.add_part("cube", points, tets, "tetra")
+        for number in range(30):
+            values = np.zeros(8)
+            values[0] = 7.9 * (number == 29)
+            series.write_frame(number, {"cube": PartFrame(points, {"contact_pressure": values})})
+    assert survey.Survey.of(survey.frames_of(tmp_path, 1), "contact_pressure").limit == pytest.approx(8.0)
+
+
+def test_vtkhdf_gives_the_same_picture(tmp_path, drawing):
+    pytest.importorskip("h5py")
+    points, tets = cube_tets(0.02)
+    pictures = []
+    for name, kind in (("frames.pvd", PvdSeries), ("frames.vtkhdf", HdfSeries)):
+        folder = tmp_path / kind.__name__
+        folder.mkdir()
+        with kind(folder / name, folder / "frames") as series:
+            series.add_part("cube", points, tets, "tetra")
+            series.add_part("contacts", None, None, "points")
+            for number in range(3):
+                contacts = PartFrame(points[:number], {"force": np.ones((number, 3))})
+                series.write_frame(number, {"cube": PartFrame(points, {}, {"von_mises": np.arange(5.0)}), "contacts": contacts})
+        pictures.append(read_png(render_run(folder, size=SIZE, stills=1, mp4=False).frames[0]))
+    np.testing.assert_array_equal(*pictures)

@@ -15,13 +15,13 @@ from viz.vtk_series import EXTENSION
 
 __all__ = ["write_paraview_script"]
 
-_SCRIPT = """# Shows this run in ParaView 5.11 or newer: paraview --script=paraview.py
-# With PICTURE=FILE.png in the environment it saves a picture of the last frame: pvbatch paraview.py
+_SCRIPT = """# Shows this run in ParaView 5.11 or newer: paraview --script=show_in_paraview.py
+# With PICTURE=FILE.png in the environment it saves a picture of the last frame: pvbatch show_in_paraview.py
 import os
 
 from paraview.simple import *
 
-HERE = os.environ.get("RUN", os.path.dirname(os.path.abspath(globals().get("__file__", {here!r} + "/paraview.py"))))
+HERE = os.path.dirname(os.path.abspath(globals().get("__file__", {here!r} + "/show_in_paraview.py")))
 PARTS = {parts!r}  # name, kind, file, point or cell field
 FIELD, LIMIT = {field!r}, {limit!r}  # coloured from 0 to the limit
 LARGEST_FORCE, SIZE = {force!r}, {size!r}  # N, m
@@ -35,11 +35,14 @@ colours = GetColorTransferFunction(FIELD)
 colours.RGBPoints = [x for k, c in enumerate(LIGHT_TO_DARK) for x in (k / (len(LIGHT_TO_DARK) - 1) * LIMIT, *c)]
 colours.ColorSpace = "Lab"
 colours.AutomaticRescaleRangeMode = "Never"
+sources = [OpenDataFile(os.path.join(HERE, file)) for _, _, file, _ in PARTS]
+animation = GetAnimationScene()
+animation.UpdateAnimationUsingDataTimeSteps()
+animation.GoToLast()
 bar_of = None
-for number, (name, kind, file, place) in enumerate(PARTS):
-    shown = OpenDataFile(os.path.join(HERE, file))
+for number, ((name, kind, file, place), shown) in enumerate(zip(PARTS, sources)):
     RenameSource(name, shown)
-    shown.UpdatePipeline()
+    shown.UpdatePipeline(animation.AnimationTime)
     if kind == "line":
         shown = Tube(registrationName=name + " tube", Input=shown, Radius={radius!r}, NumberofSides=16)
     if kind == "contacts":
@@ -48,23 +51,22 @@ for number, (name, kind, file, place) in enumerate(PARTS):
         shown = Glyph(registrationName="contact forces", Input=shown, GlyphType="Arrow", GlyphMode="All Points")
         shown.OrientationArray = shown.ScaleArray = ["POINTS", "force"]
         shown.ScaleFactor = 0.25 * SIZE / LARGEST_FORCE
+        shown.GlyphTransform.Translate = [-1.0, 0.0, 0.0]  # the tip is at the contact
     look = Show(shown, view)
     if place:
         ColorBy(look, (place, FIELD))
         bar_of = look
     else:
-        ColorBy(look, None)
+        look.ColorArrayName = ["POINTS", ""]
         look.AmbientColor = look.DiffuseColor = RED if kind == "contacts" else GREYS[number % len(GREYS)]
     if name == "floor":
         look.AmbientColor = look.DiffuseColor = [0.93, 0.94, 0.95]
+colours.RescaleTransferFunction(0.0, LIMIT)
 if bar_of is not None:
     bar_of.SetScalarBarVisibility(view, True)
     bar = GetScalarBar(colours, view)
     bar.Title, bar.ComponentTitle = FIELD, ""
     bar.TitleColor = bar.LabelColor = [0.17, 0.18, 0.21]
-animation = GetAnimationScene()
-animation.UpdateAnimationUsingDataTimeSteps()
-animation.GoToLast()
 view.CameraViewUp = [0.0, 0.0, 1.0]
 view.CameraFocalPoint = {middle!r}
 view.CameraPosition = [m + 2.2 * SIZE * d for m, d in zip({middle!r}, (0.44, -0.80, 0.38))]
@@ -76,7 +78,7 @@ if "PICTURE" in os.environ:
 
 
 def write_paraview_script(run_dir: Path, field: str = DEFAULT_FIELD) -> Path:
-    """Write ``RUN/paraview.py``; an existing one is replaced.
+    """Write ``RUN/show_in_paraview.py``; an existing one is replaced.
 
     The script opens each part as a source of its own name, colours soft bodies and rods by the field with the colours and range
     of `render_run`, draws rods as tubes, contact forces as arrows and all else in greys. The run folder may be moved.
@@ -118,7 +120,7 @@ def write_paraview_script(run_dir: Path, field: str = DEFAULT_FIELD) -> Path:
         colours=[_rgb(c) for c in COLOURS], greys=[_rgb(c) for c in RIGID], red=_rgb(ARROW), radius=radius,
         middle=[float(x) for x in middle],
     )  # fmt: skip
-    path, temporary = run_dir / "paraview.py", run_dir / ".paraview.py.tmp"
+    path, temporary = run_dir / "show_in_paraview.py", run_dir / ".show_in_paraview.py.tmp"
     try:
         temporary.write_text(text, encoding="utf-8")
         os.replace(temporary, path)

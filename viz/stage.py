@@ -43,6 +43,10 @@ _QUANTITIES = {
     "velocity": ("speed", "m/s"),
     "displacement": ("displacement", "m"),
     "contact_force": ("contact force", "N"),
+    "contact_pressure": ("contact pressure", "Pa"),
+    "cauchy_stress": ("size of the Cauchy stress", "Pa"),
+    "strain_energy_density": ("strain energy density", "J/m³"),
+    "principal_stretches": ("size of the principal stretches", ""),
     "tension": ("tension", "N"),
     "bending_moment": ("bending moment", "N m"),
     "twisting_moment": ("twisting moment", "N m"),
@@ -59,6 +63,7 @@ _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "N": ((1e3, "kN"), (1.0, "N"), (1e-3, "mN")),
     "N m": ((1.0, "N m"), (1e-3, "N mm")),
     "J": ((1.0, "J"), (1e-3, "mJ")),
+    "J/m³": ((1e6, "MJ/m³"), (1e3, "kJ/m³"), (1.0, "J/m³")),
 }
 
 

@@ -148,7 +148,10 @@ class Survey:
             )
         if not boxes:
             raise VizError("the frames show no body besides the floor; there is nothing to draw.")
-        limit = float(np.percentile(np.concatenate(samples), 98.0)) if samples else 1.0
+        values = np.concatenate(samples) if samples else np.ones(1)
+        limit = float(np.percentile(values, 98.0)) if values.size else 1.0
+        if limit == 0.0 and values.any():  # zero nearly everywhere, as contact pressure is
+            limit = float(np.percentile(values[values > 0.0], 98.0))
         interval = min(np.diff([frame.time for frame in frames]), default=0.01)
         decimals = int(np.clip(np.ceil(-np.log10(interval) - 1e-6), 2, 6))
         return Survey(framed_corners(boxes, soft_names), round_up(limit) if limit > 0 else 1.0, largest, decimals)
