@@ -314,3 +314,16 @@ def test_writing_imports_neither_pyvista_nor_a_renderer(tmp_path):
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, env=environment)
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 15, 16, 17, 67, 68, 69, 1000])
+@pytest.mark.parametrize("zeros", [False, True])
+def test_fields_of_every_length_and_of_zeros_survive(tmp_path, count, zeros):
+    """The LZ4 blocks are made by hand: lengths around the limits of their codes, and the short form of zeros."""
+    values = np.zeros(count) if zeros else np.random.default_rng(count).standard_normal(count)
+    with PvdSeries(tmp_path / "frames.pvd", tmp_path / "frames") as series:
+        series.add_part("dots", None, None, "points")
+        series.write_frame(0.0, {"dots": PartFrame(np.zeros((count, 3)), {"value": values})})
+    found = read_part(read_pvd(tmp_path / "frames.pvd")[0][1]["dots"])
+    np.testing.assert_array_equal(found.point_data["value"], values.astype(np.float32))
+    assert not np.asarray(found.points).any() and found.n_points == count
