@@ -1,4 +1,8 @@
-"""From shapes on bodies to the contact problem: what can touch what, Jacobian rows, warm start, contact forces."""
+"""From shapes on bodies to the contact problem: what can touch what, Jacobian rows, warm start, contact forces.
+
+Contacts come in two families: points against shapes (here) and deforming bodies against each other (:mod:`femsim.touching`);
+in the problem those of the second follow those of the first.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ from femsim.bodies.soft import SoftBody
 from femsim.rotations import cross
 from femsim.state import State
 from femsim.system import System
+from femsim.touching import ForceMemory, make_touching
 
 STATIC = -1
 
@@ -40,6 +45,10 @@ class CollisionBody:
         Surface nodes of a soft body.
     turns : bool
         Whether contacts act on the surface of a rod, so that they also turn its links; otherwise at the centres of the links.
+    triangles : ndarray, (t, 3)
+        Surface of a soft body, node numbers, outward; without it the body touches shapes only.
+    self_contact : bool
+        Whether a soft body or rod touches itself.
     """
 
     name: str
@@ -49,6 +58,8 @@ class CollisionBody:
     shapes: list[tuple[Shape, np.ndarray, np.ndarray]] = field(default_factory=list)
     nodes: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     turns: bool = False
+    triangles: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+    self_contact: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,18 +107,18 @@ class Apart:
 
 @dataclass
 class StepContacts:
-    """Contacts of one step and their forces.
+    """Contacts of one step and their forces; those between soft bodies and rods come last.
 
     Attributes
     ----------
     position : ndarray, (nc, 3), m
-        Where each force acts, world.
+        Where each force acts on the body that it is given for, world.
     normal : ndarray, (nc, 3)
-        From the shape to the point.
+        From the shape to the point; of two deforming bodies, from the second to the first.
     gap : ndarray, (nc,), m
         Distance at the start of the step.
     force : ndarray, (nc, 3), N
-        Force on the point's body, world; on the shape's body it is the opposite.
+        Force on the point's body (or the first), world; on the other one it is the opposite.
     state : ndarray, (nc,), int64
         0 open, 1 stick, 2 slip.
     """
@@ -224,8 +235,10 @@ class Collision:
         self.reference = np.zeros((nb, 3))
         self.wrench, self.force_sum = np.zeros((nb, 6)), np.zeros(nb)
         self.node_force = np.zeros(system.n)
-        self._keys = np.zeros(0, dtype=np.int64)
-        self._forces = np.zeros((0, 3))
+        self._memory = ForceMemory()
+        #: contacts between soft bodies and rods; None where there are none to touch
+        self.touching = make_touching(system, parts, collide)
+        self._part_surface = np.array([surfaces.index(part.surface) for part in parts], dtype=np.int64)
 
     def pose(self, part: int) -> tuple[np.ndarray, np.ndarray]:
         """World rotation (3, 3) and position (3,) of a part at the last update."""
@@ -278,10 +291,16 @@ class Collision:
             fastest = max(fastest, speed)
         return fastest
 
-    def detect(self, state: State, margin: float) -> None:
-        """Find the contacts of a state within a margin (m)."""
+    def closing_speeds(self, v: np.ndarray) -> np.ndarray | float:
+        """Bounds of the speed (m/s) at which any two of the soft bodies and rods may close at the velocities v (n,)."""
+        return 0.0 if self.touching is None else self.touching.closing_speeds(v)
+
+    def detect(self, state: State, margin: float, touch_margin: float | np.ndarray = 0.0) -> None:
+        """Find the contacts of a state within a margin (m), and those of soft bodies and rods within ``touch_margin`` (m)."""
         self.update_poses(state)
         self.contacts = self._found(margin)
+        if self.touching is not None:
+            self.touching.detect(state, touch_margin)
 
     def _found(self, margin: float) -> Contacts:
         """Contacts within a margin, m, at the poses of the last update, without those of points and shapes kept apart."""
@@ -297,7 +316,8 @@ class Collision:
         """Largest penetration depth in a state, m."""
         self.update_poses(state)
         gap = self._found(0.0).gap
-        return float(-gap.min()) if len(gap) else 0.0
+        deepest = float(-gap.min()) if len(gap) else 0.0
+        return deepest if self.touching is None else max(deepest, self.touching.max_penetration(state))
 
     def problem(self, v_prescribed: np.ndarray, dt: float) -> ContactProblem:
         """Contact problem of the step from the assembled system and the detected contacts."""
@@ -316,7 +336,16 @@ class Collision:
         )  # fmt: skip
         self._keep = keep[:kept]
         J = sp.csr_matrix((data[:entries], indices[:entries], indptr[: 3 * kept + 1]), shape=(3 * kept, system.n))
-        return ContactProblem(system.A, system.b, J, phi[:kept], friction[self._keep], dt, system.groups)
+        phi, friction = phi[:kept], friction[self._keep]
+        if self.touching is not None:
+            more, more_phi = self.touching.rows(v_prescribed, dt, self.correction, self.max_correction)
+            sides = self._part_surface[self.touching.part[self.touching.kept]]
+            more_friction = self._friction[sides[:, 0], sides[:, 1]]
+            if friction.ndim == 2:
+                more_friction = np.repeat(more_friction[:, None], 2, axis=1)
+            J = sp.vstack([J, more], format="csr")
+            phi, friction = np.concatenate([phi, more_phi]), np.concatenate([friction, more_friction])
+        return ContactProblem(system.A, system.b, J, phi, friction, dt, system.groups)
 
     def _turn_frames(self, friction: np.ndarray) -> np.ndarray:
         """Turn the first tangents of contacts of anisotropic pairs into their directions; return the coefficients, (nc, 2)."""
@@ -339,12 +368,9 @@ class Collision:
     def warm_start(self, v_hat: np.ndarray) -> WarmStart:
         """Velocity of the last step and the forces of contacts that persist, turned into this step's frames."""
         keys = self.contacts.point[self._keep] * len(self._shapes) + self.contacts.shape[self._keep]
-        lam = np.zeros((len(keys), 3))
-        if len(self._keys) and len(keys):
-            place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-            same = self._keys[place] == keys
-            frames = self.contacts.frame[self._keep][same]
-            lam[same] = np.einsum("mij,mj->mi", frames, self._forces[place[same]])
+        lam = self._memory.recall(keys, self.contacts.frame[self._keep])
+        if self.touching is not None:
+            lam = np.concatenate([lam, self.touching.recall()])
         return WarmStart(v_hat, lam)
 
     def accept(self, lam: np.ndarray, u: np.ndarray) -> StepContacts:
@@ -363,15 +389,16 @@ class Collision:
             keep, c.point, c.shape, c.frame, c.position, self.point_body, self.point_row, self.point_columns, self._points,
             self.shape_body, self.reference, lam, self.wrench, self.force_sum, self.node_force, world,
         )  # fmt: skip
-        keys = c.point[keep] * len(self._shapes) + c.shape[keep]
-        order = np.argsort(keys, kind="stable")
-        self._keys, self._forces = keys[order], world[order]
+        self._memory.remember(c.point[keep] * len(self._shapes) + c.shape[keep], world)
+        position, normal, gap = c.position[keep], c.frame[keep, 0], c.gap[keep]
+        if self.touching is not None:
+            more = self.touching.accept(lam[len(keep) :], self.reference, self.wrench, self.force_sum, self.node_force)
+            t, kept = self.touching.touches, self.touching.kept
+            position, normal = np.concatenate([position, t.position[kept, 0]]), np.concatenate([normal, t.frame[kept, 0]])
+            gap, world = np.concatenate([gap, t.gap[kept]]), np.concatenate([world, more])
         pressing = lam[:, 0] > 1e-9 * max(float(lam[:, 0].max(initial=0.0)), 1e-300)
         slips = pressing & (np.linalg.norm(u[:, 1:], axis=1) > 1e-6)
-        return StepContacts(
-            c.position[keep].copy(), c.frame[keep, 0].copy(), c.gap[keep].copy(), world,
-            np.where(slips, 2, np.where(pressing, 1, 0)),
-        )  # fmt: skip
+        return StepContacts(position, normal, gap, world, np.where(slips, 2, np.where(pressing, 1, 0)))
 
     def generalized_force(self) -> np.ndarray:
         """Contact forces on all rows of v, (n,), including prescribed rows: J^T lam without the columns taken out."""

@@ -7,6 +7,27 @@ from numba import njit
 
 
 @njit(cache=True)
+def can_press(data: np.ndarray, first: int, tangents: int, stop: int) -> bool:
+    """Whether anything moves along the normal of a contact with entries first to stop - 1 of J, those of tangents behind its own.
+
+    Where nothing does (or nothing moves at all) no force could do anything.
+    """
+    normal, largest = 0.0, 0.0
+    for e in range(first, stop):
+        size = abs(data[e])
+        largest = max(largest, size)
+        if e < tangents:
+            normal = max(normal, size)
+    return normal > 1e-9 * largest
+
+
+@njit(cache=True)
+def normal_offset(gap: float, dt: float, correction: float, max_correction: float) -> float:
+    """Return the normal part of phi: gap/dt, for a penetration only correction * gap/dt and at most max_correction m/s."""
+    return gap / dt if gap >= 0.0 else max(correction * gap / dt, -max_correction)
+
+
+@njit(cache=True)
 def fill_rows(
     point: np.ndarray,
     shape: np.ndarray,
@@ -99,19 +120,10 @@ def fill_rows(
                             entry += 1
             indptr[3 * kept + i + 1] = entry
             phi[kept, i] = offset
-        normal, largest = 0.0, 0.0
-        for e in range(first_entry, entry):
-            size = abs(data[e])
-            largest = max(largest, size)
-            if e < indptr[3 * kept + 1]:
-                normal = max(normal, size)
-        if normal <= 1e-9 * largest:  # nothing can move along the normal (or at all): no force could do anything there
+        if not can_press(data, first_entry, indptr[3 * kept + 1], entry):
             entry = first_entry
             continue
-        if gap[m] >= 0.0:
-            phi[kept, 0] += gap[m] / dt
-        else:
-            phi[kept, 0] += max(correction * gap[m] / dt, -max_correction)
+        phi[kept, 0] += normal_offset(gap[m], dt, correction, max_correction)
         keep[kept] = m
         kept += 1
     return kept, entry

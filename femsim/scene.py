@@ -109,6 +109,8 @@ class Part:
     visual: TriMesh | None
     nodes: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     turns: bool = False
+    triangles: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+    self_contact: bool = False
 
 
 def _vector(what: str, value: Vector, size: int = 3) -> np.ndarray:
@@ -211,10 +213,11 @@ class Scene:
         law: Law | str | None = None,
         element: ElementKind = "linear",
         added_mass: Callable[[np.ndarray], np.ndarray] | None = None,
+        self_contact: bool = False,
     ) -> Handle:
         """Add a deformable body of tetrahedra, co-rotational unless the material or ``law`` says otherwise.
 
-        Its surface nodes touch rigid bodies and obstacles; soft bodies do not touch each other or themselves yet.
+        Its surface nodes touch rigid bodies and obstacles, its surface other soft bodies, rods and, where wanted, itself.
 
         Parameters
         ----------
@@ -247,6 +250,8 @@ class Scene:
         added_mass : callable, optional
             ``added_mass(points (n, 3) m) -> (n,) kg``: what the nodes carry beside the material, e.g. a hung weight. It has
             weight and inertia, and no stiffness.
+        self_contact : bool
+            Whether its surface touches itself, as a mat that is folded does. Off by default, since it costs detection.
 
         Raises
         ------
@@ -275,7 +280,9 @@ class Scene:
         if fixed is not None:
             self.fixed_nodes[index] = nodes_where(f"fixed of {name}", points, fixed)
         self.bodies.append(body)
-        self.parts.append(Part(name, index, 0, surface or elastic.name, [], None, mesh.surface_nodes))
+        part = Part(name, index, 0, surface or elastic.name, [], None, mesh.surface_nodes, self_contact=self_contact)
+        part.triangles = mesh.surface_triangles
+        self.parts.append(part)
         self.meshes[name] = {
             "source": source,
             "digest": digest,
@@ -303,12 +310,13 @@ class Scene:
         load: Callable[[float], np.ndarray] | None = None,
         contact: RodContact = "centre",
         surface: str | None = None,
+        self_contact: bool = False,
     ) -> Handle:
         """Add a Cosserat rod: a cable, string or slender arm, as a chain of rigid links with elastic joints.
 
         The centre of each link touches rigid bodies and obstacles at the distance ``section.contact_radius``; links should not be
-        longer than a quarter of the smallest radius that the rod is bent to. Rods do not touch soft bodies, other rods or
-        themselves yet.
+        longer than a quarter of the smallest radius that the rod is bent to. Soft bodies, other rods and, where wanted, the rod
+        itself are touched by the line through the centres, at the same distance.
 
         Parameters
         ----------
@@ -339,6 +347,9 @@ class Scene:
             or at its surface, so that friction also turns and twists the rod.
         surface : str, optional
             Surface name for friction; default the name of the material.
+        self_contact : bool
+            Whether the rod touches itself, where it is at least pi times its thickness away along it. Off by default, since it
+            costs detection.
 
         Raises
         ------
@@ -370,9 +381,9 @@ class Scene:
         for k, holder in enumerate(holders):
             if holder >= 0:
                 self._hold_end(body, k, holder)
-        self.parts.append(
-            Part(name, len(self.bodies), 0, surface or elastic.name, [], None, np.arange(body.n_links), contact == "surface")
-        )
+        part = Part(name, len(self.bodies), 0, surface or elastic.name, [], None, np.arange(body.n_links), contact == "surface")
+        part.self_contact = self_contact
+        self.parts.append(part)
         self.bodies.append(body)
         return Handle(name, (name,))
 

@@ -95,7 +95,7 @@ class Stepper:
     Raises
     ------
     InputError
-        A scene without bodies.
+        A scene without bodies, or soft bodies and rods that overlap deeply at the start.
     """
 
     def __init__(self, scene: Scene, solver: Solver) -> None:
@@ -110,12 +110,6 @@ class Stepper:
                     f"sensor {sensor.name}: kind 'mount' measures the drive of {sensor.part!r}, which has none; "
                     "give it one by scene.drive(..., motion), or use kind 'contact'."
                 )
-        if sum(isinstance(moving, SoftBody | Rod) for moving in scene.bodies) > 1:
-            warnings.warn(
-                f"scene {scene.name!r} has several soft bodies or rods: they touch rigid bodies and obstacles, but "
-                "pass through each other (contact between soft bodies and rods is not there yet).",
-                stacklevel=3,
-            )
         for moving in scene.bodies:
             moving.reset()
         self.scene, self.solver = scene, solver
@@ -130,6 +124,20 @@ class Stepper:
         self.timings = dict.fromkeys(STAGES, 0.0)
         self.collision = self._make_collision()
         self.collision.update_poses(self.state)
+        self._check_start()
+
+    def _check_start(self) -> None:
+        """Refuse a scene whose soft bodies and rods overlap too deeply to be pushed apart; warn where they overlap visibly."""
+        touching = self.collision.touching
+        for a, b, depth, bound in touching.overlaps(self.state) if touching is not None else ():
+            names = f"scene {self.scene.name!r}: {self.scene.parts[a].name!r} and {self.scene.parts[b].name!r} overlap"
+            if depth > bound:
+                raise InputError(
+                    f"{names} by {1e3 * depth:.3g} mm at the start; allowed are {1e3 * bound:.3g} mm (half of an element, "
+                    "or of the radii of rods). Move them apart."
+                )
+            if depth > self.scene.margin:
+                warnings.warn(f"{names} by {1e3 * depth:.3g} mm at the start and will be pushed apart.", stacklevel=4)
 
     def _prescribed_rows(self) -> np.ndarray:
         prescribed = np.zeros(self.system.n, dtype=np.bool_)
@@ -145,7 +153,10 @@ class Stepper:
 
     def _make_collision(self) -> Collision:
         scene = self.scene
-        parts = [CollisionBody(p.name, p.body, p.link, p.surface, list(p.shapes), p.nodes, p.turns) for p in scene.parts]
+        parts = [
+            CollisionBody(p.name, p.body, p.link, p.surface, list(p.shapes), p.nodes, p.turns, p.triangles, p.self_contact)
+            for p in scene.parts
+        ]
         surfaces = sorted({p.surface for p in parts})
         n = len(parts)
         collide = np.zeros((n, n), dtype=np.bool_)
@@ -174,7 +185,7 @@ class Stepper:
             v_prescribed = self._prescribed_velocity(state)
             self.system.assemble(state, settings, v_prescribed)
         with self.timed("detect"):
-            collision.detect(state, self._margin(v_prescribed))
+            collision.detect(state, *self._margins(v_prescribed))
             problem = self.problem = collision.problem(v_prescribed, settings.dt)
         with self.timed("solve"):
             solution = self.solver.solve(problem, collision.warm_start(self.v_hat))
@@ -203,11 +214,15 @@ class Stepper:
         """Positions (k, 3), m, of held nodes in a state."""
         return np.asarray(state.q[self.system.q_slices[hold.body]].reshape(-1, 3)[hold.nodes])
 
-    def _margin(self, v_prescribed: np.ndarray) -> float:
-        """Return the detection margin: the scene's, plus the way that the fastest point and the fastest drive make in a step."""
+    def _margins(self, v_prescribed: np.ndarray) -> tuple[float, float | np.ndarray]:
+        """Return the detection margins, that to shapes and those between soft bodies and rods.
+
+        They are the scene's plus the way of a step: of the fastest point and drive, or of what closes between two bodies.
+        """
+        way = 1.5 * self.settings.dt
+        base = self.scene.margin + way * float(np.linalg.norm(self.settings.gravity)) * self.settings.dt
         fastest = self.collision.fastest_point(self.v_hat) + self.collision.fastest_point(v_prescribed)
-        free_fall = float(np.linalg.norm(self.settings.gravity)) * self.settings.dt
-        return self.scene.margin + 1.5 * self.settings.dt * (fastest + free_fall)
+        return base + way * fastest, base + way * self.collision.closing_speeds(self.v_hat)
 
     def _measure(self, problem: ContactProblem, solution: Solution, old: State, new: State) -> StepReport:
         """Residuals by the yardstick, forces on bodies, energies, momentum and the balance of forces."""

@@ -251,14 +251,6 @@ def test_a_finger_that_slides_level_on_a_driven_base_feels_no_floor() -> None:
         assert run.stepper.state.q[7] > 1e-3
 
 
-def test_several_soft_bodies_pass_through_each_other_and_say_so() -> None:
-    scene = fs.Scene("two", duration=0.01)
-    for name, x in (("a", 0.0), ("b", 0.2)):
-        scene.add_soft(name, fs.box_tets((0.1, 0.1, 0.1), 1), fs.Elastic(1e5, 0.3, 1000.0), position=(x, 0, 0))
-    with pytest.warns(UserWarning, match="pass through each other"):
-        fs.simulate(scene)
-
-
 @pytest.mark.parametrize("friction", [0.0, 5.0])
 def test_squeezed_ball_gives_the_static_reference_force(friction: float) -> None:
     """The committed ball between plates by 20 %.
