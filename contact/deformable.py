@@ -219,6 +219,11 @@ class DeformableDetector:
         self._deepest = [float(np.max(body.depth, initial=0.0)) if isinstance(body, Surface) else 0.0 for body in self.bodies]
         self._arc = np.concatenate([np.zeros(0), *arc])
         self._point_faces: IntArray = np.bincount(self._triangles.ravel(), minlength=self.n_points)
+        #: mean distance of the points of strands, m
+        self._spacing = [
+            (float(body.arc[-1] - body.arc[0]) / max(body.n_points - 1, 1) if isinstance(body, Strand) else 0.0)
+            for body in self.bodies
+        ]
         self._pairs = [(a, b) for a in range(nb) for b in range(a, nb) if matrix[a, b]]
         self._used = sorted({k for pair in self._pairs for k in pair})
         self._normal = np.zeros((len(self._triangles), 3))
@@ -324,10 +329,11 @@ class DeformableDetector:
             for one, other in ((a, b), (b, a)) if a != b else ((a, a),):
                 if isinstance(self.bodies[other], Surface):
                     count = self._vertices(where, one, other, margin, count)
+                    if count < 0:
+                        return -1
                 else:
-                    count = self._strand_points(where, one, other, margin, count)
-                if count < 0:
-                    return -1
+                    for first, stop in self._probes(one, other):
+                        count = self._strand_points(where, one, other, first, stop, margin, count)
             count = self._crossings(where, a, b, margin, count)
         return count
 
@@ -344,11 +350,22 @@ class DeformableDetector:
             self._seen_id, self._seen_triangle, self._seen, self._good, count, *self._out,
         )  # fmt: skip
 
-    def _strand_points(self, where: FloatArray, a: int, b: int, margin: float, count: int) -> int:
+    def _probes(self, a: int, b: int) -> list[tuple[int, int]]:
+        """Points of body a, as ranges, that are tested against strand b.
+
+        Of two strands that with its points closer together gives all of its points, the other its ends: all points of both would
+        make twice the contacts that hold the two apart, and forces that are not unique.
+        """
+        start, stop = int(self.start[a]), int(self.start[a + 1])
+        if a != b and self._spacing[a] > 0.0 and (self._spacing[a], a) > (self._spacing[b], b):
+            return [(start, start + 1), (stop - 1, stop)]
+        return [(start, stop)]
+
+    def _strand_points(self, where: FloatArray, a: int, b: int, first: int, stop: int, margin: float, count: int) -> int:
         tree = self._edge_trees[b]
         return kernels.point_segments(
             where, (a, b), isinstance(self.bodies[a], Strand), (self._radius(a), self._radius(b)), self._arc,
-            self.start[a], self.start[a + 1], self._vertex_normal, self._edges, tree.first, tree.stop, tree.leaf, tree.boxes,
+            first, stop, self._vertex_normal, self._edges, tree.first, tree.stop, tree.leaf, tree.boxes,
             margin, self._key_base, self._stack, count, *self._out,
         )  # fmt: skip
 

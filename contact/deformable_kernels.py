@@ -541,7 +541,8 @@ def point_segments(
                 continue
             f = first_edge + leaf[k - leaves]
             c, d = edges[f, 0], edges[f, 1]
-            if same and max(arc[c] - arc[p], arc[p] - arc[d]) < SELF_ARC * (radii[0] + radii[1]):
+            # of one strand earlier points are tested against later segments, and the last one against all
+            if same and (max(arc[c] - arc[p], arc[p] - arc[d]) < SELF_ARC * (radii[0] + radii[1]) or (d <= p < stop - 1)):
                 continue
             vx, vy, vz = points[d, 0] - points[c, 0], points[d, 1] - points[c, 1], points[d, 2] - points[c, 2]
             wx, wy, wz = x - points[c, 0], y - points[c, 1], z - points[c, 2]
