@@ -33,7 +33,7 @@ MAX_KEPT = 4
 #: Edges whose faces differ by less than this cosine are flat: their vertices see what touches them.
 FLAT = 0.9986
 #: Slack of the test that faces fall away from a touching edge, and least cosine of the normal to the edge's own.
-SLACK, EDGE_FACING = 0.02, 0.1
+SLACK, EDGE_FACING = 0.1, 0.1
 #: Least sine between two edges that touch by crossing.
 CROSSING = 0.05
 #: The nearest ends of two segments of one strand that may touch are this times the sum of radii apart along it.
@@ -327,7 +327,7 @@ def vertex_faces(
                         if dot < least:
                             least, nx, ny, nz = dot, normal[u, 0], normal[u, 1], normal[u, 2]
             signed = nx * dx + ny * dy + nz * dz
-            if signed - radius >= margin or -signed > depth[t]:
+            if -signed > depth[t]:
                 continue
             if not bare:
                 facing = nx * vertex_normal[p, 0] + ny * vertex_normal[p, 1] + nz * vertex_normal[p, 2]
@@ -345,7 +345,8 @@ def vertex_faces(
             kept = min(kept + 1, good.shape[0])
         rank = 0
         for g in range(kept):
-            if g > 0 and (good[0, 0] < 0.0 or good[g, 0] < 0.0):
+            # a negative one counts where nothing is nearer, not even beyond the margin
+            if good[g, 0] - radius >= margin or (g > 0 and (good[0, 0] < 0.0 or good[g, 0] < 0.0)):
                 continue
             new = rank < MAX_KEPT
             for h in range(g):

@@ -237,7 +237,10 @@ def _positions(body: object, q: np.ndarray, nodes: np.ndarray) -> np.ndarray:
 
 
 def _thickness(body: SoftBody, triangles: np.ndarray) -> np.ndarray:
-    """Height at rest of the tetrahedron below each surface triangle, (k,) m."""
+    """Return the least height at rest of the tetrahedra below each surface triangle and those round its corners, (k,) m.
+
+    The neighbours count because the elements at the rim of a thin body are wider than it is thick.
+    """
     n = body.n_nodes
 
     def key(corners: np.ndarray) -> np.ndarray:
@@ -249,4 +252,7 @@ def _thickness(body: SoftBody, triangles: np.ndarray) -> np.ndarray:
     tet = order[np.searchsorted(faces, key(triangles), sorter=order)] // 4
     edges = body.rest[body.tets[tet, 1:]] - body.rest[body.tets[tet, :1]]
     a, b, c = (body.rest[triangles[:, i]] for i in range(3))
-    return np.asarray(np.abs(np.linalg.det(edges)) / np.linalg.norm(np.cross(b - a, c - a), axis=1))
+    height = np.abs(np.linalg.det(edges)) / np.linalg.norm(np.cross(b - a, c - a), axis=1)
+    least = np.full(n, np.inf)
+    np.minimum.at(least, triangles, height[:, None])
+    return np.asarray(least[triangles].min(axis=1))
