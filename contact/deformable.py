@@ -181,7 +181,7 @@ class DeformableDetector:
         self.n_points = int(self.start[-1])
         where = self._points(points)
         triangles, edges, faces, depth, arc = [], [], [], [], []
-        edge_count, triangle_edge, edge_faces = 0, [], []
+        edge_count, triangle_edge = 0, []
         self._triangle_trees: list[_Tree] = []
         self._edge_trees: list[_Tree] = []
         triangle_count = 0
@@ -189,13 +189,12 @@ class DeformableDetector:
             start = self.start[k]
             if isinstance(body, Surface):
                 corners = self._checked(body, k)
-                own_edges, own_faces, of_triangle, face_count = _edges_of(corners, k)
+                own_edges, own_faces, of_triangle = _edges_of(corners, k)
                 triangles.append(corners + start)
                 depth.append(np.asarray(body.depth, dtype=np.float64))
                 edges.append(np.where(own_edges >= 0, own_edges + start, -1))
                 faces.append(own_faces + triangle_count)
                 triangle_edge.append(of_triangle + edge_count)
-                edge_faces.append(face_count)
                 arc.append(np.zeros(body.n_points))
             else:
                 corners = np.zeros((0, 3), dtype=np.int64)
@@ -203,7 +202,6 @@ class DeformableDetector:
                 own = start + np.arange(n)
                 edges.append(np.column_stack([own, own + 1, np.full((n, 2), -1)]))
                 faces.append(np.full((n, 2), -1))
-                edge_faces.append(np.ones(n, dtype=np.int64))
                 arc.append(np.asarray(body.arc, dtype=np.float64))
             self._triangle_trees.append(_Tree(where[corners + start].mean(axis=1), triangle_count))
             self._edge_trees.append(_Tree(where[edges[-1][:, :2]].mean(axis=1), edge_count))
@@ -214,11 +212,13 @@ class DeformableDetector:
         self._triangle_edge = np.ascontiguousarray(np.concatenate([empty, *triangle_edge]), dtype=np.int64)
         self._edges = np.ascontiguousarray(np.concatenate([np.zeros((0, 4)), *edges]), dtype=np.int64)
         self._faces = np.ascontiguousarray(np.concatenate([np.zeros((0, 2)), *faces]), dtype=np.int64)
-        self._edge_faces = np.concatenate([np.zeros(0, dtype=np.int64), *edge_faces])
         self._depth = np.concatenate([np.zeros(0), *depth])
         self._deepest = [float(np.max(body.depth, initial=0.0)) if isinstance(body, Surface) else 0.0 for body in self.bodies]
         self._arc = np.concatenate([np.zeros(0), *arc])
-        self._point_faces: IntArray = np.bincount(self._triangles.ravel(), minlength=self.n_points)
+        # triangles round each point
+        self._around: IntArray = np.argsort(self._triangles.ravel(), kind="stable") // 3
+        counted = np.bincount(self._triangles.ravel(), minlength=self.n_points)
+        self._around_start: IntArray = np.concatenate([[0], np.cumsum(counted)]).astype(np.int64)
         #: mean distance of the points of strands, m
         self._spacing = [
             (float(body.arc[-1] - body.arc[0]) / max(body.n_points - 1, 1) if isinstance(body, Strand) else 0.0)
@@ -332,8 +332,7 @@ class DeformableDetector:
                     if count < 0:
                         return -1
                 else:
-                    for first, stop in self._probes(one, other):
-                        count = self._strand_points(where, one, other, first, stop, margin, count)
+                    count = self._strand_points(where, one, other, margin, count)
             count = self._crossings(where, a, b, margin, count)
         return count
 
@@ -345,27 +344,18 @@ class DeformableDetector:
         tree, radius = self._triangle_trees[b], self._radius(a)
         return kernels.vertex_faces(
             where, (a, b), self.start[a], self.start[a + 1], radius, isinstance(self.bodies[a], Strand), self._vertex_normal,
-            self._triangles, self._normal, self._triangle_edge, self._edge_faces, self._point_faces, self._depth,
+            self._triangles, self._normal, self._triangle_edge, self._faces, self._edge_normal,
+            self._around_start, self._around, self._depth,
             tree.first, tree.leaf, tree.boxes, margin, max(margin + radius, self._deepest[b]), self._key_base, self._stack,
             self._seen_id, self._seen_triangle, self._seen, self._good, count, *self._out,
         )  # fmt: skip
 
-    def _probes(self, a: int, b: int) -> list[tuple[int, int]]:
-        """Points of body a, as ranges, that are tested against strand b.
-
-        Of two strands that with its points closer together gives all of its points, the other its ends: all points of both would
-        make twice the contacts that hold the two apart, and forces that are not unique.
-        """
-        start, stop = int(self.start[a]), int(self.start[a + 1])
-        if a != b and self._spacing[a] > 0.0 and (self._spacing[a], a) > (self._spacing[b], b):
-            return [(start, start + 1), (stop - 1, stop)]
-        return [(start, stop)]
-
-    def _strand_points(self, where: FloatArray, a: int, b: int, first: int, stop: int, margin: float, count: int) -> int:
+    def _strand_points(self, where: FloatArray, a: int, b: int, margin: float, count: int) -> int:
         tree = self._edge_trees[b]
+        leads = (self._spacing[a], a) < (self._spacing[b], b)  # the strand with its points closer together
         return kernels.point_segments(
-            where, (a, b), isinstance(self.bodies[a], Strand), (self._radius(a), self._radius(b)), self._arc,
-            first, stop, self._vertex_normal, self._edges, tree.first, tree.stop, tree.leaf, tree.boxes,
+            where, (a, b), isinstance(self.bodies[a], Strand), leads, (self._radius(a), self._radius(b)), self._arc,
+            self.start[a], self.start[a + 1], self._vertex_normal, self._edges, tree.first, tree.stop, tree.leaf, tree.boxes,
             margin, self._key_base, self._stack, count, *self._out,
         )  # fmt: skip
 
@@ -411,8 +401,8 @@ class DeformableDetector:
         return found
 
 
-def _edges_of(triangles: IntArray, number: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Edges of a closed surface: ends and corners across them (E, 4), two triangles of each, edges of triangles, counts."""
+def _edges_of(triangles: IntArray, number: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Edges of a closed surface: ends and corners across them (E, 4), two triangles of each, edges of each triangle."""
     directed = np.stack([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]], axis=1).reshape(-1, 2)
     across = triangles[:, [2, 0, 1]].ravel()
     ends, first, of_triangle, counts = np.unique(
@@ -430,7 +420,7 @@ def _edges_of(triangles: IntArray, number: int) -> tuple[IntArray, IntArray, Int
     second[of_triangle[rest[::-1]]] = rest[::-1]
     edges = np.column_stack([ends, across[first], across[second]])
     faces = np.column_stack([first // 3, second // 3])
-    return edges, faces, of_triangle.reshape(-1, 3), counts
+    return edges, faces, of_triangle.reshape(-1, 3)
 
 
 def _first_of_vertex_pairs(kind: IntArray, point: IntArray, weight: FloatArray) -> npt.NDArray[np.bool_]:

@@ -21,11 +21,12 @@ BoolArray = npt.NDArray[np.bool_]
 #: Kinds of contacts: vertex on surface, edge on edge, point on segment.
 VERTEX_FACE, EDGE_EDGE, POINT_SEGMENT = 0, 1, 2
 #: Weights below this count as zero: the closest point then lies on an edge or a vertex.
-SNAP = 1e-9
+SNAP = 1e-7
 #: Closer than this (m) to an edge or vertex, the direction to it says nothing and a face gives the normal.
-TINY = 1e-9
-#: The normal must lie against the outward normal of a vertex by this cosine, where it comes from an edge or a vertex.
-FACING = 0.3
+TINY = 1e-7
+#: Triangles and vertices face each other where their outward normals are against each other by this cosine; the normal of
+#: a contact that comes from an edge or a vertex must be against that of the vertex by the second.
+FACING, FACING_RIM = 0.1, 0.3
 #: Normals of one vertex that differ by less than this cosine count as one contact, the nearer.
 SAME_NORMAL = 0.87
 #: Contacts that one vertex keeps with one body.
@@ -36,6 +37,8 @@ FLAT = 0.9986
 SLACK, EDGE_FACING = 0.1, 0.1
 #: Least sine between two edges that touch by crossing.
 CROSSING = 0.05
+#: Least cosine between strands that lie along each other, so that the points of one of them suffice.
+ALONG = 0.95
 #: The nearest ends of two segments of one strand that may touch are this times the sum of radii apart along it.
 SELF_ARC = np.pi
 
@@ -194,6 +197,13 @@ def _write(
 
 
 @njit(cache=True)
+def _faces(normal: FloatArray, t: int, vertex_normal: FloatArray, p: int) -> bool:
+    """Whether triangle t and vertex p look at each other."""
+    dot = normal[t, 0] * vertex_normal[p, 0] + normal[t, 1] * vertex_normal[p, 1] + normal[t, 2] * vertex_normal[p, 2]
+    return dot < -FACING
+
+
+@njit(cache=True)
 def vertex_faces(
     points: FloatArray,
     bodies: tuple[int, int],
@@ -205,8 +215,10 @@ def vertex_faces(
     triangles: IntArray,
     normal: FloatArray,
     triangle_edge: IntArray,
-    edge_faces: IntArray,
-    point_faces: IntArray,
+    faces: IntArray,
+    edge_normal: FloatArray,
+    around_start: IntArray,
+    around: IntArray,
     depth: FloatArray,
     first_triangle: int,
     leaf: IntArray,
@@ -230,14 +242,15 @@ def vertex_faces(
 ) -> int:
     """Update the output with the contacts of points first to stop - 1 with one surface; answer how many there are now.
 
-    Of the features of the surface (faces, edges, vertices) those count that are closest to the point in their neighbourhood: an
-    edge or vertex when all faces round it say so. Where the nearest of them sees the point inside, it alone counts, down to
-    ``depth`` of its triangle; otherwise all within the margin, the nearer of those with nearly the same normal. ``bare`` points
-    (of strands) have no outward normal; the others must face the surface. Rows of ``seen``: squared distance and weights; of
-    ``good``: signed distance, normal, index into ``seen``. Answers -1 when more features are near than ``seen`` has room for.
+    Only triangles that face the vertex count; ``bare`` points (of strands) have no outward normal, all face them. Of the features
+    of these triangles (faces, edges, vertices) those count that are closest to the point in their neighbourhood: an edge or
+    vertex when all triangles round it say so (round point q: ``around[around_start[q]:around_start[q + 1]]``). Where the nearest
+    of them sees the point inside, it alone counts, down to ``depth`` of its triangle; otherwise all within the margin, the nearer
+    of those with nearly the same normal. Rows of ``seen``: squared distance and weights; of ``good``: signed distance, normal,
+    index into ``seen``. Answers -1 when more features are near than ``seen`` has room for.
     """
     room, same = out_kind.shape[0], bodies[0] == bodies[1]
-    n_triangles, n_edges, leaves = triangles.shape[0], edge_faces.shape[0], leaf.shape[0]
+    n_triangles, n_edges, leaves = triangles.shape[0], faces.shape[0], leaf.shape[0]
     for p in range(first, stop):
         x, y, z = points[p, 0], points[p, 1], points[p, 2]
         if box_distance2(boxes, 1, x, y, z) > reach * reach:
@@ -255,7 +268,7 @@ def vertex_faces(
                 continue
             t = first_triangle + leaf[k - leaves]
             a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
-            if same and (a == p or b == p or c == p):
+            if (same and (a == p or b == p or c == p)) or not (bare or _faces(normal, t, vertex_normal, p)):
                 continue
             wa, wb, wc = closest_on_triangle(points, a, b, c, x, y, z)
             wa, wb, wc = (wa if wa > SNAP else 0.0), (wb if wb > SNAP else 0.0), (wc if wc > SNAP else 0.0)
@@ -291,9 +304,14 @@ def vertex_faces(
                     earlier = earlier or r < s
             needed = 1
             if feature >= n_triangles + n_edges:
-                needed = point_faces[feature - n_triangles - n_edges]
+                q = feature - n_triangles - n_edges
+                needed = 0
+                for i in range(around_start[q], around_start[q + 1]):
+                    needed += bare or _faces(normal, around[i], vertex_normal, p)
             elif feature >= n_triangles:
-                needed = edge_faces[feature - n_triangles]
+                needed = 0
+                for i in range(2):
+                    needed += bare or _faces(normal, faces[feature - n_triangles, i], vertex_normal, p)
             if earlier or (repeats < needed and (same or seen_id[nearest] != feature)):
                 continue
             t = seen_triangle[s]
@@ -308,11 +326,8 @@ def vertex_faces(
                     q = feature - n_triangles - n_edges
                     nx, ny, nz = vertex_normal[q, 0], vertex_normal[q, 1], vertex_normal[q, 2]
                 else:
-                    nx, ny, nz = 0.0, 0.0, 0.0
-                    for r in range(found):
-                        if seen_id[r] == feature:
-                            u = seen_triangle[r]
-                            nx, ny, nz = nx + normal[u, 0], ny + normal[u, 1], nz + normal[u, 2]
+                    e = feature - n_triangles
+                    nx, ny, nz = edge_normal[e, 0], edge_normal[e, 1], edge_normal[e, 2]
                 scale = 1.0 / distance if nx * dx + ny * dy + nz * dz >= 0.0 else -1.0 / distance
                 nx, ny, nz = scale * dx, scale * dy, scale * dz
             elif not flat and not bare:
@@ -329,10 +344,9 @@ def vertex_faces(
             signed = nx * dx + ny * dy + nz * dz
             if -signed > depth[t]:
                 continue
-            if not bare:
-                facing = nx * vertex_normal[p, 0] + ny * vertex_normal[p, 1] + nz * vertex_normal[p, 2]
-                if facing > (0.0 if flat else -FACING):
-                    continue
+            facing = nx * vertex_normal[p, 0] + ny * vertex_normal[p, 1] + nz * vertex_normal[p, 2]
+            if not (bare or flat) and facing > -FACING_RIM:
+                continue
             # in order of distance
             place = min(kept, good.shape[0] - 1)
             if kept == good.shape[0] and abs(good[place, 0]) <= abs(signed):
@@ -498,6 +512,7 @@ def point_segments(
     points: FloatArray,
     bodies: tuple[int, int],
     bare: bool,
+    leads: bool,
     radii: tuple[float, float],
     arc: FloatArray,
     first: int,
@@ -523,7 +538,9 @@ def point_segments(
     """Update the output with contacts of points first to stop - 1 with the segments of a strand; answer how many there are now.
 
     The closest point of the strand lies inside a segment or, for points of strands (``bare``), at one of its points that is
-    closest in its neighbourhood. The vertices of a surface must face the strand.
+    closest in its neighbourhood. The vertices of a surface must face the strand. Where two strands lie along each other, only the
+    points of that which ``leads`` count, or within one strand the earlier ones, and its ends: all points of both would make twice
+    the contacts that hold the two apart, and forces that are not unique.
     """
     room, same, leaves = out_kind.shape[0], bodies[0] == bodies[1], leaf.shape[0]
     reach = max(margin, 0.0) + radii[0] + radii[1]
@@ -542,10 +559,15 @@ def point_segments(
                 continue
             f = first_edge + leaf[k - leaves]
             c, d = edges[f, 0], edges[f, 1]
-            # of one strand earlier points are tested against later segments, and the last one against all
-            if same and (max(arc[c] - arc[p], arc[p] - arc[d]) < SELF_ARC * (radii[0] + radii[1]) or (d <= p < stop - 1)):
+            if same and max(arc[c] - arc[p], arc[p] - arc[d]) < SELF_ARC * (radii[0] + radii[1]):
                 continue
             vx, vy, vz = points[d, 0] - points[c, 0], points[d, 1] - points[c, 1], points[d, 2] - points[c, 2]
+            if bare and not (p < c if same else leads) and first < p < stop - 1:
+                tx, ty = points[p + 1, 0] - points[p - 1, 0], points[p + 1, 1] - points[p - 1, 1]
+                tz = points[p + 1, 2] - points[p - 1, 2]
+                tv = tx * vx + ty * vy + tz * vz
+                if tv * tv > ALONG * ALONG * (tx * tx + ty * ty + tz * tz) * (vx * vx + vy * vy + vz * vz):
+                    continue
             wx, wy, wz = x - points[c, 0], y - points[c, 1], z - points[c, 2]
             t = (vx * wx + vy * wy + vz * wz) / max(vx * vx + vy * vy + vz * vz, 1e-300)
             if t <= SNAP:
@@ -567,7 +589,7 @@ def point_segments(
             if gap >= margin or distance <= TINY:
                 continue
             nx, ny, nz = nx / distance, ny / distance, nz / distance
-            if not bare and nx * vertex_normal[p, 0] + ny * vertex_normal[p, 1] + nz * vertex_normal[p, 2] > -FACING:
+            if not bare and nx * vertex_normal[p, 0] + ny * vertex_normal[p, 1] + nz * vertex_normal[p, 2] > -FACING_RIM:
                 continue
             if count < room:
                 key = (POINT_SEGMENT * key_base + p) * key_base + f

@@ -272,11 +272,33 @@ def point_compliances(
 
 
 @njit(cache=True)
+def sharing(
+    group_of: np.ndarray, group_is_nodes: np.ndarray, ptr: np.ndarray, dof: np.ndarray, count: np.ndarray, shared: np.ndarray
+) -> None:
+    """Fill how many virtual nodes push what each one pushes, itself included, as ``shared`` (nv,); ``count`` (n,) is scratch.
+
+    That is its whole body for a body of generalized coordinates, else the node that the most of them hang on.
+    """
+    count[:] = 0.0
+    for q in range(shared.shape[0]):
+        for e in range(ptr[q], ptr[q + 1]):
+            count[dof[e]] += 1.0
+    for q in range(shared.shape[0]):
+        shared[q] = 0.0
+        if group_is_nodes[group_of[q]]:
+            for e in range(ptr[q], ptr[q + 1]):
+                shared[q] = max(shared[q], count[dof[e]])
+        else:
+            for r in range(shared.shape[0]):
+                shared[q] += group_of[r] == group_of[q]
+
+
+@njit(cache=True)
 def automatic_gains(
     node: np.ndarray,
     virtual_start: int,
     contact_of: np.ndarray,
-    group_of: np.ndarray,
+    sharers: np.ndarray,
     diagonal: np.ndarray,
     compliance: np.ndarray,
     shared: bool,
@@ -287,12 +309,10 @@ def automatic_gains(
 
     Not shared: factor times the mean diagonal of A of the node on the other side, the choice measured for a kv that decides the
     accuracy. Shared: factor over the compliance of the contact, that of the node plus that of the body's point times the
-    number of virtual nodes that push the same body; the choice for a kv that only decides the conditioning (multipliers on).
+    number of virtual nodes that push the same (``sharers``, see :func:`sharing`); the choice for a kv that only decides the
+    conditioning (multipliers on).
     Where there is no node on the other side, the body's own compliance alone.
     """
-    count = np.zeros(group_of.max() + 1 if gain.shape[0] else 0)
-    for q in range(gain.shape[0]):
-        count[group_of[q]] += 1.0
     for q in range(gain.shape[0]):
         m = contact_of[q]
         own = virtual_start + 3 * q
@@ -301,7 +321,7 @@ def automatic_gains(
         if 0 <= other < virtual_start:
             touching = 3.0 / (diagonal[other] + diagonal[other + 1] + diagonal[other + 2])
         if shared:
-            gain[q] = factor / (touching + count[group_of[q]] * compliance[q])
+            gain[q] = factor / (touching + sharers[q] * compliance[q])
         else:
             gain[q] = factor / (touching if touching > 0.0 else compliance[q])
 
@@ -380,11 +400,13 @@ def nodalize(
         diagonal, compliance = problem.diagonal, np.empty(nv)
         inverse = np.linalg.inv(body_blocks(problem))
         point_compliances(group_of, ptr, dof, jac, starts, is_nodes, diagonal, inverse, compliance)
+        sharers = np.empty(nv)
+        sharing(group_of, is_nodes, ptr, dof, np.empty(problem.n), sharers)
         automatic_gains(
             node,
             virtual_start,
             contact_of,
-            group_of[:nv],
+            sharers,
             diagonal,
             compliance,
             multiplier is not None,

@@ -1,0 +1,296 @@
+"""The detector of deforming features against slow twins, closed cases and libigl."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import femsim as fs
+from contact import ContactError
+from contact.deformable import DeformableDetector, Strand, Surface, Touches
+from contact.deformable_kernels import EDGE_EDGE, POINT_SEGMENT, VERTEX_FACE
+from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
+
+BOTH = np.array([[False, True], [True, False]])
+
+
+def surface(mesh: fs.TetMesh, depth: float = 2e-3) -> tuple[Surface, np.ndarray]:
+    shell = mesh.surface()
+    return Surface(len(shell.points), shell.triangles, np.full(len(shell.triangles), depth)), shell.points
+
+
+def turned(points: np.ndarray, vector: tuple[float, float, float]) -> np.ndarray:
+    return points @ quaternion_to_matrix(quaternion_from_vector(np.array(vector))).T
+
+
+def shifted(points: np.ndarray, x: float, y: float, z: float) -> np.ndarray:
+    return points + np.array([x, y, z])
+
+
+def strand(points: np.ndarray, radius: float) -> Strand:
+    return Strand(np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))]), radius)
+
+
+def closest_on_segment(p: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a + np.clip((p - a) @ (b - a) / ((b - a) @ (b - a)), 0.0, 1.0) * (b - a)
+
+
+def closest_on_triangle(p: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """Slow twin: the projection where it lies in the triangle, else the nearest point of the three sides."""
+    a, b, c = corners
+    weights, *_ = np.linalg.lstsq(np.column_stack([b - a, c - a]), p - a, rcond=None)
+    if weights.min() >= 0 and weights.sum() <= 1:
+        return a + weights @ np.array([b - a, c - a])
+    sides = [closest_on_segment(p, *pair) for pair in ((a, b), (b, c), (c, a))]
+    return min(sides, key=lambda q: float(np.linalg.norm(p - q)))
+
+
+def signed_distance(p: np.ndarray, points: np.ndarray, triangles: np.ndarray) -> float:
+    """Slow twin: distance to the nearest triangle, negative where a ray crosses the surface an odd number of times."""
+    distance = min(float(np.linalg.norm(p - closest_on_triangle(p, points[t]))) for t in triangles)
+    direction, crossings = np.array([0.3217, 0.4133, 0.8519]), 0
+    for a, b, c in points[triangles]:
+        matrix = np.column_stack([b - a, c - a, -direction])
+        if abs(np.linalg.det(matrix)) < 1e-18:
+            continue
+        s, t, along = np.linalg.solve(matrix, p - a)
+        crossings += s >= 0 and t >= 0 and s + t <= 1 and along > 0
+    return -distance if crossings % 2 else distance
+
+
+def segment_distance(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> float:
+    """Slow twin: distance of two segments by the four ends and, where they cross, the common perpendicular."""
+    ends = [(p, closest_on_segment(p, c, d)) for p in (a, b)] + [(p, closest_on_segment(p, a, b)) for p in (c, d)]
+    best = min(float(np.linalg.norm(p - q)) for p, q in ends)
+    s, t = np.linalg.lstsq(np.column_stack([b - a, c - d]), c - a, rcond=None)[0]
+    if 0 <= s <= 1 and 0 <= t <= 1:
+        best = min(best, float(np.linalg.norm(a + s * (b - a) - c - t * (d - c))))
+    return best
+
+
+def check_geometry(touches: Touches, points: np.ndarray, radii: np.ndarray) -> None:
+    """Weights sum to one; the sides are the weighted points moved by the radius, gap times normal apart; frames are good."""
+    np.testing.assert_allclose(touches.weight.sum(axis=2), 1.0, atol=1e-12)
+    assert (touches.weight >= 0).all() and (touches.point[touches.weight > 0] >= 0).all()
+    centre = np.einsum("msi,msic->msc", touches.weight, points[touches.point])
+    normal = touches.frame[:, 0]
+    r = radii[touches.body]
+    np.testing.assert_allclose(touches.position[:, 0], centre[:, 0] - r[:, :1] * normal, atol=1e-14)
+    np.testing.assert_allclose(touches.position[:, 1], centre[:, 1] + r[:, 1:] * normal, atol=1e-14)
+    np.testing.assert_allclose(touches.position[:, 0] - touches.position[:, 1], touches.gap[:, None] * normal, atol=1e-11)
+    np.testing.assert_allclose(
+        touches.frame @ touches.frame.transpose(0, 2, 1), np.tile(np.eye(3), (len(touches), 1, 1)), atol=1e-12
+    )
+    np.testing.assert_allclose(np.linalg.det(touches.frame), 1.0, atol=1e-12)
+    assert len(np.unique(touches.key)) == len(touches)
+
+
+@pytest.fixture(scope="module")
+def hollow() -> tuple[Surface, np.ndarray]:
+    """A block with a notch, so that it has concave edges, turned to no axis."""
+    box = fs.box_tets((0.06, 0.04, 0.04), (6, 4, 4))
+    middle = box.points[box.tets].mean(axis=1)
+    low = middle.min(axis=0)
+    notch = (np.abs(middle[:, 0] - 0.5 * (box.points[:, 0].min() + box.points[:, 0].max())) < 0.01) & (
+        middle[:, 2] > low[2] + 0.02
+    )
+    used, tets = np.unique(box.tets[~notch], return_inverse=True)
+    mesh = fs.make_tetmesh(box.points[used], tets.reshape(-1, 4), name="notch", source="test")
+    body, points = surface(mesh, depth=0.005)
+    return body, turned(points, (0.3, -0.5, 0.8))
+
+
+def near_points(points: np.ndarray, count: int, spread: float) -> np.ndarray:
+    rng = np.random.default_rng(3)
+    return points[rng.integers(0, len(points), count)] + spread * rng.standard_normal((count, 3))
+
+
+def test_distances_to_a_surface_are_those_of_the_slow_twin(hollow: tuple[Surface, np.ndarray]) -> None:
+    """Every point within the margin, or inside down to the depth, has its signed distance as its least gap; others none."""
+    body, points = hollow
+    probes = near_points(points, 150, 0.004)
+    margin = 0.003
+    detector = DeformableDetector([Strand(np.arange(150.0), 0.0), body], BOTH, np.concatenate([probes, points]))
+    touches = detector.detect(np.concatenate([probes, points]), margin)
+    check_geometry(touches, np.concatenate([probes, points]), np.zeros(2))
+    own = touches.kind == VERTEX_FACE
+    inside = 0
+    for k, p in enumerate(probes):
+        expected = signed_distance(p, points, body.triangles)
+        gaps = touches.gap[own & (touches.point[:, 0, 0] == k)]
+        if -0.005 < expected < margin:
+            np.testing.assert_allclose(gaps.min(), expected, atol=1e-13)
+            assert expected > 0 or len(gaps) == 1
+            inside += expected < 0
+        elif expected >= margin:
+            assert not len(gaps)
+    assert inside > 20
+
+
+def test_distances_to_a_surface_are_those_of_libigl(hollow: tuple[Surface, np.ndarray]) -> None:
+    igl = pytest.importorskip("igl", reason="libigl is not installed")
+    body, points = hollow
+    probes = near_points(points, 2000, 0.003)
+    where = np.concatenate([probes, points])
+    touches = DeformableDetector([Strand(np.arange(2000.0), 0.0), body], BOTH, where).detect(where, 0.004)
+    expected = igl.signed_distance(probes, points, body.triangles)[0]
+    own = touches.kind == VERTEX_FACE
+    least = np.full(2000, np.inf)
+    np.minimum.at(least, touches.point[own, 0, 0], touches.gap[own])
+    seen = np.abs(expected) < 0.004
+    assert seen.sum() > 1000
+    np.testing.assert_allclose(least[seen], expected[seen], atol=1e-12)
+
+
+def test_a_moved_and_bent_surface_needs_no_new_tree(hollow: tuple[Surface, np.ndarray]) -> None:
+    body, points = hollow
+    probes = near_points(points, 100, 0.004)
+    start = np.concatenate([probes, points])
+    detector = DeformableDetector([Strand(np.arange(100.0), 0.0), body], BOTH, start)
+    moved = shifted(turned(start * [1.3, 0.8, 1.0] + 0.02 * np.sin(40 * start[:, [1, 2, 0]]), (1.0, 2.0, -0.5)), 0.5, 0.1, -3.0)
+    fresh = DeformableDetector([Strand(np.arange(100.0), 0.0), body], BOTH, moved)
+    for _ in range(2):
+        a, b = detector.detect(moved, 0.003), fresh.detect(moved, 0.003)
+        order_a, order_b = np.argsort(a.key), np.argsort(b.key)
+        assert len(a) > 50
+        np.testing.assert_array_equal(a.key[order_a], b.key[order_b])
+        np.testing.assert_allclose(a.gap[order_a], b.gap[order_b], atol=1e-15)
+
+
+def test_strands_are_as_far_apart_as_the_slow_twin_says() -> None:
+    """Random pairs of polylines: the least gap is the least distance of their segments minus the radii."""
+    rng = np.random.default_rng(5)
+    line = np.linspace(-0.1, 0.1, 12)
+    seen = set()
+    for _ in range(40):
+        a = np.column_stack([line, 0 * line, 0 * line]) + 0.004 * rng.standard_normal((12, 3))
+        turn = (*rng.uniform(-0.3, 0.3, 2), rng.uniform(0.7, 2.4))
+        b = shifted(turned(np.column_stack([line, 0 * line, 0 * line])[:9], turn), 0.0, 0.0, 0.01)
+        where = np.concatenate([a, b])
+        touches = DeformableDetector([strand(a, 0.003), strand(b, 0.002)], BOTH, where).detect(where, 0.03)
+        check_geometry(touches, where, np.array([0.003, 0.002]))
+        expected = min(segment_distance(*p, *q) for p in itertools.pairwise(a) for q in itertools.pairwise(b))
+        least = touches.gap.argmin()
+        np.testing.assert_allclose(touches.gap[least], expected - 0.005, atol=1e-12)
+        seen.add(int(touches.kind[least]))
+    assert seen == {EDGE_EDGE, POINT_SEGMENT}
+
+
+def test_crossing_edges_of_cubes_touch_once() -> None:
+    """Two cubes on their edges, crossed: one edge-edge contact with the gap and the normal of the closed form."""
+    body, points = surface(fs.box_tets((0.1, 0.1, 0.1), 1), depth=0.05)
+    points = points - points.mean(axis=0)
+    half = 0.1 / np.sqrt(2)
+    low = turned(points, (np.pi / 4, 0.0, 0.0))
+    for gap in (0.004, -0.003):
+        high = shifted(turned(turned(points, (np.pi / 4, 0.0, 0.0)), (0.0, 0.0, 1.1)), 0.002, 0.001, 2 * half + gap)
+        where = np.concatenate([high, low])
+        touches = DeformableDetector([body, body], BOTH, where).detect(where, 0.01)
+        check_geometry(touches, where, np.zeros(2))
+        assert touches.kind.tolist() == [EDGE_EDGE]
+        np.testing.assert_allclose(touches.gap, gap, atol=1e-14)
+        np.testing.assert_allclose(touches.frame[0, 0], [0.0, 0.0, 1.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-12, 0.0, -1e-5])
+def test_stacked_cubes_of_the_same_mesh_touch_vertex_by_vertex(gap: float) -> None:
+    """All 25 pairs of vertices come once, each with the vertical normal, also at the rim where three faces meet."""
+    body, points = surface(fs.box_tets((0.1, 0.1, 0.1), 4))
+    where = np.concatenate([shifted(points, 0.0, 0.0, 0.1 + gap), points])
+    touches = DeformableDetector([body, body], BOTH, where).detect(where, 2e-3)
+    pairs = {(int(a), int(b)) for a, b in zip(touches.point[:, 0, 0], touches.point[:, 1].max(axis=1), strict=True)}
+    assert len(touches) == len(pairs) == 25
+    np.testing.assert_allclose(touches.frame[:, 0], np.tile([0, 0, 1.0], (25, 1)), atol=1e-9)
+    np.testing.assert_allclose(touches.gap, gap, atol=1e-14)
+
+
+def test_a_rim_that_hangs_over_by_a_hair_is_not_locked_sideways() -> None:
+    """A slightly wider cube on a cube: its corners stand beside the faces below, but no contact there looks sideways."""
+    body, points = surface(fs.box_tets((0.1, 0.1, 0.1), 4))
+    wider = (points - points.mean(axis=0)) * [1.002, 1.002, 1.0] + points.mean(axis=0) + [0, 0, 0.1 + 1e-6]
+    where = np.concatenate([wider, points])
+    touches = DeformableDetector([body, body], BOTH, where).detect(where, 2e-3)
+    assert len(touches) >= 25
+    assert np.abs(touches.frame[:, 0, 2]).min() > 0.9
+
+
+def test_a_mat_touches_itself_only_where_it_is_folded() -> None:
+    """Flat: nothing. Folded over with a gap of 3 mm: vertices of one layer against the other, with that gap."""
+    mesh = fs.box_tets((0.2, 0.03, 0.004), (20, 3, 1))
+    body, points = surface(mesh)
+    detector = DeformableDetector([body], np.array([[True]]), points)
+    assert not len(detector.detect(points, 0.0035))
+    x, middle = points[:, 0] - points[:, 0].mean(), points[:, 2].mean()
+    radius = 0.0035
+    angle, beyond = np.clip(x / radius, 0, np.pi), np.maximum(x - np.pi * radius, 0)
+    line = np.column_stack([np.where(x < 0, x, radius * np.sin(angle) - beyond), points[:, 1], radius - radius * np.cos(angle)])
+    normal = np.column_stack([-np.sin(angle), 0 * angle, np.cos(angle)])
+    folded = line + (points[:, 2] - middle)[:, None] * normal
+    touches = detector.detect(folded, 0.0035)
+    check_geometry(touches, folded, np.zeros(1))
+    level = (touches.position[:, 0, 0] < -0.025) & (touches.position[:, 0, 0] > -0.085)  # between the bend and the tip
+    assert level.sum() > 50
+    np.testing.assert_allclose(touches.gap[level & (touches.kind == VERTEX_FACE)], 0.003, atol=1e-9)
+    assert touches.gap.min() > 0
+
+
+def test_a_strand_touches_itself_where_it_is_far_enough_along() -> None:
+    """A helix with turns 5 mm apart and a thickness of 4 mm: gaps of about 1 mm, all a whole turn apart; a straight one: none."""
+    angle = np.linspace(0, 6 * np.pi, 160)
+    helix = np.column_stack([0.02 * np.cos(angle), 0.02 * np.sin(angle), 0.005 * angle / (2 * np.pi)])
+    body = strand(helix, 0.002)
+    touches = DeformableDetector([body], np.array([[True]]), helix).detect(helix, 0.002)
+    check_geometry(touches, helix, np.array([0.002]))
+    np.testing.assert_allclose(touches.gap.min(), 0.001, atol=5e-5)
+    apart = np.abs(body.arc[touches.point[:, 0, 0]] - body.arc[touches.point[:, 1].max(axis=1)])
+    assert len(touches) > 80 and apart.min() > 0.1
+    straight = np.column_stack([np.linspace(0, 0.2, 160), np.zeros(160), np.zeros(160)])
+    assert not len(DeformableDetector([strand(straight, 0.002)], np.array([[True]]), straight).detect(straight, 0.01))
+
+
+def test_overlaps_are_found_however_deep() -> None:
+    body, points = surface(fs.box_tets((0.1, 0.1, 0.1), 4))
+    for shift, depth in ((0.03, 0.02), (0.12, 0.0)):
+        moved = 0.5 * points + [0, 0, shift + 0.03 if shift > 0.1 else shift]
+        where = np.concatenate([moved, points])
+        found = DeformableDetector([body, body], BOTH, where).overlaps(where)
+        if depth:
+            (a, b, deepest, bound), *_ = found
+            assert (a, b) == (0, 1) and bound == 2e-3
+            expected = max(-signed_distance(p, points, body.triangles) for p in moved)
+            np.testing.assert_allclose(deepest, expected, atol=1e-12)
+        else:
+            assert not found
+
+
+def test_more_contacts_than_expected_find_room() -> None:
+    body, points = surface(fs.ball_tets(0.03, 8))
+    where = np.concatenate([points, shifted(points, 0.0, 0.0, 0.06)])
+    detector = DeformableDetector([body, body], BOTH, where)
+    many = detector.detect(where, 0.05)
+    check_geometry(many, where, np.zeros(2))
+    assert set(detector.detect(where, 0.001).key) <= set(many.key)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"collide": np.ones((2, 2))}, "symmetric matrix of bool"),
+        ({"points": np.zeros((3, 3))}, "shape"),
+        ({"points": np.full((5, 3), np.nan)}, "finite"),
+        ({"triangles": np.array([[0, 1, 2]])}, "open"),
+        ({"triangles": np.array([[0, 1, 9]])}, "whole"),
+        ({"depth": np.zeros(1)}, "depth"),
+    ],
+)
+def test_wrong_input_is_refused(change: dict[str, np.ndarray], message: str) -> None:
+    tetrahedron = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
+    given = {"triangles": tetrahedron, "depth": np.zeros(4), "collide": BOTH, "points": np.arange(15.0).reshape(5, 3)} | change
+    if "triangles" in change:
+        given["depth"] = np.zeros(len(given["triangles"]))
+    with pytest.raises(ContactError, match=message):
+        DeformableDetector(
+            [Surface(4, given["triangles"], given["depth"]), Strand(np.zeros(1), 0.1)], given["collide"], given["points"]
+        )
