@@ -185,13 +185,13 @@ def test_two_free_cubes_that_collide_keep_their_momentum() -> None:
     mesh = fs.box_tets((0.05, 0.05, 0.05), 3)
     scene.add_soft("a", mesh, RUBBER, velocity=(1.0, 0.2, 0.0))
     scene.add_soft("b", mesh, RUBBER, position=(0.071, 0.011, 0.007), rotation=(0.2, 0.1, 0.5), velocity=(-1.0, 0.0, 0.3))
-    run = fs.simulate(scene)
+    run = fs.simulate(scene, solver="exact", tolerance=1e-12)
     assert run.status == "converged"
     p = momentum(run)
-    assert np.abs(p - p[0]).max() < 1e-9 * 0.125
+    assert np.abs(p - p[0]).max() < 1e-12
     assert run.steps["contacts"].max() > 5
     assert np.diff(total_energy(run)).max() < 1e-9
-    assert run.steps["max_penetration_m"].max() < 1e-5
+    assert run.steps["max_penetration_m"].max() < 2e-4  # corners meet edges at 4 mm a step
     system, state = run.stepper.system, run.stepper.state
     v0 = system.initial_state()
 
@@ -267,14 +267,14 @@ def test_a_block_on_a_soft_slope_sticks_below_mu_and_slides_above(slope: float, 
         assert abs(speed) < 1e-9  # creep below 1e-6 mm/s
 
 
-def folded_mat(young_modulus: float, radius: float, cells: tuple[int, int, int] = (20, 3, 1)) -> fs.Scene:
-    """A mat of 200 x 30 x 4 mm that lies folded over at the start, both layers apart, and falls together."""
+def folded_mat(young_modulus: float, radius: float, *, self_contact: bool) -> fs.Scene:
+    """A mat of 140 x 60 x 4 mm that lies folded over at the start, both layers apart, and falls together."""
     thickness = 0.004
-    mesh = fs.box_tets((0.2, 0.03, thickness), cells)
-    scene = fs.Scene("mat", dt=0.005, duration=0.4, default_friction=0.3)
+    mesh = fs.box_tets((0.14, 0.06, thickness), (14, 6, 1))
+    scene = fs.Scene("mat", dt=0.005, duration=0.12, default_friction=0.3)
     scene.add_floor()
-    mat = fs.Elastic(young_modulus, 0.3, 1000.0, rayleigh_beta=2e-3, name="mat")
-    scene.add_soft("mat", mesh, mat, position=(0, 0, 0.5 * thickness), self_contact=True)
+    mat = fs.Elastic(young_modulus, 0.3, 1000.0, rayleigh_beta=1e-2, name="mat")
+    scene.add_soft("mat", mesh, mat, position=(0, 0, 0.5 * thickness), self_contact=self_contact)
     scene.sensor("mat", "mat")
     body = scene.body("mat")
     x, height = body.rest[:, 0], body.rest[:, 2] - 0.5 * thickness
@@ -291,25 +291,39 @@ def folded_mat(young_modulus: float, radius: float, cells: tuple[int, int, int] 
     return scene
 
 
+def crossings(x: np.ndarray, triangles: np.ndarray) -> int:
+    """Count the edges of a surface that pass through one of its triangles by more than a micrometre, without a common node."""
+    edges = np.unique(np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0)
+    a, b, c = (x[triangles[:, i]] for i in range(3))
+    normal = np.cross(b - a, c - a)
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    count = 0
+    for p, q in edges:
+        start, end = ((x[k] - a) * normal for k in (p, q))
+        start, end = start.sum(axis=1), end.sum(axis=1)
+        apart = ~np.isin(triangles, (p, q)).any(axis=1)
+        for t in np.flatnonzero(apart & (start * end < 0) & (np.minimum(np.abs(start), np.abs(end)) > 1e-6)):
+            point = x[p] + start[t] / (start[t] - end[t]) * (x[q] - x[p])
+            weights, *_ = np.linalg.lstsq(np.column_stack([b[t] - a[t], c[t] - a[t]]), point - a[t], rcond=None)
+            count += weights.min() > 1e-3 and weights.sum() < 1 - 1e-3
+    return count
+
+
 def test_a_folded_mat_lies_on_itself() -> None:
-    """Gravity lays the upper layer on the lower one: no vertex gets inside, the floor carries the weight, energy never grows."""
-    scene = folded_mat(1.5e4, 0.012)
-    run = fs.simulate(scene)
+    """Gravity lays the upper layer on the lower one: no vertex or edge gets inside, energy never grows; else it falls through."""
+    through = fs.simulate(folded_mat(8e3, 0.008, self_contact=False))
+    triangles = through.stepper.scene.parts[1].triangles
+    assert crossings(through.stepper.state.q.reshape(-1, 3), triangles) > 10
+    run = fs.simulate(folded_mat(8e3, 0.008, self_contact=True))
     assert run.status == "converged"
     assert run.steps["max_penetration_m"].max() < 1e-5
     assert run.steps["inverted_elements"].max() == 0
     assert np.diff(total_energy(run)).max() < 1e-8
-    x = run.stepper.state.q.reshape(-1, 3)
-    rest = scene.body("mat").rest
-    upper, under = rest[:, 0] > 0.05, (rest[:, 0] < -0.03) & (rest[:, 2] > 0.0039)
-    assert x[under, 2].max() < 0.0045
-    low, high = x[under, :2].min(axis=0) + 1e-3, x[under, :2].max(axis=0) - 1e-3
-    above = upper & (x[:, :2] > low).all(axis=1) & (x[:, :2] < high).all(axis=1)
-    assert above.sum() > 10
-    assert x[above, 2].min() > 0.0039  # on the lower layer, not through it
+    assert not crossings(run.stepper.state.q.reshape(-1, 3), triangles)
     touching = run.stepper.collision.touching
     assert touching is not None
     assert (touching.touches.gap[touching.kept] < 1e-6).sum() >= 4
+    np.testing.assert_allclose(run.sensors["mat"].force[-1], run.stepper.collision.wrench[1, :3], atol=1e-12)
 
 
 def test_a_knot_pulled_tight_does_not_pass_through_itself() -> None:
