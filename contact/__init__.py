@@ -4,6 +4,7 @@ The tour, in the order of a time step:
 
 1. ``shapes``: what can be touched (Plane, Box, Sphere, Capsule, Cylinder, Mesh), each with a signed distance.
 2. ``broad_phase``, ``detect``: points against shapes; a :class:`Detector` gives gaps, positions and frames, normal first.
+   ``deformable``: surfaces and strands that deform, against each other and themselves; a :class:`DeformableDetector`.
 3. ``problem``: :class:`ContactProblem`, A v = b + J^T lam with the Signorini-Coulomb law on u = J v + phi.
 4. ``nodalize``: every contact acts on nodes, predefined or virtual (papers/001 section III-A).
 5. ``cone``, ``solvers``: projections, and the solvers by name (``SOLVERS``); COND is the primary one.
@@ -14,6 +15,7 @@ Units are SI: v in m/s, lam in N (the papers' lambda with a force-level A), A in
 scenes or files and imports nothing else of ours.
 """
 
+from contact.deformable import DeformableDetector, Strand, Surface, Touches
 from contact.detect import Contacts, Detector
 from contact.errors import ContactError, NotApplicableError
 from contact.fclib import FclibProblem, read_fclib, write_fclib
@@ -26,9 +28,10 @@ from contact.solvers import SOLVERS, Cond, CondOptions, History, Solution, Solve
 from contact.solvers.invertible import inverse_contact
 
 __all__ = [
-    "SOLVERS", "Box", "Capsule", "Cond", "CondOptions", "ContactError", "ContactProblem", "Contacts", "Cylinder", "Detector",
-    "FclibProblem", "Group", "GroupKind", "History", "LocalMetrics", "LocalProblem", "Mesh", "Metrics", "NodalContactProblem",
-    "NotApplicableError", "PlacedShape", "Plane", "Shape", "Solution", "Solver", "Sphere", "WarmStart", "contact_velocity",
-    "from_isotropic", "inverse_contact", "isotropic", "make_local_problem", "make_problem", "make_solver", "measure",
-    "measure_local", "nodalize", "read_fclib", "signed_distance", "to_global", "to_isotropic", "write_fclib",
+    "SOLVERS", "Box", "Capsule", "Cond", "CondOptions", "ContactError", "ContactProblem", "Contacts", "Cylinder",
+    "DeformableDetector", "Detector", "FclibProblem", "Group", "GroupKind", "History", "LocalMetrics", "LocalProblem", "Mesh",
+    "Metrics", "NodalContactProblem", "NotApplicableError", "PlacedShape", "Plane", "Shape", "Solution", "Solver", "Sphere",
+    "Strand", "Surface", "Touches", "WarmStart", "contact_velocity", "from_isotropic", "inverse_contact", "isotropic",
+    "make_local_problem", "make_problem", "make_solver", "measure", "measure_local", "nodalize", "read_fclib",
+    "signed_distance", "to_global", "to_isotropic", "write_fclib",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from contact.deformable import DeformableDetector, Strand, Surface, Touches
+from contact import DeformableDetector, Strand, Surface, Touches
 from femsim import touch_rows as kernels
 from femsim.bodies.rod import Rod
 from femsim.bodies.soft import SoftBody
