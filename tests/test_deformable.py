@@ -178,6 +178,18 @@ def test_strands_are_as_far_apart_as_the_slow_twin_says() -> None:
     assert seen == {EDGE_EDGE, POINT_SEGMENT}
 
 
+@pytest.mark.parametrize("swap", [False, True])
+def test_strands_along_each_other_touch_by_the_points_of_the_finer(swap: bool) -> None:
+    """Two parallel lines: every point of the finer one, and of the other one its ends."""
+    fine, coarse = (np.column_stack([np.linspace(-0.1, 0.1, n), np.zeros(n), np.zeros(n)]) for n in (31, 20))
+    bodies = [shifted(coarse, 0.0, 0.0, 0.0045), fine][:: -1 if swap else 1]
+    where = np.concatenate(bodies)
+    touches = DeformableDetector([strand(p, 0.002) for p in bodies], BOTH, where).detect(where, 1e-3)
+    assert len(touches) == 31  # the ends lie on each other and count once
+    assert len(np.unique(touches.point[touches.body[:, 0] == (0 if swap else 1), 0, 0])) >= 29
+    np.testing.assert_allclose(touches.gap, 5e-4, atol=1e-14)
+
+
 def test_crossing_edges_of_cubes_touch_once() -> None:
     """Two cubes on their edges, crossed: one edge-edge contact with the gap and the normal of the closed form."""
     body, points = surface(fs.box_tets((0.1, 0.1, 0.1), 1), depth=0.05)

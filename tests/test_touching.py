@@ -153,7 +153,7 @@ def stacked_problem() -> ContactProblem:
 
 @pytest.mark.parametrize("solver", ["cond", "pgs", "apgd", "ccs"])
 def test_solvers_agree_on_touching_bodies(pressed: Stepper, solver: str) -> None:
-    """To 1e-8 by true residuals; COND, which stiff rods slow down without end, on two blocks."""
+    """To 1e-8 by true residuals; COND on two blocks: rods that touch on their surface are too stiff for it (docs/contact.md)."""
     problem = stacked_problem() if solver == "cond" else pressed.problem
     assert problem is not None
     reference = make_solver("exact", tolerance=1e-11).solve(problem)
@@ -389,6 +389,19 @@ def test_self_contact_is_off_by_default_and_costs_nothing() -> None:
     scene = fs.Scene("one", duration=0.02)
     scene.add_soft("cube", fs.box_tets((0.1, 0.1, 0.1), 2), RUBBER)
     assert Stepper(scene, make_solver("exact")).collision.touching is None
+
+
+def test_a_rod_reaches_to_its_ends() -> None:
+    """The points of a straight rod with links of two lengths: its ends and the centres between them."""
+    x = np.concatenate([np.linspace(0, 0.03, 4), np.linspace(0.03, 0.05, 5)[1:]])
+    points = np.column_stack([x, 0 * x, 0 * x])
+    scene = fs.Scene("ends", duration=0.01)
+    scene.add_rod("rod", points, fs.circular_section(RADIUS), CABLE)
+    scene.add_rod("other", across(line(0.1, 10, z=0.2)), fs.circular_section(RADIUS), CABLE)
+    touching = Stepper(scene, make_solver("exact")).collision.touching
+    assert touching is not None
+    centres = 0.5 * (points[1:] + points[:-1])
+    np.testing.assert_allclose(touching._points[:9], np.concatenate([points[:1], centres, points[-1:]]), atol=1e-15)
 
 
 def test_the_margin_follows_what_closes() -> None:
