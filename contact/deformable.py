@@ -8,7 +8,7 @@ contact is a point of a feature, a weighted sum of up to three points.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -103,6 +103,10 @@ class Touches:
     def __len__(self) -> int:
         """Return the number of contacts."""
         return len(self.gap)
+
+    def select(self, chosen: IntArray | npt.NDArray[np.bool_]) -> Touches:
+        """Return some of the contacts, by mask or number."""
+        return Touches(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
 
 class _Output(NamedTuple):

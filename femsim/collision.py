@@ -20,7 +20,7 @@ from femsim.bodies.soft import SoftBody
 from femsim.rotations import cross
 from femsim.state import State
 from femsim.system import System
-from femsim.touching import ForceMemory, make_touching
+from femsim.touching import Apart, ForceMemory, make_touching
 
 STATIC = -1
 
@@ -83,26 +83,6 @@ class AnisotropicPair:
     coefficients: tuple[float, float]
     direction: np.ndarray
     part: int
-
-
-@dataclass(frozen=True)
-class Apart:
-    """Some points of a part that never touch the shapes of another, e.g. the links beside a held end of a rod and its holder.
-
-    Attributes
-    ----------
-    part : int
-        Index of the part with the points.
-    first, last : int
-        Half-open range of its points: nodes in their order, or links.
-    other : int
-        Index of the part with the shapes.
-    """
-
-    part: int
-    first: int
-    last: int
-    other: int
 
 
 @dataclass
@@ -237,7 +217,7 @@ class Collision:
         self.node_force = np.zeros(system.n)
         self._memory = ForceMemory()
         #: contacts between soft bodies and rods; None where there are none to touch
-        self.touching = make_touching(system, parts, collide)
+        self.touching = make_touching(system, parts, collide, apart)
         self._part_surface = np.array([surfaces.index(part.surface) for part in parts], dtype=np.int64)
 
     def pose(self, part: int) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from femsim.bodies.articulated import ArticulatedBody, JointDrive, Link
 from femsim.bodies.hyperelastic import ElementKind, make_soft_body
 from femsim.bodies.rod import Rod, RodEnd
 from femsim.bodies.soft import SoftBody
-from femsim.collision import AnisotropicPair, Apart
+from femsim.collision import AnisotropicPair
 from femsim.couplings import HeldEnd, LinkFrame, PatchFrame, check_reach, holder_gap, surface_patch
 from femsim.drives import PoseFunction
 from femsim.errors import InputError, did_you_mean
@@ -25,6 +25,7 @@ from femsim.holds import Hold, chosen_nodes, nodes_where
 from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.sensors import Reading
 from femsim.solids import mass_properties, visual, with_arm
+from femsim.touching import Apart
 from materials import Elastic, FrictionTable, Law, RodSection, friction, material
 from meshes import (
     TetMesh,

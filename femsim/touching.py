@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -27,6 +28,26 @@ class TouchingPart(Protocol):
     triangles: np.ndarray
     self_contact: bool
     turns: bool
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Some points of a part that never touch another, e.g. the links beside a held end of a rod and its holder.
+
+    Attributes
+    ----------
+    part : int
+        Index of the part with the points.
+    first, last : int
+        Half-open range of its points: nodes in their order, or links.
+    other : int
+        Index of the other part.
+    """
+
+    part: int
+    first: int
+    last: int
+    other: int
 
 
 class ForceMemory:
@@ -64,9 +85,11 @@ class Touching:
         Soft bodies and rods by the number of their part.
     meets : ndarray, (nb, nb), bool
         Which of them may touch each other, and on the diagonal themselves.
+    apart : sequence of Apart
+        Links that do not touch one of the parts though their rod may; others are passed over.
     """
 
-    def __init__(self, system: System, parts: dict[int, TouchingPart], meets: np.ndarray) -> None:
+    def __init__(self, system: System, parts: dict[int, TouchingPart], meets: np.ndarray, apart: Sequence[Apart] = ()) -> None:
         self.system, self.parts = system, list(parts)
         bodies: list[Surface | Strand] = []
         node, node_weight, row, rest = [], [], [], []
@@ -103,6 +126,7 @@ class Touching:
         self._points = np.concatenate([np.zeros((0, 3)), *rest])
         self._number = np.array(self.parts, dtype=np.int64)
         self._detector = DeformableDetector(bodies, meets, self._points)
+        self._apart = [self._points_apart(a) for a in apart if a.part in parts and a.other in parts]
         self._memory = ForceMemory()
         self._rows = np.empty(2 * kernels.SIDE_NODES, dtype=np.int64)
         self._pull, self._lever = np.empty(2 * kernels.SIDE_NODES), np.empty((2 * kernels.SIDE_NODES, 3))
@@ -124,18 +148,39 @@ class Touching:
         )
         return np.linalg.norm(means[:, None] - means, axis=2) + spread[:, None] + spread
 
+    def _points_apart(self, apart: Apart) -> tuple[int, int, int, int]:
+        """First and last point, half-open, of links that are kept apart, the number of their rod here, and of the other body."""
+        rod, other = self.parts.index(apart.part), self.parts.index(apart.other)
+        where = self._where[rod][0]
+        # points are the two ends and the centres between them; an end belongs to the link beside it
+        n = where.stop - where.start - 2
+        first = where.start + (apart.first + 1 if apart.first > 0 else 0)
+        last = where.start + apart.last + 1 if apart.last < n else where.stop
+        return first, last, rod, other
+
+    def _found(self, state: State, margin: float | np.ndarray) -> Touches:
+        """Contacts of a state within a margin, without those of links that are kept apart from a body."""
+        found = self._detector.detect(self._read(state), margin)
+        keep = np.ones(len(found), dtype=np.bool_)
+        for first, last, rod, other in self._apart:
+            near = np.asarray(((found.point >= first) & (found.point < last)).any(axis=2))
+            for side in (0, 1):
+                keep &= ~(near[:, side] & (found.body[:, side] == rod) & (found.body[:, 1 - side] == other))
+        return found if keep.all() else found.select(keep)
+
     def detect(self, state: State, margin: float | np.ndarray) -> None:
         """Find the contacts of a state within a margin, one number or one for each two bodies (nb, nb), m."""
-        self.touches = self._detector.detect(self._read(state), margin)
+        self.touches = self._found(state, margin)
 
     def max_penetration(self, state: State) -> float:
         """Largest penetration depth in a state, m."""
-        return max(-float(self._detector.detect(self._read(state), 0.0).gap.min(initial=0.0)), 0.0)
+        return max(-float(self._found(state, 0.0).gap.min(initial=0.0)), 0.0)
 
     def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
-        """Parts that overlap, (part, part, depth, largest depth that is undone), m; slow."""
+        """Parts that overlap, (part, part, depth, largest depth that is undone), m; slow. A rod may overlap what holds it."""
+        joined = {frozenset((rod, other)) for _, _, rod, other in self._apart}
         found = self._detector.overlaps(self._read(state))
-        return [(self.parts[a], self.parts[b], depth, bound) for a, b, depth, bound in found]
+        return [(self.parts[a], self.parts[b], depth, bound) for a, b, depth, bound in found if {a, b} not in joined]
 
     @property
     def part(self) -> np.ndarray:
@@ -182,7 +227,9 @@ class Touching:
         return world
 
 
-def make_touching(system: System, parts: Sequence[TouchingPart], collide: np.ndarray) -> Touching | None:
+def make_touching(
+    system: System, parts: Sequence[TouchingPart], collide: np.ndarray, apart: Sequence[Apart] = ()
+) -> Touching | None:
     """Contacts between those of the parts that deform, or None where none of them may touch.
 
     Parameters
@@ -193,12 +240,14 @@ def make_touching(system: System, parts: Sequence[TouchingPart], collide: np.nda
         All parts; rods and those with triangles count.
     collide : ndarray, (np, np), bool
         Which different parts may touch.
+    apart : sequence of Apart
+        Links that do not touch one of the parts though their rod may.
     """
     able = [k for k, p in enumerate(parts) if p.body >= 0 and (len(p.triangles) or isinstance(system.bodies[p.body], Rod))]
     meets = collide[np.ix_(able, able)]
     meets = meets | meets.T
     np.fill_diagonal(meets, [parts[k].self_contact for k in able])
-    return Touching(system, {k: parts[k] for k in able}, meets) if meets.any() else None
+    return Touching(system, {k: parts[k] for k in able}, meets, apart) if meets.any() else None
 
 
 def _rod_points(rod: Rod) -> tuple[np.ndarray, np.ndarray]:
