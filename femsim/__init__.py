@@ -17,6 +17,7 @@ A tour: a scene is described by plain calls, simulated, and gives a run.
 - Contact problems: `read_fclib`, `solve_problem` for files; `make_problem`, `make_solver`, `measure` for arrays of your own;
   `bench` compares solvers.
 - Scene files: `load_scene(path, **parameters)`, `scene_parameters(path)`, `list_scenes()`.
+- Sweeps: `sweep` runs the cases of a sweep file and gives a `SweepResult`.
 - See: `render_run`, `plot_run`; ParaView opens `frames.pvd` of a run folder.
 - Compare with an experiment: `compare(run, log, card)`; `read_log`, `read_card` for its parts.
 - Wrong input raises `InputError`, `MeshError`, `MaterialError`, `ContactError` or `VizError`, all of them ValueErrors.
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from femsim.scene import Finger, Handle, Scene, mesh_file, mesh_shape
     from femsim.sensors import Reading
     from femsim.solve import SolvedProblem, solve_problem
+    from femsim.sweeps.sweep import SweepResult, sweep
     from femsim.xpbd import XpbdRun, simulate_xpbd
     from materials import (
         LAWS,
@@ -118,7 +120,17 @@ if TYPE_CHECKING:
         save_tetmesh,
         sphere_triangles,
     )
-    from viz import VizError, open_frames, plot_convergence, plot_run, probe_rendering, read_part, read_pvd, render_run
+    from viz import (
+        VizError,
+        open_frames,
+        plot_convergence,
+        plot_run,
+        plot_sweep,
+        probe_rendering,
+        read_part,
+        read_pvd,
+        render_run,
+    )
 
 __version__ = "0.1.0"
 
@@ -144,6 +156,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "femsim.sensors": ("Reading",),
     "femsim.solve": ("SolvedProblem", "solve_problem"),
     "femsim.xpbd": ("XpbdRun", "simulate_xpbd"),
+    "femsim.sweeps.sweep": ("SweepResult", "sweep"),
     "materials": (
         "LAWS", "Corotational", "Elastic", "FrictionTable", "Law", "MaterialError", "MooneyRivlin", "Ogden", "RodSection",
         "StVenantKirchhoff", "StableNeoHookean", "circular_section", "friction", "load_card", "material", "materials",
@@ -154,7 +167,10 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "chamfered_box_triangles", "cylinder_tets", "cylinder_triangles", "load_surface", "load_tetmesh", "make_tetmesh",
         "make_trimesh", "quality", "save_tetmesh", "sphere_triangles",
     ),
-    "viz": ("VizError", "open_frames", "plot_convergence", "plot_run", "probe_rendering", "read_part", "read_pvd", "render_run"),
+    "viz": (
+        "VizError", "open_frames", "plot_convergence", "plot_run", "plot_sweep", "probe_rendering", "read_part", "read_pvd",
+        "render_run",
+    ),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 _SIBLINGS = ("materials", "meshes", "contact", "viz")
@@ -165,14 +181,14 @@ __all__ = [
     "Cylinder", "Elastic", "FclibProblem", "Finger", "FrictionTable", "Group", "Handle", "InputError", "Law", "LawFit",
     "LocalProblem", "Log", "MarkerSeries", "MaterialError", "MaterialFit", "Mesh", "MeshError", "MooneyRivlin", "Motion",
     "Ogden", "Parameter", "Plane", "Profile", "Reading", "RodEnd", "RodSection", "Run", "Scene", "SensorSeries",
-    "SolvedProblem", "Sphere", "StVenantKirchhoff", "StableNeoHookean", "TensileTest", "TetMesh", "TriMesh", "VizError",
-    "XpbdRun", "ball_tets", "bench", "box_tets", "box_triangles", "capsule_triangles", "chamfered_box_triangles",
+    "SolvedProblem", "Sphere", "StVenantKirchhoff", "StableNeoHookean", "SweepResult", "TensileTest", "TetMesh", "TriMesh",
+    "VizError", "XpbdRun", "ball_tets", "bench", "box_tets", "box_triangles", "capsule_triangles", "chamfered_box_triangles",
     "circular_section", "compare", "cylinder_tets", "cylinder_triangles", "fit_material", "friction", "list_scenes",
     "load_card", "load_path", "load_scene", "load_surface", "load_tetmesh", "make_local_problem", "make_problem", "make_solver",
     "make_tetmesh", "make_trimesh", "material", "materials", "measure", "measure_local", "mesh_file", "mesh_shape",
-    "open_frames", "plot_convergence", "plot_fit", "plot_run", "probe_rendering", "quality", "read_card", "read_fclib",
-    "read_log", "read_part", "read_pvd", "read_tensile_test", "rectangular_section", "render_run", "save_tetmesh",
-    "scene_parameters", "simulate", "simulate_xpbd", "solve_problem", "sphere_triangles", "to_global", "write_card",
+    "open_frames", "plot_convergence", "plot_fit", "plot_run", "plot_sweep", "probe_rendering", "quality", "read_card",
+    "read_fclib", "read_log", "read_part", "read_pvd", "read_tensile_test", "rectangular_section", "render_run", "save_tetmesh",
+    "scene_parameters", "simulate", "simulate_xpbd", "solve_problem", "sphere_triangles", "sweep", "to_global", "write_card",
     "write_fclib",
 ]  # fmt: skip
 

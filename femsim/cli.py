@@ -549,18 +549,20 @@ def plot(
     *,
     out: Path | None = None,
 ) -> int:
-    """Plot forces, solver residuals, energy and penetration as PNG, SVG and PDF; several runs are laid over each other.
+    """Plot forces, solver residuals, energy and penetration of runs, laid over each other, or metrics of sweeps over parameters.
 
     Parameters
     ----------
     runs
-        Run folders.
+        Folders of runs, or of sweeps, each of which gets plots of its own.
     out
         Folder of the figures; default RUN/plots of the first run.
     """
-    from viz import plot_runs
+    from viz import plot_runs, plot_sweep
 
-    for path in plot_runs(runs, out):
+    sweeps = [folder for folder in runs if (folder / "sweep.json").is_file()]
+    single = [folder for folder in runs if folder not in sweeps]
+    for path in [path for folder in sweeps for path in plot_sweep(folder)] + (plot_runs(single, out) if single else []):
         print(path)
     return OK
 
@@ -623,6 +625,50 @@ def compare(
     else:
         print(f"{result.summary()}\n\nreport    {folder}/report.html (and overlay.png, comparison.json, comparison.csv)")
     return OK
+
+
+@app.command
+def sweep(
+    file: Path,
+    /,
+    *,
+    out: Path | None = None,
+    resume: Annotated[bool, Parameter(negative=())] = False,
+    scheduler: str | None = None,
+    workers: Whole | None = None,
+    dry_run: Annotated[bool, Parameter(negative=())] = False,
+    yes: Annotated[bool, Parameter(negative=())] = False,
+    quiet: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Run a scene for many parameters, on all cores or on a cluster; see docs/sweeps.md.
+
+    Parameters
+    ----------
+    file
+        Sweep file (TOML).
+    out
+        Folder of results; default runs/NAME.
+    resume
+        Go on with a folder that exists: run what is missing or failed.
+    scheduler
+        Address of an existing Dask scheduler, tcp://HOST:PORT; default a cluster of this machine's cores.
+    workers
+        Processes on this machine; default one a core.
+    dry_run
+        Only show the cases, and estimate time and disk.
+    yes
+        Allow more than 10000 cases.
+    quiet
+        No progress bar and no summary.
+    """
+    from femsim.sweeps.command import dry_run as show
+    from femsim.sweeps.command import run_sweep
+
+    if dry_run:
+        show(file, _console(), out=out, workers=workers, many=yes)
+        return OK
+    result = run_sweep(file, quiet=quiet, out=out, resume=resume, scheduler=scheduler, workers=workers, many=yes)
+    return INTERRUPTED if result.status == "interrupted" else OK if result.status == "converged" else NOT_CONVERGED
 
 
 def _console() -> Console:

@@ -103,7 +103,7 @@ def load_scene(path: str | Path, **parameters: Any) -> Scene:
     missing = [name for name, parameter in known.items() if parameter.required and name not in parameters]
     if missing:
         raise InputError(f"{path}: the scene needs {', '.join(missing)}; give each by --set NAME=VALUE.")
-    given = {name: _converted(value, known[name], path) for name, value in parameters.items()}
+    given = {name: convert_parameter(value, known[name], path) for name, value in parameters.items()}
 
     from femsim.scene import Scene
 
@@ -380,7 +380,23 @@ def _unit(kind: str) -> str:
     return ""
 
 
-def _converted(value: Any, parameter: Parameter, path: Path) -> Any:
+def convert_parameter(value: Any, parameter: Parameter, path: Path) -> Any:
+    """Convert a value, a string or not, to the type of a parameter.
+
+    Parameters
+    ----------
+    value : object
+        What was given.
+    parameter : Parameter
+        One of :func:`scene_parameters`.
+    path : Path
+        The scene file, named in the message.
+
+    Raises
+    ------
+    InputError
+        The value does not fit the type.
+    """
     try:
         return _convert(value, parameter.type)
     except (ValueError, TypeError, OverflowError) as error:

@@ -17,6 +17,7 @@ from femsim.bodies.rod import Rod
 from femsim.bodies.soft import SoftBody
 from femsim.errors import InputError
 from femsim.frames import Frames
+from femsim.scene import Scene
 from femsim.sensors import Instrument
 from femsim.stepper import Stepper, StepReport
 
@@ -43,6 +44,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     return str(value)
+
+
+def sensor_columns(scene: Scene) -> list[str]:
+    """Header of sensors.csv of a scene."""
+    columns = ["time_s"]
+    for sensor in scene.sensors:
+        columns += [f"{sensor.name}_{c}" for c in (MARKER if sensor.kind == "marker" else WRENCH)]
+    read = [sensor.name for sensor in scene.sensors if sensor.reading is not None]
+    return columns + [f"{name}_measured_{c}" for name in read for c in WRENCH]
 
 
 class TableWriter:
@@ -133,15 +143,11 @@ class Recorder:
         self.problems: list[str] = []
         self.frame_interval = 1.0 / fps
         self._next_frame = 0.0
-        sensors = stepper.scene.sensors
-        columns = ["time_s"]
-        for sensor in sensors:
-            columns += [f"{sensor.name}_{c}" for c in (MARKER if sensor.kind == "marker" else WRENCH)]
-        settings = stepper.settings
+        sensors, settings = stepper.scene.sensors, stepper.settings
         self._instruments = {
             s.name: Instrument(s.reading, settings.dt, settings.gravity) for s in sensors if s.reading is not None
         }
-        columns += [f"{name}_measured_{c}" for name in self._instruments for c in WRENCH]
+        columns = sensor_columns(stepper.scene)
         self.steps = TableWriter(folder / "steps.csv" if folder else None, STEP_COLUMNS)
         self.sensor_table = TableWriter(folder / "sensors.csv" if folder else None, columns)
         self.frames: Frames | None = None
@@ -216,6 +222,11 @@ class Recorder:
                 spent["assemble"], spent["detect"], spent["solve"], spent["measure"], spent["record"], sum(spent.values()),
             ]
         )  # fmt: skip
+
+    def last_row(self) -> dict[str, float]:
+        """Return what the last step wrote to both tables, by name of the column."""
+        tables = (self.sensor_table, self.steps)
+        return {name: float(value) for table in tables for name, value in zip(table.columns, table.rows[-1], strict=True)}
 
     def close(self) -> None:
         """Close all files; the frames and tables are complete up to the last step."""

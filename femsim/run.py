@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import FrameType
@@ -24,7 +25,7 @@ from contact.solvers import make_solver
 from femsim.bodies.rod import Rod
 from femsim.errors import InputError
 from femsim.frames import check_options, chosen_fields
-from femsim.recorder import Recorder, write_json
+from femsim.recorder import MARKER, WRENCH, Recorder, write_json
 from femsim.scene import Scene
 from femsim.stepper import STAGES, Stepper, StepReport
 
@@ -92,6 +93,16 @@ class Run:
     stepper: Stepper = field(repr=False)
     info: dict[str, Any] = field(repr=False)
 
+    def table(self) -> dict[str, np.ndarray]:
+        """Columns of sensors.csv and steps.csv together, (n_steps,) each, by name; SI units, world frame."""
+        columns = dict(self.steps)
+        for name, series in self.sensors.items():
+            data = np.column_stack([series.force, series.torque])
+            columns |= {f"{name}_{c}": data[:, k] for k, c in enumerate(WRENCH)}
+        for name, marker in self.markers.items():
+            columns |= {f"{name}_{c}": marker.position[:, k] for k, c in enumerate(MARKER)}
+        return columns
+
     def summary(self) -> str:
         """Health of the run in a few lines: steps, iterations, time by stage, penetration, residuals, balance."""
         s = self.steps
@@ -137,6 +148,7 @@ def simulate(
     scene_path: str | Path | None = None,
     solver_options: dict[str, Any] | None = None,
     on_step: Callable[[Stepper, StepReport], None] | None = None,
+    until: Callable[[dict[str, float]], str | None] | None = None,
 ) -> Run:
     """Simulate a scene.
 
@@ -179,6 +191,9 @@ def simulate(
         Further options of the solver.
     on_step : callable, optional
         ``on_step(stepper, report)`` after each step.
+    until : callable, optional
+        ``until(row)`` after each step, with what the step wrote to both tables by name of the column; a sentence, which is added
+        to the message, ends the run there, None goes on.
 
     Returns
     -------
@@ -246,7 +261,7 @@ def simulate(
     started = time.perf_counter()
     kept = f" The run that it was to replace is kept in {replaced}." if replaced else ""
     try:
-        status, message, first_step = _loop(stepper, recorder, n_steps, quiet, on_step)
+        status, message, first_step = _loop(stepper, recorder, n_steps, quiet, on_step, until)
     except BaseException as error:
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         message = f"Stopped after step {stepper.step_count} by {type(error).__name__}: {error}{kept}"
@@ -294,9 +309,11 @@ def _loop(
     n_steps: int,
     quiet: bool,
     on_step: Callable[[Stepper, StepReport], None] | None,
+    until: Callable[[dict[str, float]], str | None] | None,
 ) -> tuple[Status, str, float]:
     """Step until the end, an interrupt or a failure; return status, sentence and the seconds of the first step."""
     unconverged, first_step, first_bad = 0, 0.0, 0
+    ended, done = "", n_steps
     if recorder.frame_due(stepper.state.t):
         recorder.frame(None)
     with _interruptible() as interrupted, _progress(quiet, n_steps, stepper.settings.dt) as advance:
@@ -322,6 +339,9 @@ def _loop(
             if on_step is not None:
                 on_step(stepper, report)
             advance(report)
+            if until is not None and (reason := until(recorder.last_row())):
+                ended, done = f" Ended after step {number} of {n_steps}: {reason}", number
+                break
             if interrupted() and number < n_steps:
                 return (
                     "interrupted",
@@ -331,11 +351,11 @@ def _loop(
     if unconverged:
         return (
             "not converged",
-            f"{unconverged} of {n_steps} steps stopped at the iteration limit, first step {first_bad}; "
-            "raise max_iterations or the tolerance.",
+            f"{unconverged} of {done} steps stopped at the iteration limit, first step {first_bad}; "
+            f"raise max_iterations or the tolerance.{ended}",
             first_step,
         )
-    return "converged", f"All {n_steps} steps converged by true residuals.", first_step
+    return "converged", f"All {done} steps converged by true residuals.{ended}", first_step
 
 
 @contextmanager
@@ -540,10 +560,12 @@ def machine() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Name the versions of femsim and of the packages its numbers come from."""
-    found = {}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+    return {package: _version(package) for package in _PACKAGES}
+
+
+@cache
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -22,6 +22,8 @@ The tour, in the order of use:
     `plot_convergence` draws residuals of several solvers.
 `comparison`
     `plot_comparison` lays a run over the logs of an experiment; `comparison_page` makes one HTML page of it.
+`sweep_plots`
+    `plot_sweep` draws the metrics of a sweep over its parameters.
 
 Units are SI. Wrong input raises `VizError`. VTK, pyvista, matplotlib and imageio are imported when they are
 first needed, so importing this package costs nothing. It imports nothing else of femsim.
@@ -34,6 +36,7 @@ from viz.parts import PartFrame
 from viz.plots import plot_convergence, plot_run, plot_runs
 from viz.render import RenderingStatus, RenderResult, probe_rendering, render_run
 from viz.series import FrameSeries, open_frames
+from viz.sweep_plots import plot_sweep
 from viz.vtk_hdf import HdfSeries
 from viz.vtk_series import PvdSeries, read_part, read_pvd
 
@@ -51,6 +54,7 @@ __all__ = [
     "plot_convergence",
     "plot_run",
     "plot_runs",
+    "plot_sweep",
     "probe_rendering",
     "read_part",
     "read_pvd",

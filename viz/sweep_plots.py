@@ -1,0 +1,223 @@
+"""Figures of a sweep: metrics over parameters as curves, heat maps, parallel coordinates and pairs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from viz.errors import VizError
+from viz.plots import COLOURS, STYLE, WIDTH
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+__all__ = ["plot_sweep"]
+
+_MANY_CURVES = len(COLOURS)
+_MANY_METRICS = 6
+_MAP = "viridis"
+_FINISHED = ("converged", "not converged")
+
+
+def plot_sweep(folder: Path, out: Path | None = None) -> list[Path]:
+    """Draw the table of a sweep.
+
+    Each figure as PNG and SVG: ``curves`` (each metric over the parameter with most values; a line for each combination of the
+    others where these are few, else points), ``map_METRIC`` (a metric over two parameters, where exactly two numbers vary and
+    form a grid), ``parallel`` (parallel coordinates, coloured by the first metric) and ``pairs`` (each varied parameter and
+    metric over each other). Cases that failed or were not run are left out. The first six metrics are drawn.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of a sweep, with sweep.json and results.parquet.
+    out : Path, optional
+        Folder of the figures; default ``folder/plots``. Files of the same name are replaced.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+
+    Raises
+    ------
+    VizError
+        A folder that is no sweep, a sweep without metrics, without varied numbers or without finished cases; pandas is missing.
+    """
+    folder = Path(folder)
+    try:
+        import pandas
+    except ImportError as error:
+        raise VizError('plots of sweeps need pandas, which is not installed; install "femsim[sweep]".') from error
+    try:
+        info = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
+        table = pandas.read_parquet(folder / "results.parquet")
+    except (OSError, ValueError) as error:
+        raise VizError(f"{folder} has no table of a sweep ({error}); give the folder that femsim sweep wrote.") from error
+    table = table[table["status"].isin(_FINISHED)]
+    columns = [name if name in table else f"parameter_{name}" for name in info["varied"]]
+    columns = [f"parameter_{name}" if f"parameter_{name}" in table else name for name in columns]
+    metrics = [name for name in info["metrics"] if name in table and np.isfinite(table[name]).any()][:_MANY_METRICS]
+    varied = [name for name in columns if table[name].nunique() > 1]
+    numbers = [name for name in varied if table[name].dtype.kind in "iuf"]
+    if table.empty or not metrics or not numbers:
+        lacks = "finished case" if table.empty else "metric with a value" if not metrics else "number that varies"
+        raise VizError(f"{folder} has no {lacks}, so there is nothing to plot.")
+    out = folder / "plots" if out is None else Path(out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise VizError(f"the plot folder {out} cannot be made ({error.strerror}); choose another with out=.") from error
+
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
+        figures = {"curves": _curves(table, numbers, varied, metrics)}
+        if len(numbers) == len(varied) == 2 and len(table) == table[varied[0]].nunique() * table[varied[1]].nunique():
+            figures |= {f"map_{metric}": _heat_map(table, numbers, metric) for metric in metrics}
+        if len(numbers) + len(metrics) > 2:
+            figures["parallel"] = _parallel(table, [*numbers, *metrics], metrics[0])
+            figures["pairs"] = _pairs(table, [*numbers, *metrics], metrics[0])
+        written = []
+        for name, figure in figures.items():
+            for ending, metadata in (("png", {}), ("svg", {"Date": None})):
+                path = out / f"{name}.{ending}"
+                figure.savefig(path, metadata=metadata)
+                written.append(path)
+    return written
+
+
+def _new(rows: int, columns: int, width: float, height: float, **options: Any) -> tuple[Figure, npt.NDArray[Any]]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(rows, columns, squeeze=False, **options)
+
+
+def _logarithmic(values: npt.NDArray[np.float64]) -> bool:
+    """Whether values are spread so that a logarithmic axis shows them better."""
+    known = values[np.isfinite(values)]
+    return bool(known.size and known.min() > 0 and known.max() > 9.9 * known.min())
+
+
+def _curves(table: DataFrame, numbers: list[str], varied: list[str], metrics: list[str]) -> Figure:
+    across = max(numbers, key=lambda name: table[name].nunique())
+    others = [name for name in varied if name != across]
+    groups = list(table.groupby(others)) if others else [((), table)]
+    lines = len(groups) <= _MANY_CURVES and len(groups) < len(table)
+    figure, axes = _new(len(metrics), 1, WIDTH, 0.8 + 1.9 * len(metrics), sharex=True)
+    for axis, metric in zip(axes[:, 0], metrics, strict=True):
+        if lines:
+            for number, (key, group) in enumerate(groups):
+                ordered = group.sort_values(across)
+                label = ", ".join(f"{name} {_text(value)}" for name, value in zip(others, key, strict=True))
+                axis.plot(ordered[across], ordered[metric], marker=".", color=COLOURS[number], label=label)
+        else:
+            axis.plot(table[across], table[metric], linestyle="none", marker=".", color=COLOURS[0])
+        axis.set_ylabel(metric)
+    if _logarithmic(table[across].to_numpy(float)):
+        axes[-1, 0].set_xscale("log")
+    axes[-1, 0].set_xlabel(across)
+    if lines and others:
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=min(3, len(groups)))
+    return figure
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def _heat_map(table: DataFrame, numbers: list[str], metric: str) -> Figure:
+    values = table.pivot(index=numbers[1], columns=numbers[0], values=metric)
+    figure, axes = _new(1, 1, WIDTH, 3.8)
+    axis = axes[0, 0]
+    axis.grid(False)
+    image = axis.pcolormesh(np.arange(values.shape[1] + 1), np.arange(values.shape[0] + 1), values.to_numpy(float), cmap=_MAP)
+    for ticks, labels, name in (
+        (axis.set_xticks, values.columns, numbers[0]),
+        (axis.set_yticks, values.index, numbers[1]),
+    ):
+        every = max(1, len(labels) // 8)
+        ticks(np.arange(len(labels))[::every] + 0.5, [f"{value:.3g}" for value in labels[::every]])
+        (axis.set_xlabel if name == numbers[0] else axis.set_ylabel)(name)
+    figure.colorbar(image, ax=axis, label=metric)
+    return figure
+
+
+def _parallel(table: DataFrame, names: list[str], colour_by: str) -> Figure:
+    """Draw a line a case through one vertical axis a column, each from its least to its largest value."""
+    from matplotlib import colormaps
+    from matplotlib.collections import LineCollection
+
+    figure, axes = _new(1, 1, max(WIDTH, 1.3 * len(names)), 3.6)
+    axis = axes[0, 0]
+    scaled = np.empty((len(table), len(names)))
+    for k, name in enumerate(names):
+        x = table[name].to_numpy(float)
+        low, high = np.nanmin(x), np.nanmax(x)
+        if _logarithmic(x):
+            scaled[:, k] = np.log(x / low) / np.log(high / low)
+        else:
+            scaled[:, k] = (x - low) / (high - low) if high > low else 0.5
+        axis.text(k, -0.04, f"{low:.3g}", ha="center", va="top", fontsize=8)
+        axis.text(k, 1.04, f"{high:.3g}", ha="center", va="bottom", fontsize=8)
+        axis.axvline(k, color="#808080", linewidth=0.8)
+    points = np.stack([np.broadcast_to(np.arange(len(names), dtype=float), scaled.shape), scaled], axis=2)
+    colours = table[colour_by].to_numpy(float)
+    lines = LineCollection(list(points), cmap=colormaps[_MAP], linewidths=0.8, alpha=max(0.15, min(1.0, 60 / len(table))))
+    lines.set_array(colours)
+    axis.add_collection(lines)
+    labels = [_broken(name) + ("\n(log)" if _logarithmic(table[name].to_numpy(float)) else "") for name in names]
+    axis.set_xticks(range(len(names)), labels)
+    axis.tick_params(axis="x", pad=16, length=0)
+    axis.set_yticks([])
+    axis.set_ylim(-0.12, 1.12)
+    axis.set_xlim(-0.4, len(names) - 0.6)
+    axis.grid(False)
+    axis.spines[["left", "bottom"]].set_visible(False)
+    bar = figure.colorbar(lines, ax=axis, label=colour_by)
+    if bar.solids is not None:  # the colours themselves, not as pale as the lines
+        bar.solids.set_alpha(1.0)
+    return figure
+
+
+def _broken(name: str) -> str:
+    """Break a long name into lines at its underscores."""
+    return name.replace("_", "_\n", 2) if len(name) > 12 else name
+
+
+def _pairs(table: DataFrame, names: list[str], colour_by: str) -> Figure:
+    n = len(names)
+    figure, axes = _new(n, n, max(WIDTH, 1.5 * n), max(WIDTH, 1.5 * n), sharex="col")
+    logarithmic = {name: _logarithmic(table[name].to_numpy(float)) for name in names}
+    for row, vertical in enumerate(names):
+        for column, horizontal in enumerate(names):
+            axis = axes[row, column]
+            if column > row:
+                axis.set_visible(False)
+                continue
+            x = table[horizontal].to_numpy(float)
+            if logarithmic[horizontal]:
+                axis.set_xscale("log")
+            if row == column:
+                known = x[np.isfinite(x)]
+                edges = np.geomspace if logarithmic[horizontal] else np.linspace
+                low, high = known.min(), known.max()
+                axis.hist(known, bins=edges(low, high, 13) if high > low else 1, color="#b0b7c0")
+                axis.set_yticks([])
+            else:
+                axis.scatter(x, table[vertical], c=table[colour_by], cmap=_MAP, s=5)
+                if logarithmic[vertical]:
+                    axis.set_yscale("log")
+            if column == 0 and row > 0:
+                axis.set_ylabel(_broken(vertical))
+            if row == n - 1:
+                axis.set_xlabel(_broken(horizontal))
+    return figure
