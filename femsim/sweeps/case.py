@@ -103,7 +103,7 @@ def run_case(job: Job) -> Row:
     wall, cpu = time.perf_counter(), time.process_time()
     row = new_row(job)
     final = Path(job.folder) / job.id
-    work = final.with_name(f".{job.id}-{uuid.uuid4().hex[:8]}")
+    work = work_folder(final, os.getpid())
     try:
         if job.version != source_version():
             raise InputError(
@@ -111,6 +111,7 @@ def run_case(job: Job) -> Row:
                 "on both."
             )
         if job.folder:
+            shutil.rmtree(work, ignore_errors=True)
             work.mkdir(parents=True)
         _simulate(job, row, work)
     except Exception as error:
@@ -134,6 +135,11 @@ def run_case(job: Job) -> Row:
                 message=f"{final} cannot be written ({error.strerror}); the case is not kept.",
             )
     return row
+
+
+def work_folder(final: Path, pid: int) -> Path:
+    """Name of the folder that a process fills for a case; it is removed when the process is killed."""
+    return final.with_name(f".{final.name}-{socket.gethostname()}-{pid}")
 
 
 def new_row(job: Job) -> Row:

@@ -53,7 +53,8 @@ def run_sweep(file: Path, *, quiet: bool, **options: Any) -> SweepResult:
             if row["status"] not in FINISHED:
                 bad += 1
                 if bad <= _SHOWN_FAILURES and not quiet:
-                    bar.console.print(f"case {row['case']} {row['status']}: {row['message']}", markup=False, highlight=False)
+                    text = f"case {row['case']} {row['status']}: {row['message']}"
+                    bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
             rate = ran / max(time.monotonic() - started, 1e-9)
             bar.update(task, advance=1, text=f"{rate:.3g} a second, {bad} failed")
 

@@ -23,6 +23,8 @@ from femsim.sweeps.results import check_metric_names, make_table, write_table
 from femsim.sweeps.sampling import Cases, make_cases
 
 _PROBE_STEPS = 3
+_PROBES = 3
+_COMPILE_S = 120.0
 _TABLE_EVERY_S = 30.0
 _MARKER_BYTES = 4000
 
@@ -196,7 +198,7 @@ def sweep(
     pending, rows = plan.pending, plan.rows
     reused = len(plan.jobs) - len(pending)
     if pending:
-        _probe(plan, pending[0])
+        _probe(plan, pending)
     try:
         (plan.folder / "cases").mkdir(parents=True, exist_ok=True)
         shutil.copyfile(plan.path, plan.folder / "sweep.toml")
@@ -232,6 +234,9 @@ def sweep(
             row_there = read_row(plan.folder / "cases" / job.id)
             if row_there is not None:
                 rows[job.id] = row_there
+    if not ended:  # what lost workers left
+        for folder in (plan.folder / "cases").glob(".*"):
+            shutil.rmtree(folder, ignore_errors=True)
     counts = Counter(rows[job.id]["status"] if job.id in rows else "not run" for job in plan.jobs)
     finished = sum(counts[name] for name in FINISHED)
     status: Literal["converged", "not converged", "interrupted", "failed"]
@@ -277,7 +282,9 @@ def estimate(
     before = [row["wall_s"] for row in plan.rows.values() if row["status"] in FINISHED]
     if not pending:
         return plan, Estimate(len(plan.jobs), len(plan.jobs), 0, 0.0, 0.0, threads, 0.0, True)
-    row, frame_bytes = _probe(plan, pending[0])
+    row, frame_bytes = _probe(plan, pending)
+    if row["status"] not in FINISHED:
+        raise InputError(f"{plan.path}: the first cases fail, so that nothing can be estimated: {row['message']}")
     steps = row.get("planned_steps", 0)
     done = max(1, int(row["health"].get("steps", 1)))
     case_s = sum(before) / len(before) if before else row["overhead_s"] + steps * row["stepping_s"] / done
@@ -289,8 +296,10 @@ def estimate(
     return plan, Estimate(len(plan.jobs), len(plan.jobs) - len(pending), steps, case_s, wall, threads, disk, bool(before))
 
 
-def _probe(plan: Plan, job: Job) -> tuple[Row, float]:
+def _probe(plan: Plan, pending: list[Job]) -> tuple[Row, float]:
     """Run the first steps of a case twice: kernels are then compiled before workers want them, and the second run is timed.
+
+    Where the first case fails, others are tried.
 
     Returns
     -------
@@ -303,18 +312,23 @@ def _probe(plan: Plan, job: Job) -> tuple[Row, float]:
         Metrics, series or stop conditions name columns that the scene does not write.
     """
     process = CaseProcess()
-    with_frames = next((other for other in plan.pending if other.fps), job)
+    candidates = sorted(pending, key=lambda job: not job.fps)[:_PROBES]
+    frames: list[int] = []
+    row: Row = {}
     try:
-        with tempfile.TemporaryDirectory() as scratch:
-            short = replace(with_frames, steps=_PROBE_STEPS, folder=scratch, stop=job.stop, retries=0)
-            row = process.run(short)
-            frames = [path.stat().st_size for path in Path(scratch).rglob("frames/*") if path.is_file()]
+        for job in candidates:
+            # compiling may take long, and a compilation that is cut short has to be done again
+            patient = None if job.time is None else job.time + _COMPILE_S
+            with tempfile.TemporaryDirectory() as scratch:
+                row = process.run(replace(job, steps=_PROBE_STEPS, folder=scratch, time=patient, retries=0))
+                frames = [path.stat().st_size for path in Path(scratch).rglob("frames/*") if path.is_file()]
+            if row.get("sweep_wrong"):
+                raise InputError(f"{plan.path}: {row['message']}")
             if row["status"] in FINISHED:
-                row = process.run(replace(job, steps=_PROBE_STEPS, folder="", retries=0))
+                row = process.run(replace(job, steps=_PROBE_STEPS, folder="", fps=0.0, retries=0))
+                break
     finally:
         process.close()
-    if row.get("sweep_wrong"):
-        raise InputError(f"{plan.path}: {row['message']}")
     return row, sum(frames) / (_PROBE_STEPS + 1)
 
 

@@ -1,0 +1,384 @@
+"""Sweep files, cases, metrics, the process of a case, and what a sweep says and writes; clusters are in test_sweep_cluster.py."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+from small_scene import scene_file
+
+import femsim as fs
+from femsim.sweeps import case as case_module
+from femsim.sweeps import sampling
+from femsim.sweeps import sweep as sweep_module
+from femsim.sweeps.case import Job, finish_folder, new_row, read_row, run_case, satisfies, work_folder
+from femsim.sweeps.file import read_sweep
+from femsim.sweeps.metrics import Condition, parse_condition, parse_metric
+from femsim.sweeps.process import CaseProcess
+from femsim.sweeps.results import make_table, write_table
+from femsim.sweeps.sampling import make_cases
+
+ODD = '''"""Goes wrong as it is told."""
+
+import ctypes
+import os
+import time
+
+import femsim as fs
+
+
+def build(
+    how: str = "well", where: float = 0.0, seed: int = 0, n: int = 1, label: str = "", pair: tuple[float, float] = (0.0, 0.0)
+):
+    """Go wrong.
+
+    Parameters
+    ----------
+    how : str
+        well, error, crash, lock.
+    """
+    if how == "error":
+        raise ValueError("no such thing")
+    if how == "crash":
+        os.abort()
+    if how == "lock":  # a thread of this process cannot do anything about it
+        ctypes.PyDLL(None).sleep(1000)
+    if how == "memory":
+        kept = bytearray(3 * 10**9)
+        time.sleep(1000 + len(kept))
+    print("what a scene prints does no harm")
+    scene = fs.Scene("odd", dt=0.01, duration=0.03)
+    scene.add_floor()
+    rubber = fs.Elastic(1e5, 0.3, 1000.0)
+    scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), rubber, position=(where, 0.0, 0.01))
+    scene.sensor("cube", "cube")
+    return scene
+'''
+
+
+def write(folder: Path, text: str, name: str = "s.toml", scene: str = ODD) -> Path:
+    scene_file(folder, scene, "odd.py")
+    path = folder / name
+    path.write_text('scene = "odd.py"\n' + text, encoding="utf-8")
+    return path
+
+
+def values(path: Path, *names: str) -> list[tuple[Any, ...]]:
+    return [tuple(case.parameters[name] for name in names) for case in make_cases(read_sweep(path), path).cases]
+
+
+# ------------------------------------------------------------------ cases
+
+
+def test_the_product_of_axes_lists_and_seeds(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        'seeds = 2\ncases = [{label = "a", n = 1}, {label = "b", n = 2}]\n[parameters]\nhow = "well"\n'
+        'where = {range = [0.1, 10], count = 3, scale = "log"}\n',
+    )
+    got = values(path, "label", "n", "where", "seed", "how")
+    where = (0.1, 1.0, 10.0)
+    want = [(label, n, x, seed, "well") for label, n in (("a", 1), ("b", 2)) for x in where for seed in (0, 1)]
+    assert [(a, b, pytest.approx(c), d, e) for a, b, c, d, e in want] == got
+    assert [case.number for case in make_cases(read_sweep(path), path).cases] == list(range(1, 13))
+
+
+@pytest.mark.parametrize("method", ["random", "latin_hypercube", "sobol"])
+def test_samples_keep_their_bounds_and_their_seed(tmp_path: Path, method: str) -> None:
+    text = (
+        f'sampling = {{method = "{method}", count = 64, seed = %d}}\n[parameters]\n'
+        'where = {between = [1e-3, 1e3], scale = "log"}\n'
+        "n = {between = [1, 4]}\npair = {values = [[0, 0], [1, 2]]}\n"
+    )
+    got = values(write(tmp_path, text % 1), "where", "n", "pair")
+    assert got == values(write(tmp_path, text % 1), "where", "n", "pair")
+    assert got != values(write(tmp_path, text % 2), "where", "n", "pair")
+    assert len(got) == 128 and {pair for *_, pair in got} == {(0.0, 0.0), (1.0, 2.0)}
+    x = np.array([[np.log10(a), b] for a, b, _ in got[:64]])
+    assert {type(n) for _, n, _ in got} == {int} and set(x[:, 1]) == {1, 2, 3, 4}
+    assert np.all(np.abs(x[:, 0]) <= 3)
+    if method != "random":  # one in each of 64 strata, 16 of each whole number
+        assert sorted(np.floor((x[:, 0] + 3) / 6 * 64)) == list(range(64))
+        assert [int((x[:, 1] == k).sum()) for k in (1, 2, 3, 4)] == [16] * 4
+
+
+def test_normal_samples_have_their_mean_and_deviation(tmp_path: Path) -> None:
+    path = write(tmp_path, "sampling.count = 4096\nparameters.where = {normal = [5, 2]}\n")
+    x = np.array(values(path, "where"))[:, 0]
+    assert abs(x.mean() - 5) < 0.01 and abs(x.std() - 2) < 0.01  # a Latin hypercube: far better than 2/64
+
+
+def test_equal_cases_are_left_out(tmp_path: Path) -> None:
+    path = write(tmp_path, "parameters.where = {values = [0.0, 0.1, 0, 0.1]}\n")
+    cases = make_cases(read_sweep(path), path)
+    assert [case.parameters["where"] for case in cases.cases] == [0.0, 0.1]
+    assert cases.duplicates == 2
+
+
+def one_id(path: Path) -> str:
+    (only,) = make_cases(read_sweep(path), path).cases
+    return only.id
+
+
+def test_the_digest_sees_what_numbers_depend_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = one_id(write(tmp_path, "parameters.where = 0.25\n"))
+    same = ["parameters.where = 0.25\nparameters.n = 1\n", 'parameters.where = 0.25\nmetrics.a = "max(cube_fx_N)"\n',
+            "parameters.where = 0.25\nlimits.time = 5\n"]  # fmt: skip
+    other = ["parameters.where = 0.250001\n", "parameters.where = 0.25\nparameters.n = 2\n",
+             "parameters.where = 0.25\nsettings.dt = 0.005\n", 'parameters.where = 0.25\nsettings.solver = "cond"\n',
+             'parameters.where = 0.25\nstop = ["cube_fz_N > 1"]\n']  # fmt: skip
+    assert {one_id(write(tmp_path, text)) for text in same} == {base}
+    ids = [one_id(write(tmp_path, text)) for text in other]
+    ids.append(one_id(write(tmp_path, "parameters.where = 0.25\n", scene=ODD + "\n# another scene\n")))
+    (tmp_path / "note").write_text("one")
+    ids.append(one_id(write(tmp_path, 'parameters.where = 0.25\nparameters.label = "note"\n')))
+    (tmp_path / "note").write_text("two")
+    ids.append(one_id(write(tmp_path, 'parameters.where = 0.25\nparameters.label = "note"\n')))
+    monkeypatch.setattr(sampling, "source_version", lambda: "9.9")
+    ids.append(one_id(write(tmp_path, "parameters.where = 0.25\n")))
+    assert len({base, *ids}) == len(ids) + 1
+
+
+# ------------------------------------------------------------------ wrong files
+
+WRONG = [
+    ("parameters.wher = 1\n", "parameters.wher: the scene odd.py has no such parameter; did you mean 'where'?"),
+    ("parameter.where = 1\n", "parameter: the key is unknown; did you mean 'parameters'?"),
+    ("parameters.where = {betwen = [0, 1]}\n", "parameters.where.betwen: the key is unknown; did you mean 'between'?"),
+    ("limits.tiem = 1\n", "limits.tiem: the key is unknown; did you mean 'time'?"),
+    ("parameters.where = {values = []}\n", "parameters.where has an empty list"),
+    ("parameters.where = {values = [1], range = [0, 1]}\n", "give exactly one"),
+    ("parameters.where = {range = [0, 1]}\n", "needs count together with range"),
+    ("parameters.where = {between = [1, 0]}\n", "the first must be below the second"),
+    ("parameters.where = {between = [0, 1]}\n", "samples where, but has no [sampling]"),
+    ("sampling.count = 3\n", "no parameter with between or normal"),
+    ('sampling = {method = "sobol", count = 100}\nparameters.where = {between = [0, 1]}\n', "only: 64 or 128"),
+    ('sampling.count = 3\nparameters.where = {between = [0, 1], scale = "log"}\n', "both must be positive"),
+    ('sampling.count = 3\nparameters.label = {between = [0, 1]}\n', "parameters.label is sampled, but is no number"),
+    ('parameters.where = "far"\n', "parameter 'where' is 'far', but must be a number"),
+    ('metrics.a = "maximum(cube_fx_N)"\n', "whose reduction is unknown; did you mean 'max'?"),
+    ('metrics.a = "max cube_fx_N"\n', "write REDUCTION(COLUMN)"),
+    ('metrics.a = "max(cube_fx_N, 2, 1)"\n', "ends before it starts"),
+    ('metrics.status = "max(cube_fx_N)"\n', "the table has a column of this name already"),
+    ('stop = ["cube_fx_N = 2"]\n', "write COLUMN > NUMBER"),
+    ("cases = [{where = 1}, {n = 1}]\n", "different parameters"),
+    ("cases = [{where = 1}]\nparameters.where = 2\n", "names where in [parameters] and in [[cases]]"),
+    ("outputs.frames = [2]\n", "outputs.frames names case 2; allowed are 1 to 1"),
+    ("settings.tolerance = -1\n", "settings.tolerance is -1"),
+    ("parameters.where = {range = [0, 1], count = 200}\nparameters.n = {range = [1, 101], count = 101}\n",
+     "the sweep has 20200 cases, more than 10000; make it smaller, or confirm the number by --yes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "words"), WRONG)
+def test_wrong_files_are_sentences(tmp_path: Path, call: Any, text: str, words: str) -> None:
+    path = write(tmp_path, text)
+    status, _, error = call("sweep", str(path), "--out", str(tmp_path / "out"))
+    assert status == 2 and words in error and str(path.parent) in error, error
+    assert not (tmp_path / "out").exists()
+
+
+def test_seeds_need_a_seed(tmp_path: Path, call: Any) -> None:
+    scene_file(tmp_path)
+    (tmp_path / "s.toml").write_text('scene = "small_cube.py"\nseeds = [1]\n')
+    status, _, error = call("sweep", str(tmp_path / "s.toml"))
+    assert status == 2 and "has no parameter 'seed'" in error
+
+
+def test_many_cases_may_be_confirmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "MANY_CASES", 3)
+    path = write(tmp_path, "parameters.n = {values = [1, 2, 3, 4]}\n")
+    with pytest.raises(fs.InputError, match="4 cases, more than 3"):
+        make_cases(read_sweep(path), path)
+    assert len(make_cases(read_sweep(path), path, many=True).cases) == 4
+
+
+# ------------------------------------------------------------------ metrics
+
+
+def test_reductions_and_windows() -> None:
+    table = {"time_s": np.array([0.1, 0.2, 0.3, 0.4]), "x": np.array([1.0, -5.0, 2.0, 4.0])}
+    want = {
+        "max(x)": 4, "min(x)": -5, "mean(x)": 0.5, "median(x)": 1.5, "absmax(x)": 5, "first(x)": 1, "final(x)": 4,
+        "rms(x)": np.sqrt(46 / 4), "std(x)": np.sqrt(45 / 4), "mean( x , 0.2, 3e-1 )": -1.5, "final(x, 0, 0.3)": 2,
+    }  # fmt: skip
+    assert {text: parse_metric(text).value(table) for text in want} == pytest.approx(want)
+    assert np.isnan(parse_metric("mean(x, 0.5, 0.6)").value(table))
+
+
+def test_conditions() -> None:
+    assert parse_condition(" abs(x)>=-1.5e3") == Condition("x", True, ">=", -1500.0)
+    row = {"x": -2.0}
+    for text, holds in (("x > -3", True), ("x > -2", False), ("x >= -2", True), ("abs(x) < 2", False), ("abs(x) <= 2", True)):
+        assert parse_condition(text).holds(row) is holds, text
+
+
+# ------------------------------------------------------------------ one case
+
+
+def job(folder: Path, **options: Any) -> Job:
+    path = scene_file(folder, ODD, "odd.py")
+    defaults: dict[str, Any] = {"parameters": {}, "folder": str(folder / "cases")}
+    return Job(**{"case": 1, "id": "0123456789abcdef", "scene": str(path), "source": ODD} | defaults | options)
+
+
+def test_a_case_keeps_what_was_asked_for(tmp_path: Path) -> None:
+    asked = job(tmp_path, metrics={"f": "final(cube_fz_N)", "late": "max(cube_fz_N, 5, 6)"}, series=["cube_fz_N"], fps=100.0)
+    row = run_case(asked)
+    folder = tmp_path / "cases" / asked.id
+    assert row["status"] == "converged" and json.loads(json.dumps(row | {"metrics": {}})) == read_row(folder) | {"metrics": {}}
+    run = fs.simulate(fs.load_scene(tmp_path / "odd.py"))
+    assert row["metrics"]["f"] == run.sensors["cube"].force[-1, 2] and np.isnan(row["metrics"]["late"])
+    series = np.genfromtxt(folder / "series.csv", delimiter=",", names=True)
+    assert series.dtype.names == ("time_s", "cube_fz_N")
+    np.testing.assert_allclose(series["cube_fz_N"], run.sensors["cube"].force[:, 2], rtol=1e-9)
+    assert (folder / "run" / "frames.pvd").is_file()
+    assert not [path for path in folder.parent.iterdir() if path != folder]
+
+
+def test_a_stop_condition_ends_a_case(tmp_path: Path) -> None:
+    row = run_case(job(tmp_path, stop=["time_s >= 0.02"]))
+    assert row["status"] == "converged" and row["health"]["steps"] == 2
+    assert row["message"].endswith("Ended after step 2 of 3: time_s >= 0.02.")
+
+
+def test_a_case_without_its_scene_file_brings_it_along(tmp_path: Path) -> None:
+    asked = job(tmp_path)
+    (tmp_path / "odd.py").write_text("not this one")
+    assert run_case(asked)["status"] == "converged"
+
+
+def test_another_version_on_a_worker_is_refused(tmp_path: Path) -> None:
+    row = run_case(job(tmp_path, version="0.0.1"))
+    assert row["status"] == "failed" and "install the same on both" in row["message"]
+
+
+def test_a_full_disk_is_said_and_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(case_module, "_write_series", full)
+    row = run_case(job(tmp_path, series="all"))
+    assert row["status"] == "failed" and row["disk"] and "No space left" in row["message"]
+    monkeypatch.setattr(case_module, "finish_folder", full)
+    row = run_case(job(tmp_path))
+    assert row["disk"] and "cannot be written (No space left on device)" in row["message"]
+    assert [path.name for path in (tmp_path / "cases").iterdir()] == ["0123456789abcdef"]
+
+
+def test_a_folder_finished_twice_is_there_once(tmp_path: Path) -> None:
+    asked = job(tmp_path)
+    final = tmp_path / "cases" / asked.id
+    for number in (1, 2):
+        finish_folder(work_folder(final, number), final, new_row(asked) | {"attempts": number})
+    assert list(final.parent.iterdir()) == [final]
+    assert read_row(final)["attempts"] == 2
+    (final / "case.json").write_text('{"half')
+    assert read_row(final) is None
+
+
+def test_a_finished_case_is_enough_only_for_what_it_holds(tmp_path: Path) -> None:
+    held = job(tmp_path, metrics={"a": "max(x)"}, series=["x", "y"])
+    row = new_row(held) | {"status": "converged"}
+    enough = [{"metrics": {}}, {"series": ["y"]}, {"metrics": {"a": "max(x)"}}]
+    assert all(satisfies(row, job(tmp_path, **options)) for options in enough)
+    lacking = [{"metrics": {"a": "min(x)"}}, {"metrics": {"b": "max(x)"}}, {"series": ["z"]}, {"series": "all"}, {"fps": 10.0}]
+    assert not any(satisfies(row, job(tmp_path, **options)) for options in lacking)
+    assert not satisfies(row | {"status": "timed out"}, job(tmp_path))
+    assert satisfies(row | {"status": "not converged"}, job(tmp_path))
+    assert not satisfies(None, job(tmp_path))
+
+
+@pytest.fixture
+def process() -> Iterator[CaseProcess]:
+    made = CaseProcess()
+    yield made
+    made.close()
+
+
+def test_a_process_survives_errors_crashes_and_hangs(tmp_path: Path, process: CaseProcess) -> None:
+    rows = {
+        how: process.run(job(tmp_path, id=f"{how:0>16}", parameters={"how": how}, **limits))
+        for how, limits in {
+            "error": {}, "crash": {"retries": 1}, "lock": {"time": 1.0}, "memory": {"memory": 2e9}, "well": {},
+        }.items()
+    }  # fmt: skip
+    assert {how: (row["status"], row["attempts"]) for how, row in rows.items()} == {
+        "error": ("failed", 1), "crash": ("failed", 2), "lock": ("timed out", 1), "memory": ("out of memory", 1),
+        "well": ("converged", 1),
+    }  # fmt: skip
+    assert "line 21: build failed with ValueError: no such thing" in rows["error"]["message"]
+    assert "SIGABRT" in rows["crash"]["message"]
+    assert rows["lock"]["message"] == "Killed after its time limit of 1 s; raise limits.time."
+    assert "more than 2 GB" in rows["memory"]["message"]
+    # each has its folder, and nothing else is left
+    assert sorted(path.name for path in (tmp_path / "cases").iterdir()) == sorted(f"{how:0>16}" for how in rows)
+
+
+# ------------------------------------------------------------------ the table
+
+
+def test_the_table_has_one_tidy_row_a_case(tmp_path: Path) -> None:
+    path = write(tmp_path, 'metrics.f = "max(cube_fz_N)"\nparameters.pair = {values = [[0, 0], [1, 2]]}\nparameters.seed = 3\n')
+    cases = make_cases(read_sweep(path), path).cases
+    row = {
+        "status": "converged", "message": "", "attempts": 1, "metrics": {"f": 2.5}, "wall_s": 1.0, "version": "0.1",
+        "health": {"steps": 3, "unconverged_steps": 0, "mean_iterations": 2.0}, "versions": {"numpy": "2.4.6"},
+    }  # fmt: skip
+    got = pandas.read_parquet(write_table(make_table(cases, {cases[1].id: row}, {"f": "max(cube_fz_N)"}), tmp_path))
+    assert list(got["case"]) == [1, 2] and list(got["id"]) == [case.id for case in cases]
+    assert list(got["status"]) == ["not run", "converged"] and list(got["pair"]) == ["(0.0, 0.0)", "(1.0, 2.0)"]
+    assert np.isnan(got["f"][0]) and got["f"][1] == 2.5 and list(got["seed"]) == [3, 3]
+    assert list(got["numpy"]) == ["", "2.4.6"] and list(got["steps_done"]) == [0, 3]
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_table_that_cannot_be_written_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Any) -> None:
+    path = write(tmp_path, "")
+    plan = sweep_module.plan_sweep(path, out=tmp_path / "out")
+    final = tmp_path / "out" / "cases" / plan.jobs[0].id
+    finish_folder(work_folder(final, 1), final, new_row(plan.jobs[0]) | {"status": "converged"})
+    (tmp_path / "out" / "sweep.json").write_text("{}")
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sweep_module, "write_table", full)
+    status, _, error = call("sweep", str(path), "--out", str(tmp_path / "out"), "--resume")
+    assert status == 2 and "No space left on device" in error and "which are kept" in error
+    monkeypatch.undo()
+    status, out, _ = call("sweep", str(path), "--out", str(tmp_path / "out"), "--resume")
+    assert status == 0 and "run now   0, taken from before 1" in out
+    assert json.loads((tmp_path / "out" / "sweep.json").read_text())["status"] == "converged"
+
+
+def test_folders_are_not_mixed_up(tmp_path: Path, call: Any) -> None:
+    path = write(tmp_path, "")
+    (tmp_path / "out").mkdir()
+    status, _, error = call("sweep", str(path), "--out", str(tmp_path / "out"))
+    assert status == 2 and "exists; go on with it by --resume" in error
+    (tmp_path / "out" / "mine.txt").touch()
+    status, _, error = call("sweep", str(path), "--out", str(tmp_path / "out"), "--resume")
+    assert status == 2 and "is no sweep (it has no sweep.json)" in error
+
+
+def test_a_dry_run_shows_cases_time_and_disk(tmp_path: Path, call: Any) -> None:
+    path = write(tmp_path, 'parameters.where = {range = [0, 1], count = 12}\noutputs.series = "all"\noutputs.frames = [1]\n')
+    status, out, error = call("sweep", str(path), "--dry-run", "--workers", "3", "--out", str(tmp_path / "out"))
+    assert status == 0, error
+    assert "0.0909091" in out and "... 2 more" in out and "cases     12; 0 are there already" in out
+    assert "a case    3 steps," in out and "on 3 workers" in out and "kB in" in out
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_column_that_is_not_there_is_said_before_anything_runs(tmp_path: Path, call: Any) -> None:
+    path = write(tmp_path, 'metrics.f = "max(cube_fz)"\n')
+    status, _, error = call("sweep", str(path), "--out", str(tmp_path / "out"))
+    assert status == 2 and "the scene writes no column 'cube_fz'; did you mean 'cube_f" in error
+    assert not (tmp_path / "out").exists()

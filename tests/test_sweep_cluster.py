@@ -1,0 +1,212 @@
+"""Sweeps on real processes: workers, schedulers and clients are killed, and nothing that was finished is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pandas
+import psutil
+import pytest
+from small_scene import scene_file
+
+import femsim
+
+ROOT = Path(femsim.__file__).resolve().parent.parent
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+PATIENCE = 120.0
+
+SCENE = '''"""A box on a floor, as long as it is told to wait."""
+
+import time
+
+import femsim as fs
+
+
+def build(k: float = 1.0, wait: float = 0.0, seed: int = 0):
+    """Wait, then put a cube on a floor."""
+    with open(__file__.replace("slow.py", "log.txt"), "a") as log:  # one line a run, in one write
+        log.write(f"{k:g} {seed}\\\\n")
+    time.sleep(wait)
+    scene = fs.Scene("slow", dt=0.01, duration=0.03)
+    scene.add_floor()
+    rubber = fs.Elastic(1e5 * k, 0.3, 1000.0)
+    scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), rubber, position=(0.0, 0.0, 0.01), velocity=(0.1, 0.0, -0.1))
+    scene.sensor("cube", "cube")
+    return scene
+'''.replace("\\\\n", "\\n")
+
+COUNT = 12
+
+
+def sweep_file(folder: Path, wait: float, count: int = COUNT) -> Path:
+    scene_file(folder, SCENE, "slow.py")
+    path = folder / "s.toml"
+    path.write_text(
+        f'scene = "slow.py"\nmetrics = {{ top = "absmax(cube_fz_N)", end = "final(cube_fx_N)" }}\noutputs.series = "all"\n'
+        f"sampling = {{ count = {count} }}\nparameters = {{ wait = {wait}, k = {{ between = [1, 10] }} }}\n"
+    )
+    return path
+
+
+@pytest.fixture
+def started() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Start a process; at the end it and all it started are gone."""
+    with ExitStack() as stack:
+
+        def start(*command: str) -> subprocess.Popen[bytes]:
+            process = subprocess.Popen(
+                [sys.executable, *command], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            )
+            stack.callback(end, process)
+            return process
+
+        def end(process: subprocess.Popen[bytes]) -> None:
+            try:
+                family = [*psutil.Process(process.pid).children(recursive=True)]
+            except psutil.NoSuchProcess:
+                family = []
+            process.kill()
+            process.wait()
+            for other in family:
+                if other.is_running():
+                    other.kill()
+            if process.stdout is not None:
+                process.stdout.close()
+
+        yield start
+
+
+def femsim_sweep(*arguments: str) -> tuple[str, ...]:
+    return ("-c", "from femsim.cli import main; main()", "sweep", *arguments)
+
+
+def until(true: Callable[[], Any], process: subprocess.Popen[bytes] | None = None) -> None:
+    """Wait for something to be true, while a process lives."""
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end, "waited too long"
+        assert process is None or process.poll() is None, f"ended with {process.returncode}"
+        time.sleep(0.02)
+
+
+def finished(out: Path) -> set[str]:
+    return {path.parent.name for path in out.glob("cases/[!.]*/case.json")}
+
+
+def table(out: Path) -> pandas.DataFrame:
+    return pandas.read_parquet(out / "results.parquet")
+
+
+def is_complete(out: Path) -> bool:
+    rows = table(out)
+    return list(rows["case"]) == list(range(1, COUNT + 1)) and rows["id"].is_unique and set(rows["status"]) == {"converged"}
+
+
+def runs_of(folder: Path) -> list[str]:
+    """What was begun; the first entries are those of the first steps before a sweep."""
+    return (folder / "log.txt").read_text().split("\n")[:-1]
+
+
+def wait_for_end(process: subprocess.Popen[bytes]) -> int:
+    process.communicate(timeout=PATIENCE)
+    return process.returncode
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def cluster(started: Callable[..., subprocess.Popen[bytes]], workers: int) -> tuple[str, list[subprocess.Popen[bytes]]]:
+    """A scheduler and workers, each started on its own as on a cluster; its processes, the scheduler first."""
+    address = f"tcp://127.0.0.1:{free_port()}"
+    host, port = address.removeprefix("tcp://").split(":")
+    options = ("--no-dashboard",)
+    processes = [started("-m", "distributed.cli.dask_scheduler", "--host", host, "--port", port, *options)]
+    for _ in range(workers):
+        processes.append(started("-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--nworkers", "1", *options))
+    return address, processes
+
+
+def test_a_killed_worker_costs_only_what_it_was_doing(tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]) -> None:
+    out = tmp_path / "out"
+    client = started(*femsim_sweep(str(sweep_file(tmp_path, 0.4)), "--out", str(out), "--quiet", "--workers", "2"))
+    until(lambda: len(finished(out)) >= 3, client)
+    before = {id_: (out / "cases" / id_ / "case.json").stat().st_mtime_ns for id_ in finished(out)}
+    (victim, *_) = [
+        p for p in psutil.Process(client.pid).children() if any("femsim.sweeps.process" in c.cmdline() for c in p.children())
+    ]
+    victim.kill()
+    assert wait_for_end(client) == 0
+    assert is_complete(out)
+    # cases that had ended were not run again: their files are those from before
+    assert before == {id_: (out / "cases" / id_ / "case.json").stat().st_mtime_ns for id_ in before}
+    assert not [path.name for path in (out / "cases").iterdir() if path.name.startswith(".")]
+
+
+def test_a_killed_client_loses_nothing_and_is_resumed(tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]) -> None:
+    out, file = tmp_path / "out", sweep_file(tmp_path, 0.4)
+    client = started(*femsim_sweep(str(file), "--out", str(out), "--quiet", "--workers", "2"))
+    until(lambda: len(finished(out)) >= 3, client)
+    family = psutil.Process(client.pid).children(recursive=True)
+    client.send_signal(signal.SIGKILL)
+    client.wait()
+    until(lambda: not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in family))  # nobody is left behind
+    there, begun = finished(out), len(runs_of(tmp_path))
+    assert 3 <= len(there) < COUNT
+    assert wait_for_end(started(*femsim_sweep(str(file), "--out", str(out), "--quiet", "--resume", "--workers", "2"))) == 0
+    assert is_complete(out)
+    assert len(runs_of(tmp_path)) == begun + 2 + COUNT - len(there)  # the first steps, twice, and what was missing
+
+
+def test_a_killed_scheduler_is_said_and_the_sweep_resumed(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    """Also the same sweep on a scheduler and workers that were started separately, and on one that does not answer."""
+    out, file = tmp_path / "out", sweep_file(tmp_path, 0.4)
+    address, (scheduler, *_) = cluster(started, 2)
+    client = started(*femsim_sweep(str(file), "--out", str(out), "--scheduler", address))
+    until(lambda: len(finished(out)) >= 3, client)
+    scheduler.kill()
+    text = client.communicate(timeout=PATIENCE)[0].decode()
+    assert client.returncode == 3
+    assert "failed: The scheduler was lost." in text and "--resume runs the others" in text
+    rows, there = table(out), finished(out)
+    assert set(rows["status"]) == {"converged", "not run"} and rows["id"].is_unique
+    assert 3 <= (rows["status"] == "converged").sum() <= len(there) < COUNT
+    address, _ = cluster(started, 2)
+    assert wait_for_end(started(*femsim_sweep(str(file), "--out", str(out), "--resume", "--scheduler", address))) == 0
+    assert is_complete(out)
+
+
+def test_results_do_not_depend_on_the_number_of_workers(tmp_path: Path, call: Any) -> None:
+    file = sweep_file(tmp_path, 0.0)
+    for workers in "12":
+        assert call("sweep", str(file), "--out", str(tmp_path / workers), "--quiet", "--workers", workers)[0] == 0
+    one, two = (table(tmp_path / workers) for workers in "12")
+    assert one["worker"].nunique() == 1
+    exact = ["case", "id", "k", "wait", "top", "end", "status", "steps_done", "mean_iterations", "largest_dynamics_residual"]
+    pandas.testing.assert_frame_equal(one[exact], two[exact], check_exact=True)
+    assert one["top"].nunique() == COUNT
+    for id_ in one["id"]:
+        series = [pandas.read_csv(tmp_path / workers / "cases" / id_ / "series.csv") for workers in "12"]
+        times = [name for name in series[0] if name.startswith("ms_")]
+        pandas.testing.assert_frame_equal(*(table.drop(columns=times) for table in series), check_exact=True)
+
+
+def test_a_scheduler_that_does_not_answer(tmp_path: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("femsim.sweeps.engine._CONNECT_S", 1.0)
+    status, _, error = call(
+        "sweep", str(sweep_file(tmp_path, 0.0)), "--out", str(tmp_path / "out"), "--scheduler", f"tcp://127.0.0.1:{free_port()}"
+    )
+    assert status == 2 and "does not answer in 1 s" in error and "dask scheduler" in error
