@@ -44,7 +44,7 @@ def build(k: float = 1.0, wait: float = 0.0, seed: int = 0):
     return scene
 '''.replace("\\\\n", "\\n")
 
-COUNT = 12
+COUNT = 8
 
 
 def sweep_file(folder: Path, wait: float, count: int = COUNT) -> Path:

@@ -123,7 +123,7 @@ def run_case(job: Job) -> Row:
         row["disk"] = isinstance(error, OSError) and error.errno in _DISK
         row["sweep_wrong"] = isinstance(error, OutputError)
     row["wall_s"], row["cpu_s"] = time.perf_counter() - wall, time.process_time() - cpu
-    row["overhead_s"] = row["wall_s"] - row.get("stepping_s", 0.0)
+    row["overhead_s"], row["ended_s"] = row["wall_s"] - row.get("stepping_s", 0.0), time.time()
     if job.folder:
         try:
             finish_folder(work, final, row)
@@ -147,7 +147,7 @@ def new_row(job: Job) -> Row:
     return {
         "case": job.case, "id": job.id, "status": "failed", "message": "", "attempts": 1, "parameters": job.parameters,
         "metrics": {}, "outputs": {"metrics": job.metrics, "series": job.series, "frames": job.fps > 0}, "health": {},
-        "wall_s": 0.0, "cpu_s": 0.0, "overhead_s": 0.0, "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "wall_s": 0.0, "cpu_s": 0.0, "overhead_s": 0.0, "ended_s": time.time(),
         "worker": f"{socket.gethostname()}-{os.getpid()}", "version": job.version,
     }  # fmt: skip
 

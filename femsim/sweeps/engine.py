@@ -71,7 +71,7 @@ class Engine:
                     n_workers=self.workers, threads_per_worker=1, processes=True, dashboard_address=None,
                     silence_logs=logging.CRITICAL,
                 )  # fmt: skip
-            self._client = Client(self._cluster)
+            self._client = Client(self._cluster, set_as_default=False)
         else:
             self._quiet = logging.getLogger("distributed"), logging.getLogger("distributed").level
             self._quiet[0].setLevel(logging.CRITICAL)
@@ -128,7 +128,7 @@ class Engine:
         futures = self._client.map(run_on_worker, listed, pure=False, retries=2)
         job_of = {future.key: job for future, job in zip(futures, listed, strict=True)}
         try:
-            for future in as_completed(futures):
+            for future in as_completed(futures, loop=self._client.loop):
                 if future.status == "cancelled":  # we cancel only when nobody iterates any more
                     raise SchedulerLost("The scheduler was lost.")
                 job = job_of.pop(future.key)

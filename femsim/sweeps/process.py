@@ -27,6 +27,7 @@ from femsim.sweeps.case import FINISHED, Job, Row, finish_folder, new_row, run_c
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 _LOOK_S = 0.5
 _START_S = 300.0
+_IDLE_S = 600.0
 
 
 class CaseProcess:
@@ -156,7 +157,7 @@ def _memory(pid: int) -> float:
 
 
 def serve() -> None:
-    """Be the process: a job a line on stdin, a row a line on stdout, until stdin ends.
+    """Be the process: a job a line on stdin, a row a line on stdout, until stdin ends or no job comes for ten minutes.
 
     What a scene prints goes to stderr.
     """
@@ -173,7 +174,10 @@ def serve() -> None:
     answers.write("ready\n")
     threading.Thread(target=read, daemon=True).start()
     while True:
-        job = Job(**json.loads(jobs.get()))
+        try:
+            job = Job(**json.loads(jobs.get(timeout=_IDLE_S)))
+        except queue.Empty:  # the sweep is over, or its client is lost; the next one starts a new process
+            return
         if job.time is not None:  # for a case that hangs in compiled code when nobody is left to kill it
             faulthandler.dump_traceback_later(job.time + 10.0, exit=True)
         row = run_case(job)

@@ -20,7 +20,7 @@ TABLE = "results.parquet"
 COLUMNS = (
     "case", "id", "status", "message", "attempts", "steps_done", "unconverged_steps", "mean_iterations",
     "largest_dynamics_residual", "largest_contact_residual", "largest_wrench_balance", "largest_max_penetration_m", "wall_s",
-    "cpu_s", "overhead_s", "started", "worker", "femsim", "numpy", "scipy", "numba",
+    "cpu_s", "overhead_s", "ended_s", "worker", "femsim", "numpy", "scipy", "numba",
 )  # fmt: skip
 
 
@@ -73,8 +73,8 @@ def make_table(cases: list[Case], rows: Mapping[str, Row], metrics: Mapping[str,
             | {"status": row["status"], "message": row["message"], "attempts": row.get("attempts", 0)}
             | {"steps_done": health.get("steps", 0), "unconverged_steps": health.get("unconverged_steps", 0)}
             | {name: float(health.get(name, nan)) for name in COLUMNS[7:12]}
-            | {name: float(row.get(name, nan)) for name in ("wall_s", "cpu_s", "overhead_s")}
-            | {"started": row.get("started", ""), "worker": row.get("worker", ""), "femsim": row.get("version", "")}
+            | {name: float(row.get(name, nan)) for name in ("wall_s", "cpu_s", "overhead_s", "ended_s")}
+            | {"worker": row.get("worker", ""), "femsim": row.get("version", "")}
             | {name: versions.get(name, "") for name in COLUMNS[18:]}
         )
     table = pandas.DataFrame.from_records(records)
