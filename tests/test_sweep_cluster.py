@@ -44,7 +44,7 @@ def build(k: float = 1.0, wait: float = 0.0, seed: int = 0):
     return scene
 '''.replace("\\\\n", "\\n")
 
-COUNT = 8
+COUNT = 9
 
 
 def sweep_file(folder: Path, wait: float, count: int = COUNT) -> Path:
@@ -64,7 +64,11 @@ def started() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
 
         def start(*command: str) -> subprocess.Popen[bytes]:
             process = subprocess.Popen(
-                [sys.executable, *command], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+                [sys.executable, *command],
+                env=ENVIRONMENT,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
             )
             stack.callback(end, process)
             return process
@@ -154,7 +158,7 @@ def test_a_killed_worker_costs_only_what_it_was_doing(tmp_path: Path, started: C
     assert not [path.name for path in (out / "cases").iterdir() if path.name.startswith(".")]
 
 
-def test_a_killed_client_loses_nothing_and_is_resumed(tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]) -> None:
+def test_a_killed_or_interrupted_client_loses_nothing(tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]) -> None:
     out, file = tmp_path / "out", sweep_file(tmp_path, 0.4)
     client = started(*femsim_sweep(str(file), "--out", str(out), "--quiet", "--workers", "2"))
     until(lambda: len(finished(out)) >= 3, client)
@@ -162,8 +166,16 @@ def test_a_killed_client_loses_nothing_and_is_resumed(tmp_path: Path, started: C
     client.send_signal(signal.SIGKILL)
     client.wait()
     until(lambda: not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in family))  # nobody is left behind
-    there, begun = finished(out), len(runs_of(tmp_path))
+    there = finished(out)
     assert 3 <= len(there) < COUNT
+    # Ctrl-C reaches all processes of the terminal; here the client's group
+    client = started(*femsim_sweep(str(file), "--out", str(out), "--resume", "--workers", "2"))
+    until(lambda: len(finished(out)) > len(there), client)
+    os.killpg(client.pid, signal.SIGINT)
+    text = client.communicate(timeout=PATIENCE)[0].decode()
+    assert client.returncode == 130 and "interrupted: Interrupted." in text and "--resume runs the others" in text
+    assert set(table(out)["status"]) == {"converged", "not run"}
+    there, begun = finished(out), len(runs_of(tmp_path))
     assert wait_for_end(started(*femsim_sweep(str(file), "--out", str(out), "--quiet", "--resume", "--workers", "2"))) == 0
     assert is_complete(out)
     assert len(runs_of(tmp_path)) == begun + 2 + COUNT - len(there)  # the first steps, twice, and what was missing

@@ -1,0 +1,101 @@
+"""Figures of a sweep: what is drawn, and refusals."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+
+from viz import VizError, plot_sweep
+
+
+def sweep_folder(folder: Path, columns: dict[str, Any], varied: list[str], metrics: list[str]) -> Path:
+    table = pandas.DataFrame({"status": "converged"} | columns)
+    table.to_parquet(folder / "results.parquet", index=False)
+    (folder / "sweep.json").write_text(json.dumps({"varied": varied, "metrics": dict.fromkeys(metrics, "max(x)")}))
+    return folder
+
+
+def grid(folder: Path) -> Path:
+    """Two parameters on a grid of 4 x 3, the second one of a name that the table has already; a failed case beside them."""
+    x, y = (a.ravel() for a in np.meshgrid([1.0, 10.0, 100.0, 1000.0], [0.1, 0.2, 0.3], indexing="ij"))
+    columns = {"stiffness": [*x, 5.0], "parameter_case": [*y, 7.0], "force": [*(x * y), np.nan], "case": range(13)}
+    return sweep_folder(folder, columns | {"status": ["converged"] * 12 + ["failed"]}, ["stiffness", "case"], ["force"])
+
+
+def names(paths: list[Path]) -> list[str]:
+    assert all(path.stat().st_size > 1000 for path in paths)
+    return [path.name for path in paths]
+
+
+def words(path: Path) -> list[str]:
+    return re.findall(r">([^<>\n]+)<", path.read_text())
+
+
+def test_a_grid_gives_curves_a_map_parallel_coordinates_and_pairs(tmp_path: Path) -> None:
+    written = plot_sweep(grid(tmp_path))
+    want = [f"{name}.{ending}" for name in ("curves", "map_force", "parallel", "pairs") for ending in ("png", "svg")]
+    assert names(written) == want and {path.parent for path in written} == {tmp_path / "plots"}
+    curves = words(tmp_path / "plots" / "curves.svg")
+    assert {"stiffness", "force", "parameter_case 0.1", "parameter_case 0.3"} <= set(curves)
+    assert "parameter_case 7" not in curves  # the failed case
+    assert "(log)" in words(tmp_path / "plots" / "parallel.svg")
+
+
+def test_what_is_drawn_is_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from matplotlib.figure import Figure
+
+    drawn = {}
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **_: drawn.setdefault(Path(path).stem, figure))
+    plot_sweep(grid(tmp_path))
+    lines = drawn["curves"].axes[0].get_lines()
+    assert drawn["curves"].axes[0].get_xscale() == "log" and len(lines) == 3
+    for line, y in zip(lines, (0.1, 0.2, 0.3), strict=True):
+        np.testing.assert_allclose(line.get_xydata(), [[x, x * y] for x in (1, 10, 100, 1000)])
+    mesh = drawn["map_force"].axes[0].collections[0].get_array()
+    np.testing.assert_allclose(np.reshape(mesh, (3, 4)), np.outer([0.1, 0.2, 0.3], [1, 10, 100, 1000]))
+    (paths,) = drawn["parallel"].axes[0].collections
+    first, last = paths.get_segments()[0], paths.get_segments()[-1]
+    np.testing.assert_allclose(first, [[0, 0], [1, 0], [2, 0]])
+    np.testing.assert_allclose(last, [[0, 1], [1, 1], [2, 1]])
+    points = drawn["pairs"].axes[3].collections[0].get_offsets()  # second row, first column
+    np.testing.assert_allclose(points, [(x, y) for x in (1, 10, 100, 1000) for y in (0.1, 0.2, 0.3)])
+
+
+def test_samples_give_points_and_words_give_lines(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.random((2, 40))
+    columns = {"a": a, "b": b, "kind": ["x", "y"] * 20, "f": a + b, "g": a * b}
+    folder = sweep_folder(tmp_path, columns, ["a", "b", "kind"], ["f", "g"])
+    assert names(plot_sweep(folder, tmp_path / "elsewhere"))[::2] == ["curves.png", "parallel.png", "pairs.png"]
+    folder = sweep_folder(tmp_path, {"a": np.r_[a[:5], a[:5]], "kind": ["x"] * 5 + ["y"] * 5, "f": b[:10]}, ["a", "kind"], ["f"])
+    plot_sweep(folder)
+    assert {"kind x", "kind y"} <= set(words(tmp_path / "plots" / "curves.svg"))
+
+
+def test_one_parameter_with_one_metric_is_a_curve(tmp_path: Path) -> None:
+    folder = sweep_folder(tmp_path, {"a": [1.0, 2.0, 3.0], "f": [1.0, 4.0, 9.0]}, ["a"], ["f"])
+    assert names(plot_sweep(folder)) == ["curves.png", "curves.svg"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "lacks"),
+    [
+        ({"a": [1.0, 2.0], "f": [1.0, 2.0], "status": ["failed", "not run"]}, "finished case"),
+        ({"a": [1.0, 2.0], "f": [np.nan, np.nan]}, "metric with a value"),
+        ({"a": ["x", "y"], "f": [1.0, 2.0]}, "number that varies"),
+    ],
+)
+def test_nothing_to_draw_is_said(tmp_path: Path, columns: dict[str, Any], lacks: str) -> None:
+    with pytest.raises(VizError, match=f"has no {lacks}"):
+        plot_sweep(sweep_folder(tmp_path, columns, ["a"], ["f"]))
+
+
+def test_no_sweep_is_said(tmp_path: Path) -> None:
+    with pytest.raises(VizError, match="has no table of a sweep"):
+        plot_sweep(tmp_path)
