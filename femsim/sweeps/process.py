@@ -180,7 +180,9 @@ def serve() -> None:
             return
         if job.time is not None:  # for a case that hangs in compiled code when nobody is left to kill it
             faulthandler.dump_traceback_later(job.time + 10.0, exit=True)
+        began = time.perf_counter()
         row = run_case(job)
+        row["served_s"] = time.perf_counter() - began  # with the writing of the folder, which the row in it cannot hold
         faulthandler.cancel_dump_traceback_later()
         answers.write(json.dumps(row, default=str) + "\n")
 
