@@ -245,7 +245,7 @@ def test_a_case_keeps_what_was_asked_for(tmp_path: Path) -> None:
 def test_a_stop_condition_ends_a_case(tmp_path: Path) -> None:
     row = run_case(job(tmp_path, stop=["time_s >= 0.02"]))
     assert row["status"] == "converged" and row["health"]["steps"] == 2
-    assert row["message"].endswith("Ended after step 2 of 3: time_s >= 0.02.")
+    assert row["message"] == "All 2 steps converged by true residuals. Ended after step 2 of 3: time_s >= 0.02."
 
 
 def test_a_case_without_its_scene_file_brings_it_along(tmp_path: Path) -> None:
