@@ -148,6 +148,8 @@ def test_the_digest_sees_what_numbers_depend_on(tmp_path: Path, monkeypatch: pyt
 # ------------------------------------------------------------------ wrong files
 
 WRONG = [
+    ("parameters.pair = [[1]]\n", "parameters.pair is neither a value nor a table with one of values, range"),
+    ("parameters.where = {range = ['a', 2], count = 2}\n", "parameters.where.range.0 is 'a', but: input should be a valid"),
     ("parameters.wher = 1\n", "parameters.wher: the scene odd.py has no such parameter; did you mean 'where'?"),
     ("parameter.where = 1\n", "parameter: the key is unknown; did you mean 'parameters'?"),
     ("parameters.where = {betwen = [0, 1]}\n", "parameters.where.betwen: the key is unknown; did you mean 'between'?"),
@@ -181,6 +183,7 @@ def test_wrong_files_are_sentences(tmp_path: Path, call: Any, text: str, words: 
     path = write(tmp_path, text)
     status, _, error = call("sweep", str(path), "--out", str(tmp_path / "out"))
     assert status == 2 and words in error and str(path.parent) in error, error
+    assert len(error.splitlines()) == 1
     assert not (tmp_path / "out").exists()
 
 

@@ -36,7 +36,7 @@ def run_sweep(file: Path, *, quiet: bool, **options: Any) -> SweepResult:
     console = Console(stderr=True)
     with Progress(
         TextColumn("sweeping"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[text]}"), TimeRemainingColumn(),
-        console=console, disable=quiet,
+        console=console, disable=quiet or not console.is_terminal, transient=True,
     ) as bar:  # fmt: skip
         task = bar.add_task("", total=None, text="first steps of a case, kernels compiled ...")
         started, ran, bad = 0.0, 0, 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _CONNECT_S = 10.0
+_ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss)://.+:[0-9]+")
 _of_thread = threading.local()
 
 
@@ -54,6 +56,8 @@ class Engine:
                 f"workers is {workers}" + (", but an existing cluster has its own workers; leave it out." if scheduler else
                 "; allowed are numbers from 1.")
             )  # fmt: skip
+        if scheduler is not None and not _ADDRESS.fullmatch(scheduler):
+            raise InputError(f"the scheduler {scheduler!r} is no address; write it like tcp://HOST:8786.")
         self.scheduler, self.workers = scheduler, workers or len(os.sched_getaffinity(0))
         self._client: Client | None = None
         self._cluster: Any = None

@@ -244,7 +244,10 @@ def read_sweep(path: str | Path) -> SweepFile:
     try:
         return SweepFile.model_validate(content)
     except ValidationError as error:
-        sentences = list(dict.fromkeys(f"{path}: {_sentence(entry)}" for entry in error.errors()))
+        entries = error.errors()
+        tables = {entry["loc"][1] for entry in entries if _in_table(entry)}
+        kept = [entry for entry in entries if not (_of_parameter(entry) and entry["loc"][1] in tables) or _in_table(entry)]
+        sentences = list(dict.fromkeys(f"{path}: {_sentence(entry)}" for entry in kept))
         raise InputError("\n".join(sentences)) from None
 
 
@@ -253,10 +256,19 @@ _MODELS: dict[str, type[BaseModel]] = {
 }  # fmt: skip
 
 
+def _of_parameter(entry: Any) -> bool:
+    return len(entry["loc"]) > 2 and entry["loc"][0] == "parameters"
+
+
+def _in_table(entry: Any) -> bool:
+    """Whether a parameter was given as a table, so that what does not fit the other forms says nothing."""
+    return _of_parameter(entry) and "Axis" in str(entry["loc"][2]) and entry["type"] != "model_type"
+
+
 def _sentence(entry: Any) -> str:
     """Turn an error of pydantic into a sentence that names the key and what is allowed."""
-    place = [str(part) for part in entry["loc"] if str(part) not in ("Axis",) and "[" not in str(part)]
-    if place[:1] == ["parameters"] and len(place) > 2 and place[2] in ("bool", "int", "float", "str"):
+    place = [str(part) for part in entry["loc"] if "Axis" not in str(part)]  # pydantic names the form that it tried
+    if _of_parameter(entry) and not _in_table(entry):
         return f"{'.'.join(place[:2])} is neither a value nor a table with one of values, range, between and normal."
     where = ".".join(place)
     message = str(entry["msg"]).removeprefix("Value error, ")

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -197,43 +197,45 @@ def sweep(
     engine = Engine(scheduler, workers)
     pending, rows = plan.pending, plan.rows
     reused = len(plan.jobs) - len(pending)
-    if pending:
-        _probe(plan, pending)
-    try:
-        (plan.folder / "cases").mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(plan.path, plan.folder / "sweep.toml")
-        shutil.copyfile(plan.cases.scene, plan.folder / "scene.py")
-        _write_info(plan, "running", "", {})
-    except OSError as error:
-        raise InputError(f"the folder {plan.folder} cannot be written ({error.strerror}); choose another by --out.") from error
-    started, ran, written = time.perf_counter(), 0, time.monotonic()
-    ended: Literal["", "interrupted", "failed"] = ""
-    message = ""
-    try:
-        if pending:
-            with engine:
-                if on_start is not None:
-                    on_start(len(plan.jobs), reused, engine.threads)
-                for row in engine.run(pending):
-                    rows[row["id"]] = row
-                    ran += 1
-                    if on_row is not None:
-                        on_row(row)
-                    if row.get("disk"):
-                        ended, message = "failed", f"Stopped since the disk cannot be written: {row['message']}"
-                        break
-                    if time.monotonic() > written + _TABLE_EVERY_S:
-                        with suppress(OSError):  # the last table decides
-                            write_table(make_table(plan.cases.cases, rows, plan.file.metrics), plan.folder)
-                        written = time.monotonic()
-    except KeyboardInterrupt:
-        ended, message = "interrupted", "Interrupted."
-    except SchedulerLost as error:
-        ended, message = "failed", str(error)
-        for job in pending:  # workers may have finished some that we were not told of
-            row_there = read_row(plan.folder / "cases" / job.id)
-            if row_there is not None:
-                rows[job.id] = row_there
+    with ExitStack() as stack:
+        if pending:  # workers start while the first steps run
+            stack.enter_context(engine)
+            _probe(plan, pending)
+        try:
+            (plan.folder / "cases").mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(plan.path, plan.folder / "sweep.toml")
+            shutil.copyfile(plan.cases.scene, plan.folder / "scene.py")
+            _write_info(plan, "running", "", {})
+        except OSError as error:
+            raise InputError(
+                f"the folder {plan.folder} cannot be written ({error.strerror}); choose another by --out."
+            ) from error
+        started, ran, written = time.perf_counter(), 0, time.monotonic()
+        ended: Literal["", "interrupted", "failed"] = ""
+        message = ""
+        try:
+            if pending and on_start is not None:
+                on_start(len(plan.jobs), reused, engine.threads)
+            for row in engine.run(pending) if pending else ():
+                rows[row["id"]] = row
+                ran += 1
+                if on_row is not None:
+                    on_row(row)
+                if row.get("disk"):
+                    ended, message = "failed", f"Stopped since the disk cannot be written: {row['message']}"
+                    break
+                if time.monotonic() > written + _TABLE_EVERY_S:
+                    with suppress(OSError):  # the last table decides
+                        write_table(make_table(plan.cases.cases, rows, plan.file.metrics), plan.folder)
+                    written = time.monotonic()
+        except KeyboardInterrupt:
+            ended, message = "interrupted", "Interrupted."
+        except SchedulerLost as error:
+            ended, message = "failed", str(error)
+            for job in pending:  # workers may have finished some that we were not told of
+                row_there = read_row(plan.folder / "cases" / job.id)
+                if row_there is not None:
+                    rows[job.id] = row_there
     if not ended:  # what lost workers left
         for folder in (plan.folder / "cases").glob(".*"):
             shutil.rmtree(folder, ignore_errors=True)
