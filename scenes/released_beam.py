@@ -18,12 +18,13 @@ def build(
     tip_load: float = 0.0,
     material: str = "dragon_skin_10_beam",
     young_modulus: float = 0.0,
-    poisson_ratio: float = 0.4,
+    poisson_ratio: float = 0.0,
     rayleigh_alpha: float = 0.0,
-    rayleigh_beta: float = 0.0025,
+    rayleigh_beta: float = 0.0015,
     hold_time: float = 0.1,
     release_time: float = 0.0,
-    cells: int = 8,
+    cells: int = 2,
+    element: str = "quadratic",
     dt: float = 0.005,
     theta: float = 0.5,
 ) -> fs.Scene:
@@ -38,7 +39,7 @@ def build(
     young_modulus : float, Pa
         Young's modulus; 0 takes that of the card.
     poisson_ratio : float, 1
-        Poisson's ratio; 0 takes that of the card, at which linear tetrahedra lock; the bending of a beam hardly depends on it.
+        Poisson's ratio; 0 takes that of the card, at which linear tetrahedra lock (take 0.4 and 8 cells for them).
     rayleigh_alpha : float, 1/s
         Damping proportional to the mass.
     rayleigh_beta : float, s
@@ -49,6 +50,8 @@ def build(
         How long the hand takes to let go; what it carries fades out smoothly.
     cells : int, 1
         Cells of the mesh across the beam; as fine along it.
+    element : str, kind
+        "quadratic" tetrahedra, which do not lock, or "linear" ones.
     dt : float, s
         Time step.
     theta : float, 1
@@ -72,6 +75,7 @@ def build(
         "beam",
         mesh,
         rubber,
+        element=element,
         position=(0.5 * length, 0.0, 0.0),
         fixed=lambda points: points[:, 0] < 1e-9,
         load=lambda t: np.array([0.0, 0.0, carried(t)]),

@@ -379,7 +379,7 @@ CARD = {
 def test_released_beam_against_motion_capture() -> None:
     """Two releases under own weight: each tip marker within 1.5 mm RMS while it sinks by 6.6 mm; the trials differ by 0.3 mm."""
     pytest.importorskip("ezc3d")
-    run = fs.simulate(fs.load_scene(ROOT / "scenes" / "released_beam.py", cells=6, poisson_ratio=0.3), duration=2.0)
+    run = fs.simulate(fs.load_scene(ROOT / "scenes" / "released_beam.py"), duration=2.0)
     assert run.status == "converged"
     result = fs.compare(run, [DATA / f"beam_gravity_V2_{k}.c3d" for k in "ab"], CARD)
     assert all(t.explained > 0.9 for t in result.trials)
@@ -399,7 +399,14 @@ def test_released_beam_hangs_as_timoshenko_says() -> None:
     beam formula."""
     side, length, modulus, density, load = 0.03, 0.1, 263824.0, 1070.0, 0.3
     scene = fs.load_scene(
-        ROOT / "scenes" / "released_beam.py", cells=8, tip_load=load, poisson_ratio=1e-6, rayleigh_beta=0.02, dt=0.05, theta=1.0
+        ROOT / "scenes" / "released_beam.py",
+        element="linear",
+        cells=8,
+        tip_load=load,
+        poisson_ratio=1e-6,
+        rayleigh_beta=0.02,
+        dt=0.05,
+        theta=1.0,
     )
     assert scene.body("beam").mass == pytest.approx(density * side**2 * length + load / 9.81)
     run = fs.simulate(scene, duration=3.0)
