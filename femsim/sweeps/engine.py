@@ -7,6 +7,8 @@ gives its cases to another.
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import logging
 import os
 import re
@@ -101,9 +103,12 @@ class Engine:
 
     @property
     def threads(self) -> int:
-        """How many cases the cluster runs at once, now."""
+        """How many cases the cluster runs at once, now; 0 also when its scheduler is lost."""
         assert self._client is not None
-        return sum(self._client.nthreads().values())
+        try:
+            return sum(self._client.nthreads().values())
+        except OSError:
+            return 0
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Row]:
         """Run cases and give their rows in the order in which they end.
@@ -129,9 +134,10 @@ class Engine:
 
         assert self._client is not None
         listed = list(jobs)
-        futures = self._client.map(run_on_worker, listed, pure=False, retries=2)
-        job_of = {future.key: job for future, job in zip(futures, listed, strict=True)}
+        job_of: dict[Any, Job] = {}
         try:
+            futures = self._client.map(run_on_worker, listed, pure=False, retries=2)
+            job_of = {future.key: job for future, job in zip(futures, listed, strict=True)}
             for future in as_completed(futures, loop=self._client.loop):
                 if future.status == "cancelled":  # we cancel only when nobody iterates any more
                     raise SchedulerLost("The scheduler was lost.")
@@ -143,6 +149,8 @@ class Engine:
                     row = new_row(job) | {"message": f"The cluster could not run it: {type(error).__name__}: {error}"}
                 future.release()
                 yield row
+        except (OSError, asyncio.CancelledError, concurrent.futures.CancelledError) as error:  # while a row was on its way
+            raise SchedulerLost("The scheduler was lost.") from error
         finally:
             with suppress(Exception):
                 if job_of and self._client.status == "running":
