@@ -81,7 +81,7 @@ def test_cable_pull_over_an_edge() -> None:
     sliding = run.steps["time_s"] > 0.9
     way = -np.diff(tip[:, 2], prepend=tip[0, 2])
     free = (0.5 - 0.3 * weight * tail[:, 0]) * np.exp((0.3 + way / 0.013) * 0.5 * math.pi) + weight * (tip[:, 2] + 0.02)
-    assert fingers[sliding, 2] == pytest.approx(free[sliding], rel=0.015)
+    assert fingers[sliding, 2] == pytest.approx(free[sliding], rel=0.02)
     assert run.sensors["left"].force[-1, 1] == pytest.approx(-4.0, rel=1e-3)
     # the grip is half-way down its eased way, and the end of the rope with it
     assert tip[-1, 2] - tip[119, 2] == pytest.approx(-0.025, abs=3e-4)

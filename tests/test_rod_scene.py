@@ -371,14 +371,6 @@ def test_loads_of_a_wrong_shape_are_refused() -> None:
             fs.simulate(scene, duration=0.01)
 
 
-def test_two_rods_warn_that_they_pass_through_each_other() -> None:
-    scene = fs.Scene("two")
-    for k in range(2):
-        scene.add_rod(f"rod{k}", line(3, (0, 0, k), (1, 0, k)), ROUND, RUBBER)
-    with pytest.warns(UserWarning, match="several soft bodies or rods"):
-        fs.simulate(scene, duration=0.01)
-
-
 # ---------------------------------------------------------------------- paths
 
 
