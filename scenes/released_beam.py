@@ -6,6 +6,8 @@ dying out in about a second. docs/comparison.md lays it over the motion capture 
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 import femsim as fs
@@ -24,7 +26,7 @@ def build(
     hold_time: float = 0.1,
     release_time: float = 0.0,
     cells: int = 2,
-    element: str = "quadratic",
+    element: Literal["linear", "quadratic"] = "quadratic",
     dt: float = 0.005,
     theta: float = 0.5,
 ) -> fs.Scene:
@@ -50,7 +52,7 @@ def build(
         How long the hand takes to let go; what it carries fades out smoothly.
     cells : int, 1
         Cells of the mesh across the beam; as fine along it.
-    element : str, kind
+    element : {"linear", "quadratic"}, kind
         "quadratic" tetrahedra, which do not lock, or "linear" ones.
     dt : float, s
         Time step.

@@ -11,6 +11,7 @@ from slow_twins import body_between_nodes, random_spd
 from test_metrics import load_checker
 
 from contact import (
+    CondOptions,
     ContactError,
     ContactProblem,
     LocalProblem,
@@ -246,15 +247,16 @@ def test_a_verdict_on_the_equivalent_problem_is_not_taken_over() -> None:
     asked: list[tuple[float, int]] = []
 
     class Optimist:
-        def __init__(self, tolerance: float, limit: int) -> None:
-            asked.append((tolerance, limit))
+        def __init__(self, options: CondOptions) -> None:
+            asked.append((options.tolerance, options.max_iterations))
 
         def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
             none = np.zeros(2)
             return Solution(np.zeros(problem.n), np.zeros((3, 3)), "converged", "Fine.", 2, History(none, none, none), {"x": 1.0})
 
-    found = solve_converted(problem, None, Optimist, 1e-3, 100)
+    found = solve_converted(problem, None, Optimist, CondOptions(tolerance=1e-3, max_iterations=100))
     assert found.status == "stopped at the limit" and "Fine. But the contact residual" in found.message
     assert found.iterations == 10 and found.timings == {"x": 5.0}
     assert asked == [(pytest.approx(10.0 ** -(3 + k)), 100 - 2 * k) for k in range(5)]
-    assert solve_converted(problem, None, Optimist, 1e-3, 3).iterations == 4  # the limit is on all of them
+    stopped = solve_converted(problem, None, Optimist, CondOptions(tolerance=1e-3, max_iterations=3))
+    assert stopped.iterations == 4  # the limit is on all of them

@@ -332,11 +332,4 @@ class Ccs:
         warm_start : WarmStart, optional
             Forces to start from. Default zero.
         """
-        options = self.options
-        return solve_converted(
-            problem,
-            warm_start,
-            lambda tolerance, limit: Ccs(replace(options, tolerance=tolerance, max_iterations=limit)),
-            options.tolerance,
-            options.max_iterations,
-        )
+        return solve_converted(problem, warm_start, Ccs, self.options)

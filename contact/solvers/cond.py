@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -262,14 +262,7 @@ class Cond:
         warm_start : WarmStart, optional
             Forces to start from. Default zero.
         """
-        options = self.options
-        return solve_converted(
-            problem,
-            warm_start,
-            lambda tolerance, limit: Cond(replace(options, tolerance=tolerance, max_iterations=limit)),
-            options.tolerance,
-            options.max_iterations,
-        )
+        return solve_converted(problem, warm_start, Cond, self.options)
 
     def _steps(
         self, nodal: NodalContactProblem, matrix: tuple[np.ndarray, ...], diagonal: np.ndarray

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,12 +17,16 @@ _TIGHTER = 0.1
 _REPEATS = 4
 
 
+class _Options(Protocol):
+    @property
+    def tolerance(self) -> float: ...
+
+    @property
+    def max_iterations(self) -> int: ...
+
+
 def solve_converted(
-    problem: LocalProblem,
-    warm_start: WarmStart | None,
-    make: Callable[[float, int], Solver],
-    tolerance: float,
-    max_iterations: int,
+    problem: LocalProblem, warm_start: WarmStart | None, make: Callable[[Any], Solver], options: _Options
 ) -> Solution:
     """Solve W r + q = u under the contact law by a solver of A v = b + J^T lam, see :func:`contact.local.to_global`.
 
@@ -32,11 +37,9 @@ def solve_converted(
     warm_start : WarmStart, optional
         Forces to start from; its velocity is not used. Default zero.
     make : callable
-        ``make(tolerance, max_iterations)`` returns the solver.
-    tolerance : float
-        Bound of the contact residual of the given problem.
-    max_iterations : int
-        Iterations in all.
+        ``make(options)`` returns the solver.
+    options : dataclass
+        Its options: ``tolerance`` is the bound of the contact residual of the given problem, ``max_iterations`` the limit in all.
 
     Returns
     -------
@@ -54,9 +57,10 @@ def solve_converted(
     if warm_start is not None:
         warm = WarmStart(converted.J.T @ warm_start.lam.ravel(), warm_start.lam)
     rows, timings = [np.zeros((0, 3))], dict[str, float]()
+    tolerance, max_iterations = options.tolerance, options.max_iterations
     goal, left = tolerance, max_iterations
     for _ in range(1 + _REPEATS):
-        found = make(goal, left).solve(converted, warm)
+        found = make(replace(options, tolerance=goal, max_iterations=left)).solve(converted, warm)  # type: ignore[type-var]
         rows.append(np.column_stack([found.history.dynamics, found.history.contact, found.history.step_norm]))
         for stage, seconds in found.timings.items():
             timings[stage] = timings.get(stage, 0.0) + seconds
