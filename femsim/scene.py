@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,6 +38,8 @@ from meshes import (
 Vector = Sequence[float] | np.ndarray
 SensorKind = Literal["contact", "mount", "marker", "start", "end"]
 RodContact = Literal["centre", "surface"]
+#: A soft body longer than this, in m, is taken for a mesh in millimetres, and a warning says so.
+LARGE = 3.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
 
 
@@ -271,6 +274,13 @@ class Scene:
         scale = _positive(f"scale of {name}", scale, "")
         mesh = replace(mesh, points=scale * mesh.points @ turn.T + _vector(f"position of {name}", position))
         source, digest = mesh.source, mesh.digest
+        size = float(np.ptp(mesh.bounds, axis=0).max())
+        if size > LARGE:
+            warnings.warn(
+                f"soft body {name!r} is {size:.4g} m long; if its mesh is in millimetres, give scale=1e-3 (many scenes: "
+                "--set mesh_unit=mm).",
+                stacklevel=2,
+            )
         body, mesh = make_soft_body(name, mesh, elastic, element=element, velocity=_vector(f"velocity of {name}", velocity))
         points = mesh.points
         if load is not None:

@@ -5,7 +5,8 @@
 - `generate`: structured boxes, cylinders and balls of tetrahedra, and triangle surfaces to draw.
 - `load`: `load_tetmesh`, `load_surface`, `save_tetmesh` by meshio; `FILES` is the folder of our own meshes.
 - `quality`: scaled Jacobian, dihedral angle, radius ratio; `describe` prints them.
-- `recipes/`: how the files in `files/` were made. Meshers run there only, never in a test.
+- `volume`: `load_volume` and `tetrahedralize` fill a closed surface with tetrahedra, by the extra `mesh`.
+- `recipes/`: how the files in `files/` were made.
 
 >>> from meshes import ball_tets, solid_mass_properties
 >>> ball = ball_tets(0.03, 4)
@@ -31,6 +32,7 @@ from meshes.load import FILES, load_surface, load_tetmesh, save_tetmesh
 from meshes.quality import MeshQuality, describe, quality
 from meshes.surface import TriMesh, boundary_triangles, make_trimesh, solid_mass_properties
 from meshes.tetmesh import TetMesh, make_tetmesh
+from meshes.volume import load_volume, tetrahedralize
 
 __all__ = [
     "FILES",
@@ -49,10 +51,12 @@ __all__ = [
     "describe",
     "load_surface",
     "load_tetmesh",
+    "load_volume",
     "make_tetmesh",
     "make_trimesh",
     "quality",
     "save_tetmesh",
     "solid_mass_properties",
     "sphere_triangles",
+    "tetrahedralize",
 ]

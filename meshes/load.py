@@ -140,7 +140,8 @@ def _read(path: Path, suffixes: tuple[str, ...]) -> Any:
 
     noise = io.StringIO()  # meshio prints what it tried, and ends the process where no reader fits
     try:
-        with contextlib.redirect_stdout(noise), contextlib.redirect_stderr(noise):
+        # it takes the size of a text .stl for that of a binary one, which may overflow, before it sees the difference
+        with contextlib.redirect_stdout(noise), contextlib.redirect_stderr(noise), np.errstate(over="ignore"):
             return meshio.read(path)
     except (Exception, SystemExit) as error:
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

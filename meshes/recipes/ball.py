@@ -8,20 +8,18 @@ Run by `python -m meshes.recipes.ball --out FILE.vtu`; needs the extra `mesh`.
 """
 
 import argparse
-import contextlib
 import math
 import sys
-import tempfile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from meshes.errors import MeshError
 from meshes.generate import sphere_triangles
 from meshes.load import save_tetmesh
 from meshes.quality import describe, quality
 from meshes.surface import boundary_triangles
-from meshes.tetmesh import TetMesh, make_tetmesh, tet_determinants
+from meshes.tetmesh import TetMesh, make_tetmesh
+from meshes.volume import tetrahedralize
 
 RADIUS = 0.03
 """Radius of the ball, m."""
@@ -60,28 +58,9 @@ def make_ball(radius: float = RADIUS, edge_length: float = EDGE_LENGTH) -> TetMe
     MeshError
         If pytetwild is not installed or a made element is not valid.
     """
-    try:
-        import pytetwild
-    except ImportError:
-        raise MeshError("recipe ball: pytetwild is not installed; install the extra 'mesh' (pip install '.[mesh]').") from None
-
-    sphere = sphere_triangles(radius, 3)
-    with (
-        tempfile.TemporaryDirectory() as scratch,
-        contextlib.chdir(scratch),
-    ):  # the mesher leaves a file behind
-        points, cells = pytetwild.tetrahedralize(  # type: ignore[attr-defined]  # it exports without __all__
-            sphere.points,
-            sphere.triangles.astype(np.int32),
-            edge_length_abs=edge_length,
-            epsilon=ENVELOPE,
-            stop_energy=STOP_ENERGY,
-        )
-    tets = np.asarray(cells, dtype=np.int64)
-    if tet_determinants(points, tets).sum() < 0.0:
-        tets = tets[:, [0, 1, 3, 2]]  # the mesher's own order is left-handed
-    points = _on_sphere(np.asarray(points, dtype=np.float64), tets, 4.0 / 3.0 * math.pi * radius**3)
-    return make_tetmesh(points, tets, name="ball_r30", source="meshes.recipes.ball")
+    made = tetrahedralize(sphere_triangles(radius, 3), edge_length, envelope=ENVELOPE, stop_energy=STOP_ENERGY)
+    points = _on_sphere(made.points, made.tets, 4.0 / 3.0 * math.pi * radius**3)
+    return make_tetmesh(points, made.tets, name="ball_r30", source="meshes.recipes.ball")
 
 
 def _on_sphere(points: NDArray[np.float64], tets: NDArray[np.int64], volume: float) -> NDArray[np.float64]:

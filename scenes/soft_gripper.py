@@ -1,0 +1,154 @@
+"""A silicone gripper on a linear actuator grasps a rigid PLA object, lifts it and holds it (papers/001, section V-C6).
+
+A good result: every step converges, the object follows the jaws, the penetration stays below a micrometre, and while the object
+is held the wrenches of the two jaws balance its weight and that of the fingers. With mounted=true the object stands on a
+force/torque sensor instead, as in the paper's experiment, and the fingers only close on it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import femsim as fs
+
+#: Root of a finger, thickness and width, and thickness at the tip, m.
+ROOT, WIDTH, TIP = 0.015, 0.025, 0.010
+#: How far a finger bends inwards at its tip, and from where on its jaw holds it, m.
+HOOK, GRIPPED = 0.005, 0.004
+#: Free way of each jaw to the object and of the tips to the floor, m.
+OPENING, CLEARANCE = 0.005, 0.002
+
+
+def finger_mesh(length: float, cells: tuple[int, int, int]) -> fs.TetMesh:
+    """Make a finger of structured tetrahedra: tapered, bent inwards at the tip, with a flat closed chamber behind its inner wall.
+
+    Parameters
+    ----------
+    length : float, m
+        From tip to root, along z.
+    cells : (3,) int
+        Cells across the thickness (x, the inner side at the largest x), the width (y) and the length (z). The chamber is
+        one cell thick, the last but one of the outer side, and leaves two cells of wall at the sides and two at the ends.
+    """
+    _, wide, long = cells
+    block = fs.box_tets((1.0, 1.0, 1.0), cells)
+    cell = np.floor((block.points[block.tets].mean(axis=1) + 0.5) * cells).astype(int)
+    hollow = (cell[:, 0] == 1) & (cell[:, 1] >= 2) & (cell[:, 1] < wide - 2) & (cell[:, 2] >= 2) & (cell[:, 2] < long - 2)
+    tets = block.tets[~hollow]
+    used, numbers = np.unique(tets, return_inverse=True)
+    x, y, z = block.points[used].T
+    tip = 0.5 - z  # 0 at the root, 1 at the tip
+    thickness = ROOT + (TIP - ROOT) * tip
+    points = np.column_stack([(x - 0.5) * thickness + HOOK * tip**2, WIDTH * y, length * (z - 0.5)])
+    return fs.make_tetmesh(points, numbers.reshape(tets.shape), name="finger", source=f"finger_mesh({length}, {cells})")
+
+
+def build(
+    young_modulus: float = 8.3e4,
+    poisson_ratio: float = 0.42,
+    friction: float = 2.1,
+    squeeze: float = 0.010,
+    lift_height: float = 0.04,
+    object: str = "box",
+    mounted: bool = False,
+    finger: str = "made",
+    mesh_unit: str = "m",
+    edge_length: float = 0.0025,
+    length: float = 0.05,
+    cells: tuple[int, int, int] = (5, 10, 34),
+    damping_time: float = 0.01,
+    dt: float = 0.01,
+    duration: float = 2.5,
+    law: str = "corotational",
+) -> fs.Scene:
+    """Close two silicone fingers on an object, lift it and hold it.
+
+    Parameters
+    ----------
+    young_modulus : float, Pa
+        Young's modulus of the fingers; the paper uses 83 kPa, and 50 to 100 kPa.
+    poisson_ratio : float, 1
+        Poisson's ratio of the fingers; the paper uses 0.42, and 0.4 to 0.49.
+    friction : float, 1
+        Coulomb coefficient of fingers and object; the paper uses 2.1, and 0.5 to 2.1.
+    squeeze : float, m
+        How far each jaw goes on once its finger touches.
+    lift_height : float, m
+        How far the jaws lift the object.
+    object : str, shape
+        "box" (30 mm), "cylinder" (radius 15 mm, upright), or a closed surface file, whose z points up.
+    mounted : bool
+        Whether the object stands on a force/torque sensor, without floor and lift.
+    finger : str, file
+        "made", or a mesh of a finger: tetrahedra (.msh, .vtu, ...) or a closed surface (.stl, .obj, .ply), which is meshed.
+        Its z points to the jaw, its x inwards.
+    mesh_unit : str
+        Unit of length of the files: "m" or "mm".
+    edge_length : float, m
+        Edges of the tetrahedra that a surface is meshed with.
+    length : float, m
+        Length of a made finger.
+    cells : (3,) int
+        Cells of a made finger across thickness, width and length, at least 4, 5 and 5.
+    damping_time : float, s
+        Rayleigh damping of the fingers proportional to the stiffness (beta).
+    dt : float, s
+        Time step.
+    duration : float, s
+        Simulated time.
+    law : str
+        Elastic law of the fingers, see docs/materials.md.
+    """
+    if mesh_unit not in ("m", "mm"):
+        raise fs.InputError(f"mesh_unit is {mesh_unit!r}; allowed are 'm' and 'mm'.")
+    if min(cells[0] - 3, *(c - 4 for c in cells[1:])) < 1:
+        raise fs.InputError(f"cells is {cells}; a finger with a chamber needs at least 4, 5 and 5.")
+    scale = {"m": 1.0, "mm": 1e-3}[mesh_unit]
+    scene = fs.Scene("soft_gripper", dt=dt, duration=duration)
+    pla = fs.material("pla").elastic()
+    if object == "box":
+        shape: fs.Box | fs.Cylinder | fs.Mesh = fs.Box((0.015, 0.015, 0.015))
+        low, half = -0.015, 0.015
+    elif object == "cylinder":
+        shape, low, half = fs.Cylinder(0.015, 0.015), -0.015, 0.015
+    else:
+        surface = fs.load_surface(fs.mesh_file(object), scale=scale)
+        shape = fs.mesh_shape(fs.mesh_file(object), scale=scale)
+        low, half = surface.bounds[0, 2], np.abs(surface.bounds[:, 0]).max()
+    if not mounted:
+        scene.add_floor()
+    target = scene.add_rigid("object", shape, density=pla.density, position=(0.0, 0.0, -low), surface=pla.name)
+    mesh = (
+        finger_mesh(length, cells)
+        if finger == "made"
+        else fs.load_volume(fs.mesh_file(finger), edge_length=edge_length, scale=scale)
+    )
+    silicone = fs.material("ecoflex_00_50").elastic().replace(
+        young_modulus=young_modulus, poisson_ratio=poisson_ratio, rayleigh_beta=damping_time
+    )  # fmt: skip
+    bottom, top = mesh.bounds[:, 2]
+    height = CLEARANCE + top - bottom
+    for name, side in (("left", -1.0), ("right", 1.0)):
+        start = side * (half + OPENING)
+        body = scene.add_soft(
+            name, mesh, silicone, law=law,
+            position=(start + side * mesh.bounds[1, 0], 0.0, CLEARANCE - bottom),
+            rotation=(0.0, 0.0, 0.0) if side < 0 else (0.0, 0.0, np.pi),
+        )  # fmt: skip
+        closed = (-side * (OPENING + squeeze), 0.0, 0.0)
+        lifted = (closed[0], 0.0, 0.0 if mounted else lift_height)
+        motion = fs.Motion([0.1, 0.7, 0.9, 1.6], [(0.0, 0.0, 0.0), closed, closed, lifted])
+        jaw = scene.hold(body, lambda x: x[:, 2] > height - GRIPPED, motion, name=f"{name}_jaw")
+        scene.set_friction(body, target, friction)
+        scene.sensor(f"{name}_finger", body)
+        scene.sensor(f"{name}_jaw", jaw, kind="mount")
+        for spot, level in (("tip", bottom), ("middle", 0.5 * (bottom + top))):
+            outside = (mesh.bounds[0, 0], mesh.bounds[:, 1].mean(), level)
+            node = int(np.argmin(((mesh.points - outside) ** 2).sum(axis=1)))
+            scene.sensor(f"{name}_{spot}", body, kind="marker", node=node)
+    scene.sensor("object", target)
+    scene.sensor("object_centre", target, kind="marker")
+    if mounted:
+        scene.drive(target, fs.Motion([0.0], [(0.0, 0.0, 0.0)]))
+        scene.sensor("force_torque", target, kind="mount")
+    return scene
