@@ -33,21 +33,27 @@ class Coupling(Protocol):
         Name in messages.
     rows : tuple of (int, ndarray)
         Each body that it touches, by its number in the system, and the rows of that body's v, in order. The block of the
-        coupling is that of all these rows, dense.
+        coupling is that of all these rows.
+    entries : tuple of ndarray or None
+        Row and column, within the block, of its entries, each pair once; None where it is dense.
+    power : float, W
+        What it did from outside on the bodies in the last step; 0 where it only passes on or stores.
     forces : tuple of ndarray, (3,), N
         Total force on each of these bodies in the last step.
     """
 
     name: str
     rows: tuple[tuple[int, np.ndarray], ...]
+    entries: tuple[np.ndarray, np.ndarray] | None
     forces: tuple[np.ndarray, ...]
+    power: float
 
-    def prepare(self, q: Sequence[np.ndarray]) -> None:
-        """Read the coordinates of its bodies at the start of the step."""
+    def prepare(self, q: Sequence[np.ndarray], t: float) -> None:
+        """Read the coordinates of its bodies at the start of the step, which ends at time ``t`` (s)."""
         ...
 
     def assemble(self, settings: StepSettings, block: np.ndarray, b: np.ndarray) -> None:
-        """Fill what it adds to A, (m, m) symmetric positive semi-definite, and to b, (m,)."""
+        """Fill what it adds to A, symmetric positive semi-definite, (m, m) or the values of ``entries``, and to b, (m,)."""
         ...
 
     def accept(self, v_hat: np.ndarray) -> None:
@@ -196,9 +202,11 @@ class HeldEnd:
         self._size = len(frame.rows)
         own = np.arange(6) if end == 0 else np.arange(rod.n_v - 6, rod.n_v)
         self.rows: tuple[tuple[int, np.ndarray], ...] = ((holder_index, frame.rows), (rod_index, own))
+        self.entries: tuple[np.ndarray, np.ndarray] | None = None
         self.forces: tuple[np.ndarray, ...] = (np.zeros(3), np.zeros(3))
+        self.power = 0.0
 
-    def prepare(self, q: Sequence[np.ndarray]) -> None:
+    def prepare(self, q: Sequence[np.ndarray], t: float) -> None:
         """Place the frame where the holder has it."""
         self._rod.place_end(self._end, self._frame.place(q[0]))
         self._jacobian = self._frame.jacobian()

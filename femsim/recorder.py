@@ -13,6 +13,7 @@ import numpy as np
 
 from contact import write_fclib
 from contact.fclib import import_h5py
+from femsim.actuators import ACTUATOR_COLUMNS, Actuator
 from femsim.bodies.rod import Rod
 from femsim.bodies.soft import SoftBody
 from femsim.errors import InputError
@@ -50,7 +51,8 @@ def sensor_columns(scene: Scene) -> list[str]:
     """Header of sensors.csv of a scene."""
     columns = ["time_s"]
     for sensor in scene.sensors:
-        columns += [f"{sensor.name}_{c}" for c in (MARKER if sensor.kind == "marker" else WRENCH)]
+        own = ACTUATOR_COLUMNS.get(sensor.kind, MARKER if sensor.kind == "marker" else WRENCH)
+        columns += [f"{sensor.name}_{c}" for c in own]
     read = [sensor.name for sensor in scene.sensors if sensor.reading is not None]
     return columns + [f"{name}_measured_{c}" for name in read for c in WRENCH]
 
@@ -165,10 +167,13 @@ class Recorder:
         names = [p.name for p in stepper.scene.parts]
         row: list[float] = [report.time]
         measured: list[float] = []
+        actuators = {c.name: c for c in stepper.scene.couplings if isinstance(c, Actuator)}
         for sensor in stepper.scene.sensors:
             k = names.index(sensor.part)
             body = stepper.body_of(k)
-            if sensor.kind == "contact":
+            if sensor.actuator:
+                row += actuators[sensor.actuator].reading()
+            elif sensor.kind == "contact":
                 row += [float(x) for x in stepper.collision.wrench[k]]
             elif sensor.kind == "mount":
                 row += [float(x) for x in report.mount.get(sensor.hold or (body.name if body else ""), np.zeros(6))]

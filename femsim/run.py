@@ -22,6 +22,7 @@ import numpy as np
 
 from contact import ContactError
 from contact.solvers import make_solver
+from femsim.actuators import ACTUATOR_COLUMNS
 from femsim.bodies.rod import Rod
 from femsim.errors import InputError
 from femsim.frames import check_options, chosen_fields
@@ -61,6 +62,15 @@ class MarkerSeries:
 
 
 @dataclass(frozen=True)
+class ChamberSeries:
+    """Readings of a chamber: ``time`` (n_steps,) s, ``pressure`` (n_steps,) Pa in and ``volume`` (n_steps,) m^3 after each step."""
+
+    time: np.ndarray
+    pressure: np.ndarray
+    volume: np.ndarray
+
+
+@dataclass(frozen=True)
 class Run:
     """Result of a simulation.
 
@@ -78,6 +88,8 @@ class Run:
         Force/torque sensors by name; ``NAME_measured`` where the sensor has a reading, in the frame and about the point of that.
     markers : dict of str to MarkerSeries
         Markers by name.
+    chambers : dict of str to ChamberSeries
+        Sensors of chambers by name.
     stepper : Stepper
         The simulation at its end: state, system, last contacts.
     info : dict
@@ -90,6 +102,7 @@ class Run:
     steps: dict[str, np.ndarray]
     sensors: dict[str, SensorSeries]
     markers: dict[str, MarkerSeries]
+    chambers: dict[str, ChamberSeries]
     stepper: Stepper = field(repr=False)
     info: dict[str, Any] = field(repr=False)
 
@@ -470,16 +483,22 @@ def _read_scene(path: Path) -> bytes:
         raise InputError(f"the scene file {path} cannot be read ({error.strerror}); correct scene_path.") from error
 
 
-def _series(recorder: Recorder, scene: Scene) -> tuple[dict[str, SensorSeries], dict[str, MarkerSeries]]:
+def _series(
+    recorder: Recorder, scene: Scene
+) -> tuple[dict[str, SensorSeries], dict[str, MarkerSeries], dict[str, ChamberSeries]]:
     table = recorder.sensor_table
     data = np.array(table.rows, dtype=np.float64).reshape(len(table.rows), len(table.columns))
     sensors: dict[str, SensorSeries] = {}
     markers: dict[str, MarkerSeries] = {}
+    chambers: dict[str, ChamberSeries] = {}
     column = 1
     for sensor in scene.sensors:
         if sensor.kind == "marker":
             markers[sensor.name] = MarkerSeries(data[:, 0], data[:, column : column + 3])
             column += 3
+        elif sensor.kind in ACTUATOR_COLUMNS:
+            chambers[sensor.name] = ChamberSeries(data[:, 0], data[:, column], data[:, column + 1])
+            column += 2
         else:
             sensors[sensor.name] = SensorSeries(data[:, 0], data[:, column : column + 3], data[:, column + 3 : column + 6])
             column += 6
@@ -488,7 +507,7 @@ def _series(recorder: Recorder, scene: Scene) -> tuple[dict[str, SensorSeries], 
             series = SensorSeries(data[:, 0], data[:, column : column + 3], data[:, column + 3 : column + 6])
             sensors[f"{sensor.name}_measured"] = series
             column += 6
-    return sensors, markers
+    return sensors, markers, chambers
 
 
 def _health(steps: dict[str, np.ndarray]) -> dict[str, float]:

@@ -14,12 +14,13 @@ import numpy as np
 
 import meshes
 from contact import Box, Mesh, Plane, Shape
+from femsim.actuators import ACTUATOR_COLUMNS, Actuator, Chamber, find_chamber
 from femsim.bodies.articulated import ArticulatedBody, JointDrive, Link
 from femsim.bodies.hyperelastic import ElementKind, make_soft_body
 from femsim.bodies.rod import Rod, RodEnd
 from femsim.bodies.soft import SoftBody
 from femsim.collision import AnisotropicPair
-from femsim.couplings import HeldEnd, LinkFrame, PatchFrame, check_reach, holder_gap, surface_patch
+from femsim.couplings import Coupling, HeldEnd, LinkFrame, PatchFrame, check_reach, holder_gap, surface_patch
 from femsim.drives import PoseFunction
 from femsim.errors import InputError, did_you_mean
 from femsim.holds import Hold, chosen_nodes, nodes_where
@@ -36,7 +37,7 @@ from meshes import (
 )
 
 Vector = Sequence[float] | np.ndarray
-SensorKind = Literal["contact", "mount", "marker", "start", "end"]
+SensorKind = Literal["contact", "mount", "marker", "start", "end", "chamber"]
 RodContact = Literal["centre", "surface"]
 #: A soft body longer than this, in m, is taken for a mesh in millimetres, and a warning says so.
 LARGE = 3.0
@@ -99,6 +100,7 @@ class SensorSpec:
     corners: tuple[int, ...] = ()
     weights: tuple[float, ...] = ()
     reading: Reading | None = None
+    actuator: str = ""
 
 
 @dataclass
@@ -193,7 +195,7 @@ class Scene:
         self.sensors: list[SensorSpec] = []
         self.frictions = FrictionTable(default_friction)
         self.anisotropic: list[AnisotropicPair] = []
-        self.couplings: list[HeldEnd] = []
+        self.couplings: list[Coupling] = []
         self.holds: list[Hold] = []
         self.apart: list[Apart] = []
         self.parameters: dict[str, Any] = {}
@@ -749,6 +751,57 @@ class Scene:
         self.holds.append(Hold(name, index, nodes, body.rest[nodes].copy(), pivot, motion, leader))
         return Handle(name, (name,))
 
+    def pressurize(
+        self,
+        what: Handle | str,
+        pressure: Callable[[float], float] | None = None,
+        *,
+        volume: Callable[[float], float] | None = None,
+        where: Callable[[np.ndarray], np.ndarray] | int | np.ndarray | None = None,
+        bulk: float = 1e7,
+        name: str | None = None,
+    ) -> Handle:
+        """Put a closed chamber of a soft body under pressure: it acts on the walls where they are (a follower load).
+
+        Parameters
+        ----------
+        what : Handle or str
+            The soft body.
+        pressure : callable, optional
+            ``pressure(t) -> Pa`` above that outside, e.g. fs.Profile; negative sucks.
+        volume : callable, optional
+            Instead: ``volume(t) -> m^3`` of fluid in the chamber, by a pump; the pressure follows. For chambers of some hundred
+            nodes at most (docs/gripper.md).
+        where : callable, int or (k, 3) array of int, optional
+            Which chamber: ``where(points (n, 3) m) -> (n,) bool`` holds for all its nodes, or its number by volume from the
+            largest, 0; or the triangles of a closed surface, node numbers. Default: the only chamber of the body.
+        bulk : float, Pa
+            Bulk modulus of the fluid of ``volume``; water has 2e9.
+        name : str, optional
+            Name for sensors; default "BODY.chamber1", "BODY.chamber2" ...
+
+        Returns
+        -------
+        Handle
+            For ``sensor(..., kind="chamber")``: pressure and volume.
+
+        Raises
+        ------
+        InputError
+            No soft body, no such chamber, a surface that is not closed, or not exactly one of pressure and volume.
+        """
+        index, body = self._actuated("pressurize", what)
+        name = self._actuator_name(body.name, "chamber", name)
+        if (pressure is None) == (volume is None):
+            raise InputError(f"pressurize {name}: give exactly one of pressure and volume.")
+        for key, value in (("pressure", pressure), ("volume", volume)):
+            if value is not None and not callable(value):
+                raise InputError(f"pressurize {name}: {key} is {value!r}, but must be a function of time in s; use fs.Profile.")
+        triangles = find_chamber(body, where)
+        bulk = _positive(f"bulk of {name}", bulk, "Pa")
+        self.couplings.append(Chamber(name, body, index, triangles, pressure=pressure, volume=volume, bulk=bulk))
+        return Handle(name, (name,))
+
     def set_friction(
         self,
         a: Handle | str,
@@ -820,12 +873,13 @@ class Scene:
             Column prefix in sensors.csv.
         on : Handle or str
             The part: a body, ``"gripper.left"``, an obstacle.
-        kind : {"contact", "mount", "marker", "start", "end"}
+        kind : {"contact", "mount", "marker", "start", "end", "chamber"}
             contact: wrench that all contacts exert on the part (N, N m, world frame, about its centre of mass).
             mount: wrench that the drive exerts on a driven body (what a force/torque sensor between robot and gripper
             carries), about the centre of mass of its base; or on held nodes of a soft body, about their mean. start, end:
             wrench of a rod on what holds this end, about the frame there. marker: position of a node of a soft body, of the
-            centre of a link of a rod, or of the centre of a rigid part (m).
+            centre of a link of a rod, or of the centre of a rigid part (m). chamber: pressure (Pa) and volume (m^3) of a
+            chamber.
         node : int, optional
             Node of a marker on a soft body, or link of a marker on a rod.
         at : (3,), m, optional
@@ -842,6 +896,9 @@ class Scene:
         """
         part = on.parts[0] if isinstance(on, Handle) else on
         names = [p.name for p in self.parts]
+        actuator = self._sensed_actuator(name, part, kind)
+        if actuator is not None:
+            part = self.bodies[actuator.rows[0][0]].name
         hold = self._sensed_hold(name, part, kind)
         if hold is not None:
             part = self.bodies[hold.body].name
@@ -875,7 +932,9 @@ class Scene:
             if node is None or not 0 <= node < count:
                 raise InputError(f"sensor {name}: node {node} of {part!r}; allowed are 0 to {count - 1}.")
         led = hold.name if hold else ""
-        self.sensors.append(SensorSpec(name, part, kind, -1 if node is None else node, led, corners, weights, reading))
+        moved = actuator.name if actuator else ""
+        chosen = -1 if node is None else node
+        self.sensors.append(SensorSpec(name, part, kind, chosen, led, corners, weights, reading, moved))
 
     # ------------------------------------------------------------------ helpers
 
@@ -912,6 +971,34 @@ class Scene:
         if len(own) > 1:
             raise InputError(f"sensor {sensor}: {part!r} is held at several places; name one of {[hold.name for hold in own]}.")
         return own[0] if own else None
+
+    def _sensed_actuator(self, sensor: str, part: str, kind: str) -> Actuator | None:
+        """Actuator that a sensor is on, named itself or by its body; None where the sensor is of another kind."""
+        own = [a for a in self._actuators() if a.name == part]
+        if own and own[0].kind != kind:
+            raise InputError(f"sensor {sensor}: {part!r} has no kind {kind!r}; use {own[0].kind!r}, or name the body.")
+        if kind not in ACTUATOR_COLUMNS:
+            return None
+        own = own or [a for a in self._actuators() if a.kind == kind and self.bodies[a.rows[0][0]].name == part]
+        if len(own) != 1:
+            raise InputError(f"sensor {sensor}: {part!r} has {[a.name for a in own]} of kind {kind!r}; name one of them.")
+        return own[0]
+
+    def _actuators(self) -> list[Actuator]:
+        return [c for c in self.couplings if isinstance(c, Actuator)]
+
+    def _actuated(self, call: str, what: Handle | str) -> tuple[int, SoftBody]:
+        body = self.body(what.name if isinstance(what, Handle) else what)
+        if not isinstance(body, SoftBody):
+            raise InputError(f"{call}: {body.name!r} is no soft body; name one of add_soft.")
+        return self.bodies.index(body), body
+
+    def _actuator_name(self, body: str, kind: str, name: str | None) -> str:
+        """Name of the next actuator of a kind of a body, checked."""
+        count = sum(a.kind == kind and self.bodies[a.rows[0][0]].name == body for a in self._actuators())
+        name = f"{body}.{kind}{count + 1}" if name is None else name
+        self._check_name(name)
+        return name
 
     def _holder(self, what: str, rod: str, end: RodEnd) -> int:
         """Part that carries an end of a rod; -1 for none."""
@@ -966,7 +1053,7 @@ class Scene:
         self.couplings.append(HeldEnd(name, rod, end, frame, rod_index=len(self.bodies), holder_index=part.body))
 
     def _check_name(self, name: str) -> None:
-        if name in [*(p.name for p in self.parts), *(h.name for h in self.holds)] or name == "contacts":
+        if name == "contacts" or name in [named.name for named in (*self.parts, *self.holds, *self.couplings)]:
             raise InputError(f"body name {name!r} is taken; choose another.")
         if not _NAME.fullmatch(name):
             raise InputError(

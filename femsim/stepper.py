@@ -233,6 +233,7 @@ class Stepper:
         slip = np.linalg.norm(u[:, 1:], axis=1)[pressing]
         reaction = system.reaction(solution.v, collision.generalized_force())
         self.work += dt * float((system.external + reaction) @ solution.v)
+        self.work += dt * sum(coupling.power for coupling in system.couplings)
         momentum, kinetic, elastic, balance = np.zeros(3), 0.0, 0.0, 0.0
         inverted = 0
         mount: dict[str, np.ndarray] = {}

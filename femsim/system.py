@@ -70,7 +70,10 @@ class System:
         """Add the blocks of the couplings to the pattern of the bodies, row indices and starts of columns; return the new one."""
         n = self.n
         own = n * np.repeat(np.arange(n), np.diff(starts)) + rows
-        blocks = [(n * r[None, :] + r[:, None]).ravel() for r in self._coupled_rows]
+        blocks = [
+            (n * r[None, :] + r[:, None]).ravel() if c.entries is None else n * r[c.entries[1]] + r[c.entries[0]]
+            for c, r in zip(self.couplings, self._coupled_rows, strict=True)
+        ]
         keys = np.unique(np.concatenate([own, *blocks]))
         place = np.searchsorted(keys, own)
         self._coupled_entries = [np.searchsorted(keys, block) for block in blocks]
@@ -124,7 +127,7 @@ class System:
             jump = v_prescribed[self._rows] - state.v[self._rows]
             v_start[self._rows] = v_prescribed[self._rows] - settings.theta * jump
         for coupling in self.couplings:
-            coupling.prepare([state.q[self.q_slices[k]] for k, _ in coupling.rows])
+            coupling.prepare([state.q[self.q_slices[k]] for k, _ in coupling.rows], state.t + settings.dt)
         for k, (body, q, v) in enumerate(zip(self.bodies, self.q_slices, self.v_slices, strict=True)):
             entries = self._entries[k]
             own = data[entries] if isinstance(entries, slice) else self._buffers[k]
@@ -134,7 +137,7 @@ class System:
         data[self._between] = 0.0
         for coupling, coupled, places in zip(self.couplings, self._coupled_rows, self._coupled_entries, strict=True):
             m = len(coupled)
-            block, b = np.empty((m, m)), np.empty(m)
+            block, b = np.empty((m, m) if coupling.entries is None else len(places)), np.empty(m)
             coupling.assemble(settings, block, b)
             data[places] += block.ravel()
             self.b[coupled] += b

@@ -2,7 +2,7 @@
 
 A good result: every step converges, the object follows the jaws, the penetration stays below a micrometre, and while the object
 is held the wrenches of the two jaws balance its weight and that of the fingers. With mounted=true the object stands on a
-force/torque sensor instead, as in the paper's experiment, and the fingers only close on it.
+force/torque sensor instead, as in the paper's experiment, and the fingers only close on it. With a pressure the fingers bend too.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ def build(
     lift_height: float = 0.04,
     object: str = "box",
     mounted: bool = False,
+    pressure: float = 0.0,
     finger: str = "made",
     mesh_unit: str = "m",
     edge_length: float = 0.0025,
@@ -79,6 +80,8 @@ def build(
         "box" (30 mm), "cylinder" (radius 15 mm, upright), or a closed surface file, whose z points up.
     mounted : bool
         Whether the object stands on a force/torque sensor, without floor and lift.
+    pressure : float, Pa
+        Pressure in the chambers once the jaws are closed; it bends the fingers inwards. A finger from a file needs a chamber.
     finger : str, file
         "made", or a mesh of a finger: tetrahedra (.msh, .vtu, ...) or a closed surface (.stl, .obj, .ply), which is meshed.
         Its z points to the jaw, its x inwards.
@@ -139,6 +142,9 @@ def build(
         lifted = (closed[0], 0.0, 0.0 if mounted else lift_height)
         motion = fs.Motion([0.1, 0.7, 0.9, 1.6], [(0.0, 0.0, 0.0), closed, closed, lifted])
         jaw = scene.hold(body, lambda x: x[:, 2] > height - GRIPPED, motion, name=f"{name}_jaw")
+        if pressure != 0.0:
+            air = scene.pressurize(body, fs.Profile([0.3, 0.7], [0.0, pressure]))
+            scene.sensor(f"{name}_chamber", air, kind="chamber")
         scene.set_friction(body, target, friction)
         scene.sensor(f"{name}_finger", body)
         scene.sensor(f"{name}_jaw", jaw, kind="mount")

@@ -79,7 +79,7 @@ def disturbed(system: System, size: float, seed: int = 0) -> np.ndarray:
 
 def energy(system: System, coupling: HeldEnd, q: np.ndarray) -> float:
     """Elastic energy of the rod, its held end included."""
-    coupling.prepare([q[system.q_slices[k]] for k, _ in coupling.rows])
+    coupling.prepare([q[system.q_slices[k]] for k, _ in coupling.rows], 0.0)
     return system.bodies[1].elastic_energy(q[system.q_slices[1]])
 
 

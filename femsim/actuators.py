@@ -1,0 +1,281 @@
+"""What soft robots are driven by: pressure in closed chambers and tendons, as couplings that are implicit in A."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from femsim.bodies.body import StepSettings
+from femsim.bodies.soft import SoftBody
+from femsim.errors import InputError
+from meshes import boundary_triangles
+
+#: What the sensors of actuators read, by kind.
+ACTUATOR_COLUMNS = {"chamber": ("pressure_Pa", "volume_m3")}
+#: Nodes of a chamber whose mean is the origin of its volume.
+ANCHORS = 6
+
+
+class Chamber:
+    """Pressure on a closed surface of a soft body, a follower load.
+
+    With the triangles outward from the chamber, into the solid, its volume V = sum det [x0 x1 x2] / 6 is a cubic polynomial of
+    the nodes, and the force of a pressure p is p g, g = dV/dx: exact in the place of the start of the step, without net force.
+    The stiffness -p d2V/dx2 is symmetric but indefinite. V is the same from every origin; from the mean of a few nodes of the
+    chamber each triangle has a part of it, and A gains theta dt times the positive semi-definite part of that, so A stays
+    positive definite and knows no rigid translation. Of rest and equilibrium this changes nothing, since it multiplies the
+    velocity; what is left out is explicit, and stable at every dt as long as the body withstands the pressure.
+
+    A given volume is that of a fluid that is pumped in, p = bulk (V_fluid - V) / V_rest, with its compressibility implicit in A.
+    That joins all nodes of the chamber by a dense block, so it is for chambers of some hundred nodes at most.
+
+    Parameters
+    ----------
+    name : str
+        Name in messages.
+    body : SoftBody
+        The body.
+    index : int
+        Its number in the system.
+    triangles : ndarray of int, (k, 3)
+        Nodes of the body, a closed surface, counter-clockwise seen from the solid.
+    pressure : callable, optional
+        ``pressure(t) -> Pa``.
+    volume : callable, optional
+        ``volume(t) -> m^3`` of the fluid, instead.
+    bulk : float, Pa
+        Bulk modulus of the fluid.
+
+    Attributes
+    ----------
+    pressure, volume : float, Pa and m^3
+        Pressure that acted in the last step, and volume at its end.
+    """
+
+    kind = "chamber"
+
+    def __init__(
+        self,
+        name: str,
+        body: SoftBody,
+        index: int,
+        triangles: np.ndarray,
+        *,
+        pressure: Callable[[float], float] | None = None,
+        volume: Callable[[float], float] | None = None,
+        bulk: float = 1e7,
+    ) -> None:
+        self.name, self._pressure, self._target = name, pressure, volume
+        nodes, numbers = np.unique(triangles, return_inverse=True)
+        self.nodes, self._triangles = nodes, numbers.reshape(-1, 3)
+        self.rows: tuple[tuple[int, np.ndarray], ...] = ((index, (3 * nodes[:, None] + np.arange(3)).ravel()),)
+        self.forces: tuple[np.ndarray, ...] = (np.zeros(3),)
+        self.power = 0.0
+        x = body.rest[nodes]
+        self._anchors = _spread_nodes(x, min(ANCHORS, len(nodes)))
+        self._make_pattern()
+        self._place(x)
+        self.pressure = 0.0
+        self._stiffness = bulk / self.volume if volume is not None else 0.0
+
+    def _make_pattern(self) -> None:
+        """Entries of the block: pairs of nodes of a triangle, of each node and each anchor, and of anchors."""
+        k, a, tri = len(self.nodes), self._anchors, self._triangles
+        everyone, one = np.repeat(np.arange(k), len(a)), np.tile(a, k)
+        pairs = [
+            (np.repeat(tri, 3, axis=1).ravel(), np.tile(tri, (1, 3)).ravel()),
+            (everyone, one),
+            (one, everyone),
+            (np.repeat(a, len(a)), np.tile(a, len(a))),
+        ]
+        keys = k * np.concatenate([i for i, _ in pairs]) + np.concatenate([j for _, j in pairs])
+        unique, self._slot = np.unique(keys, return_inverse=True)
+        axis = np.arange(3)
+        i, j = np.divmod(unique, k)
+        rows = np.broadcast_to(3 * i[:, None, None] + axis[:, None], (len(unique), 3, 3)).ravel()
+        columns = np.broadcast_to(3 * j[:, None, None] + axis, (len(unique), 3, 3)).ravel()
+        self._flat = 3 * k * rows + columns
+        self.entries = (rows, columns) if self._target is None else None
+
+    def _place(self, x: np.ndarray) -> None:
+        """Volume and its derivative for positions (k, 3) of the nodes, seen from the anchors."""
+        corners = (x - x[self._anchors].mean(axis=0))[self._triangles]
+        self._corners = corners
+        across = np.cross(corners[:, [1, 2, 0]], corners[:, [2, 0, 1]])
+        self.volume = float(np.einsum("ij,ij->", corners[:, 0], across[:, 0]) / 6.0)
+        gradient = np.empty_like(x)
+        for axis in range(3):
+            gradient[:, axis] = np.bincount(self._triangles.ravel(), across[:, :, axis].ravel() / 6.0, len(x))
+        gradient[self._anchors] -= gradient.sum(axis=0) / len(self._anchors)  # rounding only: the surface is closed
+        self.gradient = gradient.ravel()
+
+    def stiffness(self, pressure: float) -> np.ndarray:
+        """Positive semi-definite part of -p d2V/dx2, triangle by triangle, as values of the pattern, (m,), N/m."""
+        k, a, tri = len(self.nodes), self._anchors, self._triangles
+        H = np.zeros((len(tri), 3, 3, 3, 3))  # triangle, corner, axis, corner, axis
+        for i, j, c in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+            block = -cross_matrices(self._corners[:, c]) / 6.0  # of x_i . (x_j x x_c) / 6
+            H[:, i, :, j, :] = block
+            H[:, j, :, i, :] = block.transpose(0, 2, 1)
+        values, vectors = np.linalg.eigh(-pressure * H.reshape(-1, 9, 9))
+        vectors *= np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        S = (vectors @ vectors.transpose(0, 2, 1)).reshape(-1, 3, 3, 3, 3)
+        own = np.ascontiguousarray(S.transpose(0, 1, 3, 2, 4)).reshape(-1, 3, 3)
+        # what the corners have in common goes to the anchors: K = (1 - mean)^T S (1 - mean)
+        total = np.zeros((k, 3, 3))
+        np.add.at(total, tri.ravel(), S.sum(axis=3).reshape(-1, 3, 3))
+        to_anchor = np.repeat(total, len(a), axis=0) / -len(a)
+        among = np.broadcast_to(total.sum(axis=0) / len(a) ** 2, (len(a) ** 2, 3, 3))
+        parts = np.concatenate([own, to_anchor, to_anchor.transpose(0, 2, 1), among]).reshape(-1, 9)
+        count = len(self._flat) // 9
+        return np.stack([np.bincount(self._slot, parts[:, n], count) for n in range(9)], axis=1).ravel()
+
+    def prepare(self, q: Sequence[np.ndarray], t: float) -> None:
+        """Read the positions; ``t`` is the time at the end of the step."""
+        self._place(q[0].reshape(-1, 3)[self.nodes])
+        if self._target is not None:
+            self._now = self._stiffness * (_finite(self.name, "volume", self._target(t), t, "m^3") - self.volume)
+        else:
+            assert self._pressure is not None
+            self._now = _finite(self.name, "pressure", self._pressure(t), t, "Pa")
+
+    def assemble(self, settings: StepSettings, block: np.ndarray, b: np.ndarray) -> None:
+        """Fill the follower stiffness, that of the fluid, and the force."""
+        implicit = settings.theta * settings.dt
+        self._implicit = implicit
+        values = implicit * self.stiffness(self._now)
+        if self.entries is None:
+            np.multiply.outer(self.gradient, implicit * self._stiffness * self.gradient, out=block)
+            block.ravel()[self._flat] += values
+        else:
+            block[:] = values
+        np.multiply(self._now, self.gradient, out=b)
+
+    def accept(self, v_hat: np.ndarray) -> None:
+        """Take the pressure of the step and its power."""
+        flow = float(self.gradient @ v_hat)
+        self.pressure = self._now - self._implicit * self._stiffness * flow
+        self.power = self.pressure * flow
+
+    def settle(self, q: Sequence[np.ndarray]) -> None:
+        """Take the volume at the end of the step."""
+        self._place(q[0].reshape(-1, 3)[self.nodes])
+
+    def reading(self) -> tuple[float, float]:
+        """Pressure of the last step (Pa) and volume at its end (m^3)."""
+        return self.pressure, self.volume
+
+
+Actuator = Chamber
+
+
+def find_chamber(body: SoftBody, where: Callable[[np.ndarray], np.ndarray] | int | np.ndarray | None) -> np.ndarray:
+    """Find the surface of a closed chamber in a body.
+
+    Parameters
+    ----------
+    body : SoftBody
+        The body.
+    where : callable, int, (k, 3) array of int or None
+        ``where(points (n, 3) m) -> (n,) bool`` holds for all nodes of the chamber and of no other; a number of the chamber, by
+        volume from the largest; triangles of node numbers; or None for the only one.
+
+    Returns
+    -------
+    ndarray of int, (k, 3)
+        Triangles, counter-clockwise seen from the solid: their volume is positive.
+
+    Raises
+    ------
+    InputError
+        No closed chamber, no such one or several; triangles that are no closed surface, or whose nodes do not exist.
+    """
+    what = f"chamber of {body.name}"
+    if where is not None and not callable(where) and not isinstance(where, int | np.integer):
+        return _given_surface(what, body, np.asarray(where))
+    triangles = boundary_triangles(body.tets)[:, ::-1]  # seen from the solid
+    label = _components(triangles, body.n_nodes)
+    found = sorted(
+        ((volume, own) for own in (triangles[label == k] for k in np.unique(label)) if (volume := _volume(body.rest, own)) > 0),
+        key=lambda pair: -pair[0],
+    )
+    if not found:
+        raise InputError(
+            f"{what}: its surface encloses no chamber, only its outside (a chamber with a hole in its wall is part of that); "
+            "close the chamber in the mesh."
+        )
+    sizes = ", ".join(f"{1e9 * volume:.4g}" for volume, _ in found)
+    if callable(where):
+        mask = np.asarray(where(body.rest))
+        if mask.shape != (body.n_nodes,) or mask.dtype != np.bool_:
+            raise InputError(f"{what}: where gave shape {mask.shape} and type {mask.dtype}; allowed is one bool a node.")
+        chosen = [own for _, own in found if mask[own].all()]
+        if len(chosen) != 1:
+            raise InputError(f"{what}: where holds for all nodes of {len(chosen)} of {len(found)} chambers; it must for one.")
+        return chosen[0]
+    if where is None and len(found) > 1:
+        raise InputError(f"{what}: there are {len(found)}, of {sizes} mm^3; choose one by its number, from 0.")
+    number = int(where or 0)
+    if not 0 <= number < len(found):
+        raise InputError(f"{what}: number {number} does not exist; there are {len(found)}, of {sizes} mm^3, numbered from 0.")
+    return found[number][1]
+
+
+def _given_surface(what: str, body: SoftBody, triangles: np.ndarray) -> np.ndarray:
+    """Check triangles of node numbers and turn them to be seen from the solid."""
+    if triangles.ndim != 2 or triangles.shape[1] != 3 or not len(triangles) or triangles.dtype.kind not in "iu":
+        raise InputError(f"{what}: the surface has shape {triangles.shape} and type {triangles.dtype}; allowed is int, (k, 3).")
+    if not 0 <= triangles.min() <= triangles.max() < body.n_nodes:
+        raise InputError(f"{what}: the surface names node {triangles.max()}; allowed are 0 to {body.n_nodes - 1}.")
+    edges = triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
+    counts = np.unique(np.sort(edges, axis=1), axis=0, return_counts=True)[1]
+    once, many = int((counts == 1).sum()), int((counts > 2).sum())
+    if once or many:
+        raise InputError(
+            f"{what}: the surface is not closed: {once} of its edges belong to one triangle and {many} to more than two; every "
+            "edge must belong to two."
+        )
+    if len(np.unique(edges, axis=0)) < len(edges):
+        raise InputError(f"{what}: neighbouring triangles of the surface run in opposite senses; make all run alike.")
+    return np.asarray(triangles if _volume(body.rest, triangles) > 0 else triangles[:, ::-1], dtype=np.int64)
+
+
+def _volume(points: np.ndarray, triangles: np.ndarray) -> float:
+    corners = (points - points[triangles].mean(axis=(0, 1)))[triangles]
+    return float(np.einsum("ij,ij->", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) / 6.0)
+
+
+def _components(triangles: np.ndarray, n: int) -> np.ndarray:
+    """Return the number of the connected surface of each triangle, (k,); triangles are neighbours by an edge."""
+    edges = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
+    _, edge = np.unique(edges[:, 0] * n + edges[:, 1], return_inverse=True)
+    owner = np.repeat(np.arange(len(triangles)), 3)
+    incidence = sp.csr_matrix((np.ones(len(edge)), (owner, edge)))
+    return np.asarray(connected_components(incidence @ incidence.T, directed=False)[1])
+
+
+def _spread_nodes(x: np.ndarray, count: int) -> np.ndarray:
+    """Numbers of nodes that lie far from each other, the first far from the mean, (count,)."""
+    chosen = [int(np.argmax(np.linalg.norm(x - x.mean(axis=0), axis=1)))]
+    distance = np.linalg.norm(x - x[chosen[0]], axis=1)
+    while len(chosen) < count:
+        chosen.append(int(np.argmax(distance)))
+        distance = np.minimum(distance, np.linalg.norm(x - x[chosen[-1]], axis=1))
+    return np.array(chosen)
+
+
+def cross_matrices(a: np.ndarray) -> np.ndarray:
+    """Matrices (n, 3, 3) of the cross products a x, a (n, 3)."""
+    out = np.zeros((len(a), 3, 3))
+    out[:, 0, 1], out[:, 0, 2], out[:, 1, 2] = -a[:, 2], a[:, 1], -a[:, 0]
+    return out - out.transpose(0, 2, 1)
+
+
+def _finite(name: str, what: str, value: float, t: float, unit: str) -> float:
+    """Value of a function of time, InputError where it is no finite number."""
+    if not (isinstance(value, int | float | np.floating | np.integer) and np.isfinite(value)):
+        raise InputError(f"{name}: {what} is {value!r} {unit} at {t:g} s; allowed are finite numbers.")
+    return float(value)

@@ -1,0 +1,266 @@
+"""Pressure in closed chambers: derivatives, closed forms, pumps, energy, sensors, what is no chamber."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import femsim as fs
+from femsim.actuators import Chamber, find_chamber
+from femsim.bodies.body import StepSettings
+from femsim.bodies.soft import SoftBody
+from femsim.state import State
+from femsim.system import System
+
+E, NU = 1e5, 0.3
+RUBBER = fs.Elastic(E, NU, 1000.0, name="rubber")
+STEP = StepSettings(0.02, 0.75, np.zeros(3))
+
+
+def without(mesh: fs.TetMesh, hollow: np.ndarray) -> fs.TetMesh:
+    """Take tetrahedra out of a mesh."""
+    tets = mesh.tets[~hollow]
+    used, numbers = np.unique(tets, return_inverse=True)
+    return fs.make_tetmesh(mesh.points[used], numbers.reshape(tets.shape), name="hollow", source="test")
+
+
+def hollow_box(holes: int = 1) -> fs.TetMesh:
+    """Box of 3 x 3 cells across and 2 holes + 1 along x, with a hole of a cell in each odd one."""
+    cells = (2 * holes + 1, 3, 3)
+    mesh = fs.box_tets(0.01 * np.array(cells), cells)
+    cell = np.floor(mesh.points[mesh.tets].mean(axis=1) / 0.01 + 0.5 * np.array(cells)).astype(int)
+    return without(mesh, (cell[:, 0] % 2 == 1) & (cell[:, 1:] == 1).all(axis=1))
+
+
+def hollow_ball(divisions: int, inner: int, radius: float = 0.03) -> fs.TetMesh:
+    mesh = fs.ball_tets(radius, divisions)
+    hole = radius * inner / (divisions // 2)
+    return without(mesh, (np.linalg.norm(mesh.points[mesh.tets], axis=2) < hole * (1 + 1e-9)).all(axis=1))
+
+
+def box_chamber(**drive: Any) -> tuple[SoftBody, Chamber, np.ndarray]:
+    """A chamber and its nodes in a disturbed place, (k, 3)."""
+    mesh = hollow_box()
+    body = SoftBody("box", mesh.points, mesh.tets, RUBBER, velocity=np.zeros(3))
+    chamber = Chamber("chamber", body, 0, find_chamber(body, None), **(drive or {"pressure": lambda t: 2e4}))
+    rng = np.random.default_rng(3)
+    return body, chamber, body.rest + 1e-3 * rng.standard_normal(body.rest.shape)
+
+
+def volume_twin(points: np.ndarray, triangles: np.ndarray) -> float:
+    return sum(np.linalg.det(points[corners]) for corners in triangles) / 6.0
+
+
+def gradient_at(chamber: Chamber, q: np.ndarray) -> np.ndarray:
+    chamber.prepare([q.ravel()], 0.0)
+    return chamber.gradient.copy()
+
+
+def test_volume_and_force_are_those_of_the_surface() -> None:
+    body, chamber, q = box_chamber()
+    triangles = find_chamber(body, None)
+    gradient = gradient_at(chamber, q)
+    assert chamber.volume == pytest.approx(volume_twin(q, triangles), rel=1e-12)
+    h, x = 1e-6, q.copy()
+    for number, row in enumerate(chamber.rows[0][1]):
+        x.ravel()[row] = q.ravel()[row] + h
+        high = volume_twin(x, triangles)
+        x.ravel()[row] = q.ravel()[row] - h
+        assert (high - volume_twin(x, triangles)) / (2 * h) == pytest.approx(gradient[number], abs=1e-10)
+        x.ravel()[row] = q.ravel()[row]
+    forces = gradient.reshape(-1, 3)
+    np.testing.assert_allclose(forces.sum(axis=0), 0.0, atol=1e-18)
+    np.testing.assert_allclose(np.cross(q[chamber.nodes], forces).sum(axis=0), 0.0, atol=1e-18)
+
+
+def dense(chamber: Chamber, q: np.ndarray, pressure: float) -> np.ndarray:
+    chamber.prepare([q.ravel()], 0.0)
+    m = len(chamber.rows[0][1])
+    out = np.zeros(m * m)
+    out[chamber._flat] = chamber.stiffness(pressure)
+    return out.reshape(m, m)
+
+
+@pytest.mark.parametrize("pressure", [2e4, -2e4])
+def test_stiffness_is_the_positive_part_of_the_derivative(pressure: float) -> None:
+    """K(p) and K(-p) are the positive parts of -+p H, so K(p) - K(-p) = -p H: against differences of the force."""
+    _, chamber, q = box_chamber()
+    K, other = dense(chamber, q, pressure), dense(chamber, q, -pressure)
+    h, rows = 1e-6, chamber.rows[0][1]
+    H = np.empty_like(K)
+    for number, row in enumerate(rows):
+        x = q.copy()
+        x.ravel()[row] += h
+        high = gradient_at(chamber, x)
+        x.ravel()[row] -= 2 * h
+        H[:, number] = (high - gradient_at(chamber, x)) / (2 * h)
+    np.testing.assert_allclose(K - other, -pressure * H, atol=1e-7 * abs(pressure) * 0.01)
+    np.testing.assert_allclose(K, K.T, atol=1e-12 * np.abs(K).max())
+    values = np.linalg.eigvalsh(K)
+    assert values.min() > -1e-12 * values.max() and values.max() > 0.0
+    shift = np.tile(np.eye(3), (len(rows) // 3, 1))
+    np.testing.assert_allclose(K @ shift, 0.0, atol=1e-12 * np.abs(K).max())
+
+
+@pytest.mark.parametrize("drive", [{"pressure": lambda t: 3e3 + t}, {"volume": lambda t: 1.1e-6, "bulk": 1e5}])
+def test_what_is_added_to_the_system(drive: dict[str, Callable[[float], float]]) -> None:
+    body, chamber, q = box_chamber(**drive)
+    alone, both = System([body]), System([body], [chamber])
+    v = np.zeros(body.n_v)
+    state = State(q.ravel().copy(), v, 0.5)
+    for system in (alone, both):
+        system.assemble(state, STEP, v)
+    m, rows = body.n_v, chamber.rows[0][1]
+    extra = np.zeros((m, m))
+    pressure = 3e3 + 0.52
+    if "volume" in drive:
+        stiffness = 1e5 / 1e-6  # the chamber is a cube of 10 mm
+        pressure = stiffness * (1.1e-6 - volume_twin(q, find_chamber(body, None)))
+        extra[np.ix_(rows, rows)] += 0.015 * stiffness * np.outer(chamber.gradient, chamber.gradient)
+    extra[np.ix_(rows, rows)] += 0.015 * dense(chamber, q, pressure)
+    np.testing.assert_allclose((both.A - alone.A).toarray(), extra, atol=1e-9 * np.abs(extra).max())
+    np.testing.assert_allclose((both.b - alone.b)[rows], pressure * chamber.gradient, rtol=1e-9, atol=1e-12)
+
+
+def still(mesh: fs.TetMesh, *, dt: float = 0.5, steps: int = 12, law: str = "corotational") -> fs.Scene:
+    """A free body in large time steps, which take it to rest."""
+    scene = fs.Scene("still", dt=dt, duration=dt * steps, gravity=(0, 0, 0))
+    scene.add_soft("body", mesh, RUBBER, law=law)
+    return scene
+
+
+def test_equal_pressure_inside_and_outside_scales_the_body_exactly() -> None:
+    """Uniform stress: a co-rotational body scaled by s has 3 K (s - 1) on its rest area, the pressure p s^2."""
+    scene, pressure = still(hollow_box(2), steps=60), 2e4
+    body = scene.body("body")
+    assert isinstance(body, SoftBody)
+    outside = fs.make_tetmesh(body.rest, body.tets, name="all", source="test").surface_triangles
+    for number in range(2):
+        scene.pressurize("body", lambda t: pressure, where=number)
+    chambers = np.concatenate([find_chamber(body, 0), find_chamber(body, 1)])
+    hull = outside[~np.isin(outside, chambers).all(axis=1)]
+    scene.pressurize("body", lambda t: -pressure, where=hull)
+    run = fs.simulate(scene)
+    assert run.status == "converged"
+    bulk = E / (3 * (1 - 2 * NU))
+    s = (-3 * bulk + np.sqrt((3 * bulk) ** 2 + 12 * bulk * pressure)) / (2 * pressure)
+    x = run.stepper.state.q.reshape(-1, 3)
+    x, rest = x - x.mean(axis=0), body.rest - body.rest.mean(axis=0)
+    U, _, Vt = np.linalg.svd(x.T @ rest)  # a free body may turn a little
+    np.testing.assert_allclose(x @ U @ Vt, s * rest, atol=1e-10)
+    assert s < 0.95
+
+
+def test_thick_sphere_swells_as_lame_says() -> None:
+    """u(a) = p a^3 / (b^3 - a^3) ((1 - 2 nu) a / E + (1 + nu) b^3 / (2 E a^2)); the mesh, a polyhedron, converges to it."""
+    pressure, a, b = 50.0, 0.018, 0.03
+    exact = pressure * a**3 / (b**3 - a**3) * ((1 - 2 * NU) * a / E + (1 + NU) * b**3 / (2 * E * a**2))
+    error = []
+    for divisions in (10, 20):
+        scene = still(hollow_ball(divisions, 3 * divisions // 10))
+        scene.sensor("air", scene.pressurize("body", lambda t: pressure), kind="chamber")
+        run = fs.simulate(scene)
+        body = scene.body("body")
+        assert isinstance(body, SoftBody) and run.status == "converged"
+        inner = np.isclose(np.linalg.norm(body.rest, axis=1), a)
+        x = run.stepper.state.q.reshape(-1, 3)
+        grown = np.linalg.norm(x - x.mean(axis=0), axis=1)[inner].mean() - a
+        error.append(grown / exact - 1.0)
+        air = run.chambers["air"]
+        assert air.pressure == pytest.approx(np.full(12, pressure))
+        assert air.volume[-1] == pytest.approx(volume_twin(x, find_chamber(body, None)), rel=1e-9)
+    assert abs(error[1]) < 0.04
+    assert abs(4 * error[1] - error[0]) / 3 < 0.01  # second order in the size of the elements
+
+
+def test_a_pump_fills_the_chamber() -> None:
+    """The fluid takes its volume but for its own compression; walls that give keep the pressure far below a rigid vessel's."""
+    scene = still(hollow_box(), steps=30)
+    fluid = fs.Profile([0.0, 5.0], [1e-6, 1.2e-6])
+    pump = scene.pressurize("body", volume=fluid, bulk=1e7, name="pump")
+    scene.sensor("fluid", pump, kind="chamber")
+    run = fs.simulate(scene)
+    fluid_sensor = run.chambers["fluid"]
+    assert run.status == "converged"
+    assert fluid_sensor.volume[-1] == pytest.approx(1.2e-6, rel=0.02)
+    assert fluid_sensor.pressure[-1] == pytest.approx(1e7 * (1.2e-6 - fluid_sensor.volume[-1]) / 1e-6, rel=1e-6)
+    given = still(hollow_box(), steps=60)
+    given.sensor("fluid", given.pressurize("body", lambda t: fluid_sensor.pressure[-1]), kind="chamber")
+    assert fs.simulate(given).chambers["fluid"].volume[-1] == pytest.approx(fluid_sensor.volume[-1], rel=1e-6)
+
+
+def test_power_is_pressure_times_flow_and_energy_never_grows() -> None:
+    scene = still(hollow_box(), dt=0.005, steps=40)
+    scene.sensor("air", scene.pressurize("body", fs.Profile([0.0, 0.1], [0.0, 8e3])), kind="chamber")
+    scene.add_rigid("away", fs.Sphere(0.01), mass=0.1, position=(1.0, 0, 0))
+    run = fs.simulate(scene)
+    steps, air = run.steps, run.chambers["air"]
+    flow = np.diff(np.concatenate([[1e-6], air.volume]))
+    np.testing.assert_allclose(steps["work_J"][-1], (air.pressure * flow).sum(), rtol=1e-3)
+    lost = steps["work_J"] - steps["kinetic_energy_J"] - steps["elastic_energy_J"]
+    assert steps["work_J"][-1] > 1e-5 and np.diff(lost).min() > -1e-12
+    np.testing.assert_allclose(steps["momentum_x_kgmps"], 0.0, atol=1e-12)
+
+
+def test_a_run_can_be_repeated_and_its_sensors_are_in_the_table(tmp_path: Any) -> None:
+    scene = still(hollow_box(), dt=0.01, steps=3)
+    scene.pressurize("body", lambda t: 1e3 * t)
+    scene.sensor("air", "body", kind="chamber")
+    first, second = fs.simulate(scene, out=tmp_path / "run"), fs.simulate(scene)
+    np.testing.assert_array_equal(first.stepper.state.q, second.stepper.state.q)
+    header, *rows = (tmp_path / "run" / "sensors.csv").read_text().splitlines()
+    assert header == "time_s,air_pressure_Pa,air_volume_m3"
+    assert float(rows[-1].split(",")[1]) == pytest.approx(30.0)
+
+
+def box_scene(holes: int = 2) -> fs.Scene:
+    return still(hollow_box(holes))
+
+
+def opened() -> np.ndarray:
+    body = box_scene().body("body")
+    assert isinstance(body, SoftBody)
+    return find_chamber(body, 0)[1:]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda s: s.pressurize("body"), "exactly one of pressure and volume"),
+        (lambda s: s.pressurize("body", lambda t: 1.0, volume=lambda t: 1.0), "exactly one of pressure and volume"),
+        (lambda s: s.pressurize("body", 3.0), "pressure is 3.0, but must be a function"),
+        (lambda s: s.pressurize("body", lambda t: 1.0), r"there are 2, of 1000, 1000 mm\^3"),
+        (lambda s: s.pressurize("body", lambda t: 1.0, where=2), "number 2 does not exist"),
+        (lambda s: s.pressurize("body", lambda t: 1.0, where=lambda x: x[:, 0] < -1), "of 0 of 2 chambers"),
+        (lambda s: s.pressurize("body", lambda t: 1.0, where=lambda x: x[:, 0]), "one bool a node"),
+        (lambda s: s.pressurize("body", lambda t: 1.0, where=opened()), "not closed: 3 of its edges .* 0 to more"),
+        (lambda s: s.pressurize("body", lambda t: 1.0, where=np.vstack([opened(), opened()])), "more than two; every edge"),
+        (lambda s: s.pressurize("body", lambda t: 1.0, where=np.array([[0, 1, 9999]])), "names node 9999"),
+        (lambda s: s.pressurize("body", lambda t: 1.0, where=np.zeros((3, 2))), r"shape \(3, 2\)"),
+        (lambda s: s.pressurize("ball", lambda t: 1.0), "'ball' is no soft body"),
+        (lambda s: s.pressurize("nobody", lambda t: 1.0), "'nobody' is unknown"),
+        (lambda s: s.pressurize("body", volume=lambda t: 1.0, where=0, bulk=0.0), "bulk of body.chamber1"),
+        (lambda s: s.pressurize("body", lambda t: 1.0, where=0, name="ball"), "'ball' is taken"),
+        (lambda s: s.sensor("air", "body", kind="chamber"), r"has \[\] of kind 'chamber'"),
+        (lambda s: s.sensor("air", s.pressurize("body", lambda t: 1.0, where=0)), "no kind 'contact'; use 'chamber'"),
+    ],
+)
+def test_what_cannot_be_pressurized_is_refused(call: Callable[[fs.Scene], Any], message: str) -> None:
+    scene = box_scene()
+    scene.add_rigid("ball", fs.Sphere(0.01), mass=0.1)
+    with pytest.raises(fs.InputError, match=message):
+        call(scene)
+
+
+def test_a_body_without_a_chamber_and_a_pressure_that_is_no_number_are_refused() -> None:
+    scene = fs.Scene("solid")
+    scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), RUBBER)
+    with pytest.raises(fs.InputError, match=r"encloses no chamber, .* hole in its wall"):
+        scene.pressurize("cube", lambda t: 1.0)
+    scene = box_scene(1)
+    scene.pressurize("body", lambda t: float("nan"))
+    with pytest.raises(fs.InputError, match=r"body.chamber1: pressure is nan Pa at 0.5 s"):
+        fs.simulate(scene)
