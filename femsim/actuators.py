@@ -14,7 +14,7 @@ from femsim.errors import InputError
 from meshes import boundary_triangles
 
 #: What the sensors of actuators read, by kind.
-ACTUATOR_COLUMNS = {"chamber": ("pressure_Pa", "volume_m3")}
+ACTUATOR_COLUMNS = {"chamber": ("pressure_Pa", "volume_m3"), "tendon": ("force_N", "length_m")}
 #: Nodes of a chamber whose mean is the origin of its volume.
 ANCHORS = 6
 
@@ -169,7 +169,162 @@ class Chamber:
         return self.pressure, self.volume
 
 
-Actuator = Chamber
+class Tendon:
+    """Cable without mass through points of a soft body, on which it slides without friction: one tension T in all of it.
+
+    Its length L is the sum of the distances of successive points, its force -T dL/dx, without net force or moment on the body.
+    A gains theta dt T d2L/dx2, which is positive semi-definite since each segment only turns, and for an elastic cable its
+    stiffness theta dt k (dL/dx)(dL/dx)^T: all of the derivative of the force.
+
+    Parameters
+    ----------
+    name : str
+        Name in messages.
+    index : int
+        Number of the body in the system.
+    nodes : ndarray of int, (n, 4)
+        Nodes of the tetrahedron that each point lies in.
+    weights : ndarray, (n, 4)
+        Their weights; they sum up to 1.
+    rest : ndarray, (m, 3), m
+        Nodes of the body at rest.
+    force : callable, optional
+        ``force(t) -> N``, not negative.
+    pull : callable, optional
+        ``pull(t) -> m`` by which the free cable is shorter than at rest; where that leaves it slack, T is 0.
+    stiffness : float, N/m
+        Force per elongation of the cable, with ``pull``.
+
+    Attributes
+    ----------
+    force, length : float, N and m
+        Tension that acted in the last step, and length at its end.
+    """
+
+    kind = "tendon"
+
+    def __init__(
+        self,
+        name: str,
+        index: int,
+        nodes: np.ndarray,
+        weights: np.ndarray,
+        rest: np.ndarray,
+        *,
+        force: Callable[[float], float] | None = None,
+        pull: Callable[[float], float] | None = None,
+        stiffness: float = 1e4,
+    ) -> None:
+        self.name, self._given_force, self._pull = name, force, pull
+        self.nodes, numbers = np.unique(nodes, return_inverse=True)
+        weight_of = np.zeros((len(nodes), len(self.nodes)))
+        np.add.at(weight_of, (np.repeat(np.arange(len(nodes)), 4), numbers.ravel()), weights.ravel())
+        self._segments = np.diff(weight_of, axis=0)  # of each segment, its vector by the nodes
+        self.rows: tuple[tuple[int, np.ndarray], ...] = ((index, (3 * self.nodes[:, None] + np.arange(3)).ravel()),)
+        self.entries: tuple[np.ndarray, np.ndarray] | None = None
+        self.forces: tuple[np.ndarray, ...] = (np.zeros(3),)
+        self.power = 0.0
+        self._place(rest[self.nodes])
+        self._rest_length = self.length
+        self._stiffness = stiffness if pull is not None else 0.0
+        self.force = 0.0
+
+    def _place(self, x: np.ndarray) -> None:
+        """Length and directions for positions (k, 3) of the nodes."""
+        along = self._segments @ x
+        self._lengths = np.linalg.norm(along, axis=1)
+        self._directions = along / self._lengths[:, None]
+        self.length = float(self._lengths.sum())
+        self.gradient = (self._segments.T @ self._directions).ravel()
+
+    def prepare(self, q: Sequence[np.ndarray], t: float) -> None:
+        """Read the positions; ``t`` is the time at the end of the step."""
+        self._place(q[0].reshape(-1, 3)[self.nodes])
+        if self._pull is not None:
+            free = self._rest_length - _finite(self.name, "pull", self._pull(t), t, "m")
+            self._now = max(self._stiffness * (self.length - free), 0.0)
+            self._slope = self._stiffness if self._now > 0.0 else 0.0
+        else:
+            assert self._given_force is not None
+            self._now, self._slope = _finite(self.name, "force", self._given_force(t), t, "N"), 0.0
+            if self._now < 0.0:
+                raise InputError(f"{self.name}: force is {self._now:g} N at {t:g} s; a tendon pulls, so it must not be negative.")
+
+    def assemble(self, settings: StepSettings, block: np.ndarray, b: np.ndarray) -> None:
+        """Fill the derivative of the force, and the force."""
+        self._implicit = settings.theta * settings.dt
+        d, m = self._directions, len(b)
+        across = (np.eye(3) - d[:, :, None] * d[:, None, :]) * (self._now / self._lengths)[:, None, None]
+        turning = np.einsum("si,sab,sj->iajb", self._segments, across, self._segments, optimize=True).reshape(m, m)
+        np.multiply(self._implicit, turning + self._slope * np.outer(self.gradient, self.gradient), out=block)
+        np.multiply(-self._now, self.gradient, out=b)
+
+    def accept(self, v_hat: np.ndarray) -> None:
+        """Take the tension of the step and its power."""
+        rate = float(self.gradient @ v_hat)
+        self.force = self._now + self._implicit * self._slope * rate
+        self.power = -self.force * rate
+
+    def settle(self, q: Sequence[np.ndarray]) -> None:
+        """Take the length at the end of the step."""
+        self._place(q[0].reshape(-1, 3)[self.nodes])
+
+    def reading(self) -> tuple[float, float]:
+        """Tension of the last step (N) and length at its end (m)."""
+        return self.force, self.length
+
+
+Actuator = Chamber | Tendon
+
+
+def route(body: SoftBody, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find the points of a tendon in a body.
+
+    Parameters
+    ----------
+    body : SoftBody
+        The body, at rest.
+    points : ndarray, (n, 3), m, or (n,) of int
+        Points in the order of the tendon, or nodes.
+
+    Returns
+    -------
+    nodes : ndarray of int, (n, 4)
+        Nodes of the tetrahedron of each.
+    weights : ndarray, (n, 4)
+        Their weights.
+
+    Raises
+    ------
+    InputError
+        Fewer than two points, a point outside the body, a node that does not exist, or two successive points in one place.
+    """
+    what = f"tendon of {body.name}"
+    if points.ndim == 1 and points.dtype.kind in "iu" and len(points):
+        if not 0 <= points.min() <= points.max() < body.n_nodes:
+            raise InputError(f"{what}: points name nodes {points.min()} to {points.max()}; allowed are 0 to {body.n_nodes - 1}.")
+        points = body.rest[points]
+    points = np.asarray(points, dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] != 3 or len(points) < 2 or not np.isfinite(points).all():
+        raise InputError(f"{what}: points have shape {points.shape}; allowed are at least two, (n, 3) finite numbers in m.")
+    near = np.flatnonzero(np.linalg.norm(np.diff(points, axis=0), axis=1) < 1e-9 * np.ptp(body.rest, axis=0).max())
+    if len(near):
+        raise InputError(f"{what}: points {near[0]} and {near[0] + 1} are in one place, {points[near[0]]} m; leave one out.")
+    corners = body.rest[body.tets]
+    inverse = np.linalg.inv((corners[:, 1:] - corners[:, :1]).transpose(0, 2, 1))
+    nodes, weights = np.empty((len(points), 4), dtype=np.int64), np.empty((len(points), 4))
+    for k, point in enumerate(points):
+        inner = np.einsum("eij,ej->ei", inverse, point - corners[:, 0])
+        bary = np.column_stack([1.0 - inner.sum(axis=1), inner])
+        best = int(np.argmax(bary.min(axis=1)))
+        if bary[best].min() < -1e-6:
+            far = np.linalg.norm(body.rest - point, axis=1)
+            raise InputError(
+                f"{what}: point {k}, {point} m, lies outside the body, {1e3 * far.min():.4g} mm from its node {far.argmin()} at "
+                f"{body.rest[far.argmin()]} m; a tendon runs through points inside or on the surface, in the world at the start."
+            )
+        nodes[k], weights[k] = body.tets[best], np.maximum(bary[best], 0.0) / np.maximum(bary[best], 0.0).sum()
+    return nodes, weights
 
 
 def find_chamber(body: SoftBody, where: Callable[[np.ndarray], np.ndarray] | int | np.ndarray | None) -> np.ndarray:

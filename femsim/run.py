@@ -63,11 +63,20 @@ class MarkerSeries:
 
 @dataclass(frozen=True)
 class ChamberSeries:
-    """Readings of a chamber: ``time`` (n_steps,) s, ``pressure`` (n_steps,) Pa in and ``volume`` (n_steps,) m^3 after each step."""
+    """Readings of a chamber: ``time`` (n_steps,) s; ``pressure`` (n_steps,) Pa in and ``volume`` (n_steps,) m^3 after a step."""
 
     time: np.ndarray
     pressure: np.ndarray
     volume: np.ndarray
+
+
+@dataclass(frozen=True)
+class TendonSeries:
+    """Readings of a tendon: ``time`` (n_steps,) s; ``force`` (n_steps,) N in and ``length`` (n_steps,) m after a step."""
+
+    time: np.ndarray
+    force: np.ndarray
+    length: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,8 @@ class Run:
         Markers by name.
     chambers : dict of str to ChamberSeries
         Sensors of chambers by name.
+    tendons : dict of str to TendonSeries
+        Sensors of tendons by name.
     stepper : Stepper
         The simulation at its end: state, system, last contacts.
     info : dict
@@ -103,6 +114,7 @@ class Run:
     sensors: dict[str, SensorSeries]
     markers: dict[str, MarkerSeries]
     chambers: dict[str, ChamberSeries]
+    tendons: dict[str, TendonSeries]
     stepper: Stepper = field(repr=False)
     info: dict[str, Any] = field(repr=False)
 
@@ -485,19 +497,24 @@ def _read_scene(path: Path) -> bytes:
 
 def _series(
     recorder: Recorder, scene: Scene
-) -> tuple[dict[str, SensorSeries], dict[str, MarkerSeries], dict[str, ChamberSeries]]:
+) -> tuple[dict[str, SensorSeries], dict[str, MarkerSeries], dict[str, ChamberSeries], dict[str, TendonSeries]]:
     table = recorder.sensor_table
     data = np.array(table.rows, dtype=np.float64).reshape(len(table.rows), len(table.columns))
     sensors: dict[str, SensorSeries] = {}
     markers: dict[str, MarkerSeries] = {}
     chambers: dict[str, ChamberSeries] = {}
+    tendons: dict[str, TendonSeries] = {}
     column = 1
     for sensor in scene.sensors:
         if sensor.kind == "marker":
             markers[sensor.name] = MarkerSeries(data[:, 0], data[:, column : column + 3])
             column += 3
         elif sensor.kind in ACTUATOR_COLUMNS:
-            chambers[sensor.name] = ChamberSeries(data[:, 0], data[:, column], data[:, column + 1])
+            readings = data[:, 0], data[:, column], data[:, column + 1]
+            if sensor.kind == "chamber":
+                chambers[sensor.name] = ChamberSeries(*readings)
+            else:
+                tendons[sensor.name] = TendonSeries(*readings)
             column += 2
         else:
             sensors[sensor.name] = SensorSeries(data[:, 0], data[:, column : column + 3], data[:, column + 3 : column + 6])
@@ -507,7 +524,7 @@ def _series(
             series = SensorSeries(data[:, 0], data[:, column : column + 3], data[:, column + 3 : column + 6])
             sensors[f"{sensor.name}_measured"] = series
             column += 6
-    return sensors, markers, chambers
+    return sensors, markers, chambers, tendons
 
 
 def _health(steps: dict[str, np.ndarray]) -> dict[str, float]:

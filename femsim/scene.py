@@ -14,7 +14,7 @@ import numpy as np
 
 import meshes
 from contact import Box, Mesh, Plane, Shape
-from femsim.actuators import ACTUATOR_COLUMNS, Actuator, Chamber, find_chamber
+from femsim.actuators import ACTUATOR_COLUMNS, Actuator, Chamber, Tendon, find_chamber, route
 from femsim.bodies.articulated import ArticulatedBody, JointDrive, Link
 from femsim.bodies.hyperelastic import ElementKind, make_soft_body
 from femsim.bodies.rod import Rod, RodEnd
@@ -37,7 +37,7 @@ from meshes import (
 )
 
 Vector = Sequence[float] | np.ndarray
-SensorKind = Literal["contact", "mount", "marker", "start", "end", "chamber"]
+SensorKind = Literal["contact", "mount", "marker", "start", "end", "chamber", "tendon"]
 RodContact = Literal["centre", "surface"]
 #: A soft body longer than this, in m, is taken for a mesh in millimetres, and a warning says so.
 LARGE = 3.0
@@ -802,6 +802,61 @@ class Scene:
         self.couplings.append(Chamber(name, body, index, triangles, pressure=pressure, volume=volume, bulk=bulk))
         return Handle(name, (name,))
 
+    def add_tendon(
+        self,
+        what: Handle | str,
+        points: np.ndarray | Sequence[Vector] | Sequence[int],
+        force: Callable[[float], float] | None = None,
+        *,
+        pull: Callable[[float], float] | None = None,
+        stiffness: float = 1e4,
+        name: str | None = None,
+    ) -> Handle:
+        """Run a tendon through points of a soft body: a cable that slides without friction and is pulled.
+
+        It is fixed at the last point; at the first, where a motor sits on the body, it is pulled.
+
+        Parameters
+        ----------
+        what : Handle or str
+            The soft body.
+        points : (n, 3) array or sequence, m, or sequence of int
+            Points in or on the body where it starts, world, or its nodes; at least two.
+        force : callable, optional
+            ``force(t) -> N`` tension, e.g. fs.Profile, not negative.
+        pull : callable, optional
+            Instead: ``pull(t) -> m`` of cable that the motor takes in; the tension follows, none where the cable is slack.
+        stiffness : float, N/m
+            Force per elongation of the cable, with ``pull``.
+        name : str, optional
+            Name for sensors; default "BODY.tendon1", "BODY.tendon2" ...
+
+        Returns
+        -------
+        Handle
+            For ``sensor(..., kind="tendon")``: tension and length.
+
+        Raises
+        ------
+        InputError
+            No soft body, points outside it or in one place, or not exactly one of force and pull.
+        """
+        index, body = self._actuated("add_tendon", what)
+        name = self._actuator_name(body.name, "tendon", name)
+        if (force is None) == (pull is None):
+            raise InputError(f"add_tendon {name}: give exactly one of force and pull.")
+        for key, value in (("force", force), ("pull", pull)):
+            if value is not None and not callable(value):
+                raise InputError(f"add_tendon {name}: {key} is {value!r}, but must be a function of time in s; use fs.Profile.")
+        try:
+            way = np.asarray(points)
+        except ValueError:
+            raise InputError(f"add_tendon {name}: points are no array; allowed are (n, 3) numbers in m, or nodes.") from None
+        nodes, weights = route(body, way)
+        stiffness = _positive(f"stiffness of {name}", stiffness, "N/m")
+        self.couplings.append(Tendon(name, index, nodes, weights, body.rest, force=force, pull=pull, stiffness=stiffness))
+        return Handle(name, (name,))
+
     def set_friction(
         self,
         a: Handle | str,
@@ -873,13 +928,13 @@ class Scene:
             Column prefix in sensors.csv.
         on : Handle or str
             The part: a body, ``"gripper.left"``, an obstacle.
-        kind : {"contact", "mount", "marker", "start", "end", "chamber"}
+        kind : {"contact", "mount", "marker", "start", "end", "chamber", "tendon"}
             contact: wrench that all contacts exert on the part (N, N m, world frame, about its centre of mass).
             mount: wrench that the drive exerts on a driven body (what a force/torque sensor between robot and gripper
             carries), about the centre of mass of its base; or on held nodes of a soft body, about their mean. start, end:
             wrench of a rod on what holds this end, about the frame there. marker: position of a node of a soft body, of the
             centre of a link of a rod, or of the centre of a rigid part (m). chamber: pressure (Pa) and volume (m^3) of a
-            chamber.
+            chamber. tendon: its tension (N) and length (m).
         node : int, optional
             Node of a marker on a soft body, or link of a marker on a rod.
         at : (3,), m, optional
@@ -1053,7 +1108,8 @@ class Scene:
         self.couplings.append(HeldEnd(name, rod, end, frame, rod_index=len(self.bodies), holder_index=part.body))
 
     def _check_name(self, name: str) -> None:
-        if name == "contacts" or name in [named.name for named in (*self.parts, *self.holds, *self.couplings)]:
+        taken = ["contacts", *(p.name for p in self.parts), *(h.name for h in self.holds), *(c.name for c in self.couplings)]
+        if name in taken:
             raise InputError(f"body name {name!r} is taken; choose another.")
         if not _NAME.fullmatch(name):
             raise InputError(

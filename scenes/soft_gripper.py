@@ -2,7 +2,8 @@
 
 A good result: every step converges, the object follows the jaws, the penetration stays below a micrometre, and while the object
 is held the wrenches of the two jaws balance its weight and that of the fingers. With mounted=true the object stands on a
-force/torque sensor instead, as in the paper's experiment, and the fingers only close on it. With a pressure the fingers bend too.
+force/torque sensor instead, as in the paper's experiment, and the fingers only close on it. Chambers and tendons can bend
+the fingers too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import femsim as fs
 ROOT, WIDTH, TIP = 0.015, 0.025, 0.010
 #: How far a finger bends inwards at its tip, and from where on its jaw holds it, m.
 HOOK, GRIPPED = 0.005, 0.004
+#: Depth of its tendon behind its inner side, m.
+TENDON = 0.002
 #: Free way of each jaw to the object and of the tips to the floor, m.
 OPENING, CLEARANCE = 0.005, 0.002
 
@@ -52,6 +55,7 @@ def build(
     object: str = "box",
     mounted: bool = False,
     pressure: float = 0.0,
+    tendon_force: float = 0.0,
     finger: str = "made",
     mesh_unit: str = "m",
     edge_length: float = 0.0025,
@@ -82,6 +86,8 @@ def build(
         Whether the object stands on a force/torque sensor, without floor and lift.
     pressure : float, Pa
         Pressure in the chambers once the jaws are closed; it bends the fingers inwards. A finger from a file needs a chamber.
+    tendon_force : float, N
+        Force of a tendon behind the inner side of each made finger, once the jaws are closed; it bends them inwards too.
     finger : str, file
         "made", or a mesh of a finger: tetrahedra (.msh, .vtu, ...) or a closed surface (.stl, .obj, .ply), which is meshed.
         Its z points to the jaw, its x inwards.
@@ -104,6 +110,10 @@ def build(
     """
     if mesh_unit not in ("m", "mm"):
         raise fs.InputError(f"mesh_unit is {mesh_unit!r}; allowed are 'm' and 'mm'.")
+    if tendon_force != 0.0 and finger != "made":
+        raise fs.InputError(
+            f"tendon_force is {tendon_force} N, but finger is {finger!r}; the tendon is routed for made fingers only."
+        )
     if min(cells[0] - 3, *(c - 4 for c in cells[1:])) < 1:
         raise fs.InputError(f"cells is {cells}; a finger with a chamber needs at least 4, 5 and 5.")
     scale = {"m": 1.0, "mm": 1e-3}[mesh_unit]
@@ -145,6 +155,11 @@ def build(
         if pressure != 0.0:
             air = scene.pressurize(body, fs.Profile([0.3, 0.7], [0.0, pressure]))
             scene.sensor(f"{name}_chamber", air, kind="chamber")
+        if tendon_force != 0.0:
+            tip = np.linspace(0.02, 0.98, 9)
+            inside = (start + side * (-HOOK * tip**2 + HOOK + TENDON), 0.0 * tip, height - length * tip)
+            tendon = scene.add_tendon(body, np.column_stack(inside), fs.Profile([0.3, 0.7], [0.0, tendon_force]))
+            scene.sensor(f"{name}_tendon", tendon, kind="tendon")
         scene.set_friction(body, target, friction)
         scene.sensor(f"{name}_finger", body)
         scene.sensor(f"{name}_jaw", jaw, kind="mount")

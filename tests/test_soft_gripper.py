@@ -51,6 +51,23 @@ def test_mounted_object_reads_what_the_fingers_do() -> None:
     assert 0.003 < tip[-1, 0] - tip[0, 0] < 0.006  # the object, 5 mm away, holds it back: the jaw goes 15 mm
 
 
+@pytest.mark.parametrize(("parameters", "kind"), [({"tendon_force": 0.4}, "tendon"), ({"pressure": 8e3}, "chamber")])
+def test_tendons_and_chambers_bend_the_fingers_inwards(parameters: dict[str, float], kind: str) -> None:
+    """Jaws that stop short of the object: the tips come nearer by the actuators alone."""
+    tips = []
+    for chosen in ({}, parameters):
+        run = fs.simulate(gripper(cells=(5, 8, 12), squeeze=-0.004, duration=0.8, lift_height=0.0, **chosen))
+        assert run.status == "converged"
+        tips.append(run.markers["left_tip"].position[-1, 0])
+    assert tips[1] - tips[0] > (0.001 if kind == "tendon" else 0.0002)
+    if kind == "tendon":
+        assert run.tendons["left_tendon"].force[-1] == pytest.approx(0.4)
+        assert run.tendons["left_tendon"].length[-1] < 0.97 * run.tendons["left_tendon"].length[0]
+    else:
+        assert run.chambers["right_chamber"].pressure[-1] == pytest.approx(8e3)
+        assert run.chambers["right_chamber"].volume[-1] > 1.2 * run.chambers["right_chamber"].volume[0]
+
+
 @pytest.mark.parametrize("kind", ["vtu", "stl"])
 def test_fingers_from_files_are_placed_like_made_ones(kind: str, tmp_path: Path) -> None:
     """A made finger, written in millimetres and far away, comes to the place of the made one."""
@@ -79,6 +96,7 @@ def test_fingers_from_files_are_placed_like_made_ones(kind: str, tmp_path: Path)
         ({"mesh_unit": "inch"}, "mesh_unit is 'inch'"),
         ({"cells": (3, 5, 8)}, "at least 4, 5 and 5"),
         ({"finger": "none.stl"}, "none.stl"),
+        ({"finger": "ball_r30.vtu", "tendon_force": 1.0}, "for made fingers only"),
     ],
 )
 def test_wrong_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
