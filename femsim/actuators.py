@@ -109,7 +109,6 @@ class Chamber:
         gradient = np.empty_like(x)
         for axis in range(3):
             gradient[:, axis] = np.bincount(self._triangles.ravel(), across[:, :, axis].ravel() / 6.0, len(x))
-        gradient[self._anchors] -= gradient.sum(axis=0) / len(self._anchors)  # rounding only: the surface is closed
         self.gradient = gradient.ravel()
 
     def stiffness(self, pressure: float) -> np.ndarray:

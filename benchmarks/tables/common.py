@@ -67,6 +67,11 @@ class Settings:
         scene.set_friction(mat, "floor", 0.3)
         return scene
 
+    def soft_gripper(self) -> fs.Scene:
+        """Return the silicone gripper that takes a rigid box."""
+        sizes = {"cells": (4, 5, 8)} if self.quick else {}
+        return fs.load_scene(ROOT / "scenes" / "soft_gripper.py", **sizes)
+
     def some(self, full: int, quick: int) -> int:
         """Return one of two counts."""
         return quick if self.quick else full
