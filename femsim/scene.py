@@ -1165,8 +1165,8 @@ def _node_masses(name: str, added_mass: Callable[[np.ndarray], np.ndarray], poin
 
 def _check_reading(sensor: str, kind: SensorKind, body: SoftBody | Rod | ArticulatedBody | None, reading: Reading) -> None:
     """Refuse options of a reading that its sensor cannot have."""
-    if kind == "marker":
-        raise InputError(f"sensor {sensor}: a reading is of forces and torques; a marker has none, leave it out.")
+    if kind == "marker" or kind in ACTUATOR_COLUMNS:
+        raise InputError(f"sensor {sensor}: a reading is of forces and torques; a {kind} has none, leave it out.")
     if isinstance(body, SoftBody | Rod) and (reading.turns or reading.point is not None):
         raise InputError(
             f"sensor {sensor}: a soft body or rod has no frame of its own, so its reading has neither frame 'body' nor point; "

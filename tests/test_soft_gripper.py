@@ -13,9 +13,7 @@ import femsim as fs
 
 SCENE = Path(fs.__file__).resolve().parent.parent / "scenes" / "soft_gripper.py"
 COARSE = {"cells": (4, 5, 8)}
-ALONE = "ignore:scene 'soft_gripper' has several soft bodies"
 GRAVITY = 9.81
-pytestmark = pytest.mark.filterwarnings(ALONE)
 
 
 def gripper(**parameters: Any) -> fs.Scene:
