@@ -17,7 +17,7 @@ from femsim import contact_rows as kernels
 from femsim.bodies.articulated import ArticulatedBody
 from femsim.bodies.rod import Rod
 from femsim.bodies.soft import SoftBody
-from femsim.rotations import cross
+from femsim.rotations import cross, quaternion_from_vector, quaternion_to_matrix
 from femsim.state import State
 from femsim.system import System
 from femsim.touching import Apart, ForceMemory, make_touching
@@ -317,6 +317,7 @@ class Collision:
         self._keep = keep[:kept]
         J = sp.csr_matrix((data[:entries], indices[:entries], indptr[: 3 * kept + 1]), shape=(3 * kept, system.n))
         phi, friction = phi[:kept], friction[self._keep]
+        self._follow_turns(v_prescribed, dt, phi)
         if self.touching is not None:
             more, more_phi = self.touching.rows(v_prescribed, dt, self.correction, self.max_correction)
             sides = self._part_surface[self.touching.part[self.touching.kept]]
@@ -326,6 +327,23 @@ class Collision:
             J = sp.vstack([J, more], format="csr")
             phi, friction = np.concatenate([phi, more_phi]), np.concatenate([friction, more_friction])
         return ContactProblem(system.A, system.b, J, phi, friction, dt, system.groups)
+
+    def _follow_turns(self, v_prescribed: np.ndarray, dt: float, phi: np.ndarray) -> None:
+        """Add to phi (kept, 3) how far the way of points on driven bases that turn in the step lies off its tangent.
+
+        What such a base holds then ends the step where the base is, instead of creeping outwards by half of (dt w)^2 r.
+        """
+        c, keep = self.contacts, self._keep
+        for k, row in enumerate(self._row):
+            turn = v_prescribed[row + 3 : row + 6]
+            if row < 0 or not (self.system.prescribed[row + 3] and turn.any()):
+                continue
+            rotation = quaternion_to_matrix(quaternion_from_vector(dt * turn))
+            bend = (rotation - np.eye(3)) / dt - np.cross(np.eye(3), turn)
+            for side, sign in ((self.point_body[c.point[keep]], 1.0), (self.shape_body[c.shape[keep]], -1.0)):
+                own = keep[side == k]
+                lever = (c.position[own] - self._origin[k]) @ bend.T
+                phi[side == k] += sign * np.einsum("mij,mj->mi", c.frame[own], lever)
 
     def _turn_frames(self, friction: np.ndarray) -> np.ndarray:
         """Turn the first tangents of contacts of anisotropic pairs into their directions; return the coefficients, (nc, 2)."""

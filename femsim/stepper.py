@@ -254,7 +254,8 @@ class Stepper:
             else:
                 outside, held = external[:3], drive[:3]
                 if index in self.scene.motions:
-                    mount[body.name] = drive[:6]
+                    held = held + body.turning_force(old.q[q], new.q[q], new.v[v], dt)
+                    mount[body.name] = np.concatenate([held, drive[3:6]])
             couplings = system.coupling_forces(index)
             joined = couplings.sum(axis=0)
             # relative to the largest force: net contact, outside, of the drive, of a coupling (see metrics.balance)

@@ -192,6 +192,7 @@ class ArticulatedBody:
         self._known: tuple[_Configuration, ...] = ()  # of the two latest q: a step asks for those of its start and of its end
         self.joint_force = np.zeros(self.n_joints)
         self.joint_damping = np.zeros(self.n_joints)
+        self.bias = np.zeros(self.n_v)
 
     @property
     def mass(self) -> float:
@@ -309,7 +310,8 @@ class ArticulatedBody:
             external[6 + j] += self.joint_force[j]
             A[6 + j, 6 + j] += self.joint_damping[j]
         data[:] = A.ravel()
-        b[:] = M @ v / implicit - self._bias(configuration, v) + external
+        self.bias = self._bias(configuration, v)
+        b[:] = M @ v / implicit - self.bias + external
 
     def advance(
         self,
@@ -337,6 +339,15 @@ class ArticulatedBody:
     def damping_power(self, v_hat: np.ndarray) -> float:
         """Power that the joints lose to their damping, W; servo forces count without it in ``external``."""
         return float(np.dot(self.joint_damping, v_hat[6:] ** 2))
+
+    def turning_force(self, q: np.ndarray, q_new: np.ndarray, v_new: np.ndarray, dt: float) -> np.ndarray:
+        """Force (3,), N, that changes the linear momentum of a step beside that in its equations, of order dt while links turn.
+
+        The equations have M and the Coriolis terms of the start of the step: M_0 (v_1 - v_0) / dt + C_0, of the last ``assemble``.
+        The momentum changes by M_1 v_1 - M_0 v_0. Who drives the base exerts the difference too.
+        """
+        turned = self._configuration(q_new).M[:3] - self._configuration(q).M[:3]
+        return np.asarray(turned @ v_new / dt - self.bias[:3])
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Linear momentum, kg m/s."""
