@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def box_tets(size: ArrayLike, divisions: int | Sequence[int]) -> TetMesh:
+def box_tets(size: ArrayLike, divisions: int | Sequence[int], *, alternating: bool = False) -> TetMesh:
     """Return a box of structured tetrahedra, six a cell (Kuhn's division: any two cells fit).
 
     Parameters
@@ -23,6 +24,9 @@ def box_tets(size: ArrayLike, divisions: int | Sequence[int]) -> TetMesh:
         Edge lengths along x, y, z.
     divisions : int or sequence of 3 int
         Cells along x, y, z, each at least 1.
+    alternating : bool
+        Each cell is the mirror image of its neighbours, so that a thin box prefers no diagonal: it bends without twisting.
+        Default all cells alike.
 
     Raises
     ------
@@ -31,8 +35,9 @@ def box_tets(size: ArrayLike, divisions: int | Sequence[int]) -> TetMesh:
     """
     lengths = _positive("box_tets", "size", size, 3)
     counts = _counts("box_tets", "divisions", divisions, 3)
-    points, tets = _lattice(counts, mirrored=False)
-    return make_tetmesh(0.5 * points * lengths, tets, name="box", source=f"box_tets({lengths.tolist()}, {counts})")
+    points, tets = _lattice(counts, "alternating" if alternating else "alike")
+    source = f"box_tets({lengths.tolist()}, {counts}{', alternating' if alternating else ''})"
+    return make_tetmesh(0.5 * points * lengths, tets, name="box", source=source)
 
 
 def cylinder_tets(radius: float, length: float, divisions: Sequence[int]) -> TetMesh:
@@ -55,7 +60,7 @@ def cylinder_tets(radius: float, length: float, divisions: Sequence[int]) -> Tet
     r, h = _positive("cylinder_tets", "radius and length", (radius, length), 2).tolist()
     across, along = _counts("cylinder_tets", "divisions", divisions, 2)
     _require_even("cylinder_tets", "divisions[0]", across)
-    points, tets = _lattice((across, across, along), mirrored=True)
+    points, tets = _lattice((across, across, along), "outward")
     bent = np.column_stack([r * _to_ball(points[:, :2]), 0.5 * h * points[:, 2]])
     return make_tetmesh(bent, tets, name="cylinder", source=f"cylinder_tets({r}, {h}, {(across, along)})")
 
@@ -81,7 +86,7 @@ def ball_tets(radius: float, divisions: int) -> TetMesh:
     (r,) = _positive("ball_tets", "radius", (radius,), 1).tolist()
     (count,) = _counts("ball_tets", "divisions", (divisions,), 1)
     _require_even("ball_tets", "divisions", count)
-    points, tets = _lattice((count, count, count), mirrored=True)
+    points, tets = _lattice((count, count, count), "outward")
     return make_tetmesh(r * _to_ball(points), tets, name="ball", source=f"ball_tets({r}, {count})")
 
 
@@ -227,8 +232,8 @@ _CORNERS: Floats = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
 _BOX_FACES = [[0, 1, 3, 2], [4, 5, 7, 6], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4], [1, 3, 7, 5]]
 
 
-def _lattice(counts: Sequence[int], *, mirrored: bool) -> tuple[Floats, Ints]:
-    """Return points in [-1, 1]^3 and positive tetrahedra; mirrored: cell diagonals point outward."""
+def _lattice(counts: Sequence[int], cells_are: Literal["alike", "outward", "alternating"]) -> tuple[Floats, Ints]:
+    """Return points in [-1, 1]^3 and positive tetrahedra; outward: cell diagonals point outward."""
     axes = [np.linspace(-1.0, 1.0, count + 1) for count in counts]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     cells = np.stack(np.meshgrid(*[np.arange(count) for count in counts], indexing="ij"), axis=-1).reshape(-1, 1, 1, 3)
@@ -236,8 +241,10 @@ def _lattice(counts: Sequence[int], *, mirrored: bool) -> tuple[Floats, Ints]:
         [np.cumsum([np.zeros(3, int), *np.eye(3, dtype=int)[list(p)]], axis=0) for p in itertools.permutations(range(3))]
     )
     steps = np.broadcast_to(paths, (len(cells), 6, 4, 3))
-    if mirrored:
+    if cells_are == "outward":
         steps = np.where(2 * cells + 1 < np.array(counts), 1 - steps, steps)
+    elif cells_are == "alternating":
+        steps = np.where(cells % 2 == 1, 1 - steps, steps)
     index = cells + steps
     strides = np.array([(counts[1] + 1) * (counts[2] + 1), counts[2] + 1, 1])
     tets = (index @ strides).reshape(-1, 4)

@@ -16,9 +16,9 @@ import numpy as np
 import femsim as fs
 
 #: Half sizes of a pad, distance from its inner side to the mat before it closes, and from the grip to the centre of the hand, m.
-PAD, OPENING, REACH = (0.014, 0.04, 0.0025), 0.007, 0.08
+PAD, OPENING, REACH = (0.012, 0.04, 0.0025), 0.006, 0.08
 #: How far the edge hangs over the table, and how much of it the pads hold, m.
-OVERHANG, HELD = 0.03, 0.024
+OVERHANG, HELD = 0.026, 0.02
 
 
 def build(
@@ -29,7 +29,7 @@ def build(
     density: float = 1000.0,
     length: float = 0.3,
     width: float = 0.2,
-    thickness: float = 0.006,
+    thickness: float = 0.005,
     cells: tuple[int, int] = (31, 22),
     grip_force: float = 10.0,
     carry_time: float = 2.0,
@@ -72,13 +72,13 @@ def build(
     """
     approach, close, lift = 0.4, 0.7, 0.8
     laid = lift + carry_time
-    release, retreat, rest = laid + 0.1, laid + 0.4, laid + 1.5
+    release, retreat, away_at, rest = laid + 0.1, laid + 0.3, laid + 0.5, laid + 1.2
     scene = fs.Scene("soft_mat_folding", dt=dt, duration=rest, theta=theta)
     table = scene.add_obstacle(
         "table", fs.Box((length, width, 0.01)), position=(-0.5 * length - OVERHANG, 0.0, -0.01), surface="table"
     )
     foam = fs.Elastic(young_modulus, poisson_ratio, density, rayleigh_beta=damping_time, name="mat")
-    mesh = fs.box_tets((length, width, thickness), (*cells, 1))
+    mesh = fs.box_tets((length, width, thickness), (*cells, 1), alternating=True)
     mat = scene.add_soft("mat", mesh, foam, position=(0.0, 0.0, 0.5 * thickness), self_contact=True)
 
     grip = np.array([0.5 * length - HELD + PAD[0], 0.0, 0.5 * thickness])
@@ -101,7 +101,7 @@ def build(
     scene.set_friction(mat, mat, friction)
     scene.set_friction(mat, hand, grip_friction)
 
-    reach_out = fs.Profile([0.0, approach, retreat, rest - 0.3], [away, 0.0, 0.0, away])
+    reach_out = fs.Profile([0.0, approach, retreat, away_at], [away, 0.0, 0.0, away])
     carry = fs.Profile([lift, laid], [0.0, 1.0])
 
     def motion(t: float) -> tuple[np.ndarray, np.ndarray]:
