@@ -568,6 +568,38 @@ def plot(
 
 
 @app.command
+def report(
+    run: Path,
+    *,
+    out: Path | None = None,
+    field: str = "von_mises",
+    stills: Whole = 4,
+    quiet: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Write one HTML page about a run: warnings, parameters, pictures, plots, timings, and what is needed to repeat it.
+
+    Parameters
+    ----------
+    run
+        Run folder.
+    out
+        The page; default RUN/report.html, an older one is replaced.
+    field
+        Field that colours soft bodies and rods in the pictures.
+    stills
+        Number of pictures.
+    quiet
+        No progress bar.
+    """
+    from viz import write_report
+
+    with _bar("reporting", quiet) as progress:
+        path = write_report(run, out, field=field, stills=stills, progress=progress)
+    print(path)
+    return OK
+
+
+@app.command
 def paraview(run: Path, *, field: str = "von_mises") -> int:
     """Write RUN/show_in_paraview.py, a script that shows a run in ParaView 5.11 or newer with sensible colours.
 

@@ -24,6 +24,8 @@ The tour, in the order of use:
     `plot_comparison` lays a run over the logs of an experiment; `comparison_page` makes one HTML page of it.
 `sweep_plots`
     `plot_sweep` draws the metrics of a sweep over its parameters.
+`report`
+    `write_report` writes one HTML page about a run. `page` has the pieces of both pages.
 
 Units are SI. Wrong input raises `VizError`. VTK, pyvista, matplotlib and imageio are imported when they are
 first needed, so importing this package costs nothing. It imports nothing else of femsim.
@@ -35,6 +37,7 @@ from viz.paraview import write_paraview_script
 from viz.parts import PartFrame
 from viz.plots import plot_convergence, plot_run, plot_runs
 from viz.render import RenderingStatus, RenderResult, probe_rendering, render_run
+from viz.report import write_report
 from viz.series import FrameSeries, open_frames
 from viz.sweep_plots import plot_sweep
 from viz.vtk_hdf import HdfSeries
@@ -60,4 +63,5 @@ __all__ = [
     "read_pvd",
     "render_run",
     "write_paraview_script",
+    "write_report",
 ]

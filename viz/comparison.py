@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from viz.errors import VizError
+from viz.page import number, page, table, warnings
 from viz.plots import COLOURS, STYLE, FloatArray, _figure
 
 __all__ = ["comparison_page", "plot_comparison"]
@@ -103,15 +104,14 @@ def comparison_page(content: Mapping[str, Any], picture: Path) -> str:
     repeated = len(content["logs"]) > 1
     head = ["axis", "unit", *(c.replace("_", " ") for c in columns), *(["spread of trials"] if repeated else [])]
     rows = [
-        [name, axis["unit"], *(_shown(axis, c) for c in columns), *([_number(axis["spread"])] if repeated else [])]
+        [name, axis["unit"], *(_shown(axis, c) for c in columns), *([number(axis["spread"])] if repeated else [])]
         for name, axis in content["axes"].items()
     ]
     logs = [
-        [log["file"], _number(log["offset_s"]), "given" if log["explained"] is None else _number(log["explained"])]
+        [log["file"], number(log["offset_s"]), "given" if log["explained"] is None else number(log["explained"])]
         for log in content["logs"]
     ]
-    vectors = [[name, v["unit"], _number(v["rmse"]), _number(v["largest_error"])] for name, v in content["vectors"].items()]
-    warnings = "".join(f"<li>{html.escape(text)}</li>" for text in content["warnings"])
+    vectors = [[name, v["unit"], number(v["rmse"]), number(v["largest_error"])] for name, v in content["vectors"].items()]
     explained = (
         "Error is run minus log. NRMSE is by the range of the log; peak error is max|run| - max|log|; lag (s) is what remains of "
         "the log's delay; gain and offset are of the line log = gain run + offset."
@@ -121,38 +121,18 @@ def comparison_page(content: Mapping[str, Any], picture: Path) -> str:
             else ""
         )
     )
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Comparison of '
-        f"{html.escape(content['run'])}</title><style>{_CSS}</style></head><body>\n"
+    return page(
+        f"Comparison of {content['run']}",
         f"<h1>{html.escape(content['run'])}, {html.escape(what)}</h1>\n"
         f"<p>{grid['from_s']:.4g} to {grid['to_s']:.4g} s of the run, {grid['samples']} samples at {grid['rate_Hz']:g} Hz, "
         f"{filtered}.</p>\n"
-        + (f"<h2>Warnings</h2><ul>{warnings}</ul>\n" if warnings else "")
-        + f"<h2>Overlay</h2>\n{svg[svg.index('<svg') :]}\n<h2>By axis</h2>\n{_table(head, rows)}<p>{explained}</p>\n"
-        + f"<h2>Error vectors</h2>\n{_table(['group', 'unit', 'RMS length', 'largest'], vectors)}"
-        + f"<h2>Logs</h2>\n{_table(['file', 'run time of its first sample, s', 'variation shared'], logs)}</body></html>\n"
+        + warnings(content["warnings"])
+        + f"<h2>Overlay</h2>\n{svg[svg.index('<svg') :]}\n<h2>By axis</h2>\n{table(head, rows)}<p>{explained}</p>\n"
+        + f"<h2>Error vectors</h2>\n{table(['group', 'unit', 'RMS length', 'largest'], vectors)}"
+        + f"<h2>Logs</h2>\n{table(['file', 'run time of its first sample, s', 'variation shared'], logs)}",
     )
-
-
-_CSS = (
-    "body{font:15px/1.45 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#1c2733}"
-    "table{border-collapse:collapse;font-size:13px;display:block;overflow-x:auto}th,td{padding:.25em .7em;text-align:right;"
-    "border-bottom:1px solid #e3e6ea;white-space:nowrap}th:first-child,td:first-child{text-align:left}svg{max-width:100%;"
-    "height:auto}"
-)
 
 
 def _shown(axis: Mapping[str, Any], column: str) -> str:
     half = axis.get("confidence", {}).get(column, (None, None))[1]
-    return _number(axis[column]) + (f" ± {_number(half)}" if half is not None else "")
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Make an HTML table; cells are escaped."""
-    top = "".join(f"<th>{html.escape(x)}</th>" for x in head)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><tr>{top}</tr>{body}</table>\n"
+    return number(axis[column]) + (f" ± {number(half)}" if half is not None else "")

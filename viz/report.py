@@ -1,0 +1,275 @@
+"""One HTML page that tells all of a run: what was asked, what came out, what to doubt, how to repeat it."""
+
+from __future__ import annotations
+
+import html
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from viz.errors import VizError
+from viz.page import number, page, picture, table, warnings, write_page
+from viz.plots import STEP_COLUMNS, Table, _read_table, plot_run
+from viz.render import render_run
+from viz.survey import DEFAULT_FIELD
+
+__all__ = ["write_report"]
+
+#: Columns of steps.csv whose largest value is told: what it is, unit, factor to that unit.
+_WORST = {
+    "dynamics_residual": ("dynamics residual", "1", 1.0),
+    "contact_residual": ("contact residual", "1", 1.0),
+    "wrench_balance": ("wrench balance", "1", 1.0),
+    "max_penetration_m": ("penetration", "mm", 1e3),
+    "max_slip_mps": ("slip of pressing contacts", "mm/s", 1e3),
+    "iterations": ("iterations", "1", 1.0),
+    "contacts": ("contacts", "1", 1.0),
+}
+_STAGES = ("assemble", "detect", "solve", "measure", "record")
+_PLOTS = {
+    "forces": "Forces on the sensors",
+    "solver": "Iterations and residuals",
+    "energy": "Energies",
+    "penetration": "Penetration",
+}
+_PIXELS = (960, 720)
+
+
+def write_report(
+    run_dir: Path,
+    out: Path | None = None,
+    *,
+    field: str = DEFAULT_FIELD,
+    stills: int = 4,
+    progress: Callable[[int, int], None] | None = None,
+) -> Path:
+    """Write one HTML page about a run, which needs no other file.
+
+    It holds warnings (steps that did not converge, inverted elements, a run that stopped early), parameters with units, pictures,
+    plots, the largest residuals and where they were, times by stage, and what is needed to repeat the run. What the run folder
+    does not have, or this machine cannot draw, is left out and named among the warnings.
+
+    Parameters
+    ----------
+    run_dir : Path
+        Run folder with run.json; finished, going on or stopped.
+    out : Path, optional
+        The page, by default ``RUN/report.html``; an older one is replaced.
+    field : str
+        Field that colours soft bodies and rods in the pictures.
+    stills : int
+        Number of pictures, evenly spaced, at least 0.
+    progress : callable, optional
+        Called as ``progress(done, total)`` after each picture.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    VizError
+        When the folder is not one of a run, ``run.json`` or a table is broken, the field is unknown, or the page cannot be
+        written.
+    """
+    run_dir = Path(run_dir)
+    info = read_info(run_dir)
+    if stills < 0:
+        raise VizError(f"stills is {stills}; it must be 0 (no pictures) or more.")
+    target = run_dir / "report.html" if out is None else Path(out)
+    if not target.parent.is_dir() or target.is_dir():
+        raise VizError(f"the page {target} cannot be written; give the name of a file in a folder that exists.")
+    try:
+        steps: Table = _read_table(run_dir / "steps.csv", STEP_COLUMNS)
+        notes = _step_warnings(steps)
+    except VizError as error:
+        steps, notes = {}, [f"No tables: {error}"]
+    notes = _status_warnings(info) + notes
+    shown = ""
+    with tempfile.TemporaryDirectory(prefix="femsim_report_") as scratch:
+        if stills:
+            try:
+                drawn = render_run(
+                    run_dir, out=Path(scratch), size=_PIXELS, stills=stills, field=field, mp4=False, progress=progress
+                ).frames
+            except VizError as error:
+                if "has a field" in str(error):  # a wrong word of the user, not a lack of the run
+                    raise
+                notes.append(f"No pictures: {error}")
+            else:
+                shown += "<h2>Pictures</h2>\n" + "".join(picture(p, f"Frame {int(p.stem.split('_')[1])}") for p in drawn)
+        if steps:
+            plots = {p.stem: p for p in plot_run(run_dir, Path(scratch)) if p.suffix == ".svg"}
+            shown += "<h2>Plots</h2>\n" + "".join(picture(plots[n], words) for n, words in _PLOTS.items() if n in plots)
+    name = str(_section(info, "scene").get("name", run_dir.resolve().name))
+    good = info.get("status") == "converged"
+    body = (
+        f"<h1>{html.escape(name)}</h1>\n"
+        f'<p><span class="{"good" if good else "bad"}">{html.escape(str(info.get("status", "unknown")))}</span>: '
+        f"{html.escape(str(info.get('message') or 'no message'))}<br>Run folder {html.escape(run_dir.resolve().name)}, started "
+        f"{html.escape(str(info.get('started', 'at an unknown time')))}.</p>\n"
+        + warnings(notes)
+        + _parameters(info)
+        + shown
+        + _health(steps)
+        + _timings(info, steps)
+        + _setting(info)
+        + _reproduction(info, run_dir)
+    )
+    try:
+        write_page(target, page(f"{name}: report of a run", body))
+    except OSError as error:
+        raise VizError(f"the page {target} cannot be written ({error.strerror}); choose another by out.") from error
+    return target
+
+
+def read_info(run_dir: Path) -> dict[str, Any]:
+    """Read run.json of a run folder.
+
+    Raises
+    ------
+    VizError
+        When the folder or the file is missing, or the file is broken.
+    """
+    path = run_dir / "run.json"
+    if not path.is_file():
+        raise VizError(f"{path} does not exist; give the folder that a run wrote.")
+    try:
+        info = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise VizError(f"{path} is no JSON ({error}); was it changed by hand or cut short?") from error
+    if not isinstance(info, dict):
+        raise VizError(f"{path} must hold an object, as a run writes it, but holds a {type(info).__name__}.")
+    return info
+
+
+def _section(info: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a part of run.json; empty where an older run has none."""
+    found = info.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _status_warnings(info: Mapping[str, Any]) -> list[str]:
+    status = info.get("status")
+    if status == "running":
+        return ["The run had not ended when this page was made, or it was killed: all here is up to its last finished step."]
+    return [] if status == "converged" else [f"The run is {status}: {info.get('message') or 'no message'}"]
+
+
+def _step_warnings(steps: Table) -> list[str]:
+    """Sentences about steps that did not converge and elements that turned inside out."""
+    notes = []
+    number_of, time = steps.get("step", np.arange(1.0, len(steps["time_s"]) + 1.0)), steps["time_s"]
+    for column, words in (("converged", "did not converge"), ("inverted_elements", "ended with inverted elements")):
+        if column not in steps:
+            continue
+        bad = np.flatnonzero(steps[column] == 0 if column == "converged" else steps[column] > 0)
+        if bad.size:
+            listed = ", ".join(str(int(n)) for n in number_of[bad[:12]]) + (", ..." if bad.size > 12 else "")
+            most = "" if column == "converged" else f"; at most {int(steps[column].max())} at once"
+            notes.append(
+                f"{bad.size} of {len(time)} steps {words}{most}: steps {listed} (first at {time[bad[0]]:.4g} s, last at "
+                f"{time[bad[-1]]:.4g} s)."
+            )
+    return notes
+
+
+def _parameters(info: Mapping[str, Any]) -> str:
+    rows = [
+        [name, _plain(entry.get("value")), str(entry.get("unit", ""))]
+        for name, entry in _section(info, "parameters").items()
+        if isinstance(entry, Mapping)
+    ]
+    return f"<h2>Parameters</h2>\n{table(['parameter', 'value', 'unit'], rows)}" if rows else ""
+
+
+def _health(steps: Table) -> str:
+    if not steps:
+        return ""
+    rows = []
+    for column, (words, unit, factor) in _WORST.items():
+        values = steps.get(column, np.zeros(0)) * factor
+        if values.size and np.isfinite(values).any():
+            worst = int(np.nanargmax(values))
+            rows.append([words, number(values[worst]), number(float(np.nanmedian(values))), unit, number(steps["time_s"][worst])])
+    return f"<h2>Health</h2>\n{table(['quantity', 'largest', 'median', 'unit', 'largest at, s'], rows)}"
+
+
+def _timings(info: Mapping[str, Any], steps: Table) -> str:
+    spent = _section(info, "timings_s")
+    rows = []
+    for stage in _STAGES:
+        ms = steps.get(f"ms_{stage}", np.zeros(0))
+        seconds = spent.get(stage, ms.sum() / 1e3)
+        if ms.size:
+            rows.append([stage, number(seconds), number(float(np.median(ms))), number(float(ms.max()))])
+    if not rows:
+        return ""
+    whole = f"The run took {number(spent['wall'])} s" if "wall" in spent else "The run has told no whole time"
+    first = (
+        f", its first step {number(spent['first_step'])} s (kernels are compiled or loaded in it)"
+        if "first_step" in spent
+        else ""
+    )
+    return f"<h2>Timings</h2>\n{table(['stage', 's in all', 'median ms a step', 'largest ms'], rows)}<p>{whole}{first}.</p>\n"
+
+
+def _setting(info: Mapping[str, Any]) -> str:
+    """Tell bodies, friction, solver and settings."""
+    parts = []
+    settings = [[name, _plain(value)] for name, value in _section(info, "settings").items()]
+    bodies = []
+    for name, body in _section(info, "bodies").items():
+        made = ", ".join(
+            f"{key} {_plain(value)}"
+            for group in (body, *(body.get(part) or {} for part in ("material", "mesh", "section")))
+            for key, value in group.items()
+            if not isinstance(value, Mapping) and key not in ("mass_kg", "velocities", "digest")
+        )
+        bodies.append([name, _plain(body.get("mass_kg")), _plain(body.get("velocities")), made])
+    friction = [
+        [" / ".join(map(str, pair.get("surfaces", ()))), _plain(pair.get("coefficients", pair.get("coefficient")))]
+        for pair in info.get("friction", ())
+    ]
+    solver = _section(info, "solver")
+    options = [["name", str(solver.get("name", "-"))], ["linear algebra", str(solver.get("linear_algebra", "-"))]]
+    options += [[name, _plain(value)] for name, value in _section(solver, "options").items()]
+    for title, head, rows in (
+        ("Bodies", ["body", "mass, kg", "unknowns", "made of"], bodies),
+        ("Friction", ["surfaces", "coefficient"], friction),
+        ("Solver", ["option", "value"], options),
+        ("Settings", ["setting", "value"], settings),
+    ):
+        if rows:
+            parts.append(f"<h2>{title}</h2>\n{table(head, rows, text=True)}")
+    return "".join(parts)
+
+
+def _reproduction(info: Mapping[str, Any], run_dir: Path) -> str:
+    rows = [["command", str(info.get("command", "-"))], ["scene file", str(_section(info, "scene").get("file") or "-")]]
+    rows += [[f"version of {name}", str(value)] for name, value in _section(info, "versions").items()]
+    rows += [[f"machine: {name}", str(value)] for name, value in _section(info, "machine").items()]
+    rows += [
+        [f"mesh of {name}, digest", str(body["mesh"].get("digest", "-"))]
+        for name, body in _section(info, "bodies").items()
+        if isinstance(body.get("mesh"), Mapping)
+    ]
+    source = run_dir / "scene.py"
+    scene = ""
+    if source.is_file():
+        text = html.escape(source.read_text(encoding="utf-8", errors="replace"))
+        scene = f"<details><summary>The scene that ran</summary><pre>{text}</pre></details>\n"
+    return f"<h2>To repeat this run</h2>\n{table(['what', 'value'], rows, text=True)}{scene}"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return str(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return ", ".join(map(_plain, value)) if isinstance(value, list) else str(value)
