@@ -20,6 +20,7 @@ A tour: a scene is described by plain calls, simulated, and gives a run.
 - Sweeps: `sweep` runs the cases of a sweep file and gives a `SweepResult`.
 - See: `render_run`, `plot_run`, `write_report`; ParaView opens `frames.pvd` of a run folder.
 - Compare with an experiment: `compare(run, log, card)`; `read_log`, `read_card` for its parts.
+- Calibrate: `calibrate` finds parameters of a scene from logs and gives a `CalibrationResult`.
 - Wrong input raises `InputError`, `MeshError`, `MaterialError`, `ContactError` or `VizError`, all of them ValueErrors.
 
 Units are SI, arrays (n, 3), frames world unless a name says otherwise. This is all a user imports. Names load their module when
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     )
     from femsim.benchmark import BenchRow, bench
     from femsim.bodies.rod import RodEnd
+    from femsim.calibration.calibrate import CalibrationResult, calibrate
     from femsim.comparison import Comparison, compare
     from femsim.drives import Motion, Profile, load_path
     from femsim.errors import InputError
@@ -146,6 +148,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     ),
     "femsim.benchmark": ("BenchRow", "bench"),
     "femsim.bodies.rod": ("RodEnd",),
+    "femsim.calibration.calibrate": ("CalibrationResult", "calibrate"),
     "femsim.comparison": ("Comparison", "compare"),
     "femsim.drives": ("Motion", "Profile", "load_path"),
     "femsim.errors": ("InputError",),
@@ -180,12 +183,12 @@ _SIBLINGS = ("materials", "meshes", "contact", "viz")
 _ROOT = Path(__file__).resolve().parent.parent
 
 __all__ = [
-    "FIT_LAWS", "LAWS", "SOLVERS", "BenchRow", "Box", "Capsule", "ChamberSeries", "Comparison", "ContactError",
-    "ContactProblem", "Corotational", "Cylinder", "Elastic", "FclibProblem", "Finger", "FrictionTable", "Group", "Handle",
-    "InputError", "Law", "LawFit", "LocalProblem", "Log", "MarkerSeries", "MaterialError", "MaterialFit", "Mesh", "MeshError",
-    "MooneyRivlin", "Motion", "Ogden", "Parameter", "Plane", "Profile", "Reading", "RodEnd", "RodSection", "Run", "Scene",
-    "SensorSeries", "SolvedProblem", "Sphere", "StVenantKirchhoff", "StableNeoHookean", "SweepResult", "TendonSeries",
-    "TensileTest", "TetMesh", "TriMesh", "VizError", "XpbdRun", "ball_tets", "bench", "box_tets", "box_triangles",
+    "FIT_LAWS", "LAWS", "SOLVERS", "BenchRow", "Box", "CalibrationResult", "Capsule", "ChamberSeries", "Comparison",
+    "ContactError", "ContactProblem", "Corotational", "Cylinder", "Elastic", "FclibProblem", "Finger", "FrictionTable", "Group",
+    "Handle", "InputError", "Law", "LawFit", "LocalProblem", "Log", "MarkerSeries", "MaterialError", "MaterialFit", "Mesh",
+    "MeshError", "MooneyRivlin", "Motion", "Ogden", "Parameter", "Plane", "Profile", "Reading", "RodEnd", "RodSection", "Run",
+    "Scene", "SensorSeries", "SolvedProblem", "Sphere", "StVenantKirchhoff", "StableNeoHookean", "SweepResult", "TendonSeries",
+    "TensileTest", "TetMesh", "TriMesh", "VizError", "XpbdRun", "ball_tets", "bench", "box_tets", "box_triangles", "calibrate",
     "capsule_triangles", "chamfered_box_triangles", "circular_section", "compare", "cylinder_tets", "cylinder_triangles",
     "fit_material", "friction", "list_scenes", "load_card", "load_path", "load_scene", "load_surface", "load_tetmesh",
     "load_volume", "make_local_problem", "make_problem", "make_solver", "make_tetmesh", "make_trimesh", "material", "materials",

@@ -703,6 +703,43 @@ def sweep(
     return INTERRUPTED if result.status == "interrupted" else OK if result.status == "converged" else NOT_CONVERGED
 
 
+@app.command
+def calibrate(
+    file: Path,
+    /,
+    *,
+    out: Path | None = None,
+    resume: Annotated[bool, Parameter(negative=())] = False,
+    cases: Path | None = None,
+    scheduler: str | None = None,
+    workers: Whole | None = None,
+    quiet: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Find parameters of a scene from logs of experiments, with intervals and held-out checks; see docs/calibration.md.
+
+    Parameters
+    ----------
+    file
+        Calibration file (TOML).
+    out
+        Folder of results; default runs/NAME.
+    resume
+        Go on with a folder that exists; cases that are there are not run again.
+    cases
+        Folder of the cases, to share them between calibrations; default OUT/cases.
+    scheduler
+        Address of an existing Dask scheduler, tcp://HOST:PORT; default a cluster of this machine's cores.
+    workers
+        Processes on this machine; default one a core.
+    quiet
+        No progress bar and no summary.
+    """
+    from femsim.calibration.command import run_calibration
+
+    result = run_calibration(file, quiet=quiet, out=out, resume=resume, cases=cases, scheduler=scheduler, workers=workers)
+    return _STATUS[result.status]
+
+
 def _console() -> Console:
     from rich.console import Console
 

@@ -244,7 +244,7 @@ class Comparison:
 
 
 def compare(
-    run: Run | str | Path,
+    run: Run | Record | str | Path,
     log: LogLike | Sequence[LogLike],
     card: Card | Mapping[str, Any] | str | Path | None = None,
     *,
@@ -254,8 +254,8 @@ def compare(
 
     Parameters
     ----------
-    run : Run or path
-        A run in memory, or a run folder; an interrupted one is compared as far as it went.
+    run : Run, Record or path
+        A run in memory, its table of readings, or a run folder; an interrupted one is compared as far as it went.
     log : path or Log, or a sequence of them
         What :func:`~femsim.logs.read_log` reads, or what it gave (which saves reading it again, as in a calibration). Several
         are repeated trials: each is aligned by itself, and the run is compared with their mean on the times that all cover.
@@ -306,7 +306,7 @@ def _names(log: Log) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _Record:
+class Record:
     """What a comparison needs of a run: its time (n,), its columns by channel of each sensor and marker, gravity."""
 
     name: str
@@ -338,8 +338,10 @@ class _Record:
         return np.column_stack([self.columns[c.name.replace(".", "_")] for c in log.channels])
 
 
-def _read_run(run: Run | str | Path) -> _Record:
+def _read_run(run: Run | Record | str | Path) -> Record:
     """Take the sensors of a run in memory or of a run folder."""
+    if isinstance(run, Record):
+        return run
     if isinstance(run, Run):
         columns = {f"{n}_{a}": s for n, series in run.sensors.items()
                    for a, s in zip(WRENCH_AXES, np.hstack([series.force, series.torque]).T, strict=True)}  # fmt: skip
@@ -375,7 +377,28 @@ def _read_run(run: Run | str | Path) -> _Record:
     return _checked(str(folder), columns.pop("time"), columns, info, warnings)
 
 
-def _checked(name: str, time: np.ndarray, columns: dict[str, np.ndarray], info: dict[str, Any], warnings: list[str]) -> _Record:
+def make_record(name: str, table: Mapping[str, np.ndarray], gravity: Sequence[float]) -> Record:
+    """Make what :func:`compare` takes out of a table of readings, such as the series of a case of a sweep.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    table : mapping of str to ndarray, (n,)
+        Columns as in sensors.csv, with their units: time_s, NAME_fx_N ..., NAME_x_m ...
+    gravity : (3,) float, m/s^2
+        World frame.
+
+    Raises
+    ------
+    InputError
+        No sensor and no marker, or too few rows.
+    """
+    columns = {column.rpartition("_")[0]: values for column, values in table.items()}
+    return _checked(name, columns.pop("time"), columns, {"settings": {"gravity_mps2": list(gravity)}}, [])
+
+
+def _checked(name: str, time: np.ndarray, columns: dict[str, np.ndarray], info: dict[str, Any], warnings: list[str]) -> Record:
     sensors = tuple(c[:-3] for c in columns if c.endswith("_fx") and all(f"{c[:-3]}_{a}" in columns for a in WRENCH_AXES))
     markers = tuple(c[:-2] for c in columns if c.endswith("_x") and all(f"{c[:-2]}_{a}" in columns for a in "xyz"))
     if not sensors and not markers:
@@ -386,10 +409,10 @@ def _checked(name: str, time: np.ndarray, columns: dict[str, np.ndarray], info: 
     if gravity is None:
         gravity = (0.0, 0.0, -9.81)
         warnings = [*warnings, "run.json is of an older femsim and does not say its gravity; (0, 0, -9.81) m/s2 is taken"]
-    return _Record(name, time, columns, sensors, markers, tuple(float(g) for g in gravity), tuple(warnings))
+    return Record(name, time, columns, sensors, markers, tuple(float(g) for g in gravity), tuple(warnings))
 
 
-def _compare(record: _Record, logs: Sequence[Log]) -> Comparison:
+def _compare(record: Record, logs: Sequence[Log]) -> Comparison:
     card, channels = logs[0].card, logs[0].channels
     raw = record.values(logs[0])
     if not np.isfinite(raw).all():
@@ -538,7 +561,7 @@ def _offset(
 
 
 def _grid(
-    record: _Record, logs: Sequence[Log], evened: Sequence[tuple[np.ndarray, np.ndarray]], offsets: Sequence[float], rate: float,
+    record: Record, logs: Sequence[Log], evened: Sequence[tuple[np.ndarray, np.ndarray]], offsets: Sequence[float], rate: float,
     run_rate: float,
 ) -> np.ndarray:  # fmt: skip
     """Find the times that the run and all logs share; the run's own where the rates agree."""

@@ -22,6 +22,8 @@ The tour, in the order of use:
     `plot_convergence` draws residuals of several solvers.
 `comparison`
     `plot_comparison` lays a run over the logs of an experiment; `comparison_page` makes one HTML page of it.
+`calibration`
+    `plot_calibration` draws how a calibration converged; `calibration_page` makes one HTML page of it.
 `sweep_plots`
     `plot_sweep` draws the metrics of a sweep over its parameters.
 `report`
@@ -31,6 +33,7 @@ Units are SI. Wrong input raises `VizError`. VTK, pyvista, matplotlib and imagei
 first needed, so importing this package costs nothing. It imports nothing else of femsim.
 """
 
+from viz.calibration import calibration_page, plot_calibration
 from viz.comparison import comparison_page, plot_comparison
 from viz.errors import VizError
 from viz.paraview import write_paraview_script
@@ -51,8 +54,10 @@ __all__ = [
     "RenderResult",
     "RenderingStatus",
     "VizError",
+    "calibration_page",
     "comparison_page",
     "open_frames",
+    "plot_calibration",
     "plot_comparison",
     "plot_convergence",
     "plot_run",
