@@ -28,6 +28,7 @@ from viz import calibration_page, plot_calibration
 Status = Literal["converged", "not converged", "interrupted", "failed"]
 Errors = dict[str, dict[str, tuple[float, float]]]
 _LARGE = 1e3
+_LEAST_NOISE = 1e-4  # of the range of a group: what solvers and rounding leave
 
 
 class _StoppedError(Exception):
@@ -59,7 +60,7 @@ class CalibrationResult:
         By experiment and group of channels: root mean square and largest length of the error vector, in SI; of the experiments
         fitted, of those held out, and of all at the reference values (empty without any).
     noise : dict of str to float
-        Standard deviation of a sample by "EXPERIMENT, GROUP", in SI; given or estimated.
+        Standard deviation of a sample by "EXPERIMENT, CHANNEL", in SI; given or estimated.
     scale : float
         Root of the sum of squared residuals by degrees of freedom, in those standard deviations.
     evaluations, cases : int
@@ -276,21 +277,18 @@ class _Fit:
         ]  # fmt: skip
 
     def _estimate_noise(self) -> None:
-        """Take the root mean square of the residuals of each group as its noise, where none was given."""
+        """Take the root mean square of the residuals of each channel, over all trials, as its noise, where none was given."""
         blocks, given = self._at("noise", self._start()).blocks, self.file.noise.model_dump()
-        out = []
+        self.sigma = []
         for block in blocks:
-            rms = {
-                g: float(np.sqrt(np.mean(block.error[:, [h == g for h in block.groups]] ** 2)))
-                for g in dict.fromkeys(block.groups)
+            square = {
+                c: float(np.mean(block.error[:, [d == c for d in block.channels]] ** 2)) for c in dict.fromkeys(block.channels)
             }
-            out.append(
-                np.array([
-                    given[kind] or max(rms[g], 1e-6 * span)
-                    for g, kind, span in zip(block.groups, block.kinds, block.ranges, strict=True)
-                ])
-            )  # fmt: skip
-        self.sigma = out
+            found = [
+                given[kind] or max(math.sqrt(square[c]), _LEAST_NOISE * span)
+                for c, kind, span in zip(block.channels, block.kinds, block.ranges, strict=True)
+            ]
+            self.sigma.append(np.array(found))
 
 
 class _Figures:
@@ -373,9 +371,9 @@ def _noise(evaluator: Evaluator, fit: _Fit) -> dict[str, float]:
     owners = [(e.name, r.sensor or "") for e in evaluator.fitted for r in e.readings]
     blocks = fit._at("noise", fit.best).blocks
     return {
-        f"{name}, {f'{sensor} ' if sensor else ''}{group}": float(s)
+        f"{name}, {f'{sensor} ' if sensor else ''}{channel}": float(s)
         for (name, sensor), block, sigma in zip(owners, blocks, fit.sigma, strict=True)
-        for group, s in zip(block.groups, sigma, strict=True)
+        for channel, s in zip(block.channels, sigma, strict=True)
     }
 
 

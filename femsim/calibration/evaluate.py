@@ -36,8 +36,8 @@ class Block:
     ----------
     error : ndarray, (m, c), N, N m or m
         Run minus log; a column a channel and trial, the channels of a trial together; 0 in gaps.
-    groups : tuple of str
-        Group of each column: force, torque or a marker.
+    channels : tuple of str
+        Channel of each column: fx ... tz, or MARKER.x ...
     kinds : tuple of str
         force, torque or position, of each column.
     ranges : ndarray, (c,)
@@ -45,7 +45,7 @@ class Block:
     """
 
     error: np.ndarray
-    groups: tuple[str, ...]
+    channels: tuple[str, ...]
     kinds: tuple[str, ...]
     ranges: np.ndarray
 
@@ -219,7 +219,7 @@ class Evaluator:
         fixed = self.file.parameters | experiment.parameters
         sweep = SweepFile(
             scene=self.file.scene,
-            parameters=dict(fixed) | dict(self.values(unit)),
+            parameters={**fixed, **self.values(unit)},
             settings=self.file.settings,
             limits=self.file.limits,
         )
@@ -297,7 +297,7 @@ def _block(comparison: Comparison, grid: np.ndarray) -> Block:
     repeat = len(comparison.trials)
     return Block(
         np.hstack(columns),
-        tuple(groups * repeat),
+        tuple([c.name for c in comparison.channels] * repeat),
         tuple([_KINDS[c.unit] for c in comparison.channels] * repeat),
         np.array([spans[g] or 1.0 for g in groups] * repeat),
     )

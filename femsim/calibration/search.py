@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -57,11 +58,13 @@ def _tpe(options: Search, dimension: int, costs: Costs) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
         startup = max(options.batch, options.evaluations // 4)
-        sampler = optuna.samplers.TPESampler(
-            seed=options.seed, n_startup_trials=startup, multivariate=True, warn_independent_sampling=False
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            sampler = optuna.samplers.TPESampler(seed=options.seed, n_startup_trials=startup, multivariate=True)
         study = optuna.create_study(sampler=sampler)
-        axes = {f"u{k}": optuna.distributions.FloatDistribution(0.0, 1.0) for k in range(dimension)}
+        axes: dict[str, optuna.distributions.BaseDistribution] = {
+            f"u{k}": optuna.distributions.FloatDistribution(0.0, 1.0) for k in range(dimension)
+        }
         for first in range(0, options.evaluations, options.batch):
             trials = [study.ask(axes) for _ in range(min(options.batch, options.evaluations - first))]
             points = [np.array([trial.params[name] for name in axes]) for trial in trials]

@@ -1,0 +1,330 @@
+"""Calibration: planted values are found, intervals cover, what cannot be told is said, interrupted work is kept, bad input."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_scene import scene_file
+
+import femsim as fs
+from femsim.calibration.estimate import concerns, estimate, least_squares
+from femsim.calibration.evaluate import Evaluation
+from femsim.calibration.file import Free, Search, read_calibration
+from femsim.calibration.search import search
+from femsim.cli import execute
+
+TRUE = {"young_modulus": 2e4, "density": 1300.0}
+SCENE = '''"""A soft cube is let go above a floor."""
+
+import femsim as fs
+
+
+def build(young_modulus: float = 1e4, density: float = 1000.0, unused: float = 1.0, count: int = 1, drop: float = 0.0,
+          broken: bool = False) -> fs.Scene:
+    """Let it go.
+
+    Parameters
+    ----------
+    young_modulus : float, Pa
+        Young's modulus.
+    density : float, kg/m^3
+        Density.
+    """
+    if density > 1990.0:
+        raise ValueError("too heavy")
+    scene = fs.Scene("cube", dt=0.005, duration=0.15, theta=1.0)
+    scene.add_floor()
+    rubber = fs.Elastic(young_modulus, 0.3, density, rayleigh_beta=2e-3)
+    where = (0.0, 0.0, 0.01 + drop)
+    scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), rubber, position=where, load=(lambda t: 1 / 0) if broken else None)
+    scene.sensor("floor", "floor")
+    return scene
+'''
+FREE = "[free]\nyoung_modulus = { between = [5e3, 1e5], scale = 'log', reference = 1e4 }\ndensity = { between = [500, 2000] }\n"
+FIT = (
+    '[search]\nmethod = "sobol"\nevaluations = 8\nbatch = 8\n[refine]\nevaluations = 10\n'
+    '[[experiments]]\nname = "rest"\nreadings = [{ logs = ["rest.csv"], card = { time = { offset = 0.005 } } }]\n'
+)
+DROP = (
+    '[[experiments]]\nname = "drop"\nheld_out = true\nparameters = { drop = 2e-3 }\n'
+    'readings = [{ logs = ["drop.csv"], card = { time = { offset = 0.005 } } }]\n'
+)
+
+
+def write(folder: Path, text: str, name: str = "c.toml", noise: float = 1e-4, seed: int = 0) -> Path:
+    """Write the scene, logs of it at the true values, and a calibration file."""
+    scene = scene_file(folder, SCENE, "cube.py")
+    for number, (log, drop) in enumerate((("rest", 0.0), ("drop", 2e-3))):
+        if not (folder / f"{log}.csv").exists():
+            force = fs.simulate(fs.load_scene(scene, **TRUE, drop=drop)).sensors["floor"]
+            rng = np.random.default_rng([seed, number])
+            table = np.column_stack([force.time, force.force + rng.normal(0.0, noise, force.force.shape)])
+            np.savetxt(folder / f"{log}.csv", table, delimiter=",", header="t,Fx,Fy,Fz", comments="", fmt="%.9g")
+    path = folder / name
+    path.write_text(f'scene = "cube.py"\n{text}', encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, fs.CalibrationResult]:
+    folder = tmp_path_factory.mktemp("calibrate")
+    path = write(folder, FREE + FIT + DROP)
+    return path, fs.calibrate(path, out=folder / "fit", workers=2)
+
+
+# ------------------------------------------------------------------------------------------------ the whole of it
+
+
+def test_planted_values_are_found_and_lie_in_the_intervals(fitted: tuple[Path, fs.CalibrationResult]) -> None:
+    _, result = fitted
+    assert result.status == "converged", result.message
+    for name, true in TRUE.items():
+        low, high = result.joint_intervals[name]
+        assert low <= true <= high and low < result.intervals[name][0] < result.values[name] < result.intervals[name][1] < high
+        assert result.values[name] == pytest.approx(true, rel=0.01), name
+        assert (high - low) / true < 0.02
+    assert result.noise["rest, fz"] == pytest.approx(1e-4, rel=0.5)
+    assert result.scale == pytest.approx(1.0, abs=0.2)
+    assert result.warnings == ()
+
+
+def test_held_out_and_reference_errors_are_reported(fitted: tuple[Path, fs.CalibrationResult]) -> None:
+    _, result = fitted
+    held, fit = result.held_out["drop"]["floor force"][0], result.errors["rest"]["floor force"][0]
+    assert fit == pytest.approx(math.sqrt(3) * 1e-4, rel=0.4) and held < 10 * fit
+    assert result.reference["drop"]["floor force"][0] > 20 * held
+    assert set(result.held_out) == {"drop"} and set(result.errors) == {"rest"}
+
+
+def test_the_folder_holds_all_of_it(fitted: tuple[Path, fs.CalibrationResult]) -> None:
+    path, result = fitted
+    content = json.loads((result.folder / "calibration.json").read_text())
+    assert content["status"] == "converged" and content["parameters"]["young_modulus"]["unit"] == "Pa"
+    assert content["parameters"]["density"]["value"] == result.values["density"]
+    rows = (result.folder / "evaluations.csv").read_text().splitlines()
+    assert rows[0] == "evaluation,phase,young_modulus,density,misfit,message" and len(rows) == result.evaluations + 1
+    page = (result.folder / "report.html").read_text()
+    assert page.count("<svg") == 3 and "held out" in page and "src=" not in page
+    for name in ("convergence.png", "comparisons/rest/overlay.png", "comparisons/drop/report.html", "scene.py"):
+        assert (result.folder / name).stat().st_size > 500, name
+    assert (result.folder / "calibration.toml").read_text() == path.read_text()
+    assert not list(result.folder.glob(".*"))
+
+
+def test_resume_runs_nothing_twice_and_gives_the_same(fitted: tuple[Path, fs.CalibrationResult]) -> None:
+    path, result = fitted
+    assert result.cases > 10
+    again = fs.calibrate(path, out=result.folder, resume=True)
+    assert again.cases == 0 and again.values == result.values and again.intervals == result.intervals
+    with pytest.raises(fs.InputError, match=r"exists; go on with it by --resume"):
+        fs.calibrate(path, out=result.folder)
+
+
+def test_an_interrupted_calibration_goes_on(
+    fitted: tuple[Path, fs.CalibrationResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, result = fitted
+
+    def stop(evaluation: Evaluation) -> None:
+        if evaluation.number == 12:
+            raise KeyboardInterrupt
+
+    shared = result.folder / "cases"
+    cut = fs.calibrate(path, out=tmp_path / "cut", cases=shared, on_evaluation=stop)
+    assert cut.status == "interrupted" and cut.intervals == {} and cut.evaluations == 12
+    assert json.loads((tmp_path / "cut" / "calibration.json").read_text())["status"] == "interrupted"
+    assert len((tmp_path / "cut" / "evaluations.csv").read_text().splitlines()) == 13
+    whole = fs.calibrate(path, out=tmp_path / "cut", cases=shared, resume=True)
+    assert whole.status == "converged" and whole.values == result.values and whole.cases == 0
+
+
+def test_the_command_prints_values_and_says_what_is_wrong(
+    fitted: tuple[Path, fs.CalibrationResult], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path, result = fitted
+    arguments = ["calibrate", str(path), "--out", str(tmp_path / "o"), "--cases", str(result.folder / "cases")]
+    assert execute(arguments) == 0
+    out = capsys.readouterr().out
+    assert "95 % interval" in out and "reference 10000" in out and "held out  drop, floor force" in out
+    assert execute(arguments) == 2
+    assert "--resume" in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------------------------------------ numbers
+
+
+def linear(seed: int, memory: float = 0.0) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+    """Residuals at the least-squares fit of a line with planted (0.4, 0.6): noise of the first order, unit variance."""
+    rng = np.random.default_rng(seed)
+    x = np.linspace(0.0, 1.0, 200)
+    design = np.stack([50.0 * np.ones((200, 2)), 50.0 * np.outer(x, [1.0, -1.0])], axis=-1)
+    noise = rng.normal(size=(200, 2))
+    for k in range(1, 200 if memory else 0):
+        noise[k] = memory * noise[k - 1] + math.sqrt(1 - memory**2) * noise[k]
+    flat = design.reshape(-1, 2)
+    change = np.linalg.lstsq(flat, noise.ravel(), rcond=None)[0]
+    return [noise - design @ change], [-design], np.array([0.4, 0.6]) + change
+
+
+@pytest.mark.parametrize(("memory", "least", "most"), [(0.0, 0.93, 0.97), (0.8, 0.88, 0.97)])
+def test_intervals_cover_as_often_as_they_say(memory: float, least: float, most: float) -> None:
+    """95 % intervals of white noise hold the truth 95 times in 100; of noise with a memory of 9 samples nearly so."""
+    hits, joint, count = 0, 0, 1000
+    for seed in range(count):
+        residuals, jacobians, unit = linear(seed, memory)
+        found = estimate(residuals, jacobians, np.zeros(2), 0.95, known_noise=False)
+        inside = np.abs(unit - [0.4, 0.6])
+        hits += int((inside <= found.half).sum())
+        joint += bool((inside <= found.joint_half).all())
+    assert least <= hits / (2 * count) <= most
+    assert joint / count >= least
+
+
+def test_noise_that_is_given_is_not_made_smaller() -> None:
+    residuals, jacobians, _ = linear(1)
+    small = [0.1 * r for r in residuals]
+    free, known = (estimate(small, jacobians, np.zeros(2), 0.95, known_noise=k) for k in (False, True))
+    assert known.deviation == pytest.approx(10 * free.deviation, rel=0.1) and known.scale == pytest.approx(0.1, rel=0.1)
+
+
+def test_a_prior_narrows_what_the_logs_leave_open() -> None:
+    residuals, jacobians, _ = linear(1)
+    blind = [np.concatenate([j, np.zeros((*j.shape[:2], 1))], axis=2) for j in jacobians]
+    without = estimate(residuals, blind, np.zeros(3), 0.95, known_noise=True)
+    assert without.blind.tolist() == [False, False, True]
+    assert any("do not depend on c" in text for text in concerns("abc", np.full(3, 0.5), without))
+    informed = estimate(residuals, blind, np.array([0.0, 0.0, 100.0]), 0.95, known_noise=True)
+    assert informed.deviation[2] == pytest.approx(0.1)
+    np.testing.assert_allclose(informed.deviation[:2], without.deviation[:2])
+
+
+def test_correlated_flat_and_bounded_parameters_are_said() -> None:
+    residuals, jacobians, _ = linear(1)
+    twins = [np.stack([j[..., 0], j[..., 0] * 1.0 + 1e-3 * j[..., 1]], axis=-1) for j in jacobians]
+    found = estimate(residuals, twins, np.zeros(2), 0.95, known_noise=True)
+    texts = concerns(["a", "b"], np.array([0.5, 1.0]), found)
+    assert any("a and b are correlated by -1.000" in text for text in texts)
+    assert any(text.startswith("flat direction") for text in texts)
+    assert any("b is at its upper bound" in text for text in texts)
+    assert concerns(["a", "b"], np.array([0.5, 0.5]), estimate(*linear(1)[:2], np.zeros(2), 0.95, known_noise=True)) == []
+
+
+def test_least_squares_finds_the_bottom_of_a_valley() -> None:
+    def residual(u: np.ndarray) -> np.ndarray:
+        return np.array([10 * (u[1] - u[0] ** 2), 0.3 - u[0]])
+
+    def jacobian(u: np.ndarray) -> np.ndarray:
+        return np.array([[-20 * u[0], 10.0], [-1.0, 0.0]])
+
+    best, ended = least_squares(residual, jacobian, np.array([1.0, 0.0]), evaluations=50, tolerance=1e-8)
+    assert ended and best == pytest.approx([0.3, 0.09], abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["tpe", "differential_evolution", "sobol"])
+def test_a_search_finds_the_right_valley_and_repeats_itself(method: str) -> None:
+    """Four valleys of which one is deep; cases that fail do no harm."""
+
+    def asked(seed: int) -> list[tuple[float, ...]]:
+        points: list[tuple[float, ...]] = []
+
+        def costs(batch: Sequence[np.ndarray]) -> list[float]:
+            points.extend(tuple(u.tolist()) for u in batch)
+            return [
+                math.inf if u[0] < 0.1 else float(((u - 0.73) ** 2).sum() - 0.1 * np.cos(12 * (u - 0.73)).sum()) for u in batch
+            ]
+
+        search(Search.model_validate({"method": method, "evaluations": 64, "batch": 16, "seed": seed}), 2, costs)
+        return points
+
+    first = asked(0)
+    assert len(first) == 64 and first == asked(0) and (method == "sobol" or first != asked(1))
+    assert all(0.0 <= x <= 1.0 for point in first for x in point)
+    assert min(max(abs(x - 0.73) for x in point) for point in first) < 0.12
+
+
+def test_coordinates_and_priors_on_both_scales() -> None:
+    line = Free.model_validate({"between": [1, 5], "prior": [2, 1]})
+    assert line.unit(2.0) == 0.25 and line.value(0.25) == 2.0 and line.prior_in_units() == (0.25, 0.25)
+    log = Free.model_validate({"between": [1.0, 100.0], "scale": "log", "prior": [10.0, 1.0]})
+    assert log.value(0.5) == pytest.approx(10.0) and log.unit(10.0) == pytest.approx(0.5)
+    assert log.prior_in_units() == pytest.approx((0.5, 0.1 / math.log(100.0)))
+
+
+# ------------------------------------------------------------------------------------------------ what is wrong
+
+
+def test_a_parameter_without_effect_is_said(tmp_path: Path) -> None:
+    free = FREE.replace("density = { between = [500, 2000] }", "unused = { between = [0, 1] }\n")
+    path = write(tmp_path, free + "[parameters]\ndensity = 1300.0\n" + FIT.replace("evaluations = 8", "evaluations = 2"))
+    result = fs.calibrate(path, out=tmp_path / "fit", workers=1)
+    assert result.values["young_modulus"] == pytest.approx(2e4, rel=0.02)
+    assert any("do not depend on unused" in text for text in result.warnings)
+
+
+def test_runs_that_fail_cost_nothing_but_themselves(tmp_path: Path) -> None:
+    """A density above 1990 cannot be built: the fit goes on without those runs; a broken scene ends it in words."""
+    path = write(tmp_path, FREE.replace("[500, 2000]", "[600, 2400]") + FIT)
+    result = fs.calibrate(path, out=tmp_path / "fit", workers=2)
+    assert result.status == "converged"
+    assert result.values == {name: pytest.approx(true, rel=0.01) for name, true in TRUE.items()}
+    (warning,) = result.warnings
+    assert "evaluations failed or did not converge, the first: rest: failed" in warning and "too heavy" in warning
+    broken = write(tmp_path, FREE + "[parameters]\nbroken = true\n" + FIT, "broken.toml")
+    nothing = fs.calibrate(broken, out=tmp_path / "nothing", workers=2)
+    assert nothing.status == "failed" and "division by zero" in nothing.message and math.isnan(nothing.values["density"])
+    assert json.loads((tmp_path / "nothing" / "calibration.json").read_text())["parameters"]["density"]["value"] is None
+    with pytest.raises(fs.InputError, match="too heavy"):
+        fs.calibrate(write(tmp_path, FREE.replace("[500, 2000]", "[1991, 2000]") + FIT), out=tmp_path / "heavy")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (FREE.replace("density", "densty") + FIT, r"densty: the scene cube.py has no such parameter; did you mean 'density'"),
+        (FREE.replace("density", "count") + FIT, r"free\.count is no number with a fraction"),
+        (
+            FREE.replace("[500, 2000]", "[2000, 500]") + FIT,
+            r"free\.density is between \[2000.0, 500.0\]; the first must be below",
+        ),
+        (FREE.replace("scale =", "scal =") + FIT, r"free\.young_modulus\.scal: the key is unknown; did you mean 'scale'"),
+        (FREE.replace("reference = 1e4", "start = 1e6") + FIT, r"start 1e\+06, which is not between its bounds"),
+        (FREE + FIT.replace("rest.csv", "gone.csv"), r"gone\.csv"),
+        (FREE + FIT.replace("card =", "sensor = 'flor', card ="), r"sensor 'flor' is not in the scene; did you mean 'floor'"),
+        (FREE + FIT.replace('name = "rest"', 'name = "rest"\nheld_out = true'), r"holds all experiments out"),
+        (FREE + FIT + FIT[FIT.index("[[") :], r"two experiments named 'rest'"),
+        (FREE + FIT.replace('name = "rest"', 'name = "a/b"'), r"experiments\.1\.name is 'a/b'; it names a folder"),
+        (FREE + "[parameters]\ndensity = 1.0\n" + FIT, r"names density in \[free\] and as a fixed parameter"),
+        (FREE + FIT.replace("offset =", "ofset ="), r"'time\.ofset' is unknown; did you mean 'offset'"),
+        (FIT, r"free is missing"),
+        ("[free", r"is no TOML"),
+    ],
+)
+def test_wrong_files_are_refused_in_words(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(fs.InputError, match=message):
+        fs.calibrate(write(tmp_path, text), out=tmp_path / "fit")
+    assert not (tmp_path / "fit").exists()
+
+
+def test_a_missing_file_and_a_folder_of_another_kind(tmp_path: Path) -> None:
+    with pytest.raises(fs.InputError, match=r"cannot be read"):
+        read_calibration(tmp_path / "none.toml")
+    path = write(tmp_path, FREE + FIT)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("precious")
+    with pytest.raises(fs.InputError, match=r"is no calibration"):
+        fs.calibrate(path, out=tmp_path / "mine", resume=True)
+    assert (tmp_path / "mine" / "thesis.tex").read_text() == "precious"
+
+
+def test_the_squeezed_ball_slips_with_its_friction() -> None:
+    """While the fingers pull and slip, each carries friction times what it presses; the floor has the rest of the weight."""
+    run = fs.simulate(fs.load_scene("squeezed_ball", friction=0.3, dt=0.02, divisions=4))
+    assert run.status == "converged"
+    left, floor = run.sensors["left"].force, run.sensors["floor"].force
+    assert left[-5:, 2] / left[-5:, 0] == pytest.approx(0.3, rel=1e-3)
+    assert abs(floor[22:25, 2]).mean() > 1.15 * abs(floor[2, 2])
