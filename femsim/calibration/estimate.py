@@ -1,9 +1,10 @@
 """Least squares between bounds, covariances, intervals, what the data cannot tell. Arrays only; unit coordinates.
 
 Residuals are in standard deviations of their noise. Intervals come from the Jacobian J at the best fit. Where residuals are no
-white noise, as those of a model that is not exact, the usual covariance s^2 (J^T J)^-1 is far too small; then that of
-Driscoll and Kraay (Review of Economics and Statistics 80, 1998) is taken, (J^T J)^-1 S (J^T J)^-1, where S sums the products of
-scores of all channels at times less than L apart with the weights of Newey and West. The larger standard deviation counts.
+white noise, as those of a model that is not exact, the usual covariance s^2 (J^T J)^-1 is far too small. Then the largest of two
+counts: the usual one for as many samples as are independent, by the autocorrelation of the residuals; and that of Driscoll and
+Kraay (Review of Economics and Statistics 80, 1998), (J^T J)^-1 S (J^T J)^-1, where S sums the products of scores of all channels
+at times less than L apart with the weights of Newey and West.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ def estimate(
     squares = float(sum((r**2).sum() for r in residuals))
     scale2 = squares / max(n - p, 1)
     factor = max(1.0, scale2) if known_noise else scale2
-    information = normal / max(factor, 1e-300) + np.diag(prior) + np.diag(np.where(blind & (prior == 0), 1e-12, 0.0))
+    fixed = np.diag(prior) + np.diag(np.where(blind & (prior == 0), 1e-12, 0.0))
+    information = normal / max(factor, 1e-300) + fixed
     covariance = np.linalg.inv(information)
     meat, memory = np.zeros((p, p)), 1.0
     for r, j in zip(residuals, jacobians, strict=True):
@@ -94,7 +96,8 @@ def estimate(
             product = scores[lag:].T @ scores[:-lag]
             meat += (1.0 - lag / window) * (product + product.T)
     robust = covariance @ (meat / max(factor, 1e-300) ** 2 + np.diag(prior)) @ covariance
-    deviation = np.sqrt(np.maximum(np.diag(covariance), np.diag(robust)))
+    fewer = np.linalg.inv(information / memory + (1.0 - 1.0 / memory) * fixed)  # the prior is not of the samples
+    deviation = np.sqrt(np.maximum(np.diag(fewer), np.diag(robust)))
     usual = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(usual, usual)
     effective = n / memory

@@ -12,7 +12,7 @@ from femsim.calibration.file import Search
 from femsim.errors import InputError
 
 Costs = Callable[[Sequence[np.ndarray]], list[float]]
-_FAILED = 1e300
+_FAILED = 1e100  # its square is a number too
 
 
 def search(options: Search, dimension: int, costs: Costs) -> None:

@@ -75,6 +75,7 @@ class Engine:
             with dask.config.set({"distributed.nanny.pre-spawn-environ": dict.fromkeys(THREADS, "1")}):
                 self._cluster = LocalCluster(
                     n_workers=self.workers, threads_per_worker=1, processes=True, dashboard_address=None,
+                    scheduler_kwargs={"dashboard_address": ":0"},  # its server of HTTP takes any free port
                     silence_logs=logging.CRITICAL,
                 )  # fmt: skip
             self._client = Client(self._cluster, set_as_default=False)
