@@ -253,7 +253,7 @@ class Stepper:
                 self.work += dt * body.end_power
             else:
                 outside, held = external[:3], drive[:3]
-                if index in self.scene.motions:
+                if isinstance(body, ArticulatedBody) and index in self.scene.motions:
                     held = held + body.turning_force(old.q[q], new.q[q], new.v[v], dt)
                     mount[body.name] = np.concatenate([held, drive[3:6]])
             couplings = system.coupling_forces(index)

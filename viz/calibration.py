@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from viz.comparison import _CSS, _number, _table
 from viz.errors import VizError
+from viz.page import number, page, table, warnings
 from viz.plots import COLOURS, STYLE, _figure
 
 __all__ = ["calibration_page", "plot_calibration"]
@@ -98,8 +98,8 @@ def calibration_page(content: Mapping[str, Any], convergence: Path, overlays: Ma
     level = f"{100 * content['confidence']:g} %"
     parameters = [
         [
-            name, p["unit"], _number(p["value"]), _interval(p["interval"]), _interval(p["joint_interval"]),
-            _interval(p["between"]), _number(p["reference"]),
+            name, p["unit"], number(p["value"]), _interval(p["interval"]), _interval(p["joint_interval"]),
+            _interval(p["between"]), number(p["reference"]),
         ]
         for name, p in content["parameters"].items()
     ]  # fmt: skip
@@ -107,36 +107,35 @@ def calibration_page(content: Mapping[str, Any], convergence: Path, overlays: Ma
     reference = content["errors"]["reference"]
     errors = [
         [
-            experiment, what, group, _number(rms), _number(largest),
-            _number(reference.get(experiment, {}).get(group, (None, None))[0]),
+            experiment, what, group, number(rms), number(largest),
+            number(reference.get(experiment, {}).get(group, (None, None))[0]),
         ]
         for key, what in (("fitted", "fitted"), ("held_out", "held out"))
         for experiment, groups in content["errors"][key].items()
         for group, (rms, largest) in groups.items()
     ]  # fmt: skip
     names = list(content["parameters"])
-    correlation = [[name, *(_number(x) for x in row)] for name, row in zip(names, content["correlation"], strict=True)]
-    warnings = "".join(f"<li>{html.escape(text)}</li>" for text in content["warnings"])
+    correlation = [[name, *(number(x) for x in row)] for name, row in zip(names, content["correlation"], strict=True)]
     drawings = "".join(f"<h2>{html.escape(title)}</h2>\n{_drawing(path)}\n" for title, path in overlays.items())
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Calibration of '
-        f"{html.escape(Path(content['scene']).stem)}</title><style>{_CSS}</style></head><body>\n"
-        f"<h1>Calibration of {html.escape(Path(content['scene']).stem)}</h1>\n"
+    title = f"Calibration of {Path(content['scene']).stem}"
+    return page(
+        title,
+        f"<h1>{html.escape(title)}</h1>\n"
         f"<p>{html.escape(content['status'])}: {html.escape(content['message'])} {content['evaluations']} evaluations.</p>\n"
-        f"{_table(head, parameters)}"
-        + (f"<h2>Warnings</h2><ul>{warnings}</ul>\n" if warnings else "")
+        + table(head, parameters)
+        + warnings(content["warnings"])
         + "<h2>Errors</h2>\n"
-        + _table(["experiment", "", "group", "RMS", "largest", "RMS at the reference"], errors)
+        + table(["experiment", "", "group", "RMS", "largest", "RMS at the reference"], errors)
         + "<p>Length of the error vector, run minus mean of the trials, SI units.</p>\n"
-        + f"<h2>Correlation of the estimates</h2>\n{_table(['', *names], correlation)}"
+        + f"<h2>Correlation of the estimates</h2>\n{table(['', *names], correlation)}"
         + f"<h2>Convergence</h2>\n{_drawing(convergence)}\n"
         + "<p>Misfit: root mean square of the errors by the range of the logs.</p>\n"
-        + f"{drawings}</body></html>\n"
+        + drawings,
     )
 
 
 def _interval(pair: Sequence[float] | None) -> str:
-    return "-" if pair is None else f"{_number(pair[0])} to {_number(pair[1])}"
+    return "-" if pair is None else f"{number(pair[0])} to {number(pair[1])}"
 
 
 def _drawing(path: Path) -> str:

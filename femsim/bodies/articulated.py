@@ -343,7 +343,7 @@ class ArticulatedBody:
     def turning_force(self, q: np.ndarray, q_new: np.ndarray, v_new: np.ndarray, dt: float) -> np.ndarray:
         """Force (3,), N, that changes the linear momentum of a step beside that in its equations, of order dt while links turn.
 
-        The equations have M and the Coriolis terms of the start of the step: M_0 (v_1 - v_0) / dt + C_0, of the last ``assemble``.
+        The equations have M and the Coriolis terms of the start of the step, M_0 (v_1 - v_0) / dt + C_0 of the last ``assemble``.
         The momentum changes by M_1 v_1 - M_0 v_0. Who drives the base exerts the difference too.
         """
         turned = self._configuration(q_new).M[:3] - self._configuration(q).M[:3]
