@@ -67,6 +67,7 @@ def run(
     fields: str | None = None,
     precision: Literal["float64", "float32"] = "float64",
     dump_problems: str | None = None,
+    max_halvings: Whole = 6,
     quiet: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Run a scene and write a run folder.
@@ -104,6 +105,8 @@ def run(
         Precision of positions in the frames; fields are float32.
     dump_problems
         FROM:TO or a single number: write the contact problems of these steps to RUN/problems, for 'femsim solve'.
+    max_halvings
+        How often a step that cannot be solved is halved; 0 takes every step as it comes.
     quiet
         No progress bar and no summary.
     """
@@ -126,6 +129,7 @@ def run(
             format=format,
             precision=precision,
             dump_problems=None if dump_problems is None else _steps(dump_problems),
+            max_halvings=max_halvings,
             quiet=quiet,
             scene_path=path,
         )

@@ -133,6 +133,9 @@ class Collision:
         Points and shapes that never touch though their parts may.
     """
 
+    #: a step fills these, see :mod:`femsim.substeps`
+    step_means = ("wrench", "force_sum", "node_force")
+
     def __init__(
         self,
         system: System,
@@ -219,6 +222,11 @@ class Collision:
         #: contacts between soft bodies and rods; None where there are none to touch
         self.touching = make_touching(system, parts, collide, apart)
         self._part_surface = np.array([surfaces.index(part.surface) for part in parts], dtype=np.int64)
+
+    @property
+    def memories(self) -> list[ForceMemory]:
+        """What the next step starts from, beside the state."""
+        return [self._memory] if self.touching is None else [self._memory, self.touching.memory]
 
     def pose(self, part: int) -> tuple[np.ndarray, np.ndarray]:
         """World rotation (3, 3) and position (3,) of a part at the last update."""

@@ -25,7 +25,9 @@ class Coupling(Protocol):
     """A force between bodies that is implicit in A.
 
     The system calls, once a step and in this order: ``prepare`` before the bodies fill their blocks, ``assemble`` after that,
-    ``accept`` with the velocity that was solved for, ``settle`` when the bodies have their new coordinates.
+    ``accept`` with the velocity that was solved for, ``settle`` when the bodies have their new coordinates. A step may be put
+    back and taken anew (:mod:`femsim.substeps`): what is kept from step to step must be numbers, tuples or arrays that are
+    attributes of the coupling itself.
 
     Attributes
     ----------
@@ -40,6 +42,8 @@ class Coupling(Protocol):
         What it did from outside on the bodies in the last step; 0 where it only passes on or stores.
     forces : tuple of ndarray, (3,), N
         Total force on each of these bodies in the last step.
+    step_means : tuple of str, optional
+        Names of attributes that say what acted in the last step: of a step that was taken in parts they become the mean.
     """
 
     name: str
@@ -196,6 +200,8 @@ class HeldEnd:
     rod_index, holder_index : int
         Numbers of the rod and the holder in the system.
     """
+
+    step_means: tuple[str, ...] = ("forces",)
 
     def __init__(self, name: str, rod: Rod, end: int, frame: Frame, *, rod_index: int, holder_index: int) -> None:
         self.name, self._rod, self._end, self._frame = name, rod, end, frame

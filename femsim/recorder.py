@@ -25,8 +25,8 @@ from femsim.stepper import Stepper, StepReport
 STEP_COLUMNS = (
     "step", "time_s", "contacts", "iterations", "dynamics_residual", "contact_residual", "step_norm", "max_penetration_m",
     "max_slip_mps", "kinetic_energy_J", "elastic_energy_J", "work_J", "momentum_x_kgmps", "momentum_y_kgmps",
-    "momentum_z_kgmps", "wrench_balance", "virtual_slip_mps", "inverted_elements", "converged", "ms_assemble", "ms_detect",
-    "ms_solve", "ms_measure", "ms_record", "ms_step",
+    "momentum_z_kgmps", "wrench_balance", "virtual_slip_mps", "inverted_elements", "converged", "substeps",
+    "ms_assemble", "ms_detect", "ms_solve", "ms_measure", "ms_record", "ms_step",
 )  # fmt: skip
 WRENCH = ("fx_N", "fy_N", "fz_N", "tx_Nm", "ty_Nm", "tz_Nm")
 MARKER = ("x_m", "y_m", "z_m")
@@ -224,6 +224,7 @@ class Recorder:
                 float(s.history.step_norm[-1]) if len(s.history.step_norm) else 0.0, report.max_penetration, report.max_slip,
                 report.kinetic_energy, report.elastic_energy, report.work, *(float(x) for x in report.momentum),
                 report.wrench_balance, float(s.details.get("virtual_slip", 0.0)), report.inverted_elements, int(s.converged),
+                report.substeps,
                 spent["assemble"], spent["detect"], spent["solve"], spent["measure"], spent["record"], sum(spent.values()),
             ]
         )  # fmt: skip

@@ -31,6 +31,8 @@ from femsim.scene import Scene
 from femsim.stepper import STAGES, Stepper, StepReport
 
 Status = Literal["converged", "not converged", "interrupted", "failed"]
+#: How often a step that cannot be solved is halved, unless something else is asked for, and at most.
+MAX_HALVINGS, MOST_HALVINGS = 6, 20
 _PACKAGES = ("femsim", "numpy", "scipy", "numba", "meshio", "vtk", "pyvista")
 
 
@@ -137,6 +139,8 @@ class Run:
             return lines[0]
         bad = int(n - s["converged"].sum())
         lines.append(f"steps             {n} ({s['time_s'][-1]:.3f} s simulated), {bad} not converged")
+        if s["substeps"].max() > 1:
+            lines.append(f"halved steps      {_halved(s)}")
         lines.append(f"iterations        mean {s['iterations'].mean():.1f}, largest {int(s['iterations'].max())}")
         stages = ", ".join(f"{stage} {np.median(s[f'ms_{stage}']):.2f}" for stage in STAGES)
         lines.append(f"ms a step         {np.median(s['ms_step']):.2f} median ({stages}), {s['ms_step'].mean():.2f} mean")
@@ -149,9 +153,14 @@ class Run:
         return "\n".join(lines)
 
 
-def _at(steps: dict[str, np.ndarray], name: str) -> str:
+def _halved(steps: dict[str, np.ndarray]) -> str:
+    halved = steps["substeps"][steps["substeps"] > 1]
+    return f"{len(halved)}, into {int(halved.min())} to {int(halved.max())} sub-steps{_at(steps, 'substeps', 'most')}"
+
+
+def _at(steps: dict[str, np.ndarray], name: str, what: str = "worst") -> str:
     worst = int(np.argmax(steps[name]))
-    return f" (worst, step {int(steps['step'][worst])} at {steps['time_s'][worst]:.3f} s)"
+    return f" ({what}, step {int(steps['step'][worst])} at {steps['time_s'][worst]:.3f} s)"
 
 
 def simulate(
@@ -169,6 +178,7 @@ def simulate(
     format: str = "pvd",
     precision: str = "float64",
     dump_problems: tuple[int, int] | None = None,
+    max_halvings: int = MAX_HALVINGS,
     quiet: bool = True,
     scene_path: str | Path | None = None,
     solver_options: dict[str, Any] | None = None,
@@ -208,6 +218,9 @@ def simulate(
     dump_problems : (int, int), optional
         First and last step whose contact problems are written to ``problems/`` of the run folder, as FCLib files that
         :func:`~femsim.solve.solve_problem` reads. Default none.
+    max_halvings : int
+        A step that cannot be solved (not finite, not converged, elements turned inside out) is taken as two halves, each of
+        which may be halved again, this often in all; see docs/method.md. 0 takes every step as it comes, at a fixed cost.
     quiet : bool
         No progress bar.
     scene_path : path, optional
@@ -233,12 +246,14 @@ def simulate(
     for name, value, unit in (("dt", dt, "s"), ("duration", duration, "s")):
         if value is not None and not (np.isfinite(value) and value > 0):
             raise InputError(f"{name} is {value} {unit}; allowed are positive numbers of seconds.")
+    if isinstance(max_halvings, bool) or not isinstance(max_halvings, int) or not 0 <= max_halvings <= MOST_HALVINGS:
+        raise InputError(f"max_halvings is {max_halvings!r}; allowed are whole numbers from 0 (never) to {MOST_HALVINGS}.")
     duration = scene.duration if duration is None else duration
     chosen = make_solver(solver, tolerance=tolerance, max_iterations=max_iterations, **(solver_options or {}))
     scene_dt = scene.dt
     scene.dt = scene.dt if dt is None else float(dt)
     try:
-        stepper = Stepper(scene, chosen)
+        stepper = Stepper(scene, chosen, max_halvings=max_halvings)
     finally:
         settings_dt, scene.dt = scene.dt, scene_dt
     n_steps = round(duration / settings_dt)
@@ -258,8 +273,8 @@ def simulate(
         "settings": {
             "dt_s": settings_dt, "duration_s": duration, "steps": n_steps, "theta": scene.theta,
             "gravity_mps2": scene.gravity, "margin_m": scene.margin, "correction": scene.correction,
-            "max_correction_mps": scene.max_correction, "fps": fps, "format": format, "precision": precision,
-            "fields": list(names),
+            "max_correction_mps": scene.max_correction, "max_halvings": max_halvings, "fps": fps, "format": format,
+            "precision": precision, "fields": list(names),
         },
         "bodies": _describe_bodies(scene),
         "friction": _describe_friction(scene),
@@ -337,7 +352,7 @@ def _loop(
     until: Callable[[dict[str, float]], str | None] | None,
 ) -> tuple[Status, str, float]:
     """Step until the end, an interrupt or a failure; return status, sentence and the seconds of the first step."""
-    unconverged, first_step, first_bad = 0, 0.0, 0
+    unconverged, first_step, first_bad, halved, first_halved = 0, 0.0, 0, 0, 0
     ended, done = "", n_steps
     if recorder.frame_due(stepper.state.t):
         recorder.frame(None)
@@ -361,6 +376,9 @@ def _loop(
             if not report.solution.converged:
                 unconverged += 1
                 first_bad = first_bad or number
+            if report.substeps > 1:
+                halved += 1
+                first_halved = first_halved or number
             if on_step is not None:
                 on_step(stepper, report)
             advance(report)
@@ -373,6 +391,8 @@ def _loop(
                     f"Interrupted after step {number} of {n_steps}; all steps so far are recorded.",
                     first_step,
                 )
+    if halved:
+        ended = f" Taken in sub-steps: {halved} of {done}, first step {first_halved}.{ended}"
     if unconverged:
         return (
             "not converged",
@@ -541,6 +561,8 @@ def _health(steps: dict[str, np.ndarray]) -> dict[str, float]:
     return {
         "steps": len(steps["step"]),
         "unconverged_steps": int(len(steps["step"]) - steps["converged"].sum()),
+        "halved_steps": int((steps["substeps"] > 1).sum()),
+        "most_substeps": int(steps["substeps"].max()),
         "mean_iterations": float(steps["iterations"].mean()),
         "mean_ms_step": float(steps["ms_step"].mean()),
         **{f"largest_{name}": float(steps[name].max()) for name in worst},

@@ -24,6 +24,7 @@ from femsim.holds import Hold, held_wrench
 from femsim.rotations import quaternion_conjugate, quaternion_multiply, vector_from_quaternion
 from femsim.scene import Scene
 from femsim.state import State
+from femsim.substeps import take_step
 from femsim.system import System
 
 STAGES = ("assemble", "detect", "solve", "measure", "record")
@@ -59,6 +60,8 @@ class StepReport:
         Wrench of the drive on each driven body and on each hold of soft nodes, (6,).
     inverted_elements : int
         Elements with negative volume at the end of the step.
+    substeps : int
+        Parts that the step was taken in, see :mod:`femsim.substeps`; 1 where it was not halved.
     """
 
     step: int
@@ -75,11 +78,12 @@ class StepReport:
     wrench_balance: float
     mount: dict[str, np.ndarray]
     inverted_elements: int
+    substeps: int = 1
 
     @property
     def finite(self) -> bool:
         """Whether the step gave finite numbers."""
-        return self.solution.status != "failed" and math.isfinite(self.kinetic_energy)
+        return self.solution.status != "failed" and math.isfinite(self.kinetic_energy) and math.isfinite(self.elastic_energy)
 
 
 class Stepper:
@@ -91,6 +95,8 @@ class Stepper:
         What to simulate; not changed.
     solver : Solver
         Contact solver.
+    max_halvings : int
+        How often a step that cannot be solved is halved, see :mod:`femsim.substeps`. Default 0: never.
 
     Raises
     ------
@@ -98,7 +104,7 @@ class Stepper:
         A scene without bodies, or soft bodies and rods that overlap deeply at the start.
     """
 
-    def __init__(self, scene: Scene, solver: Solver) -> None:
+    def __init__(self, scene: Scene, solver: Solver, *, max_halvings: int = 0) -> None:
         if not scene.bodies:
             raise InputError(
                 f"scene {scene.name!r} has no body that moves; add one by add_soft, add_rod, add_rigid or add_gripper."
@@ -112,7 +118,9 @@ class Stepper:
                 )
         for moving in scene.bodies:
             moving.reset()
-        self.scene, self.solver = scene, solver
+        self.scene, self.solver, self.max_halvings = scene, solver, max_halvings
+        #: whether the halves of the last step that could not be solved could not be solved either
+        self.halving_is_vain = False
         self.settings = StepSettings(scene.dt, scene.theta, scene.gravity)
         self.system = System(scene.bodies, scene.couplings)
         self.system.set_prescribed(self._prescribed_rows())
@@ -179,7 +187,11 @@ class Stepper:
         self.timings[stage] += time.perf_counter() - started
 
     def step(self) -> StepReport:
-        """Advance by one time step: assemble, detect, solve, measure, advance."""
+        """Advance by one time step, in parts where it cannot be solved at once."""
+        return take_step(self)
+
+    def attempt(self) -> StepReport:
+        """Advance by one time step whatever comes of it: assemble, detect, solve, measure, advance."""
         state, collision, settings = self.state, self.collision, self.settings
         with self.timed("assemble"):
             v_prescribed = self._prescribed_velocity(state)

@@ -127,7 +127,7 @@ class Touching:
         self._number = np.array(self.parts, dtype=np.int64)
         self._detector = DeformableDetector(bodies, meets, self._points)
         self._apart = [self._points_apart(a) for a in apart if a.part in parts and a.other in parts]
-        self._memory = ForceMemory()
+        self.memory = ForceMemory()
         self._rows = np.empty(2 * kernels.SIDE_NODES, dtype=np.int64)
         self._pull, self._lever = np.empty(2 * kernels.SIDE_NODES), np.empty((2 * kernels.SIDE_NODES, 3))
         self.touches: Touches
@@ -211,7 +211,7 @@ class Touching:
 
     def recall(self) -> np.ndarray:
         """Return the forces of the last step of contacts that persist, in this step's frames, (kept, 3) N."""
-        return self._memory.recall(self.touches.key[self._keep], self.touches.frame[self._keep])
+        return self.memory.recall(self.touches.key[self._keep], self.touches.frame[self._keep])
 
     def accept(
         self, lam: np.ndarray, reference: np.ndarray, wrench: np.ndarray, force_sum: np.ndarray, node_force: np.ndarray
@@ -223,7 +223,7 @@ class Touching:
             self._columns, self._points, reference, np.ascontiguousarray(lam), self._rows, self._pull, self._lever,
             wrench, force_sum, node_force, world,
         )  # fmt: skip
-        self._memory.remember(c.key[self._keep], world)
+        self.memory.remember(c.key[self._keep], world)
         return world
 
 

@@ -160,6 +160,8 @@ class ArticulatedBody:
     """
 
     kind: GroupKind = "generalized"
+    #: a step fills these, see :mod:`femsim.substeps`
+    step_means = ("joint_force", "joint_damping")
 
     def __init__(
         self,
@@ -201,6 +203,14 @@ class ArticulatedBody:
 
     def reset(self) -> None:
         """Nothing that matters is remembered from step to step: a known configuration is that of its q alone."""
+
+    def memory(self) -> tuple[np.ndarray, np.ndarray]:
+        """Force and damping of the joints in the last step, (k,) N and N s/m."""
+        return self.joint_force.copy(), self.joint_damping.copy()
+
+    def recall(self, memory: tuple[np.ndarray, np.ndarray]) -> None:
+        """Take them back."""
+        self.joint_force[:], self.joint_damping[:] = memory
 
     def initial_q(self) -> np.ndarray:
         """Coordinates at the start."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -39,6 +39,14 @@ class Body(Protocol):
 
     def reset(self) -> None:
         """Forget what earlier steps left as starting points of inner iterations."""
+        ...
+
+    def memory(self) -> object:
+        """Give what it keeps from step to step beside its coordinates, for :meth:`recall`."""
+        ...
+
+    def recall(self, memory: Any) -> None:
+        """Go back, to the last bit, to where :meth:`memory` was asked."""
         ...
 
     def initial_q(self) -> np.ndarray:

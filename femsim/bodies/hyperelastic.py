@@ -187,12 +187,14 @@ class HyperelasticBody(SoftBody):
     def reset(self) -> None:
         """Forget the last positions: the search for rotations starts as in a new body, so a second run gives the same bits."""
         self._quaternion[:] = [1.0, 0.0, 0.0, 0.0]
+        self._started_from = self._quaternion.copy()
         self._updated_at[:] = np.nan
 
     def update_elements(self, q: np.ndarray) -> None:
         """Update stretches, forces and energy for positions q; also counts inverted elements. No work when q is the last one."""
         if np.array_equal(q, self._updated_at):
             return
+        self._started_from = self._quaternion.copy()
         self._updated_at[:] = q
         self._energy, self.inverted_elements = kernels.element_stresses(
             q.reshape(-1, 3), self._elements, self._gradient, self._weight, self._law, self._constants, self._lame_lambda,

@@ -187,6 +187,8 @@ class Rod:
     """
 
     kind: GroupKind = "links"
+    #: a step fills these, see :mod:`femsim.substeps`
+    step_means = ("end_wrench", "end_power")
 
     def __init__(
         self,
@@ -329,6 +331,14 @@ class Rod:
         self._updated_at[:] = np.nan
         self.end_wrench[:] = 0.0
         self.end_power = 0.0
+
+    def memory(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Frames of the ends (2, 7), and the wrench (2, 6) and power of the last step; strains follow from the poses alone."""
+        return self.end_frames.copy(), self.end_wrench.copy(), self.end_power
+
+    def recall(self, memory: tuple[np.ndarray, np.ndarray, float]) -> None:
+        """Take them back."""
+        self.end_frames[:], self.end_wrench[:], self.end_power = memory
 
     def initial_q(self) -> np.ndarray:
         """Centres and quaternions at the start."""

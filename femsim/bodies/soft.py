@@ -174,7 +174,19 @@ class SoftBody:
     def reset(self) -> None:
         """Forget the last positions: the search for rotations starts as in a new body, so a second run gives the same bits."""
         self._quaternion.reshape(-1, 4, kernels.CHUNK)[:] = np.array([1.0, 0.0, 0.0, 0.0])[:, None]
+        self._started_from = self._quaternion.copy()
         self._updated_at[:] = np.nan
+
+    def memory(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the search for the rotations of the last update started, and the positions of that, (3 n,) m."""
+        return self._started_from, self._updated_at.copy()
+
+    def recall(self, memory: tuple[np.ndarray, np.ndarray]) -> None:
+        """Make that update again: all that follows from it has the same bits as then."""
+        self._quaternion[:], positions = memory
+        self._updated_at[:] = np.nan
+        if not np.isnan(positions).all():
+            self.update_elements(positions)
 
     def initial_q(self) -> np.ndarray:
         """Node positions at the start."""
@@ -192,6 +204,7 @@ class SoftBody:
         """Update rotations, forces and energy for positions q; also counts inverted elements. No work when q is the last one."""
         if np.array_equal(q, self._updated_at):
             return
+        self._started_from = self._quaternion.copy()
         self._updated_at[:] = q
         np.divide(self._lame_lambda, self._lame_mu, out=self._ratio)
         self._energy, self.inverted_elements = kernels.element_forces(
