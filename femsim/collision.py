@@ -101,6 +101,19 @@ class StepContacts:
         Force on the point's body (or the first), world; on the other one it is the opposite.
     state : ndarray, (nc,), int64
         0 open, 1 stick, 2 slip.
+    part : ndarray, (nc, 2), int64
+        Parts of the two sides; the force is that on side 0.
+    opposite : ndarray, (nc, 3), m
+        Where the force acts on side 1, world.
+    lam, u : ndarray, (nc, 3), N and m/s
+        Force and velocity of side 0 against side 1 in the frame of the contact, normal first.
+    point : ndarray, (nc, 2, 3), int64
+        Points of each side that carry the force, by their number in the part (surface nodes in their order, links); -1 for none:
+        rigid parts carry it at the place where it acts.
+    weight : ndarray, (nc, 2, 3)
+        Their shares, which sum to one.
+    reference, rotation : ndarray, (nb, 3) and (nb, 3, 3), m and 1
+        What torques on each part are about, and how rigid parts are turned, where the forces act.
     """
 
     position: np.ndarray
@@ -108,6 +121,14 @@ class StepContacts:
     gap: np.ndarray
     force: np.ndarray
     state: np.ndarray
+    part: np.ndarray
+    opposite: np.ndarray
+    lam: np.ndarray
+    u: np.ndarray
+    point: np.ndarray
+    weight: np.ndarray
+    reference: np.ndarray
+    rotation: np.ndarray
 
 
 class Collision:
@@ -192,7 +213,8 @@ class Collision:
         self.point_row = np.concatenate(rows).astype(np.int64)
         self.point_columns = np.concatenate(columns).astype(np.int64)
         self.shape_body = np.array([s.body for s in self._shapes], dtype=np.int64)
-        starts = [int(np.searchsorted(self.point_body, a.part)) for a in apart]
+        self._first_point = np.searchsorted(self.point_body, np.arange(nb))
+        starts = [int(self._first_point[a.part]) for a in apart]
         self._apart = [(start + a.first, start + a.last, a.other) for start, a in zip(starts, apart, strict=True)]
         self._points = np.empty((count, 3))
         self._detector = Detector(
@@ -207,6 +229,8 @@ class Collision:
         self._reach = [
             max((float(np.linalg.norm(t)) + s.bounding_radius for s, _, t in part.shapes), default=0.0) for part in parts
         ]
+        #: which parts may touch which, themselves included, (nb, nb)
+        self.meets = collide | collide.T | np.diag([part.self_contact for part in parts])
         self._row = np.full(nb, STATIC, dtype=np.int64)
         self._joint_row = np.full(nb, STATIC, dtype=np.int64)
         self._origin, self._axis = np.zeros((nb, 3)), np.zeros((nb, 3))
@@ -246,10 +270,8 @@ class Collision:
                 if axis is not None:
                     self._axis[k] = self._rotation[k] @ axis
                 self.reference[k] = self._translation[k]
-            elif isinstance(body, SoftBody):
-                self.reference[k] = body.node_mass @ q.reshape(-1, 3) / body.mass
-            elif isinstance(body, Rod):
-                self.reference[k] = body.link_mass @ body.centres(q) / body.mass
+            elif isinstance(body, SoftBody | Rod):
+                self.reference[k] = body.centre_of_mass(q)
         for where, b, nodes in self._soft_points:
             self._points[where] = state.q[system.q_slices[b]].reshape(-1, 3)[nodes]
         for where, b, rod in self._rod_points:
@@ -306,6 +328,16 @@ class Collision:
         gap = self._found(0.0).gap
         deepest = float(-gap.min()) if len(gap) else 0.0
         return deepest if self.touching is None else max(deepest, self.touching.max_penetration(state))
+
+    def gaps(self, state: State, reach: float) -> tuple[np.ndarray, np.ndarray]:
+        """Parts (n, 2) and gaps (n,), m, of all that is closer than ``reach`` (m) in a state."""
+        self.update_poses(state)
+        c = self._found(reach)
+        part, gap = np.stack([self.point_body[c.point], self.shape_body[c.shape]], axis=1), c.gap.copy()
+        if self.touching is not None:
+            more, more_gap = self.touching.gaps(state, reach)
+            part, gap = np.concatenate([part, more]), np.concatenate([gap, more_gap])
+        return part, gap
 
     def problem(self, v_prescribed: np.ndarray, dt: float) -> ContactProblem:
         """Contact problem of the step from the assembled system and the detected contacts."""
@@ -397,14 +429,25 @@ class Collision:
         )  # fmt: skip
         self._memory.remember(c.point[keep] * len(self._shapes) + c.shape[keep], world)
         position, normal, gap = c.position[keep], c.frame[keep, 0], c.gap[keep]
+        part = np.stack([self.point_body[c.point[keep]], self.shape_body[c.shape[keep]]], axis=1)
+        point, weight = np.full((len(keep), 2, 3), -1), np.zeros((len(keep), 2, 3))
+        point[:, 0, 0] = np.where(self.point_row[c.point[keep]] >= 0, c.point[keep] - self._first_point[part[:, 0]], -1)
+        weight[:, 0, 0] = 1.0
+        opposite = position
         if self.touching is not None:
             more = self.touching.accept(lam[len(keep) :], self.reference, self.wrench, self.force_sum, self.node_force)
             t, kept = self.touching.touches, self.touching.kept
-            position, normal = np.concatenate([position, t.position[kept, 0]]), np.concatenate([normal, t.frame[kept, 0]])
-            gap, world = np.concatenate([gap, t.gap[kept]]), np.concatenate([world, more])
+            position, opposite = (np.concatenate([position, t.position[kept, side]]) for side in (0, 1))
+            normal, gap = np.concatenate([normal, t.frame[kept, 0]]), np.concatenate([gap, t.gap[kept]])
+            world, part = np.concatenate([world, more]), np.concatenate([part, self.touching.part[kept]])
+            point = np.concatenate([point, self.touching.own_points()])
+            weight = np.concatenate([weight, t.weight[kept]])
         pressing = lam[:, 0] > 1e-9 * max(float(lam[:, 0].max(initial=0.0)), 1e-300)
         slips = pressing & (np.linalg.norm(u[:, 1:], axis=1) > 1e-6)
-        return StepContacts(position, normal, gap, world, np.where(slips, 2, np.where(pressing, 1, 0)))
+        return StepContacts(
+            position, normal, gap, world, np.where(slips, 2, np.where(pressing, 1, 0)), part, opposite, lam, u, point, weight,
+            self.reference.copy(), self._rotation.copy(),
+        )  # fmt: skip
 
     def generalized_force(self) -> np.ndarray:
         """Contact forces on all rows of v, (n,), including prescribed rows: J^T lam without the columns taken out."""

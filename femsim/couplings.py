@@ -106,7 +106,7 @@ class LinkFrame:
     """
 
     def __init__(self, body: ArticulatedBody, link: int, pose: np.ndarray) -> None:
-        self._body, self._link = body, link
+        self._body, self.link = body, link
         q = body.initial_q()
         rotation, centre = body.link_pose(q, link)
         self._local = rotation.T @ (pose[:3] - centre)
@@ -116,10 +116,10 @@ class LinkFrame:
 
     def place(self, q: np.ndarray) -> np.ndarray:
         """Pose (7,) at coordinates of the body."""
-        rotation, centre = self._body.link_pose(q, self._link)
+        rotation, centre = self._body.link_pose(q, self.link)
         self._arm = rotation @ self._local
         self.lever = centre + self._arm - q[:3]
-        self._motion = self._body.link_jacobian(q, self._link)[:, self.rows]
+        self._motion = self._body.link_jacobian(q, self.link)[:, self.rows]
         return np.concatenate([centre + self._arm, quaternion_multiply(q[3:7], self._turn)])
 
     def jacobian(self) -> np.ndarray:
@@ -211,6 +211,14 @@ class HeldEnd:
         self.entries: tuple[np.ndarray, np.ndarray] | None = None
         self.forces: tuple[np.ndarray, ...] = (np.zeros(3), np.zeros(3))
         self.power = 0.0
+
+    def carried_by(self, body: int, link: int) -> bool:
+        """Whether a link of a rigid body or gripper carries the end; the body by its number in the system."""
+        return self.rows[0][0] == body and isinstance(self._frame, LinkFrame) and self._frame.link == link
+
+    def pull(self) -> tuple[np.ndarray, np.ndarray]:
+        """Place of the frame (3,), m, and what the rod exerts on it, (6,) N and N m, after the last step."""
+        return self._rod.end_frames[self._end, :3], self._rod.end_wrench[self._end]
 
     def prepare(self, q: Sequence[np.ndarray], t: float) -> None:
         """Place the frame where the holder has it."""

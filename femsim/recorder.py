@@ -18,7 +18,8 @@ from femsim.bodies.rod import Rod
 from femsim.bodies.soft import SoftBody
 from femsim.errors import InputError
 from femsim.frames import Frames
-from femsim.scene import Scene
+from femsim.gauges import Gauges
+from femsim.scene import GAUGE_COLUMNS, Scene
 from femsim.sensors import Instrument
 from femsim.stepper import Stepper, StepReport
 
@@ -26,7 +27,8 @@ STEP_COLUMNS = (
     "step", "time_s", "contacts", "iterations", "dynamics_residual", "contact_residual", "step_norm", "max_penetration_m",
     "max_slip_mps", "kinetic_energy_J", "elastic_energy_J", "work_J", "momentum_x_kgmps", "momentum_y_kgmps",
     "momentum_z_kgmps", "wrench_balance", "virtual_slip_mps", "inverted_elements", "converged", "substeps",
-    "ms_assemble", "ms_detect", "ms_solve", "ms_measure", "ms_record", "ms_step",
+    "ms_assemble", "ms_detect", "ms_solve", "ms_measure", "ms_record", "ms_step", "potential_energy_J",
+    "friction_loss_J",
 )  # fmt: skip
 WRENCH = ("fx_N", "fy_N", "fz_N", "tx_Nm", "ty_Nm", "tz_Nm")
 MARKER = ("x_m", "y_m", "z_m")
@@ -51,7 +53,7 @@ def sensor_columns(scene: Scene) -> list[str]:
     """Header of sensors.csv of a scene."""
     columns = ["time_s"]
     for sensor in scene.sensors:
-        own = ACTUATOR_COLUMNS.get(sensor.kind, MARKER if sensor.kind == "marker" else WRENCH)
+        own = (ACTUATOR_COLUMNS | GAUGE_COLUMNS).get(sensor.kind, MARKER if sensor.kind == "marker" else WRENCH)
         columns += [f"{sensor.name}_{c}" for c in own]
     read = [sensor.name for sensor in scene.sensors if sensor.reading is not None]
     return columns + [f"{name}_measured_{c}" for name in read for c in WRENCH]
@@ -149,6 +151,7 @@ class Recorder:
         self._instruments = {
             s.name: Instrument(s.reading, settings.dt, settings.gravity) for s in sensors if s.reading is not None
         }
+        self.gauges = Gauges(stepper)
         columns = sensor_columns(stepper.scene)
         self.steps = TableWriter(folder / "steps.csv" if folder else None, STEP_COLUMNS)
         self.sensor_table = TableWriter(folder / "sensors.csv" if folder else None, columns)
@@ -171,8 +174,11 @@ class Recorder:
         for sensor in stepper.scene.sensors:
             k = names.index(sensor.part)
             body = stepper.body_of(k)
+            gauge = self.gauges.read(sensor, report)
             if sensor.actuator:
                 row += actuators[sensor.actuator].reading()
+            elif gauge is not None:
+                row += [float(x) for x in gauge]
             elif sensor.kind == "contact":
                 row += [float(x) for x in stepper.collision.wrench[k]]
             elif sensor.kind == "mount":
@@ -226,6 +232,7 @@ class Recorder:
                 report.wrench_balance, float(s.details.get("virtual_slip", 0.0)), report.inverted_elements, int(s.converged),
                 report.substeps,
                 spent["assemble"], spent["detect"], spent["solve"], spent["measure"], spent["record"], sum(spent.values()),
+                report.potential_energy, report.friction_loss,
             ]
         )  # fmt: skip
 

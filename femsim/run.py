@@ -27,7 +27,7 @@ from femsim.bodies.rod import Rod
 from femsim.errors import InputError
 from femsim.frames import check_options, chosen_fields
 from femsim.recorder import MARKER, WRENCH, Recorder, write_json
-from femsim.scene import Scene
+from femsim.scene import GAUGE_COLUMNS, Scene
 from femsim.stepper import STAGES, Stepper, StepReport
 
 Status = Literal["converged", "not converged", "interrupted", "failed"]
@@ -82,6 +82,23 @@ class TendonSeries:
 
 
 @dataclass(frozen=True)
+class GaugeSeries:
+    """Readings of a sensor of kind gap, area, slip or energy.
+
+    Attributes
+    ----------
+    time : ndarray, (n_steps,), s
+        End of each step.
+    values : dict of str to ndarray, (n_steps,)
+        By what the column in sensors.csv says after the name of the sensor: ``gap_m``; ``area_m2``; ``slip_m`` and
+        ``friction_J``; ``kinetic_J``, ``elastic_J`` and ``potential_J``.
+    """
+
+    time: np.ndarray
+    values: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
 class Run:
     """Result of a simulation.
 
@@ -103,6 +120,8 @@ class Run:
         Sensors of chambers by name.
     tendons : dict of str to TendonSeries
         Sensors of tendons by name.
+    gauges : dict of str to GaugeSeries
+        Sensors of kind gap, area, slip and energy by name.
     stepper : Stepper
         The simulation at its end: state, system, last contacts.
     info : dict
@@ -117,6 +136,7 @@ class Run:
     markers: dict[str, MarkerSeries]
     chambers: dict[str, ChamberSeries]
     tendons: dict[str, TendonSeries]
+    gauges: dict[str, GaugeSeries]
     stepper: Stepper = field(repr=False)
     info: dict[str, Any] = field(repr=False)
 
@@ -128,6 +148,8 @@ class Run:
             columns |= {f"{name}_{c}": data[:, k] for k, c in enumerate(WRENCH)}
         for name, marker in self.markers.items():
             columns |= {f"{name}_{c}": marker.position[:, k] for k, c in enumerate(MARKER)}
+        for name, gauge in self.gauges.items():
+            columns |= {f"{name}_{c}": values for c, values in gauge.values.items()}
         return columns
 
     def summary(self) -> str:
@@ -517,13 +539,16 @@ def _read_scene(path: Path) -> bytes:
 
 def _series(
     recorder: Recorder, scene: Scene
-) -> tuple[dict[str, SensorSeries], dict[str, MarkerSeries], dict[str, ChamberSeries], dict[str, TendonSeries]]:
+) -> tuple[
+    dict[str, SensorSeries], dict[str, MarkerSeries], dict[str, ChamberSeries], dict[str, TendonSeries], dict[str, GaugeSeries]
+]:
     table = recorder.sensor_table
     data = np.array(table.rows, dtype=np.float64).reshape(len(table.rows), len(table.columns))
     sensors: dict[str, SensorSeries] = {}
     markers: dict[str, MarkerSeries] = {}
     chambers: dict[str, ChamberSeries] = {}
     tendons: dict[str, TendonSeries] = {}
+    gauges: dict[str, GaugeSeries] = {}
     column = 1
     for sensor in scene.sensors:
         if sensor.kind == "marker":
@@ -536,6 +561,10 @@ def _series(
             else:
                 tendons[sensor.name] = TendonSeries(*readings)
             column += 2
+        elif sensor.kind in GAUGE_COLUMNS:
+            own = GAUGE_COLUMNS[sensor.kind]
+            gauges[sensor.name] = GaugeSeries(data[:, 0], {c: data[:, column + k] for k, c in enumerate(own)})
+            column += len(own)
         else:
             sensors[sensor.name] = SensorSeries(data[:, 0], data[:, column : column + 3], data[:, column + 3 : column + 6])
             column += 6
@@ -544,7 +573,7 @@ def _series(
             series = SensorSeries(data[:, 0], data[:, column : column + 3], data[:, column + 3 : column + 6])
             sensors[f"{sensor.name}_measured"] = series
             column += 6
-    return sensors, markers, chambers, tendons
+    return sensors, markers, chambers, tendons, gauges
 
 
 def _health(steps: dict[str, np.ndarray]) -> dict[str, float]:

@@ -37,7 +37,14 @@ from meshes import (
 )
 
 Vector = Sequence[float] | np.ndarray
-SensorKind = Literal["contact", "mount", "marker", "start", "end", "chamber", "tendon"]
+SensorKind = Literal["contact", "mount", "marker", "start", "end", "chamber", "tendon", "joint", "gap", "area", "slip", "energy"]
+#: Columns of the kinds that are no wrench and no marker.
+GAUGE_COLUMNS: dict[str, tuple[str, ...]] = {
+    "gap": ("gap_m",),
+    "area": ("area_m2",),
+    "slip": ("slip_m", "friction_J"),
+    "energy": ("kinetic_J", "elastic_J", "potential_J"),
+}
 RodContact = Literal["centre", "surface"]
 #: A soft body longer than this, in m, is taken for a mesh in millimetres, and a warning says so.
 LARGE = 3.0
@@ -101,6 +108,15 @@ class SensorSpec:
     weights: tuple[float, ...] = ()
     reading: Reading | None = None
     actuator: str = ""
+    partners: tuple[str, ...] = ()
+    where: Callable[[np.ndarray], np.ndarray] | np.ndarray | None = None
+    reach: float = 0.01
+
+    @property
+    def counts_contacts(self) -> bool:
+        """Whether it chooses among the contacts of its part; a whole contact sensor takes them all."""
+        limited = bool(self.partners) or self.where is not None
+        return self.kind in ("gap", "area", "slip") or (self.kind == "contact" and limited)
 
 
 @dataclass
@@ -919,8 +935,11 @@ class Scene:
         node: int | None = None,
         at: Vector | None = None,
         reading: Reading | None = None,
+        partner: Handle | str | None = None,
+        where: Callable[[np.ndarray], np.ndarray] | np.ndarray | None = None,
+        reach: float | None = None,
     ) -> None:
-        """Record a force/torque sensor or a marker, one row a step.
+        """Record a force/torque sensor, a marker or another quantity, one row a step.
 
         Parameters
         ----------
@@ -928,13 +947,17 @@ class Scene:
             Column prefix in sensors.csv.
         on : Handle or str
             The part: a body, ``"gripper.left"``, an obstacle.
-        kind : {"contact", "mount", "marker", "start", "end", "chamber", "tendon"}
+        kind : {"contact", "mount", "marker", "start", "end", "chamber", "tendon", "joint", "gap", "area", "slip", "energy"}
             contact: wrench that all contacts exert on the part (N, N m, world frame, about its centre of mass).
             mount: wrench that the drive exerts on a driven body (what a force/torque sensor between robot and gripper
             carries), about the centre of mass of its base; or on held nodes of a soft body, about their mean. start, end:
             wrench of a rod on what holds this end, about the frame there. marker: position of a node of a soft body, of the
             centre of a link of a rod, or of the centre of a rigid part (m). chamber: pressure (Pa) and volume (m^3) of a
-            chamber. tendon: its tension (N) and length (m).
+            chamber. tendon: its tension (N) and length (m). joint: wrench that the base of a gripper exerts on a finger through
+            its joint, about the finger's centre of mass. gap: smallest distance to ``partner`` (m), inf
+            beyond ``reach``. area: area of the loaded nodes of the soft body, or of those that press on the rigid part (m^2).
+            slip: way slipped in the contacts, the mean weighted by normal force, summed over time (m), and work that their
+            friction took (J). energy: kinetic, elastic and gravity's potential energy of the body (J).
         node : int, optional
             Node of a marker on a soft body, or link of a marker on a rod.
         at : (3,), m, optional
@@ -943,6 +966,14 @@ class Scene:
         reading : Reading, optional
             What an instrument there shows of the wrench (frame, point, weight of the tool, filter, sampling, bias, noise), in
             further columns named ``NAME_measured``.
+        partner : Handle or str, optional
+            Count contacts with this part alone, or with those of this gripper (contact, area, slip); the other side of a gap.
+        where : callable or array of int, optional
+            Count contacts on a part of the surface alone (contact, area, slip): ``where(points (n, 3) m) -> (n,) bool`` on the
+            surface as it is at the start, world, or node numbers of a soft body, links of a rod. A force that several nodes
+            carry counts by their shares.
+        reach : float, m, optional
+            How far a gap is seen. Default 0.01.
 
         Raises
         ------
@@ -974,6 +1005,11 @@ class Scene:
             )
         if kind in ("start", "end") and not (isinstance(body, Rod) and body.ends[kind == "end"].kind != "free"):
             raise InputError(f"sensor {name}: kind {kind!r} needs a rod that is held at its {kind}, not {part!r}.")
+        if kind == "joint" and not (isinstance(body, ArticulatedBody) and entry.link > 0):
+            raise InputError(f"sensor {name}: kind 'joint' needs a finger of a gripper, e.g. 'gripper.left', not {part!r}.")
+        if kind == "energy" and body is None:
+            raise InputError(f"sensor {name}: {part!r} is an obstacle, which has no energy; name a body that moves.")
+        partners = self._check_limits(name, part, kind, partner, where is not None, reach)
         if reading is not None:
             _check_reading(name, kind, body, reading)
         corners: tuple[int, ...] = ()
@@ -989,7 +1025,8 @@ class Scene:
         led = hold.name if hold else ""
         moved = actuator.name if actuator else ""
         chosen = -1 if node is None else node
-        self.sensors.append(SensorSpec(name, part, kind, chosen, led, corners, weights, reading, moved))
+        reach = 0.01 if reach is None else _positive(f"reach of sensor {name}", reach, "m")
+        self.sensors.append(SensorSpec(name, part, kind, chosen, led, corners, weights, reading, moved, partners, where, reach))
 
     # ------------------------------------------------------------------ helpers
 
@@ -1054,6 +1091,30 @@ class Scene:
         name = f"{body}.{kind}{count + 1}" if name is None else name
         self._check_name(name)
         return name
+
+    def _check_limits(
+        self, sensor: str, part: str, kind: str, partner: Handle | str | None, where: bool, reach: float | None
+    ) -> tuple[str, ...]:
+        """Refuse limits of a sensor that its kind does not have; return the parts of its partner, none for all."""
+        for option, given, kinds in (
+            ("partner", partner is not None, ("contact", "gap", "area", "slip")),
+            ("where", where, ("contact", "area", "slip")),
+            ("reach", reach is not None, ("gap",)),
+        ):
+            if given and kind not in kinds:
+                raise InputError(f"sensor {sensor}: {option} is for the kinds {', '.join(kinds)}, not {kind!r}; leave it out.")
+        if partner is None and kind == "gap":
+            raise InputError(f"sensor {sensor}: a gap is that of {part!r} to something; name it as partner.")
+        if partner is None:
+            return ()
+        names = [p.name for p in self.parts]
+        if isinstance(partner, Handle):
+            return partner.parts
+        bodies = [self.bodies[p.body].name if p.body >= 0 else "" for p in self.parts]
+        found = tuple(name for name, body in zip(names, bodies, strict=True) if partner == body) or (partner,)
+        if not set(found) <= set(names):
+            raise InputError(f"sensor {sensor}: partner {partner!r} is unknown{did_you_mean(partner, names)}")
+        return found
 
     def _holder(self, what: str, rod: str, end: RodEnd) -> int:
         """Part that carries an end of a rod; -1 for none."""
@@ -1165,8 +1226,9 @@ def _node_masses(name: str, added_mass: Callable[[np.ndarray], np.ndarray], poin
 
 def _check_reading(sensor: str, kind: SensorKind, body: SoftBody | Rod | ArticulatedBody | None, reading: Reading) -> None:
     """Refuse options of a reading that its sensor cannot have."""
-    if kind == "marker" or kind in ACTUATOR_COLUMNS:
-        raise InputError(f"sensor {sensor}: a reading is of forces and torques; a {kind} has none, leave it out.")
+    if kind == "marker" or kind in ACTUATOR_COLUMNS | GAUGE_COLUMNS:
+        what = f"kind {kind!r}" if kind in GAUGE_COLUMNS else f"a {kind}"
+        raise InputError(f"sensor {sensor}: a reading is of forces and torques; {what} has none, leave it out.")
     if isinstance(body, SoftBody | Rod) and (reading.turns or reading.point is not None):
         raise InputError(
             f"sensor {sensor}: a soft body or rod has no frame of its own, so its reading has neither frame 'body' nor point; "

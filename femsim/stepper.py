@@ -60,6 +60,10 @@ class StepReport:
         Wrench of the drive on each driven body and on each hold of soft nodes, (6,).
     inverted_elements : int
         Elements with negative volume at the end of the step.
+    potential_energy : float, J
+        Of gravity at the end of the step, zero at the world's origin.
+    friction_loss : float, J
+        Work that friction has taken since the start.
     substeps : int
         Parts that the step was taken in, see :mod:`femsim.substeps`; 1 where it was not halved.
     """
@@ -78,6 +82,8 @@ class StepReport:
     wrench_balance: float
     mount: dict[str, np.ndarray]
     inverted_elements: int
+    potential_energy: float
+    friction_loss: float
     substeps: int = 1
 
     @property
@@ -129,6 +135,7 @@ class Stepper:
         self.problem: ContactProblem | None = None
         self.step_count = 0
         self.work = 0.0
+        self.friction_loss = 0.0
         self.timings = dict.fromkeys(STAGES, 0.0)
         self.collision = self._make_collision()
         self.collision.update_poses(self.state)
@@ -243,10 +250,11 @@ class Stepper:
         contacts = collision.accept(solution.lam, u)
         pressing = solution.lam[:, 0] > 1e-9 * solution.lam[:, 0].max(initial=0.0)
         slip = np.linalg.norm(u[:, 1:], axis=1)[pressing]
+        self.friction_loss -= dt * float((solution.lam[:, 1:] * u[:, 1:]).sum())
         reaction = system.reaction(solution.v, collision.generalized_force())
         self.work += dt * float((system.external + reaction) @ solution.v)
         self.work += dt * sum(coupling.power for coupling in system.couplings)
-        momentum, kinetic, elastic, balance = np.zeros(3), 0.0, 0.0, 0.0
+        momentum, kinetic, elastic, potential, balance = np.zeros(3), 0.0, 0.0, 0.0, 0.0
         inverted = 0
         mount: dict[str, np.ndarray] = {}
         for index, (body, q, v) in enumerate(zip(system.bodies, system.q_slices, system.v_slices, strict=True)):
@@ -280,6 +288,7 @@ class Stepper:
             momentum += end
             kinetic += body.kinetic_energy(new.q[q], new.v[v])
             elastic += body.elastic_energy(new.q[q])
+            potential -= body.mass * float(self.settings.gravity @ body.centre_of_mass(new.q[q]))
             inverted += getattr(body, "inverted_elements", 0)
         for hold in self.scene.holds:
             points = self._held_points(hold, old)
@@ -291,7 +300,7 @@ class Stepper:
         return StepReport(
             self.step_count + 1, new.t, solution, measure(problem, solution.v, solution.lam), contacts,
             collision.max_penetration(new), float(slip.max(initial=0.0)), kinetic, elastic, self.work, momentum, balance,
-            mount, inverted,
+            mount, inverted, potential, self.friction_loss,
         )  # fmt: skip
 
     def link_pose(self, part: int) -> tuple[np.ndarray, np.ndarray]:

@@ -66,7 +66,7 @@ class Snapshot:
         system, collision = stepper.system, stepper.collision
         self._stepper = stepper
         self._memories = [body.memory() for body in system.bodies]
-        kept = [Attributes(stepper, ("state", "v_hat", "problem", "step_count", "work"))]
+        kept = [Attributes(stepper, ("state", "v_hat", "problem", "step_count", "work", "friction_loss"))]
         kept += [Attributes(coupling) for coupling in system.couplings]
         kept += [Attributes(memory) for memory in collision.memories]
         if whole:

@@ -182,6 +182,21 @@ class Touching:
         found = self._detector.overlaps(self._read(state))
         return [(self.parts[a], self.parts[b], depth, bound) for a, b, depth, bound in found if {a, b} not in joined]
 
+    def gaps(self, state: State, reach: float) -> tuple[np.ndarray, np.ndarray]:
+        """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
+        found = self._found(state, reach)
+        return np.asarray(self._number[found.body]), np.asarray(found.gap).copy()
+
+    def own_points(self) -> np.ndarray:
+        """Points of each side of the contacts in the problem by their number in the part, (kept, 2, 3): surface nodes, links."""
+        point, body = self.touches.point[self._keep], self.touches.body[self._keep, :, None]
+        first = np.array([where.start for where, _, _ in self._where])
+        links = np.array([getattr(self.system.bodies[b], "n_links", 0) for _, b, _ in self._where])
+        own, last = point - first[body], links[body] - 1
+        # the two ends of a rod belong to the links beside them
+        own = np.where(last > 0, np.clip(own - 1, 0, last), own)
+        return np.asarray(np.where(point >= 0, own, -1))
+
     @property
     def part(self) -> np.ndarray:
         """Parts of the two sides of each contact, (nc, 2)."""

@@ -118,7 +118,7 @@ def simulate_xpbd(scene: Scene, *, substeps: int = 100, iterations: int = 1, dur
         centres[step] = rod.centres(stepper.state.q)
         penetration[step] = stepper.collision.max_penetration(stepper.state)
         for k, sensor in enumerate(scene.sensors):
-            if sensor.kind == "contact":
+            if sensor.kind == "contact" and not sensor.counts_contacts:
                 readings[step, k] = stepper.collision.wrench[[p.name for p in scene.parts].index(sensor.part)]
             elif sensor.kind in ("start", "end"):
                 readings[step, k] = rod_steps.end_wrench[0 if sensor.kind == "start" else 1]
@@ -126,7 +126,7 @@ def simulate_xpbd(scene: Scene, *, substeps: int = 100, iterations: int = 1, dur
     sensors = {
         sensor.name: SensorSeries(times, readings[:done, k, :3], readings[:done, k, 3:])
         for k, sensor in enumerate(scene.sensors)
-        if sensor.kind in ("contact", "start", "end")
+        if sensor.kind in ("contact", "start", "end") and not sensor.counts_contacts
     }
     line = rod.centre_line(stepper.state.q)
     return XpbdRun(status, message, times, sensors, centres[:done], line, penetration[:done], seconds[:done])

@@ -363,6 +363,10 @@ class ArticulatedBody:
         """Linear momentum, kg m/s."""
         return np.asarray(self._configuration(q).M[:3] @ v)
 
+    def centre_of_mass(self, q: np.ndarray) -> np.ndarray:
+        """Centre of mass, (3,), m."""
+        return np.asarray(q[:3] + self._masses @ self._configuration(q).lever / self.mass)
+
     def angular_momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Angular momentum about the origin, (3,), kg m^2/s."""
         rotation = self._configuration(q).rotation

@@ -93,6 +93,10 @@ class Body(Protocol):
         """Linear momentum (3,), kg m/s."""
         ...
 
+    def centre_of_mass(self, q: np.ndarray) -> np.ndarray:
+        """Centre of mass (3,), m."""
+        ...
+
     def kinetic_energy(self, q: np.ndarray, v: np.ndarray) -> float:
         """Kinetic energy, J."""
         ...

@@ -488,6 +488,10 @@ class Rod:
         """Linear momentum, kg m/s."""
         return np.asarray(self.link_mass @ v.reshape(-1, 6)[:, :3])
 
+    def centre_of_mass(self, q: np.ndarray) -> np.ndarray:
+        """Centre of mass, (3,), m."""
+        return np.asarray(self.link_mass @ self.centres(q) / self.mass)
+
     def angular_momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Angular momentum about the origin, (3,), kg m^2/s."""
         kernels.spins(q.reshape(-1, 7), v, self.link_inertia, self._spin)

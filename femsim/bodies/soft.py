@@ -264,6 +264,10 @@ class SoftBody:
         """Linear momentum, kg m/s."""
         return np.asarray(self.node_mass @ v.reshape(-1, 3))
 
+    def centre_of_mass(self, q: np.ndarray) -> np.ndarray:
+        """Centre of mass, (3,), m."""
+        return np.asarray(self.node_mass @ q.reshape(-1, 3) / self.mass)
+
     def kinetic_energy(self, q: np.ndarray, v: np.ndarray) -> float:
         """Kinetic energy, J."""
         return float(0.5 * np.dot(self._row_mass * v, v))

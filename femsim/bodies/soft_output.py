@@ -74,9 +74,16 @@ class SoftOutput:
 
     def contact_pressure(self, x: np.ndarray, force: np.ndarray) -> np.ndarray:
         """Contact pressure on each node, (n,), Pa, from positions x (n, 3) m and contact forces (n, 3) N."""
-        out = np.empty(len(x))
-        kernels.contact_pressure(x, self._triangles, self._first, self._around, force, out)
-        return out
+        return self._pressed(x, force)[0]
+
+    def contact_area(self, x: np.ndarray, force: np.ndarray) -> np.ndarray:
+        """Tributary area of each node that a force presses on, (n,), m^2; 0 at the others."""
+        return self._pressed(x, force)[1]
+
+    def _pressed(self, x: np.ndarray, force: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        pressure, area = np.empty(len(x)), np.empty(len(x))
+        kernels.contact_pressure(x, self._triangles, self._first, self._around, force, pressure, area)
+        return pressure, area
 
     def _quaternions(self) -> np.ndarray:
         """Rotations of the last update as unit quaternions, (m, 4), unpacked from chunks."""

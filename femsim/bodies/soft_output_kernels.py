@@ -105,9 +105,15 @@ def principal_stretches(strain: np.ndarray, out: np.ndarray) -> None:
 
 @njit(cache=True)
 def contact_pressure(
-    x: np.ndarray, triangles: np.ndarray, first: np.ndarray, around: np.ndarray, force: np.ndarray, pressure: np.ndarray
+    x: np.ndarray,
+    triangles: np.ndarray,
+    first: np.ndarray,
+    around: np.ndarray,
+    force: np.ndarray,
+    pressure: np.ndarray,
+    tributary: np.ndarray,
 ) -> None:
-    """Fill the contact pressure of each node, (n,), Pa: normal force over tributary area, both in the deformed shape.
+    """Fill the contact pressure of each node, (n,), Pa: normal force over tributary area, both in the deformed shape; and that.
 
     The surface that a node is pressed on is the outward triangle at the node that its force opposes most, with all triangles
     at the node within 60 degrees of it: at the edge of a box only the face that is touched counts. A third of their area
@@ -125,11 +131,12 @@ def contact_pressure(
         Triangles by node.
     force : ndarray, (n, 3), N
         Contact force on each node.
-    pressure : ndarray, (n,)
-        Filled.
+    pressure, tributary : ndarray, (n,), Pa and m^2
+        Filled; both are 0 where nothing presses.
     """
     for node in range(x.shape[0]):
         pressure[node] = 0.0
+        tributary[node] = 0.0
         f0, f1, f2 = force[node, 0], force[node, 1], force[node, 2]
         if f0 == 0.0 and f1 == 0.0 and f2 == 0.0:
             continue
@@ -153,3 +160,5 @@ def contact_pressure(
         if most > 0.0:
             length = math.sqrt(t0 * t0 + t1 * t1 + t2 * t2)
             pressure[node] = max(0.0, -(f0 * t0 + f1 * t1 + f2 * t2) / (length * area))
+            if pressure[node] > 0.0:
+                tributary[node] = area
