@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,8 @@ STEP_COLUMNS = (
     "time_s", "iterations", "dynamics_residual", "contact_residual", "max_penetration_m", "kinetic_energy_J", "elastic_energy_J",
     "work_J",
 )  # fmt: skip
+#: Columns of sensors.csv that belong to a force sensor or a marker.
+_GROUPED = re.compile(r"_(f[xyz]_N|t[xyz]_Nm|[xyz]_m)$")
 WIDTH = 5.5  # inches: one and a half columns of a paper
 
 
@@ -57,10 +60,10 @@ def plot_run(run_dir: Path, out: Path | None = None) -> list[Path]:
 def plot_runs(run_dirs: Sequence[Path], out: Path | None = None) -> list[Path]:
     """Draw the tables of run folders, several laid over each other.
 
-    Four figures, each as PNG, SVG and PDF: ``forces`` (the force components of each sensor in sensors.csv),
-    ``solver`` (iterations and residuals), ``energy`` (kinetic, elastic, work) and ``penetration``, the last
-    three from steps.csv. Colour tells quantities apart in figures of one run, runs in figures of several: there each quantity
-    has a panel of its own, and the legend names the folders.
+    Five figures, each as PNG, SVG and PDF: ``forces`` (the force components of each sensor in sensors.csv), ``gauges`` (its other
+    columns but those of torques and markers), ``solver`` (iterations and residuals), ``energy`` (kinetic, elastic, work) and
+    ``penetration``, the last three from steps.csv. Colour tells quantities apart in figures of one run, runs in figures of
+    several: there each quantity has a panel of its own, and the legend names the folders.
 
     Parameters
     ----------
@@ -72,7 +75,7 @@ def plot_runs(run_dirs: Sequence[Path], out: Path | None = None) -> list[Path]:
     Returns
     -------
     list of Path
-        The files written. ``forces`` is left out when no run has a force sensor.
+        The files written. ``forces`` and ``gauges`` are left out when no run has a sensor for them.
 
     Raises
     ------
@@ -122,8 +125,22 @@ def _force_sensors(sensors: Table) -> list[str]:
     return [name for name in names if {f"{name}_fy_N", f"{name}_fz_N"} <= sensors.keys()]
 
 
+def _gauge_panels(tables: Iterable[Table]) -> list[tuple[str, str, float, bool]]:
+    """Panels of :func:`_overlay` for columns that belong to no force sensor and no marker: name and unit are in the header."""
+    panels = []
+    for column in dict.fromkeys(name for table in tables for name in table):
+        name, _, unit = column.rpartition("_")
+        if column != "time_s" and name and not _GROUPED.search(column):
+            unit = unit.replace("m2", "m$^2$").replace("m3", "m$^3$")
+            panels.append((column, f"{name.replace('_', ' ')} [{unit}]", 1.0, False))
+    return panels
+
+
 def _figures_of_one(steps: Table, sensors: Table) -> dict[str, Figure]:
     figures = {"solver": _solver_figure(steps), "energy": _energy_figure(steps), "penetration": _penetration_figure(steps)}
+    gauges = _gauge_panels([sensors])
+    if gauges:
+        figures = {"gauges": _overlay({"": sensors}, gauges), **figures}
     names = _force_sensors(sensors)
     return {"forces": _forces_figure(sensors, names), **figures} if names else figures
 
@@ -142,6 +159,9 @@ def _figures_of_several(runs: Mapping[str, tuple[Table, Table]]) -> dict[str, Fi
         ),
         "penetration": _overlay(steps, [("max_penetration_m", "largest penetration [mm]", 1e-3, True)]),
     }  # fmt: skip
+    gauges = _gauge_panels(sensors.values())
+    if gauges:
+        figures = {"gauges": _overlay(sensors, gauges), **figures}
     names = list(dict.fromkeys(name for table in sensors.values() for name in _force_sensors(table)))
     panels = [(f"{name}_f{axis}_N", f"{name.replace('_', ' ')}\n$F_{axis}$ [N]", 1.0, False) for name in names for axis in "xyz"]
     return {"forces": _overlay(sensors, panels), **figures} if panels else figures
@@ -170,7 +190,8 @@ def _overlay(tables: Mapping[str, Table], panels: Sequence[tuple[str, str, float
     handles: dict[str, Any] = {}
     for axis in axes:
         handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
-    figure.legend(handles.values(), handles.keys(), loc="outside upper right", ncols=min(len(handles), 4))
+    if any(handles):
+        figure.legend(handles.values(), handles.keys(), loc="outside upper right", ncols=min(len(handles), 4))
     return figure
 
 

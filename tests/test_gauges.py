@@ -1,0 +1,267 @@
+"""Sensors of some contacts, of joints, gap, contact area, slip and energies, against cases that are solved by hand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import femsim as fs
+
+G = 9.81
+RUBBER = fs.Elastic(1e6, 0.3, 1000.0, rayleigh_beta=0.01, name="rubber")
+
+
+def wrench(run: fs.Run, name: str) -> np.ndarray:
+    return np.hstack([run.sensors[name].force, run.sensors[name].torque])
+
+
+def incline(mu: float = 0.2, slope: float = 0.5) -> fs.Scene:
+    """A box on a floor under gravity that is turned by the slope."""
+    scene = fs.Scene("incline", dt=0.01, duration=0.3, gravity=(G * np.sin(slope), 0.0, -G * np.cos(slope)))
+    scene.add_floor()
+    scene.add_rigid("box", fs.Box((0.05, 0.05, 0.005)), mass=0.4, position=(0, 0, 0.005))
+    scene.set_friction("box", "floor", mu)
+    scene.sensor("slip", "box", kind="slip")
+    scene.sensor("seen_by_floor", "floor", kind="slip", partner="box")
+    scene.sensor("energy", "box", kind="energy")
+    return scene
+
+
+def test_slip_and_energies_on_an_incline() -> None:
+    mu, slope, mass, dt = 0.2, 0.5, 0.4, 0.01
+    run = fs.simulate(incline(mu, slope), tolerance=1e-12)
+    n = np.arange(1, 31)
+    pull = G * (np.sin(slope) - mu * np.cos(slope))
+    speed, way = pull * dt * n, pull * dt**2 * n * (n + 1) / 2  # backward Euler
+    slip, energy = run.gauges["slip"], run.gauges["energy"]
+    np.testing.assert_allclose(slip.values["slip_m"], way, rtol=1e-6)
+    np.testing.assert_allclose(slip.values["friction_J"], mu * mass * G * np.cos(slope) * way, rtol=1e-6)
+    np.testing.assert_allclose(run.gauges["seen_by_floor"].values["slip_m"], slip.values["slip_m"], rtol=1e-12)
+    np.testing.assert_allclose(run.steps["friction_loss_J"], slip.values["friction_J"], rtol=1e-9)
+    np.testing.assert_allclose(energy.values["kinetic_J"], 0.5 * mass * speed**2, rtol=1e-6)
+    np.testing.assert_allclose(energy.values["potential_J"], mass * G * (0.005 * np.cos(slope) - way * np.sin(slope)), rtol=1e-6)
+    assert not energy.values["elastic_J"].any()
+    np.testing.assert_allclose(run.steps["potential_energy_J"], energy.values["potential_J"], rtol=1e-12)
+    np.testing.assert_array_equal(run.table()["slip_slip_m"], slip.values["slip_m"])
+    held = fs.simulate(incline(mu=0.7), tolerance=1e-12)  # 0.7 > tan 0.5
+    assert held.gauges["slip"].values["slip_m"][-1] < 1e-9
+
+
+def test_energies_by_body_sum_to_the_totals_and_are_kept_in_a_fall() -> None:
+    scene = fs.Scene("fall", dt=0.01, duration=0.2, theta=0.5)
+    cube = scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), RUBBER, position=(0, 0, 1), velocity=(1, 0, 2))
+    box = scene.add_rigid("box", fs.Box((0.01, 0.02, 0.03)), mass=0.1, position=(1, 0, 1), angular_velocity=(0, 0, 3))
+    rope = scene.add_rod(
+        "rope",
+        np.linspace((2, 0, 1), (2.2, 0, 1), 9),
+        fs.circular_section(0.004),
+        fs.Elastic(1e6, 0.3, 1000.0),
+        velocity=(0, 1, 0),
+    )
+    for name, body in (("cube", cube), ("box", box), ("rope", rope)):
+        scene.sensor(name, body, kind="energy")
+    run = fs.simulate(scene)
+    totals = {c: sum(run.gauges[b].values[f"{c}_J"] for b in run.gauges) for c in ("kinetic", "elastic", "potential")}
+    for name in totals:
+        np.testing.assert_allclose(totals[name], run.steps[f"{name}_energy_J"], rtol=1e-12, atol=1e-15)
+    for name, mass in (("cube", 0.008), ("box", 0.1)):
+        values = run.gauges[name].values
+        total = sum(values.values())
+        np.testing.assert_allclose(total, total[0], rtol=1e-12)  # theta = 1/2 keeps it
+        height = values["potential_J"] / (mass * G)
+        t = run.steps["time_s"]
+        np.testing.assert_allclose(height, 1.0 + (2 * t if name == "cube" else 0) - 0.5 * G * t**2, atol=1e-9)
+    assert np.abs(run.gauges["rope"].values["elastic_J"]).max() < 1e-12
+
+
+def pile(**sensors: dict[str, object]) -> fs.Scene:
+    """A soft cube on a larger one on the floor, a rod over the upper one, a rigid box beside; sensors by name."""
+    scene = fs.Scene("pile", dt=0.01, duration=0.3)
+    scene.add_floor()
+    scene.add_soft("base", fs.box_tets((0.04, 0.04, 0.02), (4, 4, 2)), RUBBER, position=(0, 0, 0.01))
+    scene.add_soft("top", fs.box_tets((0.02, 0.02, 0.02), 2), RUBBER, position=(0.003, 0.002, 0.0301))
+    line = np.linspace((-0.03, 0.004, 0.0422), (0.036, 0.004, 0.0422), 12)
+    scene.add_rod("rod", line, fs.circular_section(0.002), fs.Elastic(1e8, 0.3, 1000.0))
+    scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.05, position=(0.1, 0, 0.01), velocity=(0.3, 0.1, 0))
+    for name, options in sensors.items():
+        on = str(options.pop("on"))
+        scene.sensor(name, on, **options)
+    return scene
+
+
+def test_forces_on_parts_of_a_surface_and_of_partners_sum_to_the_whole() -> None:
+    def left(points: np.ndarray) -> np.ndarray:
+        return points[:, 0] < 0.004
+
+    def right(points: np.ndarray) -> np.ndarray:
+        return ~left(points)
+
+    run = fs.simulate(
+        pile(
+            **{f"{on}_whole": {"on": on} for on in ("base", "top", "rod", "box", "floor")},
+            **{f"{on}_left": {"on": on, "where": left} for on in ("base", "top", "rod", "floor")},
+            **{f"{on}_right": {"on": on, "where": right} for on in ("base", "top", "rod", "floor")},
+            box_left={"on": "box", "where": lambda points: points[:, 0] < 0.1},
+            box_right={"on": "box", "where": lambda points: points[:, 0] >= 0.1},
+            base_floor={"on": "base", "partner": "floor"},
+            base_top={"on": "base", "partner": "top"},
+            top_base={"on": "top", "partner": "base"},
+            top_rod={"on": "top", "partner": "rod"},
+        )
+    )
+    assert run.status == "converged"
+    for on in ("base", "top", "rod", "box", "floor"):
+        whole, parts = wrench(run, f"{on}_whole"), [wrench(run, f"{on}_{side}") for side in ("left", "right")]
+        np.testing.assert_allclose(parts[0] + parts[1], whole, atol=1e-12)
+        assert min(np.abs(part[-1, 2]) for part in parts) > 1e-3, on
+    np.testing.assert_allclose(wrench(run, "base_floor") + wrench(run, "base_top"), wrench(run, "base_whole"), atol=1e-12)
+    np.testing.assert_allclose(wrench(run, "top_base") + wrench(run, "top_rod"), wrench(run, "top_whole"), atol=1e-12)
+    # at rest: the floor carries both cubes and the rod, the lower cube the upper one and the rod
+    rod = run.stepper.scene.body("rod").mass
+    assert wrench(run, "base_top")[-1, 2] == pytest.approx(-(0.008 + rod) * G, rel=1e-3)
+    assert wrench(run, "top_rod")[-1, 2] == pytest.approx(-rod * G, rel=1e-3)
+    assert wrench(run, "floor_whole")[-1, 2] == pytest.approx(-(0.032 + 0.008 + rod + 0.05) * G, rel=1e-3)
+    # the box has moved; its faces are those of the start
+    assert run.stepper.link_pose(4)[1][0] > 0.105
+
+
+def test_area_of_boxes_on_a_floor() -> None:
+    run = fs.simulate(
+        pile(
+            base={"on": "base", "kind": "area", "partner": "floor"},
+            below={"on": "floor", "kind": "area"},
+            top={"on": "top", "kind": "area", "partner": "base"},
+            base_half={"on": "base", "kind": "area", "partner": "floor", "where": lambda points: points[:, 0] < -1e-9},
+            base_other={"on": "base", "kind": "area", "partner": "floor", "where": lambda points: points[:, 0] >= -1e-9},
+            rod={"on": "rod", "kind": "area", "partner": "top"},
+        )
+    )
+    area = {name: gauge.values["area_m2"] for name, gauge in run.gauges.items()}
+    assert area["base"][-1] == pytest.approx(0.04**2, rel=2e-3)
+    assert area["top"][-1] == pytest.approx(0.02**2, rel=2e-2)
+    np.testing.assert_array_equal(area["below"], area["base"])
+    np.testing.assert_allclose(area["base_half"] + area["base_other"], area["base"], rtol=1e-12)
+    assert 0.3 < area["base_half"][-1] / area["base"][-1] < 0.5
+    assert 0.0 < area["rod"][-1] <= 0.02**2  # of the nodes of the cube that carry the rod
+
+
+def test_gap_is_the_height_of_a_fall_and_changes_nothing() -> None:
+    def drop(gap: bool) -> fs.Run:
+        scene = fs.Scene("drop", dt=0.01, duration=0.1)
+        scene.add_floor()
+        scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(0, 0, 0.04))
+        scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), RUBBER, position=(0.1, 0, 0.01))
+        scene.add_soft("above", fs.box_tets((0.01, 0.01, 0.01), 2), RUBBER, position=(0.1, 0, 0.045))
+        if gap:
+            scene.sensor("near", "box", kind="gap", partner="floor", reach=0.02)
+            scene.sensor("far", "floor", kind="gap", partner="box")
+            scene.sensor("soft", "above", kind="gap", partner="cube", reach=0.05)
+            scene.sensor("area", "above", kind="area")
+        return fs.simulate(scene, tolerance=1e-10)
+
+    run, plain = drop(True), drop(False)
+    n = np.arange(1, 11)
+    height = 0.03 - G * 0.01**2 * n * (n + 1) / 2
+    falling = height > 0.002
+    near, far = (run.gauges[name].values["gap_m"] for name in ("near", "far"))
+    for gap, reach in ((near, 0.02), (far, 0.01)):
+        expected = np.where(height < reach, height, np.inf)
+        np.testing.assert_allclose(gap[falling], expected[falling], atol=1e-9)
+    assert np.isinf(near[0])
+    assert abs(far[-1]) < 1e-4  # it lies on the floor
+    np.testing.assert_allclose(run.gauges["soft"].values["gap_m"][:5], height[:5] - 0.01, atol=2e-5)  # 20 mm at the start
+    assert not run.gauges["area"].values["area_m2"][:5].any()
+    for name, column in plain.steps.items():
+        if not name.startswith("ms_"):
+            np.testing.assert_array_equal(run.steps[name], column, err_msg=name)
+
+
+def test_joint_of_a_finger() -> None:
+    """Weight, acceleration of the base, grip, and a rod that the finger holds."""
+    scene = fs.Scene("hand", dt=0.01, duration=1.0)
+    pad = fs.Box((0.003, 0.01, 0.01))
+    hand = scene.add_gripper(
+        "hand",
+        [fs.Finger("left", pad, offset=(-0.03, 0, -0.05), closing=(1, 0, 0), mass=0.1),
+         fs.Finger("right", pad, offset=(0.03, 0, -0.05), closing=(-1, 0, 0), mass=0.2)],
+        position=(0, 0, 0.2), mass=0.5,
+    )  # fmt: skip
+    scene.add_rigid("block", fs.Box((0.01, 0.01, 0.01)), mass=0.05, position=(0, 0, 0.15))
+    root = np.array([0.033, 0.0, 0.15])
+    whisker = scene.add_rod(
+        "whisker", np.linspace(root, root + np.array([0.03, 0, 0]), 5), fs.circular_section(0.002),
+        fs.Elastic(1e9, 0.3, 1000.0, rayleigh_beta=0.01), start=fs.RodEnd("clamped", on="hand.right"),
+    )  # fmt: skip
+    scene.set_friction("hand", "block", 0.8)
+    scene.drive(hand, force=fs.Profile([0.0, 0.02], [2.0, 4.0]), fingers=True)
+    scene.drive(hand, lambda t: (np.array([0, 0, max(t - 0.5, 0.0) ** 2]), np.zeros(3)))
+    scene.sensor("left", "hand.left", kind="joint")
+    scene.sensor("right", "hand.right", kind="joint")
+    scene.sensor("wrist", hand, kind="mount")
+    scene.sensor("block", "block", kind="contact", partner=hand)
+    run = fs.simulate(scene, tolerance=1e-10)
+    assert run.status == "converged"
+    mass = scene.body("whisker").mass
+    left, right, wrist = (wrench(run, name) for name in ("left", "right", "wrist"))
+    assert whisker.parts == ("whisker",)
+    for k, pull in ((45, G), (-1, G + 2.0)):  # at rest, and lifted by 2 m/s^2
+        # each finger carries half of the block
+        assert left[k, 2] + right[k, 2] == pytest.approx((0.3 + 0.05 + mass) * pull, rel=1e-4)
+        assert left[k, 0] == pytest.approx(4.0, rel=1e-4) and right[k, 0] == pytest.approx(-4.0, rel=1e-4)
+        assert wrist[k, 2] == pytest.approx(left[k, 2] + right[k, 2] + 0.5 * pull, rel=1e-4)
+    assert wrench(run, "block")[45, 2] == pytest.approx(0.05 * G, rel=1e-4)
+    # the rod pulls the right finger down at its root; grip and friction act on the pad
+    own, grip = wrench(run, "right")[45], run.stepper.collision
+    assert own[4] != 0.0 and grip.wrench.shape[1] == 6
+
+
+def test_tables_and_api(tmp_path: Path) -> None:
+    run = fs.simulate(pile(gap={"on": "box", "kind": "gap", "partner": "base"}, top={"on": "top"},
+                           area={"on": "top", "kind": "area"}), duration=0.12, out=tmp_path / "run")  # fmt: skip
+    head, *rows = (tmp_path / "run" / "sensors.csv").read_text().splitlines()
+    assert head == "time_s,gap_gap_m,top_fx_N,top_fy_N,top_fz_N,top_tx_Nm,top_ty_Nm,top_tz_Nm,area_area_m2"
+    assert rows[0].split(",")[1] == "inf"
+    assert list(run.sensors) == ["top"] and list(run.gauges) == ["gap", "area"]
+    np.testing.assert_allclose([float(row.split(",")[-1]) for row in rows], run.gauges["area"].values["area_m2"], rtol=1e-9)
+    # a comparison passes over the other columns
+    again = fs.compare(tmp_path / "run", tmp_path / "run" / "sensors.csv", {"sensor": "top", "time": {"offset": 0.01}})
+    assert again.vectors["force"][1] < 1e-12
+    assert {path.name for path in fs.plot_run(tmp_path / "run")} >= {"gauges.png", "gauges.svg", "forces.png"}
+
+
+def test_wrong_sensors() -> None:
+    scene = pile()
+    hand = scene.add_gripper("hand", [fs.Finger("one", fs.Box((0.01, 0.01, 0.01)), (0, 0, 0), (1, 0, 0))], position=(1, 0, 1))
+    for options, words in (
+        ({"on": "box", "kind": "gap"}, "sensor s: a gap is that of 'box' to something; name it as partner"),
+        ({"on": "box", "kind": "gap", "partner": "flor"}, "partner 'flor' is unknown; did you mean 'floor'?"),
+        ({"on": "box", "kind": "energy", "partner": "floor"}, "partner is for the kinds contact, gap, area, slip, not 'energy'"),
+        ({"on": "box", "kind": "gap", "partner": "floor", "where": np.array([1])}, "where is for the kinds contact, area, slip"),
+        ({"on": "box", "reach": 0.1}, "reach is for the kinds gap, not 'contact'"),
+        ({"on": "box", "kind": "gap", "partner": "floor", "reach": -1.0}, "reach of sensor s is -1.0 m; allowed are positive"),
+        ({"on": "floor", "kind": "energy"}, "'floor' is an obstacle, which has no energy"),
+        ({"on": hand, "kind": "joint"}, "kind 'joint' needs a finger of a gripper"),
+        ({"on": "top", "kind": "slip", "reading": fs.Reading()}, "kind 'slip' has none"),
+    ):
+        with pytest.raises(fs.InputError, match=re.escape(words)):
+            scene.sensor("s", **options)
+    for options, words in (
+        ({"on": "hand", "partner": "hand.one"}, "sensor s: 'hand' never touches 'hand.one' here"),
+        ({"on": "top", "partner": "top"}, "'top' never touches 'top' here"),
+        ({"on": "box", "kind": "area", "partner": "floor"}, "'box' touches no soft body"),
+        ({"on": "top", "where": np.array([999])}, "where of sensor s names node 999; allowed are 0 to 26"),
+        ({"on": "top", "where": lambda points: points[:, 0] > 9}, "where of sensor s chooses no node"),
+        ({"on": "top", "where": np.array([13])}, "chooses only nodes inside 'top'"),
+        ({"on": "box", "where": np.array([1])}, "'box' is rigid and has no nodes; give a condition"),
+    ):
+        scene = pile()
+        scene.add_gripper("hand", [fs.Finger("one", fs.Box((0.01, 0.01, 0.01)), (0, 0, 0), (1, 0, 0))], position=(1, 0, 1))
+        scene.sensor("s", **options)
+        with pytest.raises(fs.InputError, match=re.escape(words)):
+            fs.simulate(scene)
+    scene = pile(s={"on": "box", "where": lambda points: points[:, 0]})
+    with pytest.raises(fs.InputError, match="where of sensor s gave shape"):
+        fs.simulate(scene)
