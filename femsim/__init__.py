@@ -19,6 +19,8 @@ A tour: a scene is described by plain calls, simulated, and gives a run.
 - Scene files: `load_scene(path, **parameters)`, `scene_parameters(path)`, `list_scenes()`.
 - Sweeps: `sweep` runs the cases of a sweep file and gives a `SweepResult`.
 - See: `render_run`, `plot_run`, `write_report`; ParaView opens `frames.pvd` of a run folder.
+- Sweeps: `sweep` runs the cases of a sweep file and gives a `SweepResult`; `sensitivity` says which parameters matter.
+- See: `render_run`, `plot_run`; ParaView opens `frames.pvd` of a run folder.
 - Compare with an experiment: `compare(run, log, card)`; `read_log`, `read_card` for its parts.
 - Calibrate: `calibrate` finds parameters of a scene from logs and gives a `CalibrationResult`.
 - Wrong input raises `InputError`, `MeshError`, `MaterialError`, `ContactError` or `VizError`, all of them ValueErrors.
@@ -82,6 +84,7 @@ if TYPE_CHECKING:
     from femsim.scene import Finger, Handle, Scene, mesh_file, mesh_shape
     from femsim.sensors import Reading
     from femsim.solve import SolvedProblem, solve_problem
+    from femsim.sweeps.sensitivity import SensitivityResult, sensitivity
     from femsim.sweeps.sweep import SweepResult, sweep
     from femsim.xpbd import XpbdRun, simulate_xpbd
     from materials import (
@@ -162,6 +165,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "femsim.sensors": ("Reading",),
     "femsim.solve": ("SolvedProblem", "solve_problem"),
     "femsim.xpbd": ("XpbdRun", "simulate_xpbd"),
+    "femsim.sweeps.sensitivity": ("SensitivityResult", "sensitivity"),
     "femsim.sweeps.sweep": ("SweepResult", "sweep"),
     "materials": (
         "LAWS", "Corotational", "Elastic", "FrictionTable", "Law", "MaterialError", "MooneyRivlin", "Ogden", "RodSection",
@@ -187,16 +191,16 @@ __all__ = [
     "ContactError", "ContactProblem", "Corotational", "Cylinder", "Elastic", "FclibProblem", "Finger", "FrictionTable",
     "GaugeSeries", "Group", "Handle", "InputError", "Law", "LawFit", "LocalProblem", "Log", "MarkerSeries", "MaterialError",
     "MaterialFit", "Mesh", "MeshError", "MooneyRivlin", "Motion", "Ogden", "Parameter", "Plane", "Profile", "Reading", "RodEnd",
-    "RodSection", "Run", "Scene", "SensorSeries", "SolvedProblem", "Sphere", "StVenantKirchhoff", "StableNeoHookean",
-    "SweepResult", "TendonSeries", "TensileTest", "TetMesh", "TriMesh", "VizError", "XpbdRun", "ball_tets", "bench", "box_tets",
-    "box_triangles", "calibrate", "capsule_triangles", "chamfered_box_triangles", "circular_section", "compare",
-    "cylinder_tets", "cylinder_triangles", "fit_material", "friction", "list_scenes", "load_card", "load_path", "load_scene",
-    "load_surface", "load_tetmesh", "load_volume", "make_local_problem", "make_problem", "make_solver", "make_tetmesh",
-    "make_trimesh", "material", "materials", "measure", "measure_local", "mesh_file", "mesh_shape", "open_frames",
-    "plot_convergence", "plot_fit", "plot_run", "plot_sweep", "probe_rendering", "quality", "read_card", "read_fclib",
-    "read_log", "read_part", "read_pvd", "read_tensile_test", "rectangular_section", "render_run", "save_tetmesh",
-    "scene_parameters", "simulate", "simulate_xpbd", "solve_problem", "sphere_triangles", "sweep", "tetrahedralize",
-    "to_global", "write_card", "write_fclib", "write_report",
+    "RodSection", "Run", "Scene", "SensitivityResult", "SensorSeries", "SolvedProblem", "Sphere", "StVenantKirchhoff",
+    "StableNeoHookean", "SweepResult", "TendonSeries", "TensileTest", "TetMesh", "TriMesh", "VizError", "XpbdRun", "ball_tets",
+    "bench", "box_tets", "box_triangles", "calibrate", "capsule_triangles", "chamfered_box_triangles", "circular_section",
+    "compare", "cylinder_tets", "cylinder_triangles", "fit_material", "friction", "list_scenes", "load_card", "load_path",
+    "load_scene", "load_surface", "load_tetmesh", "load_volume", "make_local_problem", "make_problem", "make_solver",
+    "make_tetmesh", "make_trimesh", "material", "materials", "measure", "measure_local", "mesh_file", "mesh_shape",
+    "open_frames", "plot_convergence", "plot_fit", "plot_run", "plot_sweep", "probe_rendering", "quality", "read_card",
+    "read_fclib", "read_log", "read_part", "read_pvd", "read_tensile_test", "rectangular_section", "render_run", "save_tetmesh",
+    "scene_parameters", "sensitivity", "simulate", "simulate_xpbd", "solve_problem", "sphere_triangles", "sweep",
+    "tetrahedralize", "to_global", "write_card", "write_fclib", "write_report",
 ]  # fmt: skip
 
 

@@ -744,6 +744,50 @@ def calibrate(
     return _STATUS[result.status]
 
 
+@app.command
+def sensitivity(
+    file: Path,
+    /,
+    *,
+    out: Path | None = None,
+    resume: Annotated[bool, Parameter(negative=())] = False,
+    scheduler: str | None = None,
+    workers: Whole | None = None,
+    dry_run: Annotated[bool, Parameter(negative=())] = False,
+    yes: Annotated[bool, Parameter(negative=())] = False,
+    quiet: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Say how much of the variance of each metric comes from each parameter (indices of Sobol); see docs/sweeps.md.
+
+    Parameters
+    ----------
+    file
+        Sweep file (TOML) with the sampling method "saltelli".
+    out
+        Folder of results; default runs/NAME.
+    resume
+        Go on with a folder that exists: run what is missing or failed.
+    scheduler
+        Address of an existing Dask scheduler, tcp://HOST:PORT; default a cluster of this machine's cores.
+    workers
+        Processes on this machine; default one a core.
+    dry_run
+        Only show the cases, and estimate time and disk.
+    yes
+        Allow more than 10000 cases.
+    quiet
+        No progress bar and no table.
+    """
+    from femsim.sweeps.command import dry_run as show
+    from femsim.sweeps.command import run_sensitivity
+
+    if dry_run:
+        show(file, _console(), out=out, workers=workers, many=yes)
+        return OK
+    result = run_sensitivity(file, quiet=quiet, out=out, resume=resume, scheduler=scheduler, workers=workers, many=yes)
+    return _STATUS[result.status]
+
+
 def _console() -> Console:
     from rich.console import Console
 

@@ -25,7 +25,7 @@ The tour, in the order of use:
 `calibration`
     `plot_calibration` draws how a calibration converged; `calibration_page` makes one HTML page of it.
 `sweep_plots`
-    `plot_sweep` draws the metrics of a sweep over its parameters.
+    `plot_sweep` draws the metrics of a sweep over its parameters, `plot_sensitivity` indices of sensitivity.
 `report`
     `write_report` writes one HTML page about a run. `page` has the pieces of both pages.
 
@@ -42,7 +42,7 @@ from viz.plots import plot_convergence, plot_run, plot_runs
 from viz.render import RenderingStatus, RenderResult, probe_rendering, render_run
 from viz.report import write_report
 from viz.series import FrameSeries, open_frames
-from viz.sweep_plots import plot_sweep
+from viz.sweep_plots import plot_sensitivity, plot_sweep
 from viz.vtk_hdf import HdfSeries
 from viz.vtk_series import PvdSeries, read_part, read_pvd
 
@@ -62,6 +62,7 @@ __all__ = [
     "plot_convergence",
     "plot_run",
     "plot_runs",
+    "plot_sensitivity",
     "plot_sweep",
     "probe_rendering",
     "read_part",

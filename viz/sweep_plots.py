@@ -1,8 +1,9 @@
-"""Figures of a sweep: metrics over parameters as curves, heat maps, parallel coordinates and pairs."""
+"""Figures of a sweep: metrics over parameters as curves, heat maps, parallel coordinates and pairs; indices of sensitivity."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-__all__ = ["plot_sweep"]
+__all__ = ["plot_sensitivity", "plot_sweep"]
 
 _MANY_CURVES = len(COLOURS)
 _MANY_METRICS = 6
@@ -90,6 +91,51 @@ def plot_sweep(folder: Path, out: Path | None = None) -> list[Path]:
                 figure.savefig(path, metadata=metadata)
                 written.append(path)
     return written
+
+
+def plot_sensitivity(
+    indices: Mapping[str, tuple[Sequence[str], Sequence[tuple[float, float]], Sequence[tuple[float, float]]]], path: Path
+) -> Path:
+    """Draw indices of sensitivity as bars with their intervals, a panel a metric.
+
+    Parameters
+    ----------
+    indices : mapping
+        By metric: names of the parameters, their indices of first order and their total ones, each with half its interval; 1.
+    path : Path
+        File to write, .png or .svg.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    VizError
+        No metric.
+    """
+    if not indices:
+        raise VizError("a study of sensitivity without indices cannot be drawn.")
+
+    import matplotlib
+
+    count = max(len(names) for names, _, _ in indices.values())
+    with matplotlib.rc_context(STYLE):
+        figure, axes = _new(len(indices), 1, WIDTH, 0.9 + len(indices) * (0.5 + 0.35 * count), sharex=True)
+        for axis, (metric, (names, *kinds)) in zip(axes[:, 0], indices.items(), strict=True):
+            for k, (label, pairs) in enumerate(zip(("first order", "total"), kinds, strict=True)):
+                index, half = np.array(pairs, dtype=float).T
+                places = np.arange(len(names)) + 0.36 * (k - 0.5)
+                axis.barh(places, index, 0.34, xerr=half, color=COLOURS[k], ecolor="0.3", capsize=2, label=label)
+            axis.set_yticks(range(len(names)), [name.replace("_", " ") for name in names])
+            axis.invert_yaxis()
+            axis.set_title(metric, loc="left", fontsize="medium")
+        axes[-1, 0].set_xlim(left=min(0.0, axes[-1, 0].get_xlim()[0]), right=max(1.0, axes[-1, 0].get_xlim()[1]))
+        axes[-1, 0].set_xlabel("part of the variance [1]")
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper right", ncols=2)
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else {})
+    return path
 
 
 def _new(rows: int, columns: int, width: float, height: float, **options: Any) -> tuple[Figure, npt.NDArray[Any]]:

@@ -1,19 +1,22 @@
-"""What ``femsim sweep`` shows: progress, failures as they happen, a summary, and the dry run."""
+"""What ``femsim sweep`` and ``femsim sensitivity`` show: progress, failures as they happen, a summary, and the dry run."""
 
 from __future__ import annotations
 
 import math
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from femsim.sweeps.case import FINISHED, Row
+from femsim.sweeps.sensitivity import SensitivityResult, sensitivity
 from femsim.sweeps.sweep import SweepResult, estimate, sweep
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+_Result = TypeVar("_Result")
 _SHOWN_CASES = 10
 _SHOWN_FAILURES = 5
 
@@ -30,6 +33,45 @@ def run_sweep(file: Path, *, quiet: bool, **options: Any) -> SweepResult:
     **options
         Of :func:`~femsim.sweeps.sweep.sweep`.
     """
+    result = _with_progress(sweep, file, quiet, options)
+    if not quiet:
+        print(f"status    {result.status}: {result.message}")
+        print("cases     " + ", ".join(f"{count} {status}" for status, count in sorted(result.counts.items())))
+        print(f"run now   {result.ran}, taken from before {result.reused}")
+        print(f"\nresult    {result.table} (one row a case; femsim plot {result.folder})")
+    elif result.status != "converged":
+        print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
+    return result
+
+
+def run_sensitivity(file: Path, *, quiet: bool, **options: Any) -> SensitivityResult:
+    """Find indices of sensitivity with a progress bar on stderr and a table on stdout.
+
+    Parameters
+    ----------
+    file : Path
+        Sweep file.
+    quiet : bool
+        Neither.
+    **options
+        Of :func:`~femsim.sweeps.sensitivity.sensitivity`.
+    """
+    result = _with_progress(sensitivity, file, quiet, options)
+    if not quiet:
+        print(f"status    {result.status}: {result.message}")
+        for metric, own in result.indices.items():
+            print(f"\n{metric}: mean {own.mean:.6g}, standard deviation {own.deviation:.6g}")
+            for name, (first, first_half), (total, total_half) in zip(own.parameters, own.first, own.total, strict=True):
+                print(f"  {name:24} first order {first:6.3f} +- {first_half:.3f}   total {total:6.3f} +- {total_half:.3f}")
+        print("".join(f"\nwarning: {text}" for text in result.warnings))
+        print(f"result    {result.folder}{' (sensitivity.json, .csv, .png)' if result.indices else ''}")
+    elif result.status != "converged":
+        print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
+    return result
+
+
+def _with_progress(function: Callable[..., _Result], file: Path, quiet: bool, options: dict[str, Any]) -> _Result:
+    """Call a function that runs the cases of a file, with a progress bar."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -58,15 +100,7 @@ def run_sweep(file: Path, *, quiet: bool, **options: Any) -> SweepResult:
             rate = ran / max(time.monotonic() - started, 1e-9)
             bar.update(task, advance=1, text=f"{rate:.3g} a second, {bad} failed")
 
-        result = sweep(file, on_row=on_row, on_start=on_start, **options)
-    if not quiet:
-        print(f"status    {result.status}: {result.message}")
-        print("cases     " + ", ".join(f"{count} {status}" for status, count in sorted(result.counts.items())))
-        print(f"run now   {result.ran}, taken from before {result.reused}")
-        print(f"\nresult    {result.table} (one row a case; femsim plot {result.folder})")
-    elif result.status != "converged":
-        print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
-    return result
+        return function(file, on_row=on_row, on_start=on_start, **options)
 
 
 def dry_run(file: Path, console: Console, **options: Any) -> None:

@@ -15,7 +15,7 @@ from femsim.sweeps.metrics import Condition, Metric, parse_condition, parse_metr
 Scalar = bool | int | float | str
 Value = Scalar | list[Scalar]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Method = Literal["random", "latin_hypercube", "sobol"]
+Method = Literal["random", "latin_hypercube", "sobol", "saltelli"]
 
 
 class _Section(BaseModel):
@@ -83,7 +83,11 @@ class Axis(_Section):
 
 
 class Sampling(_Section):
-    """How sampled parameters are drawn, together: a method, how many, and the seed of the draw."""
+    """How sampled parameters are drawn, together: a method, how many, and the seed of the draw.
+
+    "saltelli" is the design of indices of sensitivity: from ``count`` points of a Sobol sequence in twice the dimensions
+    D it makes count (D + 2) samples.
+    """
 
     method: Method = "latin_hypercube"
     count: Annotated[int, Field(ge=1)]
@@ -91,7 +95,7 @@ class Sampling(_Section):
 
     @model_validator(mode="after")
     def _checked(self) -> Sampling:
-        if self.method == "sobol" and self.count & (self.count - 1):
+        if self.method in ("sobol", "saltelli") and self.count & (self.count - 1):
             below = 1 << (self.count.bit_length() - 1)
             raise ValueError(
                 f"has count {self.count}; a Sobol sequence is balanced for powers of two only: {below} or {2 * below}"

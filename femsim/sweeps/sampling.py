@@ -17,7 +17,7 @@ import numpy as np
 import femsim
 from femsim.errors import InputError, did_you_mean
 from femsim.load import Parameter, convert_parameter, find_scene, scene_parameters
-from femsim.sweeps.file import Axis, SweepFile
+from femsim.sweeps.file import Axis, Sampling, SweepFile
 
 #: More cases than this need a yes of the user.
 MANY_CASES = 10_000
@@ -57,12 +57,15 @@ class Cases:
         Names of the parameters that differ between cases.
     duplicates : int
         Cases left out since they equal an earlier one.
+    order : list of str
+        Ids of all combinations in the order of the file, those left out too.
     """
 
     scene: Path
     cases: list[Case]
     varied: list[str]
     duplicates: int
+    order: list[str]
 
 
 def make_cases(sweep: SweepFile, path: str | Path, *, many: bool = False) -> Cases:
@@ -97,11 +100,13 @@ def make_cases(sweep: SweepFile, path: str | Path, *, many: bool = False) -> Cas
     fixed = {name: value for name, value in sweep.parameters.items() if not isinstance(value, Axis)}
     common = _common_identity(sweep, scene)
     cases: dict[str, Case] = {}
+    order = []
     for values in _combinations(sweep, known):
         given = {name: _converted(value, known[name], scene, path.parent) for name, value in {**fixed, **values}.items()}
         case_id = _identity(common, {p.name: given.get(p.name, p.default) for p in known.values()})
         cases.setdefault(case_id, Case(len(cases) + 1, case_id, given))
-    return Cases(scene, list(cases.values()), varied, count - len(cases))
+        order.append(case_id)
+    return Cases(scene, list(cases.values()), varied, count - len(cases), order)
 
 
 def _check_names(sweep: SweepFile, known: dict[str, Parameter], path: Path, scene: Path) -> None:
@@ -131,14 +136,12 @@ def _seeds(sweep: SweepFile) -> list[int]:
 
 
 def _count(sweep: SweepFile) -> int:
-    axes = [axis for axis in sweep.parameters.values() if isinstance(axis, Axis) and not axis.sampled]
-    lengths = [len(axis.values) if axis.values is not None else axis.count or 1 for axis in axes]
-    return (
-        math.prod(lengths)
-        * max(1, len(sweep.cases))
-        * (sweep.sampling.count if sweep.sampling else 1)
-        * max(1, len(_seeds(sweep)))
-    )
+    axes = [axis for axis in sweep.parameters.values() if isinstance(axis, Axis)]
+    lengths = [len(axis.values) if axis.values is not None else axis.count or 1 for axis in axes if not axis.sampled]
+    draws = sweep.sampling.count if sweep.sampling else 1
+    if sweep.sampling and sweep.sampling.method == "saltelli":
+        draws *= sum(axis.sampled for axis in axes) + 2
+    return math.prod(lengths) * max(1, len(sweep.cases)) * draws * max(1, len(_seeds(sweep)))
 
 
 def _combinations(sweep: SweepFile, known: dict[str, Parameter]) -> Iterator[dict[str, Any]]:
@@ -162,20 +165,11 @@ def _listed(axis: Axis) -> list[Any]:
 
 def _draw(sweep: SweepFile, axes: dict[str, Axis], known: dict[str, Parameter]) -> list[dict[str, Any]]:
     """Draw all sampled parameters at once from the unit cube."""
-    from scipy.stats import norm, qmc
+    from scipy.stats import norm
 
-    sampling = sweep.sampling
-    assert sampling is not None
-    rng = np.random.default_rng(sampling.seed)
-    if sampling.method == "random":
-        unit = rng.random((sampling.count, len(axes)))
-    else:
-        sampler = (
-            qmc.LatinHypercube(len(axes), rng=rng) if sampling.method == "latin_hypercube" else qmc.Sobol(len(axes), rng=rng)
-        )
-        unit = sampler.random(sampling.count)
+    assert sweep.sampling is not None
     columns: dict[str, list[Any]] = {}
-    for (name, axis), u in zip(axes.items(), unit.T, strict=True):
+    for (name, axis), u in zip(axes.items(), _unit(sweep.sampling, len(axes)).T, strict=True):
         if axis.normal is not None:
             mean, deviation = axis.normal
             x = norm.ppf(np.clip(u, 1e-12, 1 - 1e-12), mean, deviation)
@@ -188,6 +182,22 @@ def _draw(sweep: SweepFile, axes: dict[str, Axis], known: dict[str, Parameter]) 
             x = low + u * (high - low) if axis.scale == "linear" else low * (high / low) ** u
             columns[name] = [round(value) if known[name].type is int else float(value) for value in x]
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def _unit(sampling: Sampling, dimension: int) -> np.ndarray:
+    """Points of the unit cube, (n, dimension)."""
+    from scipy.stats import qmc
+
+    rng = np.random.default_rng(sampling.seed)
+    if sampling.method == "random":
+        return rng.random((sampling.count, dimension))
+    if sampling.method == "latin_hypercube":
+        return np.asarray(qmc.LatinHypercube(dimension, rng=rng).random(sampling.count))
+    if sampling.method == "sobol":
+        return np.asarray(qmc.Sobol(dimension, rng=rng).random(sampling.count))
+    first, second = np.hsplit(qmc.Sobol(2 * dimension, rng=rng).random(sampling.count), 2)
+    mixed = [np.where(np.arange(dimension) == k, second, first) for k in range(dimension)]
+    return np.stack([first, *mixed, second], axis=1).reshape(-1, dimension)
 
 
 def _converted(value: Any, parameter: Parameter, scene: Path, folder: Path) -> Any:
