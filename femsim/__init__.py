@@ -117,6 +117,7 @@ if TYPE_CHECKING:
         chamfered_box_triangles,
         cylinder_tets,
         cylinder_triangles,
+        length_scale,
         load_surface,
         load_tetmesh,
         load_volume,
@@ -174,8 +175,8 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     ),
     "meshes": (
         "MeshError", "TetMesh", "TriMesh", "ball_tets", "box_tets", "box_triangles", "capsule_triangles",
-        "chamfered_box_triangles", "cylinder_tets", "cylinder_triangles", "load_surface", "load_tetmesh", "load_volume",
-        "make_tetmesh", "make_trimesh", "quality", "save_tetmesh", "sphere_triangles", "tetrahedralize",
+        "chamfered_box_triangles", "cylinder_tets", "cylinder_triangles", "length_scale", "load_surface", "load_tetmesh",
+        "load_volume", "make_tetmesh", "make_trimesh", "quality", "save_tetmesh", "sphere_triangles", "tetrahedralize",
     ),
     "viz": (
         "VizError", "open_frames", "plot_convergence", "plot_run", "plot_sweep", "probe_rendering", "read_part", "read_pvd",
@@ -194,13 +195,13 @@ __all__ = [
     "RodSection", "Run", "Scene", "SensitivityResult", "SensorSeries", "SolvedProblem", "Sphere", "StVenantKirchhoff",
     "StableNeoHookean", "SweepResult", "TendonSeries", "TensileTest", "TetMesh", "TriMesh", "VizError", "XpbdRun", "ball_tets",
     "bench", "box_tets", "box_triangles", "calibrate", "capsule_triangles", "chamfered_box_triangles", "circular_section",
-    "compare", "cylinder_tets", "cylinder_triangles", "fit_material", "friction", "list_scenes", "load_card", "load_path",
-    "load_scene", "load_surface", "load_tetmesh", "load_volume", "make_local_problem", "make_problem", "make_solver",
-    "make_tetmesh", "make_trimesh", "material", "materials", "measure", "measure_local", "mesh_file", "mesh_shape",
-    "open_frames", "plot_convergence", "plot_fit", "plot_run", "plot_sweep", "probe_rendering", "quality", "read_card",
-    "read_fclib", "read_log", "read_part", "read_pvd", "read_tensile_test", "rectangular_section", "render_run", "save_tetmesh",
-    "scene_parameters", "sensitivity", "simulate", "simulate_xpbd", "solve_problem", "sphere_triangles", "sweep",
-    "tetrahedralize", "to_global", "write_card", "write_fclib", "write_report",
+    "compare", "cylinder_tets", "cylinder_triangles", "fit_material", "friction", "length_scale", "list_scenes", "load_card",
+    "load_path", "load_scene", "load_surface", "load_tetmesh", "load_volume", "make_local_problem", "make_problem",
+    "make_solver", "make_tetmesh", "make_trimesh", "material", "materials", "measure", "measure_local", "mesh_file",
+    "mesh_shape", "open_frames", "plot_convergence", "plot_fit", "plot_run", "plot_sweep", "probe_rendering", "quality",
+    "read_card", "read_fclib", "read_log", "read_part", "read_pvd", "read_tensile_test", "rectangular_section", "render_run",
+    "save_tetmesh", "scene_parameters", "sensitivity", "simulate", "simulate_xpbd", "solve_problem", "sphere_triangles",
+    "sweep", "tetrahedralize", "to_global", "write_card", "write_fclib", "write_report",
 ]  # fmt: skip
 
 

@@ -34,6 +34,7 @@ from meshes import (
     TriMesh,
     load_surface,
     load_tetmesh,
+    require_simple,
 )
 
 Vector = Sequence[float] | np.ndarray
@@ -46,7 +47,7 @@ GAUGE_COLUMNS: dict[str, tuple[str, ...]] = {
     "energy": ("kinetic_J", "elastic_J", "potential_J"),
 }
 RodContact = Literal["centre", "surface"]
-#: A soft body longer than this, in m, is taken for a mesh in millimetres, and a warning says so.
+#: A body of a mesh longer than this, in m, is taken for a mesh in millimetres, and a warning says so.
 LARGE = 3.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
 
@@ -288,17 +289,12 @@ class Scene:
         elastic = self._material(material)
         if law is not None:
             elastic = elastic.replace(law=law)
+        require_simple(mesh.surface())
         turn = quaternion_to_matrix(quaternion_from_vector(_vector(f"rotation of {name}", rotation)))
         scale = _positive(f"scale of {name}", scale, "")
         mesh = replace(mesh, points=scale * mesh.points @ turn.T + _vector(f"position of {name}", position))
         source, digest = mesh.source, mesh.digest
-        size = float(np.ptp(mesh.bounds, axis=0).max())
-        if size > LARGE:
-            warnings.warn(
-                f"soft body {name!r} is {size:.4g} m long; if its mesh is in millimetres, give scale=1e-3 (many scenes: "
-                "--set mesh_unit=mm).",
-                stacklevel=2,
-            )
+        _warn_of_size(name, mesh.points)
         body, mesh = make_soft_body(name, mesh, elastic, element=element, velocity=_vector(f"velocity of {name}", velocity))
         points = mesh.points
         if load is not None:
@@ -458,6 +454,8 @@ class Scene:
             raise InputError(f"shape of {name} is a Plane, which has no mass; use add_floor or add_obstacle.")
         if (density is None) == (mass is None):
             raise InputError(f"{name} has density {density} and mass {mass}; give exactly one of them.")
+        if isinstance(shape, Mesh):
+            _warn_of_size(name, shape.points)
         unit_mass, centre, unit_inertia = mass_properties(shape)
         if mass is None:
             mass = _positive(f"density of {name}", density if density is not None else 0.0, "kg/m^3") * unit_mass
@@ -1298,6 +1296,17 @@ def mesh_file(name: str) -> Path:
         known = sorted(p.name for p in folder.iterdir() if p.suffix in (".vtu", ".stl"))
         raise InputError(f"mesh file {name!r} is found neither here nor with femsim{did_you_mean(name, known)}")
     return path
+
+
+def _warn_of_size(name: str, points: np.ndarray) -> None:
+    """Warn of a mesh (n, 3) that is probably in millimetres."""
+    size = float(np.ptp(points, axis=0).max())
+    if size > LARGE:
+        warnings.warn(
+            f"body {name!r} is {size:.4g} m long; if its mesh is in millimetres, give scale=1e-3 (scenes with the parameter "
+            "mesh_unit: --set mesh_unit=mm).",
+            stacklevel=3,
+        )
 
 
 def mesh_shape(path: str | Path, *, scale: float = 1.0, resolution: int = 48) -> Mesh:

@@ -31,8 +31,8 @@ from meshes.generate import (
 from meshes.load import FILES, load_surface, load_tetmesh, save_tetmesh
 from meshes.quality import MeshQuality, describe, quality
 from meshes.surface import TriMesh, boundary_triangles, make_trimesh, solid_mass_properties
-from meshes.tetmesh import TetMesh, make_tetmesh
-from meshes.volume import load_volume, tetrahedralize
+from meshes.tetmesh import TetMesh, length_scale, make_tetmesh
+from meshes.volume import load_volume, require_simple, tetrahedralize
 
 __all__ = [
     "FILES",
@@ -49,12 +49,14 @@ __all__ = [
     "cylinder_tets",
     "cylinder_triangles",
     "describe",
+    "length_scale",
     "load_surface",
     "load_tetmesh",
     "load_volume",
     "make_tetmesh",
     "make_trimesh",
     "quality",
+    "require_simple",
     "save_tetmesh",
     "solid_mass_properties",
     "sphere_triangles",

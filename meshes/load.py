@@ -89,6 +89,8 @@ def load_surface(path: str | Path, *, scale: float = 1.0, closed: bool = False) 
         found = ", ".join(sorted({block.type for block in mesh.cells})) or "none"
         raise MeshError(f"{path}: the file has no triangles (its cells: {found}); export the surface as triangles.")
     points, triangles = _merged(np.asarray(mesh.points, dtype=np.float64), np.concatenate(parts).astype(np.int64))
+    if not len(triangles):
+        raise MeshError(f"{path}: each of its triangles has two corners in one place; export the surface again.")
     surface = make_trimesh(factor * points, triangles, name=path.stem, source=str(path))
     if closed:
         require_closed(surface)

@@ -16,6 +16,8 @@ Ints = NDArray[np.int64]
 ZERO_VOLUME = 1e-9
 """An element is called flat when |6 V| is at most this times its longest edge cubed (regular: 0.71)."""
 
+_UNITS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
+
 
 @dataclass(frozen=True, eq=False)
 class TetMesh:
@@ -179,6 +181,24 @@ def check_scale(scale: float, where: str) -> float:
     if not (np.isfinite(scale) and scale > 0.0):
         raise MeshError(f"{where}: scale is {scale!r}, but must be finite and greater than 0; use 0.001 for millimetres.")
     return float(scale)
+
+
+def length_scale(unit: str) -> float:
+    """Return the factor from a unit of length to metres.
+
+    Parameters
+    ----------
+    unit : {"m", "cm", "mm"}
+        Unit of length, e.g. of a file.
+
+    Raises
+    ------
+    MeshError
+        For any other unit.
+    """
+    if unit not in _UNITS:
+        raise MeshError(f"unit of length is {unit!r}; allowed are {', '.join(map(repr, _UNITS))}.")
+    return _UNITS[unit]
 
 
 def _digest(points: Floats, tets: Ints) -> str:

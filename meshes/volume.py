@@ -15,6 +15,10 @@ from meshes.tetmesh import TetMesh, make_tetmesh, tet_determinants
 MOST_TETS = 1_000_000
 """More tetrahedra than this, by the volume of the body, are refused: a wrong unit of length is the likely reason."""
 
+CROSSING = 1e-6
+"""A surface crosses itself where parts go through each other by more than this times its largest coordinate; files in single
+precision are rounded by a tenth of it."""
+
 _SURFACES = (".stl", ".obj", ".ply")
 _PAIRS_AT_ONCE = 2_000_000
 
@@ -34,14 +38,12 @@ def load_volume(path: str | Path, *, edge_length: float, scale: float = 1.0) -> 
     Raises
     ------
     MeshError
-        As `load_tetmesh`, `load_surface` and `tetrahedralize`, or if the rest shape crosses itself.
+        As `load_tetmesh`, `load_surface` and `tetrahedralize`.
     """
     path = Path(path)
     if path.suffix.lower() in _SURFACES:
         return tetrahedralize(load_surface(path, scale=scale), edge_length)
-    mesh = load_tetmesh(path, scale=scale)
-    require_simple(mesh.surface())
-    return mesh
+    return load_tetmesh(path, scale=scale)
 
 
 def tetrahedralize(
@@ -67,8 +69,8 @@ def tetrahedralize(
     Raises
     ------
     MeshError
-        If the surface is open, not manifold, inside out or crosses itself, the edge length is not positive or so short that more
-        than `MOST_TETS` tetrahedra would come out, pytetwild is not installed, or it finds no inside.
+        If the surface is open, not manifold, inside out or crosses itself, the edge length is not positive, longer than the body
+        or so short that more than `MOST_TETS` tetrahedra would come out, pytetwild is not installed, or it fails.
     """
     where = f"surface {surface.name!r} from {surface.source}"
     if not (np.isfinite(edge_length) and edge_length > 0.0):
@@ -76,11 +78,17 @@ def tetrahedralize(
     require_closed(surface)
     require_simple(surface)
     size = np.ptp(surface.bounds, axis=0)
+    extent = f"{size[0]:.4g} x {size[1]:.4g} x {size[2]:.4g} m"
+    if edge_length > size.max():
+        raise MeshError(
+            f"{where}: it is {extent}, but edge_length is {edge_length:.4g} m, longer than all of it; if the file is in metres, "
+            "leave the scale out (mesh_unit=m in the scenes), else take shorter edges."
+        )
     # a regular tetrahedron of edge h has the volume h^3 / (6 sqrt 2)
     count = surface.signed_volume * 6.0 * np.sqrt(2.0) / edge_length**3
     if count > MOST_TETS:
         raise MeshError(
-            f"{where}: its {size[0]:.4g} x {size[1]:.4g} x {size[2]:.4g} m with edges of {edge_length:.4g} m would take "
+            f"{where}: its {extent} with edges of {edge_length:.4g} m would take "
             f"{count:.2g} tetrahedra, at most {MOST_TETS:.0e} are made; if the file is in millimetres, say so by the scale 0.001 "
             "(mesh_unit=mm in the scenes), else take longer edges."
         )
@@ -93,13 +101,18 @@ def tetrahedralize(
         ) from None
     # the mesher leaves a file behind
     with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
-        points, cells = pytetwild.tetrahedralize(  # type: ignore[attr-defined]  # it exports without __all__
-            surface.points,
-            surface.triangles.astype(np.int32),
-            edge_length_abs=edge_length,
-            epsilon=envelope,
-            stop_energy=stop_energy,
-        )
+        try:
+            points, cells = pytetwild.tetrahedralize(  # type: ignore[attr-defined]  # it exports without __all__
+                surface.points,
+                surface.triangles.astype(np.int32),
+                edge_length_abs=edge_length,
+                epsilon=envelope,
+                stop_energy=stop_energy,
+            )
+        except (MemoryError, RuntimeError) as error:
+            raise MeshError(
+                f"{where}: the mesher failed at edges of {edge_length:.4g} m ({type(error).__name__}: {error}); take other edges."
+            ) from None
     xyz, tets = np.asarray(points, dtype=np.float64), np.asarray(cells, dtype=np.int64).reshape(-1, 4)
     if not len(tets):
         raise MeshError(f"{where}: the mesher found no inside at edges of {edge_length:.4g} m; take shorter edges.")
@@ -124,7 +137,7 @@ def crossing_triangles(surface: TriMesh) -> NDArray[np.int64]:
     Parameters
     ----------
     surface : TriMesh
-        Any surface. Parts that only touch, or lie in one plane, do not count.
+        Any surface. Parts that only touch, lie in one plane, or cross by less than `CROSSING` do not count.
     """
     from scipy.spatial import cKDTree
 
@@ -134,6 +147,7 @@ def crossing_triangles(surface: TriMesh) -> NDArray[np.int64]:
     low, high = corners.min(axis=1), corners.max(axis=1)
     centres, middles = 0.5 * (low + high), ends.mean(axis=1)
     reach = 0.5 * np.linalg.norm(high - low, axis=1).max() + 0.5 * np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
+    least = CROSSING * np.abs(points).max()
     tree = cKDTree(centres)
     near = tree.query_ball_point(middles, reach, return_length=True)
     chunk = np.cumsum(near) // _PAIRS_AT_ONCE
@@ -147,15 +161,19 @@ def crossing_triangles(surface: TriMesh) -> NDArray[np.int64]:
         close &= ~(edges[edge][:, :, None] == triangles[triangle][:, None, :]).any(axis=(1, 2))
         edge, triangle = edge[close], triangle[close]
         (p, q), (a, b, c) = ends[edge].transpose(1, 0, 2), corners[triangle].transpose(1, 0, 2)
-        sides = _volumes(a, b, c, p) * _volumes(a, b, c, q) < 0.0
-        around = np.sign([_volumes(p, q, a, b), _volumes(p, q, b, c), _volumes(p, q, c, a)])
-        crossed.append(triangle[sides & (np.abs(around.sum(axis=0)) == 3.0)])
+        normal = np.cross(b - a, c - a)
+        thin = least * np.linalg.norm(normal, axis=1)
+        below, above = _dot(normal, p - a), _dot(normal, q - a)
+        pierced = (np.minimum(below, above) < -thin) & (np.maximum(below, above) > thin)
+        sense = np.sign(above - below)
+        for start, end in ((a, b), (b, c), (c, a)):  # the edge passes inside each side of the triangle
+            common = np.cross(end - start, q - p)
+            pierced &= sense * _dot(common, p - start) < -least * np.linalg.norm(common, axis=1)
+        crossed.append(triangle[pierced])
     return np.unique(np.concatenate(crossed)) if crossed else np.zeros(0, dtype=np.int64)
 
 
-def _volumes(
-    a: NDArray[np.float64], b: NDArray[np.float64], c: NDArray[np.float64], d: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Six times the signed volume of tetrahedra, corners (n, 3) each."""
-    out: NDArray[np.float64] = np.einsum("ij,ij->i", np.cross(b - a, c - a), d - a)
+def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Products of vectors, row by row, (n, 3) each."""
+    out: NDArray[np.float64] = np.einsum("ij,ij->i", a, b)
     return out

@@ -29,7 +29,7 @@ def finger_mesh(length: float, cells: tuple[int, int, int]) -> fs.TetMesh:
     ----------
     length : float, m
         From tip to root, along z.
-    cells : (3,) int
+    cells : tuple, 1
         Cells across the thickness (x, the inner side at the largest x), the width (y) and the length (z). The chamber is
         one cell thick, the last but one of the outer side, and leaves two cells of wall at the sides and two at the ends.
     """
@@ -82,7 +82,7 @@ def build(
         How far the jaws lift the object.
     object : str, shape
         "box" (30 mm), "cylinder" (radius 15 mm, upright), or a closed surface file, whose z points up.
-    mounted : bool
+    mounted : bool, choice
         Whether the object stands on a force/torque sensor, without floor and lift.
     pressure : float, Pa
         Pressure in the chambers once the jaws are closed; it bends the fingers inwards. A finger from a file needs a chamber.
@@ -91,13 +91,13 @@ def build(
     finger : str, file
         "made", or a mesh of a finger: tetrahedra (.msh, .vtu, ...) or a closed surface (.stl, .obj, .ply), which is meshed.
         Its z points to the jaw, its x inwards.
-    mesh_unit : str
-        Unit of length of the files: "m" or "mm".
+    mesh_unit : str, choice
+        Unit of length of the files: "m", "cm" or "mm".
     edge_length : float, m
         Edges of the tetrahedra that a surface is meshed with.
     length : float, m
         Length of a made finger.
-    cells : (3,) int
+    cells : tuple, 1
         Cells of a made finger across thickness, width and length, at least 4, 5 and 5.
     damping_time : float, s
         Rayleigh damping of the fingers proportional to the stiffness (beta).
@@ -105,18 +105,16 @@ def build(
         Time step.
     duration : float, s
         Simulated time.
-    law : str
+    law : str, choice
         Elastic law of the fingers, see docs/materials.md.
     """
-    if mesh_unit not in ("m", "mm"):
-        raise fs.InputError(f"mesh_unit is {mesh_unit!r}; allowed are 'm' and 'mm'.")
     if tendon_force != 0.0 and finger != "made":
         raise fs.InputError(
             f"tendon_force is {tendon_force} N, but finger is {finger!r}; the tendon is routed for made fingers only."
         )
     if min(cells[0] - 3, *(c - 4 for c in cells[1:])) < 1:
         raise fs.InputError(f"cells is {cells}; a finger with a chamber needs at least 4, 5 and 5.")
-    scale = {"m": 1.0, "mm": 1e-3}[mesh_unit]
+    scale = fs.length_scale(mesh_unit)
     scene = fs.Scene("soft_gripper", dt=dt, duration=duration)
     pla = fs.material("pla").elastic()
     if object == "box":

@@ -55,6 +55,16 @@ def test_good_surfaces_do_not_cross_themselves() -> None:
         assert not len(crossing_triangles(surface))
 
 
+@pytest.mark.parametrize("precision", [np.float64, np.float32])
+def test_rounding_on_flat_sides_is_no_crossing(precision: type) -> None:
+    """Flat sides of many triangles, turned and put far off: none of their edges lies in its plane exactly any more."""
+    box = fs.box_tets((0.1, 0.02, 0.02), (10, 3, 4)).surface()
+    for seed in range(20):
+        turn = np.linalg.qr(np.random.default_rng(seed).standard_normal((3, 3)))[0]
+        turned = (box.points @ (turn * np.linalg.det(turn)).T + (0.1, -0.2, 0.3)).astype(precision)
+        assert not len(crossing_triangles(fs.make_trimesh(turned, box.triangles, name="box", source="test")))
+
+
 def test_a_surface_file_is_filled(tmp_path: Path) -> None:
     pytest.importorskip("pytetwild")
     sphere = fs.sphere_triangles(10.0, 2)
@@ -83,6 +93,8 @@ def test_bad_surfaces_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         fs.tetrahedralize(fs.make_trimesh(box.points, box.triangles[:, ::-1], name="in", source="test"), 0.005)
     with pytest.raises(fs.MeshError, match=r"crosses itself: .* pierce .* overlap itself"):
         fs.tetrahedralize(two_boxes((0.012, 0.003, 0.004)), 0.005)
+    with pytest.raises(fs.MeshError, match=r"it is 0.02 x 0.02 x 0.02 m, but edge_length is 0.03 m, longer .*mesh_unit=m "):
+        fs.tetrahedralize(box, 0.03)
     for wrong in (0.0, -1.0, np.nan):
         with pytest.raises(fs.MeshError, match="edge_length"):
             fs.tetrahedralize(box, wrong)
@@ -94,14 +106,58 @@ def test_bad_surfaces_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         fs.tetrahedralize(box, 0.005)
 
 
-def test_a_rest_shape_that_overlaps_itself_is_refused(tmp_path: Path) -> None:
+def hollow(shift: float = 0.0, cavity: slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+    """A block with a cavity inside, shifted sideways, of which only some triangles are there."""
+    outer, inner = fs.box_triangles((0.012, 0.025, 0.05)), fs.box_triangles((0.004, 0.012, 0.03))
+    walls = inner.triangles[cavity, ::-1] + len(outer.points)
+    return np.concatenate([outer.points, inner.points + np.array([shift, 0.0, 0.0])]), np.concatenate([outer.triangles, walls])
+
+
+@pytest.mark.parametrize(
+    ("points", "triangles", "message"),
+    [
+        (*hollow(cavity=slice(2, None)), "is not closed: 4 edges"),
+        (*hollow(shift=0.006), "crosses itself: edges of other parts pierce 4 of its 24 triangles"),
+        (np.zeros((3, 3)), np.array([[0, 1, 2]] * 4), "each of its triangles has two corners in one place"),
+        (np.diag([1.0, 1.0, np.nan]), np.array([[0, 1, 2]]), "not finite"),
+    ],
+)
+def test_files_that_are_no_body(points: np.ndarray, triangles: np.ndarray, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "body.obj"
+    meshio.Mesh(points, [("triangle", triangles)]).write(path)
+    with pytest.raises(fs.MeshError, match=rf"body\.obj.*{message}"):
+        fs.load_volume(path, edge_length=0.005)
+
+
+def test_a_cavity_of_a_surface_file_is_a_chamber(tmp_path: Path) -> None:
+    pytest.importorskip("pytetwild")
+    points, triangles = hollow()
+    meshio.Mesh(points, [("triangle", triangles)]).write(tmp_path / "finger.stl")
+    scene = fs.Scene("hollow")
+    finger = scene.add_soft("finger", fs.load_volume(tmp_path / "finger.stl", edge_length=0.006), "ecoflex_00_50")
+    scene.pressurize(finger, lambda t: 1e3)
+    assert scene.couplings[0].volume == pytest.approx(0.004 * 0.012 * 0.03, rel=1e-3)
+
+
+def test_a_rest_shape_that_overlaps_itself_is_refused() -> None:
     box = fs.box_tets((0.02, 0.02, 0.02), 1)
     points = np.concatenate([box.points, box.points @ np.diag([1.0, 0.9, 0.8]) + (0.012, 0.003, 0.004)])
     both = fs.make_tetmesh(points, np.concatenate([box.tets, box.tets + len(box.points)]), name="both", source="test")
-    with pytest.raises(fs.MeshError, match="crosses itself"):
-        fs.load_volume(fs.save_tetmesh(both, tmp_path / "both.vtu"), edge_length=0.01)
+    with pytest.raises(fs.MeshError, match="'both' from test crosses itself"):
+        fs.Scene("overlap").add_soft("body", both, "ecoflex_00_50")
 
 
-def test_a_body_in_millimetres_is_noticed() -> None:
+def test_bodies_in_millimetres_are_noticed() -> None:
+    scene = fs.Scene("units")
     with pytest.warns(UserWarning, match=r"'cube' is 20 m long; .* scale=1e-3 .*mesh_unit=mm"):
-        fs.Scene("units").add_soft("cube", fs.box_tets((20.0, 20.0, 20.0), 1), "ecoflex_00_50")
+        scene.add_soft("cube", fs.box_tets((20.0, 20.0, 20.0), 1), "ecoflex_00_50")
+    box = fs.box_triangles((20.0, 20.0, 30.0))
+    with pytest.warns(UserWarning, match=r"'block' is 30 m long; .* scale=1e-3 .*mesh_unit=mm"):
+        scene.add_rigid("block", fs.Mesh(box.points, box.triangles), mass=1.0)
+    scene.add_soft("small", fs.box_tets((20.0, 20.0, 20.0), 1), "ecoflex_00_50", scale=fs.length_scale("mm"))
+
+
+def test_units_of_length() -> None:
+    assert [fs.length_scale(unit) for unit in ("m", "cm", "mm")] == [1.0, 0.01, 0.001]
+    with pytest.raises(fs.MeshError, match=r"unit of length is 'inch'; allowed are 'm', 'cm', 'mm'"):
+        fs.length_scale("inch")
