@@ -139,6 +139,9 @@ def build(
     )  # fmt: skip
     bottom, top = mesh.bounds[:, 2]
     height = CLEARANCE + top - bottom
+    meet = half + mesh.bounds[1, 0] - mesh.points[mesh.points[:, 2] > top - GRIPPED, 0].max()
+    if squeeze > meet:
+        raise fs.InputError(f"squeeze is {squeeze} m, but the jaws meet at {meet:.6g} m; close them less.")
     for name, side in (("left", -1.0), ("right", 1.0)):
         start = side * (half + OPENING)
         body = scene.add_soft(

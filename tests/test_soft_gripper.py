@@ -100,3 +100,21 @@ def test_fingers_from_files_are_placed_like_made_ones(kind: str, tmp_path: Path)
 def test_wrong_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises((fs.InputError, fs.MeshError), match=message):
         gripper(**parameters)
+
+
+def test_fingers_that_close_as_far_as_they_can_press_on_each_other(tmp_path: Path) -> None:
+    """Jaws 0.2 mm from each other, a block of 4 mm between: the fingers meet around it, and no step fails."""
+    box = fs.box_triangles((4.0, 4.0, 8.0))
+    meshio.Mesh(box.points, [("triangle", box.triangles)]).write(tmp_path / "small.obj")
+    small = {"object": str(tmp_path / "small.obj"), "mesh_unit": "mm", "lift_height": 0.0}
+    run = fs.simulate(gripper(squeeze=0.0069, duration=0.8, **small))
+    assert run.status == "converged"
+    assert run.steps["max_penetration_m"].max() < 1e-6 and not run.steps["inverted_elements"].any()
+    left, right = (run.sensors[f"{side}_finger"].force for side in ("left", "right"))
+    assert left[-1, 0] < -0.03
+    np.testing.assert_allclose(left[:, 0], -right[:, 0], atol=1e-4)
+    touching = run.stepper.collision.touching
+    assert touching is not None
+    assert len(touching.kept) > 10  # contacts of the fingers with each other
+    with pytest.raises(fs.InputError, match=r"squeeze is 0.008 m, but the jaws meet at 0.007 m"):
+        gripper(squeeze=0.008, **small)
