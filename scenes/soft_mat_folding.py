@@ -16,7 +16,7 @@ import numpy as np
 import femsim as fs
 
 #: Half sizes of a pad, distance from its inner side to the mat before it closes, and from the grip to the centre of the hand, m.
-PAD, OPENING, REACH = (0.012, 0.04, 0.0025), 0.006, 0.08
+PAD, OPENING, REACH = (0.012, 0.04, 0.0015), 0.004, 0.08
 #: How far the edge hangs over the table, and how much of it the pads hold, m.
 OVERHANG, HELD = 0.026, 0.02
 

@@ -1,0 +1,90 @@
+"""Two walls push a soft mat together on a floor, then a lid presses the heap flat: the mat is crumpled.
+
+A good result: every step converges and stays finite, the mat lies on itself in several layers with friction, no part passes another by
+more than a few micrometres, and when the lid and the walls draw back, the mat springs open again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import femsim as fs
+
+
+def build(
+    young_modulus: float = 50e3,
+    poisson_ratio: float = 0.35,
+    friction: float = 0.3,
+    density: float = 1000.0,
+    length: float = 0.24,
+    width: float = 0.12,
+    thickness: float = 0.004,
+    cells: tuple[int, int] = (36, 16),
+    wave: float = 0.006,
+    narrow: float = 0.3,
+    pressed: float = 0.03,
+    damping_time: float = 5e-3,
+    dt: float = 0.005,
+    theta: float = 1.0,
+) -> fs.Scene:
+    """Crumple a mat.
+
+    Parameters
+    ----------
+    young_modulus : float, Pa
+        Young's modulus of the mat.
+    poisson_ratio : float, 1
+        Poisson's ratio of the mat.
+    friction : float, 1
+        Coulomb coefficient of the mat on everything, itself too.
+    density : float, kg/m^3
+        Density of the mat.
+    length, width, thickness : float, m
+        Size of the mat: along the way of the walls, across it, and upwards.
+    cells : (2,) int
+        Cells of the mesh along and across; there is one over the thickness.
+    wave : float, m
+        Height of the waves in which the mat is made, oblique to the walls, so that it knows where to buckle.
+    narrow : float, 1
+        Distance of the walls at the end, as a share of the length.
+    pressed : float, m
+        Height of the lid over the floor at the end.
+    damping_time : float, s
+        Rayleigh damping proportional to the stiffness (beta).
+    dt : float, s
+        Time step.
+    theta : float, 1
+        Integration parameter, 0.5 (mid-point) to 1 (backward Euler).
+    """
+    pushed, lowered, opened = 1.2, 1.9, 2.5
+    scene = fs.Scene("soft_mat_crumpling", dt=dt, duration=opened + 0.5, theta=theta, default_friction=friction)
+    scene.add_floor()
+    foam = fs.Elastic(young_modulus, poisson_ratio, density, rayleigh_beta=damping_time, name="mat")
+    flat = fs.box_tets((length, width, thickness), (*cells, 1), alternating=True)
+    points = flat.points.copy()
+    phase = (3.0 * points[:, 0] + 0.7 * points[:, 1]) / length
+    points[:, 2] += 0.5 * wave * (1.0 - np.cos(2.0 * np.pi * phase))
+    points[:, 2] -= points[:, 2].min()
+    mat = scene.add_soft("mat", fs.make_tetmesh(points, flat.tets, name="mat", source="soft_mat_crumpling"), foam, self_contact=True)
+
+    # half sizes; the lid starts above all that the mat can reach and fits between the walls
+    tall, thick, start_height = 0.5 * length, 0.005, 0.6 * length
+    way = 0.5 * length * (1.0 - narrow)
+    for name, side in (("left", -1.0), ("right", 1.0)):
+        centre = (side * (0.5 * length + thick + 1e-3), 0.0, tall + 1e-3)
+        wall = scene.add_rigid(name, fs.Box((thick, width, tall)), density=1000.0, position=centre)
+        steps = [(0, 0, 0), (-side * way, 0, 0), (-side * way, 0, 0), (0, 0, 0)]
+        scene.drive(wall, fs.Motion([0.0, pushed, lowered, opened], steps))
+        scene.sensor(name, wall, kind="mount")
+    lid = scene.add_rigid(
+        "lid",
+        fs.Box((0.5 * length * narrow - 1e-3, width, thick)),
+        density=1000.0,
+        position=(0.0, 0.0, start_height + thick),
+    )
+    down = (0, 0, pressed - start_height)
+    scene.drive(lid, fs.Motion([0.0, pushed, lowered, opened], [(0, 0, 0), (0, 0, 0), down, (0, 0, 0)]))
+    scene.sensor("lid", lid, kind="mount")
+    scene.sensor("floor", "floor")
+    scene.sensor("mat", mat)
+    return scene
