@@ -1,7 +1,7 @@
 """Two walls push a soft mat together on a floor, then a lid presses the heap flat: the mat is crumpled.
 
-A good result: every step converges and stays finite, the mat lies on itself in several layers with friction, no part passes another by
-more than a few micrometres, and when the lid and the walls draw back, the mat springs open again.
+A good result: every step converges and stays finite, the mat lies on itself in several layers with friction, no part passes
+another by more than a tenth of a millimetre, and when the lid and the walls draw back, the mat springs open again.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def build(
     phase = (3.0 * points[:, 0] + 0.7 * points[:, 1]) / length
     points[:, 2] += 0.5 * wave * (1.0 - np.cos(2.0 * np.pi * phase))
     points[:, 2] -= points[:, 2].min()
-    mat = scene.add_soft("mat", fs.make_tetmesh(points, flat.tets, name="mat", source="soft_mat_crumpling"), foam, self_contact=True)
+    mesh = fs.make_tetmesh(points, flat.tets, name="mat", source="soft_mat_crumpling")
+    mat = scene.add_soft("mat", mesh, foam, self_contact=True)
 
     # half sizes; the lid starts above all that the mat can reach and fits between the walls
     tall, thick, start_height = 0.5 * length, 0.005, 0.6 * length

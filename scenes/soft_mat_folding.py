@@ -1,10 +1,10 @@
 """A two-finger hand folds a soft mat on a table (papers/001, section V-C3).
 
-The hand takes the edge that hangs over the table, carries it over in an arc while it turns, lays it down on the other edge, opens and
-draws back; the mat slides on the table, and its folded half lies on the other with friction.
+The hand takes the edge that hangs over the table, carries it over in an arc while it turns, lays it down on the other edge,
+opens and draws back; the mat sticks to the table and slides on it, and its folded half lies on the other with friction.
 
-A good result: the held edge follows the hand, every step converges, neither the table nor the other half of the mat is passed by more
-than a micrometre, and the mat stays folded when the hand is gone.
+A good result: the held edge follows the hand, every step converges, no node gets deeper than a micrometre into the table or
+into the other half of the mat, and the mat stays folded when the hand is gone.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def build(
         s = carry(t)
         turn = math.pi * s
         along = np.array([math.cos(turn), 0.0, math.sin(turn)])  # from the grip to the hand
-        held = grip + [0.5 * way * (1.0 - along[0]), 0.0, (lowest - grip[2]) * s + arc_height * along[2]]
+        held = grip + np.array([0.5 * way * (1.0 - along[0]), 0.0, (lowest - grip[2]) * s + arc_height * along[2]])
         return held + (REACH + reach_out(t)) * along - start, np.array([0.0, -turn, 0.0])
 
     scene.drive(hand, motion)
@@ -120,7 +120,7 @@ def build(
     scene.sensor("upper_finger", "hand.upper")
     scene.sensor("lower_finger", "hand.lower")
     scene.sensor("hand_base", hand, kind="mount")
-    middle = np.array([0.0, 0.0, 0.5 * thickness])
-    scene.sensor("edge", mat, kind="marker", at=middle + [0.5 * length, 0.0, 0.0])
-    scene.sensor("other_edge", mat, kind="marker", at=middle - [0.5 * length, 0.0, 0.0])
+    middle, half = np.array([0.0, 0.0, 0.5 * thickness]), np.array([0.5 * length, 0.0, 0.0])
+    scene.sensor("edge", mat, kind="marker", at=middle + half)
+    scene.sensor("other_edge", mat, kind="marker", at=middle - half)
     return scene

@@ -291,8 +291,8 @@ def folded_mat(young_modulus: float, radius: float, *, self_contact: bool) -> fs
     return scene
 
 
-def crossings(x: np.ndarray, triangles: np.ndarray) -> int:
-    """Count the edges of a surface that pass through one of its triangles by more than a micrometre, without a common node."""
+def crossings(x: np.ndarray, triangles: np.ndarray, depth: float = 1e-6) -> int:
+    """Count the edges that pass through a triangle they share no node with, both ends further than a depth (m) from its plane."""
     edges = np.unique(np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0)
     a, b, c = (x[triangles[:, i]] for i in range(3))
     normal = np.cross(b - a, c - a)
@@ -302,7 +302,7 @@ def crossings(x: np.ndarray, triangles: np.ndarray) -> int:
         start, end = ((x[k] - a) * normal for k in (p, q))
         start, end = start.sum(axis=1), end.sum(axis=1)
         apart = ~np.isin(triangles, (p, q)).any(axis=1)
-        for t in np.flatnonzero(apart & (start * end < 0) & (np.minimum(np.abs(start), np.abs(end)) > 1e-6)):
+        for t in np.flatnonzero(apart & (start * end < 0) & (np.minimum(np.abs(start), np.abs(end)) > depth)):
             point = x[p] + start[t] / (start[t] - end[t]) * (x[q] - x[p])
             weights, *_ = np.linalg.lstsq(np.column_stack([b[t] - a[t], c[t] - a[t]]), point - a[t], rcond=None)
             count += weights.min() > 1e-3 and weights.sum() < 1 - 1e-3
