@@ -1,4 +1,4 @@
-"""The mat that a hand folds (papers/001, V-C3), coarser: held, carried, laid on itself, kept there by friction; a crumpled one."""
+"""The mat that a hand folds (papers/001, V-C3), coarser: held, carried, laid on itself, kept there by friction; one crumpled."""
 
 from __future__ import annotations
 
