@@ -99,8 +99,8 @@ class _Attempt:
 def take_step(stepper: Stepper) -> StepReport:
     """Take one time step, and where it cannot be solved take it in halves.
 
-    A step is not solved when its numbers are not finite, when an element ends turned inside out by its whole volume or more
-    (see :func:`turned_inside_out`), or when the judge says that it did not converge. Then everything is put back and two
+    A step is not solved when its numbers are not finite, when an element ends inverted beyond recovery that was not before
+    (:func:`turned_inside_out`), or when the judge says that it did not converge. Then everything is put back and two
     steps of half the length are taken, each of which may be halved again, ``max_halvings`` times in all. Halves are taken
     only if they end better, all of them; otherwise the step is what it was without halving, to the last bit, and reported so.
     After such a step, those that end finite are taken as they are until one is solved again, since trying costs
@@ -134,18 +134,31 @@ def take_step(stepper: Stepper) -> StepReport:
     if halves is not None:
         stepper.state = replace(stepper.state, t=end)  # not what rounding makes of the sum
         return _joined(stepper, halves)
-    after.put_back()
     if whole.report is None:
         assert whole.error is not None
+        before.put_back()
         raise whole.error
+    after.put_back()
     return whole.report
 
 
 def turned_inside_out(body: SoftBody, q: np.ndarray) -> np.ndarray:
-    """Tetrahedra whose volume is that at rest with the opposite sign, or more, (m,) bool; q as in the state.
+    """Tetrahedra that are inverted beyond recovery.
 
-    The elastic laws turn elements back that are inverted by less, from where an element passes when it is squeezed flat; the
-    mirror image of an element is what only a step that went too far makes of it.
+    The elastic laws push an inverted element back (that of Saint Venant and Kirchhoff does not always), so it may be inverted
+    for a moment; but the mirror image of an element, or more, is what only a step that went too far makes of it.
+
+    Parameters
+    ----------
+    body : SoftBody
+        The body.
+    q : ndarray, (3 n,), m
+        Positions of its nodes.
+
+    Returns
+    -------
+    ndarray, (m,), bool
+        Whether the volume is that at rest with the opposite sign, or more.
     """
 
     def volume(x: np.ndarray) -> np.ndarray:

@@ -1,0 +1,424 @@
+"""Steps that cannot be solved: what is put back, what the halves give, what is reported; large deformation and inversion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from small_scene import DT, STEPS, cube_scene
+
+import femsim as fs
+from contact import ContactError, ContactProblem, Solution, Solver, WarmStart, make_solver
+from contact.solvers.exact import Exact, ExactOptions
+from femsim.bodies.soft import SoftBody
+from femsim.stepper import Stepper, StepReport
+from femsim.substeps import Snapshot, turned_inside_out
+from femsim.sweeps.metrics import parse_metric
+
+RUBBER = fs.Elastic(1e5, 0.3, 1000.0, rayleigh_beta=1e-3, name="rubber")
+CABLE = fs.Elastic(1e6, 0.4, 1200.0, rayleigh_beta=1e-3, name="cable")
+G = 9.81
+
+
+class Exacting:
+    """The exact solver without memory, so that equal problems give equal bits; ``spoils`` says what a solve is to give."""
+
+    description = "planted"
+
+    def __init__(self, spoils: Callable[[ContactProblem], str | None] = lambda problem: None) -> None:
+        self._solver, self._spoils = Exact(ExactOptions(tolerance=1e-10, lag=False)), spoils
+        self.calls: list[float] = []
+
+    def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        self.calls.append(problem.dt)
+        how = self._spoils(problem)
+        if how == "raises":
+            raise ContactError("planted")
+        solution = self._solver.solve(problem, warm_start)
+        if how is None:
+            return solution
+        if how == "nan":
+            v = np.full_like(solution.v, np.nan)
+            return replace(solution, v=v, lam=np.full_like(solution.lam, np.nan), status="failed", message="Planted NaN.")
+        if how == "failed":
+            return replace(solution, status="failed", message="Planted failure.")
+        return replace(solution, v=0.9 * solution.v, lam=0.5 * solution.lam, status="stopped at the limit", message="Planted.")
+
+
+def planted(how: str, longest: float) -> Callable[[ContactProblem], str | None]:
+    """Spoil every step longer than this, s."""
+    return lambda problem: how if problem.dt > 1.0001 * longest else None
+
+
+def joined_scene() -> fs.Scene:
+    """Each thing with a memory: soft bodies of two laws that touch, a gripper with drives, rods held by bodies, a hold."""
+    scene = fs.Scene("joined", dt=0.01, duration=0.05)
+    scene.add_floor()
+    block = fs.box_tets((0.06, 0.06, 0.03), (3, 3, 2))
+    low = scene.add_soft("low", block, RUBBER, position=(0, 0, 0.015))
+    law = replace(RUBBER, law=fs.StableNeoHookean())
+    scene.add_soft("high", block, law, position=(0.004, 0.006, 0.0451), rotation=(0, 0, 0.4), velocity=(0.1, 0, -0.3))
+    scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.1, position=(0.12, 0, 0.05), velocity=(0, 0.1, 0))
+    x = np.linspace(0.03, 0.1, 9)
+    points = np.column_stack([x, 0 * x, 0.012 + (x - 0.03) * 0.03 / 0.07])
+    ends = fs.RodEnd("clamped", on=low), fs.RodEnd("hinged", on="box")
+    scene.add_rod("rod", points, fs.circular_section(0.003), CABLE, start=ends[0], end=ends[1], translational_damping=0.1)
+    arm = scene.add_rigid("arm", fs.Box((0.01, 0.01, 0.01)), mass=0.2, position=(-0.1, 0, 0.1))
+    scene.drive(arm, fs.Motion([0.0, 0.1], [(0, 0, 0), (0, 0, 0.02)], [(0, 0, 0), (0, 0.3, 0)]))
+    for name in ("low", "high", "floor"):
+        scene.sensor(name, name)
+    scene.sensor("start", "rod", kind="start")
+    scene.sensor("wrist", "arm", kind="mount")
+    scene.sensor("middle", "rod", kind="marker", node=4)
+    return scene
+
+
+def bits(stepper: Stepper) -> dict[str, np.ndarray]:
+    """All that is there after a step, by name."""
+    system, collision = stepper.system, stepper.collision
+    assert stepper.problem is not None
+    found = {
+        "q": stepper.state.q, "v": stepper.state.v, "t": np.array(stepper.state.t), "v_hat": stepper.v_hat,
+        "work": np.array(stepper.work), "step": np.array(stepper.step_count), "wrench": collision.wrench,
+        "node_force": collision.node_force, "force_sum": collision.force_sum, "A": system.A.data, "b": system.b,
+        "external": system.external, "problem_b": stepper.problem.b, "phi": stepper.problem.phi,
+        "reaction": system.reaction(stepper.v_hat, collision.generalized_force()),
+    }  # fmt: skip
+    for k, memory in enumerate(collision.memories):
+        found |= {f"memory {k} {name}": value for name, value in vars(memory).items()}
+    for k, coupling in enumerate(system.couplings):
+        found[f"coupling {k}"] = np.concatenate(coupling.forces)
+    for k, body in enumerate(system.bodies):
+        for name in ("end_frames", "end_wrench", "internal_force", "_quaternion", "_rotated", "strain", "joint_force"):
+            if hasattr(body, name):
+                found[f"body {k} {name}"] = getattr(body, name)
+    return {name: np.array(value) for name, value in found.items()}
+
+
+def assert_same_bits(a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> None:
+    assert list(a) == list(b)
+    for name, value in a.items():
+        np.testing.assert_array_equal(value, b[name], err_msg=name)
+
+
+def steps_of(stepper: Stepper, sizes: list[float]) -> list[StepReport]:
+    """Take steps of given lengths, s."""
+    reports = []
+    for dt in sizes:
+        stepper.settings = replace(stepper.settings, dt=dt)
+        reports.append(stepper.attempt())
+    return reports
+
+
+def simulate_with(solver: Solver, monkeypatch: pytest.MonkeyPatch, scene: fs.Scene, **options: Any) -> fs.Run:
+    with monkeypatch.context() as patch:
+        patch.setattr("femsim.run.make_solver", lambda name, **chosen: solver)
+        return fs.simulate(scene, **options)
+
+
+# ------------------------------------------------------------------ what is put back
+
+
+@pytest.mark.parametrize("done", [0, 3])
+def test_what_is_put_back_is_what_was_there_to_the_last_bit(done: int) -> None:
+    stepper = Stepper(joined_scene(), Exacting())
+    for _ in range(done):
+        stepper.attempt()
+    before = Snapshot(stepper)
+    first = stepper.attempt()
+    there = bits(stepper)
+    assert len(there["memory 1 _keys"]) > 0 and len(stepper.system.couplings) == 2
+    if done:
+        assert there["memory 0 _forces"].any() and there["coupling 0"].any() and there["body 2 joint_force"].size == 0
+    after = Snapshot(stepper, whole=True)
+    for _ in range(2):  # a snapshot serves more than once
+        before.put_back()
+        for report in steps_of(stepper, [0.003, 0.001]):
+            assert report.finite
+        assert not np.array_equal(stepper.state.q, there["q"])
+        before.put_back()
+        (again,) = steps_of(stepper, [0.01])
+        assert_same_bits(bits(stepper), there)
+        assert (again.work, again.wrench_balance, again.elastic_energy) == (
+            first.work, first.wrench_balance, first.elastic_energy
+        )  # fmt: skip
+        np.testing.assert_array_equal(again.mount["arm"], first.mount["arm"])
+    second = stepper.attempt()
+    ahead = bits(stepper)
+    after.put_back()
+    assert_same_bits(bits(stepper), there)
+    assert stepper.attempt().work == second.work
+    assert_same_bits(bits(stepper), ahead)
+
+
+def test_nothing_changes_where_no_step_is_halved() -> None:
+    with_halves, without = (fs.simulate(joined_scene(), max_halvings=n) for n in (6, 0))
+    assert with_halves.status == "converged" and with_halves.message == without.message
+    for name, column in with_halves.table().items():
+        if not name.startswith("ms_"):
+            np.testing.assert_array_equal(column, without.table()[name], err_msg=name)
+    assert (with_halves.steps["substeps"] == 1).all() and with_halves.info["health"]["halved_steps"] == 0
+    assert "halved" not in with_halves.summary()
+
+
+# ------------------------------------------------------------------ what the halves give
+
+
+@pytest.mark.parametrize("how", ["raises", "nan", "failed", "not converged"])
+def test_a_run_whose_long_steps_fail_is_the_run_with_short_steps(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = simulate_with(Exacting(planted(how, 0.0025)), monkeypatch, joined_scene())
+    fine = simulate_with(Exacting(), monkeypatch, joined_scene(), dt=0.0025)
+    assert run.status == fine.status == "converged"
+    assert run.message.endswith("Taken in sub-steps: 5 of 5, first step 1.")
+    assert (run.steps["substeps"] == 4).all() and len(fine.steps["step"]) == 20
+    np.testing.assert_allclose(run.stepper.state.q, fine.stepper.state.q, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(run.stepper.state.v, fine.stepper.state.v, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(run.steps["time_s"], np.cumsum(np.full(5, 0.01)))
+
+    def by_four(column: np.ndarray) -> np.ndarray:
+        return column.reshape(5, 4, *column.shape[1:])
+
+    size = max(np.abs(sensor.force).max() for sensor in fine.sensors.values())
+    for name, sensor in run.sensors.items():
+        for kind in ("force", "torque"):
+            wanted = by_four(getattr(fine.sensors[name], kind)).mean(axis=1)
+            np.testing.assert_allclose(getattr(sensor, kind), wanted, rtol=0, atol=1e-12 * size, err_msg=name)
+            assert np.abs(wanted).max() > 1e-6 * size, name
+    end = by_four(fine.markers["middle"].position)[:, -1]
+    np.testing.assert_allclose(run.markers["middle"].position, end, rtol=0, atol=1e-14)
+    for name in ("kinetic_energy_J", "elastic_energy_J", "work_J", "max_penetration_m", "contacts", "momentum_z_kgmps"):
+        np.testing.assert_allclose(run.steps[name], by_four(fine.steps[name])[:, -1], rtol=1e-9, atol=1e-14, err_msg=name)
+    for name in ("dynamics_residual", "contact_residual", "wrench_balance", "max_slip_mps"):
+        # residuals are rounding: the same solves give the same bits, but for the time that is summed differently
+        np.testing.assert_allclose(run.steps[name], by_four(fine.steps[name]).max(axis=1), rtol=1e-2, atol=1e-10, err_msg=name)
+    assert run.steps["iterations"].sum() == fine.steps["iterations"].sum()
+
+
+def test_only_the_step_that_fails_is_halved_and_only_the_half_that_fails_again() -> None:
+    """The second step fails, then its second half: the step sizes are 10, 5, 2.5, 2.5, 10, 10 ms."""
+    failing = {2: DT, 4: 0.5 * DT}  # by the number of the solve: 10, (10), 5, (5), 2.5, 2.5, 10, 10
+    solver = Exacting(lambda problem: "nan" if len(solver.calls) in failing else None)
+    stepper = Stepper(cube_scene(), solver, max_halvings=6)
+    reports = [stepper.step() for _ in range(STEPS)]
+    half, quarter = 0.5 * DT, 0.25 * DT
+    assert solver.calls == [DT, DT, half, half, quarter, quarter, DT, DT]
+    assert [report.substeps for report in reports] == [1, 3, 1, 1] and [report.step for report in reports] == [1, 2, 3, 4]
+    by_hand = Stepper(cube_scene(), Exacting())
+    wanted = steps_of(by_hand, [DT, half, quarter, quarter, DT, DT])
+    np.testing.assert_allclose(stepper.state.q, by_hand.state.q, rtol=0, atol=1e-15)
+    weights = np.array([0.5, 0.25, 0.25])
+    mount = sum(w * report.mount["box"] for w, report in zip(weights, wanted[1:4], strict=True))
+    np.testing.assert_allclose(reports[1].mount["box"], mount, rtol=1e-12, atol=1e-15)
+    assert reports[1].solution.message.startswith("The step was taken in 3 sub-steps. Converged in ")
+    assert stepper.settings.dt == DT and stepper.state.t == pytest.approx(STEPS * DT, abs=1e-15)
+
+
+def test_a_law_that_gives_nan_once_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = [0]
+
+    def update(self: SoftBody, q: np.ndarray) -> None:
+        known = np.array_equal(q, self._updated_at)
+        original(self, q)
+        asked[0] += not known
+        if not known and asked[0] == 3:  # that of the end of the second step
+            self.internal_force[4], self._energy = np.nan, np.nan
+
+    original = SoftBody.update_elements
+    monkeypatch.setattr(SoftBody, "update_elements", update)
+    failed = simulate_with(Exacting(), monkeypatch, cube_scene(), max_halvings=0)
+    assert failed.status == "failed" and failed.message.startswith("Step 2 at 0.0200 s failed: ")
+    asked[0] = 0
+    run = simulate_with(Exacting(), monkeypatch, cube_scene())
+    assert run.status == "converged" and run.steps["substeps"].tolist() == [1, 2, 1, 1]
+    by_hand = Stepper(cube_scene(), Exacting())
+    steps_of(by_hand, [DT, 0.5 * DT, 0.5 * DT, DT, DT])
+    np.testing.assert_allclose(run.stepper.state.q, by_hand.state.q, rtol=0, atol=1e-12)
+
+
+def test_a_step_that_is_not_finite_may_end_as_one_that_is_not_converged(monkeypatch: pytest.MonkeyPatch) -> None:
+    def spoils(problem: ContactProblem) -> str:
+        return "nan" if problem.dt > 0.6 * DT else "not converged"
+
+    run = simulate_with(Exacting(spoils), monkeypatch, cube_scene(), max_halvings=2)
+    assert run.status == "not converged" and (run.steps["substeps"] == 2).all() and not run.steps["converged"].any()
+    assert np.isfinite(run.stepper.state.q).all()
+    # without smaller steps there is nothing to go on with
+    assert simulate_with(Exacting(spoils), monkeypatch, cube_scene(), max_halvings=0).status == "failed"
+
+
+# ------------------------------------------------------------------ where halving does not help
+
+
+def test_a_solver_that_never_converges_costs_little_and_gives_what_it_gave(monkeypatch: pytest.MonkeyPatch) -> None:
+    solver = Exacting(lambda problem: "not converged")
+    run = simulate_with(solver, monkeypatch, cube_scene(), max_halvings=3)
+    # once down to an eighth, and then no more
+    assert [round(DT / dt) for dt in solver.calls] == [1, 2, 4, 8, 1, 1, 1]
+    assert run.status == "not converged" and (run.steps["substeps"] == 1).all() and not run.steps["converged"].any()
+    assert run.message.startswith("4 of 4 steps stopped at the iteration limit, first step 1;") and "sub-steps" not in run.message
+    plain = simulate_with(Exacting(lambda problem: "not converged"), monkeypatch, cube_scene(), max_halvings=0)
+    assert_same_bits(bits(run.stepper), bits(plain.stepper))
+    for name, column in run.table().items():
+        if not name.startswith("ms_"):
+            np.testing.assert_array_equal(column, plain.table()[name], err_msg=name)
+
+
+def test_halving_is_tried_again_after_a_step_that_is_solved() -> None:
+    bad = {1, 2, 3, 4, 6, 7}  # step 1: solves 1 to 3 in vain; step 2: as it comes; step 3: solve 5; step 4: solve 6 and 7
+    solver = Exacting(lambda problem: "not converged" if len(solver.calls) in bad else None)
+    stepper = Stepper(cube_scene(), solver, max_halvings=2)
+    reports = [stepper.step() for _ in range(4)]
+    assert [round(DT / dt) for dt in solver.calls] == [1, 2, 4, 1, 1, 1, 2, 4, 4, 2]
+    assert [report.solution.converged for report in reports] == [False, False, True, True]
+    assert [report.substeps for report in reports] == [1, 1, 1, 3]
+
+
+def test_numbers_that_stay_none_end_the_run_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    solver = Exacting(lambda problem: "raises" if len(solver.calls) > 2 else None)
+    run = simulate_with(solver, monkeypatch, cube_scene(), max_halvings=2, out=tmp_path / "run", dump_problems=(2, 3))
+    assert run.status == "failed" and run.message == "Step 3 at 0.0300 s failed: planted"
+    assert len(run.steps["step"]) == 2 and run.stepper.step_count == 2 and len(solver.calls) == 5
+
+
+@pytest.mark.parametrize(("how", "words"), [("nan", "detect: points[0] is [nan, nan, nan]"), ("failed", "Planted failure.")])
+def test_and_say_what_they_said(how: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    solver = Exacting(lambda problem: how if len(solver.calls) > 2 else None)
+    run = simulate_with(solver, monkeypatch, cube_scene(), max_halvings=2)
+    assert run.status == "failed" and run.message.startswith(f"Step 3 at 0.0300 s failed: {words}")
+    assert len(run.steps["step"]) == 2 and len(solver.calls) == 5
+
+
+# ------------------------------------------------------------------ what is said
+
+
+def test_words_and_numbers_of_halved_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    solver = Exacting(lambda problem: "nan" if len(solver.calls) in (2, 3, 7) else None)
+    run = simulate_with(solver, monkeypatch, cube_scene(), out=tmp_path / "run", dump_problems=(2, 2))
+    assert run.steps["substeps"].tolist() == [1, 3, 2, 1]
+    assert run.message == "All 4 steps converged by true residuals. Taken in sub-steps: 2 of 4, first step 2."
+    assert "halved steps      2, into 2 to 3 sub-steps (most, step 2 at 0.020 s)" in run.summary().splitlines()
+    health = run.info["health"]
+    assert (health["halved_steps"], health["most_substeps"]) == (2, 3) and run.info["settings"]["max_halvings"] == 6
+    assert parse_metric("max(substeps)").value(run.table()) == 3.0
+    # the problem of a step that was halved is that of its last part
+    assert fs.read_fclib(tmp_path / "run" / "problems" / "step_00002.hdf5").problem.dt == 0.5 * DT
+    assert sorted(path.suffix for path in (tmp_path / "run").iterdir() if path.is_file()) == [".csv", ".csv", ".json", ".pvd"]
+
+
+@pytest.mark.parametrize("value", [-1, 21, 1.5, True, "2"])
+def test_a_depth_that_is_none_is_refused(value: Any) -> None:
+    with pytest.raises(fs.InputError, match=r"max_halvings is .*; allowed are whole numbers from 0 \(never\) to 20\."):
+        fs.simulate(cube_scene(), max_halvings=value)
+
+
+def test_the_depth_from_the_command_line(scene: str, call: Callable[..., tuple[int, str, str]]) -> None:
+    status, _, err = call("run", scene, "--max-halvings", "-1")
+    assert status == 2 and "max_halvings is -1; allowed are" in err
+    assert call("run", scene, "--max-halvings", "2", "--quiet", "--out", "run")[0] == 0
+    assert '"max_halvings": 2' in Path("run/run.json").read_text(encoding="utf-8")
+
+
+# ------------------------------------------------------------------ inversion and large deformation
+
+
+def blow_scene(height: float) -> fs.Scene:
+    """A cube, held at its foot, that gets a blow of 1 ms on its top, just when a step of 10 ms asks."""
+    scene = fs.Scene("blow", dt=0.01, duration=0.04, gravity=(0, 0, 0))
+    mesh = fs.box_tets((0.02, 0.02, 0.02), 2)
+    top = np.flatnonzero(mesh.points[:, 2] > mesh.points[:, 2].max() - 1e-6)
+
+    def load(t: float) -> np.ndarray:
+        force = np.zeros_like(mesh.points)
+        if abs(t - 0.02) < 5e-4:
+            force[top, 2] = -height
+        return force
+
+    scene.add_soft("cube", mesh, RUBBER, position=(0, 0, 0.01), load=load, fixed=lambda x: x[:, 2] < 1e-6)
+    return scene
+
+
+def least_volume(body: SoftBody, q: np.ndarray) -> float:
+    """Smallest volume of an element over that at rest."""
+    corners, rest = q.reshape(-1, 3)[body.tets], body.rest[body.tets]
+    return float((np.linalg.det(corners[:, 1:] - corners[:, :1]) / np.linalg.det(rest[:, 1:] - rest[:, :1])).min())
+
+
+def test_a_step_that_turns_elements_inside_out_is_halved_until_it_does_not() -> None:
+    volumes: list[float] = []
+
+    def watch(stepper: Stepper, report: StepReport) -> None:
+        body, q = stepper.scene.bodies[0], stepper.state.q
+        assert isinstance(body, SoftBody)
+        volumes.append(least_volume(body, q))
+        assert turned_inside_out(body, q).any() == (volumes[-1] <= -1.0)
+
+    whole = fs.simulate(blow_scene(20.0), max_halvings=0, on_step=watch)
+    assert min(volumes) < -10.0 and whole.steps["inverted_elements"][-1] > 0  # and they stay so
+    volumes.clear()
+    run = fs.simulate(blow_scene(20.0), on_step=watch)
+    assert run.status == "converged" and run.steps["substeps"][1] > 1 and (run.steps["substeps"][[0, 2, 3]] == 1).all()
+    assert min(volumes) > -1.0 and run.steps["inverted_elements"][1] > 0  # inverted for a moment
+    assert run.steps["inverted_elements"][-1] == 0 and volumes[-1] > 0.9
+
+
+@pytest.mark.parametrize("law", [fs.Corotational(), fs.StableNeoHookean()])
+def test_an_inverted_element_recovers(law: fs.Law) -> None:
+    """The middle node of a cube starts beyond the top, the elements there inverted; no step needs halves."""
+    scene = fs.Scene("inverted", dt=0.01, duration=0.3, gravity=(0, 0, 0))
+    mesh, elastic = fs.box_tets((0.02, 0.02, 0.02), 2), replace(RUBBER, law=law)
+    scene.add_soft("cube", mesh, elastic, position=(0, 0, 0.01), fixed=lambda x: x[:, 2] < 1e-6)
+    stepper = Stepper(scene, make_solver("auto"), max_halvings=6)
+    body, q = stepper.scene.bodies[0], stepper.state.q
+    assert isinstance(body, SoftBody)
+    middle = int(np.argmin(np.linalg.norm(body.rest - [0, 0, 0.01], axis=1)))
+    q[3 * middle + 2] += 0.015
+    assert least_volume(body, q) < -0.4
+    reports = [stepper.step() for _ in range(30)]
+    assert all(report.finite and report.solution.converged and report.substeps == 1 for report in reports)
+    assert reports[-1].inverted_elements == 0
+    x = stepper.state.q.reshape(-1, 3)
+    np.testing.assert_allclose(x, body.rest, atol=2e-5)
+
+
+def test_a_ball_is_squeezed_to_half_its_height() -> None:
+    radius, weight = 0.03, 0.0
+    scene = fs.Scene("squeezed", dt=0.01, duration=0.3)
+    ball = scene.add_soft("ball", fs.ball_tets(radius, 4), RUBBER, position=(0, 0, 0))
+    for name, side in (("low", -1), ("high", 1)):
+        scene.add_rigid(name, fs.Box((0.08, 0.08, 0.005)), mass=1.0, position=(0, 0, side * (radius + 0.005 + 1e-5)))
+        scene.drive(name, fs.Motion([0.0, 0.2], [(0, 0, 0), (0, 0, -0.5 * side * radius)]))
+        scene.sensor(name, name)
+    body = scene.body(ball.name)
+    heights: list[float] = []
+    run = fs.simulate(scene, on_step=lambda s, r: heights.append(float(np.ptp(s.state.q[: body.n_q].reshape(-1, 3)[:, 2]))))
+    assert run.status == "converged" and (run.steps["substeps"] == 1).all() and (run.steps["inverted_elements"] == 0).all()
+    assert heights[-1] == pytest.approx(radius, rel=1e-2)
+    assert run.steps["max_penetration_m"].max() < 1e-9 and run.steps["wrench_balance"].max() < 1e-6
+    low, high = (run.sensors[name].force for name in ("low", "high"))
+    weight = body.mass * G
+    assert high[-1, 2] > 20.0  # two orders above its weight
+    np.testing.assert_allclose(low[-1] + high[-1], [0, 0, -weight], atol=1e-4 * high[-1, 2])
+
+
+def test_a_mat_is_crumpled_by_four_walls() -> None:
+    side, height = 0.06, 0.002
+    scene = fs.Scene("crumpled", dt=0.005, duration=0.2, default_friction=0.3)
+    scene.add_floor()
+    elastic = replace(RUBBER, rayleigh_beta=2e-3)
+    mesh = fs.box_tets((side, side, height), (8, 8, 1))
+    scene.add_soft("mat", mesh, elastic, position=(0, 0, 0.5 * height), self_contact=True)
+    for name, axis, sign in (("left", 0, -1), ("right", 0, 1), ("front", 1, -1), ("back", 1, 1)):
+        place, half, way = np.array([0, 0, 0.02]), np.full(3, 0.06), np.zeros(3)
+        place[axis], half[axis], way[axis] = sign * (0.5 * side + 0.0052), 0.005, -sign * 0.3 * side
+        scene.add_rigid(name, fs.Box(half), mass=1.0, position=place)
+        scene.drive(name, fs.Motion([0.0, 0.2], [(0, 0, 0), way]))
+    run = fs.simulate(scene)
+    assert run.status == "converged" and run.steps["wrench_balance"].max() < 1e-6
+    assert run.steps["max_penetration_m"].max() < 1e-9
+    body = scene.bodies[0]
+    x = run.stepper.state.q[: body.n_q].reshape(-1, 3)
+    assert np.ptp(x[:, 2]) > 5 * height and np.ptp(x[:, 0]) < 0.45 * side and np.ptp(x[:, 1]) < 0.45 * side
