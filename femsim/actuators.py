@@ -56,6 +56,8 @@ class Chamber:
     """
 
     kind = "chamber"
+    #: a step fills these, see :mod:`femsim.substeps`
+    step_means = ("pressure", "power", "forces")
 
     def __init__(
         self,
@@ -201,6 +203,8 @@ class Tendon:
     """
 
     kind = "tendon"
+    #: a step fills these, see :mod:`femsim.substeps`
+    step_means = ("force", "power", "forces")
 
     def __init__(
         self,

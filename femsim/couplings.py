@@ -201,7 +201,8 @@ class HeldEnd:
         Numbers of the rod and the holder in the system.
     """
 
-    step_means: tuple[str, ...] = ("forces",)
+    #: a step fills these, see :mod:`femsim.substeps`
+    step_means = ("forces",)
 
     def __init__(self, name: str, rod: Rod, end: int, frame: Frame, *, rod_index: int, holder_index: int) -> None:
         self.name, self._rod, self._end, self._frame = name, rod, end, frame

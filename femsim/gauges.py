@@ -97,12 +97,14 @@ class Gauges:
         selection = self._selections[sensor.name]
         if sensor.kind == "gap":
             return self._gap(sensor, selection)
-        shares = selection.shares(report.contacts)
-        if sensor.kind == "contact":
-            return self._wrench(selection, report.contacts, shares)
         if sensor.kind == "area":
-            return self._area(selection, report.contacts, shares)
-        return self._slip(selection, report.contacts, shares)
+            return self._area(selection, report.contacts, selection.shares(report.contacts))
+        if sensor.kind == "contact":
+            wrenches = [dt * self._wrench(selection, c, selection.shares(c)) for dt, c in report.parts]
+            return np.asarray(np.sum(wrenches, axis=0) / sum(dt for dt, _ in report.parts))
+        for dt, contacts in report.parts:
+            self._slip(selection, contacts, selection.shares(contacts), dt)
+        return np.array([selection.slip, selection.friction])
 
     # ------------------------------------------------------------------ contacts
 
@@ -192,14 +194,13 @@ class Gauges:
             area += float(output.contact_area(x, force).sum())
         return np.array([area])
 
-    def _slip(self, selection: _Selection, c: StepContacts, shares: np.ndarray) -> np.ndarray:
-        """Way slipped (m) and work of friction (J) since the start, (2,)."""
-        dt, share = self.stepper.settings.dt, np.minimum(shares.sum(axis=1), 1.0)
+    def _slip(self, selection: _Selection, c: StepContacts, shares: np.ndarray, dt: float) -> None:
+        """Add the way slipped (m) and the work of friction (J) of a step, or of a part of one, of dt (s)."""
+        share = np.minimum(shares.sum(axis=1), 1.0)
         pressing = share * c.lam[:, 0] * (c.state > 0)
         if pressing.sum() > 0.0:
             selection.slip += dt * float(pressing @ np.linalg.norm(c.u[:, 1:], axis=1) / pressing.sum())
         selection.friction -= dt * float(share @ (c.lam[:, 1:] * c.u[:, 1:]).sum(axis=1))
-        return np.array([selection.slip, selection.friction])
 
     # ------------------------------------------------------------------ bodies
 

@@ -230,7 +230,7 @@ class Recorder:
                 float(s.history.step_norm[-1]) if len(s.history.step_norm) else 0.0, report.max_penetration, report.max_slip,
                 report.kinetic_energy, report.elastic_energy, report.work, *(float(x) for x in report.momentum),
                 report.wrench_balance, float(s.details.get("virtual_slip", 0.0)), report.inverted_elements, int(s.converged),
-                report.substeps,
+                len(report.parts),
                 spent["assemble"], spent["detect"], spent["solve"], spent["measure"], spent["record"], sum(spent.values()),
                 report.potential_energy, report.friction_loss,
             ]

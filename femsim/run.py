@@ -148,6 +148,12 @@ class Run:
             columns |= {f"{name}_{c}": data[:, k] for k, c in enumerate(WRENCH)}
         for name, marker in self.markers.items():
             columns |= {f"{name}_{c}": marker.position[:, k] for k, c in enumerate(MARKER)}
+        for name, chamber in self.chambers.items():
+            readings = zip(ACTUATOR_COLUMNS["chamber"], (chamber.pressure, chamber.volume), strict=True)
+            columns |= {f"{name}_{c}": values for c, values in readings}
+        for name, tendon in self.tendons.items():
+            readings = zip(ACTUATOR_COLUMNS["tendon"], (tendon.force, tendon.length), strict=True)
+            columns |= {f"{name}_{c}": values for c, values in readings}
         for name, gauge in self.gauges.items():
             columns |= {f"{name}_{c}": values for c, values in gauge.values.items()}
         return columns
@@ -398,7 +404,7 @@ def _loop(
             if not report.solution.converged:
                 unconverged += 1
                 first_bad = first_bad or number
-            if report.substeps > 1:
+            if len(report.parts) > 1:
                 halved += 1
                 first_halved = first_halved or number
             if on_step is not None:

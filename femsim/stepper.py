@@ -64,8 +64,8 @@ class StepReport:
         Of gravity at the end of the step, zero at the world's origin.
     friction_loss : float, J
         Work that friction has taken since the start.
-    substeps : int
-        Parts that the step was taken in, see :mod:`femsim.substeps`; 1 where it was not halved.
+    parts : tuple of (float, StepContacts)
+        Length (s) and contacts of each part that the step was taken in, see :mod:`femsim.substeps`; one where it was not halved.
     """
 
     step: int
@@ -84,7 +84,7 @@ class StepReport:
     inverted_elements: int
     potential_energy: float
     friction_loss: float
-    substeps: int = 1
+    parts: tuple[tuple[float, StepContacts], ...]
 
     @property
     def finite(self) -> bool:
@@ -300,7 +300,7 @@ class Stepper:
         return StepReport(
             self.step_count + 1, new.t, solution, measure(problem, solution.v, solution.lam), contacts,
             collision.max_penetration(new), float(slip.max(initial=0.0)), kinetic, elastic, self.work, momentum, balance,
-            mount, inverted, potential, self.friction_loss,
+            mount, inverted, potential, self.friction_loss, ((dt, contacts),),
         )  # fmt: skip
 
     def link_pose(self, part: int) -> tuple[np.ndarray, np.ndarray]:

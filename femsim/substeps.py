@@ -66,7 +66,7 @@ class Snapshot:
         system, collision = stepper.system, stepper.collision
         self._stepper = stepper
         self._memories = [body.memory() for body in system.bodies]
-        kept = [Attributes(stepper, ("state", "v_hat", "problem", "step_count", "work", "friction_loss"))]
+        kept = [Attributes(stepper)]
         kept += [Attributes(coupling) for coupling in system.couplings]
         kept += [Attributes(memory) for memory in collision.memories]
         if whole:
@@ -130,8 +130,8 @@ def take_step(stepper: Stepper) -> StepReport:
         return whole.report
     after = Snapshot(stepper, whole=True)
     halves = _halves(stepper, before, whole, whole.grade, stepper.max_halvings)
-    stepper.halving_is_vain = halves is None
     if halves is not None:
+        stepper.halving_is_vain = False
         stepper.state = replace(stepper.state, t=end)  # not what rounding makes of the sum
         return _joined(stepper, halves)
     if whole.report is None:
@@ -139,6 +139,7 @@ def take_step(stepper: Stepper) -> StepReport:
         before.put_back()
         raise whole.error
     after.put_back()
+    stepper.halving_is_vain = True
     return whole.report
 
 
@@ -262,7 +263,8 @@ def _joined(stepper: Stepper, parts: list[_Attempt]) -> StepReport:
     mount = {name: _mean([report.mount[name] for report in reports], weights) for name in last.mount}
     stepper.step_count = last.step
     return replace(
-        last, time=stepper.state.t, solution=solution, metrics=Metrics(**metrics), mount=mount, substeps=len(parts),
+        last, time=stepper.state.t, solution=solution, metrics=Metrics(**metrics), mount=mount,
+        parts=tuple((part.dt, report.contacts) for part, report in zip(parts, reports, strict=True)),
         max_slip=max(report.max_slip for report in reports),
         wrench_balance=max(report.wrench_balance for report in reports),
     )  # fmt: skip
