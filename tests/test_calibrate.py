@@ -319,6 +319,23 @@ def test_a_missing_file_and_a_folder_of_another_kind(tmp_path: Path) -> None:
     with pytest.raises(fs.InputError, match=r"is no calibration"):
         fs.calibrate(path, out=tmp_path / "mine", resume=True)
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "precious"
+    with pytest.raises(fs.InputError, match=r"thesis\.tex is a file, not a folder"):
+        fs.calibrate(path, out=tmp_path / "mine" / "thesis.tex", resume=True)
+
+
+def test_what_ends_before_any_run_leaves_no_folder_and_later_says_failed(
+    tmp_path: Path,
+) -> None:
+    """A scheduler that does not answer; then logs that do not overlap with the run, which shows after the first run only."""
+    path = write(tmp_path, FREE + FIT)
+    with pytest.raises(fs.InputError, match=r"does not answer"):
+        fs.calibrate(path, out=tmp_path / "fit", scheduler="tcp://127.0.0.1:1")
+    assert not (tmp_path / "fit").exists()
+    late = write(tmp_path, FREE + FIT.replace("offset = 0.005", "offset = 5.0"), "late.toml")
+    with pytest.raises(fs.InputError, match=r"share 0 samples"):
+        fs.calibrate(late, out=tmp_path / "late", workers=1)
+    content = json.loads((tmp_path / "late" / "calibration.json").read_text())
+    assert content["status"] == "failed" and "share 0 samples" in content["message"]
 
 
 def test_the_squeezed_ball_slips_with_its_friction() -> None:

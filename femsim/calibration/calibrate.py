@@ -9,6 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,6 +24,7 @@ from femsim.comparison import Comparison
 from femsim.errors import InputError
 from femsim.recorder import write_json
 from femsim.sweeps.engine import Engine, SchedulerLost
+from femsim.sweeps.sweep import check_folder
 from viz import calibration_page, plot_calibration
 
 Status = Literal["converged", "not converged", "interrupted", "failed"]
@@ -43,7 +45,8 @@ class CalibrationResult:
     ----------
     status : {"converged", "not converged", "interrupted", "failed"}
         "converged": the refinement ended by its tolerance; "not converged": by its limit of evaluations, or since runs failed
-        beside it; "interrupted": by the user; "failed": no run, or the scheduler lost. The last two have no intervals.
+        beside it; "interrupted": by the user; "failed": no run, none beside the best point, or the scheduler lost. The last two have
+        no intervals.
     message : str
         One sentence.
     folder : Path
@@ -124,10 +127,8 @@ def calibrate(
     path = Path(path)
     file = read_calibration(path)
     folder = (Path(out) if out is not None else Path("runs") / (file.name or path.stem)).resolve()
-    if folder.exists() and not resume:
-        raise InputError(f"the folder {folder} exists; go on with it by --resume, or choose another by --out.")
-    if folder.exists() and not (folder / "calibration.json").is_file() and any(folder.iterdir()):
-        raise InputError(f"the folder {folder} is no calibration (it has no calibration.json); choose another by --out.")
+    check_folder(folder, "calibration", resume=resume)
+    there = folder.exists()
     place = Path(cases).resolve() if cases is not None else folder / "cases"
     with Evaluator(path, file, place, Engine(scheduler, workers), on_evaluation) as evaluator:
         try:
@@ -149,6 +150,13 @@ def calibrate(
             ended, message = "interrupted", "Interrupted; --resume goes on."
         except SchedulerLost as error:
             ended, message = "failed", f"{error} --resume goes on."
+        except InputError as error:
+            if not there and not any((folder / "cases").glob("*")):  # nothing ran that is kept here
+                shutil.rmtree(folder, ignore_errors=True)
+            else:
+                with suppress(OSError):  # the disk may be what is wrong
+                    write_json(folder / "calibration.json", {"status": "failed", "message": str(error), "file": str(path)})
+            raise
         if not ended and fit.found is None:
             ended = "failed"
         status: Status = ended or ("converged" if fit.converged else "not converged")
@@ -186,7 +194,10 @@ class _Fit:
             if phase != "refine":
                 self._estimate_noise()
             message = self._refine(phase)
-        central = self._jacobian(self.best, "intervals", central=True)
+        try:
+            central = self._jacobian(self.best, "intervals", central=True)
+        except _StoppedError as stop:
+            return f"{stop} So there are no intervals."
         blocks = self._at("intervals", self.best).blocks
         residuals = [block.error / sigma for block, sigma in zip(blocks, self.sigma, strict=True)]
         self.found = estimate(residuals, central, self.prior_weight**2, self.file.confidence, known_noise=known)

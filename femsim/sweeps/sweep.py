@@ -190,10 +190,7 @@ def sweep(
         Anything wrong with the file or its scene, a folder that exists or cannot be written, a scheduler that does not answer.
     """
     plan = plan_sweep(path, out=out, many=many)
-    if plan.folder.exists() and not resume:
-        raise InputError(f"the folder {plan.folder} exists; go on with it by --resume, or choose another by --out.")
-    if plan.folder.exists() and not (plan.folder / "sweep.json").is_file() and any(plan.folder.iterdir()):
-        raise InputError(f"the folder {plan.folder} is no sweep (it has no sweep.json); choose another by --out.")
+    check_folder(plan.folder, "sweep", resume=resume)
     engine = Engine(scheduler, workers)
     pending, rows = plan.pending, plan.rows
     reused = len(plan.jobs) - len(pending)
@@ -256,6 +253,31 @@ def sweep(
             "--resume."
         ) from error
     return SweepResult(status, message, plan.folder, table, dict(counts), ran, reused)
+
+
+def check_folder(folder: Path, what: str, *, resume: bool) -> None:
+    """Refuse a folder of results that is there already, or that is another's.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of results.
+    what : str
+        What it should be, "sweep" or "calibration"; it has a file WHAT.json.
+    resume : bool
+        Whether to go on with it.
+
+    Raises
+    ------
+    InputError
+        It exists and is not to be gone on with, or has no such file but others, or is no folder.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file, not a folder; choose another by --out.")
+    if folder.exists() and not resume:
+        raise InputError(f"the folder {folder} exists; go on with it by --resume, or choose another by --out.")
+    if folder.exists() and not (folder / f"{what}.json").is_file() and any(folder.iterdir()):
+        raise InputError(f"the folder {folder} is no {what} (it has no {what}.json); choose another by --out.")
 
 
 def estimate(
