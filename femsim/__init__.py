@@ -18,7 +18,6 @@ A tour: a scene is described by plain calls, simulated, and gives a run.
   `bench` compares solvers.
 - Scene files: `load_scene(path, **parameters)`, `scene_parameters(path)`, `list_scenes()`.
 - Sweeps: `sweep` runs the cases of a sweep file and gives a `SweepResult`.
-- See: `render_run`, `plot_run`, `write_report`; ParaView opens `frames.pvd` of a run folder.
 - Sweeps: `sweep` runs the cases of a sweep file and gives a `SweepResult`; `sensitivity` says which parameters matter.
 - See: `render_run`, `plot_run`; ParaView opens `frames.pvd` of a run folder.
 - Compare with an experiment: `compare(run, log, card)`; `read_log`, `read_card` for its parts.
@@ -138,6 +137,7 @@ if TYPE_CHECKING:
         read_part,
         read_pvd,
         render_run,
+        view_run,
         write_report,
     )
 
@@ -180,7 +180,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     ),
     "viz": (
         "VizError", "open_frames", "plot_convergence", "plot_run", "plot_sweep", "probe_rendering", "read_part", "read_pvd",
-        "render_run", "write_report",
+        "render_run", "view_run", "write_report",
     ),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
@@ -201,7 +201,7 @@ __all__ = [
     "mesh_shape", "open_frames", "plot_convergence", "plot_fit", "plot_run", "plot_sweep", "probe_rendering", "quality",
     "read_card", "read_fclib", "read_log", "read_part", "read_pvd", "read_tensile_test", "rectangular_section", "render_run",
     "save_tetmesh", "scene_parameters", "sensitivity", "simulate", "simulate_xpbd", "solve_problem", "sphere_triangles",
-    "sweep", "tetrahedralize", "to_global", "write_card", "write_fclib", "write_report",
+    "sweep", "tetrahedralize", "to_global", "view_run", "write_card", "write_fclib", "write_report",
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import subprocess
 import sys
 import time
 import traceback
@@ -601,6 +602,100 @@ def report(
         path = write_report(run, out, field=field, stills=stills, progress=progress)
     print(path)
     return OK
+
+
+@app.command
+def view(
+    target: Path,
+    *,
+    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
+    out: Path | None = None,
+    field: str = "von_mises",
+    port: Whole = 8080,
+    host: str = "127.0.0.1",
+    open: bool = True,
+) -> int:
+    """Show a run in the browser, also while it goes on: play, pause, scrub, choose a field. A scene is run first. Ctrl-C ends it.
+
+    Parameters
+    ----------
+    target
+        Run folder, or scene file (.py): that is run into a new folder and shown from its first frame on.
+    set_
+        NAME=VALUE: a parameter of the scene; may be given several times.
+    out
+        Run folder of a scene; it must not exist. Default runs/NAME_OF_SCENE, with a number behind it where that exists.
+    field
+        Field that colours soft bodies and rods first, e.g. von_mises, tension.
+    port
+        Port of the page; where it is taken, the next free one.
+    host
+        Address to listen at; 0.0.0.0 lets other machines see the page.
+    open
+        Open the page in this machine's browser.
+    """
+    from contextlib import suppress
+
+    from viz import view_run
+    from viz.view import import_viser
+
+    import_viser()  # before a scene is run for nothing
+    running = None
+    if target.suffix == ".py":
+        folder, running = _start(target, set_, out)
+        if running.poll() not in (None, OK, NOT_CONVERGED):
+            return running.returncode
+    else:
+        folder = target
+        if set_ or out is not None:
+            raise InputError("--set and --out are for scenes; a run folder is shown as it is.")
+    try:
+        with suppress(KeyboardInterrupt):
+            view_run(
+                folder,
+                host=host,
+                port=port,
+                field=field,
+                open_browser=open,
+                ready=lambda url: print(f"{url}  ({folder}; Ctrl-C ends it)", flush=True),
+            )
+    finally:
+        if running is not None:
+            _stop(running)
+    return OK
+
+
+def _start(scene: Path, assignments: tuple[str, ...], out: Path | None) -> tuple[Path, subprocess.Popen[bytes]]:
+    """Start a scene in a process of its own; return its folder and the process when there is a frame, or it has ended."""
+    from femsim.load import find_scene, load_scene
+    from viz import VizError, open_frames
+
+    path = find_scene(scene)
+    folder = out if out is not None else _default_folder(load_scene(path, **_assignments(assignments)).name, False)
+    if folder.exists():
+        raise InputError(f"the run folder {folder} exists already; choose another by --out, or show it: femsim view {folder}.")
+    words = ["run", str(path), "--out", str(folder), "--quiet", *(f"--set={text}" for text in assignments)]
+    # a session of its own: Ctrl-C reaches this process alone, which then ends the other one once
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"from femsim.cli import execute; raise SystemExit(execute({words!r}))"], start_new_session=True
+    )
+    try:
+        while process.poll() is None:
+            try:
+                open_frames(folder)
+                break
+            except VizError:  # none yet
+                time.sleep(0.1)
+    except KeyboardInterrupt:
+        _stop(process)
+        raise
+    return folder, process
+
+
+def _stop(run: subprocess.Popen[bytes]) -> None:
+    """End a run after the step in progress; all results so far are written."""
+    run.terminate()
+    run.wait()
 
 
 @app.command

@@ -15,6 +15,8 @@ The tour, in the order of use:
     `probe_rendering` says whether this machine can draw (and which packages to install when not);
     `render_run` makes stills and films of run folders without a display. `survey` looks through a run before the first
     picture, `stage` draws, `film` writes.
+`view`
+    `view_run` shows a run in the browser, also while it goes on.
 `paraview`
     `write_paraview_script` writes a script that shows a run in ParaView.
 `plots`
@@ -43,6 +45,7 @@ from viz.render import RenderingStatus, RenderResult, probe_rendering, render_ru
 from viz.report import write_report
 from viz.series import FrameSeries, open_frames
 from viz.sweep_plots import plot_sensitivity, plot_sweep
+from viz.view import view_run
 from viz.vtk_hdf import HdfSeries
 from viz.vtk_series import PvdSeries, read_part, read_pvd
 
@@ -68,6 +71,7 @@ __all__ = [
     "read_part",
     "read_pvd",
     "render_run",
+    "view_run",
     "write_paraview_script",
     "write_report",
 ]

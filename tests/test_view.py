@@ -1,0 +1,263 @@
+"""The view in the browser: what it shows of whole and growing runs, its controls, and the page itself in a real browser."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browser import Browser, find_browser
+from small_scene import cube_scene, scene_file
+
+import femsim as fs
+from viz import VizError, open_frames, view_run
+from viz.view import LOOK, RunView
+
+viser = pytest.importorskip("viser", reason="the extra view is not installed")
+trimesh = pytest.importorskip("trimesh", reason="the extra view is not installed")
+
+FIRST_PORT = 18080  # viser takes the next free one
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with a soft cube that slides, a driven box, a rod and contacts; 5 frames."""
+    out = tmp_path_factory.mktemp("ran") / "run"
+    scene = cube_scene()
+    wood = fs.Elastic(1e6, 0.4, 1000.0, name="cord")
+    scene.add_rod(
+        "cord", np.column_stack([np.full(5, -0.05), np.linspace(0, 0.05, 5), np.full(5, 0.03)]), fs.circular_section(0.002), wood
+    )
+    fs.simulate(scene, out=out, fps=100.0, quiet=True)
+    return out
+
+
+@pytest.fixture
+def run(ran: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(ran, tmp_path / "run"))
+
+
+@pytest.fixture
+def view_of() -> Iterator[Callable[..., RunView]]:
+    opened: list[RunView] = []
+
+    def make(*arguments: Any, **options: Any) -> RunView:
+        opened.append(RunView(*arguments, **({"port": FIRST_PORT} | options)))
+        return opened[-1]
+
+    yield make
+    for view in opened:
+        view.close()
+
+
+def drawn(view: RunView, name: str) -> Any:
+    """The surface that the page holds of a body."""
+    return trimesh.load(io.BytesIO(view._handles[name].glb_data), file_type="glb", process=False, force="mesh")
+
+
+def colours(view: RunView, name: str) -> np.ndarray:
+    """The colours of its points, (n, 3 or 4), 0 to 255, as stored."""
+    data = view._handles[name].glb_data
+    length = int.from_bytes(data[12:16], "little")
+    tree = json.loads(data[20 : 20 + length])
+    accessor = tree["accessors"][tree["meshes"][0]["primitives"][0]["attributes"]["COLOR_0"]]
+    start = 20 + length + 8 + tree["bufferViews"][accessor["bufferView"]].get("byteOffset", 0)
+    width = {"VEC3": 3, "VEC4": 4}[accessor["type"]]
+    return np.frombuffer(data, np.uint8, accessor["count"] * width, start).reshape(-1, width).astype(int)
+
+
+def shrink(run: Path, frames: int) -> str:
+    """Cut the list of frames, as it was while the run went on; return the whole one."""
+    whole = (run / "frames.pvd").read_text(encoding="utf-8")
+    times = sorted(set(re.findall(r'timestep="([^"]*)"', whole)), key=float)
+    kept = [line for line in whole.splitlines() if not any(f'timestep="{time}"' in line for time in times[frames:])]
+    (run / "frames.pvd").write_text("\n".join(kept) + "\n", encoding="utf-8")
+    return whole
+
+
+def test_it_shows_the_frame_of_the_slider(run: Path, view_of: Callable[..., RunView]) -> None:
+    series = open_frames(run)
+    view = view_of(run)
+    assert set(view._handles) == {"cube", "box", "cord"}
+    for number in (0, 4, 2):
+        view._slider.value = number
+        view.tick(0.03)
+        assert view.shown == number and f"frame {number} of 4" in view._text.content
+        points = np.asarray(series.read(number, "cube").points)
+        seen = drawn(view, "cube").bounds
+        assert np.allclose(seen, [points.min(axis=0), points.max(axis=0)], atol=1e-6)
+        points = np.asarray(series.read(number, "box").points)
+        assert np.allclose(drawn(view, "box").bounds, [points.min(axis=0), points.max(axis=0)], atol=1e-6)
+        axis = np.asarray(series.read(number, "cord").points)
+        assert np.allclose(drawn(view, "cord").bounds.mean(axis=0), (axis.min(axis=0) + axis.max(axis=0)) / 2, atol=1e-4)
+
+
+def test_it_plays_in_the_time_of_the_run_and_stops_at_the_end(run: Path, view_of: Callable[..., RunView]) -> None:
+    view = view_of(run)
+    view._grows = lambda: False  # type: ignore[method-assign]
+    view._speed.value = "0.5 x"
+    view._toggle()
+    assert view._play.label == "Pause"
+    seen = []
+    for _ in range(8):
+        view.tick(0.01)
+        seen.append(view.shown)
+    assert seen == [0, 1, 1, 2, 2, 3, 3, 4]
+    assert view._play.label == "Play"
+    view._toggle()  # from the start again
+    assert (view.shown, view._play.label) == (0, "Pause")
+    view._toggle()
+    view.tick(0.1)
+    assert view.shown == 0
+
+
+def test_it_follows_a_run_that_goes_on(run: Path, view_of: Callable[..., RunView]) -> None:
+    whole = shrink(run, 2)
+    view = view_of(run)
+    view._newest.value = True
+    view.tick(0.03)
+    assert view.shown == 1 and "frame 1 of 1" in view._text.content
+    (run / "frames.pvd").write_text(whole[: len(whole) // 2], encoding="utf-8")  # caught in the middle of a change
+    time.sleep(1.1 * LOOK)
+    view.tick(0.03)
+    (run / "frames.pvd").write_text(whole, encoding="utf-8")
+    time.sleep(1.1 * LOOK)
+    view.tick(0.03)
+    assert view.shown == 4 and "frame 4 of 4" in view._text.content and view._slider.max == 4
+    view._slider.value = 2  # by hand: no longer the newest
+    view.tick(0.03)
+    assert view.shown == 2 and not view._newest.value
+
+
+def test_fields_and_arrows(run: Path, view_of: Callable[..., RunView]) -> None:
+    view = view_of(run)
+    view._slider.value = 4
+    view.tick(0.03)
+    assert {"von_mises", "tension", "velocity"} <= set(view._field.options)
+    assert "von Mises stress" in view._bar.content
+    before, cord = colours(view, "cube"), colours(view, "cord")
+    assert np.ptp(before, axis=0).max() > 10 and np.ptp(cord, axis=0).max() == 0  # a rod has no von Mises stress
+    view._field.value = "velocity"
+    view.tick(0.03)
+    assert "speed" in view._bar.content and "m/s" in view._bar.content
+    assert np.abs(before - colours(view, "cube")).max() > 10
+
+    contacts = open_frames(run).read(4, "contacts")
+    force = np.asarray(contacts.point_data["force"])
+    large = np.linalg.norm(force, axis=1) > 0.01 * np.linalg.norm(force, axis=1).max()
+    ends = np.asarray(view._arrow_handle.points)
+    assert view._arrow_handle.visible and np.allclose(ends[:, 1], np.asarray(contacts.points)[large], atol=1e-6)
+    along = ends[:, 1] - ends[:, 0]
+    assert np.allclose(np.cross(along, force[large]), 0.0, atol=1e-6 * np.abs(force).max())
+    assert np.all(np.sum(along * force[large], axis=1) > 0)
+    view._arrows.value = False
+    view.tick(0.03)
+    assert not view._arrow_handle.visible
+
+
+def test_a_field_picked_while_a_frame_is_drawn_gets_its_own_colours(run: Path, view_of: Callable[..., RunView]) -> None:
+    view = view_of(run)
+    stress, read = view._survey.limit, view._frame
+
+    def pick_then_read(number: int) -> Any:  # as the page's own thread may do at any time
+        view._field.value = "velocity"
+        return read(number)
+
+    view._frame = pick_then_read  # type: ignore[method-assign]
+    view._slider.value = 3
+    view.tick(0.03)
+    view._frame = read  # type: ignore[method-assign]
+    view.tick(0.03)
+    assert "speed" in view._bar.content and view._survey.limit < 0.01 * stress
+
+
+def test_a_taken_port_is_passed_over(run: Path, view_of: Callable[..., RunView]) -> None:
+    first, second = view_of(run), view_of(run)
+    assert first.url != second.url and second.url.startswith("http://localhost:")
+
+
+def test_view_run_says_where_and_ends(run: Path) -> None:
+    addresses: list[str] = []
+    view_run(run, port=FIRST_PORT, open_browser=False, ready=addresses.append, until=lambda: bool(addresses))
+    assert len(addresses) == 1
+
+
+def test_wrong_input(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[..., tuple[int, str, str]]
+) -> None:
+    with pytest.raises(VizError, match="port is 70000; allowed are 1 to 65535"):
+        RunView(run, port=70000)
+    with pytest.raises(VizError, match="no soft body or rod of the run has a field 'colour'"):
+        RunView(run, field="colour")
+    with pytest.raises(VizError, match=r"the host '192\.0\.2\.1' cannot be listened at"):
+        RunView(run, host="192.0.2.1", port=FIRST_PORT)
+    status, _, err = call("view", str(tmp_path / "nothing"))
+    assert status == 2 and "nothing" in err and err.count("\n") == 1
+    status, _, err = call("view", str(run), "--set", "a=1")
+    assert (status, err) == (2, "femsim: --set and --out are for scenes; a run folder is shown as it is.\n")
+    scene = scene_file(tmp_path)
+    status, _, err = call("view", str(scene), "--out", str(run))
+    assert status == 2 and "exists already; choose another by --out" in err
+    status, _, err = call("view", str(scene), "--set", "side=-1", "--out", str(tmp_path / "new"))
+    assert status == 2 and not (tmp_path / "new").exists()
+    monkeypatch.setitem(sys.modules, "viser", None)
+    status, _, err = call("view", str(scene), "--out", str(tmp_path / "new"))
+    assert status == 2 and 'pip install "femsim[view]"' in err and not (tmp_path / "new").exists()
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Browser]:
+    program = find_browser()
+    if program is None:
+        pytest.skip("no Chromium on this machine (apt-get install chromium)")
+    with Browser(program, tmp_path / "profile") as page:
+        yield page
+
+
+def test_a_scene_in_a_real_browser_while_it_runs(tmp_path: Path, browser: Browser) -> None:
+    scene = scene_file(tmp_path)
+    words = ["view", scene.name, "--set", "steps=100000", "--out", "cube", "--no-open", "--port", str(FIRST_PORT)]
+    root = str(Path(__file__).resolve().parent.parent)
+    code = f"import sys; sys.path.insert(0, {root!r}); from femsim.cli import main; main()"
+    process = subprocess.Popen([sys.executable, "-c", code, *words], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        browser.open(process.stdout.readline().split()[0])
+        browser.wait_for("document.body && / of \\d+/.test(document.body.innerText)")
+        assert "frame 0 of" in browser.text() and "von Mises stress" in browser.text()
+
+        def count() -> int:
+            return int(re.findall(r"frame \d+ of (\d+)", browser.text())[0])
+
+        some = count()
+        browser.wait_for(f"/of (\\d+)/.exec(document.body.innerText)[1] > {some}")  # the run goes on
+        browser.click("[...document.querySelectorAll('button')].find(e => e.innerText == 'Play')")
+        browser.wait_for("!document.body.innerText.includes('frame 0 of') && document.body.innerText.includes('Pause')")
+
+        browser.click("document.querySelector('input[value=von_mises]')")
+        option = "[...document.querySelectorAll('[role=option]')].find(e => e.innerText == 'velocity')"
+        browser.wait_for(f"!!{option}")
+        browser.click(option)
+        browser.wait_for("/speed \\[.*m.s\\]/.test(document.body.innerText)")
+        picture = browser.picture()
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert '"interrupted"' in (tmp_path / "cube" / "run.json").read_text(encoding="utf-8")
+    import matplotlib.image
+
+    pixels = matplotlib.image.imread(io.BytesIO(picture), format="png")[..., :3]
+    seen = pixels[200:, :800]  # without the panel and the browser's own notice
+    dark = (seen.mean(axis=-1) < 0.85).mean()
+    assert dark > 0.2, dark  # the cube; the lines on the floor are thin
