@@ -1,0 +1,126 @@
+"""The site: sphinx-build -W -b html docs site.
+
+Needs the extra `docs` and no network. Three pages are filled from the code while they are read: api, commands and gallery.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS.parent))
+
+import femsim as fs  # noqa: E402
+
+project = "femsim"
+copyright = "femsim developers, BSD-3-Clause"  # noqa: A001
+version = release = fs.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+source_suffix = {".md": "markdown"}
+myst_heading_anchors = 3
+suppress_warnings = ["myst.header"]
+highlight_language = "none"  # indented blocks are commands
+
+autodoc_typehints = "none"  # types, shapes and units stand in the docstrings
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "show-inheritance": False}
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+
+html_theme = "pydata_sphinx_theme"
+html_title = "femsim"
+html_show_sourcelink = False
+html_theme_options = {
+    "navbar_end": ["theme-switcher"],
+    "show_toc_level": 2,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+
+#: Headings of the pages of the API, by the beginning of the module that has the names; the first that fits counts.
+HEADINGS = {
+    "femsim.scene": "Scenes",
+    "femsim.drives": "Scenes",
+    "femsim.load": "Scenes",
+    "femsim.bodies": "Scenes",
+    "femsim.run": "Runs",
+    "femsim.sensors": "Runs",
+    "femsim": "Studies",
+    "meshes": "Meshes",
+    "materials": "Materials",
+    "contact": "Contact",
+    "viz": "Pictures and pages",
+}
+
+
+def api() -> str:
+    """Return directives for all public names, by heading."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for module, names in fs._EXPORTS.items():
+        heading = next(text for start, text in HEADINGS.items() if f"{module}.".startswith(f"{start}."))
+        found[heading] += names
+    parts = []
+    for heading in dict.fromkeys(HEADINGS.values()):
+        parts.append(f"## {heading}\n")
+        for name in sorted(found[heading], key=lambda name: (not name[0].isupper(), name.lower())):
+            thing = getattr(fs, name)
+            kind = "class" if isinstance(thing, type) else "function" if callable(thing) else "data"
+            kind = "exception" if kind == "class" and issubclass(thing, Exception) else kind
+            parts.append(f"```{{eval-rst}}\n.. auto{kind}:: femsim.{name}\n```\n")
+    return "\n".join(parts)
+
+
+def commands() -> str:
+    """Return the help of each command."""
+    from rich.console import Console
+
+    from femsim.cli import app
+
+    parts = []
+    for name in sorted(app):
+        if name.startswith("-"):
+            continue
+        text = io.StringIO()
+        app.help_print([name], console=Console(file=text, width=110, force_terminal=False, no_color=True))
+        body = "\n".join(line.rstrip() for line in text.getvalue().strip().splitlines())
+        parts.append(f"## femsim {name}\n\n```text\n{body}\n```\n")
+    return "\n".join(parts)
+
+
+def gallery() -> str:
+    """Return a section for each scene that comes with femsim: picture, what it is, how to run it."""
+    parts = []
+    for path in fs.list_scenes():
+        words = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        first, _, rest = words.partition("\n")
+        picture = f"pictures/gallery/{path.stem}.png"
+        shown = f"![{path.stem}](../{picture})\n" if (DOCS / picture).is_file() else ""
+        parts.append(f"## {path.stem}\n\n{first}\n\n{shown}\n```text\nfemsim run scenes/{path.name}\n\n{rest.strip()}\n```\n")
+    return "\n".join(parts)
+
+
+FILLED = {"guide/api": api, "guide/commands": commands, "guide/gallery": gallery}
+
+
+#: Pages that stand outside of docs, and where the site has them.
+OUTSIDE = {"(../benchmarks/README.md": "(guide/benchmarks.md", "(../CONTRIBUTING.md": "(guide/contributing.md"}
+
+
+def fill(app: Any, page: str, source: list[str]) -> None:
+    """Append what the code says to the pages that wait for it, and turn links to pages outside."""
+    for outside, inside in OUTSIDE.items():
+        source[0] = source[0].replace(outside, inside)
+    if page in FILLED:
+        source[0] += "\n" + FILLED[page]()
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Connect with Sphinx."""
+    app.connect("source-read", fill)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,43 @@
+"""Run each scene that comes with femsim, shortly, and draw its last frame: python docs/make_gallery.py [NAME...].
+
+Writes docs/pictures/gallery/NAME.png. The page docs/gallery.md lists all scenes by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import femsim as fs
+
+PICTURES = Path(__file__).resolve().parent / "pictures" / "gallery"
+
+#: Seconds shown where that is not the scene's own duration.
+SECONDS = {"cable_winding": 30.0, "released_beam": 0.12, "soft_ball_gripping": 1.2, "soft_mat_folding": 1.8, "squeezed_ball": 0.8}
+#: Field shown where that is not the von Mises stress.
+FIELDS = {name: "tension" for name in ("cable_pull", "cable_winding", "capstan", "hanging_cable", "held_rods")}
+
+
+def main(names: list[str]) -> None:
+    """Draw the named scenes, or all of them."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    for path in fs.list_scenes():
+        name = path.stem
+        if names and name not in names:
+            continue
+        scene = fs.load_scene(path)
+        seconds = SECONDS.get(name, scene.duration)
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch)
+            run = fs.simulate(scene, duration=seconds, fps=max(1.0, 4.0 / seconds), out=folder / "run", scene_path=path)
+            drawn = fs.render_run(
+                folder / "run", out=folder, size=(800, 600), stills=2, mp4=False, field=FIELDS.get(name, "von_mises")
+            )
+            os.replace(drawn.frames[-1], PICTURES / f"{name}.png")
+        print(f"{name}: {seconds:g} s, {run.status}", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
