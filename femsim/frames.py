@@ -85,9 +85,11 @@ class Frames:
         points_dtype = cast(Precision, precision)
         self.series: PvdSeries | HdfSeries
         if format == "pvd":
-            self.series = PvdSeries(folder / "frames.pvd", folder / "frames", points_dtype=points_dtype, components=COMPONENTS)
+            self.series = PvdSeries(
+                folder / "frames.pvd", folder / "frames", points_dtype=points_dtype, components=COMPONENTS, background=True
+            )
         else:
-            self.series = HdfSeries(folder / "frames.vtkhdf", folder / "frames", points_dtype=points_dtype)
+            self.series = HdfSeries(folder / "frames.vtkhdf", folder / "frames", points_dtype=points_dtype, background=True)
         self._add_parts()
 
     def _add_parts(self) -> None:

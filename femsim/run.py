@@ -330,6 +330,7 @@ def simulate(
     kept = f" The run that it was to replace is kept in {replaced}." if replaced else ""
     try:
         status, message, first_step = _loop(stepper, recorder, n_steps, quiet, on_step, until)
+        recorder.close()  # frames are written behind the steps, and the last one may fail
     except BaseException as error:
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         message = f"Stopped after step {stepper.step_count} by {type(error).__name__}: {error}{kept}"

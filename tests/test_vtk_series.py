@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import viz.vtk_series as vtk_series
 from viz import PartFrame, PvdSeries, VizError, read_part, read_pvd
+from viz import background as writing
 
 ROOT = Path(__file__).parent.parent
 TET_POINTS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=float)
@@ -208,7 +208,7 @@ def test_data_files_are_complete_before_the_index_names_them(tmp_path, monkeypat
             assert all(file.is_file() for file in listed)
         replace(source, target)
 
-    monkeypatch.setattr(vtk_series.os, "replace", watched)
+    monkeypatch.setattr(writing.os, "replace", watched)
     with make_series(tmp_path) as series:
         for number in range(3):
             series.write_frame(number, make_frame(number))
@@ -278,6 +278,53 @@ def test_an_unwritable_file_is_an_os_error_and_is_not_listed(tmp_path):
         series.write_frame(1.0, make_frame(1))
     series.close()
     assert [t for t, _ in read_pvd(tmp_path / "frames.pvd")] == [0.0]
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_after_a_failed_frame_the_indices_list_the_good_ones(tmp_path, background):
+    series = make_series(tmp_path, background=background)
+    series.write_frame(0.0, make_frame(0))
+    series.flush()
+    way = tmp_path / "frames" / "pad_000001.vtp"
+    (way / "in_the_way").mkdir(parents=True)
+    with pytest.raises(OSError):
+        series.write_frame(1.0, make_frame(1))
+        series.flush()
+    (way / "in_the_way").rmdir()
+    way.rmdir()
+    series.write_frame(2.0, make_frame(2))
+    series.close()
+    frames = read_pvd(tmp_path / "frames.pvd")
+    assert [t for t, _ in frames] == [0.0, 2.0]
+    check_frame(frames[1][1], make_frame(2))
+    for file in (tmp_path / "frames").glob("*.series"):
+        assert [entry["time"] for entry in json.loads(file.read_text())["files"]] == [0.0, 2.0]
+
+
+def test_frames_written_behind_are_those_written_at_once(tmp_path):
+    """The same bytes, also when the caller changes its arrays meanwhile; an error of the last one comes at the end."""
+    for name, background in (("at_once", False), ("behind", True)):
+        with make_series(tmp_path / name, background=background) as series:
+            for number in range(30):
+                frame = make_frame(number)
+                series.write_frame(number, frame)
+                for part in frame.values():
+                    part.points[:] = np.nan
+                    for values in (*part.point_data.values(), *part.cell_data.values()):
+                        values[...] = 7
+    files = [sorted(p.relative_to(tmp_path / n) for p in (tmp_path / n).rglob("*")) for n in ("at_once", "behind")]
+    assert files[0] == files[1] and len(files[0]) > 60
+    for file in files[0]:
+        if (tmp_path / "behind" / file).is_file():
+            assert (tmp_path / "behind" / file).read_bytes() == (tmp_path / "at_once" / file).read_bytes(), file
+    series = make_series(tmp_path / "last", background=True)
+    series.write_frame(0.0, make_frame(0))
+    series.flush()
+    (tmp_path / "last" / "frames" / "pad_000001.vtp" / "in_the_way").mkdir(parents=True)
+    series.write_frame(1.0, make_frame(1))
+    with pytest.raises(OSError):
+        series.close()
+    assert [t for t, _ in read_pvd(tmp_path / "last" / "frames.pvd")] == [0.0]
 
 
 def test_wrong_options_and_files_are_refused(tmp_path):

@@ -5,7 +5,8 @@ The layout (chosen because vtkHDFReader of VTK 9.7 and pyvista 0.49 open every f
     frames.vtkhdf           "MultiBlockDataSet" of all parts: links to the files below, written once
     frames/NAME.vtkhdf      one part, "UnstructuredGrid" (tetrahedra) or "PolyData" (triangles, lines, points), with all its times
 
-Each file is flushed after each frame, data before the number of steps that counts it.
+Each file is flushed after each frame, data before the number of steps that counts it; that may be done in a thread while the
+next frame is made.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from viz.background import Worker
 from viz.errors import VizError
 from viz.parts import Part, PartFrame, PartKind, PartRegister, stored_fields
 
@@ -52,6 +54,9 @@ class HdfSeries:
         Folder of the files of the parts; created when missing.
     points_dtype : {"float64", "float32"}
         Precision of the stored positions.
+    background : bool
+        Write a frame in a thread. An error then comes with the next frame or `close`, and a killed process may lose the last
+        frame.
 
     Raises
     ------
@@ -61,8 +66,16 @@ class HdfSeries:
         When the file cannot be written.
     """
 
-    def __init__(self, path: Path, frames_dir: Path, *, points_dtype: Literal["float64", "float32"] = "float64") -> None:
+    def __init__(
+        self,
+        path: Path,
+        frames_dir: Path,
+        *,
+        points_dtype: Literal["float64", "float32"] = "float64",
+        background: bool = False,
+    ) -> None:
         import_h5py()
+        self._worker = Worker(background)
         self.path, self.frames_dir = Path(path), Path(frames_dir)
         self._parts = PartRegister(str(path), points_dtype)
         self._files: dict[str, _PartFile] = {}
@@ -83,11 +96,16 @@ class HdfSeries:
     def write_frame(self, time: float, parts: Mapping[str, PartFrame]) -> None:
         """Append a frame; everything is checked before a file is touched. See `PvdSeries.write_frame`."""
         time = self._parts.check(time, parts)
-        for name, file in self._files.items():
-            file.write(time, parts[name], self.n_frames)
-        if self.n_frames == 0:
-            self._write_index()
+        number = self.n_frames
+        copies = {name: file.stored(parts[name]) for name, file in self._files.items()}
+        self._worker.start(lambda: self._write(time, copies, number))
         self._parts.written(time, parts)
+
+    def _write(self, time: float, parts: Mapping[str, PartFrame], number: int) -> None:
+        for name, file in self._files.items():
+            file.write(time, parts[name], number)
+        if number == 0:
+            self._write_index()
 
     def _write_index(self) -> None:
         """Write the file that shows all parts as blocks."""
@@ -106,8 +124,11 @@ class HdfSeries:
     def close(self) -> None:
         """End the series; a second call does nothing."""
         self._parts.closed = True
-        for file in self._files.values():
-            file.close()
+        try:
+            self._worker.close()
+        finally:
+            for file in self._files.values():
+                file.close()
 
     def __enter__(self) -> Self:
         """Return the series itself."""
@@ -179,8 +200,13 @@ class _PartFile:
             else:
                 self._constant += [count, offsets]
 
+    def stored(self, frame: PartFrame) -> PartFrame:
+        """Copy a checked frame as it is stored."""
+        points = np.array(frame.points, dtype=self.part.points_dtype)
+        return PartFrame(points, stored_fields(frame.point_data), stored_fields(frame.cell_data))
+
     def write(self, time: float, frame: PartFrame, number: int) -> None:
-        """Append a checked frame and flush it, then count it."""
+        """Append a frame as it is stored and flush it, then count it."""
         points = np.asarray(frame.points)
         begin, count = self._points.length, len(points)
         self._points.append(points)
@@ -196,7 +222,7 @@ class _PartFile:
             self._connectivity.append(np.arange(count))
             self._offsets.append(np.arange(count + 1))
         for place, fields in (("PointData", frame.point_data), ("CellData", frame.cell_data)):
-            for name, values in stored_fields(fields).items():
+            for name, values in ((name, np.asarray(values)) for name, values in fields.items()):
                 if number == 0:
                     rows = len(values) if self.part.kind != "points" else None
                     self._fields[place, name] = (

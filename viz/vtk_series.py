@@ -11,14 +11,15 @@ readable)::
 
 Every file is written under a temporary name and then renamed, data files before the index that lists them, so
 at any moment each index on disk is complete and lists only complete files. (Nothing is forced to the disk:
-this protects against a killed process, not against a power cut.)
+this protects against a killed process, not against a power cut.) The files of a frame may be written in a thread
+while the next frame is made: then a killed process may lose the last one.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -28,6 +29,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 import numpy.typing as npt
 
+from viz.background import Worker, replace_file
 from viz.errors import VizError
 from viz.parts import Part, PartFrame, PartKind, PartRegister, stored_fields
 from viz.vtk_xml import XmlPiece
@@ -68,6 +70,9 @@ class PvdSeries:
         killed.
     components : mapping of str to tuple of str, optional
         Names of the components of fields, by field, for instance of a quaternion; default numbers.
+    background : bool
+        Write the files of a frame in a thread. An error then comes with the next frame, `flush` or `close`, and a killed
+        process may lose the last frame.
 
     Raises
     ------
@@ -96,6 +101,7 @@ class PvdSeries:
         points_dtype: Literal["float64", "float32"] = "float64",
         index_every: int = 1,
         components: Mapping[str, tuple[str, ...]] | None = None,
+        background: bool = False,
     ) -> None:
         if index_every < 1:
             raise VizError(f"index_every is {index_every}; it must be 1 or more (frames between two index writes).")
@@ -106,10 +112,12 @@ class PvdSeries:
         self._components = dict(components or {})
         self._files: dict[str, _PartFiles] = {}
         self._pending = 0
+        self._worker = Worker(background)
+        self._listed = 0  # bytes of the index before the frame that is being written
         self.frames_dir.mkdir(parents=True, exist_ok=True)
         self._prefix = os.path.relpath(self.frames_dir, self.pvd_path.parent).replace(os.sep, "/") + "/"
         self._index = bytearray()
-        _replace_file(self.pvd_path, _PVD_HEAD + _PVD_TAIL)
+        replace_file(str(self.pvd_path), _PVD_HEAD + _PVD_TAIL)
 
     @property
     def n_frames(self) -> int:
@@ -143,7 +151,7 @@ class PvdSeries:
         self._files[name] = _PartFiles(part, XmlPiece(kind, part.cells, self._components))
 
     def write_frame(self, time: float, parts: Mapping[str, PartFrame]) -> None:
-        """Write one file a part, then the index.
+        """Write one file a part, then the index; in a thread where the series was made so.
 
         Everything is checked before the first file is touched. The first frame settles which fields a part
         has; later frames must bring the same ones (ParaView shows only fields that every frame has).
@@ -164,33 +172,62 @@ class PvdSeries:
             When a file cannot be written (disk full, folder gone).
         """
         time = self._parts.check(time, parts)
+        self._finish(self._worker.wait)
+        self._listed = len(self._index)
+        for files in self._files.values():
+            files.mark()
+        self._finish(lambda: self._start(time, parts))
+        self._parts.written(time, parts)
+
+    def _start(self, time: float, parts: Mapping[str, PartFrame]) -> None:
+        """Make the files of a checked frame and have them written."""
+        new: list[tuple[str, bytes]] = []
         for name, files in self._files.items():
-            files.write(parts[name], self.frames_dir, self.n_frames)
+            new += files.files(parts[name], str(self.frames_dir), self.n_frames)
         for number, (name, files) in enumerate(self._files.items()):
             files.append_to_index(time)
             self._index += (
                 f'<DataSet timestep="{time!r}" group="" part="{number}" name="{name}" '
                 f"file={quoteattr(self._prefix + files.file)}/>\n"
             ).encode()
-        self._parts.written(time, parts)
         self._pending += 1
         if self._pending >= self._index_every:
-            self.flush()
-        if self.n_frames % _SERIES_EVERY == 1:
-            self._write_series()
+            new.append(self._index_file())
+        if self.n_frames % _SERIES_EVERY == 0:
+            new += self._series_files()
+        self._worker.start(lambda: _write(new))
 
     def flush(self) -> None:
-        """Write the PVD index now."""
+        """Write all that is not written yet, the PVD index last."""
+        self._finish(self._worker.wait)
         if self._pending:
-            _replace_file(self.pvd_path, _PVD_HEAD, self._index, _PVD_TAIL)
-            self._pending = 0
+            _write([self._index_file()])
 
     def close(self) -> None:
         """Write the indices and end the series; a second call does nothing."""
-        if not self._parts.closed:
-            self.flush()
-            self._write_series()
-            self._parts.closed = True
+        if self._parts.closed:
+            return
+        self._parts.closed = True
+        try:
+            self._finish(self._worker.close)
+        finally:
+            _write(([self._index_file()] if self._pending else []) + self._series_files())
+
+    def _finish(self, work: Callable[[], None]) -> None:
+        """Do something that brings the error of the last frame, if it had one; the indices then forget this frame."""
+        try:
+            work()
+        except BaseException:
+            if not self._worker.busy:  # else it was interrupted while the frame goes on being written
+                del self._index[self._listed :]
+                for files in self._files.values():
+                    files.forget()
+                self._pending = 1
+            raise
+
+    def _index_file(self) -> tuple[str, bytes]:
+        self._pending = 0
+        return str(self.pvd_path), b"".join([_PVD_HEAD, self._index, _PVD_TAIL])
 
     def __enter__(self) -> Self:
         """Return the series itself."""
@@ -200,10 +237,11 @@ class PvdSeries:
         """Close the series, also after an error, so that all finished frames are listed."""
         self.close()
 
-    def _write_series(self) -> None:
-        for name, files in self._files.items():
-            path = self.frames_dir / f"{name}.{EXTENSION[files.part.kind]}.series"
-            _replace_file(path, _SERIES_HEAD, files.index, _SERIES_TAIL)
+    def _series_files(self) -> list[tuple[str, bytes]]:
+        return [
+            (f"{self.frames_dir}/{name}.{EXTENSION[files.part.kind]}.series", b"".join([_SERIES_HEAD, files.index, _SERIES_TAIL]))
+            for name, files in self._files.items()
+        ]
 
 
 class _PartFiles:
@@ -213,21 +251,31 @@ class _PartFiles:
         self.part = part
         self.index = bytearray()
         self.file = ""  # of the last frame
+        self._listed = 0  # bytes of the index before that
         self._piece = piece
         self._last: tuple[npt.NDArray[Any], dict[str, dict[str, npt.NDArray[Any]]]] | None = None
 
-    def write(self, frame: PartFrame, folder: Path, number: int) -> None:
-        """Write a checked frame; nothing when it is the last one again, whose file then stands for both."""
+    def files(self, frame: PartFrame, folder: str, number: int) -> list[tuple[str, bytes]]:
+        """Name the file of a checked frame and say what is in it; none when it is the last one again: its file is both."""
         part = self.part
         points = np.array(frame.points, dtype=part.points_dtype)
         fields = {"point": stored_fields(frame.point_data), "cell": stored_fields(frame.cell_data)}
         if self.file and self._is_last(points, fields):
-            return
+            return []
         if part.kind == "points" and (self._last is None or len(points) != len(self._last[0])):
             self._piece.set_cells(np.arange(len(points), dtype=np.int32)[:, None])
-        file = f"{part.name}_{number:06d}.{EXTENSION[part.kind]}"
-        self._piece.write(folder / file, points, fields)
-        self.file, self._last = file, (points, fields)
+        self.file = f"{part.name}_{number:06d}.{EXTENSION[part.kind]}"
+        self._last = (points, fields)
+        return [(f"{folder}/{self.file}", self._piece.content(points, fields))]
+
+    def mark(self) -> None:
+        """Note where the index stands before a frame."""
+        self._listed = len(self.index)
+
+    def forget(self) -> None:
+        """Take back the last frame, which could not be written."""
+        del self.index[self._listed :]
+        self.file, self._last = "", None
 
     def _is_last(self, points: npt.NDArray[Any], fields: dict[str, dict[str, npt.NDArray[Any]]]) -> bool:
         if self._last is None or not np.array_equal(points, self._last[0]):
@@ -317,9 +365,7 @@ def read_part(file: Path) -> pyvista.DataSet:
     return data
 
 
-def _replace_file(path: Path, *pieces: bytes | bytearray) -> None:
-    """Write a file under a temporary name and rename it: readers see the old or the new one, whole."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    with open(temporary, "wb") as stream:
-        stream.writelines(pieces)
-    os.replace(temporary, path)
+def _write(files: Iterable[tuple[str, bytes]]) -> None:
+    """Write files one after the other."""
+    for path, data in files:
+        replace_file(path, data)

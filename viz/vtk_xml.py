@@ -8,9 +8,8 @@ floating-point numbers anyway and costs no time; runs of zeros at the end or in 
 from __future__ import annotations
 
 import math
-import os
 import struct
-from pathlib import Path
+from functools import cache
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
@@ -51,6 +50,12 @@ def lz4_literals(data: bytes) -> bytes:
 def _length(rest: int) -> bytes:
     """Code what of a length does not fit its half of the token."""
     return b"\xff" * (rest // 255) + bytes([rest % 255])
+
+
+@cache
+def _quoted(name: str) -> str:
+    """Name as the value of an attribute."""
+    return quoteattr(name)
 
 
 def _block(compressed: bytes, size: int) -> bytes:
@@ -99,29 +104,27 @@ class XmlPiece:
         squeeze = _stored if self._kind == "points" else _compressed_once
         self._topology = [(name, values.dtype.str[1:], squeeze(values)) for name, values in arrays]
 
-    def write(self, path: Path, points: npt.NDArray[Any], fields: dict[str, dict[str, npt.NDArray[Any]]]) -> None:
-        """Write a file under a temporary name and rename it.
+    def content(self, points: npt.NDArray[Any], fields: dict[str, dict[str, npt.NDArray[Any]]]) -> bytes:
+        """Give what stands in a file.
 
         Parameters
         ----------
-        path : Path
-            The file.
         points : ndarray of float32 or float64, shape (n, 3)
             Positions [m].
         fields : dict
             ``{"point": {name: array}, "cell": {name: array}}``, arrays of float32 or int32.
 
-        Raises
-        ------
-        OSError
-            When the file cannot be written.
+        Returns
+        -------
+        bytes
+            All of it.
         """
         blocks: list[bytes] = []
         place = 0
 
         def listed(name: str, kind: str, block: bytes, extra: str = "") -> str:
             nonlocal place
-            line = f'<DataArray type="{_VTK_TYPES[kind]}" Name={quoteattr(name)}{extra} format="appended" offset="{place}"/>\n'
+            line = f'<DataArray type="{_VTK_TYPES[kind]}" Name={_quoted(name)}{extra} format="appended" offset="{place}"/>\n'
             blocks.append(block)
             place += len(block)
             return line
@@ -147,10 +150,7 @@ class XmlPiece:
             f'compressor="vtkLZ4DataCompressor">\n<{data_set}>\n<Piece NumberOfPoints="{len(points)}" {count}>\n'
         )
         tail = f'</Piece>\n</{data_set}>\n<AppendedData encoding="raw">\n_'
-        temporary = path.with_name(f".{path.name}.tmp")
-        with open(temporary, "wb", buffering=0) as stream:
-            stream.write(b"".join([(head + "".join(text) + tail).encode(), *blocks, b"\n</AppendedData>\n</VTKFile>\n"]))
-        os.replace(temporary, path)
+        return b"".join([(head + "".join(text) + tail).encode(), *blocks, b"\n</AppendedData>\n</VTKFile>\n"])
 
     def _about(self, name: str, values: npt.NDArray[Any]) -> str:
         """Attributes of a field: its number of components, their names, and the range that ParaView colours by at first."""
@@ -158,7 +158,7 @@ class XmlPiece:
         if values.ndim == 2:
             about += f' NumberOfComponents="{values.shape[1]}"'
             for number, label in enumerate(self._components.get(name, ())):
-                about += f" ComponentName{number}={quoteattr(label)}"
+                about += f" ComponentName{number}={_quoted(label)}"
         # of vectors the length counts
         size = np.einsum("ij,ij->i", values, values) if values.ndim == 2 else values
         if len(size):
