@@ -18,7 +18,7 @@ sys.path.insert(0, str(DOCS.parent))
 import femsim as fs  # noqa: E402
 
 project = "femsim"
-copyright = "femsim developers, BSD-3-Clause"  # noqa: A001
+copyright = "femsim developers, BSD-3-Clause"
 version = release = fs.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 source_suffix = {".md": "markdown"}

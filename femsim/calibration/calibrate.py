@@ -45,8 +45,8 @@ class CalibrationResult:
     ----------
     status : {"converged", "not converged", "interrupted", "failed"}
         "converged": the refinement ended by its tolerance; "not converged": by its limit of evaluations, or since runs failed
-        beside it; "interrupted": by the user; "failed": no run, none beside the best point, or the scheduler lost. The last two have
-        no intervals.
+        beside it; "interrupted": by the user; "failed": no run, none beside the best point, or the scheduler lost. The last two
+        have no intervals.
     message : str
         One sentence.
     folder : Path
