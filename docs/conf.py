@@ -70,9 +70,14 @@ def api() -> str:
         parts.append(f"## {heading}\n")
         for name in sorted(found[heading], key=lambda name: (not name[0].isupper(), name.lower())):
             thing = getattr(fs, name)
-            kind = "class" if isinstance(thing, type) else "function" if callable(thing) else "data"
-            kind = "exception" if kind == "class" and issubclass(thing, Exception) else kind
-            parts.append(f"```{{eval-rst}}\n.. auto{kind}:: femsim.{name}\n```\n")
+            if isinstance(thing, type):
+                kind = "exception" if issubclass(thing, Exception) else "class"
+            else:
+                kind = "function"
+            directive = f".. auto{kind}:: femsim.{name}"
+            if not callable(thing):  # a table or a list of names
+                directive = f".. data:: femsim.{name}\n\n   {', '.join(thing)}."
+            parts.append(f"```{{eval-rst}}\n{directive}\n```\n")
     return "\n".join(parts)
 
 
@@ -120,7 +125,16 @@ def fill(app: Any, page: str, source: list[str]) -> None:
         source[0] += "\n" + FILLED[page]()
 
 
+def escape_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Leave bars of magnitudes alone, which reStructuredText takes for substitutions."""
+    for number, line in enumerate(lines):
+        pieces = line.split("``")
+        pieces[::2] = [piece.replace("|", r"\|") for piece in pieces[::2]]
+        lines[number] = "``".join(pieces)
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Connect with Sphinx."""
     app.connect("source-read", fill)
+    app.connect("autodoc-process-docstring", escape_bars)
     return {"parallel_read_safe": True}
