@@ -9,14 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from inline_engine import Inline
 from small_scene import scene_file
 
 import femsim as fs
+from femsim.calibration import calibrate as calibrate_module
 from femsim.calibration.estimate import concerns, estimate, least_squares
 from femsim.calibration.evaluate import Evaluation
 from femsim.calibration.file import Free, Search, read_calibration
 from femsim.calibration.search import search
 from femsim.cli import execute
+from femsim.sweeps import engine as engine_module
 
 TRUE = {"young_modulus": 2e4, "density": 1300.0}
 SCENE = '''"""A soft cube is let go above a floor."""
@@ -56,7 +59,7 @@ DROP = (
 )
 
 
-def write(folder: Path, text: str, name: str = "c.toml", noise: float = 1e-4, seed: int = 0) -> Path:
+def write(folder: Path, text: str, name: str = "c.toml", noise: float = 1e-4, seed: int = 1) -> Path:
     """Write the scene, logs of it at the true values, and a calibration file."""
     scene = scene_file(folder, SCENE, "cube.py")
     for number, (log, drop) in enumerate((("rest", 0.0), ("drop", 2e-3))):
@@ -68,6 +71,11 @@ def write(folder: Path, text: str, name: str = "c.toml", noise: float = 1e-4, se
     path = folder / name
     path.write_text(f'scene = "cube.py"\n{text}', encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def inline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibrate_module, "Engine", Inline)
 
 
 @pytest.fixture(scope="module")
@@ -258,6 +266,7 @@ def test_coordinates_and_priors_on_both_scales() -> None:
 # ------------------------------------------------------------------------------------------------ what is wrong
 
 
+@pytest.mark.usefixtures("inline")
 def test_a_parameter_without_effect_is_said(tmp_path: Path) -> None:
     free = FREE.replace("density = { between = [500, 2000] }", "unused = { between = [0, 1] }\n")
     path = write(tmp_path, free + "[parameters]\ndensity = 1300.0\n" + FIT.replace("evaluations = 8", "evaluations = 2"))
@@ -266,6 +275,7 @@ def test_a_parameter_without_effect_is_said(tmp_path: Path) -> None:
     assert any("do not depend on unused" in text for text in result.warnings)
 
 
+@pytest.mark.usefixtures("inline")
 def test_runs_that_fail_cost_nothing_but_themselves(tmp_path: Path) -> None:
     """A density above 1990 cannot be built: the fit goes on without those runs; a broken scene ends it in words."""
     path = write(tmp_path, FREE.replace("[500, 2000]", "[600, 2400]") + FIT)
@@ -280,6 +290,19 @@ def test_runs_that_fail_cost_nothing_but_themselves(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "nothing" / "calibration.json").read_text())["parameters"]["density"]["value"] is None
     with pytest.raises(fs.InputError, match="too heavy"):
         fs.calibrate(write(tmp_path, FREE.replace("[500, 2000]", "[1991, 2000]") + FIT), out=tmp_path / "heavy")
+
+
+@pytest.mark.usefixtures("inline")
+def test_runs_that_fail_on_both_sides_of_the_best_point_leave_no_intervals(tmp_path: Path) -> None:
+    """The scene takes no Young's modulus but that of the start; the search is left out."""
+    path = write(tmp_path, FREE + FIT.replace('"sobol"', '"none"'))
+    scene = tmp_path / "cube.py"
+    guard = "    if abs(young_modulus - 5e3 * 20**0.5) > 1.0:\n        raise ValueError('another one')\n"
+    scene.write_text(scene.read_text().replace("    if density > 1990.0:", guard + "    if density > 1990.0:"))
+    result = fs.calibrate(path, out=tmp_path / "fit", workers=1)
+    assert result.status == "failed" and result.intervals == {} and result.values["density"] == pytest.approx(1250.0, abs=15.1)
+    assert result.message.startswith("Runs beside the best point fail, so that there are no derivatives by young_modulus.")
+    assert any("another one" in text for text in result.warnings)
 
 
 @pytest.mark.parametrize(
@@ -323,14 +346,14 @@ def test_a_missing_file_and_a_folder_of_another_kind(tmp_path: Path) -> None:
         fs.calibrate(path, out=tmp_path / "mine" / "thesis.tex", resume=True)
 
 
-def test_what_ends_before_any_run_leaves_no_folder_and_later_says_failed(
-    tmp_path: Path,
-) -> None:
+def test_what_ends_before_any_run_leaves_no_folder_and_later_says_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scheduler that does not answer; then logs that do not overlap with the run, which shows after the first run only."""
     path = write(tmp_path, FREE + FIT)
+    monkeypatch.setattr(engine_module, "_CONNECT_S", 1.0)
     with pytest.raises(fs.InputError, match=r"does not answer"):
         fs.calibrate(path, out=tmp_path / "fit", scheduler="tcp://127.0.0.1:1")
     assert not (tmp_path / "fit").exists()
+    monkeypatch.setattr(calibrate_module, "Engine", Inline)
     late = write(tmp_path, FREE + FIT.replace("offset = 0.005", "offset = 5.0"), "late.toml")
     with pytest.raises(fs.InputError, match=r"share 0 samples"):
         fs.calibrate(late, out=tmp_path / "late", workers=1)

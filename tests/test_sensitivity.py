@@ -5,18 +5,17 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from inline_engine import Inline
 from small_scene import scene_file
 
 import femsim as fs
 from femsim.cli import execute
 from femsim.sweeps import sweep as sweep_module
-from femsim.sweeps.case import Job, Row, run_case
-from femsim.sweeps.engine import Engine
+from femsim.sweeps.case import run_case
 from femsim.sweeps.file import Sampling, read_sweep
 from femsim.sweeps.process import CaseProcess
 from femsim.sweeps.sampling import _unit, make_cases
@@ -60,23 +59,6 @@ def design(count: int, dimension: int, seed: int = 0) -> np.ndarray:
     """Values of the parameters of a design, (count, dimension + 2, dimension), as the sweep makes it."""
     unit = _unit(Sampling(method="saltelli", count=count, seed=seed), dimension)
     return unit.reshape(count, dimension + 2, dimension)
-
-
-class Inline(Engine):
-    """Runs cases in this process, one after the other; what clusters do is tested elsewhere."""
-
-    def __enter__(self) -> Engine:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    @property
-    def threads(self) -> int:
-        return 1
-
-    def run(self, jobs: Iterable[Job]) -> Iterator[Row]:
-        return map(run_case, jobs)
 
 
 @pytest.fixture

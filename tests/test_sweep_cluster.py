@@ -62,12 +62,12 @@ def started() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Start a process; at the end it and all it started are gone."""
     with ExitStack() as stack:
 
-        def start(*command: str) -> subprocess.Popen[bytes]:
+        def start(*command: str, stderr: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
             process = subprocess.Popen(
                 [sys.executable, *command],
                 env=ENVIRONMENT,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=stderr,
                 start_new_session=True,
             )
             stack.callback(end, process)
@@ -169,11 +169,12 @@ def test_a_killed_or_interrupted_client_loses_nothing(tmp_path: Path, started: C
     there = finished(out)
     assert 3 <= len(there) < COUNT
     # Ctrl-C reaches all processes of the terminal; here the client's group
-    client = started(*femsim_sweep(str(file), "--out", str(out), "--resume", "--workers", "2"))
+    client = started(*femsim_sweep(str(file), "--out", str(out), "--resume", "--workers", "2"), stderr=subprocess.STDOUT)
     until(lambda: len(finished(out)) > len(there), client)
     os.killpg(client.pid, signal.SIGINT)
     text = client.communicate(timeout=PATIENCE)[0].decode()
     assert client.returncode == 130 and "interrupted: Interrupted." in text and "--resume runs the others" in text
+    assert "Traceback" not in text
     assert set(table(out)["status"]) == {"converged", "not run"}
     there, begun = finished(out), len(runs_of(tmp_path))
     assert wait_for_end(started(*femsim_sweep(str(file), "--out", str(out), "--quiet", "--resume", "--workers", "2"))) == 0

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _CONNECT_S = 10.0
 _ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss)://.+:[0-9]+")
+_NO_INTERRUPT = ["import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"]  # Ctrl-C is the client's business
 _of_thread = threading.local()
 
 
@@ -76,7 +77,7 @@ class Engine:
                 self._cluster = LocalCluster(
                     n_workers=self.workers, threads_per_worker=1, processes=True, dashboard_address=None,
                     scheduler_kwargs={"dashboard_address": ":0"},  # its server of HTTP takes any free port
-                    silence_logs=logging.CRITICAL,
+                    preload=_NO_INTERRUPT, silence_logs=logging.CRITICAL,
                 )  # fmt: skip
             self._client = Client(self._cluster, set_as_default=False)
         else:
