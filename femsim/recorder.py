@@ -19,7 +19,7 @@ from femsim.bodies.soft import SoftBody
 from femsim.errors import InputError
 from femsim.frames import Frames
 from femsim.gauges import Gauges
-from femsim.scene import GAUGE_COLUMNS, Scene
+from femsim.scene import GAUGE_COLUMNS, Scene, SensorSpec
 from femsim.sensors import Instrument
 from femsim.stepper import Stepper, StepReport
 
@@ -195,9 +195,29 @@ class Recorder:
             else:
                 row += [float(x) for x in stepper.link_pose(k)[1]]
             if sensor.name in self._instruments:
-                shown = self._instruments[sensor.name].read(report.time, np.array(row[-6:]), *stepper.link_pose(k))
-                measured += [float(x) for x in shown]
+                measured += [float(x) for x in self._reading(sensor, k, report.time, np.array(row[-6:]))]
         return row + measured
+
+    def _reading(self, sensor: SensorSpec, part: int, time: float, wrench: np.ndarray) -> np.ndarray:
+        """Give what the instrument of a sensor shows of its wrench, (6,)."""
+        stepper, reading, body = self.stepper, sensor.reading, self.stepper.body_of(part)
+        assert reading is not None
+        rotation, origin = stepper.link_pose(part)
+        if sensor.kind in ("start", "end") and isinstance(body, Rod):
+            origin = body.end_frames[sensor.kind == "end", :3]
+        elif sensor.hold:
+            origin = stepper.held_centre(sensor.hold)
+        elif isinstance(body, SoftBody | Rod):
+            origin = stepper.collision.reference[part]
+        tool = None
+        if reading.tool == "body" and body is not None:
+            q = stepper.state.q[stepper.system.q_slices[stepper.scene.parts[part].body]]
+            tool = (body.mass, body.centre_of_mass(q))
+        elif reading.tool is not None:
+            tool = (reading.tool[0], origin + rotation @ reading.tool[1])
+        names = [p.name for p in stepper.scene.parts]
+        pose = stepper.link_pose(names.index(reading.frame) if reading.turns and reading.frame != "body" else part)
+        return self._instruments[sensor.name].read(time, wrench, origin, pose, tool)
 
     def problem(self, step: int) -> None:
         """Write the contact problem of a step, when it was asked for, to problems/step_NNNNN.hdf5."""

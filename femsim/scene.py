@@ -1010,6 +1010,12 @@ class Scene:
         partners = self._check_limits(name, part, kind, partner, where is not None, reach)
         if reading is not None:
             _check_reading(name, kind, body, reading)
+            rigid = [p.name for p in self.parts if p.body < 0 or isinstance(self.bodies[p.body], ArticulatedBody)]
+            if reading.turns and reading.frame not in ("body", *rigid):
+                raise InputError(
+                    f"sensor {name}: frame of its reading is {reading.frame!r}; allowed are 'world', 'body', the name of a rigid "
+                    f"part, and a rotation vector or matrix{did_you_mean(reading.frame, rigid)}"
+                )
         corners: tuple[int, ...] = ()
         weights: tuple[float, ...] = ()
         if at is not None:
@@ -1227,10 +1233,10 @@ def _check_reading(sensor: str, kind: SensorKind, body: SoftBody | Rod | Articul
     if kind == "marker" or kind in ACTUATOR_COLUMNS | GAUGE_COLUMNS:
         what = f"kind {kind!r}" if kind in GAUGE_COLUMNS else f"a {kind}"
         raise InputError(f"sensor {sensor}: a reading is of forces and torques; {what} has none, leave it out.")
-    if isinstance(body, SoftBody | Rod) and (reading.turns or reading.point is not None):
+    if isinstance(body, SoftBody | Rod) and isinstance(reading.frame, str) and reading.frame == "body":
         raise InputError(
-            f"sensor {sensor}: a soft body or rod has no frame of its own, so its reading has neither frame 'body' nor point; "
-            "leave them out."
+            f"sensor {sensor}: a soft body or rod has no frame of its own; give its reading the frame 'world', or that of a "
+            "rigid part by its name."
         )
     if reading.tool is not None and kind != "mount":
         raise InputError(

@@ -21,22 +21,24 @@ class Reading:
 
     Parameters
     ----------
-    frame : "world", "body" or array_like
-        Axes of the reading: the world's, those of the sensed rigid part (which turn with it), or fixed ones, given by the
-        rotation (vector (3,) in rad, or matrix (3, 3)) that takes vectors of the sensor to the world.
+    frame : "world", "body", str or array_like
+        Axes of the reading: the world's, those of the sensed rigid part (which turn with it), those of another rigid part of the
+        scene by its name, e.g. "gripper", or fixed ones, given by the rotation (vector (3,) in rad, or matrix (3, 3)) that takes
+        vectors of the sensor to the world.
     point : (3,) float, m, optional
-        Point that the torque is about: in the frame of the body and seen from its own reference point where ``frame`` is
-        "body" (it moves along), else a fixed point of the world. Default: the reference point, see docs/outputs.md.
-    tool : (float, (3,) float), kg and m, optional
-        Mass and centre of mass (frame of the body, from the reference point) whose weight is taken off a mount sensor.
+        Point that the torque is about: in the frame of the part and seen from its centre of mass where ``frame`` is "body" or
+        names a part (it moves along), else a fixed point of the world. Default: the reference point, see docs/outputs.md.
+    tool : (float, (3,) float) or "body", kg and m, optional
+        What hangs on a mount sensor and has its weight taken off: mass and centre of mass (frame of the body, from the reference
+        point), or the driven body as it is, a gripper with its fingers, or the soft body whose nodes are held.
     lowpass : float, Hz, optional
         Cut-off of a causal Butterworth filter of second order (it delays, as in an instrument).
     rate : float, Hz, optional
         Sampling rate; between samples the last one is held. Default: every step.
     bias : (6,) float, N and N m
         Added to each sample.
-    noise : (float, float), N and N m
-        Standard deviation of white noise on each sample, of forces and of torques.
+    noise : (float, float) or (6,) float, N and N m
+        Standard deviation of white noise on each sample, of forces and of torques, or of each axis.
     seed : int
         Seed of the noise.
 
@@ -59,27 +61,27 @@ class Reading:
 
     def __post_init__(self) -> None:
         known = isinstance(self.frame, str)
-        if known and self.frame not in ("world", "body"):
-            raise InputError(
-                f"frame of a reading is {self.frame!r}; allowed are 'world', 'body' and a rotation vector or matrix."
-            )
         object.__setattr__(self, "rotation", np.eye(3) if known else rotation_matrix("frame of a reading", self.frame))
-        object.__setattr__(self, "turns", known and self.frame == "body")
-        for name, size in (("point", 3), ("bias", 6), ("noise", 2)):
+        object.__setattr__(self, "turns", known and self.frame != "world")
+        per_axis = np.size(self.noise) == 6
+        for name, size in (("point", 3), ("bias", 6), ("noise", 6 if per_axis else 2)):
             value = getattr(self, name)
             if name != "point" or value is not None:
                 object.__setattr__(self, name, _numbers(f"{name} of a reading", value, size))
         if (self.noise < 0).any():
             raise InputError(f"noise of a reading is {tuple(self.noise)}; allowed are standard deviations >= 0.")
+        object.__setattr__(self, "noise", self.noise if per_axis else np.repeat(self.noise, 3))
         for name in ("lowpass", "rate"):
             given = getattr(self, name)
             if given is not None and not (isinstance(given, int | float) and math.isfinite(given) and given > 0):
                 raise InputError(f"{name} of a reading is {given!r} Hz; allowed are positive numbers.")
-        if self.tool is not None:
+        if self.tool is not None and not (isinstance(self.tool, str) and self.tool == "body"):
             try:
                 mass, centre = self.tool
             except (TypeError, ValueError):
-                raise InputError(f"tool of a reading is {self.tool!r}; allowed are (mass in kg, centre (3,) in m).") from None
+                raise InputError(
+                    f"tool of a reading is {self.tool!r}; allowed are (mass in kg, centre (3,) in m) and 'body'."
+                ) from None
             (mass,) = _numbers("mass of the tool of a reading", [mass], 1)
             object.__setattr__(self, "tool", (float(mass), _numbers("centre of the tool of a reading", centre, 3)))
 
@@ -126,7 +128,14 @@ class Instrument:
         self._next_sample = 0.0
         self._held = np.zeros(6)
 
-    def read(self, time: float, wrench: np.ndarray, rotation: np.ndarray, origin: np.ndarray) -> np.ndarray:
+    def read(
+        self,
+        time: float,
+        wrench: np.ndarray,
+        origin: np.ndarray,
+        pose: tuple[np.ndarray, np.ndarray],
+        tool: tuple[float, np.ndarray] | None,
+    ) -> np.ndarray:
         """Give what the sensor shows after a step.
 
         Parameters
@@ -135,20 +144,22 @@ class Instrument:
             End of the step.
         wrench : ndarray, (6,), N and N m
             True force and torque about ``origin``, world frame.
-        rotation : ndarray, (3, 3)
-            Axes of the sensed body in the world, as columns.
         origin : ndarray, (3,), m
             Reference point, world.
+        pose : (ndarray, ndarray), (3, 3) and (3,), m
+            Axes of the part that the reading turns with, as columns, and its centre of mass, world.
+        tool : (float, ndarray), kg and m, optional
+            Mass whose weight is taken off and its centre, (3,), world.
 
         Returns
         -------
         ndarray, (6,)
         """
-        r = self.reading
-        point = origin if r.point is None else (origin + rotation @ r.point if r.turns else r.point)
+        r, (rotation, centre) = self.reading, pose
+        point = origin if r.point is None else (centre + rotation @ r.point if r.turns else r.point)
         force, torque = wrench[:3], move_wrench(wrench[:3], wrench[3:], origin - point)
-        if r.tool is not None:
-            weight, moment = weight_wrench(r.tool[0], origin + rotation @ r.tool[1] - point, self.gravity)
+        if tool is not None:
+            weight, moment = weight_wrench(tool[0], tool[1] - point, self.gravity)
             force, torque = force + weight, torque + moment  # a mount at rest carries -weight
         axes = rotation if r.turns else r.rotation
         shown = np.concatenate([axes.T @ force, axes.T @ torque])
@@ -160,6 +171,6 @@ class Instrument:
             filtered, self._memory = sosfilt(self._sections, shown[None], axis=0, zi=self._memory)
             shown = filtered[0]
         if r.rate is None or time >= self._next_sample - 1e-9:
-            self._held = shown + r.bias + np.repeat(r.noise, 3) * self._noise.standard_normal(6)
+            self._held = shown + r.bias + r.noise * self._noise.standard_normal(6)
             self._next_sample += 1.0 / r.rate if r.rate is not None else 0.0
         return self._held.copy()

@@ -303,6 +303,11 @@ class Stepper:
             mount, inverted, potential, self.friction_loss, ((dt, contacts),),
         )  # fmt: skip
 
+    def held_centre(self, name: str) -> np.ndarray:
+        """Mean position (3,), m, of held nodes at the current state."""
+        hold = next(hold for hold in self.scene.holds if hold.name == name)
+        return np.asarray(self._held_points(hold, self.state).mean(axis=0))
+
     def link_pose(self, part: int) -> tuple[np.ndarray, np.ndarray]:
         """World rotation (3, 3) and position (3,) of a part of the scene, at the current state."""
         return self.collision.pose(part)

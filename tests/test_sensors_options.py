@@ -85,6 +85,60 @@ def test_bias_noise_and_seed() -> None:
     assert np.abs(wrist(bias=bias, noise=(0.05, 0.002), seed=8)[2] - shown).max() > 0.01
 
 
+def test_noise_by_axis() -> None:
+    sizes = (0.01, 0.02, 0.03, 0.004, 0.005, 0.006)
+    _, true, shown = wrist(noise=sizes)
+    np.testing.assert_allclose((shown - true).std(axis=0), sizes, rtol=0.2)
+
+
+def test_frame_of_another_part() -> None:
+    """A soft cube on a floor, told in the frame of a carried box: the axes and the point are the box's."""
+    scene = shaken_box()
+    scene.add_floor()
+    scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), fs.Elastic(1e6, 0.3, 1000.0), position=(0.3, 0, 0.01))
+    scene.sensor("pad", "cube", reading=fs.Reading(frame="box", point=(0.0, 0.0, 0.1)))
+    scene.sensor("side", "cube", partner="floor", where=lambda points: points[:, 0] > 0.3, reading=fs.Reading(point=(0, 0, 0)))
+    run = fs.simulate(scene)
+    centre, turns = poses(run)
+    about = centre + turns.apply([0.0, 0.0, 0.1])
+    true, shown = run.sensors["pad"], run.sensors["pad_measured"]
+    np.testing.assert_allclose(turns.apply(shown.force), true.force, atol=1e-8)
+    cube = run.stepper.scene.body("cube")
+    reference = cube.centre_of_mass(run.stepper.state.q[run.stepper.system.q_slices[1]])  # it rests
+    expected = true.torque + np.cross(reference - about, true.force)
+    np.testing.assert_allclose(turns.apply(shown.torque)[-50:], expected[-50:], atol=1e-8)
+    # the weight on the half at x > 0.3 has its arm from the origin in the new columns
+    side = run.sensors["side_measured"]
+    np.testing.assert_allclose(side.force, run.sensors["side"].force, atol=1e-12)
+    arm = -side.torque[-1, 1] / side.force[-1, 2]
+    assert 0.3 < arm < 0.3101
+
+
+def test_weight_of_a_gripper_and_of_a_held_soft_body_is_taken_off() -> None:
+    scene = fs.Scene("carried", dt=0.01, duration=1.0)
+    pad = fs.Box((0.003, 0.01, 0.01))
+    fingers = [fs.Finger(n, pad, offset=(s * 0.03, 0, -0.05), closing=(-s, 0, 0)) for n, s in (("left", -1), ("right", 1))]
+    hand = scene.add_gripper("hand", fingers, position=(0, 0, 0.2), mass=0.5)
+    scene.add_rigid("block", fs.Box((0.01, 0.008, 0.008)), mass=0.05, position=(0, 0, 0.15))
+    scene.set_friction("hand", "block", 0.8)
+    scene.drive(hand, force=fs.Profile([0.0, 0.02], [2.0, 4.0]), fingers=True)
+    scene.drive(hand, fs.Motion([0.0, 0.1], [(0, 0, 0), (0, 0, 0)]))
+    bar = scene.add_soft(
+        "bar", fs.box_tets((0.06, 0.01, 0.01), (12, 2, 2)), fs.Elastic(1e6, 0.3, 1000.0, rayleigh_beta=0.05), position=(1, 0, 0)
+    )
+    held = scene.hold(bar, lambda points: points[:, 0] < 0.971, fs.Motion([0.0, 0.1], [(0, 0, 0), (0, 0, 0)]))
+    scene.sensor("wrist", hand, kind="mount", reading=fs.Reading(tool="body"))
+    scene.sensor("root", held, kind="mount", reading=fs.Reading(tool="body"))
+    run = fs.simulate(scene, tolerance=1e-10)
+    shown, block = run.sensors["wrist_measured"], 0.05 * 9.81
+    np.testing.assert_allclose(shown.force[-1], (0, 0, block), atol=1e-4 * block)
+    arm = run.stepper.link_pose(3)[1] - run.stepper.link_pose(0)[1]  # from the hand to the block, which has slid a little
+    np.testing.assert_allclose(shown.torque[-1], np.cross(arm, (0, 0, block)), atol=1e-5)
+    assert run.sensors["root"].torque[-1, 1] < -1e-3  # the bar bends its clamp
+    np.testing.assert_allclose(run.sensors["root_measured"].force[-1], 0.0, atol=1e-5)
+    np.testing.assert_allclose(run.sensors["root_measured"].torque[-1], 0.0, atol=1e-6)
+
+
 def test_lowpass_is_causal_and_sampling_holds() -> None:
     _, true, shown = wrist(lowpass=8.0)
     b, a = butter(2, 8.0, fs=100.0)
@@ -101,13 +155,14 @@ def test_lowpass_is_causal_and_sampling_holds() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"frame": "tool"}, "frame of a reading is 'tool'; allowed are 'world', 'body'"),
         ({"frame": (1.0, 2.0)}, "allowed are a rotation vector of 3 numbers"),
         ({"frame": np.diag([1.0, 1.0, -1.0])}, "right-handed"),
         ({"point": (1.0, 2.0)}, "point of a reading is (1.0, 2.0); allowed are 3 finite numbers"),
         ({"bias": (1.0,)}, "bias of a reading is (1.0,); allowed are 6"),
         ({"noise": (-0.1, 0.0)}, "allowed are standard deviations >= 0"),
         ({"noise": None}, "noise of a reading is None"),
+        ({"noise": (0.1,) * 5 + (-0.1,)}, "allowed are standard deviations >= 0"),
+        ({"tool": "gripper"}, "tool of a reading is 'gripper'; allowed are (mass in kg, centre (3,) in m) and 'body'"),
         ({"lowpass": 0.0}, "lowpass of a reading is 0.0 Hz; allowed are positive"),
         ({"rate": "fast"}, "rate of a reading is 'fast' Hz"),
         ({"tool": 0.5}, "tool of a reading is 0.5; allowed are (mass in kg, centre (3,) in m)"),
@@ -129,7 +184,11 @@ def test_readings_that_do_not_fit_their_sensor() -> None:
     cube = scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), "ecoflex_00_50", position=(0.3, 0, 0))
     for call, words in (
         (lambda: scene.sensor("a", cube, reading=fs.Reading(frame="body")), "no frame of its own"),
-        (lambda: scene.sensor("a", cube, reading=fs.Reading(point=(0, 0, 0))), "no frame of its own"),
+        (
+            lambda: scene.sensor("a", cube, reading=fs.Reading(frame="bx")),
+            "frame of its reading is 'bx'; allowed are 'world', 'body', ",
+        ),
+        (lambda: scene.sensor("a", cube, reading=fs.Reading(frame="bx")), "did you mean 'box'?"),
         (lambda: scene.sensor("a", "box", reading=fs.Reading(tool=(1.0, (0, 0, 0)))), "of kind 'contact' carries none"),
         (lambda: scene.sensor("a", "box", kind="marker", reading=fs.Reading()), "a marker has none"),
         (lambda: scene.sensor("wrist_measured", "box"), "exists already"),
