@@ -18,8 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -38,7 +36,8 @@ from contact import ContactProblem
 from contact.solvers import Solution, Solver, WarmStart, make_solver
 from femsim.bodies.soft import SoftBody
 from femsim.recorder import Recorder
-from femsim.stepper import Stepper, StepReport
+from femsim.reproduction.measuring import CpuStepper
+from femsim.stepper import StepReport
 
 ROOT = Path(__file__).resolve().parents[1]
 SCENE = ROOT / "scenes" / "soft_ball_gripping.py"
@@ -128,17 +127,6 @@ parts = {"import": imported - began, "build": built - imported, "step": time.per
 print(json.dumps(parts))
 """
 HELP = "import sys; sys.argv = ['femsim', '--help']; from femsim.cli import main; main()"
-
-
-class CpuStepper(Stepper):
-    """A stepper whose stages are timed by the CPU time of the thread."""
-
-    @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
-        """Add the time of a block to a stage."""
-        started = time.thread_time()
-        yield
-        self.timings[stage] += time.thread_time() - started
 
 
 class LastProblem:

@@ -1,6 +1,6 @@
-"""Makes the tables and pictures of docs/solvers.md: every solver beside the paper's figures and on problems of others.
+"""Makes the tables and pictures of docs/solvers.md: every solver on the same steps and on problems of others.
 
-    python benchmarks/solver_tables.py --out docs [--quick] [--only fclib,III,...] [--data FOLDER]
+    python benchmarks/solver_tables.py --out docs [--quick] [--only fclib,guide,...] [--data FOLDER]
 
 Text between the markers ``<!-- NAME -->`` and ``<!-- end NAME -->`` of solvers.md is replaced, all else is kept.
 """
@@ -20,18 +20,7 @@ from pathlib import Path
 os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.tables import (
-    anisotropic,
-    cable,
-    chebyshev,
-    conditioning,
-    convergence,
-    invertible,
-    proximal,
-    saved_problems,
-    splitting,
-    stiffness,
-)
+from benchmarks.tables import conditioning, convergence, proximal, saved_problems
 from benchmarks.tables.common import ROOT, Settings
 
 #: Optional folder beside the repository.
@@ -40,12 +29,6 @@ DATA = ROOT.parent / "shared" / "fclib"
 TABLES: dict[tuple[str, ...], Callable[[Settings], dict[str, str]]] = {
     ("convergence",): convergence.make,
     ("fclib", "targets"): saved_problems.make,
-    ("III", "IV", "IV-runs"): stiffness.make,
-    ("V", "VIII"): cable.make,
-    ("VII",): splitting.make,
-    ("IX",): chebyshev.make,
-    ("V-F",): invertible.make,
-    ("V-G",): anisotropic.make,
     ("operators",): proximal.make,
     ("conditioning", "guide"): conditioning.make,
 }
@@ -103,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     data = chosen.data if (chosen.data / "check_fc.py").is_file() else None
     before, started = os.getloadavg()[0], time.strftime("%Y-%m-%d %H:%M")
     page = chosen.out / "solvers.md"
-    make_tables(page, Settings(pictures, data, chosen.quick), only)
+    make_tables(page, Settings("tiny" if chosen.quick else "full", data, pictures=pictures), only)
     load = f"load {before:.1f} before and {os.getloadavg()[0]:.1f} after, of which this job makes 1"
     text = f"{started}, {platform.platform()}, {os.cpu_count()} CPUs, {load}"
     print(text)

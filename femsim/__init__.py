@@ -79,6 +79,7 @@ if TYPE_CHECKING:
         read_tensile_test,
         write_card,
     )
+    from femsim.reproduction.command import Reproduction, reproduce
     from femsim.run import ChamberSeries, GaugeSeries, MarkerSeries, Run, SensorSeries, TendonSeries, simulate
     from femsim.scene import Finger, Handle, Scene, mesh_file, mesh_shape
     from femsim.sensors import Reading
@@ -161,6 +162,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     ),
     "femsim.load": ("Parameter", "list_scenes", "load_scene", "scene_parameters"),
     "femsim.logs": ("Log", "read_card", "read_log"),
+    "femsim.reproduction.command": ("Reproduction", "reproduce"),
     "femsim.run": ("ChamberSeries", "GaugeSeries", "MarkerSeries", "Run", "SensorSeries", "TendonSeries", "simulate"),
     "femsim.scene": ("Finger", "Handle", "Scene", "mesh_file", "mesh_shape"),
     "femsim.sensors": ("Reading",),
@@ -191,17 +193,17 @@ __all__ = [
     "FIT_LAWS", "LAWS", "SOLVERS", "BenchRow", "Box", "CalibrationResult", "Capsule", "ChamberSeries", "Comparison",
     "ContactError", "ContactProblem", "Corotational", "Cylinder", "Elastic", "FclibProblem", "Finger", "FrictionTable",
     "GaugeSeries", "Group", "Handle", "InputError", "Law", "LawFit", "LocalProblem", "Log", "MarkerSeries", "MaterialError",
-    "MaterialFit", "Mesh", "MeshError", "MooneyRivlin", "Motion", "Ogden", "Parameter", "Plane", "Profile", "Reading", "RodEnd",
-    "RodSection", "Run", "Scene", "SensitivityResult", "SensorSeries", "SolvedProblem", "Sphere", "StVenantKirchhoff",
-    "StableNeoHookean", "SweepResult", "TendonSeries", "TensileTest", "TetMesh", "TriMesh", "VizError", "XpbdRun", "ball_tets",
-    "bench", "box_tets", "box_triangles", "calibrate", "capsule_triangles", "chamfered_box_triangles", "circular_section",
-    "compare", "cylinder_tets", "cylinder_triangles", "fit_material", "friction", "length_scale", "list_scenes", "load_card",
-    "load_path", "load_scene", "load_surface", "load_tetmesh", "load_volume", "make_local_problem", "make_problem",
-    "make_solver", "make_tetmesh", "make_trimesh", "material", "materials", "measure", "measure_local", "mesh_file",
-    "mesh_shape", "open_frames", "plot_convergence", "plot_fit", "plot_run", "plot_sweep", "probe_rendering", "quality",
-    "read_card", "read_fclib", "read_log", "read_part", "read_pvd", "read_tensile_test", "rectangular_section", "render_run",
-    "save_tetmesh", "scene_parameters", "sensitivity", "simulate", "simulate_xpbd", "solve_problem", "sphere_triangles",
-    "sweep", "tetrahedralize", "to_global", "view_run", "write_card", "write_fclib", "write_report",
+    "MaterialFit", "Mesh", "MeshError", "MooneyRivlin", "Motion", "Ogden", "Parameter", "Plane", "Profile", "Reading",
+    "Reproduction", "RodEnd", "RodSection", "Run", "Scene", "SensitivityResult", "SensorSeries", "SolvedProblem", "Sphere",
+    "StVenantKirchhoff", "StableNeoHookean", "SweepResult", "TendonSeries", "TensileTest", "TetMesh", "TriMesh", "VizError",
+    "XpbdRun", "ball_tets", "bench", "box_tets", "box_triangles", "calibrate", "capsule_triangles", "chamfered_box_triangles",
+    "circular_section", "compare", "cylinder_tets", "cylinder_triangles", "fit_material", "friction", "length_scale",
+    "list_scenes", "load_card", "load_path", "load_scene", "load_surface", "load_tetmesh", "load_volume", "make_local_problem",
+    "make_problem", "make_solver", "make_tetmesh", "make_trimesh", "material", "materials", "measure", "measure_local",
+    "mesh_file", "mesh_shape", "open_frames", "plot_convergence", "plot_fit", "plot_run", "plot_sweep", "probe_rendering",
+    "quality", "read_card", "read_fclib", "read_log", "read_part", "read_pvd", "read_tensile_test", "rectangular_section",
+    "render_run", "reproduce", "save_tetmesh", "scene_parameters", "sensitivity", "simulate", "simulate_xpbd", "solve_problem",
+    "sphere_triangles", "sweep", "tetrahedralize", "to_global", "view_run", "write_card", "write_fclib", "write_report",
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The command line: ``femsim run | solve | bench | describe | scenes | materials | fit-material | solvers | ...``.
+"""The command line: ``femsim run | solve | bench | reproduce | describe | scenes | materials | fit-material | solvers | ...``.
 
 Exit status: 0 done and converged, 1 internal error, 2 wrong input, 3 finished but some step did not converge, 130 interrupted.
 Heavy imports stay inside the commands, so that ``femsim --help`` is quick.
@@ -881,6 +881,64 @@ def sensitivity(
         return OK
     result = run_sensitivity(file, quiet=quiet, out=out, resume=resume, scheduler=scheduler, workers=workers, many=yes)
     return _STATUS[result.status]
+
+
+@app.command
+def reproduce(
+    paper: Literal["cond"],
+    /,
+    *,
+    quick: Annotated[bool, Parameter(negative=())] = False,
+    only: str | None = None,
+    out: Path | None = None,
+    data: Path | None = None,
+    fresh: Annotated[bool, Parameter(negative=())] = False,
+    quiet: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Repeat the evaluation of a paper: every table and figure by runs of our own, beside the paper's, on one page.
+
+    Results are stored part by part, and a call that was interrupted goes on where it was. One thread, unless OMP_NUM_THREADS says
+    otherwise. Exit status 3 when a part failed; the page says which.
+
+    Parameters
+    ----------
+    paper
+        cond: papers/001, section V, Tables I to IX and Figures 6 to 14.
+    quick
+        Fewer trials and steps of the same scenes: minutes instead of half an hour.
+    only
+        Tables and figures to make again, separated by commas, for instance III,VII,fig11.
+    out
+        Folder of the page (index.md, figures, raw numbers). Default docs/reproduction, with --quick runs/reproduction.
+    data
+        Folder with authors_program_N160.csv, the forces of the program published with the paper, for Figure 9.
+    fresh
+        Keep nothing that is stored.
+    quiet
+        Say nothing while it runs.
+    """
+    if "numpy" not in sys.modules:  # threads that wait use CPU time too
+        for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+            os.environ.setdefault(name, "1")
+    began = time.perf_counter()
+
+    def say(text: str) -> None:
+        if not quiet:
+            print(f"[{time.perf_counter() - began:6.0f} s] {text}", file=sys.stderr, flush=True)
+
+    result = femsim.reproduce(
+        out if out is not None else Path("runs" if quick else "docs") / "reproduction",
+        size="quick" if quick else "full",
+        only=[name.strip() for name in only.split(",") if name.strip()] if only is not None else (),
+        data=data,
+        fresh=fresh,
+        say=say,
+    )
+    for part, failure in result.failures.items():
+        print(f"femsim: {part}: {failure}", file=sys.stderr)
+    kept = f", stored before: {', '.join(result.kept)}" if result.kept else ""
+    print(f"made: {', '.join(result.made) or 'nothing'}{kept}; {result.seconds:.0f} s\npage              {result.page}")
+    return NOT_CONVERGED if result.failures else OK
 
 
 def _console() -> Console:

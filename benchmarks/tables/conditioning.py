@@ -12,10 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 import femsim as fs
-from benchmarks.tables.common import Settings, Step, follow, markdown, number, short, solve, spread, warm_up
+from benchmarks.tables.common import Settings
 from contact.metrics import contact_velocity
 from contact.solvers import Solution, make_solver
 from contact.solvers import auto as auto_module
+from femsim.reproduction.measuring import Step, follow, solve, spread, warm_up
+from femsim.reproduction.text import markdown, number, short
 
 TOLERANCES = (1e-5, 1e-8)
 LIMIT = 20_000
@@ -180,10 +182,10 @@ def make(settings: Settings) -> dict[str, str]:
     for dt, end in ((0.01, 1.2), (0.005, 1.0), (0.001, 0.4)):
         for modulus in (1e5, 1e6, 1e7):
             name = f"ball {modulus / 1e6:g} MPa, {1e3 * dt:g} ms"
-            cases[name] = ((lambda e=modulus, d=dt: settings.ball(e, d)), "exact", end)  # type: ignore[misc]
+            cases[name] = ((lambda e=modulus, d=dt: settings.ball(young_modulus=e, dt=d)), "exact", end)  # type: ignore[misc]
     for modulus in (75e3, 1e7):
-        cases[f"mat {modulus / 1e6:g} MPa, 10 ms"] = ((lambda e=modulus: settings.mat(e)), "cond", 0.4)  # type: ignore[misc]
-    if settings.quick:
+        cases[f"mat {modulus / 1e6:g} MPa, 10 ms"] = ((lambda e=modulus: settings.pulled_mat(e)), "cond", 0.4)  # type: ignore[misc]
+    if settings.tiny:
         cases = {name: cases[name] for name in ("ball 1 MPa, 10 ms", "mat 0.075 MPa, 10 ms")}
     samples = {name: _samples(scene(), driver, end, settings) for name, (scene, driver, end) in cases.items()}
     header = ["scene", "kappa", "rows that press"]

@@ -6,7 +6,8 @@ import tempfile
 from pathlib import Path
 
 import femsim as fs
-from benchmarks.tables.common import ROOT, Settings, markdown, number, short
+from benchmarks.tables.common import ROOT, Settings
+from femsim.reproduction.text import markdown, number, short
 from viz import plot_convergence
 
 SOLVERS = ("cond", "pgs", "apgd", "ccs", "exact")
@@ -14,14 +15,12 @@ STEP, TOLERANCE = 90, 1e-8
 SCENE = ROOT / "scenes" / "soft_ball_gripping.py"
 QUICK = '''"""A small grip."""
 
-from pathlib import Path
-
-from benchmarks.tables.common import Settings
+from femsim.reproduction.measuring import Settings
 
 
 def build():
     """Build the scene of the quick mode."""
-    return Settings(Path(), quick=True).ball(1e6)
+    return Settings("tiny").ball()
 '''
 
 
@@ -29,7 +28,7 @@ def make(settings: Settings) -> dict[str, str]:
     """Draw the picture and make the table that goes with it."""
     with tempfile.TemporaryDirectory() as folder:
         scene = SCENE
-        if settings.quick:
+        if settings.tiny:
             scene = Path(folder) / "small_grip.py"
             scene.write_text(QUICK, encoding="utf-8")
         step = settings.some(STEP, 8)

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import femsim as fs
-from benchmarks.tables.common import ROOT, Settings, Step, follow, markdown, number, percent, solve
+from benchmarks.tables.common import Settings
 from contact.metrics import contact_velocity
 from contact.solvers import make_solver
+from femsim.reproduction.measuring import Step, follow, solve
+from femsim.reproduction.text import markdown, number, percent
 
 FRICTION = 0.3
 OPERATORS = ("strict", "proximal")
@@ -46,15 +48,14 @@ def _look(step: Step, sums: _Sums) -> None:
 
 
 def _box(dt: float) -> fs.Scene:
-    path = ROOT / "scenes" / "anisotropic_box.py"
-    return fs.load_scene(path, mu_along=FRICTION, mu_across=FRICTION, speed_y=0.0, height=0.1, dt=dt)
+    return fs.load_scene("anisotropic_box", mu_along=FRICTION, mu_across=FRICTION, speed_y=0.0, height=0.1, dt=dt)
 
 
 def make(settings: Settings) -> dict[str, str]:
     """Make the table."""
     cases: dict[str, Callable[[], fs.Scene]] = {
-        "mat, dt 10 ms": settings.mat,
-        "mat, dt 5 ms": lambda: settings.mat(dt=0.005),
+        "mat, dt 10 ms": settings.pulled_mat,
+        "mat, dt 5 ms": lambda: settings.pulled_mat(dt=0.005),
         "box, dt 10 ms": lambda: _box(0.01),
         "box, dt 5 ms": lambda: _box(0.005),
     }

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.tables.common import Settings, markdown, number, short
+from benchmarks.tables.common import Settings
 from contact import ContactError, FclibProblem, LocalProblem, Solution, make_solver, read_fclib
+from femsim.reproduction.text import markdown, number, short
 from femsim.solve import judge_answer, solve_function, solve_problem
 
 SOLVERS = ("cond", "pgs", "apgd", "ccs", "exact")
@@ -129,9 +130,9 @@ def make(settings: Settings) -> dict[str, str]:
         return {}
     checker = load_checker(settings.data)
     files = sorted(settings.data.glob("*.hdf5"))
-    if settings.quick:
+    if settings.tiny:
         files = sorted(sorted(files, key=lambda path: path.stat().st_size)[:3])
-    cap = 0.2 if settings.quick else CAP
+    cap = 0.2 if settings.tiny else CAP
     results = {path.stem: {name: outcome(checker, name, path, TOLERANCE, cap) for name in SOLVERS} for path in files}
     lines = []
     for path in files:
@@ -169,7 +170,7 @@ def _targets(checker: Any, settings: Settings, files: list[Path]) -> str:
     figures = {name: (tolerance, siconos) for name, tolerance, siconos in SICONOS}
     lines = []
     for path in files:
-        if path.stem not in figures and not path.stem.startswith(OURS) and not settings.quick:
+        if path.stem not in figures and not path.stem.startswith(OURS) and not settings.tiny:
             continue
         tolerance, siconos = figures.get(path.stem, (TIGHT, float("nan")))
         result = outcome(checker, "exact", path, tolerance, CAP)
