@@ -246,6 +246,27 @@ def test_flat_sided_surfaces(surface, volume, size):
     assert np.allclose(np.diff(surface.bounds, axis=0)[0], size, atol=1e-14)
 
 
+def test_box_tets_of_alternating_cells_are_their_own_mirror_image():
+    """With even counts a reflection maps the mesh on itself; cells that are all alike have one diagonal, which it turns over."""
+    size, divisions = np.array([0.4, 0.2, 0.02]), (4, 2, 2)
+    mesh = meshes.box_tets(size, divisions, alternating=True)
+    plain = meshes.box_tets(size, divisions)
+    assert mesh.volume == pytest.approx(size.prod(), rel=1e-14)
+    assert np.array_equal(mesh.points, plain.points) and len(mesh.tets) == 6 * 16
+    faces = np.sort(mesh.tets[:, list(itertools.combinations(range(4), 3))].reshape(-1, 3), axis=1)
+    _, times = np.unique(faces, axis=0, return_counts=True)
+    assert times.max() == 2 and (times == 1).sum() == len(mesh.surface_triangles)  # any two cells fit
+
+    def cells(mesh, flip):
+        order = np.array([np.flatnonzero(np.abs(mesh.points - flip * p).sum(axis=1) < 1e-12)[0] for p in mesh.points])
+        return {tuple(sorted(order[t])) for t in mesh.tets}
+
+    for axis in range(3):
+        flip = np.where(np.arange(3) == axis, -1.0, 1.0)
+        assert cells(mesh, flip) == cells(mesh, np.ones(3))
+        assert cells(plain, flip) != cells(plain, np.ones(3))
+
+
 def test_sphere_and_capsule_converge_to_the_volume():
     sphere = [meshes.sphere_triangles(0.5, s) for s in range(5)]
     missing = [1 - s.signed_volume / (math.pi / 6) for s in sphere]
