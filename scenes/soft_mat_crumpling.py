@@ -41,7 +41,7 @@ def build(
         Density of the mat.
     length, width, thickness : float, m
         Size of the mat: along the way of the walls, across it, and upwards.
-    cells : (2,) int
+    cells : tuple, 1
         Cells of the mesh along and across; there is one over the thickness.
     wave : float, m
         Height of the waves in which the mat is made, oblique to the walls, so that it knows where to buckle.

@@ -54,7 +54,7 @@ def build(
         Density of the mat.
     length, width, thickness : float, m
         Size of the mat: along the way of the hand, across it, and upwards.
-    cells : (2,) int
+    cells : tuple, 1
         Cells of the mesh along and across; there is one over the thickness. The default gives 1472 nodes and 4092 tetrahedra,
         the paper's mat has 1477 and 4100.
     grip_force : float, N
