@@ -99,6 +99,8 @@ def bits(stepper: Stepper) -> dict[str, np.ndarray]:
         "external": system.external, "problem_b": stepper.problem.b, "phi": stepper.problem.phi,
         "reaction": system.reaction(stepper.v_hat, collision.generalized_force()),
     }  # fmt: skip
+    for k in range(len(collision.parts)):
+        found |= {f"{name} of part {k}": value for name, value in zip(("rotation", "place"), collision.pose(k), strict=True)}
     for k, memory in enumerate(collision.memories):
         found |= {f"memory {k} {name}": value for name, value in vars(memory).items()}
     for k, coupling in enumerate(system.couplings):
