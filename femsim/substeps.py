@@ -177,7 +177,7 @@ def _attempt(stepper: Stepper, *, part: bool = False) -> _Attempt:
         return _Attempt(dt, NOT_FINITE, None, error, [])
     if not report.finite:
         grade = NOT_FINITE
-    elif report.inverted_elements and _newly_inside_out(stepper.system, old, stepper.state):
+    elif report.inverted_elements and newly_inside_out(stepper.system, old, stepper.state):
         grade = INSIDE_OUT
     else:
         grade = SOLVED if report.solution.converged else NOT_CONVERGED
@@ -185,7 +185,8 @@ def _attempt(stepper: Stepper, *, part: bool = False) -> _Attempt:
     return _Attempt(dt, grade, report, None, [{name: _copy(getattr(t, name)) for name in t.step_means} for t in things])
 
 
-def _newly_inside_out(system: System, old: State, new: State) -> bool:
+def newly_inside_out(system: System, old: State, new: State) -> bool:
+    """Whether an element is :func:`turned_inside_out` in a state, that of the last update, that was not so in the one before."""
     for body, q in zip(system.bodies, system.q_slices, strict=True):
         if isinstance(body, SoftBody) and body.inverted_elements:
             if (turned_inside_out(body, new.q[q]) & ~turned_inside_out(body, old.q[q])).any():

@@ -17,8 +17,9 @@ from contact import ContactError, ContactProblem, Solution, Solver, WarmStart, m
 from contact.solvers.exact import Exact, ExactOptions
 from femsim.bodies.soft import SoftBody
 from femsim.recorder import sensor_columns
+from femsim.state import State
 from femsim.stepper import Stepper, StepReport
-from femsim.substeps import Snapshot, turned_inside_out
+from femsim.substeps import Snapshot, newly_inside_out, turned_inside_out
 from femsim.sweeps.metrics import parse_metric
 
 RUBBER = fs.Elastic(1e5, 0.3, 1000.0, rayleigh_beta=1e-3, name="rubber")
@@ -381,6 +382,17 @@ def test_a_step_that_turns_elements_inside_out_is_halved_until_it_does_not() -> 
     assert run.status == "converged" and run.steps["substeps"][1] > 1 and (run.steps["substeps"][[0, 2, 3]] == 1).all()
     assert min(volumes) > -1.0 and run.steps["inverted_elements"][1] > 0  # inverted for a moment
     assert run.steps["inverted_elements"][-1] == 0 and volumes[-1] > 0.9
+
+
+def test_an_element_that_was_inside_out_before_is_no_reason() -> None:
+    stepper = Stepper(blow_scene(0.0), Exacting())
+    body, old = stepper.scene.bodies[0], stepper.state
+    assert isinstance(body, SoftBody)
+    mirrored = State(old.q * np.tile([1.0, 1.0, -1.0], body.n_nodes), old.v, 0.0)
+    for state, inside_out in ((old, False), (mirrored, True)):
+        body.update_elements(state.q)
+        assert turned_inside_out(body, state.q).all() == (body.inverted_elements > 0) == inside_out
+    assert newly_inside_out(stepper.system, old, mirrored) and not newly_inside_out(stepper.system, mirrored, mirrored)
 
 
 @pytest.mark.parametrize("law", [fs.Corotational(), fs.StableNeoHookean()])
