@@ -20,11 +20,14 @@ SECONDS = {
     "held_rods": 1.3,
     "released_beam": 0.12,
     "soft_ball_gripping": 1.2,
+    "soft_mat_crumpling": 1.0,
     "soft_mat_folding": 1.8,
     "squeezed_ball": 0.8,
 }
 #: Field shown where that is not the von Mises stress.
 FIELDS = {name: "tension" for name in ("cable_pull", "cable_winding", "capstan", "hanging_cable", "held_rods")}
+#: Scenes from the front, and scenes whose arrows of contact forces would hide them.
+FRONT, BARE = ("soft_mat_crumpling",), ("soft_mat_crumpling", "soft_mat_folding")
 
 
 def main(names: list[str]) -> None:
@@ -40,7 +43,14 @@ def main(names: list[str]) -> None:
             folder = Path(scratch)
             run = fs.simulate(scene, duration=seconds, fps=max(1.0, 4.0 / seconds), out=folder / "run", scene_path=path)
             drawn = fs.render_run(
-                folder / "run", out=folder, size=(800, 600), stills=2, mp4=False, field=FIELDS.get(name, "von_mises")
+                folder / "run",
+                out=folder,
+                size=(800, 600),
+                stills=2,
+                mp4=False,
+                field=FIELDS.get(name, "von_mises"),
+                camera="front" if name in FRONT else "iso",
+                arrows=name not in BARE,
             )
             os.replace(drawn.frames[-1], PICTURES / f"{name}.png")
         print(f"{name}: {seconds:g} s, {run.status}", flush=True)
