@@ -137,6 +137,9 @@ def test_area_of_boxes_on_a_floor() -> None:
             top={"on": "top", "kind": "area", "partner": "base"},
             base_half={"on": "base", "kind": "area", "partner": "floor", "where": lambda points: points[:, 0] < -1e-9},
             base_other={"on": "base", "kind": "area", "partner": "floor", "where": lambda points: points[:, 0] >= -1e-9},
+            under={"on": "base", "kind": "area", "partner": "top"},
+            under_left={"on": "base", "kind": "area", "partner": "top", "where": lambda points: points[:, 0] < 0.004},
+            under_right={"on": "base", "kind": "area", "partner": "top", "where": lambda points: points[:, 0] >= 0.004},
             rod={"on": "rod", "kind": "area", "partner": "top"},
         )
     )
@@ -145,6 +148,7 @@ def test_area_of_boxes_on_a_floor() -> None:
     assert area["top"][-1] == pytest.approx(0.02**2, rel=2e-2)
     np.testing.assert_array_equal(area["below"], area["base"])
     np.testing.assert_allclose(area["base_half"] + area["base_other"], area["base"], rtol=1e-12)
+    np.testing.assert_allclose(area["under_left"] + area["under_right"], area["under"], rtol=1e-9)
     assert 0.3 < area["base_half"][-1] / area["base"][-1] < 0.5
     assert 0.0 < area["rod"][-1] <= 0.02**2  # of the nodes of the cube that carry the rod
 

@@ -327,6 +327,16 @@ def test_frames_written_behind_are_those_written_at_once(tmp_path):
     assert [t for t, _ in read_pvd(tmp_path / "last" / "frames.pvd")] == [0.0]
 
 
+def test_an_error_behind_comes_with_the_next_piece_of_work():
+    worker, done = writing.Worker(True), []
+    worker.start(lambda: done.append(1 / 0))
+    with pytest.raises(ZeroDivisionError):
+        worker.start(lambda: done.append(1))
+    worker.start(lambda: done.append(2))
+    worker.close()
+    assert done == [2] and not worker.busy
+
+
 def test_wrong_options_and_files_are_refused(tmp_path):
     with pytest.raises(VizError, match="points_dtype"):
         make_series(tmp_path, points_dtype="float16")
