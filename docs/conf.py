@@ -28,7 +28,7 @@ highlight_language = "none"  # indented blocks are commands
 
 autodoc_typehints = "none"  # types, shapes and units stand in the docstrings
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
@@ -36,6 +36,7 @@ napoleon_use_ivar = True
 html_theme = "pydata_sphinx_theme"
 html_title = "femsim"
 html_show_sourcelink = False
+html_sidebars: dict[str, list[str]] = {"**": []}  # all pages are in the bar at the top
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "show_toc_level": 2,
@@ -92,7 +93,7 @@ def commands() -> str:
         if name.startswith("-"):
             continue
         text = io.StringIO()
-        app.help_print([name], console=Console(file=text, width=110, force_terminal=False, no_color=True))
+        app.help_print([name], console=Console(file=text, width=88, force_terminal=False, no_color=True))
         body = "\n".join(line.rstrip() for line in text.getvalue().strip().splitlines())
         parts.append(f"## femsim {name}\n\n```text\n{body}\n```\n")
     return "\n".join(parts)
