@@ -165,11 +165,16 @@ def test_virtual_nodes_give_table_i(folder: Path) -> None:
     assert max(errors["COND, multipliers (our default)"]) < 1e-5
 
 
-def test_penalties_of_a_box_at_rest_sink_by_its_weight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(box, "FORCE", 0.0)
-    monkeypatch.setattr(box, "STEPS", 2000)
-    place = box.penalty_path(1.0)[-1]
-    np.testing.assert_allclose(place, [0.0, 0.0, box.HALF - box.MASS * box.GRAVITY / (4.0 * box.PENALTY[0])], atol=1e-9)
+def test_penalties_sink_by_the_weight_tilt_by_the_push_and_creep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below the friction limit: the push at the centre tilts it, and all four corners creep at F / (4 grip)."""
+    force, (stiffness, _, grip) = 0.05, box.PENALTY
+    monkeypatch.setattr(box, "FORCE", force)
+    monkeypatch.setattr(box, "STEPS", 3000)
+    *_, before, last = box.penalty_states(1.0)
+    assert last[1] == pytest.approx(box.HALF - box.MASS * box.GRAVITY / (4.0 * stiffness), abs=1e-6)
+    upright = 4.0 * stiffness * box.HALF**2 - box.MASS * box.GRAVITY * box.HALF  # the weight helps to tip it
+    assert last[2] == pytest.approx(-force * box.HALF / upright, rel=1e-3)
+    assert last[0] - before[0] == pytest.approx(box.STEP * force / (4.0 * grip), rel=1e-3)
 
 
 def test_tighter_stops_make_smaller_errors(folder: Path) -> None:
@@ -270,6 +275,7 @@ def test_internal_force_is_that_of_the_end_of_the_step_and_leaves_the_run_alone(
                 body = soft_body(step.stepper.scene)
                 body.update_elements(step.stepper.state.q[step.stepper.system.q_slices[0]])
                 np.testing.assert_allclose(force, body.internal_force.ravel(), rtol=1e-9, atol=1e-9)
+                gauge(step, replace(step.solution, v=-50.0 * step.solution.v))  # far from where the run goes
         paths.append(step.stepper.state.q)
     assert np.array_equal(*paths)
 
