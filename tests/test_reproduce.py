@@ -111,6 +111,20 @@ def test_a_part_that_fails_is_said_and_the_others_go_on(
     assert "failed" not in text and "Not made yet" not in text
 
 
+def test_an_interrupted_call_leaves_a_page_of_what_is_there(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: Settings) -> Raw:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(page.PARTS, "box", lambda _: raw(folder, "box"))
+    monkeypatch.setitem(page.PARTS, "mat", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fs.reproduce(tmp_path / "new", size="tiny")
+    text = (tmp_path / "new" / "index.md").read_text(encoding="utf-8")
+    assert "fig6_box.png" in text and text.count("Not made yet") == len(page.SECTIONS) - 1
+
+
 def test_results_that_do_not_fit_are_said(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for part in page.PARTS:
         monkeypatch.setitem(page.PARTS, part, lambda _, name=part: {} if name == "box" else raw(folder, name))

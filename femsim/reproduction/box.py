@@ -56,7 +56,7 @@ def virtual_node_path(gain: float | None) -> np.ndarray:
 
 
 def penalty_states(factor: float) -> np.ndarray:
-    """Places y, z (m) and angle about x (rad), (STEPS + 1, 3), of the box on spring-dampers at its lower edges, in its plane of motion.
+    """Places y, z (m) and angle about x (rad), (STEPS + 1, 3), of the box on spring-dampers at its lower edges.
 
     Semi-implicit Euler steps. An edge (two corners) presses with k d - c d', never pulls, and is held by friction in
     proportion to its speed up to Coulomb's limit; ``factor`` multiplies all gains.

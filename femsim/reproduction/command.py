@@ -106,23 +106,25 @@ def reproduce(
     asked = {part for section in SECTIONS for part in section.parts if not only or set(only) & set(section.names)}
     code, started = _code(), time.perf_counter()
     made, kept, failures = [], [], {}
-    for part in PARTS:
-        if part not in asked:
-            continue
-        stored = _read(folder, part)
-        good = stored is not None and (stored["size"], stored["code"], stored["data"]) == (
-            size,
-            code,
-            part in _WITH_DATA and data is not None,
-        )
-        if good and not only and not fresh:
-            kept.append(part)
-            continue
-        failure = _make(folder, part, settings, code)
-        made.append(part)
-        if failure:
-            failures[part] = failure
-    page, unreadable = _page(folder)
+    try:
+        for part in PARTS:
+            if part not in asked:
+                continue
+            stored = _read(folder, part)
+            good = stored is not None and (stored["size"], stored["code"], stored["data"]) == (
+                size,
+                code,
+                part in _WITH_DATA and data is not None,
+            )
+            if good and not only and not fresh:
+                kept.append(part)
+                continue
+            failure = _make(folder, part, settings, code)
+            made.append(part)
+            if failure:
+                failures[part] = failure
+    finally:  # also when it was interrupted
+        page, unreadable = _page(folder)
     failures |= {name: "the stored results do not fit; run it again by --only." for name in unreadable}
     return Reproduction(page, tuple(made), tuple(kept), failures, time.perf_counter() - started)
 
