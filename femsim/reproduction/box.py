@@ -51,7 +51,10 @@ def virtual_node_path(gain: float | None) -> np.ndarray:
         places.append(stepper.state.q[:3].copy())
 
     options = {} if gain is None else {"gain": gain, "exact_gain": False}
-    fs.simulate(scene, solver="cond", tolerance=1e-10, max_iterations=20000, solver_options=options, on_step=record, quiet=True)
+    fs.simulate(
+        scene, solver="cond", tolerance=1e-10, max_iterations=20000, max_halvings=0, solver_options=options,
+        on_step=record, quiet=True,
+    )  # fmt: skip
     return np.array(places)
 
 
