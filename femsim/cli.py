@@ -634,8 +634,7 @@ def view(
     open
         Open the page in this machine's browser.
     """
-    from contextlib import suppress
-
+    from femsim.run import interruptible
     from viz import view_run
     from viz.view import import_viser
 
@@ -650,13 +649,14 @@ def view(
         if set_ or out is not None:
             raise InputError("--set and --out are for scenes; a run folder is shown as it is.")
     try:
-        with suppress(KeyboardInterrupt):
+        with interruptible() as interrupted:  # an exception could be lost in a callback of VTK
             view_run(
                 folder,
                 host=host,
                 port=port,
                 field=field,
                 open_browser=open,
+                until=interrupted,
                 ready=lambda url: print(f"{url}  ({folder}; Ctrl-C ends it)", flush=True),
             )
     finally:

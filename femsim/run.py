@@ -385,7 +385,7 @@ def _loop(
     ended, done = "", n_steps
     if recorder.frame_due(stepper.state.t):
         recorder.frame(None)
-    with _interruptible() as interrupted, _progress(quiet, n_steps, stepper.settings.dt) as advance:
+    with interruptible() as interrupted, _progress(quiet, n_steps, stepper.settings.dt) as advance:
         for number in range(1, n_steps + 1):
             timings, began = dict(stepper.timings), time.perf_counter()
             try:
@@ -433,7 +433,7 @@ def _loop(
 
 
 @contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
+def interruptible() -> Iterator[Callable[[], bool]]:
     """Ctrl-C and SIGTERM end the loop after the step in progress; a second Ctrl-C is the ordinary one."""
     hit = False
 

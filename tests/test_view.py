@@ -252,7 +252,10 @@ def test_a_scene_in_a_real_browser_while_it_runs(tmp_path: Path, browser: Browse
         picture = browser.picture()
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        try:
+            process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 0
     assert '"interrupted"' in (tmp_path / "cube" / "run.json").read_text(encoding="utf-8")
     import matplotlib.image
