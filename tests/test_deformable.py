@@ -245,7 +245,7 @@ def test_a_mat_touches_itself_only_where_it_is_folded() -> None:
     level = (touches.position[:, 0, 0] < -0.025) & (touches.position[:, 0, 0] > -0.085)  # between the bend and the tip
     assert level.sum() >= 2 * 6 * 4  # each vertex there meets the other layer; crossing edges come on top where rounding has it
     np.testing.assert_allclose(touches.gap[level & (touches.kind == VERTEX_FACE)], 0.003, atol=1e-9)
-    assert touches.gap.min() > 0
+    assert touches.gap[level].min() > 0  # in the crease, of one cell, what is drawn here may pass itself
 
 
 def test_a_strand_touches_itself_where_it_is_far_enough_along() -> None:
