@@ -208,7 +208,7 @@ def _published(settings: Settings, file: Path, steps: int) -> Raw:
     scene = settings.cable(links=PUBLISHED_LINKS, damping=per_metre, rotational_damping=per_metre, trajectory=str(file))
     run = fs.simulate(scene, duration=steps * scene.dt, quiet=True)
     theirs, ours = np.loadtxt(file, delimiter=",", skiprows=1)[:steps, 1:4], run.sensors["tool"].force
-    return {"theirs": thinned(theirs), "ours": thinned(ours), "error": force_error(ours, theirs), "dt": scene.dt}
+    return {"theirs": thinned(theirs), "ours": thinned(ours), "error": force_error(ours, theirs), "seconds": steps * scene.dt}
 
 
 def write(raws: dict[str, Raw], figures: Path) -> str:
@@ -271,10 +271,10 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
 def _draw_published(published: Raw, path: Path) -> None:
     """Draw both force curves."""
     theirs, ours = np.array(published["theirs"]), np.array(published["ours"])
-    t = np.linspace(0.0, 1.0, len(theirs))
+    t = np.linspace(0.0, published["seconds"], len(theirs))
     with picture(path, 3) as axes:
         for k, axis in enumerate(axes):
             axis.plot(t, theirs[:, k], label="published program")
             axis.plot(t, ours[:, k], "--", lw=1.0, label="ours, its damping and path")
-            axis.set(xlabel="part of the run", ylabel=f"force on the tool, {'xyz'[k]} [N]")
+            axis.set(xlabel="time [s]", ylabel=f"force on the tool, {'xyz'[k]} [N]")
         axes[0].legend(fontsize=6)

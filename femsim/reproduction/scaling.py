@@ -93,8 +93,11 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
             )  # fmt: skip
             axis = axes[0] if solver == "cond" else axes[1]
             axis.plot(nodes, ms, "o-", label=f"{solver}: n^{exponents[solver, FIRST][0]:.2f}")
-        for axis in axes:
+        for axis, solver in zip(axes, ("cond", "pgs"), strict=True):
             axis.set(xlabel="nodes", ylabel="solver CPU time [ms]", xscale="log", yscale="log")
+            nodes = _curve(rows, solver, columns[FIRST])[0]
+            axis.set_xticks(nodes, [f"{n:.0f}" for n in nodes])
+            axis.minorticks_off()
             axis.legend()
     header = ["solver", "nodes", "contacts", *(f"ms {name}" for name in columns), "exponents of the three", "at the residual"]
     counts = _curve(rows, "cond", lambda row: row["residual_iterations"])[1]
