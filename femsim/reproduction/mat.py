@@ -35,9 +35,9 @@ def measure(settings: Settings) -> Raw:
         axes=False,
         trials=settings.some(20, 2),
         samples=1,
-        dense=settings.some(12, 4, 2),
+        dense=settings.some(6, 4, 2),
         steps=settings.some(steps_of(settings.mat()), steps_of(settings.mat()), 6),
-        dual_limit=settings.some(150, 100, 20),
+        dual_limit=settings.some(100, 100, 20),
         splitting=True,
         driver=("cond", 1e-5),
     )

@@ -158,7 +158,8 @@ class _Solvers:
             solution, seconds = solve(solver, step)
             add(name, RESIDUAL_RULE, asdict(row_of(step, solution, seconds, gauge)))
             enough = first_below(solution.history.step_norm, self.study.threshold)
-            solution, seconds = solve(limited(self.stopped[name], enough), step)
+            if enough < solution.iterations:  # else the answer is the same
+                solution, seconds = solve(limited(self.stopped[name], enough), step)
             value = {"gauge": self.study.value(gauge(step, solution))}
             add(name, STEP_RULE, value | asdict(row_of(step, solution, seconds, gauge)))
         for name, solver in self.variants.items():
