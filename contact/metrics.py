@@ -215,7 +215,8 @@ def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
     """Worst relative force balance of a body.
 
     Groups of nodes or links: ``|R| / max(|F|, |B|, 0.01 S)`` with R the sum of the forces in A v - b - J^T lam over nodes or
-    links (torques of links do not count), F that of J^T lam, B that of b, and S the sum of |lam| on the group. Elastic forces
+    links (torques of links do not count), F that of J^T lam, B that of b (without what velocities that are given put there, see
+    ``ContactProblem.led``), and S the sum of |lam| on the group. Elastic forces
     cancel in the sums, so this is the error of "contact forces + gravity = rate of momentum change", which a small residual of
     stiff elastic rows can hide, relative to the net force also where two fingers press against each other. Generalized groups:
     the dynamics residual of their own rows. No scale is below 1e-6 of its kind for the whole problem.
@@ -226,6 +227,7 @@ def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
 def _balance(problem: ContactProblem, lam: np.ndarray, terms: _Terms) -> float:
     weight, parts = problem.weight, (terms.Av, terms.b, terms.force)
     whole = max(_norm(weight * part) for part in parts)
+    own = terms.b if problem.led is None else terms.b - problem.led
     magnitude = np.linalg.norm(lam.reshape(-1, 3), axis=1)
     points = [problem.b[g.start : g.stop].reshape(-1, g.stride)[:, :3] for g in problem.groups if g.stride]
     noise = NOISE_FRACTION * sum(float(np.abs(b).sum()) for b in points)
@@ -233,7 +235,7 @@ def _balance(problem: ContactProblem, lam: np.ndarray, terms: _Terms) -> float:
     for group, touching in zip(problem.groups, problem.touches, strict=True):
         rows = slice(group.start, group.stop)
         if group.stride:
-            residual, force, b = (part[rows].reshape(-1, group.stride)[:, :3] for part in (terms.residual, terms.force, terms.b))
+            residual, force, b = (part[rows].reshape(-1, group.stride)[:, :3] for part in (terms.residual, terms.force, own))
             total = _norm(residual.sum(axis=0))
             net = (_norm(part.sum(axis=0)) for part in (force, b))
             scale = max(*net, NET_FRACTION * float(magnitude[touching].sum()), noise)

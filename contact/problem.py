@@ -77,6 +77,9 @@ class ContactProblem:
         Time step, used only to turn velocities into lengths in reports.
     groups : tuple of Group
         Which rows of v belong to which body.
+    led : ndarray, (n,), N, optional
+        What velocities that are given, e.g. of nodes that are led along a path, have put into b. It is no force of a body, so
+        balances of forces are relative to b without it.
     """
 
     A: sp.csc_matrix
@@ -86,6 +89,7 @@ class ContactProblem:
     friction: np.ndarray
     dt: float
     groups: tuple[Group, ...]
+    led: np.ndarray | None = None
 
     @property
     def n(self) -> int:

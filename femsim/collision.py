@@ -366,7 +366,7 @@ class Collision:
                 more_friction = np.repeat(more_friction[:, None], 2, axis=1)
             J = sp.vstack([J, more], format="csr")
             phi, friction = np.concatenate([phi, more_phi]), np.concatenate([friction, more_friction])
-        return ContactProblem(system.A, system.b, J, phi, friction, dt, system.groups)
+        return ContactProblem(system.A, system.b, J, phi, friction, dt, system.groups, system.led)
 
     def _follow_turns(self, v_prescribed: np.ndarray, dt: float, phi: np.ndarray) -> None:
         """Add to phi (kept, 3) how far the way of points on driven bases that turn in the step lies off its tangent.
