@@ -105,7 +105,11 @@ run_main_job() {
 case ${1:-} in
     "") set_up; prepare_pictures; run_main_job ;;
     setup) set_up; prepare_pictures; say "ready: $venv/bin/femsim --help" ;;
-    test) shift; set_up; exec "$venv/bin/python" -m pytest "$@" ;;
+    test)
+        shift; set_up
+        # threads that wait for each other cost minutes where another process has the other core
+        export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" MKL_NUM_THREADS="${MKL_NUM_THREADS:-1}" OPENBLAS_NUM_THREADS="${OPENBLAS_NUM_THREADS:-1}"
+        exec "$venv/bin/python" -m pytest "$@" ;;
     help | -h | --help) sed -n '2,/^set -eu/{/^set -eu/!s/^# \{0,1\}//p;}' "$0" ;;
     *) die "'$1' is not known; there are: ./go, ./go test, ./go setup, ./go help." ;;
 esac
