@@ -107,6 +107,11 @@ class ContactProblem:
         return np.asarray(1.0 / np.sqrt(self.diagonal))
 
     @cached_property
+    def transposed(self) -> sp.csc_matrix:
+        """J^T, (n, 3 nc), of the same arrays as J, made once."""
+        return self.J.T
+
+    @cached_property
     def compliance(self) -> np.ndarray:
         """Diagonal of J diag(A)^-1 J^T, (nc, 3), m/(N s), computed once."""
         entries = self.J.data**2 / self.diagonal[self.J.indices]

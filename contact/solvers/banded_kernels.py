@@ -21,16 +21,17 @@ def gather_links(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, diag
             for c in range(6):
                 diagonal[i, r, c] = 0.0
                 upper[i, r, c] = 0.0
-    for column in range(6 * n):
-        j = column // 6
-        for k in range(indptr[column], indptr[column + 1]):
-            i = indices[k] // 6
-            if i == j:
-                diagonal[i, indices[k] - 6 * i, column - 6 * j] = data[k]
-            elif i + 1 == j:
-                upper[i, indices[k] - 6 * i, column - 6 * j] = data[k]
-            elif i != j + 1:
-                return False
+    for j in range(n):
+        for c in range(6):
+            column = 6 * j + c
+            for k in range(indptr[column], indptr[column + 1]):
+                row = indices[k] - 6 * j
+                if row < -6 or row >= 12:
+                    return False
+                if row < 0:
+                    upper[j - 1, row + 6, c] = data[k]
+                elif row < 6:
+                    diagonal[j, row, c] = data[k]
     return True
 
 

@@ -155,7 +155,7 @@ class Exact:
                 dense = DenseSolver(W, same.friction[chosen], force_scales(W.diagonal().reshape(-1, 3)))
                 timings["operator"] += clock() - started
                 started = clock()
-            residual = same.b + same.J.T @ forces.ravel() - same.A @ v
+            residual = same.b + same.transposed @ forces.ravel() - same.A @ v
             q = operator.begin(residual, J) + contact_velocity(same, v)[chosen].ravel()
             timings["refine"] += clock() - started
             started = clock()
