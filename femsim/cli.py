@@ -49,6 +49,17 @@ def _whole(kind: object, tokens: Sequence[Token]) -> int:
 
 
 Whole = Annotated[int, Parameter(converter=_whole)]
+Flag = Annotated[bool, Parameter(negative=())]
+
+# what the commands share that run many cases
+Out = Annotated[Path | None, Parameter(help="Folder of results; default runs/NAME.")]
+Resume = Annotated[Flag, Parameter(help="Go on with a folder that exists: run what is missing or failed.")]
+Scheduler = Annotated[
+    str | None, Parameter(help="Address of a Dask scheduler, tcp://HOST:PORT; default a cluster of this machine's cores.")
+]
+Workers = Annotated[Whole | None, Parameter(help="Processes on this machine; default one a core.")]
+DryRun = Annotated[Flag, Parameter(help="Only show the cases, and estimate time and disk.")]
+Yes = Annotated[Flag, Parameter(help="Allow more than 10000 cases.")]
 
 
 @app.command
@@ -62,14 +73,14 @@ def run(
     duration: float | None = None,
     dt: float | None = None,
     out: Path | None = None,
-    overwrite: Annotated[bool, Parameter(negative=())] = False,
+    overwrite: Flag = False,
     fps: float = 100.0,
     format: Literal["pvd", "vtkhdf"] = "pvd",
     fields: str | None = None,
     precision: Literal["float64", "float32"] = "float64",
     dump_problems: str | None = None,
     max_halvings: Whole = 6,
-    quiet: Annotated[bool, Parameter(negative=())] = False,
+    quiet: Flag = False,
 ) -> int:
     """Run a scene and write a run folder.
 
@@ -186,7 +197,7 @@ def bench(
     set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
     repeat: Whole = 3,
     out: Path | None = None,
-    quiet: Annotated[bool, Parameter(negative=())] = False,
+    quiet: Flag = False,
 ) -> int:
     """Compare contact solvers on the same problems: times, true residuals, errors, convergence plots.
 
@@ -460,7 +471,7 @@ def fit_material(
 
 
 @app.command
-def doctor(*, rendering: Annotated[bool, Parameter(negative=())] = False) -> int:
+def doctor(*, rendering: Flag = False) -> int:
     """Say what works on this machine.
 
     Parameters
@@ -490,7 +501,7 @@ def render(
     mp4: bool = True,
     gif: bool = False,
     arrows: bool = True,
-    quiet: Annotated[bool, Parameter(negative=())] = False,
+    quiet: Flag = False,
 ) -> int:
     """Make PNG pictures and an mp4 of a run, or of several side by side, without a display.
 
@@ -579,7 +590,7 @@ def report(
     out: Path | None = None,
     field: str = "von_mises",
     stills: Whole = 4,
-    quiet: Annotated[bool, Parameter(negative=())] = False,
+    quiet: Flag = False,
 ) -> int:
     """Write one HTML page about a run: warnings, parameters, pictures, plots, timings, and what is needed to repeat it.
 
@@ -724,7 +735,7 @@ def compare(
     *,
     card: Path | None = None,
     sensor: str | None = None,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: Flag = False,
     out: Path | None = None,
 ) -> int:
     """Compare a run with the log of an experiment, axis by axis; several logs are repeated trials.
@@ -763,13 +774,13 @@ def sweep(
     file: Path,
     /,
     *,
-    out: Path | None = None,
-    resume: Annotated[bool, Parameter(negative=())] = False,
-    scheduler: str | None = None,
-    workers: Whole | None = None,
-    dry_run: Annotated[bool, Parameter(negative=())] = False,
-    yes: Annotated[bool, Parameter(negative=())] = False,
-    quiet: Annotated[bool, Parameter(negative=())] = False,
+    out: Out = None,
+    resume: Resume = False,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    quiet: Flag = False,
 ) -> int:
     """Run a scene for many parameters, on all cores or on a cluster; see docs/sweeps.md.
 
@@ -777,18 +788,6 @@ def sweep(
     ----------
     file
         Sweep file (TOML).
-    out
-        Folder of results; default runs/NAME.
-    resume
-        Go on with a folder that exists: run what is missing or failed.
-    scheduler
-        Address of an existing Dask scheduler, tcp://HOST:PORT; default a cluster of this machine's cores.
-    workers
-        Processes on this machine; default one a core.
-    dry_run
-        Only show the cases, and estimate time and disk.
-    yes
-        Allow more than 10000 cases.
     quiet
         No progress bar and no summary.
     """
@@ -807,12 +806,12 @@ def calibrate(
     file: Path,
     /,
     *,
-    out: Path | None = None,
-    resume: Annotated[bool, Parameter(negative=())] = False,
+    out: Out = None,
+    resume: Resume = False,
     cases: Path | None = None,
-    scheduler: str | None = None,
-    workers: Whole | None = None,
-    quiet: Annotated[bool, Parameter(negative=())] = False,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    quiet: Flag = False,
 ) -> int:
     """Find parameters of a scene from logs of experiments, with intervals and held-out checks; see docs/calibration.md.
 
@@ -820,16 +819,8 @@ def calibrate(
     ----------
     file
         Calibration file (TOML).
-    out
-        Folder of results; default runs/NAME.
-    resume
-        Go on with a folder that exists; cases that are there are not run again.
     cases
         Folder of the cases, to share them between calibrations; default OUT/cases.
-    scheduler
-        Address of an existing Dask scheduler, tcp://HOST:PORT; default a cluster of this machine's cores.
-    workers
-        Processes on this machine; default one a core.
     quiet
         No progress bar and no summary.
     """
@@ -844,13 +835,13 @@ def sensitivity(
     file: Path,
     /,
     *,
-    out: Path | None = None,
-    resume: Annotated[bool, Parameter(negative=())] = False,
-    scheduler: str | None = None,
-    workers: Whole | None = None,
-    dry_run: Annotated[bool, Parameter(negative=())] = False,
-    yes: Annotated[bool, Parameter(negative=())] = False,
-    quiet: Annotated[bool, Parameter(negative=())] = False,
+    out: Out = None,
+    resume: Resume = False,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    quiet: Flag = False,
 ) -> int:
     """Say how much of the variance of each metric comes from each parameter (indices of Sobol); see docs/sweeps.md.
 
@@ -858,18 +849,6 @@ def sensitivity(
     ----------
     file
         Sweep file (TOML) with the sampling method "saltelli".
-    out
-        Folder of results; default runs/NAME.
-    resume
-        Go on with a folder that exists: run what is missing or failed.
-    scheduler
-        Address of an existing Dask scheduler, tcp://HOST:PORT; default a cluster of this machine's cores.
-    workers
-        Processes on this machine; default one a core.
-    dry_run
-        Only show the cases, and estimate time and disk.
-    yes
-        Allow more than 10000 cases.
     quiet
         No progress bar and no table.
     """
@@ -888,12 +867,12 @@ def reproduce(
     paper: Literal["cond"],
     /,
     *,
-    quick: Annotated[bool, Parameter(negative=())] = False,
+    quick: Flag = False,
     only: str | None = None,
     out: Path | None = None,
     data: Path | None = None,
-    fresh: Annotated[bool, Parameter(negative=())] = False,
-    quiet: Annotated[bool, Parameter(negative=())] = False,
+    fresh: Flag = False,
+    quiet: Flag = False,
 ) -> int:
     """Repeat the evaluation of a paper: every table and figure by runs of our own, beside the paper's, on one page.
 
