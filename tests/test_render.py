@@ -1,7 +1,9 @@
 """Pictures of a run, as far as they can be judged without eyes: framing, colours, order, the guard."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -233,6 +235,29 @@ def test_arrow_of_the_largest_force_is_a_quarter_of_the_scene(tmp_path, drawing)
     assert np.ptp(sideways[:, 0]) == pytest.approx(0.125 * found.size, rel=1e-5)
 
 
+def test_arrows_are_shorter_where_many_forces_act(tmp_path):
+    found = survey.Survey.of(survey.frames_of(write_run(tmp_path), 1), "von_mises")
+    assert found.arrow_scale == 0.25 * found.size / 3.0
+    many = replace(found, crowd=4.0 * survey.FEW_ARROWS)
+    assert many.arrow_scale == 0.5 * found.arrow_scale
+    assert survey.Survey.joint([found, many]).arrow_scale == many.arrow_scale
+    assert replace(found, largest_force=0.0, crowd=0.0).arrow_scale == 0.0
+
+
+def test_survey_counts_the_forces_of_the_frame_with_most_of_them():
+    import pyvista
+
+    def frame(number: int, forces: list[float]) -> SimpleNamespace:
+        contacts = pyvista.PolyData(np.zeros((len(forces), 3)))
+        contacts.point_data["force"] = np.outer(forces, [0.0, 0.6, 0.8])
+        parts = {"contacts": contacts, "box": pyvista.Cube()}
+        return SimpleNamespace(number=number, time=0.1 * number, series=SimpleNamespace(parts=tuple(parts)), read=parts.get)
+
+    found = survey.Survey.of([frame(0, [2.0, 2.0, 1.0]), frame(1, [4.0, np.nan])], "von_mises")
+    assert found.largest_force == pytest.approx(4.0)
+    assert found.crowd == pytest.approx(5.0 / 4.0)
+
+
 def test_survey_frames_the_movers_and_takes_the_98th_percentile(tmp_path):
     found = survey.Survey.of(survey.frames_of(write_run(tmp_path, 50), 1), "von_mises")
     np.testing.assert_allclose(found.corners.min(axis=0), [-0.02, -0.02, 0.0], atol=1e-9)
@@ -297,7 +322,7 @@ def test_shadow_falls_below_the_body_and_fades_with_height(drawing):
     import pyvista
 
     corners = np.array([[-1, -1, 0], [1, 1, 1.0]])
-    floor = stage.Floor(pyvista.Plotter(off_screen=True), np.zeros(3), np.array([0, 0, 1.0]), survey.Survey(corners, 1, 1, 2))
+    floor = stage.Floor(pyvista.Plotter(off_screen=True), np.zeros(3), np.array([0, 0, 1.0]), survey.Survey(corners, 1, 1, 1, 2))
     n = floor.PIXELS
 
     def darkening(height: float) -> np.ndarray:
@@ -431,7 +456,7 @@ def test_clip_takes_away_what_lies_beyond_the_plane(tmp_path, drawing):
 
     points, tets = cube_tets(1.0)
     cube = pyvista.UnstructuredGrid({10: tets}, points)
-    shown = survey.Survey(points + 4.0, 1.0, 0.0, 2)
+    shown = survey.Survey(points + 4.0, 1.0, 0.0, 0.0, 2)
     for text, axis, low, high in (("x=0.25", 0, -1, 0.25), ("-z=0.5", 2, 0.5, 1), ("y=-1.5", 1, None, None)):
         left = stage.Clip.read(text, shown).applied(cube)
         if low is None:

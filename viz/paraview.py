@@ -24,7 +24,7 @@ from paraview.simple import *
 HERE = os.path.dirname(os.path.abspath(globals().get("__file__", {here!r} + "/show_in_paraview.py")))
 PARTS = {parts!r}  # name, kind, file, point or cell field
 FIELD, LIMIT = {field!r}, {limit!r}  # coloured from 0 to the limit
-LARGEST_FORCE, SIZE = {force!r}, {size!r}  # N, m
+ARROW_SCALE, SIZE = {arrow!r}, {size!r}  # m/N, m
 LIGHT_TO_DARK, GREYS, RED = {colours!r}, {greys!r}, {red!r}
 
 view = GetActiveViewOrCreate("RenderView")
@@ -46,11 +46,11 @@ for number, ((name, kind, file, place), shown) in enumerate(zip(PARTS, sources))
     if kind == "line":
         shown = Tube(registrationName=name + " tube", Input=shown, Radius={radius!r}, NumberofSides=16)
     if kind == "contacts":
-        if LARGEST_FORCE == 0:
+        if ARROW_SCALE == 0:
             continue
         shown = Glyph(registrationName="contact forces", Input=shown, GlyphType="Arrow", GlyphMode="All Points")
         shown.OrientationArray = shown.ScaleArray = ["POINTS", "force"]
-        shown.ScaleFactor = 0.25 * SIZE / LARGEST_FORCE
+        shown.ScaleFactor = ARROW_SCALE
         shown.GlyphTransform.Translate = [-1.0, 0.0, 0.0]  # the tip is at the contact
     look = Show(shown, view)
     if place:
@@ -116,7 +116,7 @@ def write_paraview_script(run_dir: Path, field: str = DEFAULT_FIELD) -> Path:
         parts.append((name, kind, f"frames/{name}.{ending}", place if kind in ("tetra", "line") else ""))
     middle = (survey.corners.min(axis=0) + survey.corners.max(axis=0)) / 2
     text = _SCRIPT.format(
-        here=str(run_dir.resolve()), parts=parts, field=field, limit=survey.limit, force=survey.largest_force, size=survey.size,
+        here=str(run_dir.resolve()), parts=parts, field=field, limit=survey.limit, arrow=survey.arrow_scale, size=survey.size,
         colours=[_rgb(c) for c in COLOURS], greys=[_rgb(c) for c in RIGID], red=_rgb(ARROW), radius=radius,
         middle=[float(x) for x in middle],
     )  # fmt: skip

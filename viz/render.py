@@ -142,7 +142,8 @@ def render_run(
     Parts of tetrahedra (.vtu) are coloured by `field`, lines (rods) drawn as tubes of their point field ``radius`` [m] and
     coloured too where they have it, other surfaces (.vtp) drawn in greys and blues, the part "floor" as a plane with a light
     chequer, the part "contacts" as arrows of its point field ``force`` [N] that end at the contact. Camera, colour range (0
-    to the 98th percentile over the run, rounded up) and arrow scale (the largest is a quarter of the scene) are the same in
+    to the 98th percentile over the run, rounded up) and arrow scale (the largest is a quarter of the scene, less where
+    many forces act) are the same in
     all frames.
 
     Parameters

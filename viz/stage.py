@@ -427,7 +427,7 @@ class Arrows:
         import pyvista
         from vtkmodules.vtkRenderingCore import vtkActor, vtkRenderer
 
-        self._scale = 0.25 * survey.size / survey.largest_force  # m of arrow a newton
+        self._scale = survey.arrow_scale
         self._arrow = pyvista.Arrow(
             start=(-1.0, 0.0, 0.0),
             tip_length=0.24,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ CAMERAS: dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]
 VIEW_ANGLE = 24.0  # degrees, vertical: a long lens, little distortion
 DEFAULT_FIELD = "von_mises"  # a run without soft bodies need not have it
 TUBE_SIDES = 16
+FEW_ARROWS = 6  # as many of the largest force hide nothing
 
 
 @dataclass(frozen=True)
@@ -93,12 +95,20 @@ class Survey:
     corners: FloatArray  # (k, 3) m: corners of the boxes around what the camera must show, over all frames
     limit: float  # upper end of the colour range, in the field's own unit
     largest_force: float  # N
+    crowd: float  # how many arrows of the largest force the forces of one frame add up to, at most
     decimals: int  # of the time, enough to tell neighbouring frames apart
 
     @property
     def size(self) -> float:
         """Diagonal of what is shown [m]."""
         return float(np.linalg.norm(np.ptp(self.corners, axis=0))) or 1.0
+
+    @property
+    def arrow_scale(self) -> float:
+        """Length of an arrow by its force [m/N]: a quarter of the scene for the largest, less where many would hide it."""
+        if self.largest_force == 0.0:
+            return 0.0
+        return 0.25 * self.size / self.largest_force * min(1.0, math.sqrt(FEW_ARROWS / self.crowd))
 
     @staticmethod
     def joint(surveys: list[Survey]) -> Survey:
@@ -107,6 +117,7 @@ class Survey:
             np.concatenate([survey.corners for survey in surveys]),
             max(survey.limit for survey in surveys),
             max(survey.largest_force for survey in surveys),
+            max(survey.crowd for survey in surveys),
             max(survey.decimals for survey in surveys),
         )
 
@@ -115,7 +126,7 @@ class Survey:
         """Look through the frames of a run."""
         boxes: dict[str, list[FloatArray]] = {}
         samples: list[FloatArray] = []
-        largest = 0.0
+        largest, together = 0.0, 0.0
         soft_names = set[str]()
         must, present = False, set[str]()  # whether some body must have the field, and the fields that bodies have
         for frame in frames:
@@ -126,7 +137,8 @@ class Survey:
                 if name == "contacts":
                     force = np.asarray(data.point_data["force"]) if "force" in data.point_data else np.zeros((0, 3))
                     if force.size:
-                        largest = max(largest, float(np.nanmax(np.linalg.norm(force, axis=1))))
+                        length = np.linalg.norm(force, axis=1)
+                        largest, together = max(largest, float(np.nanmax(length))), max(together, float(np.nansum(length)))
                     continue
                 if data.n_points:
                     boxes.setdefault(name, []).append(box_corners(data))
@@ -154,7 +166,8 @@ class Survey:
             limit = float(np.percentile(values[values > 0.0], 98.0))
         interval = min(np.diff([frame.time for frame in frames]), default=0.01)
         decimals = int(np.clip(np.ceil(-np.log10(interval) - 1e-6), 2, 6))
-        return Survey(framed_corners(boxes, soft_names), round_up(limit) if limit > 0 else 1.0, largest, decimals)
+        crowd = together / largest if largest > 0.0 else 0.0
+        return Survey(framed_corners(boxes, soft_names), round_up(limit) if limit > 0 else 1.0, largest, crowd, decimals)
 
 
 def box_corners(data: pyvista.DataSet) -> FloatArray:

@@ -285,14 +285,14 @@ class RunView:
     def _draw_arrows(self, frame: Frame, shown: bool) -> None:
         """Draw contact forces as arrows that end at the contacts; those below 1 % of the largest are left out."""
         ends = np.zeros((0, 2, 3))
-        largest = self._survey.largest_force
-        if shown and largest > 0 and "contacts" in self._series.parts:
+        scale = self._survey.arrow_scale
+        if shown and scale > 0 and "contacts" in self._series.parts:
             contacts = frame.read("contacts")
             if contacts.n_points and "force" in contacts.point_data:
                 force, at = np.asarray(contacts.point_data["force"], np.float64), np.asarray(contacts.points, np.float64)
                 length = np.linalg.norm(force, axis=1)
                 kept = length > 0.01 * np.nanmax(length, initial=0.0)  # also leaves out what is not a number
-                ends = np.stack([at - 0.25 * self._survey.size / largest * force, at], axis=1)[kept]
+                ends = np.stack([at - scale * force, at], axis=1)[kept]
         if self._arrow_handle is None and len(ends):
             thick = 0.003 * self._survey.size
             self._arrow_handle = self._server.scene.add_arrows(
