@@ -1,0 +1,256 @@
+"""Commands that show runs: render, plot, report, view, paraview."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from femsim.cli.base import NOT_CONVERGED, OK, Assignments, Flag, Whole, app
+from femsim.cli.tools import Bar, default_folder, read_assignments
+from femsim.errors import InputError
+
+
+@app.command
+def render(
+    runs: Annotated[tuple[Path, ...], Parameter(negative=())],
+    /,
+    *,
+    out: Path | None = None,
+    fps: float = 25.0,
+    every: Whole = 1,
+    stills: Whole = 5,
+    field: str = "von_mises",
+    camera: str = "iso",
+    clip: str | None = None,
+    mp4: bool = True,
+    gif: bool = False,
+    arrows: bool = True,
+    quiet: Flag = False,
+) -> int:
+    """Make PNG pictures and an mp4 of a run, or of several side by side, without a display.
+
+    Parameters
+    ----------
+    runs
+        Run folders.
+    out
+        Folder of the pictures; default RUN/pictures of the first run.
+    fps
+        Pictures a second of the film.
+    every
+        Use every so many frames.
+    stills
+        Number of PNG pictures, evenly spaced.
+    field
+        Field that colours soft bodies and rods, e.g. von_mises, contact_pressure, tension.
+    camera
+        iso, front, side or top.
+    clip
+        Cut soft bodies open: y takes away what lies beyond the middle along y, -y along -y, z=0.02 beyond 0.02 m.
+    mp4
+        Make the film.
+    gif
+        Make a GIF as well.
+    arrows
+        Draw contact forces.
+    quiet
+        No progress bar.
+    """
+    from viz import render_run
+
+    started = time.perf_counter()
+    with Bar("rendering", quiet) as progress:
+        result = render_run(
+            runs,
+            out=out,
+            fps=fps,
+            every=every,
+            stills=stills,
+            field=field,
+            camera=camera,
+            clip=clip,
+            mp4=mp4,
+            gif=gif,
+            arrows=arrows,
+            progress=progress,
+        )
+    if not quiet:
+        for path in (*result.frames, result.mp4, result.gif):
+            if path is not None:
+                print(path)
+        print(f"{time.perf_counter() - started:.1f} s")
+    return OK
+
+
+@app.command
+def plot(
+    runs: Annotated[tuple[Path, ...], Parameter(negative=())],
+    /,
+    *,
+    out: Path | None = None,
+) -> int:
+    """Plot forces, solver residuals, energy and penetration of runs, laid over each other, or metrics of sweeps over parameters.
+
+    Parameters
+    ----------
+    runs
+        Folders of runs, or of sweeps, each of which gets plots of its own.
+    out
+        Folder of the figures; default RUN/plots of the first run.
+    """
+    from viz import plot_runs, plot_sweep
+
+    sweeps = [folder for folder in runs if (folder / "sweep.json").is_file()]
+    single = [folder for folder in runs if folder not in sweeps]
+    for path in [path for folder in sweeps for path in plot_sweep(folder)] + (plot_runs(single, out) if single else []):
+        print(path)
+    return OK
+
+
+@app.command
+def report(
+    run: Path,
+    *,
+    out: Path | None = None,
+    field: str = "von_mises",
+    stills: Whole = 4,
+    quiet: Flag = False,
+) -> int:
+    """Write one HTML page about a run: warnings, parameters, pictures, plots, timings, and what is needed to repeat it.
+
+    Parameters
+    ----------
+    run
+        Run folder.
+    out
+        The page; default RUN/report.html, an older one is replaced.
+    field
+        Field that colours soft bodies and rods in the pictures.
+    stills
+        Number of pictures.
+    quiet
+        No progress bar.
+    """
+    from viz import write_report
+
+    with Bar("reporting", quiet) as progress:
+        path = write_report(run, out, field=field, stills=stills, progress=progress)
+    print(path)
+    return OK
+
+
+@app.command
+def view(
+    target: Path,
+    *,
+    set_: Assignments = (),
+    out: Path | None = None,
+    field: str = "von_mises",
+    port: Whole = 8080,
+    host: str = "127.0.0.1",
+    open: bool = True,
+) -> int:
+    """Show a run in the browser, also while it goes on: play, pause, scrub, choose a field. A scene is run first. Ctrl-C ends it.
+
+    Parameters
+    ----------
+    target
+        Run folder, or scene file (.py): that is run into a new folder and shown from its first frame on.
+    set_
+        NAME=VALUE: a parameter of the scene; may be given several times.
+    out
+        Run folder of a scene; it must not exist. Default runs/NAME_OF_SCENE, with a number behind it where that exists.
+    field
+        Field that colours soft bodies and rods first, e.g. von_mises, tension.
+    port
+        Port of the page; where it is taken, the next free one.
+    host
+        Address to listen at; 0.0.0.0 lets other machines see the page.
+    open
+        Open the page in this machine's browser.
+    """
+    from femsim.run import interruptible
+    from viz import view_run
+    from viz.view import import_viser
+
+    import_viser()  # before a scene is run for nothing
+    running = None
+    if target.suffix == ".py":
+        folder, running = _start(target, set_, out)
+        if running.poll() not in (None, OK, NOT_CONVERGED):
+            return running.returncode
+    else:
+        folder = target
+        if set_ or out is not None:
+            raise InputError("--set and --out are for scenes; a run folder is shown as it is.")
+    try:
+        with interruptible() as interrupted:  # an exception could be lost in a callback of VTK
+            view_run(
+                folder,
+                host=host,
+                port=port,
+                field=field,
+                open_browser=open,
+                until=interrupted,
+                ready=lambda url: print(f"{url}  ({folder}; Ctrl-C ends it)", flush=True),
+            )
+    finally:
+        if running is not None:
+            _stop(running)
+    return OK
+
+
+def _start(scene: Path, assignments: tuple[str, ...], out: Path | None) -> tuple[Path, subprocess.Popen[bytes]]:
+    """Start a scene in a process of its own; return its folder and the process when there is a frame, or it has ended."""
+    from femsim.load import find_scene, load_scene
+    from viz import VizError, open_frames
+
+    path = find_scene(scene)
+    folder = out if out is not None else default_folder(load_scene(path, **read_assignments(assignments)).name, False)
+    if folder.exists():
+        raise InputError(f"the run folder {folder} exists already; choose another by --out, or show it: femsim view {folder}.")
+    words = ["run", str(path), "--out", str(folder), "--quiet", *(f"--set={text}" for text in assignments)]
+    # a session of its own: Ctrl-C reaches this process alone, which then ends the other one once
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"from femsim.cli import execute; raise SystemExit(execute({words!r}))"], start_new_session=True
+    )
+    try:
+        while process.poll() is None:
+            try:
+                open_frames(folder)
+                break
+            except VizError:  # none yet
+                time.sleep(0.1)
+    except KeyboardInterrupt:
+        _stop(process)
+        raise
+    return folder, process
+
+
+def _stop(run: subprocess.Popen[bytes]) -> None:
+    """End a run after the step in progress; all results so far are written."""
+    run.terminate()
+    run.wait()
+
+
+@app.command
+def paraview(run: Path, *, field: str = "von_mises") -> int:
+    """Write RUN/show_in_paraview.py, a script that shows a run in ParaView 5.11 or newer with sensible colours.
+
+    Parameters
+    ----------
+    run
+        Run folder.
+    field
+        Field that colours soft bodies and rods, e.g. von_mises, tension.
+    """
+    from viz import write_paraview_script
+
+    path = write_paraview_script(run, field)
+    print(f"{path}\n\nparaview --script={path}")
+    return OK

@@ -1,0 +1,243 @@
+"""Commands that run scenes and show what there is: run, describe, scenes, materials, fit-material, doctor."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+import femsim
+from femsim.cli.base import OK, STATUS, WRONG_INPUT, Assignments, Flag, Whole, app
+from femsim.cli.tools import default_folder, make_console, make_table, read_assignments
+from femsim.errors import InputError
+
+
+@app.command
+def run(
+    scene: Path,
+    *,
+    set_: Assignments = (),
+    solver: str = "auto",
+    tolerance: float | None = None,
+    max_iterations: Whole | None = None,
+    duration: float | None = None,
+    dt: float | None = None,
+    out: Path | None = None,
+    overwrite: Flag = False,
+    fps: float = 100.0,
+    format: Literal["pvd", "vtkhdf"] = "pvd",
+    fields: str | None = None,
+    precision: Literal["float64", "float32"] = "float64",
+    dump_problems: str | None = None,
+    max_halvings: Whole = 6,
+    quiet: Flag = False,
+) -> int:
+    """Run a scene and write a run folder.
+
+    Parameters
+    ----------
+    scene
+        Scene file.
+    set_
+        NAME=VALUE: a parameter of the scene (see 'femsim describe SCENE'); may be given several times.
+    solver
+        Contact solver (see 'femsim solvers').
+    tolerance
+        Tolerance of the true residuals; default of the solver.
+    max_iterations
+        Iteration limit a step; default of the solver.
+    duration
+        Simulated time in s; default of the scene.
+    dt
+        Time step in s; default of the scene.
+    out
+        Run folder; it must not exist unless --overwrite. Default runs/NAME_OF_SCENE, with a number behind it where that exists.
+    overwrite
+        Replace an existing run folder.
+    fps
+        Frames a simulated second.
+    format
+        Format of the frames: a PVD series that ParaView 5.11 and newer open, or VTKHDF, a fraction of the size, for ParaView 5.12
+        and newer (needs h5py).
+    fields
+        Fields in the frames, separated by commas: velocity, contact_force, displacement, contact_pressure, von_mises,
+        cauchy_stress, strain_energy_density, rotation, principal_stretches; of rods tension, bending_moment, twisting_moment;
+        'default' and 'all' stand for lists, so that default,rotation adds one.
+    precision
+        Precision of positions in the frames; fields are float32.
+    dump_problems
+        FROM:TO or a single number: write the contact problems of these steps to RUN/problems, for 'femsim solve'.
+    max_halvings
+        How often a step that cannot be solved is halved; 0 takes every step as it comes.
+    quiet
+        No progress bar and no summary.
+    """
+    from femsim.load import find_scene, load_scene, scene_errors
+
+    path = find_scene(scene)
+    built = load_scene(path, **read_assignments(set_))
+    with scene_errors(path, "a function of the scene"):
+        result = femsim.simulate(
+            built,
+            solver,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            duration=duration,
+            dt=dt,
+            out=out if out is not None else default_folder(built.name, overwrite),
+            overwrite=overwrite,
+            fps=fps,
+            fields=None if fields is None else tuple(name.strip() for name in fields.split(",") if name.strip()),
+            format=format,
+            precision=precision,
+            dump_problems=None if dump_problems is None else _steps(dump_problems),
+            max_halvings=max_halvings,
+            quiet=quiet,
+            scene_path=path,
+        )
+    if not quiet:
+        print(result.summary())
+        print(f"\nresult            {result.folder} (open frames.{format} in ParaView; or: femsim render {result.folder})")
+    elif result.status != "converged":
+        print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
+    return STATUS[result.status]
+
+
+def _steps(text: str) -> tuple[int, int]:
+    """Read FROM:TO, or a single number."""
+    first, colon, last = text.partition(":")
+    try:
+        return int(first), int(last if colon else first)
+    except ValueError:
+        raise InputError(f"--dump-problems {text!r} is neither a step nor FROM:TO; write for instance 10:20.") from None
+
+
+@app.command
+def describe(scene: Path) -> int:
+    """Show what a scene is and its parameters with units and defaults.
+
+    Parameters
+    ----------
+    scene
+        Scene file.
+    """
+    from femsim.load import load_scene, scene_doc, scene_parameters
+
+    print(f"{scene}\n{scene_doc(scene)}\n")
+    table = make_table("parameter", "default", "unit", "meaning")
+    parameters = scene_parameters(scene)
+    for p in parameters:
+        table.add_row(p.name, "must be given" if p.required else str(p.default), p.unit, p.description)
+    console = make_console()
+    console.print(table)
+    if any(p.required for p in parameters):
+        return OK
+    built = load_scene(scene)
+    bodies = make_table("body", "kind", "mass", "unknowns", "mesh")
+    for body in built.bodies:
+        mesh = built.meshes.get(body.name)
+        text = f"{mesh['nodes']} nodes, {mesh['tets']} tets, {Path(mesh['source']).name}" if mesh else ""
+        kind = {"nodes": "soft", "links": "rod", "generalized": "rigid"}[body.kind]
+        bodies.add_row(body.name, kind, f"{body.mass:.4g} kg", str(body.n_v), text)
+    console.print(bodies)
+    print(
+        f"time step {built.dt:g} s, duration {built.duration:g} s; sensors: {', '.join(s.name for s in built.sensors) or 'none'}"
+    )
+    return OK
+
+
+@app.command
+def scenes() -> int:
+    """List the scenes that come with femsim."""
+    from femsim.load import list_scenes, scene_doc
+
+    table = make_table("scene", "what")
+    for path in list_scenes():
+        shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        table.add_row(str(shown), scene_doc(path).splitlines()[0])
+    make_console().print(table)
+    return OK
+
+
+@app.command
+def materials() -> int:
+    """List the library of materials and friction pairs, with sources."""
+    from materials import friction_pairs, material
+    from materials import materials as names
+
+    table = make_table("material", "E", "nu", "density", "source of E")
+    for name in names():
+        m = material(name)
+        table.add_row(
+            name,
+            f"{m.young_modulus.value:.4g} {m.young_modulus.unit}",
+            f"{m.poisson_ratio.value:g}",
+            f"{m.density.value:g} {m.density.unit}",
+            m.young_modulus.source,
+        )
+    pairs = make_table("friction pair", "mu", "source")
+    for pair in friction_pairs():
+        pairs.add_row(f"{pair.a} / {pair.b}", f"{pair.value:g}", pair.source)
+    console = make_console()
+    console.print(table)
+    console.print(pairs)
+    return OK
+
+
+@app.command
+def fit_material(
+    test: Path,
+    *,
+    law: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    min_strain: float = 0.05,
+    max_strain: float = 1.0,
+    plot: Path | None = None,
+    out: Path | None = None,
+    poisson_ratio: float = 0.49,
+    density: float = 1000.0,
+) -> int:
+    """Fit elastic laws to a tensile test, print their constants and errors, and draw them.
+
+    Parameters
+    ----------
+    test
+        CSV file with columns 'engineering strain' (or 'stretch') and 'engineering stress (MPa)'.
+    law
+        Law to fit; may be given several times. Default all: corotational, st_venant_kirchhoff, stable_neo_hookean, neo_hookean,
+        mooney_rivlin, ogden_1, ogden_2, ogden_3.
+    min_strain, max_strain
+        Engineering strains between which samples are used.
+    plot
+        Picture (.png, .svg, .pdf). Default NAME_OF_TEST_fit.png here.
+    out
+        Material card (.toml) of the best law.
+    poisson_ratio, density
+        Of the card: a tensile test does not tell them; density in kg/m3.
+    """
+    from femsim.material_fit import FIT_LAWS, fit_material, plot_fit, write_card
+
+    fit = fit_material(test, law or FIT_LAWS, min_strain=min_strain, max_strain=max_strain)
+    print(fit.summary())
+    if out is not None:
+        write_card(out, fit, fit.best, poisson_ratio=poisson_ratio, density=density)
+        print(f"card              {out} ({fit.best.label})")
+    print(f"picture           {plot_fit(fit, plot if plot is not None else Path(f'{test.stem}_fit.png'))}")
+    return OK
+
+
+@app.command
+def doctor(*, rendering: Flag = False) -> int:
+    """Say what works on this machine.
+
+    Parameters
+    ----------
+    rendering
+        Only whether pictures can be made (exit status 0 or 2).
+    """
+    from femsim.doctor import examine
+
+    report, healthy = examine(only_rendering=rendering)
+    print(report)
+    return OK if healthy else WRONG_INPUT

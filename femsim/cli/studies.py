@@ -1,0 +1,208 @@
+"""Commands on many runs and on experiments: compare, sweep, sensitivity, calibrate, reproduce."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+import femsim
+from femsim.cli.base import INTERRUPTED, NOT_CONVERGED, OK, STATUS, DryRun, Flag, Out, Resume, Scheduler, Workers, Yes, app
+from femsim.cli.tools import free_name, make_console
+
+
+@app.command
+def compare(
+    run: Path,
+    logs: Annotated[tuple[Path, ...], Parameter(negative=())],
+    /,
+    *,
+    card: Path | None = None,
+    sensor: str | None = None,
+    json: Flag = False,
+    out: Path | None = None,
+) -> int:
+    """Compare a run with the log of an experiment, axis by axis; several logs are repeated trials.
+
+    Parameters
+    ----------
+    run
+        Run folder.
+    logs
+        Text table (.csv ...), C3D markers (.c3d), or WrenchStamped of a ROS bag (.mcap, .bag, folder of a rosbag2).
+    card
+        TOML file that says what the log does not: columns, units, frame, tare, filter (see docs/comparison.md).
+    sensor
+        Sensor of the run that the log belongs to, instead of that of the card.
+    json
+        Print the numbers as JSON, and write nothing unless --out is given.
+    out
+        Folder of the report, the overlay and the numbers; it must not exist. Default RUN/comparison, with a number behind it
+        where that exists.
+    """
+    from json import dumps
+
+    result = femsim.compare(run, logs, card, sensor=sensor)
+    folder = out if out is not None or json else free_name(run / "comparison")
+    if folder is not None:
+        result.write(folder)
+    if json:
+        print(dumps(result.to_dict(), indent=2))
+    else:
+        print(f"{result.summary()}\n\nreport    {folder}/report.html (and overlay.png, comparison.json, comparison.csv)")
+    return OK
+
+
+@app.command
+def sweep(
+    file: Path,
+    /,
+    *,
+    out: Out = None,
+    resume: Resume = False,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    quiet: Flag = False,
+) -> int:
+    """Run a scene for many parameters, on all cores or on a cluster; see docs/sweeps.md.
+
+    Parameters
+    ----------
+    file
+        Sweep file (TOML).
+    quiet
+        No progress bar and no summary.
+    """
+    from femsim.sweeps.command import dry_run as show
+    from femsim.sweeps.command import run_sweep
+
+    if dry_run:
+        show(file, make_console(), out=out, workers=workers, many=yes)
+        return OK
+    result = run_sweep(file, quiet=quiet, out=out, resume=resume, scheduler=scheduler, workers=workers, many=yes)
+    return INTERRUPTED if result.status == "interrupted" else OK if result.status == "converged" else NOT_CONVERGED
+
+
+@app.command
+def sensitivity(
+    file: Path,
+    /,
+    *,
+    out: Out = None,
+    resume: Resume = False,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    quiet: Flag = False,
+) -> int:
+    """Say how much of the variance of each metric comes from each parameter (indices of Sobol); see docs/sweeps.md.
+
+    Parameters
+    ----------
+    file
+        Sweep file (TOML) with the sampling method "saltelli".
+    quiet
+        No progress bar and no table.
+    """
+    from femsim.sweeps.command import dry_run as show
+    from femsim.sweeps.command import run_sensitivity
+
+    if dry_run:
+        show(file, make_console(), out=out, workers=workers, many=yes)
+        return OK
+    result = run_sensitivity(file, quiet=quiet, out=out, resume=resume, scheduler=scheduler, workers=workers, many=yes)
+    return STATUS[result.status]
+
+
+@app.command
+def calibrate(
+    file: Path,
+    /,
+    *,
+    out: Out = None,
+    resume: Resume = False,
+    cases: Path | None = None,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    quiet: Flag = False,
+) -> int:
+    """Find parameters of a scene from logs of experiments, with intervals and held-out checks; see docs/calibration.md.
+
+    Parameters
+    ----------
+    file
+        Calibration file (TOML).
+    cases
+        Folder of the cases, to share them between calibrations; default OUT/cases.
+    quiet
+        No progress bar and no summary.
+    """
+    from femsim.calibration.command import run_calibration
+
+    result = run_calibration(file, quiet=quiet, out=out, resume=resume, cases=cases, scheduler=scheduler, workers=workers)
+    return STATUS[result.status]
+
+
+@app.command
+def reproduce(
+    paper: Literal["cond"],
+    /,
+    *,
+    quick: Flag = False,
+    only: str | None = None,
+    out: Path | None = None,
+    data: Path | None = None,
+    fresh: Flag = False,
+    quiet: Flag = False,
+) -> int:
+    """Repeat the evaluation of a paper: every table and figure by runs of our own, beside the paper's, on one page.
+
+    Results are stored part by part, and a call that was interrupted goes on where it was. One thread, unless OMP_NUM_THREADS says
+    otherwise. Exit status 3 when a part failed; the page says which.
+
+    Parameters
+    ----------
+    paper
+        cond: papers/001, section V, Tables I to IX and Figures 6 to 14.
+    quick
+        Fewer trials and steps of the same scenes: minutes instead of half an hour.
+    only
+        Tables and figures to make again, separated by commas, for instance III,VII,fig11.
+    out
+        Folder of the page (index.md, figures, raw numbers). Default docs/reproduction, with --quick runs/reproduction.
+    data
+        Folder with authors_program_N160.csv, the forces of the program published with the paper, for Figure 9.
+    fresh
+        Keep nothing that is stored.
+    quiet
+        Say nothing while it runs.
+    """
+    if "numpy" not in sys.modules:  # threads that wait use CPU time too
+        for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+            os.environ.setdefault(name, "1")
+    began = time.perf_counter()
+
+    def say(text: str) -> None:
+        if not quiet:
+            print(f"[{time.perf_counter() - began:6.0f} s] {text}", file=sys.stderr, flush=True)
+
+    result = femsim.reproduce(
+        out if out is not None else Path("runs" if quick else "docs") / "reproduction",
+        size="quick" if quick else "full",
+        only=[name.strip() for name in only.split(",") if name.strip()] if only is not None else (),
+        data=data,
+        fresh=fresh,
+        say=say,
+    )
+    for part, failure in result.failures.items():
+        print(f"femsim: {part}: {failure}", file=sys.stderr)
+    kept = f", stored before: {', '.join(result.kept)}" if result.kept else ""
+    print(f"made: {', '.join(result.made) or 'nothing'}{kept}; {result.seconds:.0f} s\npage              {result.page}")
+    return NOT_CONVERGED if result.failures else OK
