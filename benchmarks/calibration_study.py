@@ -3,9 +3,10 @@
 Logs are made from one run of scenes/squeezed_ball.py (mesh of 343 nodes) at the true values, with noise of another seed for each
 calibration; forces of both fingers and the floor, on the clock of the run. Runs are shared between the calibrations.
 
-    python benchmarks/calibration_study.py [--seeds 10] [--workers 2] [--out runs/calibration_study] [--picture FILE.png]
+    python benchmarks/calibration_study.py [--seeds 10] [--workers 2] [--out runs/calibration_study] [--picture FILE.png] [--more]
 
-Prints a row a seed and how often the truth lies inside the intervals, and writes them to OUT/study.json.
+--more asks for profiles and bootstrap as well. Prints a row a seed and how often the truth lies inside the intervals, and writes
+them to OUT/study.json.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ NOISE_N = 0.02
 SENSORS = ("left", "right", "floor")
 
 
-def write_inputs(folder: Path, run: fs.Run, seed: int) -> Path:
-    """Write logs with noise of a seed, and the calibration file."""
+def write_inputs(folder: Path, run: fs.Run, seed: int, *, more: bool = False) -> Path:
+    """Write logs with noise of a seed, and the calibration file; `more` asks for profiles and bootstrap."""
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(seed)
     readings = []
@@ -43,7 +44,8 @@ def write_inputs(folder: Path, run: fs.Run, seed: int) -> Path:
     path = folder / "study.toml"
     path.write_text(
         f'scene = "squeezed_ball"\n[free]\n{free}\n[search]\nmethod = "sobol"\nevaluations = 32\nbatch = 16\n'
-        f'[[experiments]]\nname = "squeeze"\nreadings = [{", ".join(readings)}]\n',
+        + ('[intervals]\nmethods = ["profile", "bootstrap"]\n' if more else "")
+        + f'[[experiments]]\nname = "squeeze"\nreadings = [{", ".join(readings)}]\n',
         encoding="utf-8",
     )
     return path
@@ -75,34 +77,38 @@ def main() -> None:
     parser.add_argument("--workers", type=int)
     parser.add_argument("--out", type=Path, default=Path("runs/calibration_study"))
     parser.add_argument("--picture", type=Path)
+    parser.add_argument("--more", action="store_true")
     options = parser.parse_args()
+    kinds = ["intervals", *(["profile_intervals", "bootstrap_intervals"] if options.more else [])]
     truth = fs.simulate(fs.load_scene("squeezed_ball", **TRUE))
     rows: list[dict[str, object]] = []
     for seed in range(options.seeds):
         began = time.perf_counter()
         folder = options.out / f"seed_{seed}"
-        path = write_inputs(folder, truth, seed)
+        path = write_inputs(folder, truth, seed, more=options.more)
         result = fs.calibrate(path, out=folder / "fit", cases=options.out / "cases", resume=True, workers=options.workers)
-        inside, joint = (
-            {n: bool(pairs[n][0] <= true <= pairs[n][1]) for n, true in TRUE.items()}
-            for pairs in (result.intervals, result.joint_intervals)
-        )
+        found = {kind: getattr(result, kind) for kind in [*kinds, "joint_intervals"]}
+        inside = {
+            kind: {n: bool(pairs[n][0] <= true <= pairs[n][1]) for n, true in TRUE.items()} for kind, pairs in found.items()
+        }
         rows.append({
-            "seed": seed, "status": result.status, "values": result.values, "intervals": result.intervals,
-            "joint_intervals": result.joint_intervals, "inside": inside, "all_inside_joint": all(joint.values()),
-            "warnings": list(result.warnings), "evaluations": result.evaluations, "cases_run": result.cases,
-            "wall_s": time.perf_counter() - began,
+            "seed": seed, "status": result.status, "values": result.values, **found, "inside": inside,
+            "all_inside_joint": all(inside["joint_intervals"].values()), "warnings": list(result.warnings),
+            "evaluations": result.evaluations, "cases_run": result.cases, "wall_s": time.perf_counter() - began,
         })  # fmt: skip
         errors = ", ".join(f"{n} {100 * (result.values[n] / true - 1):+.2f} %" for n, true in TRUE.items())
         print(
-            f"seed {seed}: {result.status}, {errors}; inside {list(inside.values())}, all at once {all(joint.values())}",
+            f"seed {seed}: {result.status}, {errors}; "
+            + ", ".join(f"{kind} {list(hits.values())}" for kind, hits in inside.items()),
             flush=True,
         )
         partial = options.out / ".study.json"
         partial.write_text(json.dumps({"true": TRUE, "noise_N": NOISE_N, "rows": rows}, indent=2), encoding="utf-8")
         partial.replace(options.out / "study.json")
-    for name in TRUE:
-        print(f"{name}: truth inside its interval in {sum(row['inside'][name] for row in rows)} of {len(rows)}")  # type: ignore[index]
+    for kind in kinds:
+        for name in TRUE:
+            hits = sum(row["inside"][kind][name] for row in rows)  # type: ignore[index]
+            print(f"{name}: truth inside its {kind.removesuffix('s').replace('_', ' ')} in {hits} of {len(rows)}")
     print(
         f"all three inside the intervals for all at once in {sum(bool(row['all_inside_joint']) for row in rows)} of {len(rows)}"
     )

@@ -25,7 +25,7 @@ The tour, in the order of use:
 `comparison`
     `plot_comparison` lays a run over the logs of an experiment; `comparison_page` makes one HTML page of it.
 `calibration`
-    `plot_calibration` draws how a calibration converged; `calibration_page` makes one HTML page of it.
+    `plot_calibration` draws how a calibration converged, `plot_profiles` its profiles; `calibration_page` makes one HTML page.
 `sweep_plots`
     `plot_sweep` draws the metrics of a sweep over its parameters, `plot_sensitivity` indices of sensitivity.
 `report`
@@ -35,7 +35,7 @@ Units are SI. Wrong input raises `VizError`. VTK, pyvista, matplotlib and imagei
 first needed, so importing this package costs nothing. It imports nothing else of femsim.
 """
 
-from viz.calibration import calibration_page, plot_calibration
+from viz.calibration import calibration_page, plot_calibration, plot_profiles
 from viz.comparison import comparison_page, plot_comparison
 from viz.errors import VizError
 from viz.paraview import write_paraview_script
@@ -63,6 +63,7 @@ __all__ = [
     "plot_calibration",
     "plot_comparison",
     "plot_convergence",
+    "plot_profiles",
     "plot_run",
     "plot_runs",
     "plot_sensitivity",

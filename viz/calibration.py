@@ -1,4 +1,4 @@
-"""Figure of how a calibration converged, and one page that holds all of it."""
+"""Figures of how a calibration converged and of its profiles, and one page that holds all of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from viz.errors import VizError
 from viz.page import number, page, table, warnings
 from viz.plots import COLOURS, STYLE, _figure
 
-__all__ = ["calibration_page", "plot_calibration"]
+__all__ = ["calibration_page", "plot_calibration", "plot_profiles"]
 
 
 def plot_calibration(
@@ -78,7 +78,98 @@ def plot_calibration(
     return list(paths)
 
 
-def calibration_page(content: Mapping[str, Any], convergence: Path, overlays: Mapping[str, Path]) -> str:
+def plot_profiles(
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    values: Mapping[str, float],
+    intervals: Mapping[str, tuple[float, float]],
+    profiles: Mapping[str, tuple[float, float]],
+    bootstraps: Mapping[str, tuple[float, float]],
+    axes: Mapping[str, tuple[str, str]],
+    paths: Sequence[Path],
+) -> list[Path]:
+    """Draw the profile of each parameter beside the parabola of the Jacobian, and the intervals below.
+
+    Parameters
+    ----------
+    curves : mapping of str to (sequence of float, sequence of float)
+        By parameter: rising values, and the rise of the sum of squares there in parts of the level (1 at the ends).
+    values : mapping of str to float
+        Best fit.
+    intervals, profiles, bootstraps : mapping of str to (float, float)
+        Intervals of the Jacobian, of the profile (NaN without an end), of the bootstrap (empty without one).
+    axes : mapping of str to (str, str)
+        Unit and scale ("linear" or "log") by parameter.
+    paths : sequence of Path
+        Files to write, .png, .svg or .pdf.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    VizError
+        No curve.
+    """
+    if not curves:
+        raise VizError("profiles without a parameter cannot be drawn.")
+
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+    from scipy.interpolate import PchipInterpolator
+
+    columns = min(len(curves), 3)
+    rows = -(-len(curves) // columns)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(2.6 * columns + 0.4, 2.5 * rows + 0.3), layout="constrained")
+        FigureCanvasAgg(figure)
+        panels = figure.subplots(rows, columns, squeeze=False).ravel()
+        for panel in panels[len(curves) :]:
+            panel.set_visible(False)
+        for panel, (name, (points, rises)) in zip(panels, curves.items(), strict=False):
+            unit, scale = axes[name]
+            to, back = (np.log, np.exp) if scale == "log" else (np.asarray, np.asarray)
+            x, best = to(np.asarray(points, dtype=float)), float(to(values[name]))
+            half = float(to(intervals[name][1])) - best
+            root = np.sign(x - best) * np.sqrt(np.maximum(rises, 0.0))
+            drawn = [x[0], x[-1], *(float(to(e)) for e in profiles[name] if np.isfinite(e)), best - 1.2 * half, best + 1.2 * half]
+            low, high = max(min(drawn), best - 4.0 * half), min(max(drawn), best + 4.0 * half)
+            parabola = np.linspace(low, high, 200)
+            panel.plot(back(parabola), ((parabola - best) / half) ** 2, "--", color="0.55", label="Jacobian")
+            if len(x) > 1:
+                fine = np.linspace(x[0], x[-1], 200)
+                panel.plot(back(fine), PchipInterpolator(x, root)(fine) ** 2, color=COLOURS[0], label="profile")
+            panel.plot(points, rises, ".", color=COLOURS[0], markersize=5)
+            panel.axhline(1.0, color="0.3", linewidth=0.8)
+            panel.axvline(values[name], color="0.85", linewidth=0.8, zorder=0)
+            bars = [("0.55", intervals[name]), (COLOURS[0], profiles[name])]
+            bars += [(COLOURS[1], bootstraps[name])] if name in bootstraps else []
+            for k, (colour, (start, end)) in enumerate(bars):
+                ends = [float(back(low)) if not np.isfinite(start) else start, float(back(high)) if not np.isfinite(end) else end]
+                label = "bootstrap" if k == 2 else None
+                panel.plot(ends, [-0.12 - 0.13 * k] * 2, color=colour, linewidth=3.0, solid_capstyle="butt", label=label)
+            if scale == "log" and high - low > np.log(5.0):
+                panel.set_xscale("log")
+            else:
+                panel.xaxis.set_major_locator(MaxNLocator(4))
+            panel.set_xlim(float(back(low)), float(back(high)))
+            panel.set_ylim(-0.5, 2.0)
+            panel.set_yticks([0.0, 0.5, 1.0, 1.5, 2.0])
+            panel.set_xlabel(f"{name.replace('_', ' ')} [{unit or '1'}]")
+        for first in panels[::columns]:
+            first.set_ylabel("rise by the level [1]")
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=3)
+        for path in paths:
+            figure.savefig(path, metadata={".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {}))
+    return list(paths)
+
+
+def calibration_page(
+    content: Mapping[str, Any], convergence: Path, overlays: Mapping[str, Path], profiles: Path | None = None
+) -> str:  # fmt: skip
     """Make one HTML page of a calibration, which needs no other file.
 
     Parameters
@@ -89,6 +180,8 @@ def calibration_page(content: Mapping[str, Any], convergence: Path, overlays: Ma
         Figure as SVG; it goes into the page.
     overlays : mapping of str to Path
         Overlay of each reading as SVG, by title.
+    profiles : Path, optional
+        Figure of the profiles as SVG.
 
     Returns
     -------
@@ -96,14 +189,16 @@ def calibration_page(content: Mapping[str, Any], convergence: Path, overlays: Ma
         The page.
     """
     level = f"{100 * content['confidence']:g} %"
+    more = [kind for kind in ("profile", "bootstrap") if kind in content["intervals"]]
     parameters = [
         [
-            name, p["unit"], number(p["value"]), _interval(p["interval"]), _interval(p["joint_interval"]),
-            _interval(p["between"]), number(p["reference"]),
+            name, p["unit"], number(p["value"]), _interval(p["interval"]), *(_interval(p[f"{kind}_interval"]) for kind in more),
+            _interval(p["joint_interval"]), _interval(p["between"]), number(p["reference"]),
         ]
         for name, p in content["parameters"].items()
     ]  # fmt: skip
-    head = ["parameter", "unit", "value", f"{level} interval", f"{level} for all at once", "bounds", "reference"]
+    intervals = [f"{level} interval", *(f"{level}, {kind}" for kind in more), f"{level} for all at once"]
+    head = ["parameter", "unit", "value", *intervals, "bounds", "reference"]
     reference = content["errors"]["reference"]
     errors = [
         [
@@ -127,6 +222,7 @@ def calibration_page(content: Mapping[str, Any], convergence: Path, overlays: Ma
         + "<h2>Errors</h2>\n"
         + table(["experiment", "", "group", "RMS", "largest", "RMS at the reference"], errors)
         + "<p>Length of the error vector, run minus mean of the trials, SI units.</p>\n"
+        + (_profiles(profiles) if profiles else "")
         + f"<h2>Correlation of the estimates</h2>\n{table(['', *names], correlation)}"
         + f"<h2>Convergence</h2>\n{_drawing(convergence)}\n"
         + "<p>Misfit: root mean square of the errors by the range of the logs.</p>\n"
@@ -134,8 +230,15 @@ def calibration_page(content: Mapping[str, Any], convergence: Path, overlays: Ma
     )
 
 
-def _interval(pair: Sequence[float] | None) -> str:
-    return "-" if pair is None else f"{number(pair[0])} to {number(pair[1])}"
+def _interval(pair: Sequence[float | None] | None) -> str:
+    return "-" if pair is None else " to ".join("no end" if end is None else number(end) for end in pair)
+
+
+def _profiles(path: Path) -> str:
+    return (
+        f"<h2>Profiles</h2>\n{_drawing(path)}\n<p>Rise of the sum of squares with the others fitted again; 1 at the ends of the "
+        "interval. Bars: intervals.</p>\n"
+    )
 
 
 def _drawing(path: Path) -> str:

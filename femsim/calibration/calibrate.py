@@ -8,9 +8,9 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -19,13 +19,14 @@ import numpy as np
 from femsim.calibration.estimate import Estimate, concerns, estimate, least_squares
 from femsim.calibration.evaluate import FIRST_NOISE, Block, Evaluation, Evaluator
 from femsim.calibration.file import CalibrationFile, read_calibration
+from femsim.calibration.intervals import Bootstrap, Profile, bootstrap_blocks, bootstrap_trials, interval_concerns, profile
 from femsim.calibration.search import search
 from femsim.comparison import Comparison
 from femsim.errors import InputError
 from femsim.recorder import write_json
 from femsim.sweeps.engine import Engine, SchedulerLost
 from femsim.sweeps.sweep import check_folder
-from viz import calibration_page, plot_calibration
+from viz import calibration_page, plot_calibration, plot_profiles
 
 Status = Literal["converged", "not converged", "interrupted", "failed"]
 Errors = dict[str, dict[str, tuple[float, float]]]
@@ -68,6 +69,10 @@ class CalibrationResult:
         Root of the sum of squared residuals by degrees of freedom, in those standard deviations.
     evaluations, cases : int
         Evaluations asked for, and cases run now for them.
+    profile_intervals : dict of str to (float, float)
+        Intervals of the profiles, NaN on a side without an end (``warnings`` say why); empty where they were not asked for.
+    bootstrap_intervals : dict of str to (float, float)
+        Intervals of the bootstrap, NaN for a parameter on which the logs do not depend; empty where it was not asked for.
     """
 
     status: Status
@@ -85,6 +90,8 @@ class CalibrationResult:
     scale: float
     evaluations: int
     cases: int
+    profile_intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
+    bootstrap_intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 def calibrate(
@@ -177,6 +184,8 @@ class _Fit:
         self.sigma: list[np.ndarray] = []  # of each block's columns
         self.best: np.ndarray | None = None
         self.found: Estimate | None = None
+        self.profiles: list[Profile] = []
+        self.bootstrap: Bootstrap | None = None
         self.converged = False
         self._memory: dict[bytes, Evaluation] = {}
 
@@ -201,6 +210,13 @@ class _Fit:
         blocks = self._at("intervals", self.best).blocks
         residuals = [block.error / sigma for block, sigma in zip(blocks, self.sigma, strict=True)]
         self.found = estimate(residuals, central, self.prior_weight**2, self.file.confidence, known_noise=known)
+        if "bootstrap" in self.file.intervals.methods:
+            self.bootstrap = self._bootstrap(residuals, central)
+        if "profile" in self.file.intervals.methods:
+            self.profiles = profile(
+                self.best, self.residual(self._at("intervals", self.best)), self._stacked(central), self.found, self._residuals,
+                evaluations=self.file.intervals.evaluations, step=self.file.refine.step,
+            )  # fmt: skip
         return message
 
     def residual(self, evaluation: Evaluation) -> np.ndarray:
@@ -243,8 +259,7 @@ class _Fit:
             return self.residual(evaluation) if evaluation.blocks else _LARGE * (np.abs(base) + 1.0)
 
         def jacobian(unit: np.ndarray) -> np.ndarray:
-            blocks = self._jacobian(unit, phase, central=False)
-            return np.vstack([*(b.reshape(-1, len(self.names)) for b in blocks), np.diag(self.prior_weight)])
+            return self._stacked(self._jacobian(unit, phase, central=False))
 
         try:
             _, self.converged = least_squares(
@@ -286,6 +301,20 @@ class _Fit:
         return [
             np.stack([column[i] for column in columns], axis=-1) / sigma[:, None] for i, sigma in enumerate(self.sigma)
         ]  # fmt: skip
+
+    def _stacked(self, blocks: Sequence[np.ndarray]) -> np.ndarray:
+        """Put derivatives of all blocks behind each other, priors last, as :meth:`residual`."""
+        return np.vstack([*(b.reshape(-1, len(self.names)) for b in blocks), np.diag(self.prior_weight)])
+
+    def _residuals(self, units: Sequence[np.ndarray]) -> list[np.ndarray | None]:
+        return [self.residual(e) if e.blocks else None for e in self._evaluate("profile", units)]
+
+    def _bootstrap(self, residuals: Sequence[np.ndarray], jacobians: Sequence[np.ndarray]) -> Bootstrap:
+        options, prior, level = self.file.intervals, self.prior_weight**2, self.file.confidence
+        if options.resample == "blocks":
+            return bootstrap_blocks(residuals, jacobians, prior, level, draws=options.draws, seed=options.seed)
+        trials = [(e.name, len(r.logs)) for e in self.evaluator.fitted for r in e.readings]
+        return bootstrap_trials(residuals, jacobians, prior, level, draws=options.draws, seed=options.seed, trials=trials)
 
     def _estimate_noise(self) -> None:
         """Take the root mean square of the residuals of each channel, over all trials, as its noise, where none was given."""
@@ -331,15 +360,22 @@ def _result(
     best = fit.best if fit.best is not None else fit._lowest()
     values = evaluator.values(best) if best is not None else dict.fromkeys(names, math.nan)
     found = fit.found
+    intervals, joint, profiled, drawn = {}, {}, {}, {}
     if found is None or best is None or figures is None:
-        intervals, joint, correlation, warnings = {}, {}, np.full((len(names),) * 2, math.nan), []
+        correlation, warnings = np.full((len(names),) * 2, math.nan), []
     else:
         free = list(file.free.values())
-        intervals, joint = (
-            {n: (f.value(float(u - w)), f.value(float(u + w))) for n, f, u, w in zip(names, free, best, half, strict=True)}
-            for half in (found.half, found.joint_half)
-        )
+
+        def pairs(low: Iterable[float], high: Iterable[float]) -> dict[str, tuple[float, float]]:
+            return {n: (f.value(float(a)), f.value(float(b))) for n, f, a, b in zip(names, free, low, high, strict=True)}
+
+        intervals, joint = (pairs(best - half, best + half) for half in (found.half, found.joint_half))
+        if fit.profiles:
+            profiled = pairs([p.ends[0] for p in fit.profiles], [p.ends[1] for p in fit.profiles])
+        if fit.bootstrap is not None:
+            drawn = pairs(best + fit.bootstrap.low, best + fit.bootstrap.high)
         correlation, warnings = found.correlation, concerns(names, best, found)
+        warnings += interval_concerns(names, lambda k, u: free[k].value(u), best, found, fit.profiles, fit.bootstrap)
         if fit._noise_known() and found.scale > 1.5:
             warnings.append(
                 f"what is left is {found.scale:.2g} times the noise given: the model is not exact, and the intervals are widened "
@@ -373,6 +409,8 @@ def _result(
         found.scale if found is not None else math.nan,
         len(evaluator.history),
         sum(e.ran for e in evaluator.history),
+        profiled,
+        drawn,
     )
 
 
@@ -407,6 +445,9 @@ def summary(result: CalibrationResult, file: CalibrationFile, units: Mapping[str
         if name in result.intervals:
             low, high = result.intervals[name]
             text += f"   {100 * file.confidence:g} % interval {low:.6g} to {high:.6g}"
+        for what, others in (("profile", result.profile_intervals), ("bootstrap", result.bootstrap_intervals)):
+            if name in others:
+                text += f"   {what} " + " to ".join(f"{end:.6g}" if math.isfinite(end) else "no end" for end in others[name])
         reference = file.free[name].reference
         lines.append(text + (f"   reference {reference:g}" if reference is not None else ""))
     for what, errors in (("fitted", result.errors), ("held out", result.held_out)):
@@ -437,12 +478,15 @@ def _write(result: CalibrationResult, path: Path, evaluator: Evaluator, fit: _Fi
                 "scale": file.free[name].scale, "reference": file.free[name].reference,
                 "interval": list(result.intervals[name]) if name in result.intervals else None,
                 "joint_interval": list(result.joint_intervals[name]) if name in result.joint_intervals else None,
+                "profile_interval": _ends(result.profile_intervals, name),
+                "bootstrap_interval": _ends(result.bootstrap_intervals, name),
             }
             for name, value in result.values.items()
         },
         "correlation": [[_finite(float(x)) for x in row] for row in result.correlation], "warnings": list(result.warnings),
         "errors": {"fitted": result.errors, "held_out": result.held_out, "reference": result.reference},
-        "noise": result.noise, "scale": _finite(result.scale), "evaluations": result.evaluations, "cases_run": result.cases,
+        "intervals": _how(file, fit), "noise": result.noise, "scale": _finite(result.scale),
+        "evaluations": result.evaluations, "cases_run": result.cases,
         "versions": versions(), "machine": machine(), "command": " ".join(sys.argv),
         "written": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     }  # fmt: skip
@@ -463,7 +507,8 @@ def _write(result: CalibrationResult, path: Path, evaluator: Evaluator, fit: _Fi
                 phases, misfits, points, {n: (units.get(n, ""), file.free[n].scale) for n in fit.names},
                 [partial / "convergence.png", partial / "convergence.svg"],
             )  # fmt: skip
-            page = calibration_page(content, pictures[1], overlays)
+            profiles = _write_profiles(partial, result, fit, units)
+            page = calibration_page(content, pictures[1], overlays, profiles)
             (partial / "report.html").write_text(page, encoding="utf-8")
             shutil.rmtree(folder / "comparisons", ignore_errors=True)
             for entry in partial.iterdir():
@@ -474,6 +519,43 @@ def _write(result: CalibrationResult, path: Path, evaluator: Evaluator, fit: _Fi
         raise InputError(
             f"the results in {folder} cannot be written ({error.strerror}); the cases are kept: free the disk and use --resume."
         ) from error
+
+
+def _write_profiles(folder: Path, result: CalibrationResult, fit: _Fit, units: Mapping[str, str]) -> Path | None:
+    """Write the points of the profiles and draw them; give the figure as SVG, None without profiles."""
+    if not fit.profiles:
+        return None
+    free = list(fit.file.free.values())
+    curves = {}
+    with (folder / "profiles.csv").open("w", newline="", encoding="utf-8") as stream:
+        table = csv.writer(stream)
+        table.writerow(["profile_of", *fit.names, "rise_by_level"])
+        for k, (name, own) in enumerate(zip(fit.names, fit.profiles, strict=True)):
+            rows = [[f.value(float(u)) for f, u in zip(free, unit, strict=True)] for unit in own.units]
+            table.writerows([name, *(f"{v:.10g}" for v in row), f"{rise:.6g}"] for row, rise in zip(rows, own.rises, strict=True))
+            curves[name] = ([row[k] for row in rows], own.rises.tolist())
+    axes = {n: (units.get(n, ""), f.scale) for n, f in zip(fit.names, free, strict=True)}
+    paths = [folder / "profiles.png", folder / "profiles.svg"]
+    return plot_profiles(
+        curves, result.values, result.intervals, result.profile_intervals, result.bootstrap_intervals, axes, paths
+    )[1]  # fmt: skip
+
+
+def _how(file: CalibrationFile, fit: _Fit) -> dict[str, object]:
+    """Say how the intervals beside those of the Jacobian were found; empty without any."""
+    out: dict[str, object] = {}
+    if fit.profiles:
+        out["profile"] = {n: {"lower": p.reasons[0], "upper": p.reasons[1]} for n, p in zip(fit.names, fit.profiles, strict=True)}
+    if fit.bootstrap is not None:
+        out["bootstrap"] = {
+            "resample": file.intervals.resample, "draws": file.intervals.draws, "seed": file.intervals.seed,
+            "block_lengths": list(fit.bootstrap.lengths), "blocks": list(fit.bootstrap.blocks),
+        }  # fmt: skip
+    return out
+
+
+def _ends(intervals: Mapping[str, tuple[float, float]], name: str) -> list[float | None] | None:
+    return [_finite(end) for end in intervals[name]] if name in intervals else None
 
 
 def _write_evaluations(path: Path, evaluator: Evaluator, misfits: Sequence[float]) -> None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+#: Residuals do not depend on a parameter whose derivatives are this part of the largest of all.
+BLIND = 1e-9
 _AT_BOUND = 1e-3
 _CORRELATED = 0.95
 _FLAT = 0.25
@@ -79,7 +81,7 @@ def estimate(
     n = sum(r.size for r in residuals)
     normal = sum((np.einsum("mcp,mcq->pq", j, j) for j in jacobians), np.zeros((p, p)))
     strength = np.sqrt(np.diag(normal))
-    blind = strength <= 1e-9 * max(1.0, float(strength.max(initial=0.0)))
+    blind = strength <= BLIND * max(1.0, float(strength.max(initial=0.0)))
     squares = float(sum((r**2).sum() for r in residuals))
     scale2 = squares / max(n - p, 1)
     factor = max(1.0, scale2) if known_noise else scale2
@@ -111,19 +113,30 @@ def estimate(
     )  # fmt: skip
 
 
-def _memory(residual: np.ndarray) -> tuple[int, float]:
-    """Window of the weights, and how many residuals go on one independent one, from the autocorrelation of all channels."""
+def autocorrelation(residual: np.ndarray) -> np.ndarray:
+    """Find the autocorrelation of all channels together, at lags 1, 2 ... before the first at which it is no larger than chance.
+
+    Parameters
+    ----------
+    residual : ndarray, (m, c)
+        Residuals of a reading; lags end at a quarter of m.
+    """
     m = len(residual)
     centred = residual - residual.mean(axis=0)
     power = float((centred**2).sum())
-    total, lag = 1.0, 1
-    while power > 0 and lag < m // 4:
-        rho = float((centred[lag:] * centred[:-lag]).sum()) / power
+    out: list[float] = []
+    while power > 0 and len(out) + 1 < m // 4:
+        rho = float((centred[len(out) + 1 :] * centred[: -len(out) - 1]).sum()) / power
         if rho < 2.0 / np.sqrt(residual.size):
             break
-        total += 2.0 * rho
-        lag += 1
-    return 2 * lag if lag > 1 else 1, total
+        out.append(rho)
+    return np.array(out)
+
+
+def _memory(residual: np.ndarray) -> tuple[int, float]:
+    """Window of the weights, and how many residuals go on one independent one, from the autocorrelation of all channels."""
+    rho = autocorrelation(residual)
+    return (2 * (len(rho) + 1) if len(rho) else 1), 1.0 + 2.0 * float(rho.sum())
 
 
 def concerns(names: Sequence[str], unit: np.ndarray, found: Estimate) -> list[str]:

@@ -14,6 +14,8 @@ from femsim.sweeps.file import Limits, Settings, Value
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+#: Trials of a reading from which a bootstrap can draw: fewer are drawn in too few ways.
+LEAST_TRIALS = 5
 
 
 class _Section(BaseModel):
@@ -162,6 +164,29 @@ class Refine(_Section):
     tolerance: Annotated[float, Field(gt=0, le=0.1)] = 1e-4
 
 
+class Intervals(_Section):
+    """Intervals beside those of the Jacobian.
+
+    Attributes
+    ----------
+    methods : list of {"profile", "bootstrap"}
+        "profile": the others are fitted again, by runs, at values on both sides of the best one; "bootstrap": residuals are drawn
+        again and fitted with the model linearised at the best fit, without runs.
+    evaluations : int
+        Of a profile: most evaluations on one side of a parameter.
+    resample : {"blocks", "trials"}
+        What a bootstrap draws: blocks of samples that follow each other, or whole trials.
+    draws, seed : int
+        Of a bootstrap.
+    """
+
+    methods: list[Literal["profile", "bootstrap"]] = []
+    evaluations: Annotated[int, Field(ge=1, le=10_000)] = 25
+    resample: Literal["blocks", "trials"] = "blocks"
+    draws: Annotated[int, Field(ge=100, le=100_000)] = 2000
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
 class CalibrationFile(_Section):
     """A calibration as it stands in its file.
 
@@ -177,7 +202,7 @@ class CalibrationFile(_Section):
         Values for all experiments.
     experiments : list of Experiment
         At least one that is not held out.
-    noise, search, refine, settings, limits
+    noise, search, refine, intervals, settings, limits
         See there, and :mod:`femsim.sweeps.file`.
     confidence : float
         Level of the intervals.
@@ -191,6 +216,7 @@ class CalibrationFile(_Section):
     noise: Noise = Noise()
     search: Search = Search()
     refine: Refine = Refine()
+    intervals: Intervals = Intervals()
     settings: Settings = Settings()
     limits: Limits = Limits()
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
@@ -207,12 +233,20 @@ class CalibrationFile(_Section):
             both = sorted(self.free.keys() & {*e.parameters, *self.parameters})
             if both:
                 raise ValueError(f"names {both[0]} in [free] and as a fixed parameter; leave it in one")
+        if "bootstrap" in self.intervals.methods and self.intervals.resample == "trials":
+            for e in self.experiments:
+                few = min(len(r.logs) for r in e.readings)
+                if few < LEAST_TRIALS and not e.held_out:
+                    raise ValueError(
+                        f"draws trials for the bootstrap, but a reading of {e.name!r} has {few}; give at least {LEAST_TRIALS} "
+                        'logs, or take intervals.resample "blocks"'
+                    )
         return self
 
 
 _OF_KEY: dict[str, type[BaseModel]] = {
     "free": Free, "readings": Reading, "experiments": Experiment, "noise": Noise, "search": Search, "refine": Refine,
-    "settings": Settings, "limits": Limits,
+    "intervals": Intervals, "settings": Settings, "limits": Limits,
 }  # fmt: skip
 
 
