@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -108,34 +109,53 @@ def test_the_others_are_fitted_again_along_a_bent_valley() -> None:
     assert abs(bend).min() > 0.1 * half  # the valley bends
 
 
-def test_profiles_agree_with_a_slow_twin() -> None:
-    """Brackets and a whole nonlinear fit of the others at each place, for a decay with amplitude and offset."""
+def decay(u: np.ndarray) -> np.ndarray:
+    """A decay with amplitude and offset."""
+    x = np.linspace(0.0, 1.0, 100)[:, None]
+    return np.asarray(20.0 * (u[1] * np.exp(-6.0 * u[0] * x) + u[2] - 0.5 * np.exp(-2.4 * x) - 0.4) - noise_of(4))
+
+
+def line_at_a_bound(u: np.ndarray) -> np.ndarray:
+    """A line whose slope would fall below its bound, where its level is high."""
+    x = np.linspace(0.0, 1.0, 100)[:, None]
+    return np.asarray(5.0 * (u[0] - 0.4 + (u[1] - 0.02) * x) - noise_of(8))
+
+
+@pytest.mark.parametrize(
+    ("errors", "start", "most", "curved"), [(decay, [0.4, 0.5, 0.4], 70, 0.05), (line_at_a_bound, [0.4, 0.02], 60, 0.05)]
+)
+def test_profiles_agree_with_a_slow_twin(errors: Model, start: list[float], most: int, curved: float) -> None:
+    """Brackets, and a whole nonlinear fit of the others between their bounds at each place."""
     from scipy.optimize import brentq, least_squares
 
-    x, noise = np.linspace(0.0, 1.0, 100)[:, None], noise_of(4)
-
-    def errors(u: np.ndarray) -> np.ndarray:
-        return np.asarray(20.0 * (u[1] * np.exp(-6.0 * u[0] * x) + u[2] - 0.5 * np.exp(-2.4 * x) - 0.4) - noise)
-
-    best, found, profiles, _ = profiled(errors, [0.4, 0.5, 0.4])
-    flat = fitted(errors, best)[1].reshape(-1, 3)
+    p = len(start)
+    best, found, profiles, rounds = profiled(errors, start)
+    assert sum(rounds) <= most  # decay: 61; without corrections of the Jacobian between differences 83
+    flat = fitted(errors, best)[1].reshape(-1, p)
     levels = found.half**2 / np.diag(np.linalg.inv(flat.T @ flat))
 
     def rise(value: float, k: int) -> float:
-        others = [j for j in range(3) if j != k]
+        others = [j for j in range(p) if j != k]
 
         def at(own: np.ndarray) -> np.ndarray:
-            unit = np.zeros(3)
+            unit = np.zeros(p)
             unit[k], unit[others] = value, own
             return errors(unit).ravel()
 
-        fit = least_squares(at, best[others], bounds=(0.0, 1.0), xtol=1e-12, ftol=1e-12, gtol=1e-12)
+        fit = least_squares(at, np.clip(best[others], 0.001, 0.999), bounds=(0.0, 1.0), xtol=1e-12, ftol=1e-12, gtol=1e-12)
         return 2.0 * float(fit.cost) - float((errors(best) ** 2).sum()) - float(levels[k])
 
+    found_ends = 0
     for k, own in enumerate(profiles):
-        slow = [brentq(rise, best[k], bound, args=(k,), xtol=1e-6) for bound in (0.0, 1.0)]
-        assert own.ends == pytest.approx(slow, abs=0.005 * float(found.half[k])), k
-    assert max(abs(abs(e - best[k]) / found.half[k] - 1) for k, own in enumerate(profiles) for e in own.ends) > 0.05
+        for end, reason, bound in zip(own.ends, own.reasons, (0.0, 1.0), strict=True):
+            if reason:
+                assert reason == "bound" and rise(bound, k) < 0
+            else:
+                assert end == pytest.approx(brentq(rise, best[k], bound, args=(k,), xtol=1e-6), abs=0.005 * float(found.half[k]))
+                found_ends += 1
+    assert found_ends >= 2 * p - 1
+    differ = [abs(abs(e - best[k]) / found.half[k] - 1) for k, own in enumerate(profiles) for e in own.ends if math.isfinite(e)]
+    assert max(differ) > curved
 
 
 def test_a_side_without_an_end_says_why() -> None:
@@ -235,7 +255,16 @@ def test_blocks_keep_most_of_what_hangs_together() -> None:
     assert 0.85 < np.mean(ratios) < 1.02
     # Politis and White: (2 G^2 / D)^(1/3) m^(1/3) with G = 2 0.8 / 0.2^2 = 40 and D = 4/3 9^2
     assert np.median(lengths) == pytest.approx((2 * 40**2 / (4 / 3 * 81) * m) ** (1 / 3), rel=0.15)
-    assert block_length(noise_of(1, 40, memory=0.99)) == 10  # a quarter
+    assert block_length(np.linspace(0.0, 1.0, 200)[:, None]) == 50  # a quarter
+
+
+def test_an_offset_of_the_residuals_does_not_move_the_interval() -> None:
+    """A slope without a level, residuals of mean 1: blocks move the offset under other derivatives, which must not count."""
+    x = np.linspace(0.0, 1.0, 300)[:, None]
+    raw = 1.0 + noise_of(1, 300, 1)
+    residual = raw - x * (raw * x).sum() / (x**2).sum()
+    drawn = bootstrap_blocks([residual], [30.0 * x[..., None]], np.zeros(1), 0.95, draws=4000, seed=0)
+    assert abs(drawn.low[0] + drawn.high[0]) < 0.1 * drawn.high[0]
 
 
 def test_trials_that_differ_as_a_whole_give_the_standard_error_of_their_mean() -> None:
@@ -251,12 +280,20 @@ def test_trials_that_differ_as_a_whole_give_the_standard_error_of_their_mean() -
     assert both.deviation[0] == pytest.approx(true, rel=0.02)
     apart = bootstrap_trials([residual] * 2, [J] * 2, np.zeros(1), 0.95, trials=[("a", 8), ("b", 8)], **options)
     assert apart.deviation[0] == pytest.approx(true / math.sqrt(2), rel=0.02)
-    # how often a trial is drawn changes what it weighs, if trials tell differently much
-    uneven = J * np.arange(1, 9)[:, None]
-    scores = (residual * uneven[..., 0]).sum(axis=0)
-    assert abs(scores.sum()) > 0 and bootstrap_trials(
-        [residual], [uneven], np.zeros(1), 0.95, trials=[("a", 8)], **options
-    ).deviation[0] != pytest.approx(scores.std() * math.sqrt(8) / (uneven**2).sum(), rel=0.05)
+
+
+def test_trials_weigh_as_often_as_they_are_drawn() -> None:
+    """All 5^5 ways to draw five trials that tell differently much."""
+    rng = np.random.default_rng(5)
+    J = 30.0 * np.arange(1.0, 6.0)[:, None] * np.ones((50, 5, 1))
+    noise = np.ones((50, 1)) * rng.normal(size=5)
+    residual = noise - J[..., 0] * (noise * J[..., 0]).sum() / (J**2).sum()
+    scores, weights = (residual * J[..., 0]).sum(axis=0), (J[..., 0] ** 2).sum(axis=0)
+    ways = [np.array(way) for way in itertools.product(range(5), repeat=5)]
+    changes = [-math.sqrt(5 / 4) * scores[way].sum() / weights[way].sum() for way in ways]
+    drawn = bootstrap_trials([residual], [J], np.zeros(1), 0.95, draws=20_000, seed=0, trials=[("a", 5)])
+    assert drawn.deviation[0] == pytest.approx(np.std(changes), rel=0.02)
+    assert (drawn.low[0], drawn.high[0]) == pytest.approx(tuple(np.quantile(changes, [0.025, 0.975])), rel=0.05)
 
 
 @pytest.mark.parametrize("trials", [False, True])
