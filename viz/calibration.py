@@ -72,7 +72,7 @@ def plot_calibration(
             for axis, y in zip(panels, series, strict=True):
                 axis.plot(number[own], y[own], ".", color=COLOURS[k % len(COLOURS)], label=phase, markersize=4)
         panels[-1].set_xlabel("evaluation")
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=5)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=5 if len(set(phases)) <= 5 else 3)
         for path in paths:
             figure.savefig(path, metadata={".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {}))
     return list(paths)
@@ -189,16 +189,14 @@ def calibration_page(
         The page.
     """
     level = f"{100 * content['confidence']:g} %"
-    more = [kind for kind in ("profile", "bootstrap") if kind in content["intervals"]]
     parameters = [
         [
-            name, p["unit"], number(p["value"]), _interval(p["interval"]), *(_interval(p[f"{kind}_interval"]) for kind in more),
-            _interval(p["joint_interval"]), _interval(p["between"]), number(p["reference"]),
+            name, p["unit"], number(p["value"]), _interval(p["interval"]), _interval(p["joint_interval"]),
+            _interval(p["between"]), number(p["reference"]),
         ]
         for name, p in content["parameters"].items()
     ]  # fmt: skip
-    intervals = [f"{level} interval", *(f"{level}, {kind}" for kind in more), f"{level} for all at once"]
-    head = ["parameter", "unit", "value", *intervals, "bounds", "reference"]
+    head = ["parameter", "unit", "value", f"{level} interval", f"{level} for all at once", "bounds", "reference"]
     reference = content["errors"]["reference"]
     errors = [
         [
@@ -222,7 +220,7 @@ def calibration_page(
         + "<h2>Errors</h2>\n"
         + table(["experiment", "", "group", "RMS", "largest", "RMS at the reference"], errors)
         + "<p>Length of the error vector, run minus mean of the trials, SI units.</p>\n"
-        + (_profiles(profiles) if profiles else "")
+        + _more_intervals(content, profiles)
         + f"<h2>Correlation of the estimates</h2>\n{table(['', *names], correlation)}"
         + f"<h2>Convergence</h2>\n{_drawing(convergence)}\n"
         + "<p>Misfit: root mean square of the errors by the range of the logs.</p>\n"
@@ -230,15 +228,28 @@ def calibration_page(
     )
 
 
-def _interval(pair: Sequence[float | None] | None) -> str:
-    return "-" if pair is None else " to ".join("no end" if end is None else number(end) for end in pair)
+def _interval(pair: Sequence[float] | None) -> str:
+    return "-" if pair is None else f"{number(pair[0])} to {number(pair[1])}"
 
 
-def _profiles(path: Path) -> str:
-    return (
-        f"<h2>Profiles</h2>\n{_drawing(path)}\n<p>Rise of the sum of squares with the others fitted again; 1 at the ends of the "
-        "interval. Bars: intervals.</p>\n"
-    )
+def _ends(pair: Sequence[float | None]) -> str:
+    return " to ".join("no end" if end is None else f"{end:.6g}" for end in pair)
+
+
+def _more_intervals(content: Mapping[str, Any], profiles: Path | None) -> str:
+    """Make the section of profiles and bootstrap; nothing without any."""
+    more = [kind for kind in ("profile", "bootstrap") if kind in content["intervals"]]
+    if not more:
+        return ""
+    rows = [
+        [name, p["unit"], _ends(p["interval"]), *(_ends(p[f"{kind}_interval"]) for kind in more)]
+        for name, p in content["parameters"].items()
+    ]
+    text = f"<h2>Intervals of {100 * content['confidence']:g} %</h2>\n" + table(["parameter", "unit", "Jacobian", *more], rows)
+    if profiles is not None:
+        text += f"{_drawing(profiles)}\n<p>Rise of the sum of squares with the others fitted again: 1 at the ends of a profile. "
+        text += "Bars: the intervals.</p>\n"
+    return text
 
 
 def _drawing(path: Path) -> str:

@@ -407,13 +407,13 @@ def block_length(residual: np.ndarray) -> int:
     Returns
     -------
     int
-        From 1 for white residuals to a quarter of m.
+        From 1 for white residuals to about a quarter of m, where lags end.
     """
     rho = autocorrelation(residual)
     if not len(rho):
         return 1
     G, total = 2.0 * float(np.arange(1, len(rho) + 1) @ rho), 1.0 + 2.0 * float(rho.sum())
-    return max(1, min(math.ceil((1.5 * G**2 / total**2 * len(residual)) ** (1 / 3)), len(residual) // 4))
+    return math.ceil((1.5 * G**2 / total**2 * len(residual)) ** (1 / 3))
 
 
 def interval_concerns(
