@@ -410,12 +410,15 @@ def test_a_side_without_an_end_is_in_all_outputs(
     calibrated: tuple[Path, fs.CalibrationResult], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A parameter without effect: no end of its profile, no interval of its bootstrap."""
-    free = FREE.replace("density = { between = [500, 2000] }", "unused = { between = [0, 1] }\n[parameters]\ndensity = 1300.0\n")
+    free = FREE.replace(
+        "density = { between = [500, 2000] }", "unused = { between = [0.1, 1], scale = 'log' }\n[parameters]\ndensity = 1300.0\n"
+    )
     path = write(tmp_path, free + ASK + FIT.replace("evaluations = 8", "evaluations = 2"), noise=2e-3)
     result = fs.calibrate(path, out=tmp_path / "fit", workers=1)
     assert all(math.isnan(end) for end in (*result.profile_intervals["unused"], *result.bootstrap_intervals["unused"]))
     assert sum("the profile of unused has no" in text for text in result.warnings) == 2
     content = json.loads((result.folder / "calibration.json").read_text())
+    assert result.intervals["unused"] == (0.0, math.inf) and content["parameters"]["unused"]["interval"] == [0.0, None]
     assert content["parameters"]["unused"]["profile_interval"] == [None, None]
     assert content["parameters"]["unused"]["bootstrap_interval"] == [None, None]
     assert content["intervals"]["profile"]["unused"] == {"lower": "bound", "upper": "bound"}

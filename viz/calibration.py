@@ -15,6 +15,8 @@ from viz.plots import COLOURS, STYLE, _figure
 
 __all__ = ["calibration_page", "plot_calibration", "plot_profiles"]
 
+_RISE = 2.0  # largest rise of a profile that is drawn, by its level
+
 
 def plot_calibration(
     phases: Sequence[str],
@@ -135,8 +137,9 @@ def plot_profiles(
             x, best = to(np.asarray(points, dtype=float)), float(to(values[name]))
             half = float(to(intervals[name][1])) - best
             root = np.sign(x - best) * np.sqrt(np.maximum(rises, 0.0))
-            drawn = [x[0], x[-1], *(float(to(e)) for e in profiles[name] if np.isfinite(e)), best - 1.2 * half, best + 1.2 * half]
-            low, high = max(min(drawn), best - 4.0 * half), min(max(drawn), best + 4.0 * half)
+            near = x[np.asarray(rises) <= _RISE]
+            reach = min(1.2 * half, float(np.ptp(x)) or 1.2 * half)  # of a parameter without effect the bounds are enough
+            low, high = min(float(near[0]), best - reach), max(float(near[-1]), best + reach)
             parabola = np.linspace(low, high, 200)
             panel.plot(back(parabola), ((parabola - best) / half) ** 2, "--", color="0.55", label="Jacobian")
             if len(x) > 1:
@@ -146,9 +149,9 @@ def plot_profiles(
             panel.axhline(1.0, color="0.3", linewidth=0.8)
             panel.axvline(values[name], color="0.85", linewidth=0.8, zorder=0)
             bars = [("0.55", intervals[name]), (COLOURS[0], profiles[name])]
-            bars += [(COLOURS[1], bootstraps[name])] if name in bootstraps else []
+            bars += [(COLOURS[1], bootstraps[name])] if name in bootstraps and np.isfinite(bootstraps[name]).all() else []
             for k, (colour, (start, end)) in enumerate(bars):
-                ends = [float(back(low)) if not np.isfinite(start) else start, float(back(high)) if not np.isfinite(end) else end]
+                ends = np.clip([-np.inf if np.isnan(start) else start, np.inf if np.isnan(end) else end], back(low), back(high))
                 label = "bootstrap" if k == 2 else None
                 panel.plot(ends, [-0.12 - 0.13 * k] * 2, color=colour, linewidth=3.0, solid_capstyle="butt", label=label)
             if scale == "log" and high - low > np.log(5.0):
@@ -156,7 +159,7 @@ def plot_profiles(
             else:
                 panel.xaxis.set_major_locator(MaxNLocator(4))
             panel.set_xlim(float(back(low)), float(back(high)))
-            panel.set_ylim(-0.5, 2.0)
+            panel.set_ylim(-0.5, _RISE)
             panel.set_yticks([0.0, 0.5, 1.0, 1.5, 2.0])
             panel.set_xlabel(f"{name.replace('_', ' ')} [{unit or '1'}]")
         for first in panels[::columns]:
@@ -228,7 +231,7 @@ def calibration_page(
     )
 
 
-def _interval(pair: Sequence[float] | None) -> str:
+def _interval(pair: Sequence[float | None] | None) -> str:
     return "-" if pair is None else f"{number(pair[0])} to {number(pair[1])}"
 
 

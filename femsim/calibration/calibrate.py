@@ -476,8 +476,8 @@ def _write(result: CalibrationResult, path: Path, evaluator: Evaluator, fit: _Fi
             name: {
                 "value": _finite(value), "unit": units.get(name, ""), "between": list(file.free[name].between),
                 "scale": file.free[name].scale, "reference": file.free[name].reference,
-                "interval": list(result.intervals[name]) if name in result.intervals else None,
-                "joint_interval": list(result.joint_intervals[name]) if name in result.joint_intervals else None,
+                "interval": _ends(result.intervals, name),
+                "joint_interval": _ends(result.joint_intervals, name),
                 "profile_interval": _ends(result.profile_intervals, name),
                 "bootstrap_interval": _ends(result.bootstrap_intervals, name),
             }

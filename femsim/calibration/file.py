@@ -72,9 +72,12 @@ class Free(_Section):
         return math.log(value / low) / math.log(high / low) if self.scale == "log" else (value - low) / (high - low)
 
     def value(self, unit: float) -> float:
-        """Value at a coordinate, the inverse of :meth:`unit`."""
+        """Value at a coordinate, the inverse of :meth:`unit`; inf where it is too large for a number."""
         low, high = self.between
-        return float(low * (high / low) ** unit if self.scale == "log" else low + unit * (high - low))
+        try:
+            return float(low * (high / low) ** unit if self.scale == "log" else low + unit * (high - low))
+        except OverflowError:  # the interval of a parameter without effect
+            return math.inf
 
     def prior_in_units(self) -> tuple[float, float] | None:
         """Mean and standard deviation of the prior as coordinates; None without one."""
