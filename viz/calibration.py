@@ -164,7 +164,8 @@ def plot_profiles(
             panel.set_xlabel(f"{name.replace('_', ' ')} [{unit or '1'}]")
         for first in panels[::columns]:
             first.set_ylabel("rise by the level [1]")
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=3)
+        named = {label: line for panel in panels for line, label in zip(*panel.get_legend_handles_labels(), strict=True)}
+        figure.legend(list(named.values()), list(named), loc="outside upper right", ncols=3)
         for path in paths:
             figure.savefig(path, metadata={".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {}))
     return list(paths)

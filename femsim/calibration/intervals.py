@@ -3,7 +3,7 @@
 A profile walks away from the best fit along one parameter and fits all others again at each place, by runs. Its level is the
 rise of the sum of squares at which a parabola with the curvature J^T J ends at the interval of the Jacobian: the quantile of
 F(1, nu) at the confidence, times the variance of the residuals, times how many of them go on one independent one (see
-:mod:`femsim.calibration.estimate`). So both intervals are the same where the model is linear, and differ by its curvature only.
+:mod:`femsim.calibration.estimate`). So both intervals are the same where the model is linear and the best fit at the bottom.
 
 The bootstrap draws residuals again and fits them with the model linearised at the best fit; it needs no runs.
 """
@@ -455,7 +455,7 @@ def interval_concerns(
         if differs > _CURVED:
             out.append(
                 f"the profile of {name} ends elsewhere than the interval of the Jacobian, by {100 * differs:.0f} % of half of "
-                "it: the model is not linear there; take the profile"
+                "it: the model is not linear there, or the refinement ended beside the bottom; take the profile"
             )
         if own.rises.min() < -_LOWER:
             lower = ", ".join(
