@@ -84,6 +84,22 @@ def test_a_linear_model_has_the_intervals_of_its_jacobian() -> None:
     assert interval_concerns("ab", lambda _, u: u, best, found, profiles, None) == []
 
 
+def test_a_prior_is_part_of_what_is_profiled() -> None:
+    """A line of which the logs tell the level only, its slope a prior of 0.5 +- 0.02."""
+    x, noise, weight = np.linspace(-1.0, 1.0, 100)[:, None], noise_of(9), 50.0
+    J = np.stack([20.0 * np.ones((100, 2)), 1e-3 * x * np.ones((100, 2))], axis=-1)
+    flat = np.vstack([J.reshape(-1, 2), [[0.0, 0.0], [0.0, weight]]])
+    constant = np.concatenate([(-0.4 * J[..., 0] - noise).ravel(), [0.0, -0.5 * weight]])
+    best = np.linalg.lstsq(flat, -constant, rcond=None)[0]
+    rest = [(J @ best - 0.4 * J[..., 0] - noise)]
+    found = estimate(rest, [J], np.array([0.0, weight**2]), 0.95, known_noise=True)
+    residuals = lambda units: [flat @ u + constant for u in units]  # noqa: E731
+    profiles = profile(best, flat @ best + constant, flat, found, residuals, evaluations=9, step=0.005)
+    for k, own in enumerate(profiles):
+        assert own.ends == pytest.approx((best[k] - found.half[k], best[k] + found.half[k]), rel=1e-6)
+    assert profiles[1].ends == pytest.approx((0.46, 0.54), abs=2e-3)
+
+
 def test_the_profile_of_an_exponential_is_known() -> None:
     """One parameter, run = e^(3u): the sum of squares rises by n (e^3u - e^3b)^2, so that e^3u = e^3b (1 +- 3 half)."""
     noise = noise_of(2)

@@ -10,6 +10,8 @@ The tour, in the order of use:
     `search` looks for a good start anywhere between the bounds.
 `estimate`
     least squares, covariances, intervals, and what the logs cannot tell; arrays only.
+`intervals`
+    profiles of the sum of squares and bootstrap, where they are asked for; arrays, and a callable that runs.
 `calibrate`
     `calibrate` does all of it and writes a folder.
 """
