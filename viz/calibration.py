@@ -136,30 +136,33 @@ def plot_profiles(
             to, back = (np.log, np.exp) if scale == "log" else (np.asarray, np.asarray)
             x, best = to(np.asarray(points, dtype=float)), float(to(values[name]))
             half = float(to(intervals[name][1])) - best
-            root = np.sign(x - best) * np.sqrt(np.maximum(rises, 0.0))
-            near = x[np.asarray(rises) <= _RISE]
+            rise = np.asarray(rises, dtype=float)  # below 0 where a better fit was found
+            root = np.sign(x - best) * np.sign(rise) * np.sqrt(np.abs(rise))  # a line where the model is linear
+            near = x[rise <= _RISE]
             reach = min(1.2 * half, float(np.ptp(x)) or 1.2 * half)  # of a parameter without effect the bounds are enough
             low, high = min(float(near[0]), best - reach), max(float(near[-1]), best + reach)
             parabola = np.linspace(low, high, 200)
             panel.plot(back(parabola), ((parabola - best) / half) ** 2, "--", color="0.55", label="Jacobian")
             if len(x) > 1:
                 fine = np.linspace(x[0], x[-1], 200)
-                panel.plot(back(fine), PchipInterpolator(x, root)(fine) ** 2, color=COLOURS[0], label="profile")
+                line = PchipInterpolator(x, root)(fine)
+                panel.plot(back(fine), np.sign(fine - best) * line * np.abs(line), color=COLOURS[0], label="profile")
             panel.plot(points, rises, ".", color=COLOURS[0], markersize=5)
             panel.axhline(1.0, color="0.3", linewidth=0.8)
             panel.axvline(values[name], color="0.85", linewidth=0.8, zorder=0)
+            floor = min(0.0, float(rise.min()))
             bars = [("0.55", intervals[name]), (COLOURS[0], profiles[name])]
             bars += [(COLOURS[1], bootstraps[name])] if name in bootstraps and np.isfinite(bootstraps[name]).all() else []
             for k, (colour, (start, end)) in enumerate(bars):
                 ends = np.clip([-np.inf if np.isnan(start) else start, np.inf if np.isnan(end) else end], back(low), back(high))
                 label = "bootstrap" if k == 2 else None
-                panel.plot(ends, [-0.12 - 0.13 * k] * 2, color=colour, linewidth=3.0, solid_capstyle="butt", label=label)
+                panel.plot(ends, [floor - 0.12 - 0.13 * k] * 2, color=colour, linewidth=3.0, solid_capstyle="butt", label=label)
             if scale == "log" and high - low > np.log(5.0):
                 panel.set_xscale("log")
             else:
                 panel.xaxis.set_major_locator(MaxNLocator(4))
             panel.set_xlim(float(back(low)), float(back(high)))
-            panel.set_ylim(-0.5, _RISE)
+            panel.set_ylim(floor - 0.5, _RISE)
             panel.set_yticks([0.0, 0.5, 1.0, 1.5, 2.0])
             panel.set_xlabel(f"{name.replace('_', ' ')} [{unit or '1'}]")
         for first in panels[::columns]:
