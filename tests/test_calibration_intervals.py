@@ -420,6 +420,12 @@ def test_a_profile_that_was_interrupted_goes_on_and_asks_the_same(
     low, high = result.profile_intervals["density"]
     assert f"profile {low:.6g} to {high:.6g}   bootstrap " in out
 
+    path.with_name("plain.toml").write_text(path.read_text().replace(ASK, ""))
+    plain = fs.calibrate(path.with_name("plain.toml"), out=tmp_path / "cut", cases=result.folder / "cases", resume=True)
+    assert plain.intervals == result.intervals and plain.profile_intervals == {} == plain.bootstrap_intervals
+    assert not list((tmp_path / "cut").glob("profiles.*"))  # nothing old beside it
+    assert "Intervals of" not in (tmp_path / "cut" / "report.html").read_text()
+
 
 @pytest.mark.usefixtures("inline")
 def test_a_side_without_an_end_is_in_all_outputs(

@@ -511,6 +511,8 @@ def _write(result: CalibrationResult, path: Path, evaluator: Evaluator, fit: _Fi
             page = calibration_page(content, pictures[1], overlays, profiles)
             (partial / "report.html").write_text(page, encoding="utf-8")
             shutil.rmtree(folder / "comparisons", ignore_errors=True)
+            for old in folder.glob("profiles.*"):  # of a file that asked for them
+                old.unlink()
             for entry in partial.iterdir():
                 os.replace(entry, folder / entry.name)
             partial.rmdir()
