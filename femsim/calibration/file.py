@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from femsim.errors import InputError, did_you_mean
+from femsim.errors import InputError
 from femsim.sweeps.file import Limits, Settings, Value
+from femsim.toml_files import error_sentence, read_toml
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -267,12 +267,7 @@ def read_calibration(path: str | Path) -> CalibrationFile:
         A file that is missing or no TOML, and every wrong entry, one sentence each.
     """
     path = Path(path)
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"the calibration file {path} cannot be read ({error.strerror}); name a TOML file.") from error
-    except ValueError as error:  # also not UTF-8
-        raise InputError(f"{path} is no TOML: {error}.") from error
+    content = read_toml(path, "calibration file")
     try:
         return CalibrationFile.model_validate(content)
     except ValidationError as error:
@@ -282,13 +277,6 @@ def read_calibration(path: str | Path) -> CalibrationFile:
 def _sentence(entry: Any) -> str:
     """Turn an error of pydantic into a sentence that names the key and what is allowed."""
     where = ".".join(str(part + 1) if isinstance(part, int) else str(part) for part in entry["loc"])
-    message = str(entry["msg"]).removeprefix("Value error, ")
-    if entry["type"] == "extra_forbidden":
-        keys = [part for part in entry["loc"][:-1] if part in _OF_KEY]
-        model: type[BaseModel] = _OF_KEY[str(keys[-1])] if keys else CalibrationFile
-        return f"{where}: the key is unknown{did_you_mean(str(entry['loc'][-1]), model.model_fields)}"
-    if entry["type"] == "missing":
-        return f"{where} is missing; add it."
-    if entry["type"] == "value_error":
-        return f"{where or 'the file'} {message}."
-    return f"{where} is {entry['input']!r}, but: {message[0].lower()}{message[1:]}."
+    keys = [part for part in entry["loc"][:-1] if part in _OF_KEY]
+    model: type[BaseModel] = _OF_KEY[str(keys[-1])] if keys else CalibrationFile
+    return error_sentence(entry, where, model.model_fields)

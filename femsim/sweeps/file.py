@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from femsim.errors import InputError, did_you_mean
+from femsim.errors import InputError
 from femsim.sweeps.metrics import Condition, Metric, parse_condition, parse_metric
+from femsim.toml_files import error_sentence, read_toml
 
 Scalar = bool | int | float | str
 Value = Scalar | list[Scalar]
@@ -240,12 +240,7 @@ def read_sweep(path: str | Path) -> SweepFile:
         A file that is missing or no TOML, and every wrong entry, one sentence each.
     """
     path = Path(path)
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"the sweep file {path} cannot be read ({error.strerror}); name a TOML file.") from error
-    except ValueError as error:  # also not UTF-8
-        raise InputError(f"{path} is no TOML: {error}.") from error
+    content = read_toml(path, "sweep file")
     try:
         return SweepFile.model_validate(content)
     except ValidationError as error:
@@ -275,14 +270,5 @@ def _sentence(entry: Any) -> str:
     place = [str(part) for part in entry["loc"] if "Axis" not in str(part)]  # pydantic names the form that it tried
     if _of_parameter(entry) and not _in_table(entry):
         return f"{'.'.join(place[:2])} is neither a value nor a table with one of values, range, between and normal."
-    where = ".".join(place)
-    message = str(entry["msg"]).removeprefix("Value error, ")
-    if entry["type"] == "extra_forbidden":
-        model = _MODELS.get(place[0], SweepFile) if len(place) > 1 else SweepFile
-        model = Axis if place[0] == "parameters" else model
-        return f"{where}: the key is unknown{did_you_mean(place[-1], model.model_fields)}"
-    if entry["type"] == "missing":
-        return f"{where} is missing; add it."
-    if entry["type"] == "value_error":
-        return f"{where or 'the file'} {message}."
-    return f"{where} is {entry['input']!r}, but: {message[0].lower()}{message[1:]}."
+    model = Axis if place and place[0] == "parameters" else _MODELS.get(place[0], SweepFile) if len(place) > 1 else SweepFile
+    return error_sentence(entry, ".".join(place), model.model_fields)
