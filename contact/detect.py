@@ -2,7 +2,7 @@
 
 ``Detector(...)`` allocates once; ``Detector.detect`` is called every step: broad phase
 (:mod:`contact.broad_phase`), then the exact distance of each candidate point in the frame of the shape
-(:mod:`contact.detect_kernels`).
+(:mod:`contact.detect_kernels`), then edges of boxes that cross (:mod:`contact.edge_kernels`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from contact.broad_phase import BroadPhase
 from contact.detect_kernels import detect_points, place_shapes
+from contact.edge_kernels import crossing_edges
 from contact.errors import ContactError
-from contact.shapes import PlacedShape, ShapeTable
+from contact.shapes import Box, PlacedShape, ShapeTable
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -25,7 +26,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass
 class Contacts:
-    """The contacts of one instant, ordered by shape, then by point.
+    """The contacts of one instant: those of points, ordered by shape, then by point, then those of edges of boxes.
 
     The arrays are views on the detector's own and are overwritten by its next ``detect``; keep them with
     ``copy``.
@@ -33,7 +34,7 @@ class Contacts:
     Attributes
     ----------
     point : ndarray, (n,)
-        Number of the point.
+        Number of the point; where edges cross, of the corner at which that of the point's body starts.
     shape : ndarray, (n,)
         Number of the placed shape.
     gap : ndarray, (n,), m
@@ -42,7 +43,10 @@ class Contacts:
         Rows: normal, first tangent, second tangent, in world components; right-handed and orthonormal. The
         normal points from the shape to the point.
     position : ndarray, (n, 3), m
-        Where the force acts, in the world: the point moved by its radius against the normal.
+        Where the force acts, in the world: the point moved by its radius against the normal, or the place on the edge.
+    feature : ndarray, (n,)
+        0 for a point, else one more than the number of the pair of edges (12 times that of the point's body, plus the other).
+        Point, shape and feature together occur once.
     """
 
     point: IntArray
@@ -50,6 +54,7 @@ class Contacts:
     gap: FloatArray
     frame: FloatArray
     position: FloatArray
+    feature: IntArray
 
     def __len__(self) -> int:
         """Return the number of contacts."""
@@ -62,7 +67,18 @@ class Contacts:
 
     def copy(self) -> Contacts:
         """Contacts with arrays of their own."""
-        return Contacts(self.point.copy(), self.shape.copy(), self.gap.copy(), self.frame.copy(), self.position.copy())
+        return self.pick(slice(None))
+
+    def pick(self, which: slice | BoolArray) -> Contacts:
+        """Contacts of a mask (n,) or slice, with arrays of their own."""
+        return Contacts(
+            self.point[which].copy(),
+            self.shape[which].copy(),
+            self.gap[which].copy(),
+            self.frame[which].copy(),
+            self.position[which].copy(),
+            self.feature[which].copy(),
+        )
 
 
 class Detector:
@@ -82,7 +98,10 @@ class Detector:
         Whether points of body i are tested against shapes of body j, at [i, j]. The diagonal is ignored: no
         body meets itself.
     max_contacts : int, optional
-        Room for this many contacts in one step; 4 p when not given.
+        Room for this many contacts in one step; 4 p and 32 for each box of ``shape_corner`` when not given.
+    shape_corner : array_like, (s,), optional
+        For each box whose corners are points, the first of the eight, which lie in the order of ``Box.features``; else -1. Such a
+        corner meets boxes by :func:`contact.detect_kernels.corner_distance`, and the edges of such a box those of other ones.
 
     Attributes
     ----------
@@ -107,6 +126,7 @@ class Detector:
         point_surface: npt.ArrayLike,
         collide: npt.ArrayLike,
         max_contacts: int | None = None,
+        shape_corner: npt.ArrayLike | None = None,
     ) -> None:
         self.shapes = tuple(shapes)
         matrix = np.array(collide)
@@ -132,9 +152,12 @@ class Detector:
             )
         self.shape_body = _numbers("body of shapes", [s.body for s in self.shapes], None, n_bodies)
         self.shape_surface = _numbers("surface of shapes", [s.surface for s in self.shapes], None, None)
-        room = 4 * n_points if max_contacts is None else int(max_contacts)
+        self._shape_corner, self._point_corner = self._corners(shape_corner)
+        room = 4 * n_points + 32 * int((self._shape_corner >= 0).sum()) if max_contacts is None else int(max_contacts)
         if room < 0:
             raise ContactError(f"Detector: max_contacts is {max_contacts}; give 0 or more, or leave it out for 4 per point.")
+        self._collide = matrix
+        self._edge = np.zeros((3, 3))
 
         largest = [float(self.point_radius[matrix[self.point_body, body]].max(initial=0.0)) for body in self.shape_body]
         self._table = ShapeTable([s.shape for s in self.shapes], largest)
@@ -152,6 +175,27 @@ class Detector:
         self._gap = np.zeros(room)
         self._frame = np.zeros((room, 3, 3))
         self._position = np.zeros((room, 3))
+        self._feature: IntArray = np.zeros(room, dtype=np.int64)
+
+    def _corners(self, shape_corner: npt.ArrayLike | None) -> tuple[IntArray, IntArray]:
+        """First corner of each shape (s,) and box whose corner each point is (p,), -1 for none."""
+        n_shapes, of_point = len(self.shapes), np.full(len(self.point_body), -1, dtype=np.int64)
+        first = np.full(n_shapes, -1) if shape_corner is None else np.array(shape_corner)
+        if first.shape != (n_shapes,) or (n_shapes and first.dtype.kind not in "iu"):
+            raise ContactError(
+                f"Detector: shape_corner has shape {first.shape} and type {first.dtype}; give a whole number for each of the "
+                f"{n_shapes} shapes."
+            )
+        for s in np.flatnonzero(first != -1):
+            own = slice(first[s], first[s] + 8)
+            corners = isinstance(self.shapes[s].shape, Box) and first[s] >= 0 and len(self.point_body[own]) == 8
+            if not corners or (self.point_body[own] != self.shape_body[s]).any() or self.point_radius[own].any():
+                raise ContactError(
+                    f"Detector: shape_corner[{s}] is {first[s]}; give -1, or for a box the first of eight points of its body "
+                    "with radius 0, in the order of Box.features()."
+                )
+            of_point[own] = s
+        return first.astype(np.int64), of_point
 
     def world_poses(self, body_rotation: npt.ArrayLike, body_translation: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """World poses of the shapes: R = R_b R_s, t = R_b t_s + t_b.
@@ -242,18 +286,39 @@ class Detector:
             table.grid_place,
             rotation,
             translation,
+            self._point_corner,
+            self._shape_corner,
+            self._edge,
             self._point,
             self._shape,
             self._gap,
             self._frame,
             self._position,
+            self._feature,
+        )
+        n = crossing_edges(
+            n,
+            self._shape_corner,
+            self.shape_body,
+            self._collide,
+            table.kind,
+            table.size,
+            rotation,
+            translation,
+            self._margin,
+            self._point,
+            self._shape,
+            self._gap,
+            self._frame,
+            self._position,
+            self._feature,
         )
         if n > len(self._point):
             raise ContactError(
                 f"detect: {n} contacts, but there is room for max_contacts = {len(self._point)}; build the "
                 f"Detector with max_contacts of at least {n} (or a smaller margin)."
             )
-        return Contacts(self._point[:n], self._shape[:n], self._gap[:n], self._frame[:n], self._position[:n])
+        return Contacts(self._point[:n], self._shape[:n], self._gap[:n], self._frame[:n], self._position[:n], self._feature[:n])
 
     def friction(self, contacts: Contacts, table: npt.ArrayLike) -> FloatArray:
         """Coefficient of each contact, (n,), from a table (k, k) by surface of point and of shape."""

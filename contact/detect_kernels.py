@@ -21,6 +21,12 @@ Distance = tuple[float, float, float, float]
 #: Shape kinds as the kernels know them.
 PLANE, BOX, SPHERE, CAPSULE, CYLINDER, MESH = 0, 1, 2, 3, 4, 5
 
+#: A normal may look into a body by this cosine and still be one of its corner or edge (6 degrees).
+LEAN = 0.1
+
+#: Corners this close to the border of a face, in half extents, lie on it.
+HAIR = 1e-6
+
 #: The first tangent leans on the world x axis while |n_x| is at most this, else on the y axis.
 AXIS_SWITCH = 0.9
 
@@ -62,6 +68,49 @@ def box_distance(x: float, y: float, z: float, hx: float, hy: float, hz: float) 
     if qy >= qz:
         return qy, 0.0, sy, 0.0
     return qz, 0.0, 0.0, sz
+
+
+@njit(cache=True)
+def corner_faces(nx: float, ny: float, nz: float, edge: FloatArray) -> bool:
+    """Whether a corner with the edges (3, 3), unit vectors that leave it, is what its body turns against a normal.
+
+    Where the normal looks along an edge, other points of the body lie farther down.
+    """
+    for i in range(3):
+        if nx * edge[i, 0] + ny * edge[i, 1] + nz * edge[i, 2] < -LEAN:
+            return False
+    return True
+
+
+@njit(cache=True)
+def corner_distance(x: float, y: float, z: float, hx: float, hy: float, hz: float, edge: FloatArray) -> Distance:
+    """Signed distance and normal of a box for a corner of another one with the edges (3, 3), in the frame of the box.
+
+    That of :func:`box_distance` where this is the normal of a face and the corner faces it. Else the normal is that of the face,
+    of those on the sides where the corner is, that it faces, within whose border it lies (or on it, within HAIR of the
+    largest half extent) and that is nearest. Without such a face it is again that of the point alone; but a corner outside that
+    does not face it does not count, +inf, since other points of its body are nearer. So a corner on an edge is held by the
+    face it rests on, whatever rounding makes of its place.
+    """
+    d, nx, ny, nz = box_distance(x, y, z, hx, hy, hz)
+    facing = corner_faces(nx, ny, nz, edge)
+    if facing and max(abs(nx), abs(ny), abs(nz)) == 1.0:
+        return d, nx, ny, nz
+    sx, sy, sz = 1.0 if x >= 0.0 else -1.0, 1.0 if y >= 0.0 else -1.0, 1.0 if z >= 0.0 else -1.0
+    qx, qy, qz = sx * x - hx, sy * y - hy, sz * z - hz
+    hair = HAIR * max(hx, hy, hz)
+    depth, fx, fy, fz = -inf, 0.0, 0.0, 0.0
+    if qy <= hair and qz <= hair and corner_faces(sx, 0.0, 0.0, edge):
+        depth, fx = qx, sx
+    if qx <= hair and qz <= hair and qy > depth and corner_faces(0.0, sy, 0.0, edge):
+        depth, fx, fy = qy, 0.0, sy
+    if qx <= hair and qy <= hair and qz > depth and corner_faces(0.0, 0.0, sz, edge):
+        depth, fx, fy, fz = qz, 0.0, 0.0, sz
+    if depth > -inf:
+        return depth, fx, fy, fz
+    if d > 0.0 and not facing:
+        return inf, 0.0, 0.0, 0.0
+    return d, nx, ny, nz
 
 
 @njit(cache=True)
@@ -321,15 +370,21 @@ def detect_points(
     grid_place: FloatArray,
     rotation: FloatArray,
     translation: FloatArray,
+    point_corner: IntArray,
+    shape_corner: IntArray,
+    edge: FloatArray,
     out_point: IntArray,
     out_shape: IntArray,
     out_gap: FloatArray,
     out_frame: FloatArray,
     out_position: FloatArray,
+    out_feature: IntArray,
 ) -> int:
     """Update the out_ arrays with every contact of the candidate pairs; answer how many there are.
 
-    The answer may exceed the room in the arrays; the contacts beyond it are counted, not written.
+    ``point_corner`` (p,) is the box whose corner a point is, ``shape_corner`` (s,) the first of the eight corners of a box; -1
+    for none. ``edge`` (3, 3) is room to work in. The answer may exceed the room in the arrays; the contacts beyond it are
+    counted, not written.
     """
     count, room = 0, out_point.shape[0]
     for c in range(n_pairs):
@@ -358,6 +413,18 @@ def detect_points(
             gap = d - radius[i]
             if not gap < margin[i]:
                 continue
+            own = point_corner[i]
+            if own >= 0 and kind[s] == BOX:
+                for k in range(3):
+                    # bit 2 - k of the number of a corner says on which side it lies
+                    away = -1.0 if (i - shape_corner[own]) >> (2 - k) & 1 else 1.0
+                    ex, ey, ez = away * rotation[own, 0, k], away * rotation[own, 1, k], away * rotation[own, 2, k]
+                    edge[k, 0] = r00 * ex + r10 * ey + r20 * ez
+                    edge[k, 1] = r01 * ex + r11 * ey + r21 * ez
+                    edge[k, 2] = r02 * ex + r12 * ey + r22 * ez
+                gap, nx, ny, nz = corner_distance(x, y, z, hx, hy, hz, edge)
+                if gap == inf:
+                    continue
             if count < room:
                 wx = r00 * nx + r01 * ny + r02 * nz
                 wy = r10 * nx + r11 * ny + r12 * nz
@@ -371,5 +438,6 @@ def detect_points(
                 out_position[count, 0] = points[i, 0] - radius[i] * wx
                 out_position[count, 1] = points[i, 1] - radius[i] * wy
                 out_position[count, 2] = points[i, 2] - radius[i] * wz
+                out_feature[count] = 0
             count += 1
     return count

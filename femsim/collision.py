@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.sparse as sp
 
-from contact import ContactProblem, Contacts, Detector, PlacedShape, Shape, WarmStart
+from contact import Box, ContactProblem, Contacts, Detector, PlacedShape, Shape, WarmStart
+from contact.edge_kernels import EDGE_PAIRS
 from femsim import contact_rows as kernels
 from femsim.bodies.articulated import ArticulatedBody
 from femsim.bodies.rod import Rod
@@ -179,13 +180,14 @@ class Collision:
         self._soft_points: list[tuple[slice, int, np.ndarray]] = []
         self._rod_points: list[tuple[slice, int, Rod]] = []
         self._link_points: list[tuple[slice, int, np.ndarray]] = []
-        count = 0
+        count, corners = 0, []
         for k, part in enumerate(parts):
             surface = surfaces.index(part.surface)
-            local = []
+            local: list[np.ndarray] = []
             for shape, rotation, translation in part.shapes:
                 self._shapes.append(PlacedShape(shape, k, rotation, translation, surface))
-                if part.body >= 0:
+                corners.append(count + sum(len(p) for p in local) if isinstance(shape, Box) else -1)
+                if part.body >= 0 or isinstance(shape, Box):  # what lies on an obstacle may overhang it on all sides
                     features, r = shape.features()
                     local.append(features @ rotation.T + translation)
                     radii.append(r)
@@ -223,6 +225,7 @@ class Collision:
             np.concatenate(radii or [np.zeros(0)]),
             np.concatenate(point_surface).astype(np.int64),
             collide,
+            shape_corner=corners,
         )
         self._rotation, self._translation = np.tile(np.eye(3), (nb, 1, 1)), np.zeros((nb, 3))
         #: how far the shapes of a part reach from its centre of mass, m
@@ -320,7 +323,7 @@ class Collision:
         keep = np.ones(len(found), dtype=np.bool_)
         for first, last, other in self._apart:
             keep &= (found.point < first) | (found.point >= last) | (self.shape_body[found.shape] != other)
-        return Contacts(found.point[keep], found.shape[keep], found.gap[keep], found.frame[keep], found.position[keep])
+        return found.pick(keep)
 
     def max_penetration(self, state: State) -> float:
         """Largest penetration depth in a state, m."""
@@ -403,10 +406,14 @@ class Collision:
             both[own] = pair.coefficients
         return both
 
+    def _keys(self) -> np.ndarray:
+        """Return what each kept contact with a shape is known by from step to step, (kept,)."""
+        c, keep = self.contacts, self._keep
+        return (c.point[keep] * len(self._shapes) + c.shape[keep]) * (EDGE_PAIRS + 1) + c.feature[keep]
+
     def warm_start(self, v_hat: np.ndarray) -> WarmStart:
         """Velocity of the last step and the forces of contacts that persist, turned into this step's frames."""
-        keys = self.contacts.point[self._keep] * len(self._shapes) + self.contacts.shape[self._keep]
-        lam = self._memory.recall(keys, self.contacts.frame[self._keep])
+        lam = self._memory.recall(self._keys(), self.contacts.frame[self._keep])
         if self.touching is not None:
             lam = np.concatenate([lam, self.touching.recall()])
         return WarmStart(v_hat, lam)
@@ -427,7 +434,7 @@ class Collision:
             keep, c.point, c.shape, c.frame, c.position, self.point_body, self.point_row, self.point_columns, self._points,
             self.shape_body, self.reference, lam, self.wrench, self.force_sum, self.node_force, world,
         )  # fmt: skip
-        self._memory.remember(c.point[keep] * len(self._shapes) + c.shape[keep], world)
+        self._memory.remember(self._keys(), world)
         position, normal, gap = c.position[keep], c.frame[keep, 0], c.gap[keep]
         part = np.stack([self.point_body[c.point[keep]], self.shape_body[c.shape[keep]]], axis=1)
         point, weight = np.full((len(keep), 2, 3), -1), np.zeros((len(keep), 2, 3))

@@ -89,8 +89,9 @@ def touch(collision: Collision, state: State, rng: np.random.Generator, pairs: l
     frame = np.array([random_frame(rng) for _ in pairs]).reshape(-1, 3, 3)
     gap = 1e-3 * rng.standard_normal(len(pairs))
     collision.contacts = Contacts(
-        np.array(point, np.int64), np.array(shape, np.int64), gap, frame, np.array(position).reshape(-1, 3)
-    )
+        np.array(point, np.int64), np.array(shape, np.int64), gap, frame, np.array(position).reshape(-1, 3),
+        np.zeros(len(point), np.int64),
+    )  # fmt: skip
     return collision.contacts
 
 
@@ -424,7 +425,9 @@ def test_forces_of_contacts_that_persist_keep_their_world_direction() -> None:
     fresh = int(next(p for p in fresh if p not in old.point[[k for k, pair in enumerate(PAIRS) if pair[0] == BALL]]))
     point[2], shape[2] = fresh, np.flatnonzero(collision.shape_body == FLOOR)[0]  # a new contact
     frame = np.array([random_frame(rng) for _ in order])
-    collision.contacts = Contacts(point, shape, np.zeros(len(order)), frame, rng.standard_normal((len(order), 3)))
+    collision.contacts = Contacts(
+        point, shape, np.zeros(len(order)), frame, rng.standard_normal((len(order), 3)), old.feature[order]
+    )
     collision.problem(np.zeros(50), DT)
     start = collision.warm_start(v_hat)
     assert np.array_equal(start.v, v_hat)

@@ -1,0 +1,162 @@
+"""Compiled kernels of detection: edges of boxes that cross edges of other boxes.
+
+Corners against boxes (:mod:`contact.detect_kernels`) do not see two boxes whose corners all lie beside each other, as a bar
+across another one, or two equal squares of which one is turned. What is closest there is a point inside an edge of each.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from contact.detect_kernels import BOX, HAIR, LEAN, write_frame
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+#: Pairs of edges of two boxes; the number of a pair is 12 times that of the first edge, plus that of the second.
+EDGE_PAIRS = 144
+
+#: Edges of which one turns by less than this (sine) against the other do not cross: their ends are closer.
+PARALLEL = 1e-2
+
+#: A crossing counts where it is as far apart as the boxes are along a normal of a face, but for this fraction.
+SLACK = 1e-2
+
+
+@njit(cache=True)
+def separation(
+    nx: float, ny: float, nz: float, a: int, b: int, size: FloatArray, rotation: FloatArray, translation: FloatArray
+) -> float:
+    """Gap between the extents of boxes ``a`` and ``b`` along a unit vector, m; negative where they overlap."""
+    gap = abs(
+        nx * (translation[a, 0] - translation[b, 0])
+        + ny * (translation[a, 1] - translation[b, 1])
+        + nz * (translation[a, 2] - translation[b, 2])
+    )
+    for k in range(3):
+        gap -= size[a, k] * abs(nx * rotation[a, 0, k] + ny * rotation[a, 1, k] + nz * rotation[a, 2, k])
+        gap -= size[b, k] * abs(nx * rotation[b, 0, k] + ny * rotation[b, 1, k] + nz * rotation[b, 2, k])
+    return gap
+
+
+@njit(cache=True)
+def face_separation(a: int, b: int, size: FloatArray, rotation: FloatArray, translation: FloatArray) -> float:
+    """Return the largest gap between boxes ``a`` and ``b`` along the normals of their faces, m."""
+    best = separation(rotation[a, 0, 0], rotation[a, 1, 0], rotation[a, 2, 0], a, b, size, rotation, translation)
+    for k in range(3):
+        if k > 0:
+            gap = separation(rotation[a, 0, k], rotation[a, 1, k], rotation[a, 2, k], a, b, size, rotation, translation)
+            best = max(best, gap)
+        gap = separation(rotation[b, 0, k], rotation[b, 1, k], rotation[b, 2, k], a, b, size, rotation, translation)
+        best = max(best, gap)
+    return best
+
+
+@njit(cache=True)
+def crossing_edges(
+    count: int,
+    shape_corner: IntArray,
+    shape_body: IntArray,
+    collide: BoolArray,
+    kind: IntArray,
+    size: FloatArray,
+    rotation: FloatArray,
+    translation: FloatArray,
+    margin: FloatArray,
+    out_point: IntArray,
+    out_shape: IntArray,
+    out_gap: FloatArray,
+    out_frame: FloatArray,
+    out_position: FloatArray,
+    out_feature: IntArray,
+) -> int:
+    """Update the out_ arrays from ``count`` on with the crossing edges of all pairs of boxes; answer how many contacts there are.
+
+    The closest points of two edges count where both lie inside (not at an end, see HAIR), the common perpendicular leads out
+    of both boxes (but for LEAN), and the boxes are not farther apart, or less deep in each other, along the normal of a
+    face: so the side of a box that stands on another one is not taken for a contact. ``shape_corner`` (s,) is the first
+    point of the corners of a box, -1 where they are no points; the contact is that of the point at the start of the edge,
+    with the other box as its shape. The answer may exceed the room in the arrays; what is beyond it is counted, not written.
+    """
+    n_shapes, room = kind.shape[0], out_point.shape[0]
+    for first in range(n_shapes):
+        for second in range(first + 1, n_shapes):
+            if kind[first] != BOX or kind[second] != BOX:
+                continue
+            a, b = first, second
+            if shape_corner[a] < 0 or not collide[shape_body[a], shape_body[b]]:
+                a, b = second, first
+                if shape_corner[a] < 0 or not collide[shape_body[a], shape_body[b]]:
+                    continue
+            reach = margin[shape_corner[a]]
+            tx, ty, tz = (
+                translation[a, 0] - translation[b, 0],
+                translation[a, 1] - translation[b, 1],
+                translation[a, 2] - translation[b, 2],
+            )
+            faces = face_separation(a, b, size, rotation, translation)
+            if faces >= reach:
+                continue
+            hair = HAIR * min(max(size[a, 0], size[a, 1], size[a, 2]), max(size[b, 0], size[b, 1], size[b, 2]))
+            least = faces - SLACK * abs(faces) - hair
+            for i in range(3):
+                ax, ay, az = rotation[a, 0, i], rotation[a, 1, i], rotation[a, 2, i]
+                i1, i2 = (i + 1) % 3, (i + 2) % 3
+                for j in range(3):
+                    bx, by, bz = rotation[b, 0, j], rotation[b, 1, j], rotation[b, 2, j]
+                    j1, j2 = (j + 1) % 3, (j + 2) % 3
+                    nx, ny, nz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+                    sine = sqrt(nx * nx + ny * ny + nz * nz)
+                    if sine < PARALLEL:
+                        continue
+                    out = 1.0 / sine if nx * tx + ny * ty + nz * tz >= 0.0 else -1.0 / sine
+                    nx, ny, nz = out * nx, out * ny, out * nz
+                    if separation(nx, ny, nz, a, b, size, rotation, translation) >= reach:
+                        continue
+                    n1 = nx * rotation[a, 0, i1] + ny * rotation[a, 1, i1] + nz * rotation[a, 2, i1]
+                    n2 = nx * rotation[a, 0, i2] + ny * rotation[a, 1, i2] + nz * rotation[a, 2, i2]
+                    m1 = nx * rotation[b, 0, j1] + ny * rotation[b, 1, j1] + nz * rotation[b, 2, j1]
+                    m2 = nx * rotation[b, 0, j2] + ny * rotation[b, 1, j2] + nz * rotation[b, 2, j2]
+                    cosine = ax * bx + ay * by + az * bz
+                    for k in range(4):
+                        a1, a2 = (1.0 if k >> 1 else -1.0), (1.0 if k & 1 else -1.0)
+                        if a1 * n1 > LEAN or a2 * n2 > LEAN:
+                            continue
+                        a1, a2 = a1 * size[a, i1], a2 * size[a, i2]
+                        px = tx + a1 * rotation[a, 0, i1] + a2 * rotation[a, 0, i2]
+                        py = ty + a1 * rotation[a, 1, i1] + a2 * rotation[a, 1, i2]
+                        pz = tz + a1 * rotation[a, 2, i1] + a2 * rotation[a, 2, i2]
+                        for m in range(4):
+                            b1, b2 = (1.0 if m >> 1 else -1.0), (1.0 if m & 1 else -1.0)
+                            if b1 * m1 < -LEAN or b2 * m2 < -LEAN:
+                                continue
+                            b1, b2 = b1 * size[b, j1], b2 * size[b, j2]
+                            wx = px - b1 * rotation[b, 0, j1] - b2 * rotation[b, 0, j2]
+                            wy = py - b1 * rotation[b, 1, j1] - b2 * rotation[b, 1, j2]
+                            wz = pz - b1 * rotation[b, 2, j1] - b2 * rotation[b, 2, j2]
+                            gap = wx * nx + wy * ny + wz * nz
+                            if gap < least or gap >= reach:
+                                continue
+                            along_a = ax * wx + ay * wy + az * wz
+                            along_b = bx * wx + by * wy + bz * wz
+                            on_a = (cosine * along_b - along_a) / (sine * sine)
+                            on_b = (along_b - cosine * along_a) / (sine * sine)
+                            if abs(on_a) > size[a, i] - hair or abs(on_b) > size[b, j] - hair:
+                                continue
+                            if count < room:
+                                start = (k >> 1) << (2 - i1) | (k & 1) << (2 - i2)
+                                out_point[count] = shape_corner[a] + start
+                                out_shape[count] = b
+                                out_gap[count] = gap
+                                write_frame(out_frame[count], nx, ny, nz)
+                                out_position[count, 0] = translation[b, 0] + px + on_a * ax
+                                out_position[count, 1] = translation[b, 1] + py + on_a * ay
+                                out_position[count, 2] = translation[b, 2] + pz + on_a * az
+                                out_feature[count] = 1 + 12 * (4 * i + k) + 4 * j + m
+                            count += 1
+    return count
