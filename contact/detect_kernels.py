@@ -27,6 +27,12 @@ LEAN = 0.1
 #: Corners this close to the border of a face, in half extents, lie on it.
 HAIR = 1e-6
 
+#: Edges of which one turns by less than this (sine) against the other do not cross: their ends are closer.
+PARALLEL = 1e-2
+
+#: A face may hold a corner up to this many times as deep as the boxes are in each other.
+DEEPER = 1.5
+
 #: The first tangent leans on the world x axis while |n_x| is at most this, else on the y axis.
 AXIS_SWITCH = 0.9
 
@@ -71,6 +77,54 @@ def box_distance(x: float, y: float, z: float, hx: float, hy: float, hz: float) 
 
 
 @njit(cache=True)
+def separation(
+    nx: float, ny: float, nz: float, a: int, b: int, size: FloatArray, rotation: FloatArray, translation: FloatArray
+) -> float:
+    """Gap between the extents of boxes ``a`` and ``b`` along a unit vector, m; negative where they overlap."""
+    gap = abs(
+        nx * (translation[a, 0] - translation[b, 0])
+        + ny * (translation[a, 1] - translation[b, 1])
+        + nz * (translation[a, 2] - translation[b, 2])
+    )
+    for k in range(3):
+        gap -= size[a, k] * abs(nx * rotation[a, 0, k] + ny * rotation[a, 1, k] + nz * rotation[a, 2, k])
+        gap -= size[b, k] * abs(nx * rotation[b, 0, k] + ny * rotation[b, 1, k] + nz * rotation[b, 2, k])
+    return gap
+
+
+@njit(cache=True)
+def face_separation(a: int, b: int, size: FloatArray, rotation: FloatArray, translation: FloatArray) -> float:
+    """Return the largest gap between boxes ``a`` and ``b`` along the normals of their faces, m."""
+    best = separation(rotation[a, 0, 0], rotation[a, 1, 0], rotation[a, 2, 0], a, b, size, rotation, translation)
+    for k in range(3):
+        if k > 0:
+            gap = separation(rotation[a, 0, k], rotation[a, 1, k], rotation[a, 2, k], a, b, size, rotation, translation)
+            best = max(best, gap)
+        gap = separation(rotation[b, 0, k], rotation[b, 1, k], rotation[b, 2, k], a, b, size, rotation, translation)
+        best = max(best, gap)
+    return best
+
+
+@njit(cache=True)
+def box_separation(a: int, b: int, size: FloatArray, rotation: FloatArray, translation: FloatArray) -> float:
+    """Return the largest gap between boxes ``a`` and ``b`` along any axis, normals of faces and edges across edges, m.
+
+    Where it is negative it is how deep they are in each other (separating axes). Edges that are parallel but for PARALLEL are
+    left out.
+    """
+    best = face_separation(a, b, size, rotation, translation)
+    for i in range(3):
+        ax, ay, az = rotation[a, 0, i], rotation[a, 1, i], rotation[a, 2, i]
+        for j in range(3):
+            bx, by, bz = rotation[b, 0, j], rotation[b, 1, j], rotation[b, 2, j]
+            nx, ny, nz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+            sine = sqrt(nx * nx + ny * ny + nz * nz)
+            if sine >= PARALLEL:
+                best = max(best, separation(nx / sine, ny / sine, nz / sine, a, b, size, rotation, translation))
+    return best
+
+
+@njit(cache=True)
 def corner_faces(nx: float, ny: float, nz: float, edge: FloatArray) -> bool:
     """Whether a corner with the edges (3, 3), unit vectors that leave it, is what its body turns against a normal.
 
@@ -83,14 +137,15 @@ def corner_faces(nx: float, ny: float, nz: float, edge: FloatArray) -> bool:
 
 
 @njit(cache=True)
-def corner_distance(x: float, y: float, z: float, hx: float, hy: float, hz: float, edge: FloatArray) -> Distance:
+def corner_distance(x: float, y: float, z: float, hx: float, hy: float, hz: float, edge: FloatArray, deepest: float) -> Distance:
     """Signed distance and normal of a box for a corner of another one with the edges (3, 3), in the frame of the box.
 
     That of :func:`box_distance` where this is the normal of a face and the corner faces it. Else the normal is that of the face,
     of those on the sides where the corner is, that it faces, within whose border it lies (or on it, within HAIR of the
-    largest half extent) and that is nearest. Without such a face it is again that of the point alone; but a corner outside that
-    does not face it does not count, +inf, since other points of its body are nearer. So a corner on an edge is held by the
-    face it rests on, whatever rounding makes of its place.
+    largest half extent) and that is nearest, but not deeper than DEEPER times ``deepest``, see
+    :func:`box_separation`. Without such a face it is again that of the point alone; but a corner outside that does not face it
+    does not count, +inf, since other points of its body are nearer. So a corner on an edge is held by the face it rests on,
+    whatever rounding makes of its place.
     """
     d, nx, ny, nz = box_distance(x, y, z, hx, hy, hz)
     facing = corner_faces(nx, ny, nz, edge)
@@ -99,12 +154,13 @@ def corner_distance(x: float, y: float, z: float, hx: float, hy: float, hz: floa
     sx, sy, sz = 1.0 if x >= 0.0 else -1.0, 1.0 if y >= 0.0 else -1.0, 1.0 if z >= 0.0 else -1.0
     qx, qy, qz = sx * x - hx, sy * y - hy, sz * z - hz
     hair = HAIR * max(hx, hy, hz)
+    floor = min(deepest, DEEPER * deepest) - hair
     depth, fx, fy, fz = -inf, 0.0, 0.0, 0.0
-    if qy <= hair and qz <= hair and corner_faces(sx, 0.0, 0.0, edge):
+    if qy <= hair and qz <= hair and qx >= floor and corner_faces(sx, 0.0, 0.0, edge):
         depth, fx = qx, sx
-    if qx <= hair and qz <= hair and qy > depth and corner_faces(0.0, sy, 0.0, edge):
+    if qx <= hair and qz <= hair and qy > depth and qy >= floor and corner_faces(0.0, sy, 0.0, edge):
         depth, fx, fy = qy, 0.0, sy
-    if qx <= hair and qy <= hair and qz > depth and corner_faces(0.0, 0.0, sz, edge):
+    if qx <= hair and qy <= hair and qz > depth and qz >= floor and corner_faces(0.0, 0.0, sz, edge):
         depth, fx, fy, fz = qz, 0.0, 0.0, sz
     if depth > -inf:
         return depth, fx, fy, fz
@@ -422,9 +478,11 @@ def detect_points(
                     edge[k, 0] = r00 * ex + r10 * ey + r20 * ez
                     edge[k, 1] = r01 * ex + r11 * ey + r21 * ez
                     edge[k, 2] = r02 * ex + r12 * ey + r22 * ez
-                gap, nx, ny, nz = corner_distance(x, y, z, hx, hy, hz, edge)
-                if gap == inf:
-                    continue
+                if not (max(abs(nx), abs(ny), abs(nz)) == 1.0 and corner_faces(nx, ny, nz, edge)):
+                    deepest = box_separation(own, s, size, rotation, translation)
+                    gap, nx, ny, nz = corner_distance(x, y, z, hx, hy, hz, edge, deepest)
+                    if gap == inf:
+                        continue
             if count < room:
                 wx = r00 * nx + r01 * ny + r02 * nz
                 wy = r10 * nx + r11 * ny + r12 * nz

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from contact.detect_kernels import BOX, HAIR, LEAN, write_frame
+from contact.detect_kernels import BOX, DEEPER, HAIR, LEAN, PARALLEL, box_separation, face_separation, separation, write_frame
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -21,40 +21,8 @@ BoolArray = npt.NDArray[np.bool_]
 #: Pairs of edges of two boxes; the number of a pair is 12 times that of the first edge, plus that of the second.
 EDGE_PAIRS = 144
 
-#: Edges of which one turns by less than this (sine) against the other do not cross: their ends are closer.
-PARALLEL = 1e-2
-
 #: A crossing counts where it is as far apart as the boxes are along a normal of a face, but for this fraction.
 SLACK = 1e-2
-
-
-@njit(cache=True)
-def separation(
-    nx: float, ny: float, nz: float, a: int, b: int, size: FloatArray, rotation: FloatArray, translation: FloatArray
-) -> float:
-    """Gap between the extents of boxes ``a`` and ``b`` along a unit vector, m; negative where they overlap."""
-    gap = abs(
-        nx * (translation[a, 0] - translation[b, 0])
-        + ny * (translation[a, 1] - translation[b, 1])
-        + nz * (translation[a, 2] - translation[b, 2])
-    )
-    for k in range(3):
-        gap -= size[a, k] * abs(nx * rotation[a, 0, k] + ny * rotation[a, 1, k] + nz * rotation[a, 2, k])
-        gap -= size[b, k] * abs(nx * rotation[b, 0, k] + ny * rotation[b, 1, k] + nz * rotation[b, 2, k])
-    return gap
-
-
-@njit(cache=True)
-def face_separation(a: int, b: int, size: FloatArray, rotation: FloatArray, translation: FloatArray) -> float:
-    """Return the largest gap between boxes ``a`` and ``b`` along the normals of their faces, m."""
-    best = separation(rotation[a, 0, 0], rotation[a, 1, 0], rotation[a, 2, 0], a, b, size, rotation, translation)
-    for k in range(3):
-        if k > 0:
-            gap = separation(rotation[a, 0, k], rotation[a, 1, k], rotation[a, 2, k], a, b, size, rotation, translation)
-            best = max(best, gap)
-        gap = separation(rotation[b, 0, k], rotation[b, 1, k], rotation[b, 2, k], a, b, size, rotation, translation)
-        best = max(best, gap)
-    return best
 
 
 @njit(cache=True)
@@ -79,9 +47,10 @@ def crossing_edges(
 
     The closest points of two edges count where both lie inside (not at an end, see HAIR), the common perpendicular leads out
     of both boxes (but for LEAN), and the boxes are not farther apart, or less deep in each other, along the normal of a
-    face: so the side of a box that stands on another one is not taken for a contact. ``shape_corner`` (s,) is the first
-    point of the corners of a box, -1 where they are no points; the contact is that of the point at the start of the edge,
-    with the other box as its shape. The answer may exceed the room in the arrays; what is beyond it is counted, not written.
+    face, nor DEEPER times less deep along any axis: so the side of a box that stands on another one is not taken for a
+    contact. ``shape_corner`` (s,) is the first point of the corners of a box, -1 where they are no points; the contact is that of
+    the point at the start of the edge, with the other box as its shape. The answer may exceed the room in the arrays; what is
+    beyond it is counted, not written.
     """
     n_shapes, room = kind.shape[0], out_point.shape[0]
     for first in range(n_shapes):
@@ -99,11 +68,16 @@ def crossing_edges(
                 translation[a, 1] - translation[b, 1],
                 translation[a, 2] - translation[b, 2],
             )
+            radius_a = sqrt(size[a, 0] ** 2 + size[a, 1] ** 2 + size[a, 2] ** 2)
+            radius_b = sqrt(size[b, 0] ** 2 + size[b, 1] ** 2 + size[b, 2] ** 2)
+            if sqrt(tx * tx + ty * ty + tz * tz) > radius_a + radius_b + max(reach, 0.0):
+                continue
             faces = face_separation(a, b, size, rotation, translation)
             if faces >= reach:
                 continue
             hair = HAIR * min(max(size[a, 0], size[a, 1], size[a, 2]), max(size[b, 0], size[b, 1], size[b, 2]))
-            least = faces - SLACK * abs(faces) - hair
+            apart = box_separation(a, b, size, rotation, translation)
+            least = max(faces - SLACK * abs(faces), min(apart, DEEPER * apart)) - hair
             for i in range(3):
                 ax, ay, az = rotation[a, 0, i], rotation[a, 1, i], rotation[a, 2, i]
                 i1, i2 = (i + 1) % 3, (i + 2) % 3

@@ -12,8 +12,8 @@ from scipy.spatial.transform import Rotation
 
 import femsim as fs
 from contact.detect import Contacts, Detector
-from contact.detect_kernels import HAIR, LEAN, corner_distance
-from contact.edge_kernels import PARALLEL, SLACK
+from contact.detect_kernels import DEEPER, HAIR, LEAN, PARALLEL, corner_distance
+from contact.edge_kernels import SLACK
 from contact.errors import ContactError
 from contact.shapes import Box, PlacedShape, Sphere, signed_distance
 
@@ -77,14 +77,34 @@ def test_boxes_pressed_into_each_other_are_seen_and_no_deeper_than_they_are():
     assert kinds == {False, True}
 
 
+def separation(halves, rotation, translation, edges: bool) -> float:
+    """Return the largest gap of two boxes along the normals of faces, and of pairs of edges where asked for."""
+    axes = [turn[:, i] for turn in rotation for i in range(3)]
+    across = [np.cross(rotation[0][:, i], rotation[1][:, j]) for i in range(3) for j in range(3)] if edges else []
+    axes += [n / np.linalg.norm(n) for n in across if np.linalg.norm(n) >= PARALLEL]
+    apart = translation[0] - translation[1]
+    return max(abs(n @ apart) - sum(half @ abs(n @ turn) for half, turn in zip(halves, rotation, strict=True)) for n in axes)
+
+
+def test_boxes_shoved_anyhow_into_each_other_show_about_their_depth():
+    """No corner or edge is taken for a deep contact that is none; without the bounds some were six times as deep as the boxes."""
+    rng, count = np.random.default_rng(5), 0
+    for halves, rotation, translation, distance, direction in random_boxes(rng, 150):
+        for shove in (0.003, 0.03, 0.1):
+            moved = translation - np.outer([0.0, 1.0], (distance + 1e-3) * direction + shove * rng.normal(size=3))
+            depth = separation(halves, rotation, moved, edges=True)
+            if depth < 0.0:
+                found = detect(halves, rotation, moved, 1e-3)
+                assert 1.5 * depth - 1e-5 < found.gap.min() < 0.5 * depth
+                count += 1
+    assert count > 200
+
+
 def plain_crossings(halves, rotation, translation, margin: float):
     """Feature, start, gap, normal and place of crossing edges: all pairs of 12 edges in plain words."""
 
-    def faces(k):
-        return [(sign * rotation[k][:, i], i) for i, sign in itertools.product(range(3), (-1.0, 1.0))]
-
     def extent(k, n):
-        return sum(halves[k][i] * abs(n @ rotation[k][:, i]) for i in range(3))
+        return halves[k] @ abs(n @ rotation[k])
 
     def edges(k):
         """Number, the two outward normals, the ends."""
@@ -99,10 +119,11 @@ def plain_crossings(halves, rotation, translation, margin: float):
             yield 4 * i + 2 * (s > 0) + (t > 0), outward, ends, ends @ rotation[k].T + translation[k]
 
     apart = translation[0] - translation[1]
-    best = max(abs(n @ apart) - extent(0, n) - extent(1, n) for k in (0, 1) for n, _ in faces(k))
+    best, full = (separation(halves, rotation, translation, edges) for edges in (False, True))
     if best >= margin:
         return
     hair = HAIR * min(max(halves[0]), max(halves[1]))
+    least = max(best - SLACK * abs(best), min(full, DEEPER * full)) - hair
     for (i, out_a, local, a), (j, out_b, _, b) in itertools.product(edges(0), edges(1)):
         da, db = (a[1] - a[0]) / np.linalg.norm(a[1] - a[0]), (b[1] - b[0]) / np.linalg.norm(b[1] - b[0])
         n = np.cross(da, db)
@@ -114,7 +135,7 @@ def plain_crossings(halves, rotation, translation, margin: float):
         inside_a = hair <= along_a <= np.linalg.norm(a[1] - a[0]) - hair
         inside_b = hair <= along_b <= np.linalg.norm(b[1] - b[0]) - hair
         wide = abs(n @ apart) - extent(0, n) - extent(1, n) < margin
-        if leads_out and inside_a and inside_b and wide and best - SLACK * abs(best) - hair <= gap < margin:
+        if leads_out and inside_a and inside_b and wide and least <= gap < margin:
             start = int((local[0] > 0) @ [4, 2, 1])
             yield 1 + 12 * i + j, start, gap, n, a[0] + along_a * da
 
@@ -139,8 +160,8 @@ def test_crossing_edges_equal_their_slow_twin():
     assert count > 100
 
 
-def plain_corner(point, half, edge):
-    """Distance and normal of a box for a corner: the point's own where a face faces the corner, else that of a face it rests on."""
+def plain_corner(point, half, edge, deepest):
+    """Distance and normal of a box for a corner: the point's own or that of the face it rests on."""
     (distance,), (normal,) = signed_distance(Box(half), [point])
 
     def faces(n):
@@ -152,7 +173,7 @@ def plain_corner(point, half, edge):
     resting = []
     for k in range(3):
         n = side[k] * np.eye(3)[k]
-        if (np.delete(over, k) <= HAIR * max(half)).all() and faces(n):
+        if (np.delete(over, k) <= HAIR * max(half)).all() and faces(n) and over[k] >= DEEPER * deepest - HAIR * max(half):
             resting.append((over[k], -k, n))
     if resting:
         depth, _, n = max(resting, key=lambda r: r[:2])
@@ -169,8 +190,9 @@ def test_corners_equal_their_slow_twin():
         angle = 10.0 ** rng.uniform(-12, 0.3)
         turn = Rotation.from_rotvec(angle * rng.normal(size=3)).as_matrix()
         edge = np.ascontiguousarray(np.sign(rng.normal(size=(3, 1))) * turn)
-        distance, *normal = corner_distance(*point, *half, edge)
-        expected, direction = plain_corner(point, half, edge)
+        deepest = -0.5 * rng.random() ** 4
+        distance, *normal = corner_distance(*point, *half, edge, deepest)
+        expected, direction = plain_corner(point, half, edge, deepest)
         assert distance == expected or distance == pytest.approx(expected, abs=1e-15)
         np.testing.assert_allclose(normal, direction, atol=1e-12)
         changed += not np.allclose(signed_distance(Box(half), [point])[1][0], normal)
