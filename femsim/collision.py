@@ -187,10 +187,9 @@ class Collision:
             for shape, rotation, translation in part.shapes:
                 self._shapes.append(PlacedShape(shape, k, rotation, translation, surface))
                 corners.append(count + sum(len(p) for p in local) if isinstance(shape, Box) else -1)
-                if part.body >= 0 or isinstance(shape, Box):  # what lies on an obstacle may overhang it on all sides
-                    features, r = shape.features()
-                    local.append(features @ rotation.T + translation)
-                    radii.append(r)
+                features, r = shape.features()  # also of obstacles: what lies on one may overhang it on all sides
+                local.append(features @ rotation.T + translation)
+                radii.append(r)
             rod = system.bodies[part.body] if part.body >= 0 else None
             if isinstance(rod, Rod):
                 new = rod.n_links

@@ -350,6 +350,18 @@ def test_a_box_rests_on_a_box(low, high, at, turn, obstacle):
     np.testing.assert_allclose(result.sensors["high"].force[-1], [0, 0, 0.1 * 9.81], atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "shape", [fs.Sphere(0.01), fs.Cylinder(0.004, 0.01), fs.Capsule(0.004, 0.006)], ids=lambda s: type(s).__name__
+)
+def test_a_box_rests_on_an_obstacle_that_is_smaller(shape):
+    scene = fs.Scene("post", dt=0.01, duration=0.1)
+    scene.add_obstacle("post", shape, position=(0, 0, 0.01))
+    scene.add_rigid("high", fs.Box(CUBE), mass=0.1, position=(0, 0, 0.03))
+    scene.sensor("high", "high")
+    result, _ = run(scene, settled=1)
+    np.testing.assert_allclose(result.sensors["high"].force[-1], [0, 0, 0.1 * 9.81], atol=1e-6)
+
+
 @pytest.mark.parametrize("obstacle", [False, True])
 @pytest.mark.parametrize(
     ("low", "at", "direction"),
