@@ -3,7 +3,8 @@
 The tour, in the order of a time step:
 
 1. ``shapes``: what can be touched (Plane, Box, Sphere, Capsule, Cylinder, Mesh), each with a signed distance.
-2. ``broad_phase``, ``detect``: points against shapes; a :class:`Detector` gives gaps, positions and frames, normal first.
+2. ``broad_phase``, ``detect``: points against shapes, edges of boxes; a :class:`Detector` gives gaps, positions and frames,
+   normal first.
    ``deformable``: surfaces and strands that deform, against each other and themselves; a :class:`DeformableDetector`.
 3. ``problem``: :class:`ContactProblem`, A v = b + J^T lam with the Signorini-Coulomb law on u = J v + phi.
 4. ``nodalize``: every contact acts on nodes, predefined or virtual (papers/001 section III-A).

@@ -16,6 +16,8 @@ from contact.detect_kernels import DEEPER, HAIR, LEAN, PARALLEL, corner_distance
 from contact.edge_kernels import SLACK
 from contact.errors import ContactError
 from contact.shapes import Box, PlacedShape, Sphere, signed_distance
+from contact.solvers import make_solver
+from femsim.stepper import Stepper
 
 CUBE = (0.01, 0.01, 0.01)
 
@@ -387,3 +389,18 @@ def test_a_box_slides_on_a_box_as_by_hand(low, at, direction, obstacle):
         expected.append(np.add(at, way * np.array(direction)))
     np.testing.assert_allclose(positions, expected, atol=1e-7)
     assert watch.penetration < 1e-9
+
+
+def test_crossing_edges_start_from_their_own_forces_of_the_last_step():
+    """Two edges that start at one corner are two contacts, also in the memory for warm starts."""
+    stepper = Stepper(stack(CUBE, CUBE, (0.002, 0.001), obstacle=True, turn=0.5), make_solver("exact"))
+    for _ in range(3):
+        report = stepper.step()
+    collision = stepper.collision
+    collision.detect(stepper.state, 1e-3)
+    collision.problem(np.zeros(stepper.system.n), 0.01)
+    starts = list(zip(collision.contacts.point, collision.contacts.shape, strict=True))
+    assert len(set(starts)) < len(starts) == 8
+    start = collision.warm_start(stepper.v_hat).lam
+    assert np.ptp(start[:, 0]) > 0.01
+    np.testing.assert_allclose(start, report.contacts.lam, atol=1e-9)
