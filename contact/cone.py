@@ -1,4 +1,4 @@
-"""The friction cone: projections used by the solvers (compiled) and by the metrics (vectorised)."""
+"""The friction cone: projections used by the solvers and by the metrics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def project_strict(lam_n: float, lam_0: float, lam_1: float, mu: float) -> tuple
     return lam_n, lam_0 * scale, lam_1 * scale
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def project_cone(lam_n: float, lam_0: float, lam_1: float, mu: float) -> tuple[float, float, float]:
     """Closest point of the second-order cone |lam_t| <= mu lam_n (proximal operator of papers/001 eq. 26).
 
@@ -147,29 +147,3 @@ def project_forces(trial: np.ndarray, friction: np.ndarray, strict: bool, lam: n
             lam[m, 0], lam[m, 1], lam[m, 2] = project_strict_elliptic(t_n, t_0, t_1, friction[m, 0], friction[m, 1])
         else:
             lam[m, 0], lam[m, 1], lam[m, 2] = project_cone_elliptic(t_n, t_0, t_1, friction[m, 0], friction[m, 1])
-
-
-def project_cones(lam: np.ndarray, friction: np.ndarray) -> np.ndarray:
-    """Closest points of the circular friction cones, vectorised.
-
-    Parameters
-    ----------
-    lam : ndarray, (nc, 3), N
-        Trial forces, normal first.
-    friction : ndarray, (nc,)
-        Coulomb coefficients.
-
-    Returns
-    -------
-    ndarray, (nc, 3), N
-    """
-    normal, tangent = lam[:, 0], lam[:, 1:]
-    length = np.linalg.norm(tangent, axis=1)
-    polar = friction * length <= -normal
-    inside = ~polar & (length <= friction * normal)
-    edge = ~(polar | inside)
-    on_edge = (normal + friction * length) / (1.0 + friction**2)
-    out = np.where(polar[:, None], 0.0, lam)
-    out[edge, 0] = on_edge[edge]
-    out[edge, 1:] = tangent[edge] * (friction * on_edge / np.where(length > 0, length, 1.0))[edge, None]
-    return out

@@ -8,6 +8,7 @@ from numba import njit
 
 from contact.linear import Backend, Factorization, make_factorization, same_pattern
 from contact.problem import ContactProblem
+from contact.row_products import gather, scatter
 
 #: Largest patch whose Schur complement is formed, in rows for each row of J; beyond it W is solved for column by column.
 _PATCH_PER_ROW = 2.0
@@ -63,6 +64,7 @@ class DelassusOperator:
     def forget(self) -> None:
         """Drop the factorization, so that the next problem gets its own."""
         self._rows = np.zeros(0, dtype=np.int64)
+        self._place = np.zeros(0, dtype=np.int64)
         self._extra = np.zeros((0, 0))
         self.factorized = False
 
@@ -88,6 +90,8 @@ class DelassusOperator:
         self.factorization.factorize(problem.A, patch)
         self._pattern = (problem.A.indptr, problem.A.indices)
         self._rows = self.factorization.patch
+        self._place = np.full(problem.n, -1, dtype=np.int64)
+        self._place[self._rows] = np.arange(len(self._rows))
         self._extra = np.zeros((problem.n, 0))
         self._compliance = self.factorization.compliance
         self.factorized = True
@@ -99,7 +103,7 @@ class DelassusOperator:
         if not len(self._rows):
             # without a patch each row of J costs a solve: only for few of them, or where no patch would help
             return J.shape[0] <= _MOST_EXTRA or not _worth_keeping(len(np.unique(J.indices)), J.shape[0], problem.n)
-        missing = np.setdiff1d(J.indices, self._rows)
+        missing = np.unique(J.indices[self._place[J.indices] < 0])
         if len(missing) + self._extra.shape[1] > _MOST_EXTRA:
             return False
         if len(missing):
@@ -118,40 +122,38 @@ class DelassusOperator:
         grown[m:, :m] = columns[self._rows].T
         grown[m:, m:] = 0.5 * (columns[rows] + columns[rows].T)
         self._compliance, self._rows = grown, np.concatenate([self._rows, rows])
+        self._place[rows] = np.arange(m, len(self._rows))
         self._extra = np.hstack([self._extra, columns])
 
-    def restrict(self, J: sp.csr_matrix) -> sp.csr_matrix:
-        """J on the columns of the patch, (rows of J, m), in the patch's order."""
-        place = np.full(J.shape[1], -1, dtype=np.int64)
-        place[self._rows] = np.arange(len(self._rows))
-        restricted = sp.csr_matrix((J.data, place[J.indices], J.indptr), shape=(J.shape[0], len(self._rows)))
-        return restricted
-
     def operator(self, J: sp.csr_matrix) -> np.ndarray:
-        """W = J A^-1 J^T, (rows of J, rows of J), symmetric, C-order."""
+        """W = J A^-1 J^T, (rows of J, rows of J), symmetric, C-order; J stays that of :meth:`begin` and :meth:`finish`."""
+        self._J, W = J, np.empty((J.shape[0], J.shape[0]))
         if len(self._rows):
-            own = self.restrict(J)
-            W = np.empty((J.shape[0], J.shape[0]))
-            congruence(own.indptr, own.indices, own.data, self._compliance, np.empty(len(self._rows)), W)
+            self._on_patch = (J.indptr, self._place[J.indices], J.data)
+            congruence(*self._on_patch, self._compliance, np.empty(len(self._rows)), W)
             return W
-        W = np.empty((J.shape[0], J.shape[0]))
         for start in range(0, J.shape[0], _CHUNK):
             rows = slice(start, min(start + _CHUNK, J.shape[0]))
             W[:, rows] = J @ self.factorization.solve(J[rows].toarray().T)
         return np.ascontiguousarray(0.5 * (W + W.T))
 
-    def begin(self, b: np.ndarray, J: sp.csr_matrix) -> np.ndarray:
+    def begin(self, b: np.ndarray) -> np.ndarray:
         """J A^-1 b, (rows of J,); remembers b for :meth:`finish`."""
         if not len(self._rows):
             self._solution = self.factorization.solve(b)
-            return np.asarray(J @ self._solution)
-        inner = self.factorization.begin(b)
-        return np.asarray(self.restrict(J) @ np.concatenate([inner, self._extra.T @ b]))
+            return np.asarray(self._J @ self._solution)
+        out, patch = np.empty(self._J.shape[0]), self.factorization.begin(b)
+        if self._extra.shape[1]:
+            patch = np.concatenate([patch, self._extra.T @ b])
+        gather(*self._on_patch, patch, out)
+        return out
 
-    def finish(self, lam: np.ndarray, J: sp.csr_matrix) -> np.ndarray:
+    def finish(self, lam: np.ndarray) -> np.ndarray:
         """A^-1 (b + J^T lam), (n,), with b of the last :meth:`begin`."""
         if not len(self._rows):
-            return np.asarray(self._solution + self.factorization.solve(J.T @ lam))
-        force = self.restrict(J).T @ lam
-        m = len(self.factorization.patch)
+            return np.asarray(self._solution + self.factorization.solve(self._J.T @ lam))
+        force, m = np.empty(len(self._rows)), len(self.factorization.patch)
+        scatter(*self._on_patch, lam, force)
+        if m == len(force):
+            return self.factorization.finish(force)
         return np.asarray(self.factorization.finish(force[:m]) + self._extra @ force[m:])

@@ -113,6 +113,9 @@ class Pardiso:
         self._threads = threads
         self._handle = np.zeros(64, dtype=np.int64)
         self._options = np.zeros(64, dtype=np.int32)
+        #: its scalar arguments and their addresses: one, type of the matrix, phase, size, columns, silence, error
+        self._numbers = np.array([1, _POSITIVE_DEFINITE, 0, 0, 0, 0, 0], dtype=np.int32)
+        self._places = [self._numbers.ctypes.data + 4 * k for k in range(7)]
         self._pattern: tuple[np.ndarray, np.ndarray] | None = None
         self.patch = np.zeros(0, dtype=np.int64)
 
@@ -127,25 +130,20 @@ class Pardiso:
 
     def _call(self, phase: int, b: np.ndarray, x: np.ndarray, columns: int) -> None:
         """One call of MKL's pardiso; b and x must be Fortran-ordered."""
-
-        def integer(value: int) -> Any:
-            return ctypes.byref(ctypes.c_int32(value))
-
-        def pointer(array: np.ndarray) -> ctypes.c_void_p:
-            return ctypes.c_void_p(array.ctypes.data)
-
-        error = ctypes.c_int32(0)
+        numbers, one, kind, asked, size, width, silent, status = self._numbers, *self._places
+        numbers[2:] = phase, self._n, columns, 0, 0
         before = self._mkl.MKL_Set_Num_Threads_Local(self._threads)
         self._pardiso(
-            pointer(self._handle), integer(1), integer(1), integer(_POSITIVE_DEFINITE), integer(phase), integer(self._n),
-            pointer(self._values), pointer(self._indptr), pointer(self._indices), pointer(self._marks), integer(columns),
-            pointer(self._options), integer(0), pointer(b), pointer(x), ctypes.byref(error),
+            self._handle.ctypes.data, one, one, kind, asked, size, self._values.ctypes.data, self._indptr.ctypes.data,
+            self._indices.ctypes.data, self._marks.ctypes.data, width, self._options.ctypes.data, silent, b.ctypes.data,
+            x.ctypes.data, status,
         )  # fmt: skip
         self._mkl.MKL_Set_Num_Threads_Local(before)
-        if error.value == -4:
+        error = int(numbers[-1])
+        if error == -4:
             raise ContactError(_NOT_POSITIVE)
-        if error.value:
-            raise ContactError(f"MKL Pardiso stopped with its error {error.value} in phase {phase}; use backend 'superlu'.")
+        if error:
+            raise ContactError(f"MKL Pardiso stopped with its error {error} in phase {phase}; use backend 'superlu'.")
 
     def factorize(self, A: sp.csc_matrix, patch: np.ndarray) -> None:
         """Factorize A, (n, n), keeping the patch. ContactError when A is not positive definite or the patch is all of it."""

@@ -14,8 +14,8 @@ import scipy.linalg as sl
 import scipy.sparse as sp
 
 from contact.errors import ContactError, NotApplicableError
-from contact.metrics import LocalMetrics, force_scales, measure_law
-from contact.problem import ContactProblem, Group, make_problem
+from contact.metrics import LocalMetrics, measure_law
+from contact.problem import ContactProblem, Group, force_scales, make_problem
 
 #: W counts as symmetric when no entry differs from its mirror image by more than this part of the largest entry.
 SYMMETRY = 1e-9

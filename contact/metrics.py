@@ -9,12 +9,12 @@ which is lam = P_K(lam - rho uh) for any rho > 0.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
-from contact.cone import project_cones
-from contact.problem import ContactProblem, isotropic, to_isotropic
+from contact import metrics_kernels as kernels
+from contact.problem import ContactProblem, Group, force_scales, isotropic, to_isotropic
 
 TINY = 1e-300
 #: A force balance is relative to the net force on a body, but at least to this part of the sum of all force magnitudes on it.
@@ -35,7 +35,7 @@ class LocalMetrics:
 
     def as_dict(self) -> dict[str, float]:
         """All numbers by name."""
-        return asdict(self)
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Metrics(LocalMetrics):
 
 def contact_velocity(problem: ContactProblem, v: np.ndarray) -> np.ndarray:
     """Velocity in the contact frames, u = J v + phi, (nc, 3), m/s, normal first."""
-    return np.asarray((problem.J @ v).reshape(-1, 3) + problem.phi)
+    return problem.moved(v).reshape(-1, 3) + problem.phi
 
 
 def _norm(x: np.ndarray) -> float:
@@ -63,22 +63,31 @@ def _norm(x: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class _Terms:
-    """A v, b, J^T lam and A v - b - J^T lam, (n,) each, N."""
+    """A v, b, J^T lam and A v - b - J^T lam, (n,) each, in N or times a weight; and the largest norm of the first three."""
 
     Av: np.ndarray
     b: np.ndarray
     force: np.ndarray
     residual: np.ndarray
+    size: float
+
+    @property
+    def relative(self) -> float:
+        """Norm of the residual relative to that of the largest term."""
+        return _norm(self.residual) / max(self.size, TINY)
+
+    def weighted(self, weight: np.ndarray) -> _Terms:
+        """Return the same in the norm that a weight of each row, (n,), makes."""
+        return _sized(weight * self.Av, weight * self.b, weight * self.force, weight * self.residual)
+
+
+def _sized(Av: np.ndarray, b: np.ndarray, force: np.ndarray, residual: np.ndarray) -> _Terms:
+    return _Terms(Av, b, force, residual, max(_norm(Av), _norm(b), _norm(force)))
 
 
 def _terms(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> _Terms:
-    Av, force = problem.A @ v, problem.transposed @ lam.ravel()
-    return _Terms(Av, problem.b, force, Av - problem.b - force)
-
-
-def _dynamics(terms: _Terms, weight: np.ndarray | float) -> float:
-    scale = max(_norm(weight * terms.Av), _norm(weight * terms.b), _norm(weight * terms.force), TINY)
-    return _norm(weight * terms.residual) / scale
+    force, Av = problem.pushed(lam), problem.A @ v
+    return _sized(Av, problem.b, force, Av - problem.b - force)
 
 
 def dynamics_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
@@ -87,7 +96,7 @@ def dynamics_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -
     ``||A v - b - J^T lam|| / max(||A v||, ||b||, ||J^T lam||)`` in the norm ``||r||^2 = sum r_i^2 / A_ii``, which does not
     change when a component of v changes its unit (papers/001 gives no such measure; see papers/004 for the family).
     """
-    return _dynamics(_terms(problem, v, lam), problem.weight)
+    return _terms(problem, v, lam).weighted(problem.weight).relative
 
 
 def dynamics_residual_plain(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
@@ -96,27 +105,10 @@ def dynamics_residual_plain(problem: ContactProblem, v: np.ndarray, lam: np.ndar
     The formula of :func:`dynamics_residual` without its weights: it mixes forces and torques where v has both, and rows with a
     large A hide the others.
     """
-    return _dynamics(_terms(problem, v, lam), 1.0)
+    return _terms(problem, v, lam).relative
 
 
 # ---------------------------------------------------------------------- the contact law, one formula each
-
-
-def force_scales(W_diagonal: np.ndarray) -> np.ndarray:
-    """Force per velocity of each contact, rho = dim / trace of its block of the Delassus operator, (nc,), N s/m.
-
-    dim is 3, or 2 for a plane problem, whose second tangents all have zero rows. A contact that nothing can move (trace zero)
-    takes the mean compliance of the others, or 1 where all are such.
-
-    Parameters
-    ----------
-    W_diagonal : ndarray, (nc, 3), m/(N s)
-        Diagonal of the Delassus operator, normal first.
-    """
-    trace = W_diagonal.sum(axis=1)
-    moves = trace > 0
-    dim = 3.0 if W_diagonal[:, 2].any() else 2.0
-    return np.asarray(dim / np.where(moves, trace, trace[moves].mean() if moves.any() else dim))
 
 
 def natural_map(u: np.ndarray, lam: np.ndarray, rho: np.ndarray, friction: np.ndarray, relaxed: bool = False) -> float:
@@ -124,17 +116,14 @@ def natural_map(u: np.ndarray, lam: np.ndarray, rho: np.ndarray, friction: np.nd
 
     ``||lam - P_K(lam - rho uh)|| / max(||lam||, ||rho uh||)``. Arguments as for :func:`measure_law`.
     """
-    rho_u = u.copy()
-    if not relaxed:
-        rho_u[:, 0] += friction * np.linalg.norm(u[:, 1:], axis=1)
-    rho_u *= rho[:, None]
-    return _norm(lam - project_cones(lam - rho_u, friction)) / max(_norm(lam), _norm(rho_u), TINY)
+    rho_u, wrong = np.empty(lam.shape), np.empty(lam.shape)
+    kernels.natural_map_parts(u, lam, rho, friction, relaxed, rho_u, wrong)
+    return _norm(wrong) / max(_norm(lam), _norm(rho_u), TINY)
 
 
 def distance_to_cone(lam: np.ndarray, friction: np.ndarray) -> float:
     """Largest distance by which a force leaves its cone, N: max over contacts of |lam_t| - mu lam_n and -lam_n."""
-    outside = np.linalg.norm(lam[:, 1:], axis=1) - friction * lam[:, 0]
-    return float(max(outside.max(initial=0.0), (-lam[:, 0]).max(initial=0.0)))
+    return float(kernels.distance_to_cone(lam, friction))
 
 
 def alignment(u: np.ndarray, lam: np.ndarray, rho: np.ndarray) -> float:
@@ -143,14 +132,7 @@ def alignment(u: np.ndarray, lam: np.ndarray, rho: np.ndarray) -> float:
     Clearly: tangential speed above 1e-6 of the largest contact speed and of the largest speed that the forces could undo
     (|lam| / rho), normal force above 1e-6 of the largest.
     """
-    speed, force = np.linalg.norm(u[:, 1:], axis=1), np.linalg.norm(lam[:, 1:], axis=1)
-    undone = np.linalg.norm(lam, axis=1) / rho
-    fastest = max(np.abs(u).max(initial=0.0), undone.max(initial=0.0), TINY)
-    slides = (speed > 1e-6 * fastest) & (lam[:, 0] > 1e-6 * lam[:, 0].max(initial=TINY)) & (force > 0)
-    if not slides.any():
-        return 0.0
-    cosine = (u[slides, 1:] * lam[slides, 1:]).sum(axis=1) / (speed[slides] * force[slides])
-    return float((1.0 + cosine).max())
+    return float(kernels.alignment(u, lam, rho, TINY))
 
 
 def measure_law(u: np.ndarray, lam: np.ndarray, rho: np.ndarray, friction: np.ndarray, relaxed: bool = False) -> LocalMetrics:
@@ -183,11 +165,12 @@ def measure_law(u: np.ndarray, lam: np.ndarray, rho: np.ndarray, friction: np.nd
 
 def natural_map_scale(problem: ContactProblem, regularization: float = 0.0) -> np.ndarray:
     """Force per velocity of each contact, (nc,), N s/m: :func:`force_scales` of J diag(A)^-1 J^T + Omega, isotropic variables."""
-    squared = isotropic(problem).compliance
-    if regularization:
-        squared = squared.copy()
-        squared[:, 0] += regularization
-        squared[:, 1:] += regularization * problem.tangent_stretch**2
+    same = isotropic(problem)
+    if not regularization:
+        return same.scales
+    squared = same.compliance.copy()
+    squared[:, 0] += regularization
+    squared[:, 1:] += regularization * problem.tangent_stretch**2
     return force_scales(squared)
 
 
@@ -195,8 +178,10 @@ def _law(
     problem: ContactProblem, v: np.ndarray, lam: np.ndarray, regularization: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Arguments of :func:`measure_law` in the variables of ``isotropic(problem)``: u + Omega lam, lam, rho and friction."""
-    lam = lam.reshape(-1, 3)
-    u = contact_velocity(problem, v) + regularization * lam
+    lam = lam.reshape(problem.phi.shape)
+    u = contact_velocity(problem, v)
+    if regularization:
+        u += regularization * lam
     if not problem.is_isotropic:
         u[:, 1:] *= problem.tangent_stretch
     return u, to_isotropic(problem, lam), natural_map_scale(problem, regularization), isotropic(problem).friction
@@ -224,36 +209,38 @@ def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
     stiff elastic rows can hide, relative to the net force also where two fingers press against each other. Generalized groups:
     the dynamics residual of their own rows. No scale is below 1e-6 of its kind for the whole problem.
     """
-    return _balance(problem, lam, _terms(problem, v, lam))
+    terms = _terms(problem, v, lam)
+    return _balance(problem, lam, terms, terms.weighted(problem.weight))
 
 
-def _balance(problem: ContactProblem, lam: np.ndarray, terms: _Terms) -> float:
-    weight, parts = problem.weight, (terms.Av, terms.b, terms.force)
-    whole = max(_norm(weight * part) for part in parts)
+def _balance(problem: ContactProblem, lam: np.ndarray, terms: _Terms, weighted: _Terms) -> float:
     own = terms.b if problem.led is None else terms.b - problem.led
-    magnitude = np.linalg.norm(lam.reshape(-1, 3), axis=1)
-    points = [problem.b[g.start : g.stop].reshape(-1, g.stride)[:, :3] for g in problem.groups if g.stride]
-    noise = NOISE_FRACTION * sum(float(np.abs(b).sum()) for b in points)
-    worst = 0.0
+    magnitude, net, worst = np.empty(problem.n_contacts), np.empty(3), 0.0
+    kernels.lengths(lam.reshape(problem.phi.shape), magnitude)
+
+    def total(values: np.ndarray, group: Group) -> float:
+        kernels.point_sum(values, group.start, group.stop, group.stride, net)
+        return _norm(net)
+
     for group, touching in zip(problem.groups, problem.touches, strict=True):
-        rows = slice(group.start, group.stop)
         if group.stride:
-            residual, force, b = (part[rows].reshape(-1, group.stride)[:, :3] for part in (terms.residual, terms.force, own))
-            total = _norm(residual.sum(axis=0))
-            net = (_norm(part.sum(axis=0)) for part in (force, b))
-            scale = max(*net, NET_FRACTION * float(magnitude[touching].sum()), noise)
+            pressing = NET_FRACTION * float(magnitude[touching].sum())
+            scale = max(total(terms.force, group), total(own, group), pressing, NOISE_FRACTION * problem.magnitude)
+            wrong = total(terms.residual, group)
         else:
-            total = _norm((weight * terms.residual)[rows])
-            scale = max(max(_norm((weight * part)[rows]) for part in parts), NOISE_FRACTION * whole)
-        worst = max(worst, total / max(scale, TINY))
+            rows = slice(group.start, group.stop)
+            sizes = (_norm(part[rows]) for part in (weighted.Av, weighted.b, weighted.force))
+            scale = max(*sizes, NOISE_FRACTION * weighted.size)
+            wrong = _norm(weighted.residual[rows])
+        worst = max(worst, wrong / max(scale, TINY))
     return worst
 
 
 def residuals(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> tuple[float, float, float, float]:
     """Dynamics residual, contact residual, balance and plain dynamics residual in one pass: what decides on convergence."""
     terms = _terms(problem, v, lam)
-    dynamics, plain = _dynamics(terms, problem.weight), _dynamics(terms, 1.0)
-    return dynamics, contact_residual(problem, v, lam), _balance(problem, lam, terms), plain
+    weighted = terms.weighted(problem.weight)
+    return weighted.relative, contact_residual(problem, v, lam), _balance(problem, lam, terms, weighted), terms.relative
 
 
 def measure(
@@ -277,11 +264,12 @@ def measure(
     relaxed : bool
         Judge the contact residual by the convex relaxation that the proximal operator solves, see :func:`measure_law`.
     """
-    law = measure_law(*_law(problem, v, lam, regularization), relaxed)
     terms = _terms(problem, v, lam)
+    weighted = terms.weighted(problem.weight)
+    law = measure_law(*_law(problem, v, lam, regularization), relaxed)
     return Metrics(
-        **law.as_dict(),
-        dynamics_residual=_dynamics(terms, problem.weight),
-        dynamics_residual_plain=_dynamics(terms, 1.0),
-        balance=_balance(problem, lam, terms),
+        **vars(law),
+        dynamics_residual=weighted.relative,
+        dynamics_residual_plain=terms.relative,
+        balance=_balance(problem, lam, terms, weighted),
     )

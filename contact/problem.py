@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from contact.errors import ContactError
+from contact.row_products import gather, scatter
 
 GroupKind = Literal["nodes", "links", "generalized"]
 _STRIDE: dict[GroupKind, int] = {"nodes": 3, "links": 6, "generalized": 0}
@@ -106,10 +107,23 @@ class ContactProblem:
         """1 / sqrt(diagonal), (n,): the weight that makes residuals of all rows comparable, computed once."""
         return np.asarray(1.0 / np.sqrt(self.diagonal))
 
-    @cached_property
-    def transposed(self) -> sp.csc_matrix:
-        """J^T, (n, 3 nc), of the same arrays as J, made once."""
-        return self.J.T
+    def moved(self, v: np.ndarray) -> np.ndarray:
+        """J v, (3 nc,), m/s, of a velocity (n,); ContactError where v has another size."""
+        J, n = self.J, len(self.b)
+        if v.shape != (n,):
+            raise ContactError(f"v has shape {v.shape}; it must be ({n},), one velocity for each row of A.")
+        out = np.empty(J.shape[0])
+        gather(J.indptr, J.indices, J.data, v, out)
+        return out
+
+    def pushed(self, lam: np.ndarray) -> np.ndarray:
+        """J^T lam, (n,), N, of contact forces (nc, 3) or (3 nc,); ContactError where lam has another size."""
+        J, flat = self.J, lam.ravel()
+        if len(flat) != J.shape[0]:
+            raise ContactError(f"lam has shape {lam.shape}; it must hold {J.shape[0]} numbers, three for each contact.")
+        out = np.empty(J.shape[1])
+        scatter(J.indptr, J.indices, J.data, flat, out)
+        return out
 
     @cached_property
     def compliance(self) -> np.ndarray:
@@ -117,6 +131,25 @@ class ContactProblem:
         entries = self.J.data**2 / self.diagonal[self.J.indices]
         rows = np.repeat(np.arange(self.J.shape[0]), np.diff(self.J.indptr))
         return np.bincount(rows, weights=entries, minlength=self.J.shape[0]).reshape(-1, 3)
+
+    @cached_property
+    def stretched(self) -> ContactProblem:
+        """What :func:`isotropic` makes of two coefficients a contact, made once."""
+        stretch = np.column_stack([np.ones(self.n_contacts), self.tangent_stretch])
+        J = self.J.copy()
+        J.data = J.data * np.repeat(stretch.ravel(), np.diff(J.indptr))
+        return replace(self, J=J, phi=stretch * self.phi, friction=np.sqrt(self.friction[:, 0] * self.friction[:, 1]))
+
+    @cached_property
+    def scales(self) -> np.ndarray:
+        """Force per velocity of each contact, (nc,), N s/m: :func:`force_scales` of :attr:`compliance`, computed once."""
+        return force_scales(self.compliance)
+
+    @cached_property
+    def magnitude(self) -> float:
+        """Sum of all |b| on nodes and links, N, without torques, computed once."""
+        points = [self.b[g.start : g.stop].reshape(-1, g.stride)[:, :3] for g in self.groups if g.stride]
+        return sum(float(np.abs(b).sum()) for b in points)
 
     @cached_property
     def touches(self) -> np.ndarray:
@@ -252,6 +285,25 @@ def make_problem(
     return ContactProblem(A, b, J, phi, mu, float(dt), groups)
 
 
+def force_scales(W_diagonal: np.ndarray) -> np.ndarray:
+    """Force per velocity of each contact, rho = dim / trace of its block of the Delassus operator, (nc,), N s/m.
+
+    dim is 3, or 2 for a plane problem, whose second tangents all have zero rows. A contact that nothing can move (trace zero)
+    takes the mean compliance of the others, or 1 where all are such.
+
+    Parameters
+    ----------
+    W_diagonal : ndarray, (nc, 3), m/(N s)
+        Diagonal of the Delassus operator, normal first.
+    """
+    trace = W_diagonal.sum(axis=1)
+    moves = trace > 0
+    dim = 3.0 if W_diagonal[:, 2].any() else 2.0
+    if moves.all():
+        return np.asarray(dim / trace)
+    return np.asarray(dim / np.where(moves, trace, trace[moves].mean() if moves.any() else dim))
+
+
 def isotropic(problem: ContactProblem) -> ContactProblem:
     """Write the problem with one coefficient a contact.
 
@@ -265,12 +317,7 @@ def isotropic(problem: ContactProblem) -> ContactProblem:
     problem : ContactProblem
         Any problem. One whose friction is isotropic is returned itself.
     """
-    if problem.is_isotropic:
-        return problem
-    stretch = np.column_stack([np.ones(problem.n_contacts), problem.tangent_stretch])
-    J = problem.J.copy()
-    J.data = J.data * np.repeat(stretch.ravel(), np.diff(J.indptr))
-    return replace(problem, J=J, phi=stretch * problem.phi, friction=np.sqrt(problem.friction[:, 0] * problem.friction[:, 1]))
+    return problem if problem.is_isotropic else problem.stretched
 
 
 def from_isotropic(problem: ContactProblem, lam: np.ndarray) -> np.ndarray:

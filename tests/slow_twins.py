@@ -149,6 +149,32 @@ def closest_in_cone(x: np.ndarray, mu: float | np.ndarray) -> np.ndarray:
     return min(candidates, key=lambda p: np.linalg.norm(x - p))
 
 
+def project_cones(lam: np.ndarray, friction: np.ndarray) -> np.ndarray:
+    """Closest points of the circular friction cones, vectorised.
+
+    Parameters
+    ----------
+    lam : ndarray, (nc, 3), N
+        Trial forces, normal first.
+    friction : ndarray, (nc,)
+        Coulomb coefficients.
+
+    Returns
+    -------
+    ndarray, (nc, 3), N
+    """
+    normal, tangent = lam[:, 0], lam[:, 1:]
+    length = np.linalg.norm(tangent, axis=1)
+    polar = friction * length <= -normal
+    inside = ~polar & (length <= friction * normal)
+    edge = ~(polar | inside)
+    on_edge = (normal + friction * length) / (1.0 + friction**2)
+    out = np.where(polar[:, None], 0.0, lam)
+    out[edge, 0] = on_edge[edge]
+    out[edge, 1:] = tangent[edge] * (friction * on_edge / np.where(length > 0, length, 1.0))[edge, None]
+    return out
+
+
 def natural_map_residual(
     problem: ContactProblem, v: np.ndarray, lam: np.ndarray, *, de_saxce: bool = True, regularization: float = 0.0
 ) -> float:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from slow_twins import alart_curnier, dense_sweep, local_force, random_spd
 
-from contact.metrics import force_scales
 from contact.metrics import natural_map as yardstick
+from contact.problem import force_scales
 from contact.solvers import dense as dense_module
 from contact.solvers import dense_kernels as kernels
 from contact.solvers.dense import DenseResult, DenseSolver, relative_residual

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from slow_twins import body_between_nodes
+from slow_twins import body_between_nodes, project_cones
 from small_scene import cube_scene
 from test_cli import Call, assert_sentence, info
 from test_fclib import random_global
@@ -20,7 +20,6 @@ from test_local import random_local
 from test_metrics import CHECKER, load_checker
 
 import femsim as fs
-from contact.cone import project_cones
 from contact.solvers import Cond, CondOptions, History, Solution, SolverEntry, WarmStart
 
 PLANE = [False, True]

@@ -12,8 +12,7 @@ from numba import njit
 from contact.cone import project_cone
 from contact.delassus import DelassusOperator
 from contact.local import LocalProblem
-from contact.metrics import force_scales
-from contact.problem import ContactProblem
+from contact.problem import ContactProblem, force_scales
 from contact.solvers.base import Solution, WarmStart
 from contact.solvers.condensed import Condensed, CondensedOptions, solve_condensed, solve_local
 from contact.solvers.dense import relative_residual

@@ -192,7 +192,7 @@ class _Splitting:
         self.matrix.data = self._A.data + self.factor * self._K
         self.operator.factorize(replace(self.system, A=self.matrix, J=self.G))
         self._response = self.operator.operator(self.G)
-        self._free = self.operator.begin(self.system.b, self.G)
+        self._free = self.operator.begin(self.system.b)
         self._penalty = self.factor * self.rho
         self.factorizations += 1
 
@@ -209,7 +209,7 @@ class _Splitting:
     def velocity(self) -> np.ndarray:
         """Velocity v, (n,), of the best iterate."""
         if self._v is None:
-            self._v = self.operator.finish(self._force, self.G)[: self.law.n]
+            self._v = self.operator.finish(self._force)[: self.law.n]
         return self._v
 
     def until(self, aim: float) -> None:

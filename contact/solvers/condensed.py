@@ -17,8 +17,8 @@ import numpy as np
 from contact.delassus import DelassusOperator
 from contact.linear import Backend
 from contact.local import LocalProblem
-from contact.metrics import force_scales, natural_map_scale
-from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
+from contact.metrics import natural_map_scale
+from contact.problem import ContactProblem, force_scales, from_isotropic, isotropic, to_isotropic
 from contact.solvers.base import Judge, Solution, WarmStart, check_options
 from contact.solvers.dense import relative_residual
 
@@ -226,12 +226,12 @@ def solve_condensed(
     operator.factorize(same)
     factorized = clock()
     W = operator.operator(same.J)  # symmetric
-    q = operator.begin(same.b, same.J) + same.phi.ravel()
+    q = operator.begin(same.b) + same.phi.ravel()
     assembled = clock()
     start = np.zeros((problem.n_contacts, 3)) if warm_start is None else to_isotropic(problem, warm_start.lam.reshape(-1, 3))
     run = _Run(Condensed(W, q, same.friction, natural_map_scale(same)), start, options, method)
     judge = RunJudge(problem, options.tolerance)
-    judge.follow(run, lambda: operator.finish(run.lam, same.J), lambda lam: from_isotropic(problem, lam.reshape(-1, 3)))
+    judge.follow(run, lambda: operator.finish(run.lam), lambda lam: from_isotropic(problem, lam.reshape(-1, 3)))
     times = {"factorize": factorized - started, "operator": assembled - factorized, "iterate": clock() - assembled}
     return judge.solution(times, run.details(backend=operator.factorization.name), relaxation_note(run.strict, run.law_residual))
 

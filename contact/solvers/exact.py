@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from contact.delassus import DelassusOperator
 from contact.linear import Backend
 from contact.local import LocalProblem
-from contact.metrics import contact_velocity, force_scales
-from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
+from contact.metrics import contact_velocity
+from contact.problem import ContactProblem, force_scales, from_isotropic, isotropic, to_isotropic
 from contact.solvers.base import Judge, Solution, WarmStart, check_options
 from contact.solvers.dense import DenseSolver
 
@@ -137,14 +137,14 @@ class Exact:
         timings = dict.fromkeys(("factorize", "operator", "contact", "refine", "judge"), 0.0)
         details = {"factorizations": 0, "sweeps": 0, "newton_steps": 0}
         judge = Judge(problem, options.tolerance)
-        chosen = forces.any(axis=1) | (contact_velocity(same, v)[:, 0] <= 0)
+        u = contact_velocity(same, v)
+        chosen = forces.any(axis=1) | (u[:, 0] <= 0)
         J, dense, fresh = same.J, None, False
         before = sharper = 1.0
         for _ in range(options.max_iterations):
             started = clock()
             if dense is None:
-                rows = np.repeat(chosen, 3)
-                J = same.J[rows]
+                J = same.J if chosen.all() else same.J[np.repeat(chosen, 3)]
                 fresh = not (options.lag and operator.fits(same, J))
                 if fresh:
                     operator.factorize(same, self._patch(same, J))
@@ -155,8 +155,8 @@ class Exact:
                 dense = DenseSolver(W, same.friction[chosen], force_scales(W.diagonal().reshape(-1, 3)))
                 timings["operator"] += clock() - started
                 started = clock()
-            residual = same.b + same.transposed @ forces.ravel() - same.A @ v
-            q = operator.begin(residual, J) + contact_velocity(same, v)[chosen].ravel()
+            residual = same.b + same.pushed(forces) - same.A @ v
+            q = operator.begin(residual) + u[chosen].ravel()
             timings["refine"] += clock() - started
             started = clock()
             old, new = forces[chosen].ravel(), forces[chosen].ravel()
@@ -167,8 +167,9 @@ class Exact:
             details["newton_steps"] += found.newton_steps
             timings["contact"] += clock() - started
             started = clock()
-            step = operator.finish(new - old, J)
+            step = operator.finish(new - old)
             v += step
+            u = contact_velocity(same, v)
             forces[chosen] = new.reshape(-1, 3)
             timings["refine"] += clock() - started
             started = clock()
@@ -176,7 +177,7 @@ class Exact:
             timings["judge"] += clock() - started
             if done:
                 break
-            approaching = ~chosen & (contact_velocity(same, v)[:, 0] < 0)
+            approaching = ~chosen & (u[:, 0] < 0)
             if approaching.any():
                 chosen |= approaching
                 dense = None

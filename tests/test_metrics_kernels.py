@@ -1,0 +1,102 @@
+"""The loops of the yardstick against numpy, and the products of contact Jacobians against scipy: the same to the last bit."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from slow_twins import body_between_nodes, project_cones
+
+from contact import ContactError, measure
+from contact import metrics as m
+from contact import metrics_kernels as kernels
+
+
+def contacts(seed: int, nc: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """u, lam, rho and friction of contacts of all kinds: open, without friction, sliding along their force and against it."""
+    rng = np.random.default_rng(seed)
+    u, lam = rng.standard_normal((nc, 3)), 5.0 * rng.standard_normal((nc, 3))
+    rho, friction = rng.uniform(0.5, 4.0, nc), rng.uniform(0.0, 1.0, nc)
+    u[::5] = 0.0
+    lam[1::4] = 0.0
+    friction[::7] = 0.0
+    lam[::3, 1:] = -2.0 * u[::3, 1:]
+    return u, lam, rho, friction
+
+
+def aligned(u: np.ndarray, lam: np.ndarray, rho: np.ndarray) -> float:
+    """Largest 1 + cosine between slip and force of contacts that clearly slide and press."""
+    speed, force = np.linalg.norm(u[:, 1:], axis=1), np.linalg.norm(lam[:, 1:], axis=1)
+    fastest = max(np.abs(u).max(), (np.linalg.norm(lam, axis=1) / rho).max())
+    slides = (speed > 1e-6 * fastest) & (lam[:, 0] > 1e-6 * max(lam[:, 0].max(), m.TINY)) & (force > 0)
+    cosine = (u[slides, 1:] * lam[slides, 1:]).sum(axis=1) / (speed[slides] * force[slides])
+    return float((1.0 + cosine).max()) if slides.any() else 0.0
+
+
+@pytest.mark.parametrize("nc", [1, 2, 9, 150])
+@pytest.mark.parametrize("relaxed", [False, True])
+def test_the_loops_give_the_bits_of_numpy(nc: int, relaxed: bool) -> None:
+    for seed in range(20):
+        u, lam, rho, friction = contacts(seed, nc)
+        rho_u, wrong = np.empty((nc, 3)), np.empty((nc, 3))
+        kernels.natural_map_parts(u, lam, rho, friction, relaxed, rho_u, wrong)
+        expected = u.copy()
+        if not relaxed:
+            expected[:, 0] += friction * np.linalg.norm(u[:, 1:], axis=1)
+        expected *= rho[:, None]
+        assert np.array_equal(rho_u, expected)
+        assert np.array_equal(wrong, lam - project_cones(lam - expected, friction))
+        outside = np.linalg.norm(lam[:, 1:], axis=1) - friction * lam[:, 0]
+        assert m.distance_to_cone(lam, friction) == max(outside.max(), (-lam[:, 0]).max(), 0.0)
+        assert m.alignment(u, lam, rho) == aligned(u, lam, rho)
+        length = np.empty(nc)
+        kernels.lengths(lam, length)
+        assert np.array_equal(length, np.linalg.norm(lam, axis=1))
+
+
+@pytest.mark.parametrize("stride", [3, 6])
+@pytest.mark.parametrize("points", [1, 7, 300])
+def test_sums_over_points_give_the_bits_of_numpy(stride: int, points: int) -> None:
+    values, out = np.random.default_rng(points).standard_normal(2 + stride * points + 5), np.empty(3)
+    kernels.point_sum(values, 2, 2 + stride * points, stride, out)
+    assert np.array_equal(out, values[2 : 2 + stride * points].reshape(-1, stride)[:, :3].sum(axis=0))
+
+
+def test_a_number_that_is_none_is_reported_and_stops_nothing() -> None:
+    """Also where the tangent of a force is zero, and a number that is good follows."""
+    for value in (math.nan, math.inf):
+        for place in range(3):
+            u, lam, rho, friction = (np.array(x) for x in ([[0.0] * 3] * 2, [[0.0] * 3] * 2, [1.0, 1.0], [0.5, 0.5]))
+            lam[0, place] = value
+            lam[1] = 1.0, 2.0, 0.0
+            assert math.isnan(m.natural_map(u, lam, rho, friction))
+            assert not m.distance_to_cone(lam, friction) < 1.0
+            assert m.alignment(u, lam, rho) == 0.0
+    assert np.array_equal(kernels.larger(1.0, math.nan), math.nan, equal_nan=True)
+    assert np.array_equal(kernels.larger(math.nan, 1.0), math.nan, equal_nan=True)
+
+
+def test_products_of_a_jacobian_give_the_bits_of_scipy() -> None:
+    rng = np.random.default_rng(4)
+    problem = body_between_nodes(rng, 30, 25)
+    for _ in range(5):
+        v, lam = rng.standard_normal(problem.n), rng.standard_normal((25, 3))
+        assert np.array_equal(problem.moved(v), problem.J @ v)
+        assert np.array_equal(problem.pushed(lam), problem.J.T @ lam.ravel())
+        assert np.array_equal(problem.pushed(lam.ravel()), problem.pushed(lam))
+    assert sp.issparse(problem.J) and problem.J.nnz < 0.3 * np.prod(problem.J.shape)
+
+
+def test_arrays_of_a_wrong_size_are_refused_before_any_loop() -> None:
+    problem = body_between_nodes(np.random.default_rng(4), 4, 3)
+    v = np.zeros(problem.n)
+    for wrong in (np.zeros(problem.n - 1), np.zeros((problem.n, 1))):
+        with pytest.raises(ContactError, match=r"v has shape .*; it must be \(18,\)"):
+            problem.moved(wrong)
+    for wrong in (np.zeros((2, 3)), np.zeros(10)):
+        with pytest.raises(ContactError, match=r"lam has shape .*; it must hold 9 numbers"):
+            problem.pushed(wrong)
+        with pytest.raises(ContactError, match=r"lam has shape .*; it must hold 9 numbers"):
+            measure(problem, v, wrong)
