@@ -6,9 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 from numba import njit
 
+from contact.jacobian_kernels import gather, scatter
 from contact.linear import Backend, Factorization, make_factorization, same_pattern
 from contact.problem import ContactProblem
-from contact.row_products import gather, scatter
 
 #: Largest patch whose Schur complement is formed, in rows for each row of J; beyond it W is solved for column by column.
 _PATCH_PER_ROW = 2.0

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from contact import jacobian_kernels as kernels
 from contact.errors import ContactError
-from contact.row_products import gather, scatter
 
 GroupKind = Literal["nodes", "links", "generalized"]
 _STRIDE: dict[GroupKind, int] = {"nodes": 3, "links": 6, "generalized": 0}
@@ -113,7 +113,7 @@ class ContactProblem:
         if v.shape != (n,):
             raise ContactError(f"v has shape {v.shape}; it must be ({n},), one velocity for each row of A.")
         out = np.empty(J.shape[0])
-        gather(J.indptr, J.indices, J.data, v, out)
+        kernels.gather(J.indptr, J.indices, J.data, v, out)
         return out
 
     def pushed(self, lam: np.ndarray) -> np.ndarray:
@@ -122,15 +122,15 @@ class ContactProblem:
         if len(flat) != J.shape[0]:
             raise ContactError(f"lam has shape {lam.shape}; it must hold {J.shape[0]} numbers, three for each contact.")
         out = np.empty(J.shape[1])
-        scatter(J.indptr, J.indices, J.data, flat, out)
+        kernels.scatter(J.indptr, J.indices, J.data, flat, out)
         return out
 
     @cached_property
     def compliance(self) -> np.ndarray:
         """Diagonal of J diag(A)^-1 J^T, (nc, 3), m/(N s), computed once."""
-        entries = self.J.data**2 / self.diagonal[self.J.indices]
-        rows = np.repeat(np.arange(self.J.shape[0]), np.diff(self.J.indptr))
-        return np.bincount(rows, weights=entries, minlength=self.J.shape[0]).reshape(-1, 3)
+        J, out = self.J, np.empty((self.n_contacts, 3))
+        kernels.compliances(J.indptr, J.indices, J.data, self.diagonal, out.ravel())
+        return out
 
     @cached_property
     def stretched(self) -> ContactProblem:
@@ -155,9 +155,7 @@ class ContactProblem:
     def touches(self) -> np.ndarray:
         """Whether each group takes part in each contact, (groups, nc), bool, computed once."""
         found = np.zeros((len(self.groups), self.n_contacts), dtype=np.bool_)
-        group_of_row = np.repeat(np.arange(len(self.groups)), [g.stop - g.start for g in self.groups])
-        contact = np.repeat(np.arange(self.J.shape[0]) // 3, np.diff(self.J.indptr))
-        found[group_of_row[self.J.indices], contact] = True
+        kernels.touched(self.J.indptr, self.J.indices, np.array([g.stop for g in self.groups]), found)
         return found
 
     @property

@@ -348,8 +348,9 @@ class Collision:
         friction = self._detector.friction(c, self._friction)
         if self._anisotropic:
             friction = self._turn_frames(friction)
-        indptr, phi = np.empty(3 * n + 1, dtype=np.int64), np.empty((n, 3))
-        indices, data = np.empty(42 * n, dtype=np.int64), np.empty(42 * n)
+        # integers of scipy's own choice, which it then does not check and copy
+        indptr, phi = np.empty(3 * n + 1, dtype=np.int32), np.empty((n, 3))
+        indices, data = np.empty(42 * n, dtype=np.int32), np.empty(42 * n)
         keep = np.empty(n, dtype=np.int64)
         kept, entries = kernels.fill_rows(
             c.point, c.shape, c.gap, c.frame, c.position, self.point_body, self.point_row, self.point_columns, self._points,
@@ -357,6 +358,7 @@ class Collision:
             self.correction, self.max_correction, keep, indptr, indices, data, phi,
         )  # fmt: skip
         self._keep = keep[:kept]
+        self._point, self._shape = c.point[self._keep], c.shape[self._keep]
         J = sp.csr_matrix((data[:entries], indices[:entries], indptr[: 3 * kept + 1]), shape=(3 * kept, system.n))
         phi, friction = phi[:kept], friction[self._keep]
         self._follow_turns(v_prescribed, dt, phi)
@@ -407,8 +409,7 @@ class Collision:
 
     def _keys(self) -> np.ndarray:
         """Return what each kept contact with a shape is known by from step to step, (kept,)."""
-        c, keep = self.contacts, self._keep
-        return (c.point[keep] * len(self._shapes) + c.shape[keep]) * (EDGE_PAIRS + 1) + c.feature[keep]
+        return (self._point * len(self._shapes) + self._shape) * (EDGE_PAIRS + 1) + self.contacts.feature[self._keep]
 
     def warm_start(self, v_hat: np.ndarray) -> WarmStart:
         """Velocity of the last step and the forces of contacts that persist, turned into this step's frames."""
@@ -435,9 +436,10 @@ class Collision:
         )  # fmt: skip
         self._memory.remember(self._keys(), world)
         position, normal, gap = c.position[keep], c.frame[keep, 0], c.gap[keep]
-        part = np.stack([self.point_body[c.point[keep]], self.shape_body[c.shape[keep]]], axis=1)
+        part = np.empty((len(keep), 2), dtype=np.int64)
+        part[:, 0], part[:, 1] = self.point_body[self._point], self.shape_body[self._shape]
         point, weight = np.full((len(keep), 2, 3), -1), np.zeros((len(keep), 2, 3))
-        point[:, 0, 0] = np.where(self.point_row[c.point[keep]] >= 0, c.point[keep] - self._first_point[part[:, 0]], -1)
+        point[:, 0, 0] = np.where(self.point_row[self._point] >= 0, self._point - self._first_point[part[:, 0]], -1)
         weight[:, 0, 0] = 1.0
         opposite = position
         if self.touching is not None:
@@ -449,9 +451,9 @@ class Collision:
             point = np.concatenate([point, self.touching.own_points()])
             weight = np.concatenate([weight, t.weight[kept]])
         pressing = lam[:, 0] > 1e-9 * max(float(lam[:, 0].max(initial=0.0)), 1e-300)
-        slips = pressing & (np.linalg.norm(u[:, 1:], axis=1) > 1e-6)
+        slips = pressing & (np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2) > 1e-6)
         return StepContacts(
-            position, normal, gap, world, np.where(slips, 2, np.where(pressing, 1, 0)), part, opposite, lam, u, point, weight,
+            position, normal, gap, world, pressing.astype(np.int64) + slips, part, opposite, lam, u, point, weight,
             self.reference.copy(), self._rotation.copy(),
         )  # fmt: skip
 

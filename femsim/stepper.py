@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from contact import ContactProblem, Metrics, Solution, Solver, measure
-from contact.metrics import NET_FRACTION, NOISE_FRACTION, TINY, contact_velocity
+from contact.metrics import NET_FRACTION, NOISE_FRACTION, TINY, contact_velocity, norm
 from femsim.bodies.articulated import ArticulatedBody
 from femsim.bodies.body import StepSettings
 from femsim.bodies.rod import Rod
@@ -249,7 +249,7 @@ class Stepper:
         u = contact_velocity(problem, solution.v)
         contacts = collision.accept(solution.lam, u)
         pressing = solution.lam[:, 0] > 1e-9 * solution.lam[:, 0].max(initial=0.0)
-        slip = np.linalg.norm(u[:, 1:], axis=1)[pressing]
+        slip = np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2)[pressing]
         self.friction_loss -= dt * float((solution.lam[:, 1:] * u[:, 1:]).sum())
         reaction = system.reaction(solution.v, collision.generalized_force())
         self.work += dt * float((system.external + reaction) @ solution.v)
@@ -279,11 +279,11 @@ class Stepper:
             couplings = system.coupling_forces(index)
             joined = couplings.sum(axis=0)
             # relative to the largest force: net contact, outside, of the drive, of a coupling (see metrics.balance)
-            largest = max(float(np.linalg.norm(force)) for force in (contact, outside, held, *couplings))
+            largest = max(norm(force) for force in (contact, outside, held, *couplings))
             force = system.b[v].reshape(-1, 6)[:, :3] if isinstance(body, Rod) else system.b[v]
             noise = NOISE_FRACTION * float(np.abs(force).sum())
             scale = max(largest, NET_FRACTION * float(collision.force_sum[own].sum()), noise, TINY)
-            balance = max(balance, float(np.linalg.norm(rate - outside - held - joined - contact)) / scale)
+            balance = max(balance, norm(rate - outside - held - joined - contact) / scale)
             self.work -= dt * body.damping_power(solution.v[v])
             momentum += end
             kinetic += body.kinetic_energy(new.q[q], new.v[v])

@@ -213,8 +213,8 @@ class Touching:
         """Jacobian (3 kept, n) and phi (kept, 3) of the contacts, without those that nothing can press."""
         c, system = self.touches, self.system
         n = len(c)
-        keep, indptr, phi = np.empty(n, dtype=np.int64), np.empty(3 * n + 1, dtype=np.int64), np.empty((n, 3))
-        indices, data = np.empty(kernels.MOST_ENTRIES * n, dtype=np.int64), np.empty(kernels.MOST_ENTRIES * n)
+        keep, indptr, phi = np.empty(n, dtype=np.int64), np.empty(3 * n + 1, dtype=np.int32), np.empty((n, 3))
+        indices, data = np.empty(kernels.MOST_ENTRIES * n, dtype=np.int32), np.empty(kernels.MOST_ENTRIES * n)
         kept, entries = kernels.fill_touch_rows(
             c.point, c.weight, c.position, c.gap, c.frame, self._node, self._node_weight, self._row, self._columns, self._points,
             system.prescribed, v_prescribed, dt, correction, max_correction, self._rows, self._pull, self._lever,

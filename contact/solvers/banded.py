@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from contact.errors import ContactError
-from contact.metrics import natural_map_scale
+from contact.metrics import natural_map_scale, norm
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers import banded_kernels as kernels
 from contact.solvers.base import Judge, Solution, WarmStart, check_options
@@ -127,7 +127,7 @@ class Banded:
                 diagonal, upper, b, link, jacobian, same.phi, same.friction, compliance, _SHIFT, _TRIAL_SCALE,
                 v, lam, u, step, work_diagonal, work_upper, pivot, gain, change,
             )  # fmt: skip
-            if judge.done(v.ravel(), from_isotropic(problem, lam), float(np.linalg.norm(step))) or not solvable:
+            if judge.done(v.ravel(), from_isotropic(problem, lam), norm(step)) or not solvable:
                 break
         timings = {"gather": gathered - started, "iterate": clock() - gathered}
         return judge.solution(timings, {})

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from contact.delassus import DelassusOperator
 from contact.linear import Backend
 from contact.local import LocalProblem
-from contact.metrics import contact_velocity
+from contact.metrics import contact_velocity, norm
 from contact.problem import ContactProblem, force_scales, from_isotropic, isotropic, to_isotropic
 from contact.solvers.base import Judge, Solution, WarmStart, check_options
 from contact.solvers.dense import DenseSolver
@@ -173,7 +173,7 @@ class Exact:
             forces[chosen] = new.reshape(-1, 3)
             timings["refine"] += clock() - started
             started = clock()
-            done = judge.done(v, from_isotropic(problem, forces), float(np.linalg.norm(step)))
+            done = judge.done(v, from_isotropic(problem, forces), norm(step))
             timings["judge"] += clock() - started
             if done:
                 break
