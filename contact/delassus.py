@@ -127,33 +127,36 @@ class DelassusOperator:
 
     def operator(self, J: sp.csr_matrix) -> np.ndarray:
         """W = J A^-1 J^T, (rows of J, rows of J), symmetric, C-order; J stays that of :meth:`begin` and :meth:`finish`."""
-        self._J, W = J, np.empty((J.shape[0], J.shape[0]))
+        m = J.shape[0]
+        W = np.empty((m, m))
         if len(self._rows):
-            self._on_patch = (J.indptr, self._place[J.indices], J.data)
-            congruence(*self._on_patch, self._compliance, np.empty(len(self._rows)), W)
+            self._entries = (J.indptr, self._place[J.indices], J.data)
+            congruence(*self._entries, self._compliance, np.empty(len(self._rows)), W)
             return W
-        for start in range(0, J.shape[0], _CHUNK):
-            rows = slice(start, min(start + _CHUNK, J.shape[0]))
-            W[:, rows] = J @ self.factorization.solve(J[rows].toarray().T)
+        self._entries = (J.indptr, J.indices, J.data)
+        for start in range(0, m, _CHUNK):
+            part = J if m <= _CHUNK else J[start : start + _CHUNK]
+            W[:, start : start + _CHUNK] = J @ self.factorization.solve(part.toarray().T)
         return np.ascontiguousarray(0.5 * (W + W.T))
 
     def begin(self, b: np.ndarray) -> np.ndarray:
         """J A^-1 b, (rows of J,); remembers b for :meth:`finish`."""
         if not len(self._rows):
-            self._solution = self.factorization.solve(b)
-            return np.asarray(self._J @ self._solution)
-        out, patch = np.empty(self._J.shape[0]), self.factorization.begin(b)
-        if self._extra.shape[1]:
-            patch = np.concatenate([patch, self._extra.T @ b])
-        gather(*self._on_patch, patch, out)
+            inner = self._solution = self.factorization.solve(b)
+        else:
+            inner = self.factorization.begin(b)
+            if self._extra.shape[1]:
+                inner = np.concatenate([inner, self._extra.T @ b])
+        out = np.empty(len(self._entries[0]) - 1)
+        gather(*self._entries, inner, out)
         return out
 
     def finish(self, lam: np.ndarray) -> np.ndarray:
         """A^-1 (b + J^T lam), (n,), with b of the last :meth:`begin`."""
+        force, m = np.empty(len(self._rows) or len(self._place)), len(self.factorization.patch)
+        scatter(*self._entries, lam, force)
         if not len(self._rows):
-            return np.asarray(self._solution + self.factorization.solve(self._J.T @ lam))
-        force, m = np.empty(len(self._rows)), len(self.factorization.patch)
-        scatter(*self._on_patch, lam, force)
+            return np.asarray(self._solution + self.factorization.solve(force))
         if m == len(force):
             return self.factorization.finish(force)
         return np.asarray(self.factorization.finish(force[:m]) + self._extra @ force[m:])

@@ -6,6 +6,7 @@ in the problem those of the second follow those of the first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -294,8 +295,8 @@ class Collision:
                 continue
             own = v[self.system.v_slices[part.body]]
             if self._row[k] < 0:
-                points = own.reshape(-1, self.system.groups[part.body].stride)[:, :3]
-                speed = float(np.sqrt((points**2).sum(axis=1).max(initial=0.0)))
+                x, y, z = own.reshape(-1, self.system.groups[part.body].stride).T[:3]
+                speed = math.sqrt((x * x + y * y + z * z).max(initial=0.0))
             else:
                 lever = float(np.linalg.norm(self._translation[k] - self._origin[k])) + self._reach[k]
                 joint = abs(float(own[5 + part.link])) if part.link > 0 else 0.0

@@ -502,7 +502,8 @@ class Rod:
         """Kinetic energy, J."""
         kernels.spins(q.reshape(-1, 7), v, self.link_inertia, self._spin)
         velocity = v.reshape(-1, 6)
-        return float(0.5 * (self.link_mass @ (velocity[:, :3] ** 2).sum(axis=1) + (velocity[:, 3:] * self._spin).sum()))
+        x, y, z = velocity.T[:3]
+        return float(0.5 * (self.link_mass @ (x * x + y * y + z * z) + (velocity[:, 3:] * self._spin).sum()))
 
     def elastic_energy(self, q: np.ndarray) -> float:
         """Elastic energy of the joints, those of held ends included, J; frames as the last step left them."""
