@@ -113,9 +113,12 @@ class Pardiso:
         self._threads = threads
         self._handle = np.zeros(64, dtype=np.int64)
         self._options = np.zeros(64, dtype=np.int32)
-        #: its scalar arguments and their addresses: one, type of the matrix, phase, size, columns, silence, error
+        #: its scalar arguments: one, type of the matrix, phase, size, columns, silence, error
         self._numbers = np.array([1, _POSITIVE_DEFINITE, 0, 0, 0, 0, 0], dtype=np.int32)
-        self._places = [self._numbers.ctypes.data + 4 * k for k in range(7)]
+        #: addresses of what stays where it is, and, made by ``factorize``, of the matrix and the marks
+        self._places = [self._handle.ctypes.data, self._options.ctypes.data]
+        self._places += [self._numbers.ctypes.data + 4 * k for k in range(len(self._numbers))]
+        self._matrix: list[int] = []
         self._pattern: tuple[np.ndarray, np.ndarray] | None = None
         self.patch = np.zeros(0, dtype=np.int64)
 
@@ -130,14 +133,13 @@ class Pardiso:
 
     def _call(self, phase: int, b: np.ndarray, x: np.ndarray, columns: int) -> None:
         """One call of MKL's pardiso; b and x must be Fortran-ordered."""
-        numbers, one, kind, asked, size, width, silent, status = self._numbers, *self._places
+        handle, options, one, kind, asked, size, width, silent, status = self._places
+        numbers = self._numbers
         numbers[2:] = phase, self._n, columns, 0, 0
         before = self._mkl.MKL_Set_Num_Threads_Local(self._threads)
         self._pardiso(
-            self._handle.ctypes.data, one, one, kind, asked, size, self._values.ctypes.data, self._indptr.ctypes.data,
-            self._indices.ctypes.data, self._marks.ctypes.data, width, self._options.ctypes.data, silent, b.ctypes.data,
-            x.ctypes.data, status,
-        )  # fmt: skip
+            handle, one, one, kind, asked, size, *self._matrix, width, options, silent, b.ctypes.data, x.ctypes.data, status
+        )
         self._mkl.MKL_Set_Num_Threads_Local(before)
         error = int(numbers[-1])
         if error == -4:
@@ -153,9 +155,10 @@ class Pardiso:
                 f"the patch holds all {len(patch)} rows of A; MKL Pardiso needs one outside it, use backend 'superlu'."
             )
         same = same_pattern(self._pattern, A)
+        analyse = not same or not np.array_equal(patch, self.patch)
+        if analyse and self._pattern is not None:
+            self._release()
         if not same:
-            if self._pattern is not None:
-                self._release()
             columns = np.repeat(np.arange(A.shape[0], dtype=np.int32), np.diff(A.indptr))
             # the lower triangle by columns is the upper one by rows
             self._lower = np.flatnonzero(A.indices >= columns)
@@ -163,15 +166,14 @@ class Pardiso:
             self._indices = A.indices[self._lower].astype(np.int32)
             counts = np.bincount(columns[self._lower], minlength=self._n)
             self._indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        analyse = not same or not np.array_equal(patch, self.patch)
         self._values = A.data[self._lower]
         m = len(patch)
         if analyse:
-            if self._pattern is not None:
-                self._release()
             self.patch = patch.astype(np.int64)
             self._marks = np.zeros(self._n, dtype=np.int32)
             self._marks[patch] = 1
+        self._matrix = [array.ctypes.data for array in (self._values, self._indptr, self._indices, self._marks)]
+        if analyse:
             self._options[:] = 0
             # own options; nested dissection; no permutation by matching; indices from 0
             self._options[[0, 1, 34]] = 1, 2, 1

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from contact import metrics_kernels as kernels
-from contact.problem import ContactProblem, Group, force_scales, isotropic, to_isotropic
+from contact.problem import ContactProblem, force_scales, isotropic, to_isotropic
 
 TINY = 1e-300
 #: A force balance is relative to the net force on a body, but at least to this part of the sum of all force magnitudes on it.
@@ -215,18 +215,13 @@ def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
 
 def _balance(problem: ContactProblem, lam: np.ndarray, terms: _Terms, weighted: _Terms) -> float:
     own = terms.b if problem.led is None else terms.b - problem.led
-    magnitude, net, worst = np.empty(problem.n_contacts), np.empty(3), 0.0
+    magnitude, sums, worst = np.empty(problem.n_contacts), np.empty((3, 3)), 0.0
     kernels.lengths(lam.reshape(problem.phi.shape), magnitude)
-
-    def total(values: np.ndarray, group: Group) -> float:
-        kernels.point_sum(values, group.start, group.stop, group.stride, net)
-        return norm(net)
-
     for group, touching in zip(problem.groups, problem.touches, strict=True):
         if group.stride:
-            pressing = NET_FRACTION * float(magnitude[touching].sum())
-            scale = max(total(terms.force, group), total(own, group), pressing, NOISE_FRACTION * problem.magnitude)
-            wrong = total(terms.residual, group)
+            kernels.point_sums(terms.residual, terms.force, own, group.start, group.stop, group.stride, sums)
+            wrong, *net = (norm(total) for total in sums)
+            scale = max(*net, NET_FRACTION * float(magnitude[touching].sum()), NOISE_FRACTION * problem.magnitude)
         else:
             rows = slice(group.start, group.stop)
             sizes = (norm(part[rows]) for part in (weighted.Av, weighted.b, weighted.force))

@@ -67,9 +67,13 @@ def lengths(vectors: np.ndarray, out: np.ndarray) -> None:
 
 
 @njit(cache=True)
-def point_sum(values: np.ndarray, start: int, stop: int, stride: int, out: np.ndarray) -> None:
-    """Fill the sum (3,) of the vectors that begin at every stride-th of the rows from start to stop - 1."""
+def point_sums(
+    first: np.ndarray, second: np.ndarray, third: np.ndarray, start: int, stop: int, stride: int, out: np.ndarray
+) -> None:
+    """Fill the sums (3, 3) of the vectors of three arrays (n,) that begin at every stride-th of the rows from start to stop - 1."""
     out[:] = 0.0
     for row in range(start, stop, stride):
         for c in range(3):
-            out[c] += values[row + c]
+            out[0, c] += first[row + c]
+            out[1, c] += second[row + c]
+            out[2, c] += third[row + c]

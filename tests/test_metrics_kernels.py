@@ -59,9 +59,10 @@ def test_the_loops_give_the_bits_of_numpy(nc: int, relaxed: bool) -> None:
 @pytest.mark.parametrize("stride", [3, 6])
 @pytest.mark.parametrize("points", [1, 7, 300])
 def test_sums_over_points_give_the_bits_of_numpy(stride: int, points: int) -> None:
-    values, out = np.random.default_rng(points).standard_normal(2 + stride * points + 5), np.empty(3)
-    kernels.point_sum(values, 2, 2 + stride * points, stride, out)
-    assert np.array_equal(out, values[2 : 2 + stride * points].reshape(-1, stride)[:, :3].sum(axis=0))
+    values, out = np.random.default_rng(points).standard_normal((3, 2 + stride * points + 5)), np.empty((3, 3))
+    kernels.point_sums(*values, 2, 2 + stride * points, stride, out)
+    for one, total in zip(values, out, strict=True):
+        assert np.array_equal(total, one[2 : 2 + stride * points].reshape(-1, stride)[:, :3].sum(axis=0))
 
 
 def test_a_number_that_is_none_is_reported_and_stops_nothing() -> None:
