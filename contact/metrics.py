@@ -221,7 +221,7 @@ def _balance(problem: ContactProblem, lam: np.ndarray, terms: _Terms, weighted: 
         if group.stride:
             kernels.point_sums(terms.residual, terms.force, own, group.start, group.stop, group.stride, sums)
             wrong, *net = (norm(total) for total in sums)
-            scale = max(*net, NET_FRACTION * float(magnitude[touching].sum()), NOISE_FRACTION * problem.magnitude)
+            scale = max(*net, NET_FRACTION * float(magnitude[touching].sum()), NOISE_FRACTION * problem.b_size)
         else:
             rows = slice(group.start, group.stop)
             sizes = (norm(part[rows]) for part in (weighted.Av, weighted.b, weighted.force))

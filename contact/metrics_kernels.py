@@ -70,7 +70,7 @@ def lengths(vectors: np.ndarray, out: np.ndarray) -> None:
 def point_sums(
     first: np.ndarray, second: np.ndarray, third: np.ndarray, start: int, stop: int, stride: int, out: np.ndarray
 ) -> None:
-    """Fill the sums (3, 3) of the vectors of three arrays (n,) that begin at every stride-th of the rows from start to stop - 1."""
+    """Fill the sums (3, 3) of the vectors that begin at every stride-th row of three arrays from start to stop - 1."""
     out[:] = 0.0
     for row in range(start, stop, stride):
         for c in range(3):

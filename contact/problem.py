@@ -146,7 +146,7 @@ class ContactProblem:
         return force_scales(self.compliance)
 
     @cached_property
-    def magnitude(self) -> float:
+    def b_size(self) -> float:
         """Sum of all |b| on nodes and links, N, without torques, computed once."""
         points = [self.b[g.start : g.stop].reshape(-1, g.stride)[:, :3] for g in self.groups if g.stride]
         return sum(float(np.abs(b).sum()) for b in points)

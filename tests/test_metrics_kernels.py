@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from slow_twins import body_between_nodes, project_cones
 
-from contact import ContactError, measure
+from contact import ContactError, Group, make_problem, measure
 from contact import metrics as m
 from contact import metrics_kernels as kernels
 
@@ -101,3 +102,18 @@ def test_arrays_of_a_wrong_size_are_refused_before_any_loop() -> None:
             problem.pushed(wrong)
         with pytest.raises(ContactError, match=r"lam has shape .*; it must hold 9 numbers"):
             measure(problem, v, wrong)
+
+
+def test_each_column_belongs_to_the_group_that_holds_it() -> None:
+    """One column a contact, also the first and the last of a group, and an empty group between."""
+    bounds = [0, 3, 3, 9, 15]
+    groups = [Group(f"g{k}", *ends, "generalized") for k, ends in enumerate(pairwise(bounds))]
+    J = sp.lil_matrix((45, 15))
+    for contact in range(15):
+        J[3 * contact, contact] = 1.0
+    A = sp.diags(np.arange(1.0, 16.0))
+    problem = make_problem(A, np.zeros(15), J.tocsr(), np.zeros(15), 0.5, dt=0.01, groups=groups)
+    expected = np.zeros((4, 15), dtype=np.bool_)
+    expected[0, :3] = expected[2, 3:9] = expected[3, 9:] = True
+    assert np.array_equal(problem.touches, expected)
+    assert np.array_equal(problem.compliance[:, 0], 1.0 / np.arange(1.0, 16.0)) and not problem.compliance[:, 1:].any()
