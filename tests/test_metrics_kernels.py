@@ -117,3 +117,18 @@ def test_each_column_belongs_to_the_group_that_holds_it() -> None:
     expected[0, :3] = expected[2, 3:9] = expected[3, 9:] = True
     assert np.array_equal(problem.touches, expected)
     assert np.array_equal(problem.compliance[:, 0], 1.0 / np.arange(1.0, 16.0)) and not problem.compliance[:, 1:].any()
+
+
+def test_no_scale_of_a_balance_is_below_a_millionth_of_its_kind_in_the_whole_problem() -> None:
+    """Of forces (torques of links do not count) for what has points, of weighted rows for generalized coordinates."""
+    groups = [Group("rod", 0, 12, "links"), Group("idle", 12, 18, "links"), Group("joint", 18, 20, "generalized")]
+    b = np.arange(1.0, 21.0)
+    b[12:] = 0.0
+    none = np.zeros((0, 20))
+    problem = make_problem(sp.identity(20), b, none, np.zeros(0), 0.5, dt=0.01, groups=groups)
+    assert problem.b_size == 1 + 2 + 3 + 7 + 8 + 9
+    lam, v = np.zeros((0, 3)), b.copy()
+    v[12] = 1e-9  # the idle rod leaves a force where nothing acts on it
+    assert m.balance(problem, v, lam) == pytest.approx(1e-9 / (1e-6 * 30.0), rel=1e-6)
+    v[12], v[18] = 0.0, 1e-9
+    assert m.balance(problem, v, lam) == pytest.approx(1e-9 / (1e-6 * np.linalg.norm(b)), rel=1e-6)
