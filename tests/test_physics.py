@@ -64,6 +64,29 @@ def test_box_sliding_with_multipliers_is_exact() -> None:
     np.testing.assert_allclose(path[:, 3], 0.1, atol=1e-9)
 
 
+@pytest.mark.parametrize(("force", "state"), [(0.5, 1), (1.5, 2)])
+def test_contacts_say_whether_they_stick_or_slip_and_steps_how_fast(force: float, state: int) -> None:
+    """Pulled up by twice its weight in the first step, the box does not press there: its contacts are open."""
+    scene = fs.Scene("box", dt=0.01, duration=1.0)
+    scene.add_floor()
+    push = force * np.array([np.cos(0.3), np.sin(0.3), 0.0])  # along both tangents
+    scene.add_rigid(
+        "box",
+        fs.Box((0.1, 0.1, 0.1)),
+        mass=0.5,
+        position=(0, 0, 0.1),
+        load=lambda t: (push + (0.0, 0.0, G if t < 1.5 * scene.dt else 0.0), np.zeros(3)),
+    )
+    scene.set_friction("box", "floor", 0.2)
+    seen: list[np.ndarray] = []
+    run = fs.simulate(scene, on_step=lambda stepper, report: seen.append(report.contacts.state))
+    assert len(seen[0]) == 4 and not seen[0].any()
+    assert (seen[-1] == state).all() and len(seen[-1]) == 4
+    # what the floor bore in 1 s is all of the weight but that pull, and friction 0.2 of it
+    speed = (force - 0.2 * (0.5 * G * 1.0 - G * scene.dt)) / 0.5 if state == 2 else 0.0
+    assert run.steps["max_slip_mps"][-1] == pytest.approx(speed, rel=1e-6, abs=1e-9)
+
+
 def test_box_below_the_friction_limit_creeps_by_lam_over_kv_and_not_at_all_with_multipliers() -> None:
     """0.5 N of 0.981 N: each corner carries lam_t = F/4 and creeps at lam_t/kv (Prop. 2)."""
     gain = 1e3
