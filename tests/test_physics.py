@@ -75,7 +75,7 @@ def test_contacts_say_whether_they_stick_or_slip_and_steps_how_fast(force: float
         fs.Box((0.1, 0.1, 0.1)),
         mass=0.5,
         position=(0, 0, 0.1),
-        load=lambda t: (push + (0.0, 0.0, G if t < 1.5 * scene.dt else 0.0), np.zeros(3)),
+        load=lambda t: (push + np.array([0.0, 0.0, G if t < 1.5 * scene.dt else 0.0]), np.zeros(3)),
     )
     scene.set_friction("box", "floor", 0.2)
     seen: list[np.ndarray] = []
