@@ -286,12 +286,16 @@ def test_contact_sweep(seed: int, bodies: str, first: bool, strict: bool, regula
         project_strict if strict else closest_in_cone,
         range(problem.n_contacts) if first else np.flatnonzero(coupled), regularization,
     )  # fmt: skip
+    before = case.rng.standard_normal(nodal.size)
+    force = before.copy()
     change = kernels.contact_sweep(
         first, strict, nodal.node, nodal.block, nodal.virtual_start, problem.phi, problem.coefficients, coupled,
-        alpha, w, regularization, lam, x,
+        alpha, w, regularization, lam, x, force,
     )  # fmt: skip
     np.testing.assert_allclose(lam, expected_lam, rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(x, expected_x, rtol=1e-11, atol=1e-13)
+    alone = np.where(coupled[:, None] | (not first), 0.0, lam)
+    np.testing.assert_allclose(force, before + case.J.T @ alone.ravel(), rtol=1e-11, atol=1e-13)
     moved, largest = np.abs(lam - begin)[coupled].sum(axis=1), np.abs(lam)[coupled].sum(axis=1)
     expected_change = moved.max(initial=0.0) / max(largest.max(initial=0.0), 1e-300)
     assert change == pytest.approx(expected_change if largest.any() else moved.max(initial=0.0), rel=1e-12)
@@ -308,7 +312,7 @@ def test_one_pass_solves_contacts_that_share_no_node() -> None:
     start = x.copy()  # v* of the surrogate problem
     kernels.contact_sweep(
         True, True, nodal.node, nodal.block, nodal.virtual_start, problem.phi, problem.coefficients, case.coupled,
-        1.0, w, 0.0, lam, x,
+        1.0, w, 0.0, lam, x, np.zeros(nodal.size),
     )  # fmt: skip
     surrogate = make_problem(np.diag(1.0 / w), start / w, case.J, problem.phi, problem.friction, dt=0.01)
     found = yardstick.measure(surrogate, x, lam)
@@ -329,7 +333,7 @@ def test_passes_over_a_shared_node_converge_to_the_law(anisotropic: bool) -> Non
     changes = [
         kernels.contact_sweep(
             k == 0, True, nodal.node, nodal.block, nodal.virtual_start, phi, problem.coefficients, case.coupled,
-            1.0, w, 0.0, lam, x,
+            1.0, w, 0.0, lam, x, np.zeros(nodal.size),
         )
         for k in range(200)
     ]  # fmt: skip

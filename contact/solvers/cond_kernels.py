@@ -320,6 +320,7 @@ def contact_sweep(
     regularization: float,
     lam: np.ndarray,
     x: np.ndarray,
+    force: np.ndarray,
 ) -> float:
     """One Gauss-Seidel pass over the contacts of the surrogate problem with steps alpha w (Alg. 2).
 
@@ -328,7 +329,7 @@ def contact_sweep(
     x already holds v* and alpha W J^T lam of the contacts that share a node (``coupled``). Each of those removes its own share by
     the projection of eq. (26) on gamma = sum of the steps of its nodes, and converges by passes with lam kept per contact
     (design: a node in several contacts at once). The others are solved exactly, from zero, by the ``first`` pass and left out
-    later. A regularisation Omega = ``regularization`` I adds to gamma (eq. 37).
+    later; ``force`` gets their J^T lam. A regularisation Omega = ``regularization`` I adds to gamma (eq. 37).
     """
     change = 0.0
     largest = 0.0
@@ -377,7 +378,23 @@ def contact_sweep(
         lam[m, 0] = p0
         lam[m, 1] = p1
         lam[m, 2] = p2
-        add_force(node, block, first_virtual, m, d0, d1, d2, alpha, w, True, x)
+        for side in range(2):
+            s = node[m, side]
+            if s < 0:
+                continue
+            f0, f1, f2 = d0, d1, d2
+            if s < first_virtual:
+                f0 = block[m, side, 0, 0] * d0 + block[m, side, 1, 0] * d1 + block[m, side, 2, 0] * d2
+                f1 = block[m, side, 0, 1] * d0 + block[m, side, 1, 1] * d1 + block[m, side, 2, 1] * d2
+                f2 = block[m, side, 0, 2] * d0 + block[m, side, 1, 2] * d1 + block[m, side, 2, 2] * d2
+            step = alpha * w[s]
+            x[s] += step * f0
+            x[s + 1] += step * f1
+            x[s + 2] += step * f2
+            if not shares:
+                force[s] += f0
+                force[s + 1] += f1
+                force[s + 2] += f2
         if shares:
             change = max(change, abs(d0) + abs(d1) + abs(d2))
             largest = max(largest, abs(p0) + abs(p1) + abs(p2))
@@ -745,11 +762,13 @@ def iterate(
             for m in range(nc):
                 if coupled[m]:
                     add_force(node, block, n_rows, m, lam[m, 0], lam[m, 1], lam[m, 2], alpha, w, True, star)
-        contact_sweep(True, strict, node, block, n_rows, phi, friction, coupled, alpha, w, regularization, lam, star)
+        for i in range(size):
+            force[i] = 0.0
+        contact_sweep(True, strict, node, block, n_rows, phi, friction, coupled, alpha, w, regularization, lam, star, force)
         if any_coupled:
             for _ in range(local_sweeps):
                 change = contact_sweep(
-                    False, strict, node, block, n_rows, phi, friction, coupled, alpha, w, regularization, lam, star
+                    False, strict, node, block, n_rows, phi, friction, coupled, alpha, w, regularization, lam, star, force
                 )
                 if change < 0.1 * tolerance:
                     break
@@ -762,10 +781,10 @@ def iterate(
                 body_Av[i] = A_star[i]
             Av = body_Av
             add_virtual_nodes(n_rows, vptr, vdof, vjac, gain, star, A_star)
-        for i in range(size):
-            force[i] = 0.0
-        for m in range(nc):
-            add_force(node, block, n_rows, m, lam[m, 0], lam[m, 1], lam[m, 2], 1.0, w, False, force)
+        if any_coupled:
+            for m in range(nc):
+                if coupled[m]:
+                    add_force(node, block, n_rows, m, lam[m, 0], lam[m, 1], lam[m, 2], 1.0, w, False, force)
         mismatch = 0.0
         total = 0.0
         for q in range(nv):
