@@ -157,6 +157,10 @@ class Detector:
         if room < 0:
             raise ContactError(f"Detector: max_contacts is {max_contacts}; give 0 or more, or leave it out for 4 per point.")
         self._collide = matrix
+        #: whether edges of boxes may cross at all; where not, the kernel that looks for them need not be compiled
+        boxes = [s for s, placed in enumerate(self.shapes) if isinstance(placed.shape, Box)]
+        meet = matrix[np.ix_(self.shape_body[boxes], self.shape_body[boxes])]
+        self._edges_meet = bool(meet[self._shape_corner[boxes] >= 0].any())
         self._edge = np.zeros((3, 3))
 
         largest = [float(self.point_radius[matrix[self.point_body, body]].max(initial=0.0)) for body in self.shape_body]
@@ -296,23 +300,24 @@ class Detector:
             self._position,
             self._feature,
         )
-        n = crossing_edges(
-            n,
-            self._shape_corner,
-            self.shape_body,
-            self._collide,
-            table.kind,
-            table.size,
-            rotation,
-            translation,
-            self._margin,
-            self._point,
-            self._shape,
-            self._gap,
-            self._frame,
-            self._position,
-            self._feature,
-        )
+        if self._edges_meet:
+            n = crossing_edges(
+                n,
+                self._shape_corner,
+                self.shape_body,
+                self._collide,
+                table.kind,
+                table.size,
+                rotation,
+                translation,
+                self._margin,
+                self._point,
+                self._shape,
+                self._gap,
+                self._frame,
+                self._position,
+                self._feature,
+            )
         if n > len(self._point):
             raise ContactError(
                 f"detect: {n} contacts, but there is room for max_contacts = {len(self._point)}; build the "

@@ -18,6 +18,7 @@ polynomials of J. They tend to the textbook laws as nu tends to 1/2, and are fin
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
@@ -33,7 +34,7 @@ MAX_TERMS = 6
 """Most terms of an Ogden law."""
 
 
-class Law:
+class Law(ABC):
     """Base of the elastic laws.
 
     Attributes
@@ -49,6 +50,7 @@ class Law:
         """Initial shear modulus that the law's own constants make, Pa; None where it has no constants."""
         return None
 
+    @abstractmethod
     def slopes(self, stretches: Floats, shear_modulus: float) -> Floats:
         """Return the derivatives of the energy without its volumetric term by each principal stretch.
 
@@ -63,7 +65,6 @@ class Law:
         -------
         ndarray, (..., 3), Pa
         """
-        raise NotImplementedError
 
     def nominal_stress(self, stretch: ArrayLike, loading: Loading = "uniaxial", shear_modulus: float | None = None) -> Floats:
         """Stress per rest area of an incompressible body that is stretched homogeneously.

@@ -11,6 +11,7 @@ import pytest
 from test_vtk_series import TET_POINTS, make_frame, make_series
 
 from viz import PartFrame, PvdSeries, VizError, write_paraview_script
+from viz.survey import Survey, frames_of
 
 CHECK = """
 import json, sys
@@ -129,6 +130,8 @@ def test_the_script_names_each_part_its_file_and_where_its_field_is(tmp_path):
         ("contacts", "contacts", "frames/contacts.vtp.series", ""),
     ):
         assert repr(part) in text and (tmp_path / part[2]).is_file()
+    scale = Survey.of(frames_of(tmp_path, 1), "von_mises").arrow_scale
+    assert f"ARROW_SCALE, SIZE = {scale!r}, " in text and "ScaleFactor = ARROW_SCALE" in text and scale > 0.0
     with pytest.raises(VizError, match="did you mean 'von_mises'"):
         write_paraview_script(tmp_path, "von_mses")
 
