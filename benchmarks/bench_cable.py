@@ -27,8 +27,8 @@ import numpy as np
 
 import femsim as fs
 from contact import make_solver
-from femsim.bodies.rod import Rod
-from femsim.reproduction.measuring import CpuStepper
+from femsim.model.bodies.rod import Rod
+from femsim.studies.reproduction.measuring import CpuStepper
 
 #: The cable of papers/001 section V-C5, clamped level at one end, straight at the start; SI units.
 YOUNG, POISSON, DENSITY, RADIUS, LENGTH, GRAVITY = 2.954e6, 0.49, 1259.0, 0.002, 0.4, 9.81

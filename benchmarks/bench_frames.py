@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import femsim as fs
-from femsim.frames import Frames
+from femsim.run.frames import Frames
 from viz.background import Worker
 
 

@@ -30,14 +30,14 @@ import numpy as np
 import scipy.sparse as sp
 
 import femsim as fs
-import femsim.load
+import femsim.scene.scene_file
 from benchmarks.calibration import Calibration, Timing, calibrate, cpu_timing, timing_of
 from contact import ContactProblem
 from contact.solvers import Solution, Solver, WarmStart, make_solver
-from femsim.bodies.soft import SoftBody
-from femsim.recorder import Recorder
-from femsim.reproduction.measuring import CpuStepper
-from femsim.stepper import StepReport
+from femsim.model.bodies.soft import SoftBody
+from femsim.run.recorder import Recorder
+from femsim.step.report import StepReport
+from femsim.studies.reproduction.measuring import CpuStepper
 
 ROOT = Path(__file__).resolve().parents[1]
 SCENE = ROOT / "scenes" / "soft_ball_gripping.py"
@@ -117,8 +117,8 @@ FIRST_STEP = """
 import json, sys, time
 began = time.perf_counter()
 from contact.solvers import make_solver
-from femsim.load import load_scene
-from femsim.stepper import Stepper
+from femsim.scene.scene_file import load_scene
+from femsim.step.stepper import Stepper
 imported = time.perf_counter()
 stepper = Stepper(load_scene(sys.argv[1]), make_solver("auto"))
 built = time.perf_counter()
@@ -202,7 +202,8 @@ class Job:
 
 def time_job(young_modulus: float, tolerance: float) -> Job:
     """Run the main job with ``auto``; A-norm errors against the exact solver at 1e-12, every tenth step while the ball moves."""
-    stepper = CpuStepper(femsim.load.load_scene(SCENE, young_modulus=young_modulus), make_solver("auto", tolerance=tolerance))
+    scene = femsim.load_scene(SCENE, young_modulus=young_modulus)
+    stepper = CpuStepper(scene, make_solver("auto", tolerance=tolerance))
     reference = make_solver("exact", tolerance=1e-12)
     first_counted = 5  # before it, kernels may still be compiled
     spent, solves, errors = [], [], []
@@ -459,7 +460,7 @@ def main() -> None:
     repeat = 3 if chosen.quick else chosen.repeat
     load_before = os.getloadavg()[0]
 
-    scene = femsim.load.load_scene(SCENE)
+    scene = femsim.load_scene(SCENE)
     steppers, run = advance(scene, {name: INSTANTS[name] for name in MOVING} if chosen.quick else INSTANTS)
     values: dict[str, Values] = {}
     calibrations: dict[str, Calibration] = {}

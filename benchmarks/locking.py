@@ -14,8 +14,8 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 import femsim as fs
-from femsim.bodies import hyperelastic
-from femsim.bodies.soft import SoftBody
+from femsim.model.bodies import hyperelastic
+from femsim.model.bodies.soft import SoftBody
 
 G = 9.81
 BEAM = (0.1, 0.02, 0.02)

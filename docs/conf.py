@@ -46,11 +46,11 @@ html_theme_options = {
 
 #: Headings of the pages of the API, by the beginning of the module that has the names; the first that fits counts.
 HEADINGS = {
-    "femsim.scene": "Scenes",
-    "femsim.drives": "Scenes",
-    "femsim.load": "Scenes",
-    "femsim.bodies": "Scenes",
-    "femsim.run": "Runs",
+    "femsim.scene.scene": "Scenes",
+    "femsim.model.drives": "Scenes",
+    "femsim.scene.scene_file": "Scenes",
+    "femsim.model.bodies": "Scenes",
+    "femsim.run.simulate": "Runs",
     "femsim.sensors": "Runs",
     "femsim": "Studies",
     "meshes": "Meshes",
@@ -63,9 +63,9 @@ HEADINGS = {
 def api() -> str:
     """Return directives for all public names, by heading."""
     found: dict[str, list[str]] = defaultdict(list)
-    for module, names in fs._EXPORTS.items():
+    for name, module in fs._MODULE_OF.items():
         heading = next(text for start, text in HEADINGS.items() if f"{module}.".startswith(f"{start}."))
-        found[heading] += names
+        found[heading].append(name)
     parts = []
     for heading in dict.fromkeys(HEADINGS.values()):
         parts.append(f"## {heading}\n")

@@ -17,7 +17,6 @@ A tour: a scene is described by plain calls, simulated, and gives a run.
 - Contact problems: `read_fclib`, `solve_problem` for files; `make_problem`, `make_solver`, `measure` for arrays of your own;
   `bench` compares solvers.
 - Scene files: `load_scene(path, **parameters)`, `scene_parameters(path)`, `list_scenes()`.
-- Sweeps: `sweep` runs the cases of a sweep file and gives a `SweepResult`.
 - Sweeps: `sweep` runs the cases of a sweep file and gives a `SweepResult`; `sensitivity` says which parameters matter.
 - See: `render_run`, `plot_run`; ParaView opens `frames.pvd` of a run folder.
 - Compare with an experiment: `compare(run, log, card)`; `read_log`, `read_card` for its parts.
@@ -30,181 +29,24 @@ they are first used, so that ``import femsim`` costs nothing.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from femsim.numba_cache import use_source_digest
+from femsim.base.numba_cache import use_source_digest
+from femsim.base.place import ROOT, __version__ as __version__
 
-if TYPE_CHECKING:
-    from contact import (
-        SOLVERS,
-        Box,
-        Capsule,
-        ContactError,
-        ContactProblem,
-        Cylinder,
-        FclibProblem,
-        Group,
-        LocalProblem,
-        Mesh,
-        Plane,
-        Sphere,
-        make_local_problem,
-        make_problem,
-        make_solver,
-        measure,
-        measure_local,
-        read_fclib,
-        to_global,
-        write_fclib,
-    )
-    from femsim.benchmark import BenchRow, bench
-    from femsim.bodies.rod import RodEnd
-    from femsim.calibration.calibrate import CalibrationResult, calibrate
-    from femsim.comparison import Comparison, compare
-    from femsim.drives import Motion, Profile, load_path
-    from femsim.errors import InputError
-    from femsim.load import Parameter, list_scenes, load_scene, scene_parameters
-    from femsim.logs import Log, read_card, read_log
-    from femsim.material_fit import (
-        FIT_LAWS,
-        LawFit,
-        MaterialFit,
-        TensileTest,
-        fit_material,
-        plot_fit,
-        read_tensile_test,
-        write_card,
-    )
-    from femsim.reproduction.command import Reproduction, reproduce
-    from femsim.run import ChamberSeries, GaugeSeries, MarkerSeries, Run, SensorSeries, TendonSeries, simulate
-    from femsim.scene import Finger, Handle, Scene, mesh_file, mesh_shape
-    from femsim.sensors import Reading
-    from femsim.solve import SolvedProblem, solve_problem
-    from femsim.sweeps.sensitivity import SensitivityResult, sensitivity
-    from femsim.sweeps.sweep import SweepResult, sweep
-    from femsim.xpbd import XpbdRun, simulate_xpbd
-    from materials import (
-        LAWS,
-        Corotational,
-        Elastic,
-        FrictionTable,
-        Law,
-        MaterialError,
-        MooneyRivlin,
-        Ogden,
-        RodSection,
-        StableNeoHookean,
-        StVenantKirchhoff,
-        circular_section,
-        friction,
-        load_card,
-        material,
-        materials,
-        rectangular_section,
-    )
-    from meshes import (
-        MeshError,
-        TetMesh,
-        TriMesh,
-        ball_tets,
-        box_tets,
-        box_triangles,
-        capsule_triangles,
-        chamfered_box_triangles,
-        cylinder_tets,
-        cylinder_triangles,
-        length_scale,
-        load_surface,
-        load_tetmesh,
-        load_volume,
-        make_tetmesh,
-        make_trimesh,
-        quality,
-        save_tetmesh,
-        sphere_triangles,
-        tetrahedralize,
-    )
-    from viz import (
-        VizError,
-        open_frames,
-        plot_convergence,
-        plot_run,
-        plot_sweep,
-        probe_rendering,
-        read_part,
-        read_pvd,
-        render_run,
-        view_run,
-        write_report,
-    )
-
-__version__ = "0.1.0"
-
-#: Public names by the module that has them, as imported above for type checkers; tests/test_layers.py holds the two equal.
-_EXPORTS: dict[str, tuple[str, ...]] = {
-    "contact": (
-        "SOLVERS", "Box", "Capsule", "ContactError", "ContactProblem", "Cylinder", "FclibProblem", "Group", "LocalProblem",
-        "Mesh", "Plane", "Sphere", "make_local_problem", "make_problem", "make_solver", "measure", "measure_local", "read_fclib",
-        "to_global", "write_fclib",
-    ),
-    "femsim.benchmark": ("BenchRow", "bench"),
-    "femsim.bodies.rod": ("RodEnd",),
-    "femsim.calibration.calibrate": ("CalibrationResult", "calibrate"),
-    "femsim.comparison": ("Comparison", "compare"),
-    "femsim.drives": ("Motion", "Profile", "load_path"),
-    "femsim.errors": ("InputError",),
-    "femsim.material_fit": (
-        "FIT_LAWS", "LawFit", "MaterialFit", "TensileTest", "fit_material", "plot_fit", "read_tensile_test", "write_card",
-    ),
-    "femsim.load": ("Parameter", "list_scenes", "load_scene", "scene_parameters"),
-    "femsim.logs": ("Log", "read_card", "read_log"),
-    "femsim.reproduction.command": ("Reproduction", "reproduce"),
-    "femsim.run": ("ChamberSeries", "GaugeSeries", "MarkerSeries", "Run", "SensorSeries", "TendonSeries", "simulate"),
-    "femsim.scene": ("Finger", "Handle", "Scene", "mesh_file", "mesh_shape"),
-    "femsim.sensors": ("Reading",),
-    "femsim.solve": ("SolvedProblem", "solve_problem"),
-    "femsim.xpbd": ("XpbdRun", "simulate_xpbd"),
-    "femsim.sweeps.sensitivity": ("SensitivityResult", "sensitivity"),
-    "femsim.sweeps.sweep": ("SweepResult", "sweep"),
-    "materials": (
-        "LAWS", "Corotational", "Elastic", "FrictionTable", "Law", "MaterialError", "MooneyRivlin", "Ogden", "RodSection",
-        "StVenantKirchhoff", "StableNeoHookean", "circular_section", "friction", "load_card", "material", "materials",
-        "rectangular_section",
-    ),
-    "meshes": (
-        "MeshError", "TetMesh", "TriMesh", "ball_tets", "box_tets", "box_triangles", "capsule_triangles",
-        "chamfered_box_triangles", "cylinder_tets", "cylinder_triangles", "length_scale", "load_surface", "load_tetmesh",
-        "load_volume", "make_tetmesh", "make_trimesh", "quality", "save_tetmesh", "sphere_triangles", "tetrahedralize",
-    ),
-    "viz": (
-        "VizError", "open_frames", "plot_convergence", "plot_run", "plot_sweep", "probe_rendering", "read_part", "read_pvd",
-        "render_run", "view_run", "write_report",
-    ),
-}  # fmt: skip
-_MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 _SIBLINGS = ("materials", "meshes", "contact", "viz")
-_ROOT = Path(__file__).resolve().parent.parent
 
-__all__ = [
-    "FIT_LAWS", "LAWS", "SOLVERS", "BenchRow", "Box", "CalibrationResult", "Capsule", "ChamberSeries", "Comparison",
-    "ContactError", "ContactProblem", "Corotational", "Cylinder", "Elastic", "FclibProblem", "Finger", "FrictionTable",
-    "GaugeSeries", "Group", "Handle", "InputError", "Law", "LawFit", "LocalProblem", "Log", "MarkerSeries", "MaterialError",
-    "MaterialFit", "Mesh", "MeshError", "MooneyRivlin", "Motion", "Ogden", "Parameter", "Plane", "Profile", "Reading",
-    "Reproduction", "RodEnd", "RodSection", "Run", "Scene", "SensitivityResult", "SensorSeries", "SolvedProblem", "Sphere",
-    "StVenantKirchhoff", "StableNeoHookean", "SweepResult", "TendonSeries", "TensileTest", "TetMesh", "TriMesh", "VizError",
-    "XpbdRun", "ball_tets", "bench", "box_tets", "box_triangles", "calibrate", "capsule_triangles", "chamfered_box_triangles",
-    "circular_section", "compare", "cylinder_tets", "cylinder_triangles", "fit_material", "friction", "length_scale",
-    "list_scenes", "load_card", "load_path", "load_scene", "load_surface", "load_tetmesh", "load_volume", "make_local_problem",
-    "make_problem", "make_solver", "make_tetmesh", "make_trimesh", "material", "materials", "measure", "measure_local",
-    "mesh_file", "mesh_shape", "open_frames", "plot_convergence", "plot_fit", "plot_run", "plot_sweep", "probe_rendering",
-    "quality", "read_card", "read_fclib", "read_log", "read_part", "read_pvd", "read_tensile_test", "rectangular_section",
-    "render_run", "reproduce", "save_tetmesh", "scene_parameters", "sensitivity", "simulate", "simulate_xpbd", "solve_problem",
-    "sphere_triangles", "sweep", "tetrahedralize", "to_global", "view_run", "write_card", "write_fclib", "write_report",
-]  # fmt: skip
+
+def _public_names() -> dict[str, str]:
+    """Read the public names and the module that has each from ``__init__.pyi``, where they are written once."""
+    tree = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: node.module or "" for node in imports for alias in node.names}
 
 
 def _check_siblings(root: Path) -> None:
@@ -244,5 +86,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-_check_siblings(_ROOT)
-use_source_digest(_ROOT / name for name in ("femsim", *_SIBLINGS))
+_MODULE_OF = _public_names()
+__all__ = sorted(_MODULE_OF)
+_check_siblings(ROOT)
+use_source_digest(ROOT / name for name in ("femsim", *_SIBLINGS))

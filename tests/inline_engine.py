@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from femsim.sweeps.case import Job, Row, run_case
-from femsim.sweeps.engine import Engine
+from femsim.studies.sweeps.case import Job, Row, run_case
+from femsim.studies.sweeps.engine import Engine
 
 
 class Inline(Engine):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from slow_twins import link_velocity, moved_pose, random_frame, rotation_rate
 
-from femsim.bodies.articulated import ArticulatedBody, JointDrive, Link
-from femsim.bodies.body import StepSettings
-from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
+from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
+from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
+from femsim.model.bodies.body import StepSettings
 
 NO_GRAVITY = np.zeros(3)
 G = np.array([0.4, -0.3, -9.81])

@@ -8,11 +8,10 @@ import scipy.sparse as sp
 from slow_twins import body_between_nodes, random_spd
 
 from contact import ContactError, ContactProblem, Group, WarmStart, make_local_problem, make_problem, measure
-from contact.solvers import Auto, AutoOptions
-from contact.solvers import auto as auto_module
+from contact.solvers import Auto, AutoOptions, auto as auto_module
 from contact.solvers.auto import conditioning
-from femsim.bodies.body import StepSettings
-from femsim.bodies.soft import SoftBody
+from femsim.model.bodies.body import StepSettings
+from femsim.model.bodies.soft import SoftBody
 from materials import Elastic
 from meshes.generate import box_tets
 

@@ -9,8 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from contact import ContactError, ContactProblem, Group, WarmStart, make_problem, measure
-from contact.solvers import banded_kernels as kernels
-from contact.solvers import make_solver
+from contact.solvers import banded_kernels as kernels, make_solver
 from contact.solvers.banded import Banded, BandedOptions
 
 RNG_SEED = 11

@@ -18,8 +18,8 @@ from test_local import random_local
 
 import femsim as fs
 from contact.solvers import Exact, ExactOptions, History, Solution, SolverEntry, WarmStart
-from femsim import benchmark
-from femsim.stepper import Stepper
+from femsim.step.stepper import Stepper
+from femsim.studies.problems import bench as benchmark
 from viz.plots import plot_convergence
 
 TOLERANCE = 1e-6

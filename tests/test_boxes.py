@@ -17,7 +17,7 @@ from contact.edge_kernels import SLACK
 from contact.errors import ContactError
 from contact.shapes import Box, PlacedShape, Sphere, signed_distance
 from contact.solvers import make_solver
-from femsim.stepper import Stepper
+from femsim.step.stepper import Stepper
 
 CUBE = (0.01, 0.01, 0.01)
 

@@ -13,13 +13,13 @@ from inline_engine import Inline
 from small_scene import scene_file
 
 import femsim as fs
-from femsim.calibration import calibrate as calibrate_module
-from femsim.calibration.estimate import concerns, estimate, least_squares
-from femsim.calibration.evaluate import Evaluation
-from femsim.calibration.file import Free, Search, read_calibration
-from femsim.calibration.search import search
 from femsim.cli import execute
-from femsim.sweeps import engine as engine_module
+from femsim.studies.calibration import calibrate as calibrate_module
+from femsim.studies.calibration.estimate import concerns, estimate, least_squares
+from femsim.studies.calibration.evaluate import Evaluation
+from femsim.studies.calibration.file import Free, Search, read_calibration
+from femsim.studies.calibration.search import search
+from femsim.studies.sweeps import engine as engine_module
 
 TRUE = {"young_modulus": 2e4, "density": 1300.0}
 SCENE = '''"""A soft cube is let go above a floor."""

@@ -15,10 +15,11 @@ from inline_engine import Inline
 from test_calibrate import FIT, FREE, write
 
 import femsim as fs
-from femsim.calibration import calibrate as calibrate_module
-from femsim.calibration.estimate import Estimate, estimate
-from femsim.calibration.evaluate import Evaluation
-from femsim.calibration.intervals import (
+from femsim.cli import execute
+from femsim.studies.calibration import calibrate as calibrate_module
+from femsim.studies.calibration.estimate import Estimate, estimate
+from femsim.studies.calibration.evaluate import Evaluation
+from femsim.studies.calibration.intervals import (
     Bootstrap,
     Profile,
     block_length,
@@ -27,7 +28,6 @@ from femsim.calibration.intervals import (
     interval_concerns,
     profile,
 )
-from femsim.cli import execute
 from viz import VizError, plot_profiles
 
 Model = Callable[[np.ndarray], np.ndarray]

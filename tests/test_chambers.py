@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import femsim as fs
-from femsim.actuators import Chamber, find_chamber
-from femsim.bodies.body import StepSettings
-from femsim.bodies.soft import SoftBody
-from femsim.state import State
-from femsim.system import System
+from femsim.model.actuators import Chamber, find_chamber
+from femsim.model.bodies.body import StepSettings
+from femsim.model.bodies.soft import SoftBody
+from femsim.step.state import State
+from femsim.step.system import System
 
 E, NU = 1e5, 0.3
 RUBBER = fs.Elastic(E, NU, 1000.0, name="rubber")

@@ -208,7 +208,7 @@ def test_doctor(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("python", "numpy", "numba", "kernels", "pictures"):
         assert any(line.startswith(name) for line in out.splitlines()), name
     assert call("doctor", "--rendering")[0] == (0 if fs.probe_rendering().ok else 2)
-    monkeypatch.setattr("femsim.doctor._PACKAGES", ("numpy", "no-such-package"))
+    monkeypatch.setattr("femsim.cli.doctor._PACKAGES", ("numpy", "no-such-package"))
     status, out, _ = call("doctor")
     assert status == 2 and out.splitlines()[-1] == "NOT OK: install no-such-package (./go setup does it)."
 

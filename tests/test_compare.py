@@ -17,8 +17,8 @@ from scipy.spatial.transform import Rotation
 from scipy.stats import t as student
 
 import femsim as fs
-from femsim.agreement import agreement, mean_and_confidence, vector_rmse
-from femsim.signals import find_lag, gap_mask, lowpass
+from femsim.studies.comparison.agreement import agreement, mean_and_confidence, vector_rmse
+from femsim.studies.comparison.signals import find_lag, gap_mask, lowpass
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "experiments" / "dragonskin_beam"
 ROOT = Path(fs.__file__).resolve().parent.parent

@@ -23,8 +23,7 @@ from slow_twins import (
     random_spd,
 )
 
-from contact import ContactProblem, Group, NodalContactProblem, make_problem, nodalize
-from contact import metrics as yardstick
+from contact import ContactProblem, Group, NodalContactProblem, make_problem, metrics as yardstick, nodalize
 from contact.metrics import natural_map_scale
 from contact.problem import isotropic
 from contact.solvers import cond_kernels as kernels

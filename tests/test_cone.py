@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from slow_twins import closest_in_cone, closest_in_ellipse, project_strict
 
 from contact.cone import (
@@ -15,9 +14,9 @@ from contact.cone import (
     project_cone_elliptic,
     project_ellipse,
     project_forces,
+    project_strict as fast_strict,
     project_strict_elliptic,
 )
-from contact.cone import project_strict as fast_strict
 
 many = settings(max_examples=300, deadline=None)
 force = st.one_of(st.just(0.0), st.floats(1e-6, 1e3), st.floats(-1e3, -1e-6))

@@ -8,13 +8,13 @@ from scipy.spatial.transform import Rotation
 from slow_twins import moved_pose, random_frame
 
 from contact import Box, Contacts, Plane, Sphere, contact_velocity
-from femsim.bodies.articulated import ArticulatedBody, Link
-from femsim.bodies.body import StepSettings
-from femsim.bodies.soft import SoftBody
-from femsim.collision import Collision, CollisionBody
-from femsim.rotations import quaternion_from_vector
-from femsim.state import State
-from femsim.system import System
+from femsim.base.rotations import quaternion_from_vector
+from femsim.model.bodies.articulated import ArticulatedBody, Link
+from femsim.model.bodies.body import StepSettings
+from femsim.model.bodies.soft import SoftBody
+from femsim.step.contacts import Collision, CollisionBody
+from femsim.step.state import State
+from femsim.step.system import System
 from materials import Elastic
 from meshes.generate import box_tets
 

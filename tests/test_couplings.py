@@ -9,14 +9,14 @@ from scipy.spatial.transform import Rotation
 from contact import make_problem
 from contact.nodalize import body_blocks
 from contact.solvers import make_solver
-from femsim.bodies.articulated import ArticulatedBody, JointDrive, Link
-from femsim.bodies.body import StepSettings
-from femsim.bodies.rod import Rod, RodEnd
-from femsim.bodies.soft import SoftBody
-from femsim.couplings import Frame, HeldEnd, LinkFrame, PatchFrame, surface_patch
-from femsim.rotations import quaternion_conjugate, quaternion_from_vector, quaternion_multiply, vector_from_quaternion
-from femsim.state import State
-from femsim.system import System
+from femsim.base.rotations import quaternion_conjugate, quaternion_from_vector, quaternion_multiply, vector_from_quaternion
+from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
+from femsim.model.bodies.body import StepSettings
+from femsim.model.bodies.rod import Rod, RodEnd
+from femsim.model.bodies.soft import SoftBody
+from femsim.model.couplings import Frame, HeldEnd, LinkFrame, PatchFrame, surface_patch
+from femsim.step.state import State
+from femsim.step.system import System
 from materials import Elastic, circular_section
 from meshes import boundary_triangles, box_tets
 

@@ -11,7 +11,7 @@ import femsim as fs
 from contact import ContactError
 from contact.deformable import DeformableDetector, Strand, Surface, Touches
 from contact.deformable_kernels import EDGE_EDGE, POINT_SEGMENT, VERTEX_FACE
-from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
+from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 
 BOTH = np.array([[False, True], [True, False]])
 

@@ -8,8 +8,7 @@ from slow_twins import alart_curnier, dense_sweep, local_force, random_spd
 
 from contact.metrics import natural_map as yardstick
 from contact.problem import force_scales
-from contact.solvers import dense as dense_module
-from contact.solvers import dense_kernels as kernels
+from contact.solvers import dense as dense_module, dense_kernels as kernels
 from contact.solvers.dense import DenseResult, DenseSolver, relative_residual
 
 UP = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # normal, tangents

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from femsim.drives import Motion, Profile, driven_pose
-from femsim.errors import InputError
-from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
+from femsim.base.errors import InputError
+from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
+from femsim.model.drives import Motion, Profile, driven_pose
 
 TIMES, VALUES = [0.5, 1.0, 3.0], [2.0, -1.0, 4.0]
 

@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 import femsim as fs
 from contact.metrics import residuals
 from contact.solvers import make_solver
-from femsim.stepper import Stepper
+from femsim.step.stepper import Stepper
 
 RUBBER = fs.Elastic(2e6, 0.4, 1200.0, rayleigh_beta=0.01, name="rubber")
 STIFF = fs.Elastic(2e9, 0.4, 1200.0, name="stiff")

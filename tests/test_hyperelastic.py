@@ -15,10 +15,10 @@ from static_reference import StaticBody
 
 import femsim as fs
 from benchmarks.locking import cantilever, cook, equilibrium, matrix
-from femsim.bodies import hyperelastic_kernels as kernels
-from femsim.bodies.body import StepSettings
-from femsim.bodies.hyperelastic import HyperelasticBody, make_soft_body
-from femsim.bodies.soft import SoftBody
+from femsim.model.bodies import hyperelastic_kernels as kernels
+from femsim.model.bodies.body import StepSettings
+from femsim.model.bodies.hyperelastic import HyperelasticBody, make_soft_body
+from femsim.model.bodies.soft import SoftBody
 from materials import Corotational, Elastic, Law, MooneyRivlin, Ogden, StableNeoHookean, StVenantKirchhoff
 from meshes import TetMesh, box_tets
 from meshes.quadratic import EDGES, quadratic

@@ -18,6 +18,8 @@ ROOT = Path(fs.__file__).resolve().parent.parent
 ROOMS = ("materials", "meshes", "contact", "viz")
 OURS = {*ROOMS, "femsim", "scenes", "tests", "benchmarks"}
 ALLOWED = {room: {room} for room in ROOMS} | {"femsim": {"femsim", *ROOMS}, "scenes": {"femsim"}}
+#: The rooms of the engine, from the bottom up.
+INSIDE = ("base", "model", "scene", "step", "run", "studies", "cli")
 HEAVY = ("pyvista", "vtk", "vtkmodules", "matplotlib", "imageio", "imageio_ffmpeg", "numba", "scipy", "meshio", "h5py")
 
 
@@ -73,27 +75,57 @@ def test_kernels_are_cached_and_have_no_fastmath() -> None:
     assert not wrong, f"not @njit(cache=True), or with fastmath: {wrong}"
 
 
+def test_rooms_import_only_what_lies_below() -> None:
+    """base < model < scene < step < run < studies < cli; nothing inside imports the public face, and every room has its tour."""
+    wrong = []
+    for path, tree in sources("femsim"):
+        place = path.relative_to(ROOT / "femsim").parts
+        if len(place) == 1:
+            continue  # the face
+        assert place[0] in INSIDE, f"{path.relative_to(ROOT)} is in no room"
+        for node in ast.walk(tree):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                assert not node.level, f"{path.relative_to(ROOT)}:{node.lineno}: imports name their room"
+                names = (
+                    [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "femsim" else [node.module or ""]
+                )
+            for name in names:
+                room = name.split(".")[1:2]
+                if name.split(".")[0] == "femsim" and (not room or INSIDE.index(room[0]) > INSIDE.index(place[0])):
+                    wrong.append(f"{path.relative_to(ROOT)}:{node.lineno} imports {name}")
+    assert not wrong, wrong
+    for room in INSIDE:
+        assert ast.get_docstring(ast.parse((ROOT / "femsim" / room / "__init__.py").read_text(encoding="utf-8"))), room
+
+
+def test_files_of_the_engine_import_each_other_without_a_circle() -> None:
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): tree for path, tree in sources("femsim")
+    }
+    arrows: dict[str, set[str]] = {name: set() for name in modules}
+    for name, tree in modules.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("femsim."):
+                for alias in node.names:
+                    deeper = f"{node.module}.{alias.name}"
+                    arrows[name].add(deeper if deeper in modules else node.module or "")
+    while arrows:
+        free = {name for name, below in arrows.items() if not (below & set(arrows)) - {name}}
+        assert free, f"these import each other in a circle: {sorted(arrows)}"
+        arrows = {name: below for name, below in arrows.items() if name not in free}
+
+
 def test_public_names_have_one_home() -> None:
-    names = [name for exported in fs._EXPORTS.values() for name in exported]
-    assert len(names) == len(set(names))
-    assert sorted(fs.__all__) == sorted(names)
-    for module, exported in fs._EXPORTS.items():
-        home = importlib.import_module(module)
-        for name in exported:
-            assert getattr(fs, name) is getattr(home, name), name
-
-
-def test_names_for_type_checkers_are_those_that_load() -> None:
-    tree = ast.parse(Path(fs.__file__).read_text(encoding="utf-8"))
-    (block,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
-    declared = {
-        node.module: tuple(alias.asname or alias.name for alias in node.names)
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-    }
-    assert {module: sorted(names) for module, names in declared.items()} == {
-        module: sorted(names) for module, names in fs._EXPORTS.items()
-    }
+    stub = ast.parse(Path(fs.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    names = [alias.name for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    assert len(names) == len(set(names)) > 100
+    assert fs.__all__ == sorted(names)
+    for name in names:
+        home = importlib.import_module(fs._MODULE_OF[name])
+        assert getattr(fs, name) is getattr(home, name), name
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -10,7 +10,7 @@ import pytest
 from small_scene import FILE, scene_file
 
 import femsim as fs
-from femsim.load import SCENES, find_scene, scene_doc
+from femsim.scene.scene_file import SCENES, find_scene, scene_doc
 
 HEAD = "import femsim as fs\n\n"
 

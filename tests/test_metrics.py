@@ -12,13 +12,17 @@ from types import ModuleType
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from slow_twins import body_between_nodes, natural_map_residual, project_cones, random_frame, random_spd
-from slow_twins import project_strict as slow_project_strict
+from hypothesis import given, settings, strategies as st
+from slow_twins import (
+    body_between_nodes,
+    natural_map_residual,
+    project_cones,
+    project_strict as slow_project_strict,
+    random_frame,
+    random_spd,
+)
 
-from contact import ContactProblem, Group, make_problem, measure
-from contact import metrics as m
+from contact import ContactProblem, Group, make_problem, measure, metrics as m
 from contact.cone import project_cone, project_strict
 from contact.problem import force_scales
 

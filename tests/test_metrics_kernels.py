@@ -10,9 +10,7 @@ import pytest
 import scipy.sparse as sp
 from slow_twins import body_between_nodes, project_cones
 
-from contact import ContactError, Group, make_problem, measure
-from contact import metrics as m
-from contact import metrics_kernels as kernels
+from contact import ContactError, Group, make_problem, measure, metrics as m, metrics_kernels as kernels
 
 
 def contacts(seed: int, nc: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

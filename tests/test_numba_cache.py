@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import femsim as fs
-from femsim import numba_cache
-from femsim.numba_cache import cache_folder, kernel_digest
+from femsim.base import numba_cache
+from femsim.base.numba_cache import cache_folder, kernel_digest
 
 KERNEL = "from numba import njit\n\n\n@njit(cache=True)\ndef twice(x):\n    return 2 * x\n"
 

@@ -11,8 +11,8 @@ from static_reference import StaticBody, squeeze
 
 import femsim as fs
 from contact import make_solver
-from femsim.rotations import quaternion_to_matrix
-from femsim.stepper import Stepper
+from femsim.base.rotations import quaternion_to_matrix
+from femsim.step.stepper import Stepper
 
 G = 9.81
 

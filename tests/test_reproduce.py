@@ -15,10 +15,19 @@ from slow_twins import body_between_nodes
 
 import femsim as fs
 from contact import make_solver
-from femsim.reproduction import box, cable, command, page, scaling, trials
-from femsim.reproduction.anisotropic import GRAVITY, dissipation_path
-from femsim.reproduction.measuring import InternalForce, Settings, Step, first_below, follow, reference_solver, row_of, soft_body
-from femsim.reproduction.text import number
+from femsim.studies.reproduction import box, cable, command, page, scaling, trials
+from femsim.studies.reproduction.anisotropic import GRAVITY, dissipation_path
+from femsim.studies.reproduction.measuring import (
+    InternalForce,
+    Settings,
+    Step,
+    first_below,
+    follow,
+    reference_solver,
+    row_of,
+    soft_body,
+)
+from femsim.studies.reproduction.text import number
 
 Raw = dict[str, Any]
 

@@ -13,10 +13,10 @@ from scipy.integrate import solve_bvp
 from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
-from femsim.bodies.body import StepSettings
-from femsim.bodies.rod import MAX_TENSION, Rod, RodEnd
-from femsim.errors import InputError
-from femsim.rotations import quaternion_from_vector, quaternion_multiply
+from femsim.base.errors import InputError
+from femsim.base.rotations import quaternion_from_vector, quaternion_multiply
+from femsim.model.bodies.body import StepSettings
+from femsim.model.bodies.rod import MAX_TENSION, Rod, RodEnd
 from materials import Elastic, RodSection, circular_section, rectangular_section
 
 NO_GRAVITY = np.zeros(3)

@@ -13,9 +13,8 @@ from scipy.spatial.transform import Rotation
 import femsim as fs
 from contact import contact_velocity, make_problem
 from contact.metrics import balance
-from contact.solvers import cond_kernels as kernels
-from contact.solvers import make_solver
-from femsim.stepper import Stepper
+from contact.solvers import cond_kernels as kernels, make_solver
+from femsim.step.stepper import Stepper
 
 RUBBER = fs.Elastic(2e6, 0.4, 1200.0, name="rubber")
 ROUND = fs.circular_section(0.003)

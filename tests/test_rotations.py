@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
-from femsim import rotations as r
+from femsim.base import rotations as r
 
 
 def random_quaternions(count: int, seed: int = 0) -> np.ndarray:

@@ -14,12 +14,12 @@ from small_scene import scene_file
 
 import femsim as fs
 from femsim.cli import execute
-from femsim.sweeps import sweep as sweep_module
-from femsim.sweeps.case import run_case
-from femsim.sweeps.file import Sampling, read_sweep
-from femsim.sweeps.process import CaseProcess
-from femsim.sweeps.sampling import _unit, make_cases
-from femsim.sweeps.sensitivity import sobol_indices
+from femsim.studies.sweeps import sweep as sweep_module
+from femsim.studies.sweeps.case import run_case
+from femsim.studies.sweeps.file import Sampling, read_sweep
+from femsim.studies.sweeps.process import CaseProcess
+from femsim.studies.sweeps.sampling import _unit, make_cases
+from femsim.studies.sweeps.sensitivity import sobol_indices
 from viz import VizError, plot_sensitivity
 
 SCENE = '''"""A box rests on a floor: the floor carries its weight."""

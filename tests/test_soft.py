@@ -10,10 +10,10 @@ import scipy.sparse as sp
 from scipy.spatial.transform import Rotation
 from slow_twins import element_matrices, random_frame, rotation_of
 
-from femsim.bodies import soft_kernels as kernels
-from femsim.bodies.body import StepSettings
-from femsim.bodies.soft import SoftBody
-from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
+from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
+from femsim.model.bodies import soft_kernels as kernels
+from femsim.model.bodies.body import StepSettings
+from femsim.model.bodies.soft import SoftBody
 from materials import Elastic
 from meshes.generate import box_tets
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import femsim as fs
-from femsim.stepper import Stepper
+from femsim.step.stepper import Stepper
 
 SCENE = Path(fs.__file__).resolve().parent.parent / "scenes" / "soft_gripper.py"
 COARSE = {"cells": (4, 5, 8)}

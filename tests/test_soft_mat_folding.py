@@ -9,9 +9,10 @@ import pytest
 from test_touching import crossings
 
 import femsim as fs
-from femsim.rotations import quaternion_to_matrix
-from femsim.state import State
-from femsim.stepper import Stepper, StepReport
+from femsim.base.rotations import quaternion_to_matrix
+from femsim.step.report import StepReport
+from femsim.step.state import State
+from femsim.step.stepper import Stepper
 
 SCENES = Path(__file__).resolve().parents[1] / "scenes"
 WEIGHT = 0.3 * 0.2 * 0.005 * 1000.0 * 9.81

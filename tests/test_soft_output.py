@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from slow_twins import random_frame
 
-from femsim.bodies.soft import SoftBody
-from femsim.bodies.soft_output import ELEMENT_FIELDS, SoftOutput
-from femsim.rotations import quaternion_to_matrix
+from femsim.base.rotations import quaternion_to_matrix
+from femsim.model.bodies.soft import SoftBody
+from femsim.model.bodies.soft_output import ELEMENT_FIELDS, SoftOutput
 from materials import Elastic
 from meshes.generate import box_tets
 

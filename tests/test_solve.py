@@ -320,7 +320,7 @@ def test_problems_need_a_folder_and_h5py(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_problem_of_a_step_that_failed_is_written_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("femsim.stepper.StepReport.finite", False)
+    monkeypatch.setattr("femsim.step.stepper.StepReport.finite", False)
     run = fs.simulate(cube_scene(), out=tmp_path / "run", dump_problems=(1, 3))
     assert run.status == "failed" and info(tmp_path / "run")["problems"] == ["problems/step_00001.hdf5"]
     assert fs.read_fclib(tmp_path / "run" / "problems" / "step_00001.hdf5").problem.n_contacts > 0

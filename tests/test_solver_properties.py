@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from slow_twins import random_frame, random_spd
 
 from contact import SOLVERS, ContactProblem, Group, Solution, make_problem, make_solver, measure

@@ -15,12 +15,13 @@ from test_chambers import hollow_box
 import femsim as fs
 from contact import ContactError, ContactProblem, Solution, Solver, WarmStart, make_solver
 from contact.solvers.exact import Exact, ExactOptions
-from femsim.bodies.soft import SoftBody
-from femsim.recorder import sensor_columns
-from femsim.state import State
-from femsim.stepper import Stepper, StepReport
-from femsim.substeps import Snapshot, newly_inside_out, turned_inside_out
-from femsim.sweeps.metrics import parse_metric
+from femsim.model.bodies.soft import SoftBody
+from femsim.run.recorder import sensor_columns
+from femsim.step.advance import Snapshot, newly_inside_out, turned_inside_out
+from femsim.step.report import StepReport
+from femsim.step.state import State
+from femsim.step.stepper import Stepper
+from femsim.studies.sweeps.metrics import parse_metric
 
 RUBBER = fs.Elastic(1e5, 0.3, 1000.0, rayleigh_beta=1e-3, name="rubber")
 CABLE = fs.Elastic(1e6, 0.4, 1200.0, rayleigh_beta=1e-3, name="cable")
@@ -131,7 +132,7 @@ def steps_of(stepper: Stepper, sizes: list[float]) -> list[StepReport]:
 
 def simulate_with(solver: Solver, monkeypatch: pytest.MonkeyPatch, scene: fs.Scene, **options: Any) -> fs.Run:
     with monkeypatch.context() as patch:
-        patch.setattr("femsim.run.make_solver", lambda name, **chosen: solver)
+        patch.setattr("femsim.run.simulate.make_solver", lambda name, **chosen: solver)
         return fs.simulate(scene, **options)
 
 

@@ -14,15 +14,13 @@ import pytest
 from small_scene import scene_file
 
 import femsim as fs
-from femsim.sweeps import case as case_module
-from femsim.sweeps import sampling
-from femsim.sweeps import sweep as sweep_module
-from femsim.sweeps.case import Job, finish_folder, new_row, read_row, run_case, satisfies, work_folder
-from femsim.sweeps.file import read_sweep
-from femsim.sweeps.metrics import Condition, parse_condition, parse_metric
-from femsim.sweeps.process import CaseProcess
-from femsim.sweeps.results import make_table, write_table
-from femsim.sweeps.sampling import make_cases
+from femsim.studies.sweeps import case as case_module, sampling, sweep as sweep_module
+from femsim.studies.sweeps.case import Job, finish_folder, new_row, read_row, run_case, satisfies, work_folder
+from femsim.studies.sweeps.file import read_sweep
+from femsim.studies.sweeps.metrics import Condition, parse_condition, parse_metric
+from femsim.studies.sweeps.process import CaseProcess
+from femsim.studies.sweeps.results import make_table, write_table
+from femsim.studies.sweeps.sampling import make_cases
 
 ODD = '''"""Goes wrong as it is told."""
 

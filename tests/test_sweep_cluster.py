@@ -148,7 +148,9 @@ def test_a_killed_worker_costs_only_what_it_was_doing(tmp_path: Path, started: C
     until(lambda: len(finished(out)) >= 3, client)
     before = {id_: (out / "cases" / id_ / "case.json").stat().st_mtime_ns for id_ in finished(out)}
     (victim, *_) = [
-        p for p in psutil.Process(client.pid).children() if any("femsim.sweeps.process" in c.cmdline() for c in p.children())
+        p
+        for p in psutil.Process(client.pid).children()
+        if any("femsim.studies.sweeps.process" in c.cmdline() for c in p.children())
     ]
     victim.kill()
     assert wait_for_end(client) == 0
@@ -218,7 +220,7 @@ def test_results_do_not_depend_on_the_number_of_workers(tmp_path: Path, call: An
 
 
 def test_a_scheduler_that_does_not_answer(tmp_path: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("femsim.sweeps.engine._CONNECT_S", 1.0)
+    monkeypatch.setattr("femsim.studies.sweeps.engine._CONNECT_S", 1.0)
     status, _, error = call(
         "sweep", str(sweep_file(tmp_path, 0.0)), "--out", str(tmp_path / "out"), "--scheduler", f"tcp://127.0.0.1:{free_port()}"
     )

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from contact import Group
-from femsim.bodies.articulated import ArticulatedBody, JointDrive, Link
-from femsim.bodies.body import StepSettings
-from femsim.bodies.soft import SoftBody
-from femsim.rotations import quaternion_from_vector
-from femsim.state import State
-from femsim.system import System
+from femsim.base.rotations import quaternion_from_vector
+from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
+from femsim.model.bodies.body import StepSettings
+from femsim.model.bodies.soft import SoftBody
+from femsim.step.state import State
+from femsim.step.system import System
 from materials import Elastic
 from meshes.generate import box_tets
 

@@ -10,7 +10,7 @@ import pytest
 import femsim as fs
 from contact import ContactError, ContactProblem, make_solver
 from contact.deformable_kernels import EDGE_EDGE, POINT_SEGMENT, VERTEX_FACE
-from femsim.stepper import Stepper
+from femsim.step.stepper import Stepper
 
 G = 9.81
 RUBBER = fs.Elastic(2e5, 0.3, 1000.0, rayleigh_beta=1e-3, name="rubber")

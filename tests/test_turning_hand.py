@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import femsim as fs
-from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
+from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from viz import PartFrame, PvdSeries, VizError, read_part, read_pvd
-from viz import background as writing
+from viz import PartFrame, PvdSeries, VizError, background as writing, read_part, read_pvd
 
 ROOT = Path(__file__).parent.parent
 TET_POINTS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=float)

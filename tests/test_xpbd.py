@@ -11,9 +11,10 @@ import pytest
 from test_rod import ENDS, Joint, frames_and_links, heavy_cantilever, line, shaken, uneven
 
 import femsim as fs
-from femsim import xpbd_kernels as kernels
-from femsim.bodies.rod import Rod
-from femsim.rotations import quaternion_multiply, quaternion_to_matrix
+from femsim.base.rotations import quaternion_multiply, quaternion_to_matrix
+from femsim.model.bodies.rod import Rod
+from femsim.studies.reproduction import xpbd_kernels as kernels
+from femsim.studies.reproduction.xpbd import simulate_xpbd
 
 SCENES = Path(__file__).resolve().parents[1] / "scenes"
 YOUNG, DENSITY, RADIUS = 2.954e6, 1259.0, 0.002
@@ -185,7 +186,7 @@ def test_cantilever_converges_to_the_elastica() -> None:
     exact = scene.bodies[0].centre_line(run.stepper.state.q)[-1]
     errors = []
     for substeps in (10, 20, 40, 80, 160):
-        answer = fs.simulate_xpbd(scene, substeps=substeps)
+        answer = simulate_xpbd(scene, substeps=substeps)
         errors.append(np.linalg.norm(answer.centre_line[-1] - exact) / 0.1)
     assert answer.status == "finished" and answer.time[-1] == pytest.approx(1.5)
     assert np.all(np.diff(np.log2(errors)) < -1.0), errors  # at least first order
@@ -195,7 +196,7 @@ def test_cantilever_converges_to_the_elastica() -> None:
     assert hand.force[-1] == pytest.approx([0.0, 0.0, -0.1 * WEIGHT], abs=1e-4 * 0.1 * WEIGHT)
     lever = answer.centres[-1, :, 0].mean()
     assert hand.torque[-1] == pytest.approx([0.0, lever * 0.1 * WEIGHT, 0.0], rel=1e-3, abs=1e-12)
-    fine = fs.simulate_xpbd(cantilever(10), substeps=300)
+    fine = simulate_xpbd(cantilever(10), substeps=300)
     assert np.linalg.norm(fine.centre_line[-1][[0, 2]] / 0.1 - expected) < 0.006
 
 
@@ -204,7 +205,7 @@ def test_more_sweeps_help_as_more_substeps_do() -> None:
     run = fs.simulate(scene, duration=3.0)
     exact = scene.bodies[0].centre_line(run.stepper.state.q)[-1]
     one, four = (
-        np.linalg.norm(fs.simulate_xpbd(scene, substeps=20, iterations=sweeps).centre_line[-1] - exact) for sweeps in (1, 4)
+        np.linalg.norm(simulate_xpbd(scene, substeps=20, iterations=sweeps).centre_line[-1] - exact) for sweeps in (1, 4)
     )
     assert four < 0.5 * one
 
@@ -222,7 +223,7 @@ def test_stick_and_slip_on_a_floor(along: float) -> None:
     )  # fmt: skip
     scene.set_friction(rod, floor, mu)
     scene.sensor("floor", "floor")
-    run = fs.simulate_xpbd(scene, substeps=50)
+    run = simulate_xpbd(scene, substeps=50)
     way = run.centres[:, :, 0].mean(axis=1) - run.centres[0, :, 0].mean()
     slide = 0.5 * 0.2 * mu * 9.81 * 0.5**2
     if along > 1.0:
@@ -242,7 +243,7 @@ def test_mass_proportional_damping_slows_a_fall() -> None:
         scene = fs.Scene("fall", dt=0.01, duration=0.6)
         per_metre = 20.0 * WEIGHT / 9.81 if drag is None else drag
         scene.add_rod("rod", line(4, 0.1), fs.circular_section(RADIUS), elastic, translational_damping=per_metre)
-        run = fs.simulate_xpbd(scene, substeps=20)
+        run = simulate_xpbd(scene, substeps=20)
         speeds.append((run.centres[-1, :, 2] - run.centres[-2, :, 2]) / 0.01)
     np.testing.assert_allclose(speeds[0], -9.81 / 20.0, rtol=0.02)
     np.testing.assert_allclose(speeds[0], speeds[1], rtol=1e-9)
@@ -251,14 +252,14 @@ def test_mass_proportional_damping_slows_a_fall() -> None:
 def test_winding_begins_as_ours_does() -> None:
     """The led end pulls with what simulate says, to 5 %, as long as the cable hangs; nothing penetrates the post."""
     scene = fs.load_scene(SCENES / "cable_winding.py", links=80)
-    run = fs.simulate_xpbd(scene, substeps=60, duration=3.0)
+    run = simulate_xpbd(scene, substeps=60, duration=3.0)
     ours = fs.simulate(scene, duration=3.0)
     force = ours.sensors["tool"].force[-1]
     assert np.linalg.norm(run.sensors["tool"].force[-1] - force) < 0.05 * np.linalg.norm(force)
     assert np.abs(run.centres[-1] - scene.bodies[0].centres(ours.stepper.state.q)).max() < 5e-3
     assert run.penetration.max() < 1e-6
     assert run.sensors["tool"].torque == pytest.approx(np.zeros((300, 3)), abs=1e-12)  # a ball joint
-    again = fs.simulate_xpbd(scene, substeps=60, duration=0.1)  # a scene can run again, always from its start
+    again = simulate_xpbd(scene, substeps=60, duration=0.1)  # a scene can run again, always from its start
     assert np.array_equal(again.centres, run.centres[:10])
 
 
@@ -269,7 +270,7 @@ def test_numbers_that_are_not_finite_end_the_run() -> None:
         load=lambda t: np.array([1e308 if t > 0.025 else 0.0, 0.0, 0.0]),
     )  # fmt: skip
     with np.errstate(all="ignore"):
-        run = fs.simulate_xpbd(scene, substeps=5)
+        run = simulate_xpbd(scene, substeps=5)
     assert run.status == "failed" and "Step 3" in run.message
     assert len(run.time) == len(run.centres) == len(run.seconds) == 2
     assert np.isfinite(run.centre_line).all()
@@ -302,7 +303,7 @@ def test_what_it_cannot_do_is_refused(change: Callable[[fs.Scene], None], option
     scene = cantilever(3)
     change(scene)
     with pytest.raises(fs.InputError, match=match):
-        fs.simulate_xpbd(scene, **options)
+        simulate_xpbd(scene, **options)
 
 
 def test_rods_it_does_not_know_are_refused() -> None:
@@ -313,12 +314,12 @@ def test_rods_it_does_not_know_are_refused() -> None:
         scene = fs.Scene("scene")
         scene.add_rod("rod", line(3), fs.circular_section(RADIUS), elastic, **options)
         with pytest.raises(fs.InputError, match=match):
-            fs.simulate_xpbd(scene)
+            simulate_xpbd(scene)
     scene = fs.Scene("scene")
     floor = scene.add_floor()
     rod = scene.add_rod("rod", line(3), fs.circular_section(RADIUS), fs.Elastic(YOUNG, 0.3, DENSITY))
     scene.set_friction(rod, floor, (0.2, 0.4), direction=(1.0, 0.0, 0.0))
     with pytest.raises(fs.InputError, match="friction that differs by direction"):
-        fs.simulate_xpbd(scene)
+        simulate_xpbd(scene)
     with pytest.raises(fs.InputError, match="0 rods"):
-        fs.simulate_xpbd(fs.Scene("empty"))
+        simulate_xpbd(fs.Scene("empty"))

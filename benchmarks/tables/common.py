@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from femsim.reproduction import measuring
+from femsim.studies.reproduction import measuring
 
 ROOT = Path(__file__).resolve().parents[2]
 

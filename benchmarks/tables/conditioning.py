@@ -14,10 +14,9 @@ import numpy as np
 import femsim as fs
 from benchmarks.tables.common import Settings
 from contact.metrics import contact_velocity
-from contact.solvers import Solution, make_solver
-from contact.solvers import auto as auto_module
-from femsim.reproduction.measuring import Step, follow, solve, spread, warm_up
-from femsim.reproduction.text import markdown, number, short
+from contact.solvers import Solution, auto as auto_module, make_solver
+from femsim.studies.reproduction.measuring import Step, follow, solve, spread, warm_up
+from femsim.studies.reproduction.text import markdown, number, short
 
 TOLERANCES = (1e-5, 1e-8)
 LIMIT = 20_000

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import femsim as fs
 from benchmarks.tables.common import ROOT, Settings
-from femsim.reproduction.text import markdown, number, short
+from femsim.studies.reproduction.text import markdown, number, short
 from viz import plot_convergence
 
 SOLVERS = ("cond", "pgs", "apgd", "ccs", "exact")
@@ -15,7 +15,7 @@ STEP, TOLERANCE = 90, 1e-8
 SCENE = ROOT / "scenes" / "soft_ball_gripping.py"
 QUICK = '''"""A small grip."""
 
-from femsim.reproduction.measuring import Settings
+from femsim.studies.reproduction.measuring import Settings
 
 
 def build():

@@ -11,8 +11,8 @@ import femsim as fs
 from benchmarks.tables.common import Settings
 from contact.metrics import contact_velocity
 from contact.solvers import make_solver
-from femsim.reproduction.measuring import Step, follow, solve
-from femsim.reproduction.text import markdown, number, percent
+from femsim.studies.reproduction.measuring import Step, follow, solve
+from femsim.studies.reproduction.text import markdown, number, percent
 
 FRICTION = 0.3
 OPERATORS = ("strict", "proximal")

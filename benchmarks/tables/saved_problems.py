@@ -11,8 +11,8 @@ from typing import Any
 
 from benchmarks.tables.common import Settings
 from contact import ContactError, FclibProblem, LocalProblem, Solution, make_solver, read_fclib
-from femsim.reproduction.text import markdown, number, short
-from femsim.solve import judge_answer, solve_function, solve_problem
+from femsim.studies.problems.solve import judge_answer, solve_function, solve_problem
+from femsim.studies.reproduction.text import markdown, number, short
 
 SOLVERS = ("cond", "pgs", "apgd", "ccs", "exact")
 TOLERANCE, TIGHT = 1e-6, 1e-8

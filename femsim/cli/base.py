@@ -11,15 +11,15 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter, Token
 
-import femsim
-from femsim.errors import InputError
+from femsim.base.errors import InputError
+from femsim.base.place import __version__
 
 OK, INTERNAL, WRONG_INPUT, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
 STATUS = {"converged": OK, "not converged": NOT_CONVERGED, "interrupted": INTERRUPTED, "failed": NOT_CONVERGED}
 
 app = App(
     name="femsim",
-    version=femsim.__version__,
+    version=__version__,
     help="Simulate soft and rigid bodies that are manipulated, in exact Signorini-Coulomb contact. Units are SI.",
     help_epilogue="Exit status: 0 converged, 2 wrong input, 3 some step did not converge, 130 interrupted, 1 a bug.",
     suppress_keyboard_interrupt=False,

@@ -10,9 +10,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from femsim.base.errors import InputError
 from femsim.cli.base import NOT_CONVERGED, OK, Assignments, Flag, Whole, app
 from femsim.cli.tools import Bar, default_folder, read_assignments
-from femsim.errors import InputError
 
 
 @app.command
@@ -174,7 +174,7 @@ def view(
     open
         Open the page in this machine's browser.
     """
-    from femsim.run import interruptible
+    from femsim.run.simulate import interruptible
     from viz import view_run
     from viz.view import import_viser
 
@@ -207,7 +207,7 @@ def view(
 
 def _start(scene: Path, assignments: tuple[str, ...], out: Path | None) -> tuple[Path, subprocess.Popen[bytes]]:
     """Start a scene in a process of its own; return its folder and the process when there is a frame, or it has ended."""
-    from femsim.load import find_scene, load_scene
+    from femsim.scene.scene_file import find_scene, load_scene
     from viz import VizError, open_frames
 
     path = find_scene(scene)

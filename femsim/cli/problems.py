@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-import femsim
+from femsim.base.errors import InputError
 from femsim.cli.base import NOT_CONVERGED, OK, STATUS, Assignments, Flag, Whole, app
 from femsim.cli.tools import Bar, default_folder, make_console, make_table, read_assignments
-from femsim.errors import InputError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from femsim.benchmark import BenchRow
+    from femsim.studies.problems.bench import BenchRow
 
 
 @app.command
@@ -45,7 +44,9 @@ def solve(
     out
         NPZ file for v (global problems), r and u; an existing one is replaced. Default: nothing is written.
     """
-    result = femsim.solve_problem(problem, solver, tolerance=tolerance, max_iterations=max_iterations, out=out)
+    from femsim.studies.problems.solve import solve_problem
+
+    result = solve_problem(problem, solver, tolerance=tolerance, max_iterations=max_iterations, out=out)
     print(result.summary())
     if out is not None:
         written = f"{out} ({'r, u' if result.v is None else 'v, r, u'})"
@@ -97,7 +98,9 @@ def bench(
         os.environ.setdefault("OMP_NUM_THREADS", "1")
     folder = out if out is not None else default_folder("bench", False)
     with Bar("benchmarking", quiet) as progress:
-        rows = femsim.bench(
+        from femsim.studies.problems.bench import bench
+
+        rows = bench(
             problems,
             None if solvers is None else [name.strip() for name in solvers.split(",") if name.strip()],
             tolerance=tolerance,

@@ -8,10 +8,9 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-import femsim
+from femsim.base.errors import InputError
 from femsim.cli.base import OK, STATUS, WRONG_INPUT, Assignments, Flag, Whole, app
 from femsim.cli.tools import default_folder, make_console, make_table, read_assignments
-from femsim.errors import InputError
 
 
 @app.command
@@ -74,12 +73,14 @@ def run(
     quiet
         No progress bar and no summary.
     """
-    from femsim.load import find_scene, load_scene, scene_errors
+    from femsim.scene.scene_file import find_scene, load_scene, scene_errors
 
     path = find_scene(scene)
     built = load_scene(path, **read_assignments(set_))
     with scene_errors(path, "a function of the scene"):
-        result = femsim.simulate(
+        from femsim.run.simulate import simulate
+
+        result = simulate(
             built,
             solver,
             tolerance=tolerance,
@@ -123,7 +124,7 @@ def describe(scene: Path) -> int:
     scene
         Scene file.
     """
-    from femsim.load import load_scene, scene_doc, scene_parameters
+    from femsim.scene.scene_file import load_scene, scene_doc, scene_parameters
 
     print(f"{scene}\n{scene_doc(scene)}\n")
     table = make_table("parameter", "default", "unit", "meaning")
@@ -151,7 +152,7 @@ def describe(scene: Path) -> int:
 @app.command
 def scenes() -> int:
     """List the scenes that come with femsim."""
-    from femsim.load import list_scenes, scene_doc
+    from femsim.scene.scene_file import list_scenes, scene_doc
 
     table = make_table("scene", "what")
     for path in list_scenes():
@@ -164,8 +165,7 @@ def scenes() -> int:
 @app.command
 def materials() -> int:
     """List the library of materials and friction pairs, with sources."""
-    from materials import friction_pairs, material
-    from materials import materials as names
+    from materials import friction_pairs, material, materials as names
 
     table = make_table("material", "E", "nu", "density", "source of E")
     for name in names():
@@ -216,7 +216,7 @@ def fit_material(
     poisson_ratio, density
         Of the card: a tensile test does not tell them; density in kg/m3.
     """
-    from femsim.material_fit import FIT_LAWS, fit_material, plot_fit, write_card
+    from femsim.studies.material_fit import FIT_LAWS, fit_material, plot_fit, write_card
 
     fit = fit_material(test, law or FIT_LAWS, min_strain=min_strain, max_strain=max_strain)
     print(fit.summary())
@@ -236,7 +236,7 @@ def doctor(*, rendering: Flag = False) -> int:
     rendering
         Only whether pictures can be made (exit status 0 or 2).
     """
-    from femsim.doctor import examine
+    from femsim.cli.doctor import examine
 
     report, healthy = examine(only_rendering=rendering)
     print(report)

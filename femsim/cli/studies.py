@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-import femsim
 from femsim.cli.base import INTERRUPTED, NOT_CONVERGED, OK, STATUS, DryRun, Flag, Out, Resume, Scheduler, Workers, Yes, app
 from femsim.cli.tools import free_name, make_console
 
@@ -46,7 +45,9 @@ def compare(
     """
     from json import dumps
 
-    result = femsim.compare(run, logs, card, sensor=sensor)
+    from femsim.studies.comparison.compare import compare
+
+    result = compare(run, logs, card, sensor=sensor)
     folder = out if out is not None or json else free_name(run / "comparison")
     if folder is not None:
         result.write(folder)
@@ -79,8 +80,7 @@ def sweep(
     quiet
         No progress bar and no summary.
     """
-    from femsim.sweeps.command import dry_run as show
-    from femsim.sweeps.command import run_sweep
+    from femsim.studies.sweeps.command import dry_run as show, run_sweep
 
     if dry_run:
         show(file, make_console(), out=out, workers=workers, many=yes)
@@ -111,8 +111,7 @@ def sensitivity(
     quiet
         No progress bar and no table.
     """
-    from femsim.sweeps.command import dry_run as show
-    from femsim.sweeps.command import run_sensitivity
+    from femsim.studies.sweeps.command import dry_run as show, run_sensitivity
 
     if dry_run:
         show(file, make_console(), out=out, workers=workers, many=yes)
@@ -144,7 +143,7 @@ def calibrate(
     quiet
         No progress bar and no summary.
     """
-    from femsim.calibration.command import run_calibration
+    from femsim.studies.calibration.command import run_calibration
 
     result = run_calibration(file, quiet=quiet, out=out, resume=resume, cases=cases, scheduler=scheduler, workers=workers)
     return STATUS[result.status]
@@ -193,7 +192,9 @@ def reproduce(
         if not quiet:
             print(f"[{time.perf_counter() - began:6.0f} s] {text}", file=sys.stderr, flush=True)
 
-    result = femsim.reproduce(
+    from femsim.studies.reproduction.command import reproduce
+
+    result = reproduce(
         out if out is not None else Path("runs" if quick else "docs") / "reproduction",
         size="quick" if quick else "full",
         only=[name.strip() for name in only.split(",") if name.strip()] if only is not None else (),

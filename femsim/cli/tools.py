@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from femsim.errors import InputError
+from femsim.base.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console

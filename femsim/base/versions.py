@@ -1,0 +1,32 @@
+"""The machine and the versions that a file of results names."""
+
+from __future__ import annotations
+
+import os
+import platform
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+_PACKAGES = ("femsim", "numpy", "scipy", "numba", "meshio", "vtk", "pyvista")
+
+
+def machine() -> dict[str, Any]:
+    """Describe the machine for a file of results."""
+    return {
+        "platform": platform.platform(), "processor": platform.processor() or platform.machine(),
+        "cpus": os.cpu_count(), "python": platform.python_version(),
+    }  # fmt: skip
+
+
+def versions() -> dict[str, str]:
+    """Name the versions of femsim and of the packages its numbers come from."""
+    return {package: _version(package) for package in _PACKAGES}
+
+
+@cache
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

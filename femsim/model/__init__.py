@@ -1,0 +1,13 @@
+"""What a scene is made of: bodies, and what ties and moves them. Nothing here knows of scenes, steps or files.
+
+`bodies`
+    Soft bodies, rods, rigid bodies and grippers: constant data, and methods that read a state.
+`couplings`, `actuators`
+    Forces between bodies that are implicit in the system: rod ends that bodies hold, chambers under pressure, tendons.
+`drives`, `holds`
+    Motions and profiles over time; nodes of soft bodies that follow a motion.
+`contact_rules`
+    Friction that differs by direction; points and parts without contact.
+`solids`
+    Mass, inertia and pictures of shapes.
+"""

@@ -1,0 +1,386 @@
+"""Rigid bodies and grippers: a free base link with any number of prismatic links on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from contact import GroupKind
+from femsim.base.rotations import cross, quaternion_to_matrix, rotate_quaternion
+from femsim.model.bodies.body import StepSettings
+
+Load = Callable[[float], tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Link:
+    """One rigid link.
+
+    Attributes
+    ----------
+    name : str
+        Name, unique in the body.
+    mass : float, kg
+        Mass.
+    inertia : ndarray, (3, 3), kg m^2
+        Inertia about the link's centre of mass, axes of the base.
+    offset : ndarray, (3,), m
+        Centre of mass in the frame of the base at joint position zero (zero for the base itself).
+    axis : ndarray, (3,), optional
+        Unit direction of the prismatic joint in the frame of the base; None for the base.
+    """
+
+    name: str
+    mass: float
+    inertia: np.ndarray
+    offset: np.ndarray
+    axis: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class _Configuration:
+    """What the coordinates q alone decide, worked out once for all who ask.
+
+    Attributes
+    ----------
+    q : ndarray, (n_q,)
+        The coordinates.
+    rotation : ndarray, (3, 3)
+        World rotation of the base, and so of all links.
+    lever, axis : ndarray, (links, 3), m and 1
+        From the base's centre of mass to those of the links, and joint directions (zero for the base), world.
+    arm : ndarray, (links, 3), m
+        ``lever x axis``.
+    inertia : ndarray, (3, 3), kg m^2
+        Sum of the links' inertias about their own centres, world axes.
+    M : ndarray, (n_v, n_v)
+        Mass matrix.
+    """
+
+    q: np.ndarray
+    rotation: np.ndarray
+    lever: np.ndarray
+    axis: np.ndarray
+    arm: np.ndarray
+    inertia: np.ndarray
+    M: np.ndarray
+
+
+@dataclass
+class JointDrive:
+    """Actuator of one prismatic joint, implicit in A.
+
+    Attributes
+    ----------
+    force : callable, optional
+        ``force(t)`` in N along the joint axis (force control).
+    position : callable, optional
+        ``position(t)`` in m, target of a servo (position control) with ``stiffness`` N/m, ``damping`` N s/m and ``max_force`` N.
+    friction_damping : float, N s/m
+        Viscous friction of the joint, always on.
+    limits : (float, float), m
+        Range of the joint; outside it a stop of ``stop_stiffness`` N/m acts, implicit too.
+    """
+
+    force: Callable[[float], float] | None = None
+    position: Callable[[float], float] | None = None
+    stiffness: float = 1e4
+    damping: float = 1e2
+    max_force: float = np.inf
+    friction_damping: float = 0.0
+    limits: tuple[float, float] = (-np.inf, np.inf)
+    stop_stiffness: float = 1e5
+
+    def linearised(self, s: float, rate: float, t: float, settings: StepSettings) -> tuple[float, float]:
+        """Force and damping (N, N s/m) so that the joint force of the step is ``force - damping * v_hat``.
+
+        Parameters
+        ----------
+        s : float, m
+            Joint position at the start of the step.
+        rate : float, m/s
+            Last joint speed, used to see whether the servo would exceed its limit.
+        t : float, s
+            Time at the start of the step.
+        settings : StepSettings
+            Integration settings.
+        """
+        dt, end = settings.dt, t + settings.dt
+        implicit = settings.theta * dt
+        force, damping = 0.0, self.friction_damping
+        if self.force is not None:
+            force += float(self.force(end))
+        if self.position is not None:
+            target = float(self.position(end))
+            target_rate = (target - float(self.position(t))) / dt
+            servo = self.stiffness * (target - s) + self.damping * target_rate
+            servo_damping = self.stiffness * implicit + self.damping
+            trial = servo - servo_damping * rate
+            if abs(trial) > self.max_force:
+                force += float(np.copysign(self.max_force, trial))
+            else:
+                force, damping = force + servo, damping + servo_damping
+        low, high = self.limits
+        if s < low or s > high:
+            force += self.stop_stiffness * ((low if s < low else high) - s)
+            damping += self.stop_stiffness * implicit
+        return force, damping
+
+
+class ArticulatedBody:
+    """Rigid body (one link) or gripper (a base with prismatic links), in generalized coordinates.
+
+    ``q`` holds the base's centre of mass (3), its quaternion (4) and the joint positions; ``v`` the base's velocity (3), its
+    world angular velocity (3) and the joint speeds. The mass matrix is S^T M S with S the Jacobian of the links; Coriolis and
+    gyroscopic terms are those of eq. (3), explicit in b.
+
+    For a body without joints the angular momentum is then advanced exactly: the torque impulse of the step is added to
+    I w, and w follows from the new orientation. Departure from the paper, which leaves the drift of the explicit gyroscopic term.
+
+    Parameters
+    ----------
+    name : str
+        Name in outputs.
+    links : sequence of Link
+        Base first.
+    position : ndarray, (3,), m
+        Base centre of mass at the start.
+    quaternion : ndarray, (4,)
+        Base orientation at the start.
+    joint_positions : ndarray, (k,), m
+        Joint positions at the start.
+    velocity, angular_velocity : ndarray, (3,), m/s and rad/s
+        Velocities at the start.
+    drives : sequence of JointDrive
+        One for each joint.
+    load : callable, optional
+        ``load(t) -> (force, torque)`` on the base, N and N m, world frame.
+    """
+
+    kind: GroupKind = "generalized"
+    #: a step fills these, see :mod:`femsim.step.advance`
+    step_means = ("joint_force", "joint_damping")
+
+    def __init__(
+        self,
+        name: str,
+        links: Sequence[Link],
+        *,
+        position: np.ndarray,
+        quaternion: np.ndarray,
+        velocity: np.ndarray,
+        angular_velocity: np.ndarray,
+        joint_positions: np.ndarray | None = None,
+        drives: Sequence[JointDrive] = (),
+        load: Load | None = None,
+    ) -> None:
+        self.name = name
+        self.links = tuple(links)
+        self.n_joints = len(self.links) - 1
+        self.drives = list(drives) if drives else [JointDrive() for _ in range(self.n_joints)]
+        self.load = load
+        self.n_q, self.n_v = 7 + self.n_joints, 6 + self.n_joints
+        joints = np.zeros(self.n_joints) if joint_positions is None else np.asarray(joint_positions, dtype=np.float64)
+        self._q0 = np.concatenate([position, quaternion / np.linalg.norm(quaternion), joints])
+        self._v0 = np.concatenate([velocity, angular_velocity, np.zeros(self.n_joints)])
+        self._indptr = np.arange(0, self.n_v * self.n_v + 1, self.n_v, dtype=np.int64)
+        self._indices = np.tile(np.arange(self.n_v, dtype=np.int64), self.n_v)
+        self._masses = np.array([link.mass for link in self.links])
+        self._offsets = np.array([link.offset for link in self.links], dtype=np.float64)
+        self._axes = np.array([np.zeros(3) if link.axis is None else link.axis for link in self.links], dtype=np.float64)
+        self._inertia = np.sum([link.inertia for link in self.links], axis=0)
+        self._known: tuple[_Configuration, ...] = ()  # of the two latest q: a step asks for those of its start and of its end
+        self.joint_force = np.zeros(self.n_joints)
+        self.joint_damping = np.zeros(self.n_joints)
+        self.bias = np.zeros(self.n_v)
+
+    @property
+    def mass(self) -> float:
+        """Total mass, kg."""
+        return float(sum(link.mass for link in self.links))
+
+    def reset(self) -> None:
+        """Nothing that matters is remembered from step to step: a known configuration is that of its q alone."""
+
+    def memory(self) -> tuple[np.ndarray, np.ndarray]:
+        """Force and damping of the joints in the last step, (k,) N and N s/m."""
+        return self.joint_force.copy(), self.joint_damping.copy()
+
+    def recall(self, memory: tuple[np.ndarray, np.ndarray]) -> None:
+        """Take them back."""
+        self.joint_force[:], self.joint_damping[:] = memory
+
+    def initial_q(self) -> np.ndarray:
+        """Coordinates at the start."""
+        return self._q0.copy()
+
+    def initial_v(self) -> np.ndarray:
+        """Velocities at the start."""
+        return self._v0.copy()
+
+    def pattern(self) -> tuple[np.ndarray, np.ndarray]:
+        """Dense pattern: all coordinates of a body couple."""
+        return self._indptr, self._indices
+
+    def _configuration(self, q: np.ndarray) -> _Configuration:
+        """Rotation, levers and mass matrix of coordinates; no work when they are one of the two latest."""
+        for known in self._known:
+            if np.array_equal(q, known.q):
+                return known
+        rotation = quaternion_to_matrix(q[3:7])
+        axis = self._axes @ rotation.T
+        lever = self._offsets @ rotation.T
+        lever[1:] += axis[1:] * q[7:, None]
+        arm = np.empty_like(lever)
+        arm[:, 0] = lever[:, 1] * axis[:, 2] - lever[:, 2] * axis[:, 1]
+        arm[:, 1] = lever[:, 2] * axis[:, 0] - lever[:, 0] * axis[:, 2]
+        arm[:, 2] = lever[:, 0] * axis[:, 1] - lever[:, 1] * axis[:, 0]
+        inertia = rotation @ self._inertia @ rotation.T
+        weighted = self._masses[:, None] * lever
+        x, y, z = (float(c) for c in weighted.sum(axis=0))
+        second = weighted.T @ lever
+        M = np.zeros((self.n_v, self.n_v))
+        M[0, 0] = M[1, 1] = M[2, 2] = self._masses.sum()
+        M[0, 4] = M[4, 0] = z
+        M[0, 5] = M[5, 0] = -y
+        M[1, 3] = M[3, 1] = -z
+        M[1, 5] = M[5, 1] = x
+        M[2, 3] = M[3, 2] = y
+        M[2, 4] = M[4, 2] = -x
+        M[3:6, 3:6] = inertia - second + (second[0, 0] + second[1, 1] + second[2, 2]) * np.eye(3)
+        if self.n_joints:
+            masses = self._masses[1:, None]
+            M[6:, :3] = masses * axis[1:]
+            M[6:, 3:6] = masses * arm[1:]
+            M[:6, 6:] = M[6:, :6].T
+            joints = np.arange(6, self.n_v)
+            M[joints, joints] = self._masses[1:] * (axis[1:] * axis[1:]).sum(axis=1)
+        found = _Configuration(q.copy(), rotation, lever, axis, arm, inertia, M)
+        self._known = (found, *self._known[:1])
+        return found
+
+    def link_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
+        """World rotation (3, 3) and centre of mass (3,) of a link."""
+        configuration = self._configuration(q)
+        return configuration.rotation.copy(), q[:3] + configuration.lever[link]
+
+    def link_jacobian(self, q: np.ndarray, link: int) -> np.ndarray:
+        """Jacobian S (6, n_v) of a link: velocity of its centre of mass and its angular velocity."""
+        configuration = self._configuration(q)
+        S = np.zeros((6, self.n_v))
+        S[:3, :3] = S[3:, 3:6] = np.eye(3)
+        x, y, z = configuration.lever[link]
+        S[:3, 3:6] = [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]
+        if link > 0:
+            S[:3, 5 + link] = configuration.axis[link]
+        return S
+
+    def _bias(self, configuration: _Configuration, v: np.ndarray) -> np.ndarray:
+        """Coriolis, centrifugal and gyroscopic forces C v of eq. (3), (n_v,)."""
+        out = np.zeros(self.n_v)
+        o0, o1, o2 = (float(c) for c in v[3:6])
+        if o0 == o1 == o2 == 0.0:
+            return out
+        out[3:6] = cross(v[3:6], configuration.inertia @ v[3:6])
+        # acceleration of the centres: omega x (omega x lever) + 2 s' omega x axis = omega x (omega x lever + 2 s' axis)
+        turning = np.array([[0.0, -o2, o1], [o2, 0.0, -o0], [-o1, o0, 0.0]])
+        inner = configuration.lever @ turning.T
+        inner[1:] += 2.0 * v[6:, None] * configuration.axis[1:]
+        force = self._masses[:, None] * (inner @ turning.T)
+        out[:3] = force.sum(axis=0)
+        for lever, pull in zip(configuration.lever, force, strict=True):
+            out[3:6] += cross(lever, pull)
+        out[6:] = (configuration.axis[1:] * force[1:]).sum(axis=1)
+        return out
+
+    def assemble(
+        self,
+        q: np.ndarray,
+        v: np.ndarray,
+        t: float,
+        settings: StepSettings,
+        data: np.ndarray,
+        b: np.ndarray,
+        external: np.ndarray,
+    ) -> None:
+        """Fill A = M/(theta dt) + joint damping and b = M v/(theta dt) - C v + f_ext (eq. 9)."""
+        implicit = settings.theta * settings.dt
+        configuration = self._configuration(q)
+        M = configuration.M
+        np.matmul(M[:, :3], settings.gravity, out=external)
+        if self.load is not None:
+            force, torque = self.load(t + settings.dt)
+            external[:3] += force
+            external[3:6] += torque
+        A = M / implicit
+        for j, drive in enumerate(self.drives):
+            self.joint_force[j], self.joint_damping[j] = drive.linearised(q[7 + j], v[6 + j], t, settings)
+            external[6 + j] += self.joint_force[j]
+            A[6 + j, 6 + j] += self.joint_damping[j]
+        data[:] = A.ravel()
+        self.bias = self._bias(configuration, v)
+        b[:] = M @ v / implicit - self.bias + external
+
+    def advance(
+        self,
+        q: np.ndarray,
+        v: np.ndarray,
+        v_hat: np.ndarray,
+        settings: StepSettings,
+        q_new: np.ndarray,
+        v_new: np.ndarray,
+    ) -> None:
+        """Fill the pose by the exponential map and the velocity at the end of the step."""
+        dt = settings.dt
+        q_new[:3] = q[:3] + dt * v_hat[:3]
+        q_new[3:7] = rotate_quaternion(q[3:7], dt * v_hat[3:6])
+        q_new[7:] = q[7:] + dt * v_hat[6:]
+        v_new[:] = v + (v_hat - v) / settings.theta
+        if self.n_joints == 0:
+            omega = v[3:6]
+            old, new = quaternion_to_matrix(q[3:7]), quaternion_to_matrix(q_new[3:7])
+            inertia_old = old @ self.links[0].inertia @ old.T
+            inertia_new = new @ self.links[0].inertia @ new.T
+            momentum = inertia_old @ v_new[3:6] + dt * cross(omega, inertia_old @ omega)
+            v_new[3:6] = np.linalg.solve(inertia_new, momentum)
+
+    def damping_power(self, v_hat: np.ndarray) -> float:
+        """Power that the joints lose to their damping, W; servo forces count without it in ``external``."""
+        return float(np.dot(self.joint_damping, v_hat[6:] ** 2))
+
+    def turning_force(self, q: np.ndarray, q_new: np.ndarray, v_new: np.ndarray, dt: float) -> np.ndarray:
+        """Force (3,), N, that changes the linear momentum of a step beside that in its equations, of order dt while links turn.
+
+        The equations have M and the Coriolis terms of the start of the step, M_0 (v_1 - v_0) / dt + C_0 of the last ``assemble``.
+        The momentum changes by M_1 v_1 - M_0 v_0. Who drives the base exerts the difference too.
+        """
+        turned = self._configuration(q_new).M[:3] - self._configuration(q).M[:3]
+        return np.asarray(turned @ v_new / dt - self.bias[:3])
+
+    def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Linear momentum, kg m/s."""
+        return np.asarray(self._configuration(q).M[:3] @ v)
+
+    def centre_of_mass(self, q: np.ndarray) -> np.ndarray:
+        """Centre of mass, (3,), m."""
+        return np.asarray(q[:3] + self._masses @ self._configuration(q).lever / self.mass)
+
+    def angular_momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Angular momentum about the origin, (3,), kg m^2/s."""
+        rotation = self._configuration(q).rotation
+        total = np.zeros(3)
+        for k, link in enumerate(self.links):
+            twist = self.link_jacobian(q, k) @ v
+            centre = self.link_pose(q, k)[1]
+            total += link.mass * cross(centre, twist[:3]) + rotation @ link.inertia @ rotation.T @ twist[3:]
+        return total
+
+    def kinetic_energy(self, q: np.ndarray, v: np.ndarray) -> float:
+        """Kinetic energy, J."""
+        return float(0.5 * v @ self._configuration(q).M @ v)
+
+    def elastic_energy(self, q: np.ndarray) -> float:
+        """Rigid links store none."""
+        return 0.0

@@ -1,0 +1,237 @@
+"""Soft bodies of any elastic law, with linear or quadratic tetrahedra."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from femsim.model.bodies import hyperelastic_kernels as kernels
+from femsim.model.bodies.soft import Load, SoftBody, block_pattern
+from materials import Corotational, Elastic, Law, MooneyRivlin, Ogden, StableNeoHookean, StVenantKirchhoff
+from meshes import TetMesh
+from meshes.quadratic import EDGES, quadratic
+
+#: Kinds of finite elements.
+ElementKind = Literal["linear", "quadratic"]
+
+_CODES: dict[type[Law], int] = {
+    Corotational: kernels.COROTATIONAL,
+    StVenantKirchhoff: kernels.ST_VENANT_KIRCHHOFF,
+    StableNeoHookean: kernels.STABLE_NEO_HOOKEAN,
+    MooneyRivlin: kernels.MOONEY_RIVLIN,
+    Ogden: kernels.OGDEN,
+}
+# quadratic elements keep at most this part of lambda, over mu, at the integration points: as much as Poisson's ratio 1/3
+_POINT_RATIO = 2.0
+# four points, exact for polynomials of degree 2: barycentric coordinates
+_POINTS = np.full((4, 4), (5.0 - 5.0**0.5) / 20.0) + np.eye(4) * (5.0**0.5 / 5.0)
+# lumped mass of quadratic elements: the diagonal of the consistent matrix, scaled to the mass (Hinton, Rock and Zienkiewicz 1976)
+_MASS = np.array([1.0 / 36.0] * 4 + [4.0 / 27.0] * 6)
+
+
+def make_soft_body(
+    name: str,
+    mesh: TetMesh,
+    elastic: Elastic,
+    *,
+    element: ElementKind = "linear",
+    velocity: np.ndarray,
+    load: Load | None = None,
+) -> tuple[SoftBody, TetMesh]:
+    """Make the body that a law and a kind of element need, and the mesh of its nodes.
+
+    Parameters
+    ----------
+    name : str
+        Name in outputs.
+    mesh : TetMesh
+        Rest shape, in the world, m.
+    elastic : Elastic
+        Material with its law.
+    element : {"linear", "quadratic"}
+        Quadratic elements add a node to every edge.
+    velocity, load
+        As in `SoftBody`.
+
+    Returns
+    -------
+    SoftBody, TetMesh
+        The mesh has all nodes of the body; for quadratic elements it is cut into eighths.
+    """
+    if element == "linear" and isinstance(elastic.law, Corotational):
+        return SoftBody(name, mesh.points, mesh.tets, elastic, velocity=velocity, load=load), mesh
+    elements = mesh.tets
+    if element == "quadratic":
+        mesh, elements = quadratic(mesh)
+    return HyperelasticBody(name, mesh.points, mesh.tets, elastic, elements=elements, velocity=velocity, load=load), mesh
+
+
+class HyperelasticBody(SoftBody):
+    """Deformable body of linear or quadratic tetrahedra with the law of its material.
+
+    Each step is linearised once, at its start, by second derivatives that are projected element by element to be positive
+    semidefinite; so A is symmetric positive definite in every state, and the step is first-order accurate in dt as with the
+    co-rotational law. Quadratic elements take the volumetric term by the mean dilatation of the element, see
+    `hyperelastic_kernels`: they do not lock up to nu = 0.499.
+
+    Parameters
+    ----------
+    name, points, tets, elastic, velocity, load
+        As in `SoftBody`; ``tets`` are what is drawn.
+    elements : ndarray, (m, 4) or (m, 10)
+        Nodes of the elements: ``tets``, or those of :func:`meshes.quadratic.quadratic`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        points: np.ndarray,
+        tets: np.ndarray,
+        elastic: Elastic,
+        *,
+        elements: np.ndarray,
+        velocity: np.ndarray,
+        load: Load | None = None,
+    ) -> None:
+        self._elements = np.ascontiguousarray(elements, dtype=np.int64)
+        super().__init__(name, points, tets, elastic, velocity=velocity, load=load)
+
+    def _make_elements(self) -> None:
+        """Constants and state of the elements, masses of the nodes, and the pattern."""
+        elastic, elements = self.elastic, self.elements
+        m, k = elements.shape
+        edges = self.rest[elements[:, 1:4]] - self.rest[elements[:, :1]]
+        inverse = np.linalg.inv(edges).transpose(0, 2, 1)
+        corner = np.concatenate([-inverse.sum(axis=1, keepdims=True), inverse], axis=1)  # (m, 4, 3)
+        volume = np.linalg.det(edges) / 6.0
+        if k == 4:
+            gradient, share = corner[:, None], np.full(4, 0.25)
+        else:
+            a, b = np.array(EDGES).T
+            ends = (4.0 * _POINTS - 1.0)[None, :, :, None] * corner[:, None]
+            middle = 4.0 * (_POINTS[None, :, a, None] * corner[:, None, b] + _POINTS[None, :, b, None] * corner[:, None, a])
+            gradient, share = np.concatenate([ends, middle], axis=2), _MASS
+        points = gradient.shape[1]
+        self._gradient = np.ascontiguousarray(gradient)
+        self._weight = np.repeat(volume[:, None] / points, points, axis=1)
+        mass = elastic.density * volume[:, None] * share
+        self.node_mass[:] = np.bincount(elements.ravel(), weights=mass.ravel(), minlength=self.n_nodes)
+        self._lame_lambda, self._lame_mu = np.full(m, elastic.lame_lambda), np.full(m, elastic.lame_mu)
+        self._law = _CODES[type(elastic.law)]
+        self._constants = _over_shear_modulus(elastic.law)
+        self._quaternion = np.empty((m, points, 4))
+        self._stretches = np.ones((m, points, 3))
+        self._left, self._right = np.empty((m, points, 3, 3)), np.empty((m, points, 3, 3))
+        self._excess, self._cauchy = np.empty(m), np.zeros((m, points, 6))
+        n = self.n_nodes
+        keys = elements[:, None, :] * n + elements[:, :, None]
+        self._indptr, self._indices, unique, place = block_pattern(keys.ravel(), n)
+        self._place = place[np.searchsorted(unique, keys)]
+        self._stride = np.diff(self._indptr)[::3].copy()
+        self._diagonal_place = place[np.searchsorted(unique, np.arange(n) * (n + 1))]
+
+    @property
+    def elements(self) -> np.ndarray:
+        """Nodes of the finite elements, (m, 4) or (m, 10)."""
+        return self._elements
+
+    @property
+    def lame_lambda(self) -> np.ndarray:
+        """First Lame constant of each element, (m,), Pa; a view."""
+        return self._lame_lambda
+
+    @property
+    def lame_mu(self) -> np.ndarray:
+        """Second Lame constant of each element, (m,), Pa; a view."""
+        return self._lame_mu
+
+    @property
+    def stress(self) -> np.ndarray:
+        """True (Cauchy) stress of each drawn tetrahedron at the last update, (len(tets), 6), Pa: xx, yy, zz, xy, yz, zx."""
+        return self._drawn(self._cauchy)
+
+    @property
+    def strain(self) -> np.ndarray:
+        """Co-rotated strain sym(R^T F) - I of each drawn tetrahedron, (len(tets), 6): xx, yy, zz, xy, yz, zx."""
+        full = np.einsum("epic,epc,epjc->epij", self._right, self._stretches - 1.0, self._right)
+        return self._drawn(full[..., [0, 1, 2, 0, 1, 2], [0, 1, 2, 1, 2, 0]])
+
+    @property
+    def energy_density(self) -> np.ndarray:
+        """Elastic energy of each drawn tetrahedron at the last update, (len(tets),), J a m^3 at rest."""
+        density = np.empty(self._weight.shape)
+        kernels.energy_densities(
+            self._stretches, self._weight, self._law, self._constants, self._lame_lambda, self._lame_mu, self._point_lambda(),
+            density,
+        )  # fmt: skip
+        return self._drawn(density[..., None])[:, 0]
+
+    @property
+    def principal_stretches(self) -> np.ndarray:
+        """Singular values of F of each drawn tetrahedron at the last update, (len(tets), 3), largest first."""
+        return np.ascontiguousarray(np.sort(self._drawn(self._stretches), axis=1)[:, ::-1])
+
+    @property
+    def rotations(self) -> np.ndarray:
+        """Rotation of each drawn tetrahedron at the last update, (len(tets), 4): unit quaternions w, x, y, z, w >= 0."""
+        m, points = self._stretches.shape[:2]
+        turn = (self._left @ self._right.transpose(0, 1, 3, 2)).reshape(-1, 3, 3)
+        at_points = Rotation.from_matrix(turn).as_quat(scalar_first=True).reshape(m, points, 4)
+        at_points[(at_points * at_points[:, :1]).sum(axis=2) < 0.0] *= -1.0
+        drawn = self._drawn(at_points)
+        drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+        return np.where(drawn[:, :1] < 0.0, -drawn, drawn)
+
+    def reset(self) -> None:
+        """Forget the last positions: the search for rotations starts as in a new body, so a second run gives the same bits."""
+        self._quaternion[:] = [1.0, 0.0, 0.0, 0.0]
+        self._started_from = self._quaternion.copy()
+        self._updated_at[:] = np.nan
+
+    def update_elements(self, q: np.ndarray) -> None:
+        """Update stretches, forces and energy for positions q; also counts inverted elements. No work when q is the last one."""
+        if np.array_equal(q, self._updated_at):
+            return
+        self._started_from = self._quaternion.copy()
+        self._updated_at[:] = q
+        self._energy, self.inverted_elements = kernels.element_stresses(
+            q.reshape(-1, 3), self._elements, self._gradient, self._weight, self._law, self._constants, self._lame_lambda,
+            self._lame_mu, self._point_lambda(), self._quaternion, self._stretches, self._left, self._right, self._excess,
+            self.internal_force, self._cauchy,
+        )  # fmt: skip
+
+    def _fill_matrix(self, stiffness_factor: float, mass_factor: float, data: np.ndarray, *, project: bool = True) -> None:
+        """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update."""
+        kernels.element_matrices(
+            self._elements, self._gradient, self._weight, self._law, self._constants, self._lame_lambda, self._lame_mu,
+            self._point_lambda(), self._stretches, self._left, self._right, self._excess, project, self.node_mass,
+            stiffness_factor, mass_factor, self._place, self._stride, self._diagonal_place, data,
+        )  # fmt: skip
+
+    def von_mises(self) -> np.ndarray:
+        """Von Mises stress (of the true stress) of each drawn tetrahedron at the last update, (len(tets),), Pa."""
+        xx, yy, zz, xy, yz, zx = self.stress.T
+        return np.asarray(np.sqrt(0.5 * ((xx - yy) ** 2 + (yy - zz) ** 2 + (zz - xx) ** 2) + 3.0 * (xy**2 + yz**2 + zx**2)))
+
+    def _point_lambda(self) -> np.ndarray:
+        """Part of lambda that acts at the integration points, (m,), Pa."""
+        if self._weight.shape[1] == 1:
+            return self._lame_lambda
+        return np.minimum(self._lame_lambda, _POINT_RATIO * self._lame_mu)
+
+    def _drawn(self, values: np.ndarray) -> np.ndarray:
+        """From integration points (m, p, c) to drawn tetrahedra (len(tets), c): the nearest point, in the middle the mean."""
+        if values.shape[1] > 1:
+            values = np.concatenate([values, np.repeat(values.mean(axis=1, keepdims=True), 4, axis=1)], axis=1)
+        return values.reshape(len(self.tets), -1)
+
+
+def _over_shear_modulus(law: Law) -> np.ndarray:
+    """Constants of a law over its initial shear modulus, as the kernels take them."""
+    if isinstance(law, MooneyRivlin):
+        return np.array([law.c10, law.c01]) / law.shear_modulus
+    if isinstance(law, Ogden):
+        return np.concatenate([np.array(law.mu) / law.shear_modulus, law.alpha])
+    return np.zeros(2)

@@ -1,0 +1,652 @@
+"""Rods: Cosserat theory in maximal coordinates, a chain of rigid links with elastic joints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from contact import GroupKind
+from femsim.base.errors import InputError
+from femsim.base.rotations import (
+    cross,
+    quaternion_conjugate,
+    quaternion_from_vector,
+    quaternion_multiply,
+    quaternion_to_matrix,
+    vector_from_quaternion,
+)
+from femsim.model.bodies import rod_kernels as kernels
+from femsim.model.bodies.body import StepSettings
+from femsim.model.drives import PoseFunction, driven_pose
+from materials import Elastic, RodSection
+
+Load = Callable[[float], np.ndarray]
+EndLoad = Callable[[float], tuple[np.ndarray, np.ndarray]]
+
+#: Largest pull that enters A as tension stiffness, as a fraction of the shear stiffness k G A.
+MAX_TENSION = 0.7
+#: Largest ratio of the lengths of neighbours; with it the tension stiffness stays definite up to MAX_TENSION.
+MAX_RATIO = 3.0
+#: Largest turn from one link to the next at the start, rad; the joint's formulas hold up to pi.
+MAX_TURN = 2.0
+_KINDS = {"free": kernels.ABSENT, "clamped": kernels.FULL, "hinged": kernels.BALL}
+
+
+class Holder(Protocol):
+    """Something of a scene that can hold an end, by the names of its parts; ``femsim.scene.scene.Handle`` is one."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of its parts, the main one first."""
+        ...
+
+
+@dataclass(frozen=True)
+class RodEnd:
+    """What happens at one end of a rod.
+
+    A held end hangs on a frame by the elastic joint of half a link: "clamped" in all six ways (with twice the stiffness of an
+    inner joint), "hinged" by a ball joint of 2 E A / L in all three directions. The frame is where the rod's end is at the start.
+    It stands, follows ``motion``, or is carried by another body of the scene, which then feels the rod.
+
+    Parameters
+    ----------
+    kind : {"free", "clamped", "hinged"}
+        How it is held.
+    motion : callable, optional
+        ``motion(t) -> (displacement, rotation vector)`` of the frame from its pose at the start, m and rad, world, e.g. a
+        :class:`~femsim.model.drives.Motion`; a frame without it stands still. A rotation is about the end of the rod.
+    load : callable, optional
+        ``load(t) -> (force, torque)`` on a free end, N and N m, world; acts at the tip, half a link from the last centre.
+    on : Handle or str, optional
+        What carries the frame: a rigid body, a gripper (its base), a link of a gripper ("gripper.left"), a soft body or an
+        obstacle that the scene has already. The end may lie in a rigid holder, but no further from its surface than the rod's
+        contact radius, see :class:`femsim.model.couplings.HeldEnd`.
+
+    Raises
+    ------
+    InputError
+        An unknown kind, a motion or holder of a free end, a motion beside a holder, or a load on a held end.
+    """
+
+    kind: Literal["free", "clamped", "hinged"] = "free"
+    motion: PoseFunction | None = None
+    load: EndLoad | None = None
+    on: Holder | str | None = None
+
+    def __post_init__(self) -> None:
+        """Check that the parts fit together."""
+        if self.kind not in _KINDS:
+            raise InputError(f"rod end: kind is {self.kind!r}; allowed are 'free', 'clamped' and 'hinged'.")
+        if self.kind == "free" and self.motion is not None:
+            raise InputError("rod end: a free end has no frame that could follow a motion; make it 'clamped' or 'hinged'.")
+        if self.kind == "free" and self.on is not None:
+            raise InputError("rod end: a free end has no frame that a body could carry; make it 'clamped' or 'hinged'.")
+        if self.on is not None and self.motion is not None:
+            raise InputError(
+                "rod end: it has a motion and a holder, but its frame can follow only one; drive the holder instead of the end."
+            )
+        if self.kind != "free" and self.load is not None:
+            raise InputError(
+                f"rod end: a {self.kind} end takes no load, its frame carries it; make the end 'free' or move the frame."
+            )
+
+
+@dataclass(frozen=True)
+class RodJoints:
+    """The joints of a rod as numbers, joint k between poses k and k + 1: frame of the start, the n links, frame of the end.
+
+    Attributes
+    ----------
+    kind : ndarray, (n + 1,), int64
+        ``ABSENT``, ``FULL`` or ``BALL`` of :mod:`femsim.model.bodies.rod_kernels`.
+    arm : ndarray, (n + 2,), m
+        Half the length of each link, zero for the frames.
+    stiffness : ndarray, (n + 1, 6), N/m and N m/rad
+        Along axes 1, 2, 3 of the section and about them.
+    rest : ndarray, (n + 1, 3), rad
+        Turn of each joint at rest.
+    """
+
+    kind: np.ndarray
+    arm: np.ndarray
+    stiffness: np.ndarray
+    rest: np.ndarray
+
+
+class Rod:
+    """Cosserat rod: stretch, shear, bending and twist between rigid links (papers/001 section V-C5, their ref. [66]).
+
+    ``q`` holds for each link its centre (3) and quaternion (4), ``v`` the velocity of the centre (3) and the world angular
+    velocity (3); so the centre of link i is the node of rows 6 i to 6 i + 2 of the contact problem. The axes of a link are those
+    of the section: 1 and 2 across, 3 along the rod. Neighbours i and j are joined by a spring with strain
+    e = [R^T g ; log(R_i^T R_j) - phi_0], R half-way between the two, g the gap at the joint; its stiffness is
+    diag(k1 GA, k2 GA, EA, EI1, EI2, GJ) / L. Of the second derivative of the energy, A keeps J^T K J with the exact J and, of
+    what the stress adds, the tension stiffness of the pull within [0, 0.7 k GA]; it drops what compression, shear
+    and moments add, and the derivative of the tangent map of the rotation. So A is positive definite; the force itself is exact.
+
+    Departures from the paper, which does not give its strain: the rest rotation is subtracted from the logarithm, so that
+    helices are exact and both directions along the rod are equal; damping is per metre of rod, so that results do not depend
+    on the number of links; the frames of held ends are followed exactly. The spin of a link is advanced by the torque on it.
+
+    The step is linearised: at theta = 1 energy never grew in tests while no link turned by more than 0.3 rad a step, but can
+    where a strongly bent rod springs loose in one large step; at theta = 1/2 a taut rod needs damping.
+
+    Parameters
+    ----------
+    name : str
+        Name in outputs.
+    points : ndarray, (n + 1, 3), m
+        Ends of the n links along the rod at the start, world. Their distances are the lengths of the links at rest.
+    section : RodSection
+        Cross section.
+    elastic : Elastic
+        Material; ``rayleigh_alpha`` damps by mass, ``rayleigh_beta`` the joints by stiffness.
+    normal : ndarray, (3,), optional
+        Direction of axis 1 of the section at the first link, made square to it; carried along the rod without twist. Default: the
+        coordinate axis that is most across the first link.
+    rest_curvature : ndarray, (3,) or (n - 1, 3), 1/m, optional
+        Curvature about axes 1 and 2 and twist about axis 3 of the rod without stress, for all or each inner joint. Default: that
+        of ``points``, so the rod starts without stress; zeros make a straight rod that is bent at the start.
+    velocity : ndarray, (3,), m/s, optional
+        Of all links at the start; zero by default.
+    start, end : RodEnd
+        What happens at the first and the last of ``points``.
+    translational_damping : float, N s/m per m
+        Drag on the velocity of the rod, per metre.
+    rotational_damping : float, N m s/rad per m
+        Drag on its angular velocity, per metre.
+    load : callable, optional
+        ``load(t) -> (n, 6)`` force and torque on the centre of each link, N and N m, or ``(3,)`` total force spread by mass, N.
+
+    Attributes
+    ----------
+    n_links : int
+        Number of links.
+    lengths : ndarray, (n,), m
+        Lengths of the links at rest.
+    translational_damping, rotational_damping : float
+        As given, per metre.
+    end_frames : ndarray, (2, 7), m
+        Position and quaternion of the frames of start and end, where the last step left them.
+    end_wrench : ndarray, (2, 6), N and N m
+        Force and torque of the rod on the frames of its start and end, world, about the frame; as the last step counted them,
+        at theta = 1 at its end, damping of the joints included. Zero at free ends. Filled by :meth:`advance`.
+    end_power : float, W
+        Power that the frames with a motion of their own gave the rod in the last step.
+
+    Raises
+    ------
+    InputError
+        Points that are not finite, links of no length, a kink sharper than 2 rad, a centre line that crosses itself, or a
+        parameter out of range.
+    """
+
+    kind: GroupKind = "links"
+    #: a step fills these, see :mod:`femsim.step.advance`
+    step_means = ("end_wrench", "end_power")
+
+    def __init__(
+        self,
+        name: str,
+        points: np.ndarray,
+        section: RodSection,
+        elastic: Elastic,
+        *,
+        normal: np.ndarray | None = None,
+        rest_curvature: np.ndarray | None = None,
+        velocity: np.ndarray | None = None,
+        start: RodEnd | None = None,
+        end: RodEnd | None = None,
+        translational_damping: float = 0.0,
+        rotational_damping: float = 0.0,
+        load: Load | None = None,
+    ) -> None:
+        self.name, self.section, self.elastic, self.load = name, section, elastic, load
+        self.ends = (start or RodEnd(), end or RodEnd())
+        points = self._checked("points", points, (None, 3))
+        for field, value in (("translational_damping", translational_damping), ("rotational_damping", rotational_damping)):
+            if not 0.0 <= value < np.inf:
+                raise InputError(f"rod {name}: {field} is {value!r}, but must be finite and at least 0, per metre of rod.")
+        self.translational_damping, self.rotational_damping = float(translational_damping), float(rotational_damping)
+        self.lengths = _link_lengths(name, points)
+        n = self.n_links = len(self.lengths)
+        self.n_q, self.n_v = 7 * n, 6 * n
+        self._velocity = np.zeros(3) if velocity is None else self._checked("velocity", velocity, (3,))
+        tangents = np.diff(points, axis=0) / self.lengths[:, None]
+        quaternions = _carried_frames(name, tangents, None if normal is None else self._checked("normal", normal, (3,)))
+        self._q0 = np.column_stack([0.5 * (points[1:] + points[:-1]), quaternions]).ravel()
+
+        mass = elastic.density * section.area * self.lengths
+        self.link_mass = mass
+        slender = mass * self.lengths**2 / 12.0
+        rotary = (
+            elastic.density * self.lengths[:, None] * [section.second_moment_1, section.second_moment_2, section.polar_moment]
+        )
+        self.link_inertia = np.ascontiguousarray(rotary + slender[:, None] * [1.0, 1.0, 0.0])
+        self._damping = self.lengths[:, None] * [translational_damping, rotational_damping]
+
+        # poses: the frame of the start, the links, the frame of the end; joint k stands between poses k and k + 1
+        self._arm = np.concatenate([[0.0], 0.5 * self.lengths, [0.0]])
+        self._joint_lengths = self._arm[:-1] + self._arm[1:]
+        self._kind = np.full(n + 1, kernels.FULL, dtype=np.int64)
+        self._kind[[0, -1]] = [_KINDS[end.kind] for end in self.ends]
+        young, shear = elastic.young_modulus, elastic.lame_mu
+        along = [
+            section.shear_factor_1 * shear * section.area,
+            section.shear_factor_2 * shear * section.area,
+            young * section.area,
+        ]
+        about = [young * section.second_moment_1, young * section.second_moment_2, shear * section.torsion_constant]
+        self._stiffness = np.array(along + about) / self._joint_lengths[:, None]
+        self._ceiling = MAX_TENSION * min(along[:2])
+        turn = np.zeros((n + 1, 3))
+        for k in range(1, n):
+            turn[k] = vector_from_quaternion(quaternion_multiply(quaternion_conjugate(quaternions[k - 1]), quaternions[k]))
+        if n > 1:
+            for k, inner in ((0, 1), (n, n - 1)):  # half a joint
+                turn[k] = turn[inner] * self._joint_lengths[k] / self._joint_lengths[inner]
+        self._rest = turn if rest_curvature is None else self._rest_turn(rest_curvature)
+        self._frame0 = np.array(
+            [
+                [*points[0], *quaternion_multiply(quaternions[0], quaternion_from_vector(-turn[0]))],
+                [*points[-1], *quaternion_multiply(quaternions[-1], quaternion_from_vector(turn[-1]))],
+            ]
+        )
+
+        self._poses = np.empty((n + 2, 7))
+        self._rotation = np.empty((n + 2, 9))
+        self._geometry = np.zeros((n + 1, kernels.GEOMETRY))
+        self._force = np.empty((n + 1, 9))
+        self._strain = np.empty((n + 1, 6))
+        self._blocks = np.zeros((n + 1, kernels.BLOCKS))
+        self.end_frames = self._frame0.copy()
+        self._frame_next = self._frame0.copy()
+        self._end_motion, self._response = np.zeros((2, 12)), np.zeros((2, 12))
+        self._end_pull = np.zeros(2)
+        self._spin = np.empty((n, 3))
+        self._updated_at = np.full((n + 2, 7), np.nan)
+        self._energy = 0.0
+        self.end_wrench = np.zeros((2, 6))
+        self.end_power = 0.0
+        self._make_pattern()
+        self.reset()
+
+    def _checked(self, field: str, given: np.ndarray, shape: tuple[int | None, ...]) -> np.ndarray:
+        """Array of numbers of a shape (None: any length); InputError otherwise."""
+        try:
+            values = np.ascontiguousarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.full((), np.nan)
+        fits = values.ndim == len(shape) and all(want in (None, have) for want, have in zip(shape, values.shape, strict=True))
+        if not fits:
+            wanted = ", ".join("any" if size is None else str(size) for size in shape)
+            raise InputError(f"rod {self.name}: {field} has shape {values.shape}; allowed are numbers of shape ({wanted}).")
+        if not np.all(np.isfinite(values)):
+            bad = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+            raise InputError(
+                f"rod {self.name}: {field}{list(bad)} is {values[bad]}; remove or repair it, every number must be finite."
+            )
+        return values
+
+    def _rest_turn(self, rest_curvature: np.ndarray) -> np.ndarray:
+        """Turn of each joint at rest, (n + 1, 3), rad."""
+        n = self.n_links
+        each = np.ndim(rest_curvature) == 2
+        curvature = self._checked("rest_curvature", rest_curvature, (n - 1, 3) if each else (3,))
+        if each and n > 1:
+            curvature = curvature[[0, *range(n - 1), n - 2]]  # half joints at the ends bend as the joint beside them
+        turn = self._joint_lengths[:, None] * (np.zeros(3) if each and n == 1 else curvature)
+        largest = float(np.linalg.norm(turn, axis=1).max())
+        if largest > MAX_TURN:
+            raise InputError(
+                f"rod {self.name}: rest_curvature turns a joint by {largest:.3g} rad; allowed are {MAX_TURN}, so take more links."
+            )
+        return turn
+
+    def _make_pattern(self) -> None:
+        """CSC pattern of full 6x6 blocks, block tridiagonal, link after link."""
+        n = self.n_links
+        first = np.maximum(np.arange(n) - 1, 0)
+        last = np.minimum(np.arange(n) + 2, n)
+        counts = np.repeat(6 * (last - first), 6)
+        self._indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self._indices = np.concatenate([np.tile(np.arange(6 * a, 6 * z), 6) for a, z in zip(first, last, strict=True)]).astype(
+            np.int64
+        )
+
+    @property
+    def mass(self) -> float:
+        """Total mass, kg."""
+        return float(self.link_mass.sum())
+
+    def reset(self) -> None:
+        """Frames of the ends back to the start, so that a second run gives the same bits."""
+        self.end_frames[:] = self._frame0
+        self._place_frames(0.0, self.end_frames)
+        self._updated_at[:] = np.nan
+        self.end_wrench[:] = 0.0
+        self.end_power = 0.0
+
+    def memory(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Frames of the ends (2, 7), and the wrench (2, 6) and power of the last step; strains follow from the poses alone."""
+        return self.end_frames.copy(), self.end_wrench.copy(), self.end_power
+
+    def recall(self, memory: tuple[np.ndarray, np.ndarray, float]) -> None:
+        """Take them back."""
+        self.end_frames[:], self.end_wrench[:], self.end_power = memory
+
+    def initial_q(self) -> np.ndarray:
+        """Centres and quaternions at the start."""
+        return self._q0.copy()
+
+    def initial_v(self) -> np.ndarray:
+        """Velocities at the start: no rotation."""
+        return np.tile(np.concatenate([self._velocity, np.zeros(3)]), self.n_links)
+
+    def pattern(self) -> tuple[np.ndarray, np.ndarray]:
+        """Block-tridiagonal pattern of 6x6 blocks, link after link along the rod."""
+        return self._indptr, self._indices
+
+    def _place_frames(self, t: float, frame: np.ndarray) -> None:
+        """Fill the poses (2, 7) of the frames of the ends at a time; those that a body carries are left alone."""
+        for k, end in enumerate(self.ends):
+            if end.motion is None and end.on is None:
+                frame[k] = self._frame0[k]
+            elif end.motion is not None:
+                frame[k, :3], frame[k, 3:] = driven_pose(self._frame0[k], end.motion, t)
+
+    def _move_frames(self, t: float, dt: float) -> None:
+        """Poses of the frames at the start and the end of the step, and their constant velocities between."""
+        self._place_frames(t, self.end_frames)
+        self._place_frames(t + dt, self._frame_next)
+        self._end_motion[:] = 0.0
+        for k, end in enumerate(self.ends):
+            if end.motion is not None:
+                old, new = self.end_frames[k], self._frame_next[k]
+                motion = self._end_motion[k, 6 * k : 6 * k + 6]
+                motion[:3] = (new[:3] - old[:3]) / dt
+                motion[3:] = vector_from_quaternion(quaternion_multiply(new[3:], quaternion_conjugate(old[3:]))) / dt
+
+    def place_end(self, k: int, pose: np.ndarray) -> None:
+        """Put the frame of end k (0 start, 1 end) that a body carries to a pose (7,)."""
+        self.end_frames[k] = self._frame_next[k] = pose
+
+    def move_end(self, k: int, twist: np.ndarray) -> None:
+        """Say the velocity and angular velocity (6,) that the frame of end k, carried by a body, has in the step."""
+        self._end_motion[k, 6 * k : 6 * k + 6] = twist
+
+    def end_joint(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Matrix (12, 12) of the joint of end k, as it enters A, and derivative (12,) of its energy; frame first, then the link.
+
+        As the last :meth:`assemble` made them, which has put the part of the link alone into A and b already.
+        """
+        joint = k * self.n_links
+        s, u, w, t, cross_turn, t_j = self._blocks[joint].reshape(6, 3, 3)
+        matrix = np.block([[s, -u, -s, -w], [-u.T, t, u.T, cross_turn], [-s, u, s, w], [-w.T, cross_turn.T, w.T, t_j]])
+        n, m_i, m_j = self._force[joint].reshape(3, 3)
+        force = np.concatenate([-n, m_i, n, m_j])
+        order = np.arange(12) if k == 0 else np.arange(-6, 6)
+        return matrix[np.ix_(order, order)], force[order]
+
+    def update_joints(self, q: np.ndarray) -> None:
+        """Update strains, forces and energy of all joints for poses q and the current frames; no work when nothing moved."""
+        poses = self._poses
+        poses[0], poses[-1] = self.end_frames
+        poses[1:-1] = q.reshape(-1, 7)
+        if np.array_equal(poses, self._updated_at):
+            return
+        self._updated_at[:] = poses
+        kernels.rotations(poses, self._rotation)
+        self._energy = kernels.joint_states(
+            poses, self._rotation, self._arm, self._kind, self._stiffness, self._rest, self._ceiling,
+            self._geometry, self._force, self._strain,
+        )  # fmt: skip
+
+    def assemble(
+        self,
+        q: np.ndarray,
+        v: np.ndarray,
+        t: float,
+        settings: StepSettings,
+        data: np.ndarray,
+        b: np.ndarray,
+        external: np.ndarray,
+    ) -> None:
+        """Fill A = M/(theta dt) + D + (theta dt + beta) J^T K J + theta dt T and b = M v/(theta dt) - C v - f + f_ext (eq. 9).
+
+        T is the tension stiffness, D the drag and alpha M. The forces that the motion of the ends' frames makes within the step
+        are in b, not in ``external``; their power is :attr:`end_power`.
+        """
+        implicit = settings.theta * settings.dt
+        self._move_frames(t, settings.dt)
+        self.update_joints(q)
+        self._external_forces(q, t + settings.dt, settings.gravity, external.reshape(-1, 6))
+        kernels.joint_blocks(
+            self._kind, self._arm, self._geometry, implicit + self.elastic.rayleigh_beta, implicit, self._blocks
+        )  # fmt: skip
+        b[:] = external
+        kernels.system(
+            self._rotation, v, self.link_mass, self.link_inertia, self._damping, self._kind, self._force, self._blocks,
+            implicit * self._end_pull, self._end_motion, implicit, self.elastic.rayleigh_alpha, self._response, data, b,
+        )  # fmt: skip
+
+    def _external_forces(self, q: np.ndarray, t: float, gravity: np.ndarray, force: np.ndarray) -> None:
+        """Fill gravity and loads, (n, 6) N and N m; and the pull of loads on free ends times their lever, N m."""
+        np.multiply(self.link_mass[:, None], gravity, out=force[:, :3])
+        force[:, 3:] = 0.0
+        if self.load is not None:
+            load = np.asarray(self.load(t), dtype=np.float64)
+            if load.ndim == 1:
+                force[:, :3] += (self.link_mass / self.mass)[:, None] * load
+            else:
+                force += load
+        for k, (end, link, side) in enumerate(zip(self.ends, (0, -1), (-0.5, 0.5), strict=True)):
+            if end.load is None:
+                continue
+            tip, torque = (np.asarray(part, dtype=np.float64) for part in end.load(t))
+            lever = side * self.lengths[link] * quaternion_to_matrix(q.reshape(-1, 7)[link, 3:])[:, 2]
+            force[link, :3] += tip
+            force[link, 3:] += torque + cross(lever, tip)
+            self._end_pull[k] = max(float(tip @ lever), 0.0)
+
+    def advance(
+        self,
+        q: np.ndarray,
+        v: np.ndarray,
+        v_hat: np.ndarray,
+        settings: StepSettings,
+        q_new: np.ndarray,
+        v_new: np.ndarray,
+    ) -> None:
+        """Fill poses by the exponential map and velocities at the end of the step; work out the wrench on the ends' frames."""
+        kernels.advance(
+            q.reshape(-1, 7), v, v_hat, self.link_inertia, settings.dt, settings.theta, q_new.reshape(-1, 7), v_new
+        )  # fmt: skip
+        self.end_power = 0.0
+        for k, joint in enumerate((0, self.n_links)):
+            if self._kind[joint] == kernels.ABSENT:
+                continue
+            own, link = slice(6 * k, 6 * k + 6), slice(6 - 6 * k, 12 - 6 * k)
+            motion = self._end_motion[k].copy()
+            motion[link] = v_hat[:6] if k == 0 else v_hat[-6:]
+            kernels.joint_response(self._blocks, joint, motion, self._response[k])
+            self.end_wrench[k] = -self._response[k, own]
+            if k == 0:
+                self.end_wrench[k] += np.concatenate([self._force[joint, :3], -self._force[joint, 3:6]])
+            else:
+                self.end_wrench[k] -= np.concatenate([self._force[joint, :3], self._force[joint, 6:]])
+            if self.ends[k].on is None:
+                self.end_power -= float(self.end_wrench[k] @ motion[own])
+        self.end_frames[:] = self._frame_next
+
+    def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Linear momentum, kg m/s."""
+        return np.asarray(self.link_mass @ v.reshape(-1, 6)[:, :3])
+
+    def centre_of_mass(self, q: np.ndarray) -> np.ndarray:
+        """Centre of mass, (3,), m."""
+        return np.asarray(self.link_mass @ self.centres(q) / self.mass)
+
+    def angular_momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Angular momentum about the origin, (3,), kg m^2/s."""
+        kernels.spins(q.reshape(-1, 7), v, self.link_inertia, self._spin)
+        orbit = np.cross(self.centres(q), self.link_mass[:, None] * v.reshape(-1, 6)[:, :3])
+        return np.asarray((orbit + self._spin).sum(axis=0))
+
+    def kinetic_energy(self, q: np.ndarray, v: np.ndarray) -> float:
+        """Kinetic energy, J."""
+        kernels.spins(q.reshape(-1, 7), v, self.link_inertia, self._spin)
+        velocity = v.reshape(-1, 6)
+        x, y, z = velocity.T[:3]
+        return float(0.5 * (self.link_mass @ (x * x + y * y + z * z) + (velocity[:, 3:] * self._spin).sum()))
+
+    def elastic_energy(self, q: np.ndarray) -> float:
+        """Elastic energy of the joints, those of held ends included, J; frames as the last step left them."""
+        self.update_joints(q)
+        return self._energy
+
+    def damping_power(self, v_hat: np.ndarray) -> float:
+        """Power that drives lose to their own damping: none, the frames of the ends are not in ``external``."""
+        return 0.0
+
+    def drag(self, v_hat: np.ndarray) -> np.ndarray:
+        """Total force (3,), N, of the damping that acts against the world: per metre and mass-proportional."""
+        factor = self._damping[:, 0] + self.elastic.rayleigh_alpha * self.link_mass
+        return np.asarray(-factor @ v_hat.reshape(-1, 6)[:, :3])
+
+    def centres(self, q: np.ndarray) -> np.ndarray:
+        """Centres of the links, (n, 3), m; a view."""
+        return q.reshape(-1, 7)[:, :3]
+
+    def quaternions(self, q: np.ndarray) -> np.ndarray:
+        """Orientations of the links, (n, 4), w first; a view."""
+        return q.reshape(-1, 7)[:, 3:]
+
+    def axes(self, q: np.ndarray) -> np.ndarray:
+        """World rotations of the links, (n, 3, 3), their columns the axes 1, 2, 3."""
+        rotation = np.empty((self.n_links, 9))
+        kernels.rotations(np.ascontiguousarray(q.reshape(-1, 7)), rotation)
+        return rotation.reshape(-1, 3, 3)
+
+    def centre_line(self, q: np.ndarray) -> np.ndarray:
+        """Return the ends of the links along the rod, (n + 1, 3), m: the two tips, and between links the middle of their ends."""
+        half = 0.5 * self.lengths[:, None] * self.axes(q)[:, :, 2]
+        before, behind = self.centres(q) - half, self.centres(q) + half
+        return np.concatenate([before[:1], 0.5 * (behind[:-1] + before[1:]), behind[-1:]])
+
+    def strains(self, q: np.ndarray) -> np.ndarray:
+        """Strains of the joints beyond rest, (n + 1, 6): shear along 1 and 2, stretch, bending about 1 and 2 and twist (1/m).
+
+        In the axes half-way between the two links; the first and the last row are the joints of the ends, zero where free.
+        """
+        self.update_joints(q)
+        return self._strain / self._joint_lengths[:, None]
+
+    def joint_wrenches(self, q: np.ndarray) -> np.ndarray:
+        """Elastic force (N) and moment (N m) in each joint, (n + 1, 6), world.
+
+        What lies behind the joint exerts them on what lies before it, about the end of the link before it; so a pull has
+        a force along axis 3. The first and the last row are the joints of the ends, zero where free.
+        """
+        self.update_joints(q)
+        out = np.zeros((self.n_links + 1, 6))
+        out[:, :3] = self._force[:, :3]
+        lever = self._arm[:-1, None] * self._rotation[:-1].reshape(-1, 3, 3)[:, :, 2]
+        out[:, 3:] = -self._force[:, 3:6] - np.cross(lever, self._force[:, :3])
+        return out
+
+    def joints(self) -> RodJoints:
+        """Joints of the rod; views, not to be changed."""
+        return RodJoints(self._kind, self._arm, self._stiffness, self._rest)
+
+    def frames_at(self, t: float) -> np.ndarray:
+        """Position (m) and quaternion of the frames of start and end at a time, (2, 7)."""
+        frames = np.empty((2, 7))
+        self._place_frames(t, frames)
+        return frames
+
+
+def _link_lengths(name: str, points: np.ndarray) -> np.ndarray:
+    """Lengths (n,) of the links between points (n + 1, 3); InputError where they cannot be a rod."""
+    if len(points) < 2:
+        raise InputError(f"rod {name}: points has {len(points)} rows; a rod needs at least the two ends of one link.")
+    steps = np.diff(points, axis=0)
+    lengths = np.asarray(np.linalg.norm(steps, axis=1))
+    shortest = int(np.argmin(lengths))
+    if lengths[shortest] <= 1e-9 * lengths.sum():
+        raise InputError(
+            f"rod {name}: link {shortest} has length {lengths[shortest]:.3g} m, between points {shortest} and {shortest + 1}; "
+            "remove one of these points, every link needs a length."
+        )
+    tangents = steps / lengths[:, None]
+    ratios = lengths[1:] / lengths[:-1]
+    if len(ratios) and max(ratios.max(), 1.0 / ratios.min()) > MAX_RATIO * (1.0 + 1e-9):
+        worst = int(np.argmax(np.maximum(ratios, 1.0 / ratios)))
+        raise InputError(
+            f"rod {name}: links {worst} and {worst + 1} have lengths {lengths[worst]:.3g} m and {lengths[worst + 1]:.3g} m; "
+            f"neighbours may differ by a factor of {MAX_RATIO}, so spread the points more evenly."
+        )
+    turns = np.arctan2(np.linalg.norm(np.cross(tangents[:-1], tangents[1:]), axis=1), (tangents[:-1] * tangents[1:]).sum(axis=1))
+    if len(turns) and turns.max() > MAX_TURN:
+        sharpest = int(np.argmax(turns)) + 1
+        raise InputError(
+            f"rod {name}: the centre line turns by {turns.max():.3g} rad at point {sharpest}; allowed are {MAX_TURN} rad, so "
+            "give more points round this bend."
+        )
+    crossing = _first_crossing(points, 1e-6 * float(lengths.min()))
+    if crossing is not None:
+        raise InputError(
+            f"rod {name}: the centre line crosses itself, links {crossing[0]} and {crossing[1]} meet; move the points apart."
+        )
+    return lengths
+
+
+def _first_crossing(points: np.ndarray, tolerance: float) -> tuple[int, int] | None:
+    """Two links that are no neighbours and come closer than the tolerance, m; None where there are none.
+
+    The tips of a closed ring may touch. Distances of segments as in Ericson, Real-Time Collision Detection, section 5.1.9.
+    """
+    n = len(points) - 1
+    i, j = np.triu_indices(n, 2)
+    if n > 2 and np.linalg.norm(points[0] - points[-1]) < tolerance:
+        keep = (i > 0) | (j < n - 1)
+        i, j = i[keep], j[keep]
+    if not len(i):
+        return None
+    p, r = points[i], points[i] - points[j]
+    d, e = points[i + 1] - p, points[j + 1] - points[j]
+    dd, ee, de = (d * d).sum(axis=1), (e * e).sum(axis=1), (d * e).sum(axis=1)
+    dr, er = (d * r).sum(axis=1), (e * r).sum(axis=1)
+    area = dd * ee - de * de
+    skew = area > 1e-12 * dd * ee
+    s = np.clip((de * er - dr * ee) / np.where(skew, area, 1.0), 0.0, 1.0) * skew
+    t = np.clip((de * s + er) / ee, 0.0, 1.0)
+    s = np.clip((de * t - dr) / dd, 0.0, 1.0)
+    gap = r + s[:, None] * d - t[:, None] * e
+    near = np.flatnonzero((gap * gap).sum(axis=1) < tolerance * tolerance)
+    return (int(i[near[0]]), int(j[near[0]])) if len(near) else None
+
+
+def _carried_frames(name: str, tangents: np.ndarray, normal: np.ndarray | None) -> np.ndarray:
+    """Quaternions (n, 4) with axis 3 along the tangents (n, 3) and axis 1 carried from link to link without twist."""
+    if normal is None:
+        normal = np.eye(3)[int(np.argmin(np.abs(tangents[0])))]
+    first = normal - (normal @ tangents[0]) * tangents[0]
+    size = float(np.linalg.norm(first))
+    if size <= 1e-6 * float(np.linalg.norm(normal)):
+        raise InputError(f"rod {name}: normal {normal.tolist()} lies along the first link; give a direction across it.")
+    first /= size
+    axes = np.column_stack([first, cross(tangents[0], first), tangents[0]])
+    quaternions = np.empty((len(tangents), 4))
+    quaternions[0] = Rotation.from_matrix(axes).as_quat()[[3, 0, 1, 2]]
+    for k in range(1, len(tangents)):
+        axis = cross(tangents[k - 1], tangents[k])
+        half = np.concatenate([[1.0 + float(tangents[k - 1] @ tangents[k])], axis])
+        turned = quaternion_multiply(half / np.linalg.norm(half), quaternions[k - 1])
+        quaternions[k] = turned / np.linalg.norm(turned)
+    return quaternions

@@ -1,0 +1,103 @@
+"""Held nodes of soft bodies: they follow a rigid motion exactly, as if glued to a robot's hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from femsim.base.errors import InputError
+from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
+from femsim.model.drives import PoseFunction
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Nodes of a soft body that follow a motion; see :meth:`femsim.scene.scene.Scene.hold`.
+
+    Attributes
+    ----------
+    name : str
+        Name for sensors.
+    body : int
+        Number of the soft body in the system.
+    nodes : ndarray of int, (k,)
+        Its held nodes, sorted.
+    rest : ndarray, (k, 3), m
+        Where they start.
+    pivot : ndarray, (3,), m
+        Point of the motion at the start: its displacement is that of this point, its rotation is about it.
+    motion : PoseFunction, optional
+        The motion; None where the nodes go with a driven body.
+    leader : int
+        Number of that body, -1 for none.
+    """
+
+    name: str
+    body: int
+    nodes: np.ndarray
+    rest: np.ndarray
+    pivot: np.ndarray
+    motion: PoseFunction | None
+    leader: int = -1
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Rows of the body's v that belong to the nodes, (3 k,)."""
+        return np.asarray((3 * self.nodes[:, None] + np.arange(3)).ravel())
+
+    def positions(self, motion: PoseFunction, t: float) -> np.ndarray:
+        """Where the nodes are at time t (s) of a motion, (k, 3), m."""
+        displacement, rotation = motion(t)
+        turn = quaternion_to_matrix(quaternion_from_vector(np.asarray(rotation, dtype=np.float64)))
+        return np.asarray(self.pivot + displacement + (self.rest - self.pivot) @ turn.T)
+
+
+def held_wrench(points: np.ndarray, forces: np.ndarray, about: np.ndarray) -> np.ndarray:
+    """Force and torque (6,), N and N m, about a point (3,) of forces (k, 3), N, at points (k, 3), m."""
+    return np.concatenate([forces.sum(axis=0), np.cross(points - about, forces).sum(axis=0)])
+
+
+def nodes_where(what: str, points: np.ndarray, where: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Numbers of the points (n, 3), m, where a condition (n,) bool holds; InputError where it gives anything else."""
+    mask, n = np.asarray(where(points)), len(points)
+    if mask.shape != (n,) or mask.dtype != np.bool_:
+        raise InputError(f"{what} gave shape {mask.shape} and type {mask.dtype}; allowed is one bool a node, shape ({n},).")
+    return np.flatnonzero(mask)
+
+
+def chosen_nodes(what: str, points: np.ndarray, where: Callable[[np.ndarray], np.ndarray] | np.ndarray) -> np.ndarray:
+    """Sorted numbers of the nodes that a condition or a list of numbers chooses.
+
+    Parameters
+    ----------
+    what : str
+        Name of the field in messages.
+    points : ndarray, (n, 3), m
+        The nodes.
+    where : callable or array_like
+        ``where(points) -> (n,) bool``, or node numbers.
+
+    Raises
+    ------
+    InputError
+        An answer or numbers of another kind, or no node at all.
+    """
+    n = len(points)
+    if callable(where):
+        nodes = nodes_where(what, points, where)
+    else:
+        numbers = np.asarray(where)
+        if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+            raise InputError(
+                f"{what} has shape {numbers.shape} and type {numbers.dtype}; allowed are node numbers or a condition on points."
+            )
+        nodes = np.unique(numbers.astype(np.int64))
+        if len(nodes) and not 0 <= nodes[0] <= nodes[-1] < n:
+            raise InputError(f"{what} names node {nodes[0] if nodes[0] < 0 else nodes[-1]}; allowed are 0 to {n - 1}.")
+    if not len(nodes):
+        raise InputError(
+            f"{what} chooses no node; widen it, the body reaches from {points.min(axis=0)} m to {points.max(axis=0)} m."
+        )
+    return nodes

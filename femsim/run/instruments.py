@@ -1,0 +1,89 @@
+"""Sensors with a reading at work: the wrench of a step in, what the instrument shows out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from femsim.base.errors import InputError
+from femsim.base.wrenches import move_wrench, weight_wrench
+from femsim.scene.reading import Reading
+
+
+class Instrument:
+    """A sensor with a reading at work: one call a step, in the order of time.
+
+    Parameters
+    ----------
+    reading : Reading
+        Its options.
+    dt : float, s
+        Time step.
+    gravity : ndarray, (3,), m/s^2
+        World frame.
+
+    Raises
+    ------
+    InputError
+        A cut-off that the time step cannot show, or a rate above that of the steps.
+    """
+
+    def __init__(self, reading: Reading, dt: float, gravity: np.ndarray) -> None:
+        if reading.lowpass is not None and reading.lowpass >= 0.5 / dt:
+            raise InputError(f"lowpass of a reading is {reading.lowpass:g} Hz; steps of {dt:g} s show less than {0.5 / dt:g} Hz.")
+        if reading.rate is not None and reading.rate > (1.0 + 1e-9) / dt:
+            raise InputError(f"rate of a reading is {reading.rate:g} Hz; steps of {dt:g} s give at most {1.0 / dt:g} Hz.")
+        from scipy.signal import butter
+
+        self.reading, self.gravity = reading, gravity
+        self._sections = None if reading.lowpass is None else butter(2, reading.lowpass, fs=1.0 / dt, output="sos")
+        self._memory: np.ndarray | None = None
+        self._noise = np.random.default_rng(reading.seed)
+        self._next_sample = 0.0
+        self._held = np.zeros(6)
+
+    def read(
+        self,
+        time: float,
+        wrench: np.ndarray,
+        origin: np.ndarray,
+        pose: tuple[np.ndarray, np.ndarray],
+        tool: tuple[float, np.ndarray] | None,
+    ) -> np.ndarray:
+        """Give what the sensor shows after a step.
+
+        Parameters
+        ----------
+        time : float, s
+            End of the step.
+        wrench : ndarray, (6,), N and N m
+            True force and torque about ``origin``, world frame.
+        origin : ndarray, (3,), m
+            Reference point, world.
+        pose : (ndarray, ndarray), (3, 3) and (3,), m
+            Axes of the part that the reading turns with, as columns, and its centre of mass, world.
+        tool : (float, ndarray), kg and m, optional
+            Mass whose weight is taken off and its centre, (3,), world.
+
+        Returns
+        -------
+        ndarray, (6,)
+        """
+        r, (rotation, centre) = self.reading, pose
+        point = origin if r.point is None else (centre + rotation @ r.point if r.turns else r.point)
+        force, torque = wrench[:3], move_wrench(wrench[:3], wrench[3:], origin - point)
+        if tool is not None:
+            weight, moment = weight_wrench(tool[0], tool[1] - point, self.gravity)
+            force, torque = force + weight, torque + moment  # a mount at rest carries -weight
+        axes = rotation if r.turns else r.rotation
+        shown = np.concatenate([axes.T @ force, axes.T @ torque])
+        if self._sections is not None:
+            from scipy.signal import sosfilt, sosfilt_zi
+
+            if self._memory is None:
+                self._memory = sosfilt_zi(self._sections)[:, :, None] * shown
+            filtered, self._memory = sosfilt(self._sections, shown[None], axis=0, zi=self._memory)
+            shown = filtered[0]
+        if r.rate is None or time >= self._next_sample - 1e-9:
+            self._held = shown + r.bias + r.noise * self._noise.standard_normal(6)
+            self._next_sample += 1.0 / r.rate if r.rate is not None else 0.0
+        return self._held.copy()

@@ -1,0 +1,186 @@
+"""The sparse system A v = b + J^T lam of all bodies: layout, one CSC matrix with a fixed pattern, prescribed velocities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from contact import Group
+from femsim.model.bodies.body import Body, StepSettings
+from femsim.model.couplings import Coupling
+from femsim.step.state import State
+
+
+class System:
+    """Bodies side by side in one matrix; its pattern is computed once.
+
+    Parameters
+    ----------
+    bodies : sequence of Body
+        Their rows of v follow one another in this order.
+    couplings : sequence of Coupling
+        What joins them; the pattern of A holds their blocks too.
+
+    Attributes
+    ----------
+    A : scipy.sparse.csc_matrix, (n, n)
+        Refilled in place by :meth:`assemble`.
+    b, external : ndarray, (n,), N
+        Right-hand side, and the part of it that gravity, loads and joints make.
+    led : ndarray, (n,), N, or None
+        The part of b that prescribed velocities make, see ``ContactProblem.led``.
+    groups : tuple of Group
+        Rows of each body.
+    """
+
+    def __init__(self, bodies: Sequence[Body], couplings: Sequence[Coupling] = ()) -> None:
+        self.bodies, self.couplings = tuple(bodies), tuple(couplings)
+        self.q_slices: list[slice] = []
+        self.v_slices: list[slice] = []
+        #: where the entries of each body's block stand in A.data, and where the body fills them if they are not in one piece
+        self._entries: list[slice | np.ndarray] = []
+        self._buffers: list[np.ndarray] = []
+        groups, indptr, indices = [], [np.zeros(1, dtype=np.int64)], []
+        nq = nv = nnz = 0
+        for body in self.bodies:
+            p, i = body.pattern()
+            self.q_slices.append(slice(nq, nq + body.n_q))
+            self.v_slices.append(slice(nv, nv + body.n_v))
+            self._entries.append(slice(nnz, nnz + len(i)))
+            self._buffers.append(np.zeros(0))
+            groups.append(Group(body.name, nv, nv + body.n_v, body.kind))
+            indptr.append(p[1:] + nnz)
+            indices.append(i + nv)
+            nq, nv, nnz = nq + body.n_q, nv + body.n_v, nnz + len(i)
+        self.n_q, self.n = nq, nv
+        self.groups = tuple(groups)
+        rows, starts = np.concatenate(indices) if indices else np.zeros(0, dtype=np.int64), np.concatenate(indptr)
+        self._coupled_rows = [np.concatenate([self.v_slices[k].start + r for k, r in c.rows]) for c in self.couplings]
+        self._coupled_entries: list[np.ndarray] = []
+        self._between = np.zeros(0, dtype=np.int64)
+        if self.couplings:
+            rows, starts = self._couple(rows, starts)
+        self.A = sp.csc_matrix((np.zeros(len(rows)), rows, starts), shape=(nv, nv))
+        self.b, self.external = np.zeros(nv), np.zeros(nv)
+        self.led: np.ndarray | None = None
+        self.prescribed = np.zeros(nv, dtype=np.bool_)
+        self._columns_of_entries = np.repeat(np.arange(nv), np.diff(self.A.indptr))
+        self.set_prescribed(self.prescribed)
+
+    def _couple(self, rows: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Add the blocks of the couplings to the pattern of the bodies, row indices and starts of columns; return the new one."""
+        n = self.n
+        own = n * np.repeat(np.arange(n), np.diff(starts)) + rows
+        blocks = [
+            (n * r[None, :] + r[:, None]).ravel() if c.entries is None else n * r[c.entries[1]] + r[c.entries[0]]
+            for c, r in zip(self.couplings, self._coupled_rows, strict=True)
+        ]
+        keys = np.unique(np.concatenate([own, *blocks]))
+        place = np.searchsorted(keys, own)
+        self._coupled_entries = [np.searchsorted(keys, block) for block in blocks]
+        free = np.ones(len(keys), dtype=np.bool_)
+        free[place] = False
+        self._between = np.flatnonzero(free)
+        for k, entries in enumerate(self._entries):
+            where = place[entries]
+            if not len(where) or where[-1] - where[0] == len(where) - 1:
+                self._entries[k] = slice(int(where[0]), int(where[-1]) + 1) if len(where) else slice(0, 0)
+            else:
+                self._entries[k], self._buffers[k] = where, np.empty(len(where))
+        return keys % n, np.concatenate([[0], np.cumsum(np.bincount(keys // n, minlength=n))])
+
+    def coupling_forces(self, body: int) -> np.ndarray:
+        """Force of each coupling on a body in the last step, (k, 3), N."""
+        pairs = [pair for c in self.couplings for pair in zip(c.rows, c.forces, strict=True)]
+        return np.array([force for (k, _), force in pairs if k == body]).reshape(-1, 3)
+
+    def initial_state(self) -> State:
+        """State of all bodies at time zero."""
+        empty = [np.zeros(0)]
+        return State(
+            np.concatenate([body.initial_q() for body in self.bodies] or empty),
+            np.concatenate([body.initial_v() for body in self.bodies] or empty),
+            0.0,
+        )
+
+    def set_prescribed(self, prescribed: np.ndarray) -> None:
+        """Choose the rows of v whose velocity is given: (n,) bool."""
+        self.prescribed = prescribed
+        rows, columns = self.A.indices, self._columns_of_entries
+        touched = prescribed[rows] | prescribed[columns]
+        off_diagonal = rows != columns
+        self._cleared = np.flatnonzero(touched & off_diagonal)
+        self._coupling = np.flatnonzero(prescribed[columns] & ~prescribed[rows])
+        self._columns = np.flatnonzero(prescribed[columns])
+        self._rows = np.flatnonzero(prescribed)
+        self._diagonal = np.flatnonzero(~off_diagonal & touched)
+
+    def assemble(self, state: State, settings: StepSettings, v_prescribed: np.ndarray) -> None:
+        """Fill A and b of eq. (9), bodies and what couples them, then move prescribed velocities to the right-hand side.
+
+        A prescribed row keeps its diagonal and the equation a v = a v_prescribed, so A stays symmetric positive definite with
+        the same pattern; its original equation is kept for :meth:`reaction`. Prescribed velocities jump from v to v_prescribed
+        within the step whatever theta is, so they enter b by the start velocity for which eq. (9) says the same.
+        """
+        data, v_start = self.A.data, state.v
+        if self._rows.size:
+            v_start = state.v.copy()
+            jump = v_prescribed[self._rows] - state.v[self._rows]
+            v_start[self._rows] = v_prescribed[self._rows] - settings.theta * jump
+        for coupling in self.couplings:
+            coupling.prepare([state.q[self.q_slices[k]] for k, _ in coupling.rows], state.t + settings.dt)
+        for k, (body, q, v) in enumerate(zip(self.bodies, self.q_slices, self.v_slices, strict=True)):
+            entries = self._entries[k]
+            own = data[entries] if isinstance(entries, slice) else self._buffers[k]
+            body.assemble(state.q[q], v_start[v], state.t, settings, own, self.b[v], self.external[v])
+            if not isinstance(entries, slice):
+                data[entries] = own
+        data[self._between] = 0.0
+        for coupling, coupled, places in zip(self.couplings, self._coupled_rows, self._coupled_entries, strict=True):
+            m = len(coupled)
+            block, b = np.empty((m, m) if coupling.entries is None else len(places)), np.empty(m)
+            coupling.assemble(settings, block, b)
+            data[places] += block.ravel()
+            self.b[coupled] += b
+        if not self._rows.size:
+            return
+        rows, columns = self.A.indices, self._columns_of_entries
+        self._column_data = data[self._columns].copy()
+        self._reaction_b = self.b[self._rows].copy()
+        own = self.b.copy()
+        np.subtract.at(self.b, rows[self._coupling], data[self._coupling] * v_prescribed[columns[self._coupling]])
+        data[self._cleared] = 0.0
+        self.b[self._rows] = data[self._diagonal] * v_prescribed[self._rows]
+        self.led = self.b - own
+
+    def reaction(self, v_hat: np.ndarray, contact_force: np.ndarray) -> np.ndarray:
+        """Generalized force (n,) that the drives exert on prescribed rows, N or N m; zero elsewhere.
+
+        Parameters
+        ----------
+        v_hat : ndarray, (n,)
+            Representative velocity of the step.
+        contact_force : ndarray, (n,)
+            Generalized contact force J^T lam including prescribed rows.
+        """
+        out = np.zeros(self.n)
+        if self._rows.size:
+            columns = self._columns_of_entries[self._columns]
+            # row p of the symmetric A is its column p
+            np.add.at(out, columns, self._column_data * v_hat[self.A.indices[self._columns]])
+            out[self._rows] -= self._reaction_b + contact_force[self._rows]
+        return out
+
+    def advance(self, state: State, v_hat: np.ndarray, settings: StepSettings) -> State:
+        """State at the end of the step; prescribed rows keep the velocity they had in it."""
+        new = State(np.empty_like(state.q), np.empty_like(state.v), state.t + settings.dt)
+        for coupling, coupled in zip(self.couplings, self._coupled_rows, strict=True):
+            coupling.accept(v_hat[coupled])
+        for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
+            body.advance(state.q[q], state.v[v], v_hat[v], settings, new.q[q], new.v[v])
+        new.v[self._rows] = v_hat[self._rows]
+        for coupling in self.couplings:
+            coupling.settle([new.q[self.q_slices[k]] for k, _ in coupling.rows])
+        return new

@@ -1,0 +1,303 @@
+"""Run the experiments for values of the free parameters, and turn what they give into residuals."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from femsim.base.errors import InputError, did_you_mean
+from femsim.run.recorder import sensor_columns
+from femsim.scene.scene_file import load_scene, scene_parameters
+from femsim.studies.calibration.file import CalibrationFile, Experiment, Reading
+from femsim.studies.comparison.compare import Comparison, Record, compare, make_record
+from femsim.studies.comparison.logs import Log, read_card, read_log
+from femsim.studies.sweeps.case import FINISHED, Job, Row, read_row, satisfies
+from femsim.studies.sweeps.engine import Engine
+from femsim.studies.sweeps.file import SweepFile
+from femsim.studies.sweeps.sampling import make_cases
+
+#: Standard deviation taken before there is an estimate: this part of the largest range of a group's channels.
+FIRST_NOISE = 0.05
+_COMPILE_S = 120.0
+_KINDS = {"N": "force", "N m": "torque", "m": "position"}
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Errors of one reading of one experiment.
+
+    Attributes
+    ----------
+    error : ndarray, (m, c), N, N m or m
+        Run minus log; a column a channel and trial, the channels of a trial together; 0 in gaps.
+    channels : tuple of str
+        Channel of each column: fx ... tz, or MARKER.x ...
+    kinds : tuple of str
+        force, torque or position, of each column.
+    ranges : ndarray, (c,)
+        Largest range of the measured channels of the column's group.
+    """
+
+    error: np.ndarray
+    channels: tuple[str, ...]
+    kinds: tuple[str, ...]
+    ranges: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Values of the free parameters, and how far the runs are from the logs.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    phase : str
+        "start", "search", "refine" ...
+    unit : ndarray, (p,)
+        Coordinates of the parameters, 0 to 1.
+    blocks : list of Block
+        One a reading that is fitted; empty where a case failed.
+    message : str
+        What failed, or did not converge.
+    ran : int
+        Cases that ran for it, the others were there.
+    """
+
+    number: int
+    phase: str
+    unit: np.ndarray
+    blocks: list[Block]
+    message: str
+    ran: int
+
+
+class Evaluator:
+    """Experiments of a calibration, ready to run: ``with Evaluator(...) as evaluator: ...``.
+
+    Cases are kept in a folder by digest; one that is there is not run again.
+
+    Parameters
+    ----------
+    path : Path
+        Calibration file; files in it are relative to its folder.
+    file : CalibrationFile
+        Its content.
+    cases : Path
+        Folder of the cases.
+    engine : Engine
+        Started when the first case has to run.
+    on_evaluation : callable, optional
+        ``on_evaluation(evaluation)`` after each one.
+
+    Raises
+    ------
+    InputError
+        Unknown parameters, a scene that cannot be built, logs or cards that are wrong.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        file: CalibrationFile,
+        cases: Path,
+        engine: Engine,
+        on_evaluation: Callable[[Evaluation], None] | None = None,
+    ) -> None:
+        self.path, self.file, self.cases, self._engine, self._on = path, file, cases, engine, on_evaluation
+        self.history: list[Evaluation] = []
+        self._stack, self._started = ExitStack(), False
+        self._reference: dict[tuple[str, int], np.ndarray] = {}
+        middle = np.array([0.5] * len(file.free))
+        first = self._case(file.experiments[0], middle, check=True)
+        self.scene = Path(first.scene)
+        self._logs: dict[str, list[list[Log]]] = {}
+        self._columns: dict[str, list[str]] = {}
+        self._gravity: dict[str, tuple[float, ...]] = {}
+        for experiment in file.experiments:
+            scene = load_scene(self.scene, **self._case(experiment, middle, check=True).parameters)
+            sensors = tuple(s.name for s in scene.sensors if s.kind != "marker")
+            sensors += tuple(f"{s.name}_measured" for s in scene.sensors if s.reading is not None)
+            markers = tuple(s.name for s in scene.sensors if s.kind == "marker")
+            self._columns[experiment.name] = sensor_columns(scene)
+            gravity = self._gravity[experiment.name] = tuple(float(g) for g in scene.gravity)
+            self._logs[experiment.name] = [self._read(r, sensors, markers, gravity) for r in experiment.readings]
+
+    def __enter__(self) -> Evaluator:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+    @property
+    def fitted(self) -> list[Experiment]:
+        """Experiments that are not held out."""
+        return [e for e in self.file.experiments if not e.held_out]
+
+    def values(self, unit: np.ndarray) -> dict[str, float]:
+        """Values of the free parameters at a point of the unit cube."""
+        return {name: free.value(float(u)) for (name, free), u in zip(self.file.free.items(), unit, strict=True)}
+
+    def evaluate(self, phase: str, units: Sequence[np.ndarray]) -> list[Evaluation]:
+        """Run the fitted experiments at points of the unit cube, all at once.
+
+        Parameters
+        ----------
+        phase : str
+            What they are for.
+        units : sequence of ndarray, (p,)
+            Points.
+
+        Returns
+        -------
+        list of Evaluation
+            In the order of the points.
+
+        Raises
+        ------
+        SchedulerLost, InputError
+            The cluster is gone; readings and logs that cannot be compared at the first evaluation.
+        """
+        jobs = [[self._case(e, u) for e in self.fitted] for u in units]
+        rows, ran = self._run([job for own in jobs for job in own])
+        out = []
+        for unit, own in zip(units, jobs, strict=True):
+            blocks: list[Block] = []
+            message = ""
+            for experiment, job in zip(self.fitted, own, strict=True):
+                row = rows[job.id]
+                if row["status"] != "converged":
+                    message = message or f"{experiment.name}: {row['status']}: {row['message']}"
+                if row["status"] not in FINISHED:
+                    blocks = []
+                    break
+                blocks += self._blocks(experiment, self._record(experiment, job))
+            count = sum(job.id in ran for job in own)
+            out.append(Evaluation(len(self.history) + 1, phase, np.array(unit), blocks, message, count))
+            self.history.append(out[-1])
+            if self._on is not None:
+                self._on(out[-1])
+        return out
+
+    def compare_all(self, unit: np.ndarray) -> dict[str, list[Comparison]]:
+        """Run all experiments, the held-out ones too, and compare them with their logs.
+
+        Returns
+        -------
+        dict of str to list of Comparison
+            By experiment, one a reading; an experiment whose run failed is left out.
+        """
+        jobs = {e.name: self._case(e, unit) for e in self.file.experiments}
+        rows, _ = self._run(list(jobs.values()))
+        return {
+            e.name: [compare(self._record(e, jobs[e.name]), logs) for logs in self._logs[e.name]]
+            for e in self.file.experiments
+            if rows[jobs[e.name].id]["status"] in FINISHED
+        }
+
+    def _read(
+        self, reading: Reading, sensors: Sequence[str], markers: Sequence[str], gravity: Sequence[float]
+    ) -> list[Log]:  # fmt: skip
+        folder = self.path.parent
+        card = read_card(folder / reading.card if isinstance(reading.card, str) else reading.card)
+        if reading.sensor is not None:
+            if reading.sensor not in sensors:
+                raise InputError(
+                    f"{self.path}: sensor {reading.sensor!r} is not in the scene{did_you_mean(reading.sensor, sensors)}"
+                )
+            card = card.model_copy(update={"sensor": reading.sensor})
+        return [read_log(folder / log, card, sensors=sensors, markers=markers, gravity=gravity) for log in reading.logs]
+
+    def _case(self, experiment: Experiment, unit: np.ndarray, *, check: bool = False) -> Job:
+        """Job of an experiment at a point."""
+        fixed = self.file.parameters | experiment.parameters
+        sweep = SweepFile(
+            scene=self.file.scene,
+            parameters={**fixed, **self.values(unit)},
+            settings=self.file.settings,
+            limits=self.file.limits,
+        )
+        cases = make_cases(sweep, self.path)
+        if check:
+            kinds = {p.name: p.type for p in scene_parameters(cases.scene)}
+            wrong = next((name for name in self.file.free if kinds[name] is not float), None)
+            if wrong is not None:
+                raise InputError(f"{self.path}: free.{wrong} is no number with a fraction in {cases.scene.name}; fix it.")
+        (case,), limits = cases.cases, self.file.limits
+        return Job(
+            case.number, case.id, case.parameters, str(cases.scene), cases.scene.read_text(encoding="utf-8"), str(self.cases),
+            self.file.settings.model_dump(), series="all" if check else self._columns[experiment.name], time=limits.time,
+            memory=None if limits.memory is None else 1e9 * limits.memory, retries=limits.retries,
+        )  # fmt: skip
+
+    def _run(self, jobs: Sequence[Job]) -> tuple[dict[str, Row], set[str]]:
+        """Rows of jobs by id, from before or new, and the ids that ran now."""
+        unique = {job.id: job for job in jobs}
+        rows = {key: row for key in unique if (row := read_row(self.cases / key)) is not None}
+        # what failed before fails again: only a case that was killed or never ran is tried
+        pending = [
+            job for key, job in unique.items()
+            if not satisfies(rows.get(key), job) and rows.get(key, {"status": ""})["status"] != "failed"
+        ]  # fmt: skip
+        if pending and not self._started:
+            self._stack.enter_context(self._engine)
+            self._started = True
+            # kernels are compiled by one process, not by all at once, and that may take longer than a case
+            first, *pending = pending
+            patient = None if first.time is None else first.time + _COMPILE_S
+            rows |= {row["id"]: row for row in self._engine.run([replace(first, time=patient)])}
+            ran = {first.id}
+        else:
+            ran = set()
+        for row in self._engine.run(pending) if pending else ():
+            rows[row["id"]] = row
+            ran.add(row["id"])
+            if row.get("disk"):
+                raise InputError(f"stopped since the disk cannot be written: {row['message']} Free it and use --resume.")
+        return rows, ran
+
+    def _record(self, experiment: Experiment, job: Job) -> Record:
+        with (self.cases / job.id / "series.csv").open(newline="", encoding="utf-8") as stream:
+            names = next(csv.reader(stream))
+            table = np.loadtxt(stream, delimiter=",", ndmin=2)
+        return make_record(experiment.name, dict(zip(names, table.T, strict=True)), self._gravity[experiment.name])
+
+    def _blocks(self, experiment: Experiment, record: Record) -> list[Block]:
+        out = []
+        for number, logs in enumerate(self._logs[experiment.name]):
+            comparison = compare(record, logs)
+            grid = self._reference.setdefault((experiment.name, number), comparison.time)
+            out.append(_block(comparison, grid))
+        return out
+
+
+def _block(comparison: Comparison, grid: np.ndarray) -> Block:
+    """Errors of all trials on a grid; lags that differ between evaluations may move the comparison's own."""
+    columns = []
+    for trial in comparison.trials:
+        error = comparison.simulated - trial.values
+        on_grid = np.zeros((len(grid), error.shape[1]))
+        for k in range(error.shape[1]):
+            good = np.isfinite(error[:, k])
+            there = (grid >= comparison.time[good][0] - 1e-9) & (grid <= comparison.time[good][-1] + 1e-9)
+            on_grid[there, k] = np.interp(grid[there], comparison.time[good], error[good, k])
+            on_grid[:, k] *= np.sqrt(len(grid) / max(int(there.sum()), 1))  # an overlap that shrinks must not pay
+        columns.append(on_grid)
+    groups = [c.group for c in comparison.channels]
+    measured = comparison.measured[np.isfinite(comparison.measured).all(axis=1)]
+    spans = dict.fromkeys(groups, 0.0)
+    for group, span in zip(groups, np.ptp(measured, axis=0), strict=True):
+        spans[group] = max(spans[group], float(span))
+    repeat = len(comparison.trials)
+    return Block(
+        np.hstack(columns),
+        tuple([c.name for c in comparison.channels] * repeat),
+        tuple([_KINDS[c.unit] for c in comparison.channels] * repeat),
+        np.array([spans[g] or 1.0 for g in groups] * repeat),
+    )

@@ -1,0 +1,282 @@
+"""CALIB.toml: what it may hold, and the sentences about what is wrong with it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from femsim.base.errors import InputError
+from femsim.base.toml_files import error_sentence, read_toml
+from femsim.studies.sweeps.file import Limits, Settings, Value
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+#: Trials of a reading from which a bootstrap can draw: fewer are drawn in too few ways.
+LEAST_TRIALS = 5
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Free(_Section):
+    """A parameter to be found.
+
+    Attributes
+    ----------
+    between : (float, float)
+        Bounds, in the unit of the scene.
+    scale : {"linear", "log"}
+        Scale on which it is searched, and on which its interval is symmetric.
+    start : float, optional
+        Where to begin; default the middle of the bounds.
+    prior : (float, float), optional
+        Mean and standard deviation of what is known without the logs; on a logarithmic scale a normal distribution of the
+        logarithm with the standard deviation deviation/mean.
+    reference : float, optional
+        A value from elsewhere; its errors are reported beside those of the fit.
+    """
+
+    between: tuple[Finite, Finite]
+    scale: Literal["linear", "log"] = "linear"
+    start: Finite | None = None
+    prior: tuple[Finite, Positive] | None = None
+    reference: Finite | None = None
+
+    @field_validator("between", "prior", mode="before")
+    @classmethod
+    def _pair(cls, value: Any) -> Any:
+        return tuple(float(v) if type(v) is int else v for v in value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _checked(self) -> Free:
+        low, high = self.between
+        if low >= high:
+            raise ValueError(f"is between {[low, high]}; the first must be below the second")
+        if self.scale == "log" and low <= 0:
+            raise ValueError(f"is between {[low, high]} on a logarithmic scale; both must be positive")
+        for name in ("start", "reference"):
+            value = getattr(self, name)
+            if value is not None and not low <= value <= high:
+                raise ValueError(f"has {name} {value:g}, which is not between its bounds {low:g} and {high:g}")
+        if self.scale == "log" and self.prior is not None and self.prior[0] <= 0:
+            raise ValueError(f"has a prior of mean {self.prior[0]:g} on a logarithmic scale; it must be positive")
+        return self
+
+    def unit(self, value: float) -> float:
+        """Coordinate of a value: 0 at the lower bound, 1 at the upper one."""
+        low, high = self.between
+        return math.log(value / low) / math.log(high / low) if self.scale == "log" else (value - low) / (high - low)
+
+    def value(self, unit: float) -> float:
+        """Value at a coordinate, the inverse of :meth:`unit`; inf where it is too large for a number."""
+        low, high = self.between
+        try:
+            return float(low * (high / low) ** unit if self.scale == "log" else low + unit * (high - low))
+        except OverflowError:  # the interval of a parameter without effect
+            return math.inf
+
+    def prior_in_units(self) -> tuple[float, float] | None:
+        """Mean and standard deviation of the prior as coordinates; None without one."""
+        if self.prior is None:
+            return None
+        (low, high), (mean, deviation) = self.between, self.prior
+        width = math.log(high / low) if self.scale == "log" else high - low
+        return self.unit(mean), (deviation / mean if self.scale == "log" else deviation) / width
+
+
+class Reading(_Section):
+    """Logs of one instrument in an experiment: repeated trials, with one card.
+
+    Attributes
+    ----------
+    logs : list of str
+        Files, relative to the calibration file.
+    card : str or dict
+        Card file, relative to the calibration file, or what would stand in it.
+    sensor : str, optional
+        Sensor of the scene, instead of that of the card.
+    """
+
+    logs: Annotated[list[str], Field(min_length=1)]
+    card: str | dict[str, Any] = {}
+    sensor: str | None = None
+
+
+class Experiment(_Section):
+    """One experiment: its parameters of the scene, what was logged, and whether it is held out of the fit."""
+
+    name: str
+    parameters: dict[str, Value] = {}
+    readings: Annotated[list[Reading], Field(min_length=1)]
+    held_out: bool = False
+
+    @field_validator("name")
+    @classmethod
+    def _plain(cls, value: str) -> str:
+        if not value.strip() or any(c in value for c in '/\\:*?"<>|') or value.startswith("."):
+            raise ValueError(f"is {value!r}; it names a folder: take letters, digits, blanks, - and _")
+        return value
+
+
+class Noise(_Section):
+    """Standard deviation of a sample by kind of channel; what is not given is estimated from the residuals of the fit.
+
+    Attributes
+    ----------
+    force, torque, position : float, N, N m, m, optional
+        Of every channel of that kind, on the grid of the comparison.
+    """
+
+    force: Positive | None = None
+    torque: Positive | None = None
+    position: Positive | None = None
+
+
+class Search(_Section):
+    """The global search: method, number of evaluations, how many at once, seed of the draw.
+
+    "tpe" is Optuna's; "differential_evolution" SciPy's; "sobol" is a design that does not depend on the logs; "none" leaves the
+    search out.
+    """
+
+    method: Literal["tpe", "differential_evolution", "sobol", "none"] = "tpe"
+    evaluations: Annotated[int, Field(ge=1, le=100_000)] = 40
+    batch: Annotated[int, Field(ge=1, le=1000)] = 8
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
+class Refine(_Section):
+    """The local refinement.
+
+    Attributes
+    ----------
+    evaluations : int
+        Most evaluations of the residual, those for its derivatives not counted.
+    step : float
+        Difference step for derivatives, as a part of the range between the bounds.
+    tolerance : float
+        Relative change of the cost, and of the parameters, at which it ends.
+    """
+
+    evaluations: Annotated[int, Field(ge=1, le=10_000)] = 15
+    step: Annotated[float, Field(gt=0, le=0.1)] = 0.005
+    tolerance: Annotated[float, Field(gt=0, le=0.1)] = 1e-4
+
+
+class Intervals(_Section):
+    """Intervals beside those of the Jacobian.
+
+    Attributes
+    ----------
+    methods : list of {"profile", "bootstrap"}
+        "profile": the others are fitted again, by runs, at values on both sides of the best one; "bootstrap": residuals are drawn
+        again and fitted with the model linearised at the best fit, without runs.
+    evaluations : int
+        Of a profile: most evaluations on one side of a parameter.
+    resample : {"blocks", "trials"}
+        What a bootstrap draws: blocks of samples that follow each other, or whole trials.
+    draws, seed : int
+        Of a bootstrap.
+    """
+
+    methods: list[Literal["profile", "bootstrap"]] = []
+    evaluations: Annotated[int, Field(ge=1, le=10_000)] = 25
+    resample: Literal["blocks", "trials"] = "blocks"
+    draws: Annotated[int, Field(ge=100, le=100_000)] = 2000
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
+class CalibrationFile(_Section):
+    """A calibration as it stands in its file.
+
+    Attributes
+    ----------
+    scene : str
+        Path of a scene, relative to the file, or the name of a scene that comes with femsim.
+    name : str
+        Default name of the folder of results; "" takes that of the file.
+    free : dict of str to Free
+        Parameters to be found.
+    parameters : dict
+        Values for all experiments.
+    experiments : list of Experiment
+        At least one that is not held out.
+    noise, search, refine, intervals, settings, limits
+        See there, and :mod:`femsim.studies.sweeps.file`.
+    confidence : float
+        Level of the intervals.
+    """
+
+    scene: str
+    name: str = ""
+    free: Annotated[dict[str, Free], Field(min_length=1)]
+    parameters: dict[str, Value] = {}
+    experiments: Annotated[list[Experiment], Field(min_length=1)]
+    noise: Noise = Noise()
+    search: Search = Search()
+    refine: Refine = Refine()
+    intervals: Intervals = Intervals()
+    settings: Settings = Settings()
+    limits: Limits = Limits()
+    confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
+
+    @model_validator(mode="after")
+    def _checked(self) -> CalibrationFile:
+        names = [e.name for e in self.experiments]
+        twice = next((n for n in names if names.count(n) > 1), None)
+        if twice is not None:
+            raise ValueError(f"has two experiments named {twice!r}; give each a name of its own")
+        if all(e.held_out for e in self.experiments):
+            raise ValueError("holds all experiments out; at least one must be fitted")
+        for e in self.experiments:
+            both = sorted(self.free.keys() & {*e.parameters, *self.parameters})
+            if both:
+                raise ValueError(f"names {both[0]} in [free] and as a fixed parameter; leave it in one")
+        if "bootstrap" in self.intervals.methods and self.intervals.resample == "trials":
+            for e in self.experiments:
+                few = min(len(r.logs) for r in e.readings)
+                if few < LEAST_TRIALS and not e.held_out:
+                    raise ValueError(
+                        f"draws trials for the bootstrap, but a reading of {e.name!r} has {few}; give at least {LEAST_TRIALS} "
+                        'logs, or take intervals.resample "blocks"'
+                    )
+        return self
+
+
+_OF_KEY: dict[str, type[BaseModel]] = {
+    "free": Free, "readings": Reading, "experiments": Experiment, "noise": Noise, "search": Search, "refine": Refine,
+    "intervals": Intervals, "settings": Settings, "limits": Limits,
+}  # fmt: skip
+
+
+def read_calibration(path: str | Path) -> CalibrationFile:
+    """Read a calibration file and check all that can be checked without its scene and logs.
+
+    Parameters
+    ----------
+    path : path
+        TOML file.
+
+    Raises
+    ------
+    InputError
+        A file that is missing or no TOML, and every wrong entry, one sentence each.
+    """
+    path = Path(path)
+    content = read_toml(path, "calibration file")
+    try:
+        return CalibrationFile.model_validate(content)
+    except ValidationError as error:
+        raise InputError("\n".join(dict.fromkeys(f"{path}: {_sentence(entry)}" for entry in error.errors()))) from None
+
+
+def _sentence(entry: Any) -> str:
+    """Turn an error of pydantic into a sentence that names the key and what is allowed."""
+    where = ".".join(str(part + 1) if isinstance(part, int) else str(part) for part in entry["loc"])
+    keys = [part for part in entry["loc"][:-1] if part in _OF_KEY]
+    model: type[BaseModel] = _OF_KEY[str(keys[-1])] if keys else CalibrationFile
+    return error_sentence(entry, where, model.model_fields)

@@ -1,0 +1,517 @@
+"""Compare contact solvers on saved problems and on the steps of scenes: times, true residuals, errors, convergence plots."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import math
+import os
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from contact import (
+    SOLVERS,
+    ContactError,
+    ContactProblem,
+    FclibProblem,
+    LocalProblem,
+    NotApplicableError,
+    Solution,
+    Solver,
+    WarmStart,
+    make_solver,
+    read_fclib,
+)
+from contact.fclib import replacing
+from femsim.base.errors import InputError, did_you_mean
+from femsim.base.files import write_json
+from femsim.base.versions import machine, versions
+from femsim.scene.scene import Scene
+from femsim.scene.scene_file import find_scene, list_scenes, load_scene, scene_errors
+from femsim.step.stepper import Stepper
+from femsim.studies.problems.solve import SolvedProblem, judge_answer, solve_function
+from viz import plot_convergence
+
+BenchStatus = Literal["converged", "not converged", "failed", "refused", "not applicable"]
+
+#: Solver of the run that gives the problems of a scene, with its own default tolerance.
+_RUN_SOLVER = "auto"
+#: Steps of a scene when none are asked for.
+_STEPS = 5
+#: CPU time of one sample of the product A x, s, and how many samples.
+_SAMPLE, _SAMPLES = 2e-3, 7
+#: What one solver does with one problem may end in one of these, and the rest goes on.
+_REFUSALS = (ContactError, np.linalg.LinAlgError, MemoryError)
+
+Solve = Callable[[Solver, WarmStart | None], Solution]
+
+
+@dataclass(frozen=True)
+class BenchRow:
+    """What one solver did with one problem; numbers that do not exist are nan.
+
+    Attributes
+    ----------
+    problem : str
+        File without its ending, or the scene and the step.
+    contacts, velocities : int
+        Size of the problem; no velocities in a problem of the local form.
+    solver : str
+        Name in ``contact.SOLVERS``.
+    status : {"converged", "not converged", "failed", "refused", "not applicable"}
+        "converged": both residuals below are at most the tolerance, whatever the solver says. "failed": the answer is not finite.
+        "refused": the solver raised an error. "not applicable": the solver takes no problem of this form.
+    message : str
+        One sentence.
+    iterations : int
+        Iterations used.
+    cpu_ms : float, ms
+        CPU time of a solve, median. In a scene the solver has solved the step before, as in a run; a file stands alone, so that
+        this is ``first_use_ms``.
+    first_use_ms : float, ms
+        CPU time of the first solve of a new solver (its kernels compiled), median.
+    times_fastest : float
+        ``cpu_ms`` over that of the fastest solver that converged on this problem.
+    times_matvec : float
+        ``cpu_ms`` over that of scipy's product A x, A in CSR (W x in the local form), measured in the same run.
+    dynamics_residual, contact_residual : float
+        True residuals of ``contact.metrics``; the local form has the latter only.
+    step_norm : float, m/s
+        Last step length that the solver reports.
+    penetration_mm : float, mm
+        Largest penetration that the step adds: ``metrics.penetration_velocity`` times the time step.
+    force_error : float
+        |lam - lam*| / |lam*|, where * is the answer of :attr:`most_accurate`. Forces need not be unique.
+    velocity_error : float
+        |v - v*|_A / |v*|_A with |x|_A^2 = x^T A x.
+    most_accurate : str
+        Solver whose larger residual is the smallest on this problem; empty when none has an answer.
+    curve_ms, curve_residual : ndarray, (iterations,), ms and 1
+        CPU time at the end of each iteration and the larger residual there, from the history of the solver. Times between are
+        not measured: ``cpu_ms`` is split evenly over the iterations, after what the solver spent before its stage "iterate" if
+        its timings have one.
+    """
+
+    problem: str
+    contacts: int
+    velocities: int
+    solver: str
+    status: BenchStatus
+    message: str
+    iterations: int = 0
+    cpu_ms: float = math.nan
+    first_use_ms: float = math.nan
+    times_fastest: float = math.nan
+    times_matvec: float = math.nan
+    dynamics_residual: float = math.nan
+    contact_residual: float = math.nan
+    step_norm: float = math.nan
+    penetration_mm: float = math.nan
+    force_error: float = math.nan
+    velocity_error: float = math.nan
+    most_accurate: str = ""
+    curve_ms: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
+    curve_residual: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
+
+    @property
+    def residual(self) -> float:
+        """The larger of the two residuals, inf where there is no answer."""
+        values = [value for value in (self.dynamics_residual, self.contact_residual) if math.isfinite(value)]
+        return max(values, default=math.inf)
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """A problem in a sequence; one that is not ``shown`` is there because a solver meets it before the next one."""
+
+    name: str
+    path: Path
+    file: FclibProblem
+    warm_start: WarmStart | None = None
+    shown: bool = True
+
+
+@dataclass
+class _Trial:
+    """What is collected about a solver on a problem."""
+
+    solve: Solve | None = None
+    status: BenchStatus = "refused"
+    message: str = ""
+    solution: Solution | None = None
+    seconds: list[float] = field(default_factory=list)
+    first_use: list[float] = field(default_factory=list)
+
+    def refuse(self, error: BaseException) -> None:
+        status: BenchStatus = "not applicable" if isinstance(error, NotApplicableError) else "refused"
+        self.solve, self.solution, self.status, self.message = None, None, status, f"{error}"
+
+
+def bench(
+    problems: Sequence[str | Path],
+    solvers: Sequence[str] | None = None,
+    *,
+    tolerance: float = 1e-6,
+    max_iterations: int | None = None,
+    steps: Sequence[int] | None = None,
+    parameters: dict[str, Any] | None = None,
+    repeat: int = 3,
+    out: str | Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[BenchRow]:
+    """Compare contact solvers on the same problems, from the same starting points.
+
+    Each solver is warmed up once on all problems, so that kernels are compiled, and is then timed by the CPU time of the process.
+    (Threads that wait use it too: set OMP_NUM_THREADS to 1 before Python starts, as the command does.) What it answers is
+    measured by ``contact.metrics``. The problems of a scene are those of a run solved by "auto", with its warm starts. A new
+    solver gets them in order; before a step whose predecessor is not among ``steps`` it also solves the predecessor, untimed, so
+    that factorizations that it keeps serve as they would in a run.
+
+    Parameters
+    ----------
+    problems : sequence of path
+        FCLib files, scene files (.py) and names of scenes that come with femsim.
+    solvers : sequence of str, optional
+        Names in ``contact.SOLVERS``. Default all but "auto", which picks one of the others.
+    tolerance : float
+        Tolerance of every solver, and what both residuals must keep.
+    max_iterations : int, optional
+        Iteration limit of every solver; default their own.
+    steps : sequence of int, optional
+        Steps of scenes, from 1. Default five, spread over the run.
+    parameters : dict, optional
+        Values for parameters of the scenes.
+    repeat : int
+        Solves of which the median time is taken.
+    out : path, optional
+        Folder to make, with ``bench.json`` (all numbers, curves, versions, machine), ``bench.csv`` (one line a row) and a
+        convergence plot ``PROBLEM.png`` of each problem. They are complete for the arguments that are done, also after an
+        interrupt. Default: nothing is written.
+    progress : callable, optional
+        ``progress(done, total)`` after each solver that is done with an argument.
+
+    Returns
+    -------
+    list of BenchRow
+        A row for each problem and solver, in their order.
+
+    Raises
+    ------
+    InputError, ContactError
+        No problem, an unknown solver, a file that is missing or cannot be read, steps outside the run, options for scenes
+        without a scene, a value out of range, or a folder that exists or cannot be made.
+    """
+    names = _solver_names(solvers)
+    options = {"tolerance": tolerance, "max_iterations": max_iterations}
+    for name in names:
+        make_solver(name, **options)
+    if repeat < 1:
+        raise InputError(f"repeat is {repeat}; allowed are whole numbers from 1.")
+    sources = _sources(problems, steps, parameters or {})
+    folder = None if out is None else _new_folder(Path(out))
+    try:
+        rows: list[BenchRow] = []
+        for number, source in enumerate(sources):
+            sequence = [source] if isinstance(source, _Problem) else _problems_of(*source)
+            trials: dict[str, list[_Trial]] = {}
+            for done, name in enumerate(names, 1):
+                trials[name] = _try_solver(name, options, sequence, repeat, in_order=isinstance(source, tuple))
+                if progress is not None:
+                    progress(number * len(names) + done, len(sources) * len(names))
+            for index, problem in enumerate(sequence):
+                if problem.shown:
+                    rows += _compare(problem, {name: trials[name][index] for name in names}, tolerance)
+            if folder is not None:
+                settings = {**options, "repeat": repeat, "parameters": parameters or {}, "solvers": names}
+                _write(folder, rows, settings, [problem.name for problem in sequence if problem.shown])
+    except BaseException:
+        if folder is not None:
+            with suppress(OSError):  # it has results
+                folder.rmdir()
+        raise
+    return rows
+
+
+# ---------------------------------------------------------------------- what was asked for
+
+
+def _solver_names(solvers: Sequence[str] | None) -> list[str]:
+    names = list(dict.fromkeys(solvers if solvers is not None else (name for name in SOLVERS if name != _RUN_SOLVER)))
+    if not names:
+        raise InputError(f"no solver was named; there are {', '.join(SOLVERS)}.")
+    for name in names:
+        if name not in SOLVERS:
+            raise InputError(f"solver {name!r} is unknown{did_you_mean(name, SOLVERS)}")
+    return names
+
+
+def _sources(
+    problems: Sequence[str | Path], steps: Sequence[int] | None, parameters: dict[str, Any]
+) -> list[_Problem | tuple[str, Path, Scene, list[int]]]:
+    """Read and build everything that was named, so that what is wrong is said before the first solve."""
+    if not problems:
+        raise InputError("no problem was named; give FCLib files (.hdf5) or scenes.")
+    sources: list[_Problem | tuple[str, Path, Scene, list[int]]] = []
+    names: list[str] = []
+    scenes = {path.stem for path in list_scenes()}
+    for path in map(Path, problems):
+        count = names.count(path.stem)
+        names.append(path.stem)
+        name = path.stem if not count else f"{path.stem}-{count + 1}"
+        if path.suffix == ".py" or (str(path) in scenes and not path.exists()):
+            found = find_scene(path)
+            scene = load_scene(found, **parameters)
+            sources.append((name, found, scene, _chosen_steps(scene, found, steps)))
+        elif not path.exists():
+            beside = [str(file) for file in path.parent.glob("*") if file.suffix in (".hdf5", ".h5", ".py")]
+            raise InputError(f"problem {str(path)!r} does not exist{did_you_mean(str(path), (*scenes, *beside))}")
+        else:
+            sources.append(_Problem(name, path, read_fclib(path)))
+    if not any(isinstance(source, tuple) for source in sources):
+        for option, given in (("steps", steps is not None), ("parameters", bool(parameters))):
+            if given:
+                raise InputError(f"{option} are given, but only scenes have them; leave them out, or name a scene (.py).")
+    return sources
+
+
+def _chosen_steps(scene: Scene, path: Path, steps: Sequence[int] | None) -> list[int]:
+    last = round(scene.duration / scene.dt)
+    if steps is None:
+        return sorted({max(1, round(last * part / _STEPS)) for part in range(1, _STEPS + 1)})
+    wrong = [step for step in steps if not 1 <= step <= last]
+    if wrong or not len(steps):
+        said = f"step {wrong[0]} is not in the run of {path}" if wrong else f"no step of {path} is named"
+        raise InputError(f"{said}; allowed are 1 to {last}, the last step.")
+    return sorted(set(steps))
+
+
+def _new_folder(folder: Path) -> Path:
+    if folder.exists():
+        raise InputError(f"the output folder {folder} exists; choose another by out.")
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise InputError(f"the output folder {folder} cannot be made ({error.strerror}); choose another by out.") from error
+    return folder
+
+
+# ---------------------------------------------------------------------- problems of a scene
+
+
+class _Keeper:
+    """A solver that keeps what it was given in some steps, before the next step overwrites it."""
+
+    def __init__(self, solver: Solver, steps: set[int]) -> None:
+        self.solver, self.steps = solver, steps
+        self.step, self.unconverged = 0, 0
+        self.kept: dict[int, tuple[ContactProblem, WarmStart | None]] = {}
+
+    def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        self.step += 1
+        if self.step in self.steps:
+            self.kept[self.step] = copy.deepcopy((problem, warm_start))
+        solution = self.solver.solve(problem, warm_start)
+        self.unconverged += not solution.converged
+        return solution
+
+
+def _problems_of(name: str, path: Path, scene: Scene, steps: list[int]) -> list[_Problem]:
+    """Run a scene up to the last of some steps and return their problems, each after its predecessor."""
+    asked = set(steps)
+    keeper = _Keeper(make_solver(_RUN_SOLVER), asked | {step - 1 for step in asked})
+    with scene_errors(path, "a function of the scene"):
+        stepper = Stepper(scene, keeper)
+        while keeper.step < steps[-1]:
+            try:
+                finite = stepper.step().finite
+            except np.linalg.LinAlgError as error:
+                raise InputError(f"{path}: step {keeper.step} of the run failed ({error}); correct the scene.") from error
+            if not finite:
+                raise InputError(f"{path}: step {keeper.step} of the run gave values that are not finite; correct the scene.")
+    if keeper.unconverged:
+        warnings.warn(
+            f"{path}: {keeper.unconverged} of {keeper.step} steps of the run that gives the problems did not converge.",
+            stacklevel=3,
+        )
+    return [
+        _Problem(f"{name}, step {step}", path, FclibProblem(problem, 3), warm_start, step in asked)
+        for step, (problem, warm_start) in sorted(keeper.kept.items())
+    ]
+
+
+# ---------------------------------------------------------------------- one solver
+
+
+def _try_solver(name: str, options: dict[str, Any], sequence: list[_Problem], repeat: int, *, in_order: bool) -> list[_Trial]:
+    """Warm a solver up, then time a new one on each problem, and one on all of them in order if asked for."""
+    trials = [_Trial() for _ in sequence]
+    for problem, trial in zip(sequence, trials, strict=True):
+        try:
+            trial.solve = solve_function(problem.file, name, problem.path)
+        except ContactError as error:
+            trial.refuse(error)
+        _timed(make_solver(name, **options), problem, trial)
+    for _ in range(repeat):
+        for problem, trial in zip(sequence, trials, strict=True):
+            if problem.shown:
+                trial.first_use += _timed(make_solver(name, **options), problem, trial)
+    for _ in range(repeat if in_order else 0):
+        solver = make_solver(name, **options)
+        for problem, trial in zip(sequence, trials, strict=True):
+            trial.seconds += _timed(solver, problem, trial)
+    return trials
+
+
+def _timed(solver: Solver, problem: _Problem, trial: _Trial) -> list[float]:
+    """Solve a problem once and keep the answer; return the CPU time, s, or nothing when it was refused."""
+    if trial.solve is None:
+        return []
+    started = time.process_time()
+    try:
+        trial.solution = trial.solve(solver, problem.warm_start)
+    except _REFUSALS as error:
+        trial.refuse(error)
+        return []
+    return [time.process_time() - started]
+
+
+# ---------------------------------------------------------------------- all solvers on one problem
+
+
+def _compare(problem: _Problem, trials: dict[str, _Trial], tolerance: float) -> list[BenchRow]:
+    answers: dict[str, SolvedProblem] = {}
+    rows: dict[str, BenchRow] = {}
+    matvec = _matvec_ms(problem.file.problem)
+    for name, trial in trials.items():
+        if trial.solution is not None:
+            answers[name] = judge_answer(problem.file, trial.solution, name, tolerance, problem.path)
+        rows[name] = _row(problem, name, trial, answers.get(name), tolerance, matvec)
+    usable = [name for name in answers if rows[name].status != "failed"]
+    if not usable:
+        return list(rows.values())
+    best = min(usable, key=lambda name: rows[name].residual)
+    fastest = min((row.cpu_ms for row in rows.values() if row.status == "converged"), default=math.nan)
+    for name in usable:
+        force, velocity = _errors(problem.file.problem, answers[name], answers[best])
+        rows[name] = replace(rows[name], times_fastest=rows[name].cpu_ms / fastest, force_error=force, velocity_error=velocity)
+    return [replace(row, most_accurate=best) for row in rows.values()]
+
+
+def _row(problem: _Problem, name: str, trial: _Trial, answer: SolvedProblem | None, tolerance: float, matvec: float) -> BenchRow:
+    """Everything about one solver that needs no other."""
+    contact = problem.file.problem
+    velocities = 0 if isinstance(contact, LocalProblem) else contact.n
+    row = BenchRow(problem.name, contact.n_contacts, velocities, name, trial.status, trial.message)
+    solution = trial.solution
+    if solution is None or answer is None:
+        return row
+    first_use = 1e3 * statistics.median(trial.first_use)
+    cpu = 1e3 * statistics.median(trial.seconds) if trial.seconds else first_use
+    history = solution.history
+    status: BenchStatus = "failed"
+    metrics = answer.metrics.as_dict()
+    if answer.status != "failed":
+        residuals = [value for key, value in metrics.items() if key in ("dynamics_residual", "contact_residual")]
+        status = "converged" if max(residuals) <= tolerance else "not converged"
+    dt = 1.0 if isinstance(contact, LocalProblem) else contact.dt
+    return replace(
+        row,
+        status=status,
+        message=solution.message,
+        iterations=solution.iterations,
+        cpu_ms=cpu,
+        first_use_ms=first_use,
+        times_matvec=cpu / matvec,
+        dynamics_residual=metrics.get("dynamics_residual", math.nan),
+        contact_residual=metrics["contact_residual"],
+        step_norm=float(history.step_norm[-1]) if len(history.step_norm) else math.nan,
+        penetration_mm=abs(1e3 * dt * metrics["penetration_velocity"]),  # abs: of -0.0
+        curve_ms=cpu * _elapsed(solution),
+        curve_residual=np.maximum(history.dynamics, history.contact),
+    )
+
+
+def _elapsed(solution: Solution) -> np.ndarray:
+    """Part of the time of a solve that has passed at the end of each iteration in its history."""
+    n, spent = len(solution.history.contact), solution.timings
+    before = sum(spent.values()) - spent["iterate"] if "iterate" in spent else 0.0
+    start = before / max(sum(spent.values()), before, 1e-300)
+    return start + (1.0 - start) * np.arange(1, n + 1) / max(n, 1)
+
+
+def _errors(problem: ContactProblem | LocalProblem, answer: SolvedProblem, best: SolvedProblem) -> tuple[float, float]:
+    """Errors of forces and, in the norm of A, of velocities, relative to the best answer; nan where that is zero."""
+    size = float(np.linalg.norm(best.r))
+    force = float(np.linalg.norm(answer.r - best.r)) / size if size else math.nan
+    if isinstance(problem, LocalProblem) or answer.v is None or best.v is None:
+        return force, math.nan
+    difference, energy = answer.v - best.v, float(best.v @ (problem.A @ best.v))
+    return force, math.sqrt(max(float(difference @ (problem.A @ difference)), 0.0) / energy) if energy > 0 else math.nan
+
+
+def _matvec_ms(problem: ContactProblem | LocalProblem) -> float:
+    """CPU time of scipy's CSR product with A, or with W where there is no A; median of samples."""
+    A = sp.csr_matrix(problem.W if isinstance(problem, LocalProblem) else problem.A)
+    x = np.ones(A.shape[1])
+    inner = 1
+    samples: list[float] = []
+    while len(samples) < _SAMPLES:
+        started = time.process_time()
+        for _ in range(inner):
+            A @ x
+        spent = time.process_time() - started
+        if spent < 0.5 * _SAMPLE:
+            inner *= 2
+        else:
+            samples.append(1e3 * spent / inner)
+    return statistics.median(samples)
+
+
+# ---------------------------------------------------------------------- files
+
+
+def _write(folder: Path, rows: list[BenchRow], settings: dict[str, Any], fresh: list[str]) -> None:
+    """Write all rows so far, and the plots of the problems that are new."""
+    columns = [f.name for f in fields(BenchRow) if not f.name.startswith("curve")]
+    with replacing(folder / "bench.csv") as temporary, temporary.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(columns)
+        writer.writerows([_cell(getattr(row, name)) for name in columns] for row in rows)
+    content = {
+        "settings": settings,
+        "versions": versions(),
+        "machine": machine() | {"threads": os.environ.get("OMP_NUM_THREADS", "not set")},
+        "time": "CPU time of the process, ms",
+        "rows": [{f.name: _plain(getattr(row, f.name)) for f in fields(BenchRow)} for row in rows],
+    }
+    write_json(folder / "bench.json", content)
+    for name in fresh:
+        curves = {
+            row.solver: (row.curve_ms, row.curve_residual) for row in rows if row.problem == name and len(row.curve_residual)
+        }
+        if curves:
+            path = folder / f"{name.replace(', step ', '_step_')}.png"
+            plot_convergence(curves, path, title=name, tolerance=settings["tolerance"])
+
+
+def _cell(value: Any) -> Any:
+    """Write a number with as many digits as it deserves; empty where there is none."""
+    if isinstance(value, float):
+        return f"{value:.6g}" if math.isfinite(value) else ""
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """Make a value fit for JSON, which has no nan; points of curves keep six digits."""
+    if isinstance(value, np.ndarray):
+        return [float(f"{x:.6g}") if math.isfinite(x) else None for x in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

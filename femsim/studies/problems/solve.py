@@ -1,0 +1,211 @@
+"""Solve a contact problem that lies in a file, and judge the answer on the file's own problem."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from contact import (
+    SOLVERS,
+    ContactError,
+    FclibProblem,
+    LocalMetrics,
+    LocalProblem,
+    Metrics,
+    NotApplicableError,
+    Solution,
+    Solver,
+    WarmStart,
+    contact_velocity,
+    make_solver,
+    measure,
+    measure_local,
+    read_fclib,
+)
+from contact.fclib import replacing
+from femsim.base.errors import InputError
+
+#: A solver that says "converged" where the file's problem says no is asked this many times for a tenth of the tolerance.
+_REFINEMENTS = 4
+
+
+@dataclass(frozen=True)
+class SolvedProblem:
+    """Answer to a problem of a file.
+
+    Attributes
+    ----------
+    status : {"converged", "not converged", "failed"}
+        "converged": every residual of :attr:`residuals` is at most the tolerance, whatever the solver says; "failed": the solver
+        returned values that are not finite.
+    message : str
+        One sentence.
+    v : ndarray, (n,), optional
+        Velocity; None for a problem of the local form.
+    r, u : ndarray, (spacedim nc,)
+        Contact forces and velocities in the dimension and order of the file, normal first.
+    metrics : Metrics or LocalMetrics
+        All residuals on the problem of the file.
+    solver : str
+        Name of the solver.
+    iterations : int
+        Iterations used.
+    seconds : float, s
+        Wall time of the solver.
+    description : str
+        The problem in a few words.
+    tolerance : float
+        What was asked for.
+    """
+
+    status: Literal["converged", "not converged", "failed"]
+    message: str
+    v: np.ndarray | None = field(repr=False)
+    r: np.ndarray = field(repr=False)
+    u: np.ndarray = field(repr=False)
+    metrics: Metrics | LocalMetrics
+    solver: str
+    iterations: int
+    seconds: float
+    description: str
+    tolerance: float
+
+    @property
+    def residuals(self) -> dict[str, float]:
+        """The residuals that decide: of the contact law, and of the dynamics in both norms where the problem has dynamics."""
+        names = ("contact_residual", "dynamics_residual", "dynamics_residual_plain")
+        return {name: value for name, value in self.metrics.as_dict().items() if name in names}
+
+    def summary(self) -> str:
+        """Say the answer in a few lines: status, solver, time, all residuals."""
+        lines = {
+            "problem": self.description,
+            "status": f"{self.status}: {self.message}",
+            "solver": f"{self.solver}, {self.iterations} iterations, {self.seconds:.3f} s",
+        }
+        lines |= {name.replace("_", " "): f"{value:.2e}" for name, value in self.metrics.as_dict().items()}
+        return "\n".join(f"{name:<24}{text}" for name, text in lines.items())
+
+
+def solve_problem(
+    path: str | Path,
+    solver: str = "auto",
+    *,
+    tolerance: float = 1e-6,
+    max_iterations: int | None = None,
+    out: str | Path | None = None,
+    solver_options: dict[str, Any] | None = None,
+) -> SolvedProblem:
+    """Solve the contact problem of an FCLib file.
+
+    The verdict is not the solver's: all residuals are computed anew on the problem of the file. Where the solver says
+    "converged" and they say no (it may stop by another norm, or have been given an equivalent problem), it goes on from its
+    answer with a tenth of the tolerance, at most four times.
+
+    Parameters
+    ----------
+    path : path
+        File of the local or the global form, see :func:`contact.read_fclib`.
+    solver : str
+        Name in ``contact.SOLVERS``. A problem of the local form goes to its method ``solve_local``; the solvers that need a
+        matrix A turn it into an equivalent problem, which needs a symmetric W.
+    tolerance : float
+        The residual of the contact law, and of the dynamics in both norms, must be at most this.
+    max_iterations : int, optional
+        Iteration limit in all; default of the solver.
+    out : path, optional
+        NPZ file with ``r`` and ``u``, (spacedim nc,), and for the global form ``v``, (n,); written also when the tolerance was
+        not reached, but not when the answer is not finite. An existing file is replaced.
+    solver_options : dict, optional
+        Further options of the solver.
+
+    Raises
+    ------
+    InputError, ContactError
+        A file that cannot be read or written, an unknown solver or option, or a W that the solver cannot take.
+    """
+    path, target = Path(path), None if out is None else Path(out)
+    if target is not None:
+        _check_target(target, path)
+    options = {"max_iterations": max_iterations, **(solver_options or {})}
+    chosen = make_solver(solver, tolerance=tolerance, **options)
+    file = read_fclib(path)
+    solve = solve_function(file, solver, path)
+    goal, iterations, seconds = tolerance, 0, 0.0
+    warm: WarmStart | None = None
+    answers: list[SolvedProblem] = []
+    while len(answers) <= _REFINEMENTS:
+        started = time.perf_counter()
+        try:
+            solution = solve(chosen, warm)
+        except (ContactError, np.linalg.LinAlgError, MemoryError) as error:
+            raise InputError(f"{path} cannot be solved by {solver!r}: {error}; choose another solver.") from error
+        seconds += time.perf_counter() - started
+        iterations += solution.iterations
+        answers.append(judge_answer(file, solution, solver, tolerance, path))
+        left = None if max_iterations is None else max_iterations - iterations
+        if answers[-1].status != "not converged" or not solution.converged or (left is not None and left < 1):
+            break
+        goal, warm = 0.1 * goal, WarmStart(solution.v, solution.lam)
+        chosen = make_solver(solver, **{**options, "tolerance": goal, "max_iterations": left})
+    best = replace(min(answers, key=_worst), iterations=iterations, seconds=seconds)
+    if target is not None and best.status != "failed":
+        arrays = {name: values for name in ("v", "r", "u") if (values := getattr(best, name)) is not None}
+        with replacing(target) as temporary, temporary.open("wb") as stream:
+            np.savez(stream, **arrays)
+    return best
+
+
+def _check_target(target: Path, problem: Path) -> None:
+    if target.is_dir() or not target.parent.is_dir():
+        reason = "is a folder" if target.is_dir() else "lies in a folder that does not exist"
+        raise InputError(f"the output {target} {reason}; name a file such as solution.npz.")
+    if target.exists() and problem.exists() and target.samefile(problem):
+        raise InputError(f"the output {target} is the problem itself; name another file such as solution.npz.")
+
+
+def solve_function(file: FclibProblem, name: str, path: Path) -> Callable[[Solver, WarmStart | None], Solution]:
+    """Choose how a solver gets the problem of a file: by ``solve``, or by ``solve_local`` in the local form."""
+    problem = file.problem
+    if not isinstance(problem, LocalProblem):
+        return lambda solver, warm: solver.solve(problem, warm)
+    takes_local = [known for known, entry in SOLVERS.items() if hasattr(entry.solver, "solve_local")]
+    if name in takes_local:
+        return lambda solver, warm: solver.solve_local(problem, warm)  # type: ignore[attr-defined]
+    raise NotApplicableError(
+        f"{path} is of the local form, which solver {name!r} does not take; choose from {', '.join(takes_local)}."
+    )
+
+
+def judge_answer(file: FclibProblem, solution: Solution, solver: str, tolerance: float, path: Path) -> SolvedProblem:
+    """Measure an answer on the problem of the file, in the dimension of the file."""
+    problem, v = file.problem, solution.v
+    lam = solution.lam.copy()
+    lam[:, file.spacedim :] = 0.0
+    metrics: Metrics | LocalMetrics
+    with np.errstate(invalid="ignore", over="ignore"):  # of answers that are not finite, which are reported as such
+        if isinstance(problem, LocalProblem):
+            u, metrics, n = problem.contact_velocity(lam), measure_local(problem, lam), ""
+        else:
+            u, metrics, n = contact_velocity(problem, v), measure(problem, v, lam), f", {problem.n} velocities"
+    form = "local" if isinstance(problem, LocalProblem) else "global"
+    text = f"{path}: {form}, {file.spacedim}D, {problem.n_contacts} contact{'s' * (problem.n_contacts != 1)}{n}"
+    r, u = file.flatten(lam), file.flatten(u)
+    answer = SolvedProblem("converged", "", None if form == "local" else v, r, u, metrics, solver, 0, 0.0, text, tolerance)
+    said = f"the solver says: {solution.message}"
+    if not all(np.isfinite(values).all() for values in (v, r, u)):
+        return replace(answer, status="failed", message=f"The answer is not finite; {said}")
+    worst = max(answer.residuals, key=lambda name: answer.residuals[name])
+    if answer.residuals[worst] <= tolerance:
+        return replace(answer, message=f"All residuals are at most the tolerance {tolerance:.0e}.")
+    shortfall = f"{worst.replace('_', ' ')} {answer.residuals[worst]:.2e} is above the tolerance {tolerance:.0e}"
+    return replace(answer, status="not converged", message=f"The {shortfall}; {said}")
+
+
+def _worst(answer: SolvedProblem) -> float:
+    return float("inf") if answer.status == "failed" else max(answer.residuals.values())

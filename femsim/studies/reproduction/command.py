@@ -1,0 +1,192 @@
+"""``femsim reproduce cond``: run the parts, store each result when it is there, and make the page of what is stored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from femsim.base.errors import InputError, did_you_mean
+from femsim.base.files import write_json
+from femsim.base.place import ROOT
+from femsim.base.versions import machine, versions
+from femsim.studies.reproduction.cable import PUBLISHED_FILE
+from femsim.studies.reproduction.measuring import Settings, Size
+from femsim.studies.reproduction.page import NAMES, PARTS, SECTIONS, make_page
+
+#: Parts that read the folder of data.
+_WITH_DATA = ("cable",)
+#: Packages that a result depends on.
+_SOURCES = ("femsim", "contact", "materials", "meshes", "scenes")
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What :func:`reproduce` did.
+
+    Attributes
+    ----------
+    page : Path
+        The page.
+    made, kept : tuple of str
+        Parts that were run, and parts whose stored results were good.
+    failures : dict of str to str
+        Sentences on the parts that failed in this call, and on sections whose stored results do not fit.
+    seconds : float, s
+        Wall time.
+    """
+
+    page: Path
+    made: tuple[str, ...]
+    kept: tuple[str, ...]
+    failures: dict[str, str]
+    seconds: float
+
+
+def reproduce(
+    out: str | Path,
+    *,
+    size: Size = "full",
+    only: Sequence[str] = (),
+    data: str | Path | None = None,
+    fresh: bool = False,
+    say: Callable[[str], None] | None = None,
+) -> Reproduction:
+    """Run the evaluation of papers/001 section V and write a page of tables and figures, ours beside the paper's.
+
+    The result of each part is stored as ``raw/PART.json`` in the folder when it is there, so that a call that was interrupted
+    goes on where it was: parts stored with the same size, the same data and the same code are kept. A part that fails is said
+    on the page, and the others go on.
+
+    Parameters
+    ----------
+    out : path
+        Folder of the page; made if it is not there.
+    size : {"full", "quick", "tiny"}
+        All of it (about half an hour), less of it on the same scenes (some minutes), or tiny scenes that only show that
+        everything runs.
+    only : sequence of str
+        Tables and figures to make again, e.g. ("III", "fig11"), whatever is stored. Default: all that are not stored.
+    data : path, optional
+        Folder with ``authors_program_N160.csv``, the forces of the program published with the paper. Without it that comparison
+        is left out.
+    fresh : bool
+        Keep nothing that is stored.
+    say : callable, optional
+        Told what is being done.
+
+    Returns
+    -------
+    Reproduction
+        The page, and what was made.
+
+    Raises
+    ------
+    InputError
+        An unknown size or name in ``only``, a folder of data without the file, or a file where the folder should be.
+    """
+    if size not in ("full", "quick", "tiny"):
+        raise InputError(f"size is {size!r}; allowed are 'full', 'quick' and 'tiny'.")
+    for name in only:
+        if name not in NAMES:
+            raise InputError(f"there is no table or figure {name!r}{did_you_mean(name, NAMES)} Allowed are {', '.join(NAMES)}.")
+    if data is not None and not (Path(data) / PUBLISHED_FILE).is_file():
+        raise InputError(f"folder of data {data} has no file {PUBLISHED_FILE}; give the folder that holds it.")
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; give a folder by --out.")
+    (folder / "raw").mkdir(parents=True, exist_ok=True)
+    settings = Settings(size, None if data is None else Path(data), say or (lambda _: None))
+    asked = {part for section in SECTIONS for part in section.parts if not only or set(only) & set(section.names)}
+    code, started = _code(), time.perf_counter()
+    made, kept, failures = [], [], {}
+    try:
+        for part in PARTS:
+            if part not in asked:
+                continue
+            stored = _read(folder, part)
+            good = stored is not None and (stored["size"], stored["code"], stored["data"]) == (
+                size,
+                code,
+                part in _WITH_DATA and data is not None,
+            )
+            if good and not only and not fresh:
+                kept.append(part)
+                continue
+            failure = _make(folder, part, settings, code)
+            made.append(part)
+            if failure:
+                failures[part] = failure
+    finally:  # also when it was interrupted
+        page, unreadable = _page(folder)
+    failures |= {name: "the stored results do not fit; run it again by --only." for name in unreadable}
+    return Reproduction(page, tuple(made), tuple(kept), failures, time.perf_counter() - started)
+
+
+def _make(folder: Path, part: str, settings: Settings, code: str) -> str:
+    """Run a part and store its result, or what went wrong, which is returned in a sentence."""
+    error = folder / "raw" / f"{part}.error.json"
+    load, wall, cpu = os.getloadavg()[0], time.perf_counter(), time.process_time()
+    try:
+        raw = PARTS[part](settings)
+    except Exception as failure:  # whatever goes wrong in a part must not take the others with it
+        sentence = f"{type(failure).__name__}: {failure}"
+        settings.say(f"{part}: failed: {sentence}")
+        write_json(error, {"message": sentence, "trace": traceback.format_exc(), "made": time.strftime("%Y-%m-%d %H:%M")})
+        return sentence
+    record = {
+        "part": part,
+        "size": settings.size,
+        "code": code,
+        "data": part in _WITH_DATA and settings.data is not None,
+        "made": time.strftime("%Y-%m-%d %H:%M"),
+        "wall_s": round(time.perf_counter() - wall, 1),
+        "cpu_s": round(time.process_time() - cpu, 1),
+        "load": [round(load, 2), round(os.getloadavg()[0], 2)],
+        "machine": machine() | {"threads": os.environ.get("OMP_NUM_THREADS", "not set")},
+        "versions": versions(),
+        "raw": raw,
+    }
+    path = folder / "raw" / f"{part}.json"
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
+    os.replace(temporary, path)
+    error.unlink(missing_ok=True)
+    settings.say(f"{part}: done in {record['wall_s']:.0f} s")
+    return ""
+
+
+def _read(folder: Path, part: str) -> dict[str, Any] | None:
+    """Read what is stored of a part; None where there is nothing that can be read."""
+    try:
+        record = json.loads((folder / "raw" / f"{part}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return record if isinstance(record, dict) and "raw" in record else None
+
+
+def _page(folder: Path) -> tuple[Path, list[str]]:
+    """Make the page of everything that is stored, and of the failures."""
+    records = {part: record for part in PARTS if (record := _read(folder, part)) is not None}
+    failures = {}
+    for part in PARTS:
+        try:
+            failures[part] = json.loads((folder / "raw" / f"{part}.error.json").read_text(encoding="utf-8"))["message"]
+        except (OSError, ValueError):
+            continue
+    return make_page(folder, records, failures)
+
+
+def _code() -> str:
+    """Digest of all our sources that a result depends on."""
+    digest = hashlib.blake2b(digest_size=4)
+    for package in _SOURCES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()

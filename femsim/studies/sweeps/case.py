@@ -1,0 +1,274 @@
+"""One case: run it in this process, reduce its tables, write its folder."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import json
+import os
+import shutil
+import socket
+import tempfile
+import time
+import traceback
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from femsim.base.errors import InputError
+from femsim.studies.sweeps.metrics import OutputError, check_column, parse_condition, parse_metric
+from femsim.studies.sweeps.sampling import source_version
+
+#: Statuses of cases that are not run again.
+FINISHED = ("converged", "not converged")
+MARKER = "case.json"
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a process needs to run a case; plain values only, since it travels as JSON.
+
+    Attributes
+    ----------
+    case, id, parameters
+        Of the case, see :class:`~femsim.studies.sweeps.sampling.Case`.
+    scene : str
+        Scene file; where it is missing or differs, ``source`` is used.
+    source : str
+        Its text.
+    folder : str
+        Folder that the folder of the case is made in; "" writes nothing.
+    settings : dict
+        Options of ``simulate``.
+    metrics : dict of str to str
+        Reductions by name.
+    stop : list of str
+        Conditions.
+    series : list of str or "all"
+        Columns to keep.
+    fps : float, 1/s
+        Frames a simulated second; 0 keeps no frames.
+    version : str
+        :func:`~femsim.studies.sweeps.sampling.source_version` of whoever made the job.
+    time, memory, retries
+        Limits; s, bytes, 1.
+    steps : int
+        0 runs the case; else only so many steps, for an estimate.
+    """
+
+    case: int
+    id: str
+    parameters: dict[str, Any]
+    scene: str
+    source: str
+    folder: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[str, str] = field(default_factory=dict)
+    stop: list[str] = field(default_factory=list)
+    series: list[str] | str = field(default_factory=list)
+    fps: float = 0.0
+    version: str = field(default_factory=source_version)
+    time: float | None = None
+    memory: float | None = None
+    retries: int = 1
+    steps: int = 0
+
+
+Row = dict[str, Any]
+"""What a case gives: case, id, status, message, attempts, parameters, metrics, outputs, health, wall_s, cpu_s, overhead_s, ..."""
+
+
+def run_case(job: Job) -> Row:
+    """Run a case in this process; whatever goes wrong becomes its status.
+
+    The folder of the case is written under another name and moved to its place when it is complete.
+
+    Parameters
+    ----------
+    job : Job
+        The case.
+
+    Returns
+    -------
+    dict
+        Row of the case.
+    """
+    from femsim.scene.scene_file import is_input_error
+
+    wall, cpu = time.perf_counter(), time.process_time()
+    row = new_row(job)
+    final = Path(job.folder) / job.id
+    work = work_folder(final, os.getpid())
+    try:
+        if job.version != source_version():
+            raise InputError(
+                f"this worker has femsim {source_version()}, but the sweep was started with {job.version}; install the same "
+                "on both."
+            )
+        if job.folder:
+            shutil.rmtree(work, ignore_errors=True)
+            work.mkdir(parents=True)
+        _simulate(job, row, work)
+    except Exception as error:
+        row["status"], row["message"] = "failed", f"{type(error).__name__}: {error}"
+        if is_input_error(error):
+            row["message"] = str(error)
+        elif not isinstance(error, OSError):
+            row["traceback"] = traceback.format_exc()
+        row["disk"] = isinstance(error, OSError) and error.errno in _DISK
+        row["sweep_wrong"] = isinstance(error, OutputError)
+    row["wall_s"], row["cpu_s"] = time.perf_counter() - wall, time.process_time() - cpu
+    row["overhead_s"], row["ended_s"] = row["wall_s"] - row.get("stepping_s", 0.0), time.time()
+    if job.folder:
+        try:
+            finish_folder(work, final, row)
+        except OSError as error:
+            shutil.rmtree(work, ignore_errors=True)
+            row.update(
+                status="failed",
+                disk=error.errno in _DISK,
+                message=f"{final} cannot be written ({error.strerror}); the case is not kept.",
+            )
+    return row
+
+
+def work_folder(final: Path, pid: int) -> Path:
+    """Name of the folder that a process fills for a case; it is removed when the process is killed."""
+    return final.with_name(f".{final.name}-{socket.gethostname()}-{pid}")
+
+
+def new_row(job: Job) -> Row:
+    """Row of a case that has given nothing yet."""
+    return {
+        "case": job.case, "id": job.id, "status": "failed", "message": "", "attempts": 1, "parameters": job.parameters,
+        "metrics": {}, "outputs": {"metrics": job.metrics, "series": job.series, "frames": job.fps > 0}, "health": {},
+        "wall_s": 0.0, "cpu_s": 0.0, "overhead_s": 0.0, "ended_s": time.time(),
+        "worker": f"{socket.gethostname()}-{os.getpid()}", "version": job.version,
+    }  # fmt: skip
+
+
+def finish_folder(work: Path, final: Path, row: Row) -> None:
+    """Write the marker of a case into its folder and move the folder to its place; an older one there goes.
+
+    Raises
+    ------
+    OSError
+        The disk is full, or the folder cannot be written.
+    """
+    from femsim.base.files import write_json
+
+    work.mkdir(parents=True, exist_ok=True)
+    write_json(work / MARKER, row)
+    for _ in range(3):  # another worker may finish the same case at the same time
+        if final.exists():
+            old = final.with_name(f".{final.name}-{uuid.uuid4().hex[:8]}")
+            try:
+                os.replace(final, old)
+            except FileNotFoundError:
+                continue
+            shutil.rmtree(old, ignore_errors=True)
+        try:
+            os.replace(work, final)
+            return
+        except OSError:
+            if not final.exists():
+                raise
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def read_row(folder: Path) -> Row | None:
+    """Row of a case that was finished or failed before; None where there is none that can be read."""
+    try:
+        row: Row = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return row if isinstance(row, dict) and row.get("id") == folder.name else None
+
+
+def satisfies(row: Row | None, job: Job) -> bool:
+    """Whether a row is finished and holds all that a job asks for, so that it need not run."""
+    if row is None or row["status"] not in FINISHED:
+        return False
+    had = row["outputs"]
+    return (
+        all(had["metrics"].get(name) == text for name, text in job.metrics.items())
+        and (had["series"] == "all" or (job.series != "all" and set(job.series) <= set(had["series"])))
+        and (had["frames"] or not job.fps)
+    )
+
+
+def _simulate(job: Job, row: Row, work: Path) -> None:
+    """Run the scene of a job and fill its row."""
+    from femsim.base.versions import versions
+    from femsim.run.recorder import STEP_COLUMNS, sensor_columns
+    from femsim.run.simulate import simulate
+    from femsim.scene.scene_file import load_scene
+
+    metrics = {name: parse_metric(text) for name, text in job.metrics.items()}
+    stop = [parse_condition(text) for text in job.stop]
+
+    def until(values: dict[str, float]) -> str | None:
+        return next((f"{condition}." for condition in stop if condition.holds(values)), None)
+
+    with tempfile.TemporaryDirectory() as scratch:
+        path = _scene_file(job, Path(scratch))
+        scene = load_scene(path, **job.parameters)
+        columns = dict.fromkeys([*STEP_COLUMNS, *sensor_columns(scene)])
+        series = [] if isinstance(job.series, str) else job.series
+        for name in (*(m.column for m in metrics.values()), *(c.column for c in stop), *series):
+            check_column(name, columns)
+        dt, duration = (job.settings.get(name) or getattr(scene, name) for name in ("dt", "duration"))
+        run = simulate(
+            scene,
+            **job.settings | {"duration": min(job.steps * dt, duration) if job.steps else duration},
+            until=until if stop else None,
+            out=work / "run" if job.folder and job.fps else None,
+            fps=job.fps or 100.0,
+            scene_path=path,
+        )
+    if run.status == "interrupted":
+        raise KeyboardInterrupt
+    stepping = 1e-3 * float(run.steps["ms_step"].sum())
+    row.update(
+        status=run.status, message=run.message, stepping_s=stepping, health=run.info.get("health", {}), versions=versions(),
+        all_parameters=scene.parameters, planned_steps=round(duration / dt),
+    )  # fmt: skip
+    if job.steps:
+        row.update(dt=dt, columns=list(columns))
+    if not len(run.steps["step"]):
+        return
+    table = run.table()
+    row["metrics"] = {name: metric.value(table) for name, metric in metrics.items()}
+    if job.folder and job.series:
+        names = list(table) if job.series == "all" else ["time_s", *(name for name in job.series if name != "time_s")]
+        _write_series(work / "series.csv", {name: table[name] for name in names})
+
+
+def _scene_file(job: Job, scratch: Path) -> Path:
+    """Scene file of a job: where it was, or a copy where that place is not seen from here."""
+    path = Path(job.scene)
+    try:
+        if path.read_text(encoding="utf-8") == job.source:
+            return path
+    except (OSError, ValueError):
+        pass
+    copy = scratch / path.name
+    copy.write_text(job.source, encoding="utf-8")
+    return copy
+
+
+def _write_series(path: Path, columns: Mapping[str, np.ndarray]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows([f"{value:.10g}" for value in row] for row in zip(*columns.values(), strict=True))
+
+
+def to_json(job: Job) -> str:
+    """Job as one line."""
+    return json.dumps(asdict(job), default=str)

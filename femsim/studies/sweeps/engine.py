@@ -1,0 +1,171 @@
+"""Hand cases to a Dask cluster and take their rows as they end.
+
+One task is one case. A thread of a Dask worker does nothing but wait for its ``CaseProcess``, so the
+worker stays alive and answers its scheduler whatever a case does. A worker that is lost costs what it was doing: the scheduler
+gives its cases to another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import logging
+import os
+import re
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from femsim.base.errors import InputError
+from femsim.studies.sweeps.case import Job, Row, new_row
+from femsim.studies.sweeps.process import THREADS, CaseProcess
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_CONNECT_S = 10.0
+_ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss)://.+:[0-9]+")
+_NO_INTERRUPT = ["import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"]  # Ctrl-C is the client's business
+_of_thread = threading.local()
+
+
+class SchedulerLost(Exception):  # noqa: N818 (what happened, not a fault of the code)
+    """The scheduler does not answer any more; the cases that ended are on disk."""
+
+
+class Engine:
+    """A Dask cluster for cases: ``with Engine() as engine: for row in engine.run(jobs): ...``.
+
+    A script that uses it needs the usual ``if __name__ == "__main__":``, since the workers are new Python processes.
+
+    Parameters
+    ----------
+    scheduler : str, optional
+        Address of an existing scheduler, e.g. "tcp://127.0.0.1:8786"; default a cluster of its own on this machine.
+    workers : int, optional
+        Processes of the cluster of its own; default one a core that this process may use.
+
+    Raises
+    ------
+    InputError
+        Dask is not installed, the scheduler does not answer, or a wrong number of workers.
+    """
+
+    def __init__(self, scheduler: str | None = None, workers: int | None = None) -> None:
+        if workers is not None and (scheduler is not None or workers < 1):
+            raise InputError(
+                f"workers is {workers}" + (", but an existing cluster has its own workers; leave it out." if scheduler else
+                "; allowed are numbers from 1.")
+            )  # fmt: skip
+        if scheduler is not None and not _ADDRESS.fullmatch(scheduler):
+            raise InputError(f"the scheduler {scheduler!r} is no address; write it like tcp://HOST:8786.")
+        self.scheduler, self.workers = scheduler, workers or len(os.sched_getaffinity(0))
+        self._client: Client | None = None
+        self._cluster: Any = None
+
+    def __enter__(self) -> Engine:
+        try:
+            import dask
+            from distributed import Client, LocalCluster
+        except ImportError as error:
+            raise InputError(f'sweeps need {error.name}, which is not installed; install "femsim[sweep]".') from error
+        if self.scheduler is None:
+            # the nanny sets these before Python starts in the worker
+            with dask.config.set({"distributed.nanny.pre-spawn-environ": dict.fromkeys(THREADS, "1")}):
+                self._cluster = LocalCluster(
+                    n_workers=self.workers, threads_per_worker=1, processes=True, dashboard_address=None,
+                    scheduler_kwargs={"dashboard_address": ":0"},  # its server of HTTP takes any free port
+                    preload=_NO_INTERRUPT, silence_logs=logging.CRITICAL,
+                )  # fmt: skip
+            self._client = Client(self._cluster, set_as_default=False)
+        else:
+            self._quiet = logging.getLogger("distributed"), logging.getLogger("distributed").level
+            self._quiet[0].setLevel(logging.CRITICAL)
+            try:
+                self._client = Client(self.scheduler, timeout=_CONNECT_S, set_as_default=False)
+            except (OSError, ValueError, TypeError) as error:
+                self._quiet[0].setLevel(self._quiet[1])
+                raise InputError(
+                    f"the scheduler {self.scheduler!r} does not answer in {_CONNECT_S:g} s ({type(error).__name__}: {error}); "
+                    "start it by 'dask scheduler', or correct the address, which is like tcp://HOST:8786."
+                ) from error
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        with suppress(Exception):  # what matters is on disk already
+            if self._client is not None:
+                self._client.close(timeout=5)
+        if self._cluster is not None:
+            with suppress(Exception):
+                self._cluster.close(timeout=10)
+        else:
+            self._quiet[0].setLevel(self._quiet[1])
+
+    @property
+    def threads(self) -> int:
+        """How many cases the cluster runs at once, now; 0 also when its scheduler is lost."""
+        assert self._client is not None
+        try:
+            return sum(self._client.nthreads().values())
+        except OSError:
+            return 0
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[Row]:
+        """Run cases and give their rows in the order in which they end.
+
+        When the caller stops iterating, cases that have not begun are cancelled.
+
+        Parameters
+        ----------
+        jobs : iterable of Job
+            The cases; each of another id.
+
+        Yields
+        ------
+        dict
+            Row of a case.
+
+        Raises
+        ------
+        SchedulerLost
+            The scheduler does not answer any more.
+        """
+        from distributed import as_completed
+
+        assert self._client is not None
+        listed = list(jobs)
+        job_of: dict[Any, Job] = {}
+        try:
+            futures = self._client.map(run_on_worker, listed, pure=False, retries=2)
+            job_of = {future.key: job for future, job in zip(futures, listed, strict=True)}
+            for future in as_completed(futures, loop=self._client.loop):
+                if future.status == "cancelled":  # we cancel only when nobody iterates any more
+                    raise SchedulerLost("The scheduler was lost.")
+                job = job_of.pop(future.key)
+                if future.status == "finished":
+                    row: Row = future.result()
+                else:
+                    error = future.exception()
+                    row = new_row(job) | {"message": f"The cluster could not run it: {type(error).__name__}: {error}"}
+                future.release()
+                yield row
+        except (OSError, asyncio.CancelledError, concurrent.futures.CancelledError) as error:  # while a row was on its way
+            raise SchedulerLost("The scheduler was lost.") from error
+        finally:
+            with suppress(Exception):
+                if job_of and self._client.status == "running":
+                    self._client.cancel([future for future in futures if future.key in job_of], force=True)
+
+
+def run_on_worker(job: Job) -> Row:
+    """Run a case on a Dask worker, in the process that belongs to this thread of it."""
+    from distributed import get_worker
+
+    if not hasattr(_of_thread, "process"):
+        _of_thread.process = CaseProcess()
+    worker = get_worker()
+    manager = getattr(worker, "memory_manager", None)  # none without a limit
+    limit = getattr(manager, "memory_limit", None)
+    return _of_thread.process.run(job, limit / worker.state.nthreads if limit else None)

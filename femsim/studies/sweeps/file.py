@@ -1,0 +1,274 @@
+"""SWEEP.toml: what it may hold, and the sentences about what is wrong with it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from femsim.base.errors import InputError
+from femsim.base.toml_files import error_sentence, read_toml
+from femsim.studies.sweeps.metrics import Condition, Metric, parse_condition, parse_metric
+
+Scalar = bool | int | float | str
+Value = Scalar | list[Scalar]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Method = Literal["random", "latin_hypercube", "sobol", "saltelli"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Axis(_Section):
+    """How one parameter varies: exactly one of values, range, between and normal.
+
+    Attributes
+    ----------
+    values : list
+        These, in this order; crossed with all other axes.
+    range : (float, float)
+        First and last of ``count`` values, evenly spaced; crossed with all other axes.
+    between : (float, float)
+        Bounds of a sampled parameter.
+    normal : (float, float)
+        Mean and standard deviation of a sampled parameter.
+    count : int
+        Number of values of a range.
+    scale : {"linear", "log"}
+        Of range and between.
+    """
+
+    values: list[Value] | None = None
+    range: tuple[float, float] | None = None
+    between: tuple[float, float] | None = None
+    normal: tuple[float, float] | None = None
+    count: Annotated[int, Field(ge=1)] | None = None
+    scale: Literal["linear", "log"] = "linear"
+
+    @field_validator("range", "between", "normal", mode="before")
+    @classmethod
+    def _pair(cls, value: Any) -> Any:
+        return tuple(float(v) if type(v) is int else v for v in value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _checked(self) -> Axis:
+        kinds = [name for name in ("values", "range", "between", "normal") if getattr(self, name) is not None]
+        if len(kinds) != 1:
+            raise ValueError(f"has {' and '.join(kinds) or 'none'} of values, range, between and normal; give exactly one")
+        if self.values is not None and not self.values:
+            raise ValueError("has an empty list of values; give at least one")
+        if (self.count is not None) != (self.range is not None):
+            raise ValueError("needs count together with range, and only there")
+        if self.scale == "log" and (self.values is not None or self.normal is not None):
+            raise ValueError("has a scale, which is for range and between only")
+        pair = self.range or self.between or self.normal
+        if pair is not None:
+            if not all(math.isfinite(v) for v in pair):
+                raise ValueError(f"is {list(pair)}; give two finite numbers")
+            if self.between and pair[0] >= pair[1]:
+                raise ValueError(f"is between {list(pair)}; the first must be below the second")
+            if self.normal and pair[1] <= 0:
+                raise ValueError(f"has the standard deviation {pair[1]:g}, the second of normal; it must be positive")
+            if self.scale == "log" and min(pair) <= 0:
+                raise ValueError(f"is {list(pair)} on a logarithmic scale; both must be positive")
+        return self
+
+    @property
+    def sampled(self) -> bool:
+        """Whether values are drawn, not listed."""
+        return self.between is not None or self.normal is not None
+
+
+class Sampling(_Section):
+    """How sampled parameters are drawn, together: a method, how many, and the seed of the draw.
+
+    "saltelli" is the design of indices of sensitivity: from ``count`` points of a Sobol sequence in twice the dimensions
+    D it makes count (D + 2) samples.
+    """
+
+    method: Method = "latin_hypercube"
+    count: Annotated[int, Field(ge=1)]
+    seed: Annotated[int, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _checked(self) -> Sampling:
+        if self.method in ("sobol", "saltelli") and self.count & (self.count - 1):
+            below = 1 << (self.count.bit_length() - 1)
+            raise ValueError(
+                f"has count {self.count}; a Sobol sequence is balanced for powers of two only: {below} or {2 * below}"
+            )
+        return self
+
+
+class Settings(_Section):
+    """What ``femsim run`` has as options, the same for every case; None is the default there."""
+
+    solver: str = "auto"
+    tolerance: Positive | None = None
+    max_iterations: Annotated[int, Field(ge=1)] | None = None
+    duration: Positive | None = None
+    dt: Positive | None = None
+    max_halvings: Annotated[int, Field(ge=0, le=20)] = 6
+    solver_options: dict[str, Scalar] = {}
+
+
+class Outputs(_Section):
+    """What a case keeps beside its metrics.
+
+    Attributes
+    ----------
+    series : list of str, or "all"
+        Columns of steps.csv and sensors.csv that are kept in series.csv.
+    frames : list of int, or "all"
+        Cases, by number from 1, that keep a whole run folder with frames.
+    fps : float, 1/s
+        Frames a simulated second.
+    """
+
+    series: list[str] | Literal["all"] = []
+    frames: list[Annotated[int, Field(ge=1)]] | Literal["all"] = []
+    fps: Positive = 100.0
+
+
+class Limits(_Section):
+    """What a case may take.
+
+    Attributes
+    ----------
+    time : float, s, optional
+        Wall time after which a case is killed; none by default.
+    memory : float, GB, optional
+        Memory of the process of a case; by default the limit of the Dask worker.
+    retries : int
+        How often a case is tried again whose process died.
+    """
+
+    time: Positive | None = None
+    memory: Positive | None = None
+    retries: Annotated[int, Field(ge=0, le=10)] = 1
+
+
+class SweepFile(_Section):
+    """A sweep as it stands in its file.
+
+    Attributes
+    ----------
+    scene : str
+        Path of a scene, relative to the file, or the name of a scene that comes with femsim.
+    name : str
+        Default name of the folder of results; "" takes that of the file.
+    parameters : dict
+        By name of the parameter: a value for all cases, or an :class:`Axis`.
+    sampling : Sampling, optional
+        Needed when an axis is sampled.
+    cases : list of dict
+        Lists of parameters that vary together; crossed with all axes.
+    seeds : list of int, or int
+        Values of the parameter ``seed`` of the scene, crossed with all; a number N means 0 to N - 1.
+    settings, outputs, limits
+        See there.
+    metrics : dict of str to str
+        By name: a reduction of a column, see :mod:`femsim.studies.sweeps.metrics`.
+    stop : list of str
+        Conditions on columns; the first that holds after a step ends the case.
+    """
+
+    scene: str
+    name: str = ""
+    parameters: dict[str, Axis | Value] = {}
+    sampling: Sampling | None = None
+    cases: list[dict[str, Value]] = []
+    seeds: list[int] | Annotated[int, Field(ge=1)] = []
+    settings: Settings = Settings()
+    outputs: Outputs = Outputs()
+    limits: Limits = Limits()
+    metrics: dict[str, str] = {}
+    stop: list[str] = []
+
+    @field_validator("metrics", mode="after")
+    @classmethod
+    def _metrics(cls, value: dict[str, str]) -> dict[str, str]:
+        for text in value.values():
+            parse_metric(text)
+        return value
+
+    @field_validator("stop", mode="after")
+    @classmethod
+    def _stop(cls, value: list[str]) -> list[str]:
+        for text in value:
+            parse_condition(text)
+        return value
+
+    @model_validator(mode="after")
+    def _checked(self) -> SweepFile:
+        sampled = [name for name, axis in self.parameters.items() if isinstance(axis, Axis) and axis.sampled]
+        if sampled and self.sampling is None:
+            raise ValueError(f"samples {', '.join(sampled)}, but has no [sampling]; say there how many, for instance count = 64")
+        if self.sampling is not None and not sampled:
+            raise ValueError("has [sampling], but no parameter with between or normal; remove one or add the other")
+        for row in self.cases:
+            both = sorted(row.keys() & self.parameters.keys())
+            if both:
+                raise ValueError(f"names {both[0]} in [parameters] and in [[cases]]; leave it in one")
+            if row.keys() != self.cases[0].keys():
+                raise ValueError("has [[cases]] with different parameters; give each the same ones")
+        return self
+
+    def parsed_metrics(self) -> dict[str, Metric]:
+        """Metrics by name, read."""
+        return {name: parse_metric(text) for name, text in self.metrics.items()}
+
+    def parsed_stop(self) -> list[Condition]:
+        """Conditions, read."""
+        return [parse_condition(text) for text in self.stop]
+
+
+def read_sweep(path: str | Path) -> SweepFile:
+    """Read a sweep file and check all that can be checked without its scene.
+
+    Parameters
+    ----------
+    path : path
+        TOML file.
+
+    Raises
+    ------
+    InputError
+        A file that is missing or no TOML, and every wrong entry, one sentence each.
+    """
+    path = Path(path)
+    content = read_toml(path, "sweep file")
+    try:
+        return SweepFile.model_validate(content)
+    except ValidationError as error:
+        entries = error.errors()
+        tables = {entry["loc"][1] for entry in entries if _in_table(entry)}
+        kept = [entry for entry in entries if not (_of_parameter(entry) and entry["loc"][1] in tables) or _in_table(entry)]
+        sentences = list(dict.fromkeys(f"{path}: {_sentence(entry)}" for entry in kept))
+        raise InputError("\n".join(sentences)) from None
+
+
+_MODELS: dict[str, type[BaseModel]] = {
+    "sampling": Sampling, "settings": Settings, "outputs": Outputs, "limits": Limits,
+}  # fmt: skip
+
+
+def _of_parameter(entry: Any) -> bool:
+    return len(entry["loc"]) > 2 and entry["loc"][0] == "parameters"
+
+
+def _in_table(entry: Any) -> bool:
+    """Whether a parameter was given as a table, so that what does not fit the other forms says nothing."""
+    return _of_parameter(entry) and "Axis" in str(entry["loc"][2]) and entry["type"] != "model_type"
+
+
+def _sentence(entry: Any) -> str:
+    """Turn an error of pydantic into a sentence that names the key and what is allowed."""
+    place = [str(part) for part in entry["loc"] if "Axis" not in str(part)]  # pydantic names the form that it tried
+    if _of_parameter(entry) and not _in_table(entry):
+        return f"{'.'.join(place[:2])} is neither a value nor a table with one of values, range, between and normal."
+    model = Axis if place and place[0] == "parameters" else _MODELS.get(place[0], SweepFile) if len(place) > 1 else SweepFile
+    return error_sentence(entry, ".".join(place), model.model_fields)

@@ -1,0 +1,139 @@
+"""Summary numbers of a run, and conditions that end it; both name columns of steps.csv and sensors.csv."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from femsim.base.errors import InputError, did_you_mean
+
+REDUCTIONS: dict[str, Callable[[np.ndarray], float]] = {
+    "max": lambda x: float(x.max()),
+    "min": lambda x: float(x.min()),
+    "mean": lambda x: float(x.mean()),
+    "median": lambda x: float(np.median(x)),
+    "std": lambda x: float(x.std()),
+    "absmax": lambda x: float(np.abs(x).max()),
+    "rms": lambda x: float(np.sqrt(np.mean(x * x))),
+    "first": lambda x: float(x[0]),
+    "final": lambda x: float(x[-1]),
+}
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
+}  # fmt: skip
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_METRIC = re.compile(rf"\s*(\w+)\s*\(\s*([^\s,()]+)\s*(?:,\s*({_NUMBER})\s*,\s*({_NUMBER})\s*)?\)\s*")
+_CONDITION = re.compile(rf"\s*(abs\()?\s*([^\s,()<>=]+)\s*(\))?\s*(>=|<=|>|<)\s*({_NUMBER})\s*")
+
+
+class OutputError(InputError):
+    """A metric, series or stop condition names a column that the scene does not write: the sweep file is wrong, not the case."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A reduction of a column over a window of time.
+
+    Attributes
+    ----------
+    reduction : str
+        Name in ``REDUCTIONS``; ``std`` is the population's.
+    column : str
+        Column of steps.csv or sensors.csv.
+    start, end : float, s
+        The steps that end in [start, end] count; the whole run by default.
+    """
+
+    reduction: str
+    column: str
+    start: float = -np.inf
+    end: float = np.inf
+
+    def value(self, table: Mapping[str, np.ndarray]) -> float:
+        """Work it out.
+
+        Parameters
+        ----------
+        table : mapping of str to ndarray, (n_steps,)
+            Columns by name, ``time_s`` (s) among them.
+
+        Returns
+        -------
+        float
+            In the unit of the column; NaN when no step ends in the window.
+        """
+        tiny = 1e-9 * max(1.0, abs(self.end) if np.isfinite(self.end) else 1.0)
+        inside = (table["time_s"] >= self.start - tiny) & (table["time_s"] <= self.end + tiny)
+        return REDUCTIONS[self.reduction](table[self.column][inside]) if inside.any() else float("nan")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A comparison of a column, or of its absolute value, with a number in the unit of the column."""
+
+    column: str
+    absolute: bool
+    comparison: str
+    bound: float
+
+    def holds(self, row: Mapping[str, float]) -> bool:
+        """Whether it holds for what one step wrote."""
+        value = abs(row[self.column]) if self.absolute else row[self.column]
+        return _COMPARISONS[self.comparison](value, self.bound)
+
+    def __str__(self) -> str:
+        return f"{f'abs({self.column})' if self.absolute else self.column} {self.comparison} {self.bound:g}"
+
+
+def parse_metric(text: str) -> Metric:
+    """Read ``reduction(column)`` or ``reduction(column, start, end)``.
+
+    Raises
+    ------
+    InputError
+        Another form, an unknown reduction, or a window that ends before it starts.
+    """
+    match = _METRIC.fullmatch(text)
+    if match is None:
+        raise InputError(
+            f"has the metric {text!r}; write REDUCTION(COLUMN) or REDUCTION(COLUMN, START, END) with times in s, for instance "
+            "mean(floor_fz_N, 0.5, 1.0)"
+        )
+    reduction, column, start, end = match.groups()
+    if reduction not in REDUCTIONS:
+        raise InputError(f"has the metric {text!r}, whose reduction is unknown{did_you_mean(reduction, REDUCTIONS)}".rstrip("."))
+    if start is None:
+        return Metric(reduction, column)
+    if float(end) < float(start):
+        raise InputError(f"has the metric {text!r}, whose window ends before it starts; exchange the times")
+    return Metric(reduction, column, float(start), float(end))
+
+
+def parse_condition(text: str) -> Condition:
+    """Read ``column > number``, with one of > >= < <=, and ``abs(column)`` for the absolute value.
+
+    Raises
+    ------
+    InputError
+        Another form.
+    """
+    match = _CONDITION.fullmatch(text)
+    if match is None or bool(match[1]) != bool(match[3]):
+        raise InputError(f"has the condition {text!r}; write COLUMN > NUMBER, for instance abs(floor_fz_N) >= 50")
+    return Condition(match[2], bool(match[1]), match[4], float(match[5]))
+
+
+def check_column(name: str, table: Mapping[str, object]) -> None:
+    """Refuse a column that a run does not have.
+
+    Raises
+    ------
+    OutputError
+        Names the nearest columns.
+    """
+    if name not in table:
+        raise OutputError(f"the scene writes no column {name!r}{did_you_mean(name, table)}")

@@ -1,0 +1,205 @@
+"""A process that runs cases one after the other, and that can be killed when a case hangs, grows or crashes.
+
+A case can hold Python's lock for ever or end its process, and a thread cannot be killed; so cases do not run in the Dask worker
+itself. Imports, compiled kernels and caches of the process serve all its cases.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import queue
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from femsim.base.place import ROOT
+from femsim.studies.sweeps.case import FINISHED, Job, Row, finish_folder, new_row, run_case, to_json, work_folder
+
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+_LOOK_S = 0.5
+_START_S = 300.0
+_IDLE_S = 600.0
+
+
+class CaseProcess:
+    """A process for cases, started when the first one comes.
+
+    Threads of numerical libraries are pinned to one, and MKL gives the same bits wherever arrays lie in memory, so that results
+    do not depend on which process ran a case.
+    """
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._errors: IO[bytes] | None = None
+
+    def run(self, job: Job, memory_limit: float | None = None) -> Row:
+        """Run a case; a process that hangs, grows or dies is replaced, and the case tried again where that may help.
+
+        Parameters
+        ----------
+        job : Job
+            The case.
+        memory_limit : float, bytes, optional
+            Used where the job has no limit of its own.
+
+        Returns
+        -------
+        dict
+            Row of the case; status "timed out" or "out of memory" when it was killed at a limit.
+        """
+        started = time.perf_counter()
+        for attempt in range(1, job.retries + 2):
+            pid = self._started().pid
+            status, message, row = self._attempt(job, job.memory or memory_limit)
+            if row is not None:
+                row["attempts"] = attempt
+                return row
+            if job.folder:
+                shutil.rmtree(work_folder(Path(job.folder) / job.id, pid), ignore_errors=True)
+            if status != "failed":  # it would be killed again
+                break
+        row = new_row(job) | {
+            "status": status, "message": message, "attempts": attempt, "wall_s": time.perf_counter() - started,
+        }  # fmt: skip
+        if job.folder:
+            final = Path(job.folder) / job.id
+            with suppress(OSError):  # the row itself still reaches the table
+                finish_folder(work_folder(final, threading.get_native_id()), final, row)
+        return row
+
+    def _attempt(self, job: Job, memory: float | None) -> tuple[str, str, Row | None]:
+        process = self._started()
+        assert process.stdin is not None and process.stdout is not None and self._errors is not None
+        self._errors.seek(0)
+        self._errors.truncate()
+        deadline = time.monotonic() + (job.time or float("inf"))
+        try:
+            process.stdin.write(to_json(job).encode() + b"\n")
+            process.stdin.flush()
+            while not select.select([process.stdout], [], [], max(0.0, min(_LOOK_S, deadline - time.monotonic())))[0]:
+                if time.monotonic() >= deadline:
+                    self.close()
+                    return "timed out", f"Killed after its time limit of {job.time:g} s; raise limits.time.", None
+                if memory and _memory(process.pid) > memory:
+                    self.close()
+                    return "out of memory", f"Killed since its process took more than {1e-9 * memory:.3g} GB of memory.", None
+            line = process.stdout.readline()
+        except BrokenPipeError:
+            line = b""
+        if line.endswith(b"\n"):
+            row: Row = json.loads(line)
+            if row["status"] not in (*FINISHED, "failed"):
+                row["status"] = "failed"
+            return row["status"], row["message"], row
+        code = process.wait()
+        self._errors.seek(0)
+        tail = self._errors.read().decode(errors="replace").strip().splitlines()[-1:]
+        self.close()
+        how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
+        return "failed", f"Its process died ({how}){': ' + tail[0] if tail else ''}.", None
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+            environment = os.environ | dict.fromkeys(THREADS, "1") | {"PYTHONPATH": path, "MKL_CBWR": "AUTO"}
+            self._errors = tempfile.TemporaryFile()
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "femsim.studies.sweeps.process"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                env=environment,
+                start_new_session=True,  # Ctrl-C is the client's business
+            )
+            assert self._process.stdout is not None
+            # imports and the first use of kernels are not part of a case's time
+            if not select.select([self._process.stdout], [], [], _START_S)[0] or self._process.stdout.readline() != b"ready\n":
+                self._errors.seek(0)
+                text = self._errors.read().decode(errors="replace").strip()
+                self.close()
+                raise RuntimeError(f"the process for cases did not start: {text}")
+        return self._process
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    with suppress(OSError):
+                        pipe.close()
+            self._process = None
+        if self._errors is not None:
+            self._errors.close()
+            self._errors = None
+
+
+def _memory(pid: int) -> float:
+    """Resident memory of a process in bytes; 0 when it is gone."""
+    import psutil
+
+    try:
+        return float(psutil.Process(pid).memory_info().rss)
+    except psutil.Error:
+        return 0.0
+
+
+def serve() -> None:
+    """Be the process: a job a line on stdin, a row a line on stdout, until stdin ends or no job comes for ten minutes.
+
+    What a scene prints goes to stderr.
+    """
+    answers = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
+    os.dup2(2, 1)
+    jobs: queue.Queue[str] = queue.Queue()
+
+    def read() -> None:
+        for line in sys.stdin:
+            jobs.put(line)
+        os._exit(0)  # whoever asked is gone; what is half done is under another name
+
+    _warm_up()
+    answers.write("ready\n")
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            job = Job(**json.loads(jobs.get(timeout=_IDLE_S)))
+        except queue.Empty:  # the sweep is over, or its client is lost; the next one starts a new process
+            return
+        if job.time is not None:  # for a case that hangs in compiled code when nobody is left to kill it
+            faulthandler.dump_traceback_later(job.time + 10.0, exit=True)
+        began = time.perf_counter()
+        row = run_case(job)
+        row["served_s"] = time.perf_counter() - began  # with the writing of the folder, which the row in it cannot hold
+        faulthandler.cancel_dump_traceback_later()
+        answers.write(json.dumps(row, default=str) + "\n")
+
+
+def _warm_up() -> None:
+    """Import and use once what nearly every scene uses: a cube on a floor, two steps."""
+    from femsim.run.simulate import simulate
+    from femsim.scene.scene import Scene
+    from materials import Elastic
+    from meshes import box_tets
+
+    scene = Scene("warm_up", dt=0.01, duration=0.02)
+    scene.add_floor()
+    rubber = Elastic(1e5, 0.3, 1000.0)
+    scene.add_soft("cube", box_tets((0.02, 0.02, 0.02), 2), rubber, position=(0.0, 0.0, 0.01))
+    simulate(scene)
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,98 @@
+"""The table of a sweep: one row a case."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from femsim.base.errors import InputError
+from femsim.studies.sweeps.case import Row
+from femsim.studies.sweeps.sampling import Case
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+TABLE = "results.parquet"
+#: Columns that are not parameters or metrics. A parameter by one of these names is called parameter_NAME in the table.
+COLUMNS = (
+    "case", "id", "status", "message", "attempts", "steps_done", "unconverged_steps", "mean_iterations",
+    "largest_dynamics_residual", "largest_contact_residual", "largest_wrench_balance", "largest_max_penetration_m", "wall_s",
+    "cpu_s", "overhead_s", "ended_s", "worker", "femsim", "numpy", "scipy", "numba",
+)  # fmt: skip
+
+
+def parameter_column(name: str) -> str:
+    """Name of the column of a parameter."""
+    return f"parameter_{name}" if name in COLUMNS else name
+
+
+def check_metric_names(metrics: Mapping[str, str], parameters: Mapping[str, Any], path: Path) -> None:
+    """Refuse metrics whose column would be another's.
+
+    Raises
+    ------
+    InputError
+        A metric by the name of a parameter or of a column of every table.
+    """
+    for name in metrics:
+        if name in COLUMNS or name in {parameter_column(p) for p in parameters}:
+            raise InputError(f"{path}: metrics.{name}: the table has a column of this name already; choose another.")
+
+
+def make_table(cases: list[Case], rows: Mapping[str, Row], metrics: Mapping[str, str]) -> DataFrame:
+    """Make the table of the cases of a sweep.
+
+    Parameters
+    ----------
+    cases : list of Case
+        In the order of the table.
+    rows : mapping of str to dict
+        By id; a case without one has the status "not run".
+    metrics : mapping of str to str
+        Metrics by name.
+
+    Returns
+    -------
+    DataFrame
+        Case, id, parameters, metrics, then the rest of ``COLUMNS``; NaN for numbers that a case did not give.
+    """
+    import pandas
+
+    nan = math.nan
+    records = []
+    for case in cases:
+        row = rows.get(case.id, {"status": "not run", "message": ""})
+        health, versions = row.get("health", {}), row.get("versions", {})
+        records.append(
+            {"case": case.number, "id": case.id}
+            | {parameter_column(name): value for name, value in case.parameters.items()}
+            | {name: row.get("metrics", {}).get(name, nan) for name in metrics}
+            | {"status": row["status"], "message": row["message"], "attempts": row.get("attempts", 0)}
+            | {"steps_done": health.get("steps", 0), "unconverged_steps": health.get("unconverged_steps", 0)}
+            | {name: float(health.get(name, nan)) for name in COLUMNS[7:12]}
+            | {name: float(row.get(name, nan)) for name in ("wall_s", "cpu_s", "overhead_s", "ended_s")}
+            | {"worker": row.get("worker", ""), "femsim": row.get("version", "")}
+            | {name: versions.get(name, "") for name in COLUMNS[18:]}
+        )
+    table = pandas.DataFrame.from_records(records)
+    for name in (parameter_column(p) for p in (cases[0].parameters if cases else ())):
+        kinds = {type(value) for value in table[name]}
+        if not (kinds <= {int, float} or len(kinds) == 1) or kinds & {tuple, list, Path}:
+            table[name] = [str(value) for value in table[name]]
+    return table
+
+
+def write_table(table: DataFrame, folder: Path) -> Path:
+    """Write the table as Parquet, in one step: a temporary name, then a rename."""
+    path = folder / TABLE
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        table.to_parquet(temporary, index=False)
+        os.replace(temporary, path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    return path

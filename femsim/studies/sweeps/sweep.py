@@ -1,0 +1,371 @@
+"""Run a sweep: what is missing or failed, with a table that is right whenever the sweep ends."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from femsim.base.errors import InputError
+from femsim.studies.sweeps.case import FINISHED, Job, Row, read_row, satisfies
+from femsim.studies.sweeps.engine import Engine, SchedulerLost
+from femsim.studies.sweeps.file import SweepFile, read_sweep
+from femsim.studies.sweeps.process import CaseProcess
+from femsim.studies.sweeps.results import check_metric_names, make_table, write_table
+from femsim.studies.sweeps.sampling import Cases, make_cases
+
+_PROBE_STEPS = 3
+_PROBES = 3
+_COMPILE_S = 120.0
+_TABLE_EVERY_S = 30.0
+_MARKER_BYTES = 4000
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """Outcome of a sweep.
+
+    Attributes
+    ----------
+    status : {"converged", "not converged", "interrupted", "failed"}
+        "converged": every case is there and converged; "not converged": some did not, failed or timed out; "interrupted": by the
+        user; "failed": the scheduler or the disk was lost. In the last two the table has rows "not run".
+    message : str
+        One sentence.
+    folder : Path
+        Folder of results.
+    table : Path
+        results.parquet in it.
+    counts : dict of str to int
+        Cases by status.
+    ran, reused : int
+        Cases run now, and taken from before.
+    """
+
+    status: Literal["converged", "not converged", "interrupted", "failed"]
+    message: str
+    folder: Path
+    table: Path
+    counts: dict[str, int]
+    ran: int
+    reused: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a sweep would take.
+
+    Attributes
+    ----------
+    cases, reused : int
+        All of them, and those that a folder of results has already.
+    steps : int
+        Steps of the first case that is not there yet.
+    case_s, wall_s : float, s
+        Time of a case in one process, and of all on ``workers`` processes.
+    workers : int
+        Processes that this counts with.
+    disk_bytes : float
+        Of all results.
+    timed : bool
+        Whether ``case_s`` is from cases that ran before, not from the first steps of one.
+    """
+
+    cases: int
+    reused: int
+    steps: int
+    case_s: float
+    wall_s: float
+    workers: int
+    disk_bytes: float
+    timed: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep ready to run: its file, its cases, a job for each, and the rows that are there already, by id."""
+
+    path: Path
+    file: SweepFile
+    cases: Cases
+    folder: Path
+    jobs: list[Job]
+    rows: dict[str, Row]
+
+    @property
+    def pending(self) -> list[Job]:
+        """Jobs that are missing or failed."""
+        return [job for job in self.jobs if not satisfies(self.rows.get(job.id), job)]
+
+
+def plan_sweep(path: str | Path, *, out: str | Path | None = None, many: bool = False) -> Plan:
+    """Read a sweep file, make its cases and look for what is there already.
+
+    Parameters
+    ----------
+    path : path
+        Sweep file.
+    out : path, optional
+        Folder of results; default runs/NAME.
+    many : bool
+        Allow more than ``MANY_CASES`` cases.
+
+    Raises
+    ------
+    InputError
+        Anything wrong with the file or its scene.
+    """
+    path = Path(path)
+    file = read_sweep(path)
+    cases = make_cases(file, path, many=many)
+    check_metric_names(file.metrics, cases.cases[0].parameters, path)
+    chosen = file.outputs.frames
+    beyond = [] if chosen == "all" else [number for number in chosen if number > len(cases.cases)]
+    if beyond:
+        raise InputError(f"{path}: outputs.frames names case {beyond[0]}; allowed are 1 to {len(cases.cases)}.")
+    folder = (Path(out) if out is not None else Path("runs") / (file.name or path.stem)).resolve()
+    source = cases.scene.read_text(encoding="utf-8")
+    memory = None if file.limits.memory is None else 1e9 * file.limits.memory
+    jobs = [
+        Job(
+            case.number, case.id, case.parameters, str(cases.scene), source, str(folder / "cases"),
+            file.settings.model_dump(), file.metrics, file.stop, file.outputs.series,
+            file.outputs.fps if chosen == "all" or case.number in chosen else 0.0,
+            time=file.limits.time, memory=memory, retries=file.limits.retries,
+        )
+        for case in cases.cases
+    ]  # fmt: skip
+    found = {job.id: read_row(folder / "cases" / job.id) for job in jobs} if (folder / "cases").is_dir() else {}
+    return Plan(path, file, cases, folder, jobs, {key: row for key, row in found.items() if row is not None})
+
+
+def sweep(
+    path: str | Path,
+    *,
+    out: str | Path | None = None,
+    resume: bool = False,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    many: bool = False,
+    on_row: Callable[[Row], None] | None = None,
+    on_start: Callable[[int, int, int], None] | None = None,
+) -> SweepResult:
+    """Run the cases of a sweep file that are missing or failed.
+
+    Parameters
+    ----------
+    path : path
+        Sweep file.
+    out : path, optional
+        Folder of results; default runs/NAME. All workers must see it.
+    resume : bool
+        Go on with a folder that exists.
+    scheduler : str, optional
+        Address of an existing Dask scheduler; default a cluster of its own on this machine.
+    workers : int, optional
+        Processes of the cluster of its own; default one a core.
+    many : bool
+        Allow more than ``MANY_CASES`` cases.
+    on_row : callable, optional
+        ``on_row(row)`` after each case.
+    on_start : callable, optional
+        ``on_start(total, reused, threads)`` when the cluster is there.
+
+    Returns
+    -------
+    SweepResult
+        Also when cases failed, the user pressed Ctrl-C, or the scheduler was lost: read ``status``.
+
+    Raises
+    ------
+    InputError
+        Anything wrong with the file or its scene, a folder that exists or cannot be written, a scheduler that does not answer.
+    """
+    plan = plan_sweep(path, out=out, many=many)
+    check_folder(plan.folder, "sweep", resume=resume)
+    engine = Engine(scheduler, workers)
+    pending, rows = plan.pending, plan.rows
+    reused = len(plan.jobs) - len(pending)
+    with ExitStack() as stack:
+        if pending:  # workers start while the first steps run
+            stack.enter_context(engine)
+            _probe(plan, pending)
+        try:
+            (plan.folder / "cases").mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(plan.path, plan.folder / "sweep.toml")
+            shutil.copyfile(plan.cases.scene, plan.folder / "scene.py")
+            _write_info(plan, "running", "", {})
+        except OSError as error:
+            raise InputError(
+                f"the folder {plan.folder} cannot be written ({error.strerror}); choose another by --out."
+            ) from error
+        started, ran, written = time.perf_counter(), 0, time.monotonic()
+        ended: Literal["", "interrupted", "failed"] = ""
+        message = ""
+        try:
+            if pending and on_start is not None:
+                on_start(len(plan.jobs), reused, engine.threads)
+            for row in engine.run(pending) if pending else ():
+                rows[row["id"]] = row
+                ran += 1
+                if on_row is not None:
+                    on_row(row)
+                if row.get("disk"):
+                    ended, message = "failed", f"Stopped since the disk cannot be written: {row['message']}"
+                    break
+                if time.monotonic() > written + _TABLE_EVERY_S:
+                    with suppress(OSError):  # the last table decides
+                        write_table(make_table(plan.cases.cases, rows, plan.file.metrics), plan.folder)
+                    written = time.monotonic()
+        except KeyboardInterrupt:
+            ended, message = "interrupted", "Interrupted."
+        except SchedulerLost as error:
+            ended, message = "failed", str(error)
+            for job in pending:  # workers may have finished some that we were not told of
+                row_there = read_row(plan.folder / "cases" / job.id)
+                if row_there is not None:
+                    rows[job.id] = row_there
+    if not ended:  # what lost workers left
+        for folder in (plan.folder / "cases").glob(".*"):
+            shutil.rmtree(folder, ignore_errors=True)
+    counts = Counter(rows[job.id]["status"] if job.id in rows else "not run" for job in plan.jobs)
+    finished = sum(counts[name] for name in FINISHED)
+    status: Literal["converged", "not converged", "interrupted", "failed"]
+    status = ended or ("converged" if counts["converged"] == len(plan.jobs) else "not converged")
+    text = f"{finished} of {len(plan.jobs)} cases are finished"
+    text += f", {counts['not converged']} of them not converged" if counts["not converged"] else ""
+    message = f"{message} {text}{'; --resume runs the others.' if finished < len(plan.jobs) else '.'}".strip()
+    times = {"wall_s": time.perf_counter() - started, "ran": ran, "reused": reused}
+    try:
+        table = write_table(make_table(plan.cases.cases, rows, plan.file.metrics), plan.folder)
+        _write_info(plan, status, message, dict(counts) | times)
+    except OSError as error:
+        raise InputError(
+            f"the table in {plan.folder} cannot be written ({error.strerror}); {text}, which are kept: free the disk and use "
+            "--resume."
+        ) from error
+    return SweepResult(status, message, plan.folder, table, dict(counts), ran, reused)
+
+
+def check_folder(folder: Path, what: str, *, resume: bool) -> None:
+    """Refuse a folder of results that is there already, or that is another's.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of results.
+    what : str
+        What it should be, "sweep" or "calibration"; it has a file WHAT.json.
+    resume : bool
+        Whether to go on with it.
+
+    Raises
+    ------
+    InputError
+        It exists and is not to be gone on with, or has no such file but others, or is no folder.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file, not a folder; choose another by --out.")
+    if folder.exists() and not resume:
+        raise InputError(f"the folder {folder} exists; go on with it by --resume, or choose another by --out.")
+    if folder.exists() and not (folder / f"{what}.json").is_file() and any(folder.iterdir()):
+        raise InputError(f"the folder {folder} is no {what} (it has no {what}.json); choose another by --out.")
+
+
+def estimate(
+    path: str | Path, *, out: str | Path | None = None, workers: int | None = None, many: bool = False
+) -> tuple[Plan, Estimate]:
+    """Say what a sweep would take: from cases that ran before, else from the first steps of its first case.
+
+    Parameters
+    ----------
+    path, out, workers, many
+        As for :func:`sweep`.
+
+    Returns
+    -------
+    (Plan, Estimate)
+        The cases, and the figures.
+
+    Raises
+    ------
+    InputError
+        As :func:`sweep`; also a first case that fails.
+    """
+    plan = plan_sweep(path, out=out, many=many)
+    threads = Engine(None, workers).workers
+    pending = plan.pending
+    before = [row["wall_s"] for row in plan.rows.values() if row["status"] in FINISHED]
+    if not pending:
+        return plan, Estimate(len(plan.jobs), len(plan.jobs), 0, 0.0, 0.0, threads, 0.0, True)
+    row, frame_bytes = _probe(plan, pending)
+    if row["status"] not in FINISHED:
+        raise InputError(f"{plan.path}: the first cases fail, so that nothing can be estimated: {row['message']}")
+    steps = row.get("planned_steps", 0)
+    done = max(1, int(row["health"].get("steps", 1)))
+    case_s = sum(before) / len(before) if before else row["overhead_s"] + steps * row["stepping_s"] / done
+    columns = len(row["columns"]) if plan.file.outputs.series == "all" else len(plan.file.outputs.series) + 1
+    disk = len(pending) * (_MARKER_BYTES + (14.0 * columns * steps if plan.file.outputs.series else 0.0))
+    frames = sum(job.fps > 0 for job in pending)
+    disk += frames * frame_bytes * max(1.0, steps * row["dt"] * plan.file.outputs.fps)
+    wall = case_s * math.ceil(len(pending) / threads)
+    return plan, Estimate(len(plan.jobs), len(plan.jobs) - len(pending), steps, case_s, wall, threads, disk, bool(before))
+
+
+def _probe(plan: Plan, pending: list[Job]) -> tuple[Row, float]:
+    """Run the first steps of a case twice: kernels are then compiled before workers want them, and the second run is timed.
+
+    Where the first case fails, others are tried.
+
+    Returns
+    -------
+    (dict, float)
+        Row of the second run, and bytes of a frame (0 without frames).
+
+    Raises
+    ------
+    InputError
+        Metrics, series or stop conditions name columns that the scene does not write.
+    """
+    process = CaseProcess()
+    candidates = sorted(pending, key=lambda job: not job.fps)[:_PROBES]
+    frames: list[int] = []
+    row: Row = {}
+    try:
+        for job in candidates:
+            # compiling may take long, and a compilation that is cut short has to be done again
+            patient = None if job.time is None else job.time + _COMPILE_S
+            with tempfile.TemporaryDirectory() as scratch:
+                row = process.run(replace(job, steps=_PROBE_STEPS, folder=scratch, time=patient, retries=0))
+                frames = [path.stat().st_size for path in Path(scratch).rglob("frames/*") if path.is_file()]
+            if row.get("sweep_wrong"):
+                raise InputError(f"{plan.path}: {row['message']}")
+            if row["status"] in FINISHED:
+                row = process.run(replace(job, steps=_PROBE_STEPS, folder="", fps=0.0, retries=0))
+                break
+    finally:
+        process.close()
+    return row, sum(frames) / (_PROBE_STEPS + 1)
+
+
+def _write_info(plan: Plan, status: str, message: str, counts: dict[str, Any]) -> None:
+    from femsim.base.files import write_json
+    from femsim.base.versions import machine, versions
+
+    write_json(
+        plan.folder / "sweep.json",
+        {
+            "status": status, "message": message, "file": str(plan.path), "scene": str(plan.cases.scene),
+            "varied": plan.cases.varied, "metrics": plan.file.metrics, "cases": len(plan.jobs), "counts": counts,
+            "versions": versions(), "machine": machine(), "command": " ".join(sys.argv),
+            "written": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        },
+    )  # fmt: skip
