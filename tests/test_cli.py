@@ -281,7 +281,7 @@ def test_a_crash_says_that_it_is_a_bug(scene: str, call: Call, monkeypatch: pyte
     def crash(*arguments: object, **options: object) -> None:
         raise ZeroDivisionError("in the middle")
 
-    monkeypatch.setattr(fs, "simulate", crash)
+    monkeypatch.setattr("femsim.run.simulate.simulate", crash)
     status, out, err = call("run", scene)
     assert status == 1 and out == ""
     assert "Traceback" in err and "ZeroDivisionError: in the middle" in err
@@ -292,7 +292,7 @@ def test_a_full_disk_is_no_bug(scene: str, call: Call, monkeypatch: pytest.Monke
     def full(*arguments: object, **options: object) -> None:
         raise OSError(28, "No space left on device", "runs/small_cube/steps.csv")
 
-    monkeypatch.setattr(fs, "simulate", full)
+    monkeypatch.setattr("femsim.run.simulate.simulate", full)
     assert_sentence(*call("run", scene), "runs/small_cube/steps.csv: No space left on device", "free the disk", "--out")
 
 
@@ -300,7 +300,7 @@ def test_ctrl_c_outside_the_steps(scene: str, call: Call, monkeypatch: pytest.Mo
     def stop(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fs, "simulate", stop)
+    monkeypatch.setattr("femsim.run.simulate.simulate", stop)
     assert call("run", scene) == (130, "", "femsim: interrupted.\n")
 
 

@@ -17,7 +17,7 @@ from contact import ContactError, ContactProblem, Solution, Solver, WarmStart, m
 from contact.solvers.exact import Exact, ExactOptions
 from femsim.model.bodies.soft import SoftBody
 from femsim.run.recorder import sensor_columns
-from femsim.step.advance import Snapshot, newly_inside_out, turned_inside_out
+from femsim.step.advance import Snapshot, newly_inside_out
 from femsim.step.report import StepReport
 from femsim.step.state import State
 from femsim.step.stepper import Stepper
@@ -374,7 +374,7 @@ def test_a_step_that_turns_elements_inside_out_is_halved_until_it_does_not() -> 
         body, q = stepper.scene.bodies[0], stepper.state.q
         assert isinstance(body, SoftBody)
         volumes.append(least_volume(body, q))
-        assert turned_inside_out(body, q).any() == (volumes[-1] <= -1.0)
+        assert body.inside_out(q).any() == (volumes[-1] <= -1.0)
 
     whole = fs.simulate(blow_scene(20.0), max_halvings=0, on_step=watch)
     assert min(volumes) < -10.0 and whole.steps["inverted_elements"][-1] > 0  # and they stay so
@@ -392,7 +392,7 @@ def test_an_element_that_was_inside_out_before_is_no_reason() -> None:
     mirrored = State(old.q * np.tile([1.0, 1.0, -1.0], body.n_nodes), old.v, 0.0)
     for state, inside_out in ((old, False), (mirrored, True)):
         body.update_elements(state.q)
-        assert turned_inside_out(body, state.q).all() == (body.inverted_elements > 0) == inside_out
+        assert body.inside_out(state.q).all() == (body.inverted_elements > 0) == inside_out
     assert newly_inside_out(stepper.system, old, mirrored) and not newly_inside_out(stepper.system, mirrored, mirrored)
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contact import ContactError, Metrics
-from femsim.model.bodies.soft import SoftBody
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -101,7 +100,7 @@ def take_step(stepper: Stepper) -> StepReport:
     """Take one time step, and where it cannot be solved take it in halves.
 
     A step is not solved when its numbers are not finite, when an element ends inverted beyond recovery that was not before
-    (:func:`turned_inside_out`), or when the judge says that it did not converge. Then everything is put back and two
+    (``Body.inside_out``), or when the judge says that it did not converge. Then everything is put back and two
     steps of half the length are taken, each of which may be halved again, ``max_halvings`` times in all. Halves are taken
     only if they end better, all of them; otherwise the step is what it was without halving, to the last bit, and reported so.
     After such a step, those that end finite are taken as they are until one is solved again, since trying costs
@@ -144,31 +143,6 @@ def take_step(stepper: Stepper) -> StepReport:
     return whole.report
 
 
-def turned_inside_out(body: SoftBody, q: np.ndarray) -> np.ndarray:
-    """Tetrahedra that are inverted beyond recovery.
-
-    The elastic laws push an inverted element back (that of Saint Venant and Kirchhoff does not always), so it may be inverted
-    for a moment; but the mirror image of an element, or more, is what only a step that went too far makes of it.
-
-    Parameters
-    ----------
-    body : SoftBody
-        The body.
-    q : ndarray, (3 n,), m
-        Positions of its nodes.
-
-    Returns
-    -------
-    ndarray, (m,), bool
-        Whether the volume is that at rest with the opposite sign, or more.
-    """
-
-    def volume(x: np.ndarray) -> np.ndarray:
-        return np.asarray(np.linalg.det(x[body.tets[:, 1:]] - x[body.tets[:, :1]]))
-
-    return np.asarray(volume(q.reshape(-1, 3)) <= -volume(body.rest))
-
-
 def _attempt(stepper: Stepper, *, part: bool = False) -> _Attempt:
     """Take a step of ``stepper.settings.dt``, a whole one or a part of one, and grade it."""
     old, dt = stepper.state, stepper.settings.dt
@@ -187,11 +161,10 @@ def _attempt(stepper: Stepper, *, part: bool = False) -> _Attempt:
 
 
 def newly_inside_out(system: System, old: State, new: State) -> bool:
-    """Whether an element is :func:`turned_inside_out` in a state, that of the last update, that was not so in the one before."""
+    """Whether an element is inverted beyond recovery in a state, that of the last update, that was not in the one before."""
     for body, q in zip(system.bodies, system.q_slices, strict=True):
-        if isinstance(body, SoftBody) and body.inverted_elements:
-            if (turned_inside_out(body, new.q[q]) & ~turned_inside_out(body, old.q[q])).any():
-                return True
+        if body.inverted_elements and (body.inside_out(new.q[q]) & ~body.inside_out(old.q[q])).any():
+            return True
     return False
 
 

@@ -14,7 +14,7 @@ from contact.metrics import NET_FRACTION, NOISE_FRACTION, TINY, contact_velocity
 from femsim.base.errors import InputError
 from femsim.base.rotations import quaternion_conjugate, quaternion_multiply, vector_from_quaternion
 from femsim.model.bodies.articulated import ArticulatedBody
-from femsim.model.bodies.body import StepSettings
+from femsim.model.bodies.body import BodyStep, StepSettings
 from femsim.model.bodies.rod import Rod
 from femsim.model.bodies.soft import SoftBody
 from femsim.model.drives import driven_pose
@@ -199,34 +199,27 @@ class Stepper:
             rate = (end - body.momentum(old.q[q], old.v[v])) / dt
             own = [k for k, part in enumerate(collision.parts) if part.body == index]
             contact = collision.wrench[own, :3].sum(axis=0)
-            external, drive = system.external[v], reaction[v]
-            if isinstance(body, SoftBody):
-                outside = external.reshape(-1, 3).sum(axis=0)
-                outside -= body.elastic.rayleigh_alpha * body.momentum(old.q[q], solution.v[v])
-                held = drive.reshape(-1, 3).sum(axis=0)
-            elif isinstance(body, Rod):
-                outside = external.reshape(-1, 6)[:, :3].sum(axis=0) + body.drag(solution.v[v])
-                held = -body.end_wrench[[end.on is None for end in body.ends], :3].sum(axis=0)
-                self.work += dt * body.end_power
-            else:
-                outside, held = external[:3], drive[:3]
-                if isinstance(body, ArticulatedBody) and index in self.scene.motions:
-                    held = held + body.turning_force(old.q[q], new.q[q], new.v[v], dt)
-                    mount[body.name] = np.concatenate([held, drive[3:6]])
+            forces = body.balance(
+                BodyStep(
+                    old.q[q], old.v[v], new.q[q], new.v[v], solution.v[v], system.b[v], system.external[v], reaction[v], dt,
+                    index in self.scene.motions,
+                )
+            )  # fmt: skip
+            self.work += dt * forces.power
+            if forces.drive is not None:
+                mount[body.name] = forces.drive
             couplings = system.coupling_forces(index)
             joined = couplings.sum(axis=0)
             # relative to the largest force: net contact, outside, of the drive, of a coupling (see metrics.balance)
-            largest = max(norm(force) for force in (contact, outside, held, *couplings))
-            force = system.b[v].reshape(-1, 6)[:, :3] if isinstance(body, Rod) else system.b[v]
-            noise = NOISE_FRACTION * float(np.abs(force).sum())
-            scale = max(largest, NET_FRACTION * float(collision.force_sum[own].sum()), noise, TINY)
-            balance = max(balance, norm(rate - outside - held - joined - contact) / scale)
+            largest = max(norm(force) for force in (contact, forces.outside, forces.held, *couplings))
+            scale = max(largest, NET_FRACTION * float(collision.force_sum[own].sum()), NOISE_FRACTION * forces.magnitude, TINY)
+            balance = max(balance, norm(rate - forces.outside - forces.held - joined - contact) / scale)
             self.work -= dt * body.damping_power(solution.v[v])
             momentum += end
             kinetic += body.kinetic_energy(new.q[q], new.v[v])
             elastic += body.elastic_energy(new.q[q])
             potential -= body.mass * float(self.settings.gravity @ body.centre_of_mass(new.q[q]))
-            inverted += getattr(body, "inverted_elements", 0)
+            inverted += body.inverted_elements
         for hold in self.scene.holds:
             points = self._held_points(hold, old)
             forces = reaction[system.v_slices[hold.body].start + hold.rows].reshape(-1, 3)

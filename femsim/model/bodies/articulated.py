@@ -9,7 +9,7 @@ import numpy as np
 
 from contact import GroupKind
 from femsim.base.rotations import cross, quaternion_to_matrix, rotate_quaternion
-from femsim.model.bodies.body import StepSettings
+from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings
 
 Load = Callable[[float], tuple[np.ndarray, np.ndarray]]
 
@@ -129,7 +129,7 @@ class JointDrive:
         return force, damping
 
 
-class ArticulatedBody:
+class ArticulatedBody(BodyDefaults):
     """Rigid body (one link) or gripper (a base with prismatic links), in generalized coordinates.
 
     ``q`` holds the base's centre of mass (3), its quaternion (4) and the joint positions; ``v`` the base's velocity (3), its
@@ -200,9 +200,6 @@ class ArticulatedBody:
     def mass(self) -> float:
         """Total mass, kg."""
         return float(sum(link.mass for link in self.links))
-
-    def reset(self) -> None:
-        """Nothing that matters is remembered from step to step: a known configuration is that of its q alone."""
 
     def memory(self) -> tuple[np.ndarray, np.ndarray]:
         """Force and damping of the joints in the last step, (k,) N and N s/m."""
@@ -350,6 +347,20 @@ class ArticulatedBody:
         """Power that the joints lose to their damping, W; servo forces count without it in ``external``."""
         return float(np.dot(self.joint_damping, v_hat[6:] ** 2))
 
+    # ---- balance
+
+    def balance(self, step: BodyStep) -> BodyForces:
+        """Sum up the forces of a step; who drives the base also exerts what turning links need."""
+        held, drive = step.drive[:3], None
+        if step.driven:
+            held = held + self.turning_force(step.q, step.q_new, step.v_new, step.dt)
+            drive = np.concatenate([held, step.drive[3:6]])
+        return BodyForces(step.external[:3], held, drive, 0.0, float(np.abs(step.b).sum()))
+
+    def acted(self) -> dict[str, np.ndarray]:
+        """Force and damping of the joints, (k,) N and N s/m."""
+        return {"joint_force": self.joint_force.copy(), "joint_damping": self.joint_damping.copy()}
+
     def turning_force(self, q: np.ndarray, q_new: np.ndarray, v_new: np.ndarray, dt: float) -> np.ndarray:
         """Force (3,), N, that changes the linear momentum of a step beside that in its equations, of order dt while links turn.
 
@@ -380,7 +391,3 @@ class ArticulatedBody:
     def kinetic_energy(self, q: np.ndarray, v: np.ndarray) -> float:
         """Kinetic energy, J."""
         return float(0.5 * v @ self._configuration(q).M @ v)
-
-    def elastic_energy(self, q: np.ndarray) -> float:
-        """Rigid links store none."""
-        return 0.0

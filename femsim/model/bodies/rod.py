@@ -20,7 +20,7 @@ from femsim.base.rotations import (
     vector_from_quaternion,
 )
 from femsim.model.bodies import rod_kernels as kernels
-from femsim.model.bodies.body import StepSettings
+from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings
 from femsim.model.drives import PoseFunction, driven_pose
 from materials import Elastic, RodSection
 
@@ -118,7 +118,7 @@ class RodJoints:
     rest: np.ndarray
 
 
-class Rod:
+class Rod(BodyDefaults):
     """Cosserat rod: stretch, shear, bending and twist between rigid links (papers/001 section V-C5, their ref. [66]).
 
     ``q`` holds for each link its centre (3) and quaternion (4), ``v`` the velocity of the centre (3) and the world angular
@@ -510,9 +510,17 @@ class Rod:
         self.update_joints(q)
         return self._energy
 
-    def damping_power(self, v_hat: np.ndarray) -> float:
-        """Power that drives lose to their own damping: none, the frames of the ends are not in ``external``."""
-        return 0.0
+    # ---- balance
+
+    def balance(self, step: BodyStep) -> BodyForces:
+        """Sum up the forces of a step; frames that no body carries hold their ends from outside the system, and may move."""
+        outside = step.external.reshape(-1, 6)[:, :3].sum(axis=0) + self.drag(step.v_hat)
+        held = -self.end_wrench[[end.on is None for end in self.ends], :3].sum(axis=0)
+        return BodyForces(outside, held, None, self.end_power, float(np.abs(step.b.reshape(-1, 6)[:, :3]).sum()))
+
+    def acted(self) -> dict[str, np.ndarray]:
+        """Wrench (2, 6) on the frames of the ends, N and N m, and the power (1,) of those that move, W."""
+        return {"end_wrench": self.end_wrench.copy(), "end_power": np.array([self.end_power])}
 
     def drag(self, v_hat: np.ndarray) -> np.ndarray:
         """Total force (3,), N, of the damping that acts against the world: per metre and mass-proportional."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from contact import GroupKind
 from femsim.model.bodies import soft_kernels as kernels
-from femsim.model.bodies.body import StepSettings
+from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings
 from materials import Elastic
 
 Load = Callable[[float], np.ndarray]
@@ -47,7 +47,7 @@ def block_pattern(keys: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.
     return indptr, indices, unique, place
 
 
-class SoftBody:
+class SoftBody(BodyDefaults):
     """Deformable body of linear tetrahedra with the co-rotational law; others are in `femsim.model.bodies.hyperelastic`.
 
     Parameters
@@ -277,9 +277,25 @@ class SoftBody:
         self.update_elements(q)
         return self._energy
 
-    def damping_power(self, v_hat: np.ndarray) -> float:
-        """Power lost in joints: none."""
-        return 0.0
+    # ---- balance
+
+    def balance(self, step: BodyStep) -> BodyForces:
+        """Sum up the forces of a step; mass-proportional damping acts against the world."""
+        outside = step.external.reshape(-1, 3).sum(axis=0)
+        outside -= self.elastic.rayleigh_alpha * self.momentum(step.q, step.v_hat)
+        return BodyForces(outside, step.drive.reshape(-1, 3).sum(axis=0), None, 0.0, float(np.abs(step.b).sum()))
+
+    def inside_out(self, q: np.ndarray) -> np.ndarray:
+        """Tetrahedra that are inverted beyond recovery, (m,) bool: their volume is that at rest with the opposite sign, or more.
+
+        The elastic laws push an inverted element back (that of Saint Venant and Kirchhoff does not always), so it may be
+        inverted for a moment; only a step that went too far makes its mirror image, or more, of it.
+        """
+
+        def volume(x: np.ndarray) -> np.ndarray:
+            return np.asarray(np.linalg.det(x[self.tets[:, 1:]] - x[self.tets[:, :1]]))
+
+        return np.asarray(volume(q.reshape(-1, 3)) <= -volume(self.rest))
 
     @property
     def packed_quaternions(self) -> np.ndarray:
