@@ -5,8 +5,8 @@ post. A good result: every step converges, the penetration stays below a nanomet
 (:func:`wrap_angle`), and the pull on the robot grows to about 10 N. With 80 or more links the force no longer depends on their
 number; links longer than a quarter of the post's radius are too coarse.
 
-The path of the held end follows the published robot data to 0.01 mm: up a straight line for 5 s, then a rising involute, the path of
-the end of a taut cable that winds onto the post. ``trajectory`` replaces it by a file.
+The path of the held end follows the published robot data to 0.01 mm: up a straight line for 5 s, then a rising involute, the path
+of the end of a taut cable that winds onto the post. ``trajectory`` replaces it by a file.
 """
 
 from __future__ import annotations
