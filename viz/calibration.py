@@ -166,7 +166,7 @@ def plot_profiles(
             panel.set_yticks([0.0, 0.5, 1.0, 1.5, 2.0])
             panel.set_xlabel(f"{name.replace('_', ' ')} [{unit or '1'}]")
         for first in panels[::columns]:
-            first.set_ylabel("rise by the level [1]")
+            first.set_ylabel("rise / level [1]")
         named = {label: line for panel in panels for line, label in zip(*panel.get_legend_handles_labels(), strict=True)}
         figure.legend(list(named.values()), list(named), loc="outside upper right", ncols=3)
         for path in paths:
@@ -203,7 +203,7 @@ def calibration_page(
         ]
         for name, p in content["parameters"].items()
     ]  # fmt: skip
-    head = ["parameter", "unit", "value", f"{level} interval", f"{level} for all at once", "bounds", "reference"]
+    head = ["parameter", "unit", "value", f"{level} interval", f"{level} simultaneous", "bounds", "reference"]
     reference = content["errors"]["reference"]
     errors = [
         [
@@ -226,11 +226,11 @@ def calibration_page(
         + warnings(content["warnings"])
         + "<h2>Errors</h2>\n"
         + table(["experiment", "", "group", "RMS", "largest", "RMS at the reference"], errors)
-        + "<p>Length of the error vector, run minus mean of the trials, SI units.</p>\n"
+        + "<p>Length of the error vector (run minus mean of the trials), SI units.</p>\n"
         + _more_intervals(content, profiles)
         + f"<h2>Correlation of the estimates</h2>\n{table(['', *names], correlation)}"
         + f"<h2>Convergence</h2>\n{_drawing(convergence)}\n"
-        + "<p>Misfit: root mean square of the errors by the range of the logs.</p>\n"
+        + "<p>Misfit: root mean square of the errors relative to the range of the logs.</p>\n"
         + drawings,
     )
 
@@ -254,7 +254,7 @@ def _more_intervals(content: Mapping[str, Any], profiles: Path | None) -> str:
     ]
     text = f"<h2>Intervals of {100 * content['confidence']:g} %</h2>\n" + table(["parameter", "unit", "Jacobian", *more], rows)
     if profiles is not None:
-        text += f"{_drawing(profiles)}\n<p>Rise of the sum of squares with the others fitted again: 1 at the ends of a profile. "
+        text += f"{_drawing(profiles)}\n<p>Rise of the sum of squares with the others refitted: 1 at the ends of a profile. "
         text += "Bars: the intervals.</p>\n"
     return text
 

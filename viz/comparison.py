@@ -113,10 +113,10 @@ def comparison_page(content: Mapping[str, Any], picture: Path) -> str:
     ]
     vectors = [[name, v["unit"], number(v["rmse"]), number(v["largest_error"])] for name, v in content["vectors"].items()]
     explained = (
-        "Error is run minus log. NRMSE is by the range of the log; peak error is max|run| - max|log|; lag (s) is what remains of "
-        "the log's delay; gain and offset are of the line log = gain run + offset."
+        "Error is run minus log. NRMSE is relative to the range of the log; peak error is max|run| - max|log|; lag (s) is the "
+        "remaining delay of the log; gain and offset come from the line log = gain run + offset."
         + (
-            " Axes are against the mean of the trials; after +- stands half the 95 % interval of the single trials."
+            " Axes are relative to the mean of the trials; ± gives the half-width of the 95 % interval over the trials."
             if repeated
             else ""
         )

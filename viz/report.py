@@ -123,7 +123,7 @@ def write_report(
     try:
         write_page(target, page(f"{name}: report of a run", body))
     except OSError as error:
-        raise VizError(f"the page {target} cannot be written ({error.strerror}); choose another by out.") from error
+        raise VizError(f"the page {target} cannot be written ({error.strerror}); choose another with out=") from error
     return target
 
 
@@ -148,7 +148,7 @@ def read_info(run_dir: Path) -> dict[str, Any]:
 
 
 def _section(info: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a part of run.json; empty where an older run has none."""
+    """Return a part of run.json; empty if an older run has none."""
     found = info.get(name)
     return found if isinstance(found, Mapping) else {}
 
@@ -156,7 +156,7 @@ def _section(info: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def _status_warnings(info: Mapping[str, Any]) -> list[str]:
     status = info.get("status")
     if status == "running":
-        return ["The run had not ended when this page was made, or it was killed: all here is up to its last finished step."]
+        return ["The run had not ended when this page was made, or was killed; this page shows it up to its last finished step."]
     return [] if status == "converged" else [f"The run is {status}: {info.get('message') or 'no message'}"]
 
 
@@ -209,13 +209,11 @@ def _timings(info: Mapping[str, Any], steps: Table) -> str:
             rows.append([stage, number(seconds), number(float(np.median(ms))), number(float(ms.max()))])
     if not rows:
         return ""
-    whole = f"The run took {number(spent['wall'])} s" if "wall" in spent else "The run has told no whole time"
+    whole = f"The run took {number(spent['wall'])} s" if "wall" in spent else "The run reports no total time"
     first = (
-        f", its first step {number(spent['first_step'])} s (kernels are compiled or loaded in it)"
-        if "first_step" in spent
-        else ""
+        f", its first step {number(spent['first_step'])} s (which compiles or loads the kernels)" if "first_step" in spent else ""
     )
-    return f"<h2>Timings</h2>\n{table(['stage', 's in all', 'median ms a step', 'largest ms'], rows)}<p>{whole}{first}.</p>\n"
+    return f"<h2>Timings</h2>\n{table(['stage', 'total s', 'median ms per step', 'largest ms'], rows)}<p>{whole}{first}.</p>\n"
 
 
 def _setting(info: Mapping[str, Any]) -> str:
