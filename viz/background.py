@@ -1,4 +1,4 @@
-"""Atomic file writing, and work in a background thread."""
+"""Files written whole, and in a thread beside the caller."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class Worker:
 
 
 def replace_file(path: str, data: bytes) -> None:
-    """Write a file under a temporary name and rename it: readers see the complete old or new file.
+    """Write a file under a temporary name and rename it: readers see the old or the new one, whole.
 
     Raises
     ------
     OSError
-        When it cannot be written completely.
+        When it cannot be written in full.
     """
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.tmp")

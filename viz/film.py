@@ -1,4 +1,4 @@
-"""Atomic writing of pictures and films: under a temporary name, renamed when complete."""
+"""Pictures and films on disk: a temporary name first, the real one when they are whole."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def number(value: float | None) -> str:
 
 
 def write_page(path: Path, text: str) -> None:
-    """Write a page under a temporary name, then rename it."""
+    """Write a page in one step: a temporary name, then a rename."""
     temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, path)
