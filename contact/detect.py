@@ -25,7 +25,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass
-class Contacts:
+class PointContacts:
     """The contacts of one instant: those of points, ordered by shape, then by point, then those of edges of boxes.
 
     The arrays are views on the detector's own and are overwritten by its next ``detect``; keep them with
@@ -65,13 +65,13 @@ class Contacts:
         """Number of contacts."""
         return len(self.point)
 
-    def copy(self) -> Contacts:
+    def copy(self) -> PointContacts:
         """Contacts with arrays of their own."""
-        return self.pick(slice(None))
+        return self.select(slice(None))
 
-    def pick(self, which: slice | BoolArray) -> Contacts:
+    def select(self, which: slice | BoolArray) -> PointContacts:
         """Contacts of a mask (n,) or slice, with arrays of their own."""
-        return Contacts(
+        return PointContacts(
             self.point[which].copy(),
             self.shape[which].copy(),
             self.gap[which].copy(),
@@ -235,7 +235,7 @@ class Detector:
         shape_rotation: npt.ArrayLike,
         shape_translation: npt.ArrayLike,
         margin: float | FloatArray,
-    ) -> Contacts:
+    ) -> PointContacts:
         """Find all contacts with gap < margin.
 
         Parameters
@@ -250,7 +250,7 @@ class Detector:
 
         Returns
         -------
-        Contacts
+        PointContacts
             Views, valid until the next call.
 
         Raises
@@ -323,9 +323,11 @@ class Detector:
                 f"detect: {n} contacts, but there is room for max_contacts = {len(self._point)}; build the "
                 f"Detector with max_contacts of at least {n} (or a smaller margin)."
             )
-        return Contacts(self._point[:n], self._shape[:n], self._gap[:n], self._frame[:n], self._position[:n], self._feature[:n])
+        return PointContacts(
+            self._point[:n], self._shape[:n], self._gap[:n], self._frame[:n], self._position[:n], self._feature[:n]
+        )
 
-    def friction(self, contacts: Contacts, table: npt.ArrayLike) -> FloatArray:
+    def friction(self, contacts: PointContacts, table: npt.ArrayLike) -> FloatArray:
         """Coefficient of each contact, (n,), from a table (k, k) by surface of point and of shape."""
         values = np.asarray(table, dtype=np.float64)
         largest = max(self.point_surface.max(initial=-1), self.shape_surface.max(initial=-1))

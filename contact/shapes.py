@@ -394,6 +394,35 @@ def signed_distance(shape: Shape, points: npt.ArrayLike) -> tuple[FloatArray, Fl
     return distance, normal
 
 
+def closest_points_on_triangles(point: npt.ArrayLike, corners: npt.ArrayLike) -> FloatArray:
+    """Point of each triangle that is closest to a point.
+
+    Parameters
+    ----------
+    point : array_like, (3,), m
+        The point.
+    corners : array_like, (m, 3, 3), m
+        Corners of the m triangles, one a row.
+
+    Returns
+    -------
+    ndarray, (m, 3), m
+        The closest points, in the triangles or on their sides.
+
+    Raises
+    ------
+    ContactError
+        When an array has another shape or holds a value that is not finite.
+    """
+    from contact.distance_kernels import closest_on_triangles
+
+    where = _array("closest_points_on_triangles", "point", point, (3,))
+    triangles = _array("closest_points_on_triangles", "corners", corners, (-1, 3, 3))
+    closest = np.empty((len(triangles), 3))
+    closest_on_triangles(where, triangles, closest)
+    return closest
+
+
 class ShapeTable:
     """Shapes as the arrays that the kernels read.
 

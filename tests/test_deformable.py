@@ -9,8 +9,8 @@ import pytest
 
 import femsim as fs
 from contact import ContactError
-from contact.deformable import DeformableDetector, Strand, Surface, Touches
-from contact.deformable_kernels import EDGE_EDGE, POINT_SEGMENT, VERTEX_FACE
+from contact.deformable import DeformableContacts, DeformableDetector, Strand, Surface
+from contact.side_kernels import EDGE_EDGE, POINT_SEGMENT, VERTEX_FACE
 from femsim.rotations import quaternion_from_vector, quaternion_to_matrix
 
 BOTH = np.array([[False, True], [True, False]])
@@ -70,7 +70,7 @@ def segment_distance(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray)
     return best
 
 
-def check_geometry(touches: Touches, points: np.ndarray, radii: np.ndarray) -> None:
+def check_geometry(touches: DeformableContacts, points: np.ndarray, radii: np.ndarray) -> None:
     """Weights sum to one; the sides are the weighted points moved by the radius, gap times normal apart; frames are good."""
     np.testing.assert_allclose(touches.weight.sum(axis=2), 1.0, atol=1e-12)
     assert (touches.weight >= 0).all() and (touches.point[touches.weight > 0] >= 0).all()

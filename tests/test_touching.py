@@ -9,7 +9,7 @@ import pytest
 
 import femsim as fs
 from contact import ContactError, ContactProblem, make_solver
-from contact.deformable_kernels import EDGE_EDGE, POINT_SEGMENT, VERTEX_FACE
+from contact.side_kernels import EDGE_EDGE, POINT_SEGMENT, VERTEX_FACE
 from femsim.stepper import Stepper
 
 G = 9.81
