@@ -349,7 +349,7 @@ class DeformableDetector:
                     bound = min(bound, float(np.min(surface.depth, initial=np.inf)) + float(radius[one]))
             own = (contacts.body == (a, b)).all(axis=1) | (contacts.body == (b, a)).all(axis=1)
             depth = max(depth, -float(contacts.gap[own].min(initial=0.0)))
-            if bound == np.inf:  # two strands are pushed apart in the right direction until their centre lines cross
+            if bound == np.inf:  # the normal of two strands is right until their centre lines cross
                 bound = 0.5 * float(radius[a] + radius[b])
             if depth > 0.0:
                 found.append((a, b, depth, bound))

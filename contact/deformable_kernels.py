@@ -16,6 +16,7 @@ from contact.side_kernels import (
     EDGE_EDGE,
     POINT_SEGMENT,
     SNAP,
+    ZERO,
     Bodies,
     Output,
     Side,
@@ -249,8 +250,7 @@ def find_contacts(
     when ``work.near`` has too little room.
     """
     fit_features(features, used, triangle_trees, edge_trees)
-    # a plain 0 has a type of its own, for which numba would compile all kernels below once more
-    count = np.int64(0)
+    count = ZERO
     for k in range(pairs.shape[0]):
         a, b = pairs[k, 0], pairs[k, 1]
         limit = margin[a, b]
