@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import defaultdict
 
@@ -135,6 +136,7 @@ def same(found: Found, expected: Found) -> int:
     return len(found)
 
 
+@functools.cache
 def cube() -> tuple[Surface, np.ndarray]:
     shell = fs.box_tets((0.1, 0.1, 0.1), 2).surface()
     body = Surface(len(shell.points), shell.triangles, np.full(len(shell.triangles), 0.01))
