@@ -2,10 +2,11 @@
 
 The tour, in the order of a time step:
 
-1. ``shapes``: what can be touched (Plane, Box, Sphere, Capsule, Cylinder, Mesh), each with a signed distance.
-2. ``broad_phase``, ``detect``: points against shapes, edges of boxes; a :class:`Detector` gives gaps, positions and frames,
-   normal first.
-   ``deformable``: surfaces and strands that deform, against each other and themselves; a :class:`DeformableDetector`.
+1. ``shapes``: Plane, Box, Sphere, Capsule, Cylinder, Mesh, each with a signed distance.
+2. ``detect`` (after ``broad_phase``): contacts of points with shapes and of boxes along their edges; a :class:`Detector` gives
+   their gaps, positions and frames, normal first, as :class:`PointContacts`.
+   ``deformable``: contacts of surfaces and strands that deform, with each other and themselves; a :class:`DeformableDetector`
+   gives :class:`DeformableContacts`.
 3. ``problem``: :class:`ContactProblem`, A v = b + J^T lam with the Signorini-Coulomb law on u = J v + phi.
 4. ``nodalize``: every contact acts on nodes, predefined or virtual (papers/001 section III-A).
 5. ``cone``, ``solvers``: projections, and the solvers by name (``SOLVERS``); COND is the primary one.
@@ -16,23 +17,34 @@ Units are SI: v in m/s, lam in N (the papers' lambda with a force-level A), A in
 scenes or files and imports nothing else of ours.
 """
 
-from contact.deformable import DeformableDetector, Strand, Surface, Touches
-from contact.detect import Contacts, Detector
+from contact.deformable import DeformableContacts, DeformableDetector, Strand, Surface
+from contact.detect import Detector, PointContacts
 from contact.errors import ContactError, NotApplicableError
 from contact.fclib import FclibProblem, read_fclib, write_fclib
 from contact.local import LocalProblem, make_local_problem, measure_local, to_global
 from contact.metrics import LocalMetrics, Metrics, contact_velocity, measure
 from contact.nodalize import NodalContactProblem, nodalize
 from contact.problem import ContactProblem, Group, GroupKind, from_isotropic, isotropic, make_problem, to_isotropic
-from contact.shapes import Box, Capsule, Cylinder, Mesh, PlacedShape, Plane, Shape, Sphere, signed_distance
+from contact.shapes import (
+    Box,
+    Capsule,
+    Cylinder,
+    Mesh,
+    PlacedShape,
+    Plane,
+    Shape,
+    Sphere,
+    closest_points_on_triangles,
+    signed_distance,
+)
 from contact.solvers import SOLVERS, Cond, CondOptions, History, Solution, Solver, WarmStart, make_solver
 from contact.solvers.invertible import inverse_contact
 
 __all__ = [
-    "SOLVERS", "Box", "Capsule", "Cond", "CondOptions", "ContactError", "ContactProblem", "Contacts", "Cylinder",
+    "SOLVERS", "Box", "Capsule", "Cond", "CondOptions", "ContactError", "ContactProblem", "Cylinder", "DeformableContacts",
     "DeformableDetector", "Detector", "FclibProblem", "Group", "GroupKind", "History", "LocalMetrics", "LocalProblem", "Mesh",
-    "Metrics", "NodalContactProblem", "NotApplicableError", "PlacedShape", "Plane", "Shape", "Solution", "Solver", "Sphere",
-    "Strand", "Surface", "Touches", "WarmStart", "contact_velocity", "from_isotropic", "inverse_contact", "isotropic",
-    "make_local_problem", "make_problem", "make_solver", "measure", "measure_local", "nodalize", "read_fclib",
-    "signed_distance", "to_global", "to_isotropic", "write_fclib",
+    "Metrics", "NodalContactProblem", "NotApplicableError", "PlacedShape", "Plane", "PointContacts", "Shape", "Solution",
+    "Solver", "Sphere", "Strand", "Surface", "WarmStart", "closest_points_on_triangles", "contact_velocity", "from_isotropic",
+    "inverse_contact", "isotropic", "make_local_problem", "make_problem", "make_solver", "measure", "measure_local", "nodalize",
+    "read_fclib", "signed_distance", "to_global", "to_isotropic", "write_fclib",
 ]  # fmt: skip

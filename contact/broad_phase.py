@@ -1,4 +1,4 @@
-"""Broad phase: which bodies' points can be near which shapes, by world bounding boxes."""
+"""Broad phase: which bodies have points near which shapes, by their bounding boxes in the world."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class BroadPhase:
     """Bounding boxes of runs of points against bounding boxes of shapes.
 
     A run is a maximal range of consecutive points of one body, so walking the pairs walks the points in their
-    order. Keep the points of a body together: points of alternating bodies are right but slow.
+    order. Keep the points of a body together: alternating bodies give the same contacts, but slowly.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class BroadPhase:
         Body of each shape.
     point_body : ndarray, (p,)
         Body of each point.
-    collide : ndarray of bool, (nb, nb)
+    may_contact : ndarray of bool, (nb, nb)
         Whether points of body i are tested against shapes of body j, at [i, j].
 
     Attributes
@@ -35,17 +35,17 @@ class BroadPhase:
     run_start : ndarray, (r + 1,)
         First point of each run, and the number of points.
     pairs : ndarray, (s r, 2)
-        Shape and run of each candidate pair; the first ones, as many as ``candidates`` answered, are valid.
+        Shape and run of each candidate pair; only the first ones, as many as ``candidates`` returned, are valid.
     """
 
-    def __init__(self, table: ShapeTable, shape_body: IntArray, point_body: IntArray, collide: npt.NDArray[np.bool_]) -> None:
+    def __init__(self, table: ShapeTable, shape_body: IntArray, point_body: IntArray, may_contact: npt.NDArray[np.bool_]) -> None:
         cuts = np.flatnonzero(np.diff(point_body)) + 1
         starts = np.concatenate([np.zeros(min(len(point_body), 1), dtype=np.int64), cuts])
         self.run_start: IntArray = np.append(starts, len(point_body)).astype(np.int64)
         self.pairs: IntArray = np.zeros((len(shape_body) * len(starts), 2), dtype=np.int64)
         self._run_body: IntArray = np.ascontiguousarray(point_body[starts], dtype=np.int64)
         self._shape_body = shape_body
-        self._collide = collide
+        self._may_contact = may_contact
         self._table = table
         self._box = np.empty((len(starts), 2, 3))
 
@@ -82,7 +82,7 @@ class BroadPhase:
                 self._box,
                 self._run_body,
                 self._shape_body,
-                self._collide,
+                self._may_contact,
                 self._table.kind,
                 self._table.box_centre,
                 self._table.box_half,

@@ -9,21 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from contact import deformable_kernels as kernels
+from contact.deformable_kernels import find_contacts
 from contact.errors import ContactError
+from contact.side_kernels import EDGE_EDGE, Bodies, Kept, Near, Output, Work
+from contact.surface_kernels import Features, depth_inside
+from contact.tree_kernels import Forest
+from contact.vertex_kernels import MAX_KEPT
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-#: Features of one surface that may be near one vertex, at the start; the room grows when needed.
+#: Triangles that may be near one vertex, at the start; the room grows when needed.
 _NEAR = 256
-#: Contacts that there is room for at the start, for each point.
+#: Contacts at the start, for each point; the room grows when needed.
 _ROOM = 4
+#: Possible contacts of one vertex with one body, of which it keeps MAX_KEPT.
+_KEPT = 16
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Surface:
         Corners, points of this body counted from 0, counter-clockwise seen from outside; every edge belongs to two triangles
         or more.
     depth : ndarray, (k,), m
-        How deep a point may lie behind a triangle to be pushed out of it; half of the thickness of the material is sensible.
+        How deep a point may lie behind each triangle and still be pushed out; half the thickness of the material is sensible.
     """
 
     n_points: int
@@ -66,17 +71,22 @@ class Strand:
         """Number of points."""
         return len(self.arc)
 
+    @property
+    def spacing(self) -> float:
+        """Mean distance of neighbouring points along the strand, m."""
+        return float(self.arc[-1] - self.arc[0]) / max(self.n_points - 1, 1)
+
 
 @dataclass
-class Touches:
+class DeformableContacts:
     """Contacts of deforming bodies at one instant.
 
     Attributes
     ----------
     kind : ndarray, (n,)
-        ``VERTEX_FACE``, ``EDGE_EDGE`` or ``POINT_SEGMENT`` of :mod:`contact.deformable_kernels`.
+        ``VERTEX_FACE``, ``EDGE_EDGE`` or ``POINT_SEGMENT`` of :mod:`contact.side_kernels`.
     key : ndarray, (n,)
-        Number of the pair, different for each contact, the same as long as the same features touch.
+        Number of the pair of features: different for each contact, and the same from step to step while they stay in contact.
     body : ndarray, (n, 2)
         Bodies of the two sides.
     gap : ndarray, (n,), m
@@ -104,41 +114,29 @@ class Touches:
         """Return the number of contacts."""
         return len(self.gap)
 
-    def select(self, chosen: IntArray | npt.NDArray[np.bool_]) -> Touches:
+    def select(self, chosen: IntArray | npt.NDArray[np.bool_]) -> DeformableContacts:
         """Return some of the contacts, by mask or number."""
-        return Touches(*(getattr(self, field.name)[chosen] for field in fields(self)))
+        return DeformableContacts(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
 
-class _Output(NamedTuple):
-    """Arrays that the kernels fill, see :class:`Touches`."""
-
-    kind: IntArray
-    key: IntArray
-    body: IntArray
-    gap: FloatArray
-    frame: FloatArray
-    point: IntArray
-    weight: FloatArray
-
-
-class _Tree:
-    """Complete binary tree of boxes over features that lie in a row of space; built once, refitted every step."""
-
-    def __init__(self, middle: FloatArray, first: int) -> None:
+def _plant(middles: list[FloatArray], n_corners: int) -> Forest:
+    """Plant a tree for each body over its features, given their middles, (k, 3) each; neighbours in space share branches."""
+    leaves, first, root = [], [0], [0]
+    for middle in middles:
         n = len(middle)
         size = 1 << max(n - 1, 0).bit_length()
-        self.first, self.stop = first, first + n
-        self.leaf: IntArray = np.full(size, -1, dtype=np.int64)
-        # leaves are spread evenly, so that no subtree is empty but at the bottom
-        self.leaf[(np.arange(n) * size) // max(n, 1)] = _space_order(middle)
-        self.boxes = np.empty((2 * size, 6))
-
-    def refit(self, points: FloatArray, corners: IntArray) -> None:
-        kernels.refit(points, corners, self.first, self.leaf, self.boxes)
+        leaf = np.full(size, -1, dtype=np.int64)
+        # the leaves are spread evenly: no subtree is empty except at the bottom
+        leaf[(np.arange(n) * size) // max(n, 1)] = _space_order(middle)
+        leaves.append(leaf)
+        first.append(first[-1] + n)
+        root.append(root[-1] + size)
+    leaf = np.concatenate([np.zeros(0, dtype=np.int64), *leaves])
+    return Forest(np.array(first, dtype=np.int64), np.array(root, dtype=np.int64), leaf, np.empty((2 * len(leaf), 6)), n_corners)
 
 
 def _space_order(middle: FloatArray) -> IntArray:
-    """Order of points along a Z-curve of 2^20 cells a side, (n,)."""
+    """Return the order of points along a Z-curve of 2^20 cells a side, (n,)."""
     low = middle.min(axis=0, initial=np.inf)
     extent = float((middle - low).max(initial=0.0)) or 1.0
     cell = ((middle - low) / extent * (2**20 - 1)).astype(np.int64)
@@ -152,16 +150,17 @@ def _space_order(middle: FloatArray) -> IntArray:
 class DeformableDetector:
     """Finds the contacts between deforming bodies, step after step.
 
-    Which pairs of features touch, and when, is said in the functions of :mod:`contact.deformable_kernels`: vertices against
-    surfaces, sharp edges and segments where they cross, points against strands.
+    Vertices are tested against surfaces (:mod:`contact.vertex_kernels`), sharp edges and segments of strands against each other,
+    and points against strands (:mod:`contact.deformable_kernels`).
 
     Parameters
     ----------
     bodies : sequence of Surface or Strand
         The nb bodies; their points follow one another in this order.
-    collide : array_like of bool, (nb, nb)
-        Which bodies touch each other (symmetric); on the diagonal, which touch themselves. Within a body, features that share a
-        point do not touch, and segments of a strand less than pi times the sum of the radii apart along it do not either.
+    may_contact : array_like of bool, (nb, nb)
+        Which bodies can be in contact with each other (symmetric), and on the diagonal, which with themselves. Within a body,
+        features that share a point are never in contact, nor are segments of a strand with less than pi times the sum of the
+        radii between them along it.
     points : array_like, (N, 3), m
         Positions for which the trees are built; any typical ones, e.g. those at rest.
 
@@ -171,77 +170,77 @@ class DeformableDetector:
         An array of the wrong shape, a surface with an open edge, or a number that is no point.
     """
 
-    def __init__(self, bodies: Sequence[Surface | Strand], collide: npt.ArrayLike, points: npt.ArrayLike) -> None:
+    def __init__(self, bodies: Sequence[Surface | Strand], may_contact: npt.ArrayLike, points: npt.ArrayLike) -> None:
         self.bodies = tuple(bodies)
         nb = len(self.bodies)
-        matrix = np.asarray(collide)
+        matrix = np.asarray(may_contact)
         if matrix.shape != (nb, nb) or matrix.dtype != np.bool_ or not np.array_equal(matrix, matrix.T):
             raise ContactError(
-                f"DeformableDetector: collide has shape {matrix.shape} and type {matrix.dtype}; give a symmetric matrix of bool, "
-                f"({nb}, {nb})."
+                f"DeformableDetector: may_contact has shape {matrix.shape} and type {matrix.dtype}; give a symmetric matrix of "
+                f"bool, ({nb}, {nb})."
             )
-        counts = [body.n_points for body in self.bodies]
-        self.start: IntArray = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self.start: IntArray = np.concatenate([[0], np.cumsum([body.n_points for body in self.bodies])]).astype(np.int64)
         self.n_points = int(self.start[-1])
         where = self._points(points)
-        triangles, edges, faces, depth, arc = [], [], [], [], []
-        edge_count, triangle_edge = 0, []
-        self._triangle_trees: list[_Tree] = []
-        self._edge_trees: list[_Tree] = []
-        triangle_count = 0
+        self._features, first_triangle, first_edge = self._number_features(where)
+        triangles, edges = self._features.triangles, self._features.edges
+        self._triangle_trees = _plant([where[own].mean(axis=1) for own in np.split(triangles, first_triangle[1:-1])][:nb], 3)
+        self._edge_trees = _plant([where[own[:, :2]].mean(axis=1) for own in np.split(edges, first_edge[1:-1])][:nb], 2)
+        self._table = Bodies(
+            self.start,
+            first_edge,
+            np.array([isinstance(body, Strand) for body in self.bodies], dtype=np.bool_),
+            np.array([body.radius if isinstance(body, Strand) else 0.0 for body in self.bodies], dtype=np.float64),
+            np.array([body.spacing if isinstance(body, Strand) else 0.0 for body in self.bodies], dtype=np.float64),
+            np.array([np.max(body.depth, initial=0.0) if isinstance(body, Surface) else 0.0 for body in self.bodies]),
+        )
+        self._pairs: IntArray = np.ascontiguousarray(np.argwhere(np.triu(matrix)), dtype=np.int64)
+        self._used: IntArray = np.unique(self._pairs)
+        trees = (self._triangle_trees, self._edge_trees)
+        largest = max([int(np.diff(forest.root).max(initial=1)) for forest in trees])
+        self._stack: IntArray = np.zeros(2 * largest.bit_length() + 4, dtype=np.int64)
+        self._hits: IntArray = np.zeros(largest, dtype=np.int64)
+        self._kept = Kept(np.zeros(_KEPT), np.zeros((_KEPT, 3)), np.zeros(_KEPT, dtype=np.int64))
+        self._make_near(_NEAR)
+        self._make_room(_ROOM * self.n_points + 16)
+
+    def _number_features(self, where: FloatArray) -> tuple[Features, IntArray, IntArray]:
+        """Features of all bodies, and the first triangle and the first edge of each body, (nb + 1,) each."""
+        triangles, edges, faces, of_triangle = [], [], [], []
+        first_triangle, first_edge = [0], [0]
         for k, body in enumerate(self.bodies):
             start = self.start[k]
             if isinstance(body, Surface):
                 corners = self._checked(body, k)
-                own_edges, own_faces, of_triangle = _edges_of(corners, k)
+                own_edges, own_faces, own_of_triangle = _edges_of(corners, k)
+                own_edges = np.where(own_edges >= 0, own_edges + start, -1)
                 triangles.append(corners + start)
-                depth.append(np.asarray(body.depth, dtype=np.float64))
-                edges.append(np.where(own_edges >= 0, own_edges + start, -1))
-                faces.append(own_faces + triangle_count)
-                triangle_edge.append(of_triangle + edge_count)
-                arc.append(np.zeros(body.n_points))
+                faces.append(own_faces + first_triangle[-1])
+                of_triangle.append(own_of_triangle + first_edge[-1])
+                first_triangle.append(first_triangle[-1] + len(corners))
             else:
-                corners = np.zeros((0, 3), dtype=np.int64)
                 n = max(body.n_points - 1, 0)
-                own = start + np.arange(n)
-                edges.append(np.column_stack([own, own + 1, np.full((n, 2), -1)]))
+                ends = start + np.arange(n)
+                own_edges = np.column_stack([ends, ends + 1, np.full((n, 2), -1)])
                 faces.append(np.full((n, 2), -1))
-                arc.append(np.asarray(body.arc, dtype=np.float64))
-            self._triangle_trees.append(_Tree(where[corners + start].mean(axis=1), triangle_count))
-            self._edge_trees.append(_Tree(where[edges[-1][:, :2]].mean(axis=1), edge_count))
-            triangle_count += len(corners)
-            edge_count += len(edges[-1])
-        empty = np.zeros((0, 3), dtype=np.int64)
-        self._triangles = np.ascontiguousarray(np.concatenate([empty, *triangles]), dtype=np.int64)
-        self._triangle_edge = np.ascontiguousarray(np.concatenate([empty, *triangle_edge]), dtype=np.int64)
-        self._edges = np.ascontiguousarray(np.concatenate([np.zeros((0, 4)), *edges]), dtype=np.int64)
-        self._faces = np.ascontiguousarray(np.concatenate([np.zeros((0, 2)), *faces]), dtype=np.int64)
-        self._depth = np.concatenate([np.zeros(0), *depth])
-        self._deepest = [float(np.max(body.depth, initial=0.0)) if isinstance(body, Surface) else 0.0 for body in self.bodies]
-        self._arc = np.concatenate([np.zeros(0), *arc])
-        # triangles round each point
-        self._around: IntArray = np.argsort(self._triangles.ravel(), kind="stable") // 3
-        counted = np.bincount(self._triangles.ravel(), minlength=self.n_points)
-        self._around_start: IntArray = np.concatenate([[0], np.cumsum(counted)]).astype(np.int64)
-        #: mean distance of the points of strands, m
-        self._spacing = [
-            (float(body.arc[-1] - body.arc[0]) / max(body.n_points - 1, 1) if isinstance(body, Strand) else 0.0)
-            for body in self.bodies
-        ]
-        self._pairs = [(a, b) for a in range(nb) for b in range(a, nb) if matrix[a, b]]
-        self._used = sorted({k for pair in self._pairs for k in pair})
-        self._normal = np.zeros((len(self._triangles), 3))
-        self._vertex_normal, self._edge_normal = np.zeros((self.n_points, 3)), np.zeros((len(self._edges), 3))
-        self._sharp = np.zeros(len(self._edges), dtype=np.bool_)
-        self._key_base = max(self.n_points, len(self._edges), kernels.MAX_KEPT * nb) + 1
-        depth_of_tree = max([len(t.leaf) for t in (*self._triangle_trees, *self._edge_trees)], default=1).bit_length()
-        self._stack: IntArray = np.zeros(2 * depth_of_tree + 4, dtype=np.int64)
-        self._good = np.zeros((16, 5))
-        self._make_seen(_NEAR)
-        self._make_room(_ROOM * self.n_points + 16)
+                first_triangle.append(first_triangle[-1])
+            edges.append(own_edges)
+            first_edge.append(first_edge[-1] + len(own_edges))
+        corners, n_edges = _stacked(triangles, 3), first_edge[-1]
+        around = np.argsort(corners.ravel(), kind="stable") // 3
+        counted = np.bincount(corners.ravel(), minlength=self.n_points)
+        depths = [np.asarray(body.depth, dtype=np.float64) for body in self.bodies if isinstance(body, Surface)]
+        arcs = [np.asarray(b.arc, dtype=np.float64) if isinstance(b, Strand) else np.zeros(b.n_points) for b in self.bodies]
+        features = Features(
+            where, corners, _stacked(of_triangle, 3), _stacked(edges, 4), _stacked(faces, 2),
+            np.concatenate([[0], np.cumsum(counted)]).astype(np.int64), around.astype(np.int64),
+            np.concatenate([np.zeros(0), *depths]), np.concatenate([np.zeros(0), *arcs]),
+            np.zeros((len(corners), 3)), np.zeros((self.n_points, 3)), np.zeros((n_edges, 3)), np.zeros(n_edges, dtype=np.bool_),
+        )  # fmt: skip
+        return features, np.array(first_triangle, dtype=np.int64), np.array(first_edge, dtype=np.int64)
 
     def _points(self, points: npt.ArrayLike) -> FloatArray:
-        where = np.require(points, np.float64, "C")
+        where = np.require(points, np.float64, ("C", "W"))
         if where.shape != (self.n_points, 3) or not np.isfinite(where).all():
             raise ContactError(
                 f"DeformableDetector: points have shape {where.shape}; give finite positions of shape ({self.n_points}, 3)."
@@ -264,17 +263,17 @@ class DeformableDetector:
             )
         return np.asarray(corners, dtype=np.int64)
 
-    def _make_seen(self, room: int) -> None:
-        self._seen_id, self._seen_triangle = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64)
-        self._seen = np.zeros((room, 4))
+    def _make_near(self, room: int) -> None:
+        self._near = Near(np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64), np.zeros(room), np.zeros((room, 3)))
 
     def _make_room(self, room: int) -> None:
-        self._out = _Output(
-            np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64), np.zeros((room, 2), dtype=np.int64), np.zeros(room),
-            np.zeros((room, 3, 3)), np.zeros((room, 2, 3), dtype=np.int64), np.zeros((room, 2, 3)),
+        key_base = max(self.n_points, len(self._features.edges), MAX_KEPT * len(self.bodies)) + 1
+        self._out = Output(
+            key_base, np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64), np.zeros((room, 2), dtype=np.int64),
+            np.zeros(room), np.zeros((room, 3, 3)), np.zeros((room, 2, 3), dtype=np.int64), np.zeros((room, 2, 3)),
         )  # fmt: skip
 
-    def detect(self, points: npt.ArrayLike, margin: npt.ArrayLike) -> Touches:
+    def detect(self, points: npt.ArrayLike, margin: npt.ArrayLike) -> DeformableContacts:
         """Find all contacts with gap < margin.
 
         Parameters
@@ -286,7 +285,7 @@ class DeformableDetector:
 
         Returns
         -------
-        Touches
+        DeformableContacts
             Ordered by pair of bodies, then kind, then feature. A pair of vertices is reported once.
 
         Raises
@@ -296,81 +295,33 @@ class DeformableDetector:
         """
         where = self._points(points)
         nb = len(self.bodies)
-        margins = np.broadcast_to(np.asarray(margin, dtype=np.float64), (nb, nb))
+        margins = np.array(np.broadcast_to(np.asarray(margin, dtype=np.float64), (nb, nb)))
         if not np.isfinite(margins).all():
             raise ContactError("DeformableDetector: a margin is not finite; give lengths in m.")
-        for k in self._used:
-            self._triangle_trees[k].refit(where, self._triangles)
-            self._edge_trees[k].refit(where, self._edges[:, :2])
-        kernels.surface_normals(
-            where, self._triangles, self._edges, self._faces,
-            self._normal, self._vertex_normal, self._edge_normal, self._sharp,
-        )  # fmt: skip
-        count = self._collect(where, margins)
+        features = self._features._replace(points=where)
+        count = self._find(features, margins)
         while count < 0 or count > len(self._out.kind):
             if count < 0:
-                self._make_seen(2 * len(self._seen))
+                self._make_near(2 * len(self._near.feature))
             else:
                 self._make_room(2 * count)
-            count = self._collect(where, margins)
+            count = self._find(features, margins)
         out = self._out
         once = _first_of_vertex_pairs(out.kind[:count], out.point[:count], out.weight[:count])
         body, frame = out.body[:count][once], out.frame[:count][once]
         point, weight = out.point[:count][once], out.weight[:count][once]
-        radius = np.array([b.radius if isinstance(b, Strand) else 0.0 for b in self.bodies])
         position = np.einsum("msi,msic->msc", weight, where[point])
         side = np.array([-1.0, 1.0])
-        position += (side * radius[body])[:, :, None] * frame[:, None, 0]
-        return Touches(
+        position += (side * self._table.radius[body])[:, :, None] * frame[:, None, 0]
+        return DeformableContacts(
             out.kind[:count][once], out.key[:count][once], body, out.gap[:count][once], frame, point, weight, position
         )  # fmt: skip
 
-    def _collect(self, where: FloatArray, margins: FloatArray) -> int:
-        """Fill the output; answer the number of contacts, or -1 when there is no room for the features near a vertex."""
-        count = 0
-        for a, b in self._pairs:
-            margin = float(margins[a, b])
-            for one, other in ((a, b), (b, a)) if a != b else ((a, a),):
-                if isinstance(self.bodies[other], Surface):
-                    count = self._vertices(where, one, other, margin, count)
-                    if count < 0:
-                        return -1
-                else:
-                    count = self._strand_points(where, one, other, margin, count)
-            count = self._crossings(where, a, b, margin, count)
-        return count
-
-    def _radius(self, k: int) -> float:
-        body = self.bodies[k]
-        return body.radius if isinstance(body, Strand) else 0.0
-
-    def _vertices(self, where: FloatArray, a: int, b: int, margin: float, count: int) -> int:
-        tree, radius = self._triangle_trees[b], self._radius(a)
-        return kernels.vertex_faces(
-            where, (a, b), self.start[a], self.start[a + 1], radius, isinstance(self.bodies[a], Strand), self._vertex_normal,
-            self._triangles, self._normal, self._triangle_edge, self._faces, self._edge_normal,
-            self._around_start, self._around, self._depth,
-            tree.first, tree.leaf, tree.boxes, margin, max(margin + radius, self._deepest[b]), self._key_base, self._stack,
-            self._seen_id, self._seen_triangle, self._seen, self._good, count, *self._out,
-        )  # fmt: skip
-
-    def _strand_points(self, where: FloatArray, a: int, b: int, margin: float, count: int) -> int:
-        tree = self._edge_trees[b]
-        leads = (self._spacing[a], a) < (self._spacing[b], b)  # the strand with its points closer together
-        return kernels.point_segments(
-            where, (a, b), isinstance(self.bodies[a], Strand), leads, (self._radius(a), self._radius(b)), self._arc,
-            self.start[a], self.start[a + 1], self._vertex_normal, self._edges, tree.first, tree.stop, tree.leaf, tree.boxes,
-            margin, self._key_base, self._stack, count, *self._out,
-        )  # fmt: skip
-
-    def _crossings(self, where: FloatArray, a: int, b: int, margin: float, count: int) -> int:
-        radii, own, tree = (self._radius(a), self._radius(b)), self._edge_trees[a], self._edge_trees[b]
-        strands = (isinstance(self.bodies[a], Strand), isinstance(self.bodies[b], Strand))
-        return kernels.edge_edges(
-            where, (a, b), strands, radii, self._arc, own.first, own.stop, self._edges, self._faces, self._edge_normal,
-            self._sharp, self._depth, tree.first, tree.leaf, tree.boxes, margin,
-            max(margin + radii[0] + radii[1], self._deepest[a], self._deepest[b]), self._key_base, self._stack, count, *self._out,
-        )  # fmt: skip
+    def _find(self, features: Features, margins: FloatArray) -> int:
+        """Fill the output; return the number of contacts, or -1 when there is too little room for the features near a vertex."""
+        work = Work(self._stack, self._hits, self._near, self._kept)
+        trees = (self._triangle_trees, self._edge_trees)
+        return find_contacts(features, self._table, self._used, *trees, self._pairs, margins, work, self._out)
 
     def overlaps(self, points: npt.ArrayLike) -> list[tuple[int, int, float, float]]:
         """Find different bodies that overlap, however deeply; slow, for the start.
@@ -382,27 +333,32 @@ class DeformableDetector:
             closest), and how deep it may be for ``detect`` to see and undo it.
         """
         where, found = self._points(points), []
-        touches = self.detect(points, 0.0)
-        for a, b in self._pairs:
+        contacts, triangles, radius = self.detect(points, 0.0), self._triangle_trees.first, self._table.radius
+        for a, b in self._pairs.tolist():
             if a == b:
                 continue
             depth, bound = 0.0, np.inf
             for one, other in ((a, b), (b, a)):
                 surface = self.bodies[other]
                 if isinstance(surface, Surface):
-                    tree = self._triangle_trees[other]
-                    inside = kernels.depth_inside(
-                        where, self.start[one], self.start[one + 1], self._triangles, tree.first, tree.stop
+                    inside = depth_inside(
+                        where, self.start[one], self.start[one + 1], self._features.triangles, triangles[other],
+                        triangles[other + 1],
                     )  # fmt: skip
-                    depth = max(depth, inside + (self._radius(one) if inside > 0.0 else 0.0))
-                    bound = min(bound, float(np.min(surface.depth, initial=np.inf)) + self._radius(one))
-            own = (touches.body == (a, b)).all(axis=1) | (touches.body == (b, a)).all(axis=1)
-            depth = max(depth, -float(touches.gap[own].min(initial=0.0)))
-            if bound == np.inf:  # two strands are pushed apart rightly until their centre lines cross
-                bound = 0.5 * (self._radius(a) + self._radius(b))
+                    depth = max(depth, inside + (float(radius[one]) if inside > 0.0 else 0.0))
+                    bound = min(bound, float(np.min(surface.depth, initial=np.inf)) + float(radius[one]))
+            own = (contacts.body == (a, b)).all(axis=1) | (contacts.body == (b, a)).all(axis=1)
+            depth = max(depth, -float(contacts.gap[own].min(initial=0.0)))
+            if bound == np.inf:  # the normal of two strands is right until their centre lines cross
+                bound = 0.5 * float(radius[a] + radius[b])
             if depth > 0.0:
                 found.append((a, b, depth, bound))
         return found
+
+
+def _stacked(parts: list[IntArray], width: int) -> IntArray:
+    """Rows of all parts, (k, width), as int64 in C order."""
+    return np.ascontiguousarray(np.concatenate([np.zeros((0, width)), *parts]), dtype=np.int64)
 
 
 def _edges_of(triangles: IntArray, number: int) -> tuple[IntArray, IntArray, IntArray]:
@@ -428,9 +384,9 @@ def _edges_of(triangles: IntArray, number: int) -> tuple[IntArray, IntArray, Int
 
 
 def _first_of_vertex_pairs(kind: IntArray, point: IntArray, weight: FloatArray) -> npt.NDArray[np.bool_]:
-    """Mark contacts, (n,), but of two that name the same two points the later: a vertex and a vertex see each other."""
+    """Mark all contacts, (n,), except the later of two between the same two points: each vertex finds the other."""
     once = np.ones(len(kind), dtype=np.bool_)
-    single = np.flatnonzero((kind != kernels.EDGE_EDGE) & (weight[:, 1].max(axis=1, initial=0.0) == 1.0))
+    single = np.flatnonzero((kind != EDGE_EDGE) & (weight[:, 1].max(axis=1, initial=0.0) == 1.0))
     if len(single) > 1:
         other = np.take_along_axis(point[single, 1], weight[single, 1].argmax(axis=1)[:, None], axis=1)[:, 0]
         pairs = np.sort(np.column_stack([point[single, 0, 0], other]), axis=1)

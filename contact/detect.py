@@ -1,8 +1,8 @@
-"""Contacts between points and shapes: who touches, how deep, where, and in which frame.
+"""Contacts of points with shapes: which, how deep, where, and in which frame.
 
 ``Detector(...)`` allocates once; ``Detector.detect`` is called every step: broad phase
 (:mod:`contact.broad_phase`), then the exact distance of each candidate point in the frame of the shape
-(:mod:`contact.detect_kernels`), then edges of boxes that cross (:mod:`contact.edge_kernels`).
+(:mod:`contact.detect_kernels`), then crossing edges of boxes (:mod:`contact.edge_kernels`).
 """
 
 from __future__ import annotations
@@ -25,16 +25,15 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass
-class Contacts:
-    """The contacts of one instant: those of points, ordered by shape, then by point, then those of edges of boxes.
+class PointContacts:
+    """Contacts of points with shapes at one instant, ordered by shape, then by point; those of edges of boxes follow.
 
-    The arrays are views on the detector's own and are overwritten by its next ``detect``; keep them with
-    ``copy``.
+    The arrays are views of the detector's own, which its next ``detect`` overwrites; ``copy`` keeps them.
 
     Attributes
     ----------
     point : ndarray, (n,)
-        Number of the point; where edges cross, of the corner at which that of the point's body starts.
+        Number of the point; where edges cross, of the corner at which the edge of the point's body starts.
     shape : ndarray, (n,)
         Number of the placed shape.
     gap : ndarray, (n,), m
@@ -43,10 +42,10 @@ class Contacts:
         Rows: normal, first tangent, second tangent, in world components; right-handed and orthonormal. The
         normal points from the shape to the point.
     position : ndarray, (n, 3), m
-        Where the force acts, in the world: the point moved by its radius against the normal, or the place on the edge.
+        Where the force acts, in the world: the point moved by its radius against the normal, or the point of the edge.
     feature : ndarray, (n,)
-        0 for a point, else one more than the number of the pair of edges (12 times that of the point's body, plus the other).
-        Point, shape and feature together occur once.
+        0 for a point, else 1 plus the number of the pair of edges (12 times the edge of the point's body, plus the other edge).
+        Each triple of point, shape and feature occurs once.
     """
 
     point: IntArray
@@ -65,13 +64,13 @@ class Contacts:
         """Number of contacts."""
         return len(self.point)
 
-    def copy(self) -> Contacts:
-        """Contacts with arrays of their own."""
-        return self.pick(slice(None))
+    def copy(self) -> PointContacts:
+        """Return the contacts with arrays of their own."""
+        return self.select(slice(None))
 
-    def pick(self, which: slice | BoolArray) -> Contacts:
-        """Contacts of a mask (n,) or slice, with arrays of their own."""
-        return Contacts(
+    def select(self, which: slice | BoolArray) -> PointContacts:
+        """Return some of the contacts, by mask (n,) or slice, with arrays of their own."""
+        return PointContacts(
             self.point[which].copy(),
             self.shape[which].copy(),
             self.gap[which].copy(),
@@ -94,14 +93,15 @@ class Detector:
         Radius of each point: 0 for a node of a soft body, the radius for the centre of a sphere.
     point_surface : array_like, (p,)
         Surface material of each point, for ``friction``.
-    collide : array_like of bool, (nb, nb)
+    may_contact : array_like of bool, (nb, nb)
         Whether points of body i are tested against shapes of body j, at [i, j]. The diagonal is ignored: no
-        body meets itself.
+        body is in contact with itself.
     max_contacts : int, optional
         Room for this many contacts in one step; 4 p and 32 for each box of ``shape_corner`` when not given.
     shape_corner : array_like, (s,), optional
         For each box whose corners are points, the first of the eight, which lie in the order of ``Box.features``; else -1. Such a
-        corner meets boxes by :func:`contact.detect_kernels.corner_distance`, and the edges of such a box those of other ones.
+        corner is tested against boxes by :func:`contact.detect_kernels.corner_distance`, and the edges of such a box against
+        those of others.
 
     Attributes
     ----------
@@ -124,15 +124,15 @@ class Detector:
         point_body: npt.ArrayLike,
         point_radius: npt.ArrayLike,
         point_surface: npt.ArrayLike,
-        collide: npt.ArrayLike,
+        may_contact: npt.ArrayLike,
         max_contacts: int | None = None,
         shape_corner: npt.ArrayLike | None = None,
     ) -> None:
         self.shapes = tuple(shapes)
-        matrix = np.array(collide)
+        matrix = np.array(may_contact)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.dtype != np.bool_:
             raise ContactError(
-                f"Detector: collide has shape {matrix.shape} and type {matrix.dtype}; give a square matrix "
+                f"Detector: may_contact has shape {matrix.shape} and type {matrix.dtype}; give a square matrix "
                 "of bool, one row a body."
             )
         np.fill_diagonal(matrix, False)
@@ -156,11 +156,11 @@ class Detector:
         room = 4 * n_points + 32 * int((self._shape_corner >= 0).sum()) if max_contacts is None else int(max_contacts)
         if room < 0:
             raise ContactError(f"Detector: max_contacts is {max_contacts}; give 0 or more, or leave it out for 4 per point.")
-        self._collide = matrix
-        #: whether edges of boxes may cross at all; where not, the kernel that looks for them need not be compiled
+        self._may_contact = matrix
+        #: whether any edges of boxes can be in contact; where not, the kernel that looks for them is not compiled
         boxes = [s for s, placed in enumerate(self.shapes) if isinstance(placed.shape, Box)]
-        meet = matrix[np.ix_(self.shape_body[boxes], self.shape_body[boxes])]
-        self._edges_meet = bool(meet[self._shape_corner[boxes] >= 0].any())
+        pairs = matrix[np.ix_(self.shape_body[boxes], self.shape_body[boxes])]
+        self._edges_may_cross = bool(pairs[self._shape_corner[boxes] >= 0].any())
         self._edge = np.zeros((3, 3))
 
         largest = [float(self.point_radius[matrix[self.point_body, body]].max(initial=0.0)) for body in self.shape_body]
@@ -235,7 +235,7 @@ class Detector:
         shape_rotation: npt.ArrayLike,
         shape_translation: npt.ArrayLike,
         margin: float | FloatArray,
-    ) -> Contacts:
+    ) -> PointContacts:
         """Find all contacts with gap < margin.
 
         Parameters
@@ -250,7 +250,7 @@ class Detector:
 
         Returns
         -------
-        Contacts
+        PointContacts
             Views, valid until the next call.
 
         Raises
@@ -300,12 +300,12 @@ class Detector:
             self._position,
             self._feature,
         )
-        if self._edges_meet:
+        if self._edges_may_cross:
             n = crossing_edges(
                 n,
                 self._shape_corner,
                 self.shape_body,
-                self._collide,
+                self._may_contact,
                 table.kind,
                 table.size,
                 rotation,
@@ -323,9 +323,11 @@ class Detector:
                 f"detect: {n} contacts, but there is room for max_contacts = {len(self._point)}; build the "
                 f"Detector with max_contacts of at least {n} (or a smaller margin)."
             )
-        return Contacts(self._point[:n], self._shape[:n], self._gap[:n], self._frame[:n], self._position[:n], self._feature[:n])
+        return PointContacts(
+            self._point[:n], self._shape[:n], self._gap[:n], self._frame[:n], self._position[:n], self._feature[:n]
+        )
 
-    def friction(self, contacts: Contacts, table: npt.ArrayLike) -> FloatArray:
+    def friction(self, contacts: PointContacts, table: npt.ArrayLike) -> FloatArray:
         """Coefficient of each contact, (n,), from a table (k, k) by surface of point and of shape."""
         values = np.asarray(table, dtype=np.float64)
         largest = max(self.point_surface.max(initial=-1), self.shape_surface.max(initial=-1))
@@ -350,7 +352,7 @@ def _numbers(field: str, value: npt.ArrayLike, length: int | None, limit: int | 
     numbers = np.ascontiguousarray(array, dtype=np.int64)
     bad = np.flatnonzero((numbers < 0) | (numbers >= (np.iinfo(np.int64).max if limit is None else limit)))
     if len(bad):
-        allowed = "0 or more" if limit is None else f"0 to {limit - 1}, as collide has {limit} rows"
+        allowed = "0 or more" if limit is None else f"0 to {limit - 1}, as may_contact has {limit} rows"
         raise ContactError(f"Detector: {field}[{bad[0]}] is {numbers[bad[0]]}; allowed are {allowed}.")
     return numbers
 

@@ -1,7 +1,7 @@
 """Compiled kernels of detection: edges of boxes that cross edges of other boxes.
 
-Corners against boxes (:mod:`contact.detect_kernels`) do not see two boxes whose corners all lie beside each other, as a bar
-across another one, or two equal squares of which one is turned. What is closest there is a point inside an edge of each.
+Tests of corners against boxes (:mod:`contact.detect_kernels`) miss two boxes whose corners all lie beside each other, e.g. a bar
+across another one, or two equal squares of which one is turned. The closest points then lie inside an edge of each.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from numba import njit
 
 from contact.detect_kernels import BOX, DEEPER, HAIR, LEAN, PARALLEL, box_separation, face_separation, separation, write_frame
+from contact.distance_kernels import closest_on_lines
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -21,7 +22,7 @@ BoolArray = npt.NDArray[np.bool_]
 #: Pairs of edges of two boxes; the number of a pair is 12 times that of the first edge, plus that of the second.
 EDGE_PAIRS = 144
 
-#: A crossing counts where it is as far apart as the boxes are along a normal of a face, but for this fraction.
+#: The gap of a crossing may be less than that of the boxes along a normal of a face by this fraction of it.
 SLACK = 1e-2
 
 
@@ -30,7 +31,7 @@ def crossing_edges(
     count: int,
     shape_corner: IntArray,
     shape_body: IntArray,
-    collide: BoolArray,
+    may_contact: BoolArray,
     kind: IntArray,
     size: FloatArray,
     rotation: FloatArray,
@@ -43,14 +44,14 @@ def crossing_edges(
     out_position: FloatArray,
     out_feature: IntArray,
 ) -> int:
-    """Update the out_ arrays from ``count`` on with the crossing edges of all pairs of boxes; answer how many contacts there are.
+    """Update the out_ arrays from ``count`` on with the crossing edges of all pairs of boxes; return how many contacts there are.
 
-    The closest points of two edges count where both lie inside (not at an end, see HAIR), the common perpendicular leads out
-    of both boxes (but for LEAN), and the boxes are not farther apart, or less deep in each other, along the normal of a
-    face, nor DEEPER times less deep along any axis: so the side of a box that stands on another one is not taken for a
-    contact. ``shape_corner`` (s,) is the first point of the corners of a box, -1 where they are no points; the contact is that of
-    the point at the start of the edge, with the other box as its shape. The answer may exceed the room in the arrays; what is
-    beyond it is counted, not written.
+    The closest points of two edges count where both lie inside (not at an end, see HAIR), the common perpendicular leads out of
+    both boxes (up to LEAN), and the gap is no smaller than that of the boxes along the normal of any face, nor an overlap more
+    than DEEPER times as deep as along any axis: so the side of a box that stands on another one is not taken for a contact.
+    ``shape_corner`` (s,) is the first point of the corners of a box, -1 where they are no points; the contact is that of the
+    point at the start of the edge, with the other box as its shape. The number may exceed the room in the arrays; contacts beyond
+    it are counted, not written. Arrays are handed over one by one for speed, see :mod:`contact.detect_kernels`.
     """
     n_shapes, room = kind.shape[0], out_point.shape[0]
     for first in range(n_shapes):
@@ -58,9 +59,9 @@ def crossing_edges(
             if kind[first] != BOX or kind[second] != BOX:
                 continue
             a, b = first, second
-            if shape_corner[a] < 0 or not collide[shape_body[a], shape_body[b]]:
+            if shape_corner[a] < 0 or not may_contact[shape_body[a], shape_body[b]]:
                 a, b = second, first
-                if shape_corner[a] < 0 or not collide[shape_body[a], shape_body[b]]:
+                if shape_corner[a] < 0 or not may_contact[shape_body[a], shape_body[b]]:
                     continue
             reach = margin[shape_corner[a]]
             tx, ty, tz = (
@@ -76,8 +77,8 @@ def crossing_edges(
             if faces >= reach:
                 continue
             hair = HAIR * min(max(size[a, 0], size[a, 1], size[a, 2]), max(size[b, 0], size[b, 1], size[b, 2]))
-            apart = box_separation(a, b, size, rotation, translation)
-            least = max(faces - SLACK * abs(faces), min(apart, DEEPER * apart)) - hair
+            axes = box_separation(a, b, size, rotation, translation)
+            least = max(faces - SLACK * abs(faces), min(axes, DEEPER * axes)) - hair
             for i in range(3):
                 ax, ay, az = rotation[a, 0, i], rotation[a, 1, i], rotation[a, 2, i]
                 i1, i2 = (i + 1) % 3, (i + 2) % 3
@@ -118,8 +119,7 @@ def crossing_edges(
                                 continue
                             along_a = ax * wx + ay * wy + az * wz
                             along_b = bx * wx + by * wy + bz * wz
-                            on_a = (cosine * along_b - along_a) / (sine * sine)
-                            on_b = (along_b - cosine * along_a) / (sine * sine)
+                            on_a, on_b = closest_on_lines(1.0, cosine, 1.0, along_a, along_b, sine * sine)
                             if abs(on_a) > size[a, i] - hair or abs(on_b) > size[b, j] - hair:
                                 continue
                             if count < room:

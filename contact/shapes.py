@@ -1,7 +1,7 @@
-"""Shapes with a signed distance, negative inside, each in the frame of its own; lengths in m.
+"""Shapes with a signed distance, negative inside, each in its own frame; lengths in m.
 
-A shape is used in two ways: points of other bodies are tested against its signed distance, and its own
-``features`` (points with a radius) are tested against the shapes of other bodies.
+Points of other bodies are tested against the signed distance of a shape, and its own ``features`` (points with a radius) against
+the shapes of other bodies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ IntArray = npt.NDArray[np.int64]
 #: Points on each ring of a cylinder's features; the polygon lies at most 2 % of the radius inside the rim.
 RIM_POINTS = 16
 
-#: A mesh grid reaches this fraction of the longest side beyond the mesh, plus the largest radius it meets.
+#: A mesh grid reaches this fraction of the longest side beyond the mesh, plus the largest radius of points tested against it.
 GRID_PADDING = 0.1
 
 
@@ -42,7 +42,7 @@ class Plane:
         return np.full(3, -np.inf), np.array([np.inf, np.inf, 0.0])
 
     def features(self, extra: int = 0) -> tuple[FloatArray, FloatArray]:
-        """Points (0, 3) and radii (0,): a plane has none, bodies meet it with theirs."""
+        """Points (0, 3) and radii (0,): a plane has none; contacts with it are those of the points of other bodies."""
         _whole("Plane.features", "extra", extra, 0)
         return np.empty((0, 3)), np.empty(0)
 
@@ -199,7 +199,7 @@ class Cylinder:
 
 @dataclass(frozen=True, eq=False, init=False)
 class Mesh:
-    """A closed triangle mesh; its signed distance is sampled on a grid when it is first needed and then kept.
+    """A closed triangle mesh; its signed distance is sampled on a grid when first needed, and kept.
 
     Attributes
     ----------
@@ -269,8 +269,8 @@ class Mesh:
         ----------
         largest_radius : float, m
             Largest radius of the points that will be tested. The grid reaches this plus GRID_PADDING of the
-            longest side beyond the mesh; a point whose *centre* is farther away is not seen, whatever its
-            margin.
+            longest side beyond the mesh; a point whose *centre* is farther away is never in contact, whatever
+            its margin.
 
         Raises
         ------
@@ -394,6 +394,35 @@ def signed_distance(shape: Shape, points: npt.ArrayLike) -> tuple[FloatArray, Fl
     return distance, normal
 
 
+def closest_points_on_triangles(point: npt.ArrayLike, corners: npt.ArrayLike) -> FloatArray:
+    """Point of each triangle that is closest to a point.
+
+    Parameters
+    ----------
+    point : array_like, (3,), m
+        The point.
+    corners : array_like, (m, 3, 3), m
+        Corners of the m triangles, one a row.
+
+    Returns
+    -------
+    ndarray, (m, 3), m
+        The closest points, in the triangles or on their sides.
+
+    Raises
+    ------
+    ContactError
+        When an array has another shape or holds a value that is not finite.
+    """
+    from contact.distance_kernels import closest_on_triangles
+
+    where = _array("closest_points_on_triangles", "point", point, (3,))
+    triangles = _array("closest_points_on_triangles", "corners", corners, (-1, 3, 3))
+    closest = np.empty((len(triangles), 3))
+    closest_on_triangles(where, triangles, closest)
+    return closest
+
+
 class ShapeTable:
     """Shapes as the arrays that the kernels read.
 
@@ -402,7 +431,7 @@ class ShapeTable:
     shapes : sequence of Shape
         The s shapes.
     largest_radius : sequence of float, optional, m
-        For each shape, the largest radius of the points that will meet it (used by the grids of meshes).
+        For each shape, the largest radius of the points that are tested against it (sets the size of grids of meshes).
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ from scipy.optimize import lsq_linear
 from scipy.spatial.transform import Rotation
 
 import femsim as fs
-from contact.detect import Contacts, Detector
+from contact.detect import Detector, PointContacts
 from contact.detect_kernels import DEEPER, HAIR, LEAN, PARALLEL, corner_distance
 from contact.edge_kernels import SLACK
 from contact.errors import ContactError
@@ -22,7 +22,7 @@ from femsim.step.stepper import Stepper
 CUBE = (0.01, 0.01, 0.01)
 
 
-def detect(halves, rotation, translation, margin: float) -> Contacts:
+def detect(halves, rotation, translation, margin: float) -> PointContacts:
     """All contacts of two boxes on bodies of their own, whose corners are points 0 to 7 and 8 to 15."""
     boxes = [Box(half) for half in halves]
     points = np.concatenate(

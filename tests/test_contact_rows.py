@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from slow_twins import moved_pose, random_frame
 
-from contact import Box, Contacts, Plane, Sphere, contact_velocity
+from contact import Box, Plane, PointContacts, Sphere, contact_velocity
 from femsim.base.rotations import quaternion_from_vector
 from femsim.model.bodies.articulated import ArticulatedBody, Link
 from femsim.model.bodies.body import StepSettings
@@ -77,7 +77,7 @@ def points_of(collision: Collision, part: int) -> np.ndarray:
     return np.flatnonzero(collision.point_body == part)
 
 
-def touch(collision: Collision, state: State, rng: np.random.Generator, pairs: list[tuple[int, int]]) -> Contacts:
+def touch(collision: Collision, state: State, rng: np.random.Generator, pairs: list[tuple[int, int]]) -> PointContacts:
     """One contact for each pair at a random position (soft: at a node) with a random frame; gaps of both signs."""
     point, shape, position = [], [], []
     nodes = state.q[collision.system.q_slices[1]].reshape(-1, 3)
@@ -88,7 +88,7 @@ def touch(collision: Collision, state: State, rng: np.random.Generator, pairs: l
         position.append(here)
     frame = np.array([random_frame(rng) for _ in pairs]).reshape(-1, 3, 3)
     gap = 1e-3 * rng.standard_normal(len(pairs))
-    collision.contacts = Contacts(
+    collision.contacts = PointContacts(
         np.array(point, np.int64), np.array(shape, np.int64), gap, frame, np.array(position).reshape(-1, 3),
         np.zeros(len(point), np.int64),
     )  # fmt: skip
@@ -425,7 +425,7 @@ def test_forces_of_contacts_that_persist_keep_their_world_direction() -> None:
     fresh = int(next(p for p in fresh if p not in old.point[[k for k, pair in enumerate(PAIRS) if pair[0] == BALL]]))
     point[2], shape[2] = fresh, np.flatnonzero(collision.shape_body == FLOOR)[0]  # a new contact
     frame = np.array([random_frame(rng) for _ in order])
-    collision.contacts = Contacts(
+    collision.contacts = PointContacts(
         point, shape, np.zeros(len(order)), frame, rng.standard_normal((len(order), 3)), old.feature[order]
     )
     collision.problem(np.zeros(50), DT)

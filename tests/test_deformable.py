@@ -1,4 +1,9 @@
-"""The detector of deforming features against slow twins, closed cases and libigl."""
+"""The detector of deforming features against slow twins, closed cases and libigl.
+
+Twins: ``signed_distance`` for ``vertex_faces`` and ``depth_inside``, ``segment_distance`` for the closest contact of strands. All
+contacts that ``edge_edges`` and ``point_segments`` write are compared in test_deformable_twins, trees, normals and closest points
+in test_contact_geometry.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +14,8 @@ import pytest
 
 import femsim as fs
 from contact import ContactError
-from contact.deformable import DeformableDetector, Strand, Surface, Touches
-from contact.deformable_kernels import EDGE_EDGE, POINT_SEGMENT, VERTEX_FACE
+from contact.deformable import DeformableContacts, DeformableDetector, Strand, Surface
+from contact.side_kernels import EDGE_EDGE, POINT_SEGMENT, VERTEX_FACE
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 
 BOTH = np.array([[False, True], [True, False]])
@@ -70,21 +75,21 @@ def segment_distance(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray)
     return best
 
 
-def check_geometry(touches: Touches, points: np.ndarray, radii: np.ndarray) -> None:
+def check_geometry(contacts: DeformableContacts, points: np.ndarray, radii: np.ndarray) -> None:
     """Weights sum to one; the sides are the weighted points moved by the radius, gap times normal apart; frames are good."""
-    np.testing.assert_allclose(touches.weight.sum(axis=2), 1.0, atol=1e-12)
-    assert (touches.weight >= 0).all() and (touches.point[touches.weight > 0] >= 0).all()
-    centre = np.einsum("msi,msic->msc", touches.weight, points[touches.point])
-    normal = touches.frame[:, 0]
-    r = radii[touches.body]
-    np.testing.assert_allclose(touches.position[:, 0], centre[:, 0] - r[:, :1] * normal, atol=1e-14)
-    np.testing.assert_allclose(touches.position[:, 1], centre[:, 1] + r[:, 1:] * normal, atol=1e-14)
-    np.testing.assert_allclose(touches.position[:, 0] - touches.position[:, 1], touches.gap[:, None] * normal, atol=1e-11)
+    np.testing.assert_allclose(contacts.weight.sum(axis=2), 1.0, atol=1e-12)
+    assert (contacts.weight >= 0).all() and (contacts.point[contacts.weight > 0] >= 0).all()
+    centre = np.einsum("msi,msic->msc", contacts.weight, points[contacts.point])
+    normal = contacts.frame[:, 0]
+    r = radii[contacts.body]
+    np.testing.assert_allclose(contacts.position[:, 0], centre[:, 0] - r[:, :1] * normal, atol=1e-14)
+    np.testing.assert_allclose(contacts.position[:, 1], centre[:, 1] + r[:, 1:] * normal, atol=1e-14)
+    np.testing.assert_allclose(contacts.position[:, 0] - contacts.position[:, 1], contacts.gap[:, None] * normal, atol=1e-11)
     np.testing.assert_allclose(
-        touches.frame @ touches.frame.transpose(0, 2, 1), np.tile(np.eye(3), (len(touches), 1, 1)), atol=1e-12
+        contacts.frame @ contacts.frame.transpose(0, 2, 1), np.tile(np.eye(3), (len(contacts), 1, 1)), atol=1e-12
     )
-    np.testing.assert_allclose(np.linalg.det(touches.frame), 1.0, atol=1e-12)
-    assert len(np.unique(touches.key)) == len(touches)
+    np.testing.assert_allclose(np.linalg.det(contacts.frame), 1.0, atol=1e-12)
+    assert len(np.unique(contacts.key)) == len(contacts)
 
 
 @pytest.fixture(scope="module")
@@ -113,13 +118,13 @@ def test_distances_to_a_surface_are_those_of_the_slow_twin(hollow: tuple[Surface
     probes = near_points(points, 150, 0.004)
     margin = 0.003
     detector = DeformableDetector([Strand(np.arange(150.0), 0.0), body], BOTH, np.concatenate([probes, points]))
-    touches = detector.detect(np.concatenate([probes, points]), margin)
-    check_geometry(touches, np.concatenate([probes, points]), np.zeros(2))
-    own = touches.kind == VERTEX_FACE
+    contacts = detector.detect(np.concatenate([probes, points]), margin)
+    check_geometry(contacts, np.concatenate([probes, points]), np.zeros(2))
+    own = contacts.kind == VERTEX_FACE
     inside = 0
     for k, p in enumerate(probes):
         expected = signed_distance(p, points, body.triangles)
-        gaps = touches.gap[own & (touches.point[:, 0, 0] == k)]
+        gaps = contacts.gap[own & (contacts.point[:, 0, 0] == k)]
         if -0.005 < expected < margin:
             np.testing.assert_allclose(gaps.min(), expected, atol=1e-13)
             assert expected > 0 or len(gaps) == 1
@@ -134,11 +139,11 @@ def test_distances_to_a_surface_are_those_of_libigl(hollow: tuple[Surface, np.nd
     body, points = hollow
     probes = near_points(points, 2000, 0.003)
     where = np.concatenate([probes, points])
-    touches = DeformableDetector([Strand(np.arange(2000.0), 0.0), body], BOTH, where).detect(where, 0.004)
+    contacts = DeformableDetector([Strand(np.arange(2000.0), 0.0), body], BOTH, where).detect(where, 0.004)
     expected = igl.signed_distance(probes, points, body.triangles)[0]
-    own = touches.kind == VERTEX_FACE
+    own = contacts.kind == VERTEX_FACE
     least = np.full(2000, np.inf)
-    np.minimum.at(least, touches.point[own, 0, 0], touches.gap[own])
+    np.minimum.at(least, contacts.point[own, 0, 0], contacts.gap[own])
     seen = np.abs(expected) < 0.004
     assert seen.sum() > 1000
     np.testing.assert_allclose(least[seen], expected[seen], atol=1e-12)
@@ -169,28 +174,28 @@ def test_strands_are_as_far_apart_as_the_slow_twin_says() -> None:
         turn = (*rng.uniform(-0.3, 0.3, 2), rng.uniform(0.7, 2.4))
         b = shifted(turned(np.column_stack([line, 0 * line, 0 * line])[:9], turn), 0.0, 0.0, 0.01)
         where = np.concatenate([a, b])
-        touches = DeformableDetector([strand(a, 0.003), strand(b, 0.002)], BOTH, where).detect(where, 0.03)
-        check_geometry(touches, where, np.array([0.003, 0.002]))
+        contacts = DeformableDetector([strand(a, 0.003), strand(b, 0.002)], BOTH, where).detect(where, 0.03)
+        check_geometry(contacts, where, np.array([0.003, 0.002]))
         expected = min(segment_distance(*p, *q) for p in itertools.pairwise(a) for q in itertools.pairwise(b))
-        least = touches.gap.argmin()
-        np.testing.assert_allclose(touches.gap[least], expected - 0.005, atol=1e-12)
-        seen.add(int(touches.kind[least]))
+        least = contacts.gap.argmin()
+        np.testing.assert_allclose(contacts.gap[least], expected - 0.005, atol=1e-12)
+        seen.add(int(contacts.kind[least]))
     assert seen == {EDGE_EDGE, POINT_SEGMENT}
 
 
 @pytest.mark.parametrize("swap", [False, True])
-def test_strands_along_each_other_touch_by_the_points_of_the_finer(swap: bool) -> None:
+def test_strands_along_each_other_are_in_contact_at_the_points_of_the_finer(swap: bool) -> None:
     """Two parallel lines: every point of the finer one, and of the other one its ends."""
     fine, coarse = (np.column_stack([np.linspace(-0.1, 0.1, n), np.zeros(n), np.zeros(n)]) for n in (31, 20))
     bodies = [shifted(coarse, 0.0, 0.0, 0.0045), fine][:: -1 if swap else 1]
     where = np.concatenate(bodies)
-    touches = DeformableDetector([strand(p, 0.002) for p in bodies], BOTH, where).detect(where, 1e-3)
-    assert len(touches) == 31  # the ends lie on each other and count once
-    assert len(np.unique(touches.point[touches.body[:, 0] == (0 if swap else 1), 0, 0])) >= 29
-    np.testing.assert_allclose(touches.gap, 5e-4, atol=1e-14)
+    contacts = DeformableDetector([strand(p, 0.002) for p in bodies], BOTH, where).detect(where, 1e-3)
+    assert len(contacts) == 31  # the ends lie on each other and count once
+    assert len(np.unique(contacts.point[contacts.body[:, 0] == (0 if swap else 1), 0, 0])) >= 29
+    np.testing.assert_allclose(contacts.gap, 5e-4, atol=1e-14)
 
 
-def test_crossing_edges_of_cubes_touch_once() -> None:
+def test_crossing_edges_of_cubes_give_one_contact() -> None:
     """Two cubes on their edges, crossed: one edge-edge contact with the gap and the normal of the closed form."""
     body, points = surface(fs.box_tets((0.1, 0.1, 0.1), 1), depth=0.05)
     points = points - points.mean(axis=0)
@@ -199,23 +204,23 @@ def test_crossing_edges_of_cubes_touch_once() -> None:
     for gap in (0.004, -0.003):
         high = shifted(turned(turned(points, (np.pi / 4, 0.0, 0.0)), (0.0, 0.0, 1.1)), 0.002, 0.001, 2 * half + gap)
         where = np.concatenate([high, low])
-        touches = DeformableDetector([body, body], BOTH, where).detect(where, 0.01)
-        check_geometry(touches, where, np.zeros(2))
-        assert touches.kind.tolist() == [EDGE_EDGE]
-        np.testing.assert_allclose(touches.gap, gap, atol=1e-14)
-        np.testing.assert_allclose(touches.frame[0, 0], [0.0, 0.0, 1.0], atol=1e-12)
+        contacts = DeformableDetector([body, body], BOTH, where).detect(where, 0.01)
+        check_geometry(contacts, where, np.zeros(2))
+        assert contacts.kind.tolist() == [EDGE_EDGE]
+        np.testing.assert_allclose(contacts.gap, gap, atol=1e-14)
+        np.testing.assert_allclose(contacts.frame[0, 0], [0.0, 0.0, 1.0], atol=1e-12)
 
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-12, 0.0, -1e-5])
-def test_stacked_cubes_of_the_same_mesh_touch_vertex_by_vertex(gap: float) -> None:
+def test_stacked_cubes_of_the_same_mesh_are_in_contact_vertex_by_vertex(gap: float) -> None:
     """All 25 pairs of vertices come once, each with the vertical normal, also at the rim where three faces meet."""
     body, points = surface(fs.box_tets((0.1, 0.1, 0.1), 4))
     where = np.concatenate([shifted(points, 0.0, 0.0, 0.1 + gap), points])
-    touches = DeformableDetector([body, body], BOTH, where).detect(where, 2e-3)
-    pairs = {(int(a), int(b)) for a, b in zip(touches.point[:, 0, 0], touches.point[:, 1].max(axis=1), strict=True)}
-    assert len(touches) == len(pairs) == 25
-    np.testing.assert_allclose(touches.frame[:, 0], np.tile([0, 0, 1.0], (25, 1)), atol=1e-9)
-    np.testing.assert_allclose(touches.gap, gap, atol=1e-14)
+    contacts = DeformableDetector([body, body], BOTH, where).detect(where, 2e-3)
+    pairs = {(int(a), int(b)) for a, b in zip(contacts.point[:, 0, 0], contacts.point[:, 1].max(axis=1), strict=True)}
+    assert len(contacts) == len(pairs) == 25
+    np.testing.assert_allclose(contacts.frame[:, 0], np.tile([0, 0, 1.0], (25, 1)), atol=1e-9)
+    np.testing.assert_allclose(contacts.gap, gap, atol=1e-14)
 
 
 def test_a_rim_that_hangs_over_by_a_hair_is_not_locked_sideways() -> None:
@@ -223,12 +228,12 @@ def test_a_rim_that_hangs_over_by_a_hair_is_not_locked_sideways() -> None:
     body, points = surface(fs.box_tets((0.1, 0.1, 0.1), 4))
     wider = (points - points.mean(axis=0)) * [1.002, 1.002, 1.0] + points.mean(axis=0) + [0, 0, 0.1 + 1e-6]
     where = np.concatenate([wider, points])
-    touches = DeformableDetector([body, body], BOTH, where).detect(where, 2e-3)
-    assert len(touches) >= 25
-    assert np.abs(touches.frame[:, 0, 2]).min() > 0.9
+    contacts = DeformableDetector([body, body], BOTH, where).detect(where, 2e-3)
+    assert len(contacts) >= 25
+    assert np.abs(contacts.frame[:, 0, 2]).min() > 0.9
 
 
-def test_a_mat_touches_itself_only_where_it_is_folded() -> None:
+def test_a_mat_is_in_contact_with_itself_only_where_it_is_folded() -> None:
     """Flat: nothing. Folded over with a gap of 3 mm: vertices of one layer against the other, with that gap."""
     mesh = fs.box_tets((0.2, 0.03, 0.004), (20, 3, 1))
     body, points = surface(mesh)
@@ -240,24 +245,24 @@ def test_a_mat_touches_itself_only_where_it_is_folded() -> None:
     line = np.column_stack([np.where(x < 0, x, radius * np.sin(angle) - beyond), points[:, 1], radius - radius * np.cos(angle)])
     normal = np.column_stack([-np.sin(angle), 0 * angle, np.cos(angle)])
     folded = line + (points[:, 2] - middle)[:, None] * normal
-    touches = detector.detect(folded, 0.0035)
-    check_geometry(touches, folded, np.zeros(1))
-    level = (touches.position[:, 0, 0] < -0.025) & (touches.position[:, 0, 0] > -0.085)  # between the bend and the tip
-    assert level.sum() >= 2 * 6 * 4  # each vertex there meets the other layer; crossing edges come on top where rounding has it
-    np.testing.assert_allclose(touches.gap[level & (touches.kind == VERTEX_FACE)], 0.003, atol=1e-9)
-    assert touches.gap[level].min() > 0  # in the crease, of one cell, what is drawn here may pass itself
+    contacts = detector.detect(folded, 0.0035)
+    check_geometry(contacts, folded, np.zeros(1))
+    level = (contacts.position[:, 0, 0] < -0.025) & (contacts.position[:, 0, 0] > -0.085)  # between the bend and the tip
+    assert level.sum() >= 2 * 6 * 4  # each vertex there; crossing edges come on top where rounding has it
+    np.testing.assert_allclose(contacts.gap[level & (contacts.kind == VERTEX_FACE)], 0.003, atol=1e-9)
+    assert contacts.gap[level].min() > 0  # in the crease, of one cell, what is drawn here may pass itself
 
 
-def test_a_strand_touches_itself_where_it_is_far_enough_along() -> None:
+def test_a_strand_is_in_contact_with_itself_where_it_is_far_enough_along() -> None:
     """A helix with turns 5 mm apart and a thickness of 4 mm: gaps of about 1 mm, all a whole turn apart; a straight one: none."""
     angle = np.linspace(0, 6 * np.pi, 160)
     helix = np.column_stack([0.02 * np.cos(angle), 0.02 * np.sin(angle), 0.005 * angle / (2 * np.pi)])
     body = strand(helix, 0.002)
-    touches = DeformableDetector([body], np.array([[True]]), helix).detect(helix, 0.002)
-    check_geometry(touches, helix, np.array([0.002]))
-    np.testing.assert_allclose(touches.gap.min(), 0.001, atol=5e-5)
-    apart = np.abs(body.arc[touches.point[:, 0, 0]] - body.arc[touches.point[:, 1].max(axis=1)])
-    assert len(touches) > 80 and apart.min() > 0.1
+    contacts = DeformableDetector([body], np.array([[True]]), helix).detect(helix, 0.002)
+    check_geometry(contacts, helix, np.array([0.002]))
+    np.testing.assert_allclose(contacts.gap.min(), 0.001, atol=5e-5)
+    apart = np.abs(body.arc[contacts.point[:, 0, 0]] - body.arc[contacts.point[:, 1].max(axis=1)])
+    assert len(contacts) > 80 and apart.min() > 0.1
     straight = np.column_stack([np.linspace(0, 0.2, 160), np.zeros(160), np.zeros(160)])
     assert not len(DeformableDetector([strand(straight, 0.002)], np.array([[True]]), straight).detect(straight, 0.01))
 
@@ -289,7 +294,7 @@ def test_more_contacts_than_expected_find_room() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"collide": np.ones((2, 2))}, "symmetric matrix of bool"),
+        ({"may_contact": np.ones((2, 2))}, "symmetric matrix of bool"),
         ({"points": np.zeros((3, 3))}, "shape"),
         ({"points": np.full((5, 3), np.nan)}, "finite"),
         ({"triangles": np.array([[0, 1, 2]])}, "open"),
@@ -299,10 +304,15 @@ def test_more_contacts_than_expected_find_room() -> None:
 )
 def test_wrong_input_is_refused(change: dict[str, np.ndarray], message: str) -> None:
     tetrahedron = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
-    given = {"triangles": tetrahedron, "depth": np.zeros(4), "collide": BOTH, "points": np.arange(15.0).reshape(5, 3)} | change
+    given = {
+        "triangles": tetrahedron,
+        "depth": np.zeros(4),
+        "may_contact": BOTH,
+        "points": np.arange(15.0).reshape(5, 3),
+    } | change
     if "triangles" in change:
         given["depth"] = np.zeros(len(given["triangles"]))
     with pytest.raises(ContactError, match=message):
         DeformableDetector(
-            [Surface(4, given["triangles"], given["depth"]), Strand(np.zeros(1), 0.1)], given["collide"], given["points"]
+            [Surface(4, given["triangles"], given["depth"]), Strand(np.zeros(1), 0.1)], given["may_contact"], given["points"]
         )

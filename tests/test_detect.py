@@ -194,8 +194,8 @@ def test_a_gap_equal_to_the_margin_is_no_contact():
         assert detector.detect([[0.0, 0.0, 0.75]], np.eye(3)[None], np.zeros((1, 3)), margin).n == n
 
 
-def test_a_large_sphere_meets_a_small_mesh():
-    """The grid reaches as far as the largest radius that meets it: a centre far outside finds the surface."""
+def test_a_large_sphere_is_in_contact_with_a_small_mesh():
+    """The grid reaches as far as the largest radius tested against it: a centre far outside finds the surface."""
     face = OCTAHEDRON[:3]
     outward = np.cross(face[1] - face[0], face[2] - face[0])
     outward /= np.linalg.norm(outward)
@@ -211,7 +211,7 @@ def test_a_large_sphere_meets_a_small_mesh():
 
 def test_broad_phase_drops_far_pairs_and_no_near_one():
     """The judge is the sampled truth: a pair with a point within reach of the shape may never be missing."""
-    kept, needed, total = 0, 0, 0
+    kept, wanted, total = 0, 0, 0
     for seed in range(10):
         detector, points, poses, rng = random_scene(seed)
         points = 0.3 * points + rng.normal(0, 0.5, (3, 3))[detector.point_body]
@@ -222,10 +222,10 @@ def test_broad_phase_drops_far_pairs_and_no_near_one():
         n = broad.candidates(points, reach, rotation, translation)
         pairs = [tuple(pair) for pair in broad.pairs[:n]]
         assert pairs == sorted(set(pairs))
-        touching = {(s, int(detector.point_body[i])) for s, i, *_ in brute_force(detector, points, rotation, translation, 0.01)}
-        assert touching <= set(pairs)
-        kept, needed, total = kept + n, needed + len(touching), total + 3 * len(SHAPES)
-    assert 0 < needed <= kept < 0.6 * total
+        needed = {(s, int(detector.point_body[i])) for s, i, *_ in brute_force(detector, points, rotation, translation, 0.01)}
+        assert needed <= set(pairs)
+        kept, wanted, total = kept + n, wanted + len(needed), total + 3 * len(SHAPES)
+    assert 0 < wanted <= kept < 0.6 * total
 
 
 def test_world_poses():
@@ -287,8 +287,8 @@ def test_too_many_contacts_say_how_many_fit():
 
 
 BAD_DETECTORS = {
-    "collide": ({"collide": np.ones((2, 3), dtype=bool)}, ["collide", "(2, 3)"]),
-    "collide type": ({"collide": np.ones((2, 2))}, ["collide", "float64", "bool"]),
+    "may_contact": ({"may_contact": np.ones((2, 3), dtype=bool)}, ["may_contact", "(2, 3)"]),
+    "may_contact type": ({"may_contact": np.ones((2, 2))}, ["may_contact", "float64", "bool"]),
     "body": ({"point_body": [0, 2]}, ["point_body[1]", "2", "0 to 1"]),
     "body type": ({"point_body": [0.0, 1.0]}, ["point_body", "float64"]),
     "radius": ({"point_radius": [0.0, -0.1]}, ["point_radius[1]", "-0.1"]),
@@ -306,7 +306,7 @@ def test_bad_detectors_say_what_is_wrong(case):
         "point_body": [0, 0],
         "point_radius": [0.0, 0.0],
         "point_surface": [0, 0],
-        "collide": np.ones((2, 2), dtype=bool),
+        "may_contact": np.ones((2, 2), dtype=bool),
     }
     Detector(**good)
     change, words = BAD_DETECTORS[case]

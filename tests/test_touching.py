@@ -10,7 +10,7 @@ from crossing_surfaces import crossings
 
 import femsim as fs
 from contact import ContactError, ContactProblem, make_solver
-from contact.deformable_kernels import EDGE_EDGE, POINT_SEGMENT, VERTEX_FACE
+from contact.side_kernels import EDGE_EDGE, POINT_SEGMENT, VERTEX_FACE
 from femsim.step.stepper import Stepper
 
 G = 9.81

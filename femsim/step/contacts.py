@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.sparse as sp
 
-from contact import Box, ContactProblem, Contacts, Detector, PlacedShape, Shape, WarmStart
+from contact import Box, ContactProblem, Detector, PlacedShape, PointContacts, Shape, WarmStart
 from contact.edge_kernels import EDGE_PAIRS
 from femsim.base.rotations import cross, quaternion_from_vector, quaternion_to_matrix
 from femsim.model.bodies.articulated import ArticulatedBody
@@ -293,7 +293,7 @@ class Collision:
         if self.touching is not None:
             self.touching.detect(state, touch_margin)
 
-    def _found(self, margin: float) -> Contacts:
+    def _found(self, margin: float) -> PointContacts:
         """Contacts within a margin, m, at the poses of the last update, without those of points and shapes kept apart."""
         found = self._detector.detect(self._points, *self._shape_poses, margin)
         if not self._apart:
@@ -301,7 +301,7 @@ class Collision:
         keep = np.ones(len(found), dtype=np.bool_)
         for first, last, other in self._apart:
             keep &= (found.point < first) | (found.point >= last) | (self.shape_body[found.shape] != other)
-        return found.pick(keep)
+        return found.select(keep)
 
     def max_penetration(self, state: State) -> float:
         """Largest penetration depth in a state, m."""

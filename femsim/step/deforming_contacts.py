@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from contact import DeformableDetector, Strand, Surface, Touches
+from contact import DeformableContacts, DeformableDetector, Strand, Surface
 from femsim.model.bodies.rod import Rod
 from femsim.model.bodies.soft import SoftBody
 from femsim.model.contact_rules import Apart
@@ -110,7 +110,7 @@ class Touching:
         self.memory = ForceMemory()
         self._rows = np.empty(2 * kernels.SIDE_NODES, dtype=np.int64)
         self._pull, self._lever = np.empty(2 * kernels.SIDE_NODES), np.empty((2 * kernels.SIDE_NODES, 3))
-        self.touches: Touches
+        self.touches: DeformableContacts
         self._keep = np.zeros(0, dtype=np.int64)
 
     def _read(self, state: State) -> np.ndarray:
@@ -138,7 +138,7 @@ class Touching:
         last = where.start + apart.last + 1 if apart.last < n else where.stop
         return first, last, rod, other
 
-    def _found(self, state: State, margin: float | np.ndarray) -> Touches:
+    def _found(self, state: State, margin: float | np.ndarray) -> DeformableContacts:
         """Contacts of a state within a margin, without those of links that are kept apart from a body."""
         found = self._detector.detect(self._read(state), margin)
         keep = np.ones(len(found), dtype=np.bool_)

@@ -1,0 +1,267 @@
+"""Compiled contacts of vertices with deforming surfaces: which features are near, which of them count, along which normal."""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from contact.distance_kernels import closest_on_triangle
+from contact.side_kernels import SNAP, VERTEX_FACE, ZERO, Kept, Near, Output, Side, Work, write_contact, write_side
+from contact.surface_kernels import Features
+from contact.tree_kernels import Tree, search_point
+from contact.vector_kernels import Vector, dot, minus, row, times, write_row
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+#: Closer than this (m) to an edge or vertex, the direction to it is rounding and a face gives the normal.
+TINY = 1e-7
+#: A triangle faces a vertex where the cosine between their outward normals is below minus this.
+FACING = 0.1
+#: The same for a contact normal that comes from an edge or a vertex.
+FACING_RIM = 0.3
+#: Contacts of one vertex whose normals have at least this cosine count as one, the nearest.
+SAME_NORMAL = 0.87
+#: Contacts that one vertex keeps with one body.
+MAX_KEPT = 4
+
+
+@njit(cache=True)
+def faces_vertex(face_normal: FloatArray, t: int, outward: Vector) -> bool:
+    """Whether triangle t and a vertex with the normal ``outward`` look at each other: n_t . n < -FACING."""
+    return dot(row(face_normal, t), outward) < -FACING
+
+
+@njit(cache=True)
+def keep_facing(hits: IntArray, n_hits: int, p: int, outward: Vector, triangles: IntArray, face_normal: FloatArray) -> int:
+    """Keep those triangles of ``hits[:n_hits]`` that face vertex p and have it for no corner; return how many there are."""
+    count = 0
+    for h in range(n_hits):
+        t = hits[h]
+        beside = triangles[t, 0] == p or triangles[t, 1] == p or triangles[t, 2] == p
+        if not beside and faces_vertex(face_normal, t, outward):
+            hits[count] = t
+            count += 1
+    return count
+
+
+@njit(cache=True)
+def snap(a: float, b: float, c: float) -> tuple[float, float, float]:
+    """Barycentric weights with those below SNAP set to zero; they still sum to one."""
+    a, b, c = (a if a > SNAP else 0.0), (b if b > SNAP else 0.0), (c if c > SNAP else 0.0)
+    total = a + b + c
+    return a / total, b / total, c / total
+
+
+@njit(cache=True)
+def offset_from_triangle(p: Vector, points: FloatArray, triangles: IntArray, t: int, weights: Vector) -> Vector:
+    """Vector from the point of triangle t with these weights to p, m: p - w_a a - w_b b - w_c c."""
+    offset = minus(p, times(weights[0], row(points, triangles[t, 0])))
+    offset = minus(offset, times(weights[1], row(points, triangles[t, 1])))
+    return minus(offset, times(weights[2], row(points, triangles[t, 2])))
+
+
+@njit(cache=True)
+def closest_points(
+    p: Vector, hits: IntArray, n_hits: int, reach: float, points: FloatArray, triangles: IntArray, near: Near
+) -> int:
+    """Fill ``near`` (but for the features) with the closest points of triangles ``hits[:n_hits]`` that are within ``reach`` (m).
+
+    Returns how many there are, -1 when there are more than ``near`` has room for.
+    """
+    count = 0
+    for h in range(n_hits):
+        t = hits[h]
+        a, b, c, _ = closest_on_triangle(
+            p, row(points, triangles[t, 0]), row(points, triangles[t, 1]), row(points, triangles[t, 2])
+        )
+        weights = snap(a, b, c)
+        offset = offset_from_triangle(p, points, triangles, t, weights)
+        distance2 = dot(offset, offset)
+        if distance2 > reach * reach:
+            continue
+        if count == near.triangle.shape[0]:
+            return -1
+        near.triangle[count], near.distance2[count] = t, distance2
+        write_row(near.weight, count, weights)
+        count += 1
+    return count
+
+
+@njit(cache=True)
+def name_features(near: Near, n_near: int, n_edges: int, triangles: IntArray, triangle_edges: IntArray) -> int:
+    """Fill in which feature holds each point of ``near`` (:class:`contact.side_kernels.Near`); return the nearest."""
+    n_triangles, nearest, least2 = triangles.shape[0], -1, inf
+    for k in range(n_near):
+        t, a, b, c = near.triangle[k], near.weight[k, 0], near.weight[k, 1], near.weight[k, 2]
+        zeros = (a == 0.0) + (b == 0.0) + (c == 0.0)
+        if zeros == 0:
+            near.feature[k] = t
+        elif zeros == 1:
+            near.feature[k] = n_triangles + triangle_edges[t, 0 if c == 0.0 else 1 if a == 0.0 else 2]
+        else:
+            near.feature[k] = n_triangles + n_edges + triangles[t, 0 if a > 0.0 else 1 if b > 0.0 else 2]
+        if near.distance2[k] < least2:
+            nearest, least2 = near.feature[k], near.distance2[k]
+    return nearest
+
+
+@njit(cache=True)
+def repeats(near_feature: IntArray, n_near: int, k: int) -> int:
+    """How often the feature of entry k comes among the first ``n_near``; 0 where k is not the first of them."""
+    count = 0
+    for other in range(n_near):
+        if near_feature[other] == near_feature[k]:
+            if other < k:
+                return 0
+            count += 1
+    return count
+
+
+@njit(cache=True)
+def facing_beside_edge(e: int, outward: Vector, edge_faces: IntArray, face_normal: FloatArray) -> int:
+    """Count the triangles beside edge e that face a vertex with the normal ``outward``."""
+    return faces_vertex(face_normal, edge_faces[e, 0], outward) + faces_vertex(face_normal, edge_faces[e, 1], outward)
+
+
+@njit(cache=True)
+def facing_round_vertex(q: int, outward: Vector, fan_start: IntArray, fan: IntArray, face_normal: FloatArray) -> int:
+    """Count the triangles round vertex q that face a vertex with the normal ``outward``."""
+    count = 0
+    for i in range(fan_start[q], fan_start[q + 1]):
+        count += faces_vertex(face_normal, fan[i], outward)
+    return count
+
+
+@njit(cache=True)
+def along_offset(offset: Vector, distance: float, outward: Vector) -> Vector:
+    """Scale an offset of this length (m) to a unit vector, turned to the side of ``outward``."""
+    return times(1.0 / distance if dot(outward, offset) >= 0.0 else -1.0 / distance, offset)
+
+
+@njit(cache=True)
+def most_opposed_normal(outward: Vector, feature: int, near: Near, n_near: int, face_normal: FloatArray) -> Vector:
+    """Of the triangles near a feature, take that which looks most against ``outward``; return its normal."""
+    least, normal = inf, (0.0, 0.0, 0.0)
+    for other in range(n_near):
+        if near.feature[other] == feature:
+            candidate = row(face_normal, near.triangle[other])
+            cosine = dot(candidate, outward)
+            if cosine < least:
+                least, normal = cosine, candidate
+    return normal
+
+
+@njit(cache=True)
+def keep_in_order(kept: Kept, count: int, gap: float, normal: Vector, near: int) -> int:
+    """Insert a possible contact by its distance; return how many there are. When there is no more room, the farthest goes."""
+    room = kept.gap.shape[0]
+    place = min(count, room - 1)
+    if count == room and abs(kept.gap[place]) <= abs(gap):
+        return count
+    while place > 0 and abs(kept.gap[place - 1]) > abs(gap):
+        kept.gap[place], kept.near[place] = kept.gap[place - 1], kept.near[place - 1]
+        write_row(kept.normal, place, row(kept.normal, place - 1))
+        place -= 1
+    kept.gap[place], kept.near[place] = gap, near
+    write_row(kept.normal, place, normal)
+    return min(count + 1, room)
+
+
+@njit(cache=True)
+def repeats_a_normal(kept_normal: FloatArray, k: int) -> bool:
+    """Whether a nearer one of the possible contacts has nearly the same normal as number k."""
+    for nearer in range(k):
+        if not dot(row(kept_normal, k), row(kept_normal, nearer)) < SAME_NORMAL:
+            return True
+    return False
+
+
+@njit(cache=True, inline="always")
+def possible_contacts(
+    features: Features, p: int, strand: bool, same: bool, nearest: int, near: Near, n_near: int, kept: Kept
+) -> int:
+    """Fill ``kept`` with the features near vertex p that can push it; return how many there are.
+
+    A feature counts where it is the closest in its neighbourhood, i.e. all triangles round it that face the vertex have their
+    closest points on it; on another body, the nearest of all counts anyway. The normal is that of the face or, on an edge or
+    vertex, along the offset, and must face the vertex; where the offset is only rounding, a face beside gives it. The vertex
+    must lie no deeper than the depth of the triangle. All triangles face the points of a strand, which have no outward normal.
+    """
+    points, triangles, face_normal = features.points, features.triangles, features.face_normal
+    n_triangles, n_edges = triangles.shape[0], features.edges.shape[0]
+    here, outward, count = row(points, p), row(features.vertex_normal, p), ZERO
+    for k in range(n_near):
+        feature, t = near.feature[k], near.triangle[k]
+        n_repeats = repeats(near.feature, n_near, k)
+        if n_repeats == 0:
+            continue
+        on_face, e, q = feature < n_triangles, feature - n_triangles, feature - n_triangles - n_edges
+        if not on_face and (same or feature != nearest):
+            if q < 0:
+                needed = 2 if strand else facing_beside_edge(e, outward, features.edge_faces, face_normal)
+            elif strand:
+                needed = features.fan_start[q + 1] - features.fan_start[q]
+            else:
+                needed = facing_round_vertex(q, outward, features.fan_start, features.fan, face_normal)
+            if n_repeats < needed:
+                continue
+        offset = offset_from_triangle(here, points, triangles, t, row(near.weight, k))
+        distance = sqrt(near.distance2[k])
+        if on_face or (distance <= TINY and strand):
+            normal = row(face_normal, t)
+        elif distance <= TINY:
+            normal = most_opposed_normal(outward, feature, near, n_near, face_normal)
+        else:
+            normal = along_offset(offset, distance, row(features.edge_normal, e) if q < 0 else row(features.vertex_normal, q))
+        gap = dot(normal, offset)
+        if -gap <= features.depth[t] and (strand or on_face or dot(normal, outward) <= -FACING_RIM):
+            count = keep_in_order(kept, count, gap, normal, k)
+    return count
+
+
+@njit(cache=True)
+def vertex_faces(
+    features: Features, vertices: Side, surface: Side, tree: Tree, margin: float, work: Work, count: int, out: Output
+) -> int:
+    """Write the contacts of the points of one body with one surface; return how many contacts there are now.
+
+    Where the nearest of the possible contacts of a vertex sees it inside, it alone counts; otherwise all outside within the
+    margin, the nearest of those with nearly the same normal. Returns -1 when more triangles are near a point than ``work.near``
+    has room for.
+    """
+    points, triangles, near, kept, hits = features.points, features.triangles, work.near, work.kept, work.hits
+    same, reach = vertices.body == surface.body, max(margin + vertices.radius, surface.depth)
+    for p in range(vertices.first, vertices.stop):
+        here = row(points, p)
+        n_hits = search_point(tree.leaf, tree.boxes, tree.first, here, reach, work.stack, hits)
+        if not vertices.strand:
+            n_hits = keep_facing(hits, n_hits, p, row(features.vertex_normal, p), triangles, features.face_normal)
+        n_near = closest_points(here, hits, n_hits, reach, points, triangles, near)
+        if n_near < 0:
+            return -1
+        if n_near == 0:
+            continue
+        nearest = name_features(near, n_near, features.edges.shape[0], triangles, features.triangle_edges)
+        n_kept, rank = possible_contacts(features, p, vertices.strand, same, nearest, near, n_near, kept), 0
+        for k in range(n_kept):
+            gap = kept.gap[k] - vertices.radius
+            if gap >= margin or (k > 0 and (kept.gap[0] < 0.0 or kept.gap[k] < 0.0)):
+                continue
+            if rank >= MAX_KEPT or repeats_a_normal(kept.normal, k):
+                continue
+            if count < out.kind.shape[0]:
+                write_contact(
+                    out, count, VERTEX_FACE, p, MAX_KEPT * surface.body + rank, vertices.body, surface.body, gap,
+                    row(kept.normal, k),
+                )  # fmt: skip
+                t, weights = near.triangle[kept.near[k]], row(near.weight, kept.near[k])
+                write_side(out.point[count, 0], out.weight[count, 0], (p, p, p), (1.0, 0.0, 0.0))
+                corners = (triangles[t, 0], triangles[t, 1], triangles[t, 2])
+                write_side(out.point[count, 1], out.weight[count, 1], corners, weights)
+            count += 1
+            rank += 1
+    return count
