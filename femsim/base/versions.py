@@ -1,9 +1,11 @@
-"""The machine and the versions that a file of results names."""
+"""Where results come from: what a file of results says about the machine, the versions and the command."""
 
 from __future__ import annotations
 
 import os
 import platform
+import sys
+import time
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -22,6 +24,14 @@ def machine() -> dict[str, Any]:
 def versions() -> dict[str, str]:
     """Name the versions of femsim and of the packages its numbers come from."""
     return {package: _version(package) for package in _PACKAGES}
+
+
+def provenance() -> dict[str, Any]:
+    """Say where the results of a study come from: versions, machine, command and the time of writing."""
+    return {
+        "versions": versions(), "machine": machine(), "command": " ".join(sys.argv),
+        "written": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+    }  # fmt: skip
 
 
 @cache

@@ -13,9 +13,7 @@ from cyclopts import App, CycloptsError, Parameter, Token
 
 from femsim.base.errors import InputError
 from femsim.base.place import __version__
-
-OK, INTERNAL, WRONG_INPUT, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
-STATUS = {"converged": OK, "not converged": NOT_CONVERGED, "interrupted": INTERRUPTED, "failed": NOT_CONVERGED}
+from femsim.base.status import INTERNAL, INTERRUPTED, OK, WRONG_INPUT
 
 app = App(
     name="femsim",

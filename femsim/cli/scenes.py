@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from femsim.base.errors import InputError
-from femsim.cli.base import OK, STATUS, WRONG_INPUT, Assignments, Flag, Whole, app
+from femsim.base.status import EXIT_STATUS, OK, WRONG_INPUT
+from femsim.cli.base import Assignments, Flag, Whole, app
 from femsim.cli.tools import default_folder, make_console, make_table, read_assignments
 
 
@@ -103,7 +104,7 @@ def run(
         print(f"\nresult            {result.folder} (open frames.{format} in ParaView; or: femsim render {result.folder})")
     elif result.status != "converged":
         print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
-    return STATUS[result.status]
+    return EXIT_STATUS[result.status]
 
 
 def _steps(text: str) -> tuple[int, int]:

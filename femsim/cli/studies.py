@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from femsim.cli.base import INTERRUPTED, NOT_CONVERGED, OK, STATUS, DryRun, Flag, Out, Resume, Scheduler, Workers, Yes, app
+from femsim.base.status import EXIT_STATUS, NOT_CONVERGED, OK
+from femsim.cli.base import DryRun, Flag, Out, Resume, Scheduler, Workers, Yes, app
 from femsim.cli.tools import free_name, make_console
 
 
@@ -86,7 +87,7 @@ def sweep(
         show(file, make_console(), out=out, workers=workers, many=yes)
         return OK
     result = run_sweep(file, quiet=quiet, out=out, resume=resume, scheduler=scheduler, workers=workers, many=yes)
-    return INTERRUPTED if result.status == "interrupted" else OK if result.status == "converged" else NOT_CONVERGED
+    return EXIT_STATUS[result.status]
 
 
 @app.command
@@ -117,7 +118,7 @@ def sensitivity(
         show(file, make_console(), out=out, workers=workers, many=yes)
         return OK
     result = run_sensitivity(file, quiet=quiet, out=out, resume=resume, scheduler=scheduler, workers=workers, many=yes)
-    return STATUS[result.status]
+    return EXIT_STATUS[result.status]
 
 
 @app.command
@@ -146,7 +147,7 @@ def calibrate(
     from femsim.studies.calibration.command import run_calibration
 
     result = run_calibration(file, quiet=quiet, out=out, resume=resume, cases=cases, scheduler=scheduler, workers=workers)
-    return STATUS[result.status]
+    return EXIT_STATUS[result.status]
 
 
 @app.command

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
+from femsim.base.status import FINISHED
 from femsim.run.recorder import sensor_columns
 from femsim.scene.scene_file import load_scene, scene_parameters
 from femsim.studies.calibration.file import CalibrationFile, Experiment, Reading
 from femsim.studies.comparison.compare import Comparison, Record, compare, make_record
 from femsim.studies.comparison.logs import Log, read_card, read_log
-from femsim.studies.sweeps.case import FINISHED, Job, Row, read_row, satisfies
+from femsim.studies.sweeps.case import Job, Row, read_row, satisfies
 from femsim.studies.sweeps.engine import Engine
 from femsim.studies.sweeps.file import SweepFile
 from femsim.studies.sweeps.sampling import make_cases

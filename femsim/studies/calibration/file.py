@@ -6,10 +6,9 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from femsim.base.errors import InputError
-from femsim.base.toml_files import error_sentence, read_toml
+from femsim.base.toml_files import checked, read_toml
 from femsim.studies.sweeps.file import Limits, Settings, Value
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -247,12 +246,6 @@ class CalibrationFile(_Section):
         return self
 
 
-_OF_KEY: dict[str, type[BaseModel]] = {
-    "free": Free, "readings": Reading, "experiments": Experiment, "noise": Noise, "search": Search, "refine": Refine,
-    "intervals": Intervals, "settings": Settings, "limits": Limits,
-}  # fmt: skip
-
-
 def read_calibration(path: str | Path) -> CalibrationFile:
     """Read a calibration file and check all that can be checked without its scene and logs.
 
@@ -266,17 +259,4 @@ def read_calibration(path: str | Path) -> CalibrationFile:
     InputError
         A file that is missing or no TOML, and every wrong entry, one sentence each.
     """
-    path = Path(path)
-    content = read_toml(path, "calibration file")
-    try:
-        return CalibrationFile.model_validate(content)
-    except ValidationError as error:
-        raise InputError("\n".join(dict.fromkeys(f"{path}: {_sentence(entry)}" for entry in error.errors()))) from None
-
-
-def _sentence(entry: Any) -> str:
-    """Turn an error of pydantic into a sentence that names the key and what is allowed."""
-    where = ".".join(str(part + 1) if isinstance(part, int) else str(part) for part in entry["loc"])
-    keys = [part for part in entry["loc"][:-1] if part in _OF_KEY]
-    model: type[BaseModel] = _OF_KEY[str(keys[-1])] if keys else CalibrationFile
-    return error_sentence(entry, where, model.model_fields)
+    return checked(CalibrationFile, read_toml(Path(path), "calibration file"), path)

@@ -31,9 +31,9 @@ from contact import (
     make_solver,
     read_fclib,
 )
-from contact.fclib import replacing
 from femsim.base.errors import InputError, did_you_mean
-from femsim.base.files import write_json
+from femsim.base.files import replacing, write_errors, write_json
+from femsim.base.status import Status
 from femsim.base.versions import machine, versions
 from femsim.scene.scene import Scene
 from femsim.scene.scene_file import find_scene, list_scenes, load_scene, scene_errors
@@ -41,7 +41,7 @@ from femsim.step.stepper import Stepper
 from femsim.studies.problems.solve import SolvedProblem, judge_answer, solve_function
 from viz import plot_convergence
 
-BenchStatus = Literal["converged", "not converged", "failed", "refused", "not applicable"]
+BenchStatus = Status | Literal["refused", "not applicable"]
 
 #: Solver of the run that gives the problems of a scene, with its own default tolerance.
 _RUN_SOLVER = "auto"
@@ -49,6 +49,7 @@ _RUN_SOLVER = "auto"
 _STEPS = 5
 #: CPU time of one sample of the product A x, s, and how many samples.
 _SAMPLE, _SAMPLES = 2e-3, 7
+_ADVICE = "free the disk or choose another place"
 #: What one solver does with one problem may end in one of these, and the rest goes on.
 _REFUSALS = (ContactError, np.linalg.LinAlgError, MemoryError)
 
@@ -482,7 +483,8 @@ def _matvec_ms(problem: ContactProblem | LocalProblem) -> float:
 def _write(folder: Path, rows: list[BenchRow], settings: dict[str, Any], fresh: list[str]) -> None:
     """Write all rows so far, and the plots of the problems that are new."""
     columns = [f.name for f in fields(BenchRow) if not f.name.startswith("curve")]
-    with replacing(folder / "bench.csv") as temporary, temporary.open("w", newline="", encoding="utf-8") as stream:
+    path = folder / "bench.csv"
+    with write_errors(path, _ADVICE), replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(columns)
         writer.writerows([_cell(getattr(row, name)) for name in columns] for row in rows)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +27,9 @@ from contact import (
     measure_local,
     read_fclib,
 )
-from contact.fclib import replacing
 from femsim.base.errors import InputError
+from femsim.base.files import replacing, write_errors
+from femsim.base.status import Status
 
 #: A solver that says "converged" where the file's problem says no is asked this many times for a tenth of the tolerance.
 _REFINEMENTS = 4
@@ -63,7 +64,7 @@ class SolvedProblem:
         What was asked for.
     """
 
-    status: Literal["converged", "not converged", "failed"]
+    status: Status
     message: str
     v: np.ndarray | None = field(repr=False)
     r: np.ndarray = field(repr=False)
@@ -156,7 +157,8 @@ def solve_problem(
     best = replace(min(answers, key=_worst), iterations=iterations, seconds=seconds)
     if target is not None and best.status != "failed":
         arrays = {name: values for name in ("v", "r", "u") if (values := getattr(best, name)) is not None}
-        with replacing(target) as temporary, temporary.open("wb") as stream:
+        advice = "free the disk or choose another place"
+        with write_errors(target, advice), replacing(target) as temporary, temporary.open("wb") as stream:
             np.savez(stream, **arrays)
     return best
 

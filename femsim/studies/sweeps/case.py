@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from femsim.base.errors import InputError
+from femsim.base.files import write_json
+from femsim.base.status import FINISHED
 from femsim.studies.sweeps.metrics import OutputError, check_column, parse_condition, parse_metric
 from femsim.studies.sweeps.sampling import source_version
 
-#: Statuses of cases that are not run again.
-FINISHED = ("converged", "not converged")
 MARKER = "case.json"
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
@@ -160,8 +160,6 @@ def finish_folder(work: Path, final: Path, row: Row) -> None:
     OSError
         The disk is full, or the folder cannot be written.
     """
-    from femsim.base.files import write_json
-
     work.mkdir(parents=True, exist_ok=True)
     write_json(work / MARKER, row)
     for _ in range(3):  # another worker may finish the same case at the same time

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from femsim.studies.sweeps.case import FINISHED, Row
+from femsim.base.status import FINISHED
+from femsim.studies.sweeps.case import Row
 from femsim.studies.sweeps.sensitivity import SensitivityResult, sensitivity
 from femsim.studies.sweeps.sweep import SweepResult, estimate, sweep
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from femsim.base.errors import InputError
-from femsim.base.toml_files import error_sentence, read_toml
+from femsim.base.toml_files import error_sentences, read_toml
 from femsim.studies.sweeps.metrics import Condition, Metric, parse_condition, parse_metric
 
 Scalar = bool | int | float | str
@@ -244,31 +245,25 @@ def read_sweep(path: str | Path) -> SweepFile:
     try:
         return SweepFile.model_validate(content)
     except ValidationError as error:
-        entries = error.errors()
-        tables = {entry["loc"][1] for entry in entries if _in_table(entry)}
-        kept = [entry for entry in entries if not (_of_parameter(entry) and entry["loc"][1] in tables) or _in_table(entry)]
-        sentences = list(dict.fromkeys(f"{path}: {_sentence(entry)}" for entry in kept))
-        raise InputError("\n".join(sentences)) from None
+        raise InputError("\n".join(_sentences(error.errors(), path))) from None
 
 
-_MODELS: dict[str, type[BaseModel]] = {
-    "sampling": Sampling, "settings": Settings, "outputs": Outputs, "limits": Limits,
-}  # fmt: skip
+def _sentences(entries: Iterable[Any], path: Path) -> list[str]:
+    """Turn errors into sentences; of a parameter, which is a table or a value, only those about the form that was given.
 
-
-def _of_parameter(entry: Any) -> bool:
-    return len(entry["loc"]) > 2 and entry["loc"][0] == "parameters"
-
-
-def _in_table(entry: Any) -> bool:
-    """Whether a parameter was given as a table, so that what does not fit the other forms says nothing."""
-    return _of_parameter(entry) and "Axis" in str(entry["loc"][2]) and entry["type"] != "model_type"
-
-
-def _sentence(entry: Any) -> str:
-    """Turn an error of pydantic into a sentence that names the key and what is allowed."""
-    place = [str(part) for part in entry["loc"] if "Axis" not in str(part)]  # pydantic names the form that it tried
-    if _of_parameter(entry) and not _in_table(entry):
-        return f"{'.'.join(place[:2])} is neither a value nor a table with one of values, range, between and normal."
-    model = Axis if place and place[0] == "parameters" else _MODELS.get(place[0], SweepFile) if len(place) > 1 else SweepFile
-    return error_sentence(entry, ".".join(place), model.model_fields)
+    pydantic tries both forms, reports each one's errors, and puts the name of the form into the place.
+    """
+    parameters = [entry for entry in entries if len(entry["loc"]) > 2 and entry["loc"][0] == "parameters"]
+    of_tables = [e for e in parameters if Axis.__name__ in str(e["loc"][2]) and e["type"] != "model_type"]
+    given_as_table = {entry["loc"][1] for entry in of_tables}
+    out = []
+    for entry in entries:
+        if entry not in parameters:
+            out += error_sentences(SweepFile, [entry], path)
+        elif entry in of_tables:
+            place = tuple(part for part in entry["loc"] if Axis.__name__ not in str(part))
+            out += error_sentences(SweepFile, [{**entry, "loc": place}], path)
+        elif entry["loc"][1] not in given_as_table:
+            name = entry["loc"][1]
+            out.append(f"{path}: parameters.{name} is neither a value nor a table with one of values, range, between and normal.")
+    return list(dict.fromkeys(out))

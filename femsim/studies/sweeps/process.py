@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import IO
 
 from femsim.base.place import ROOT
-from femsim.studies.sweeps.case import FINISHED, Job, Row, finish_folder, new_row, run_case, to_json, work_folder
+from femsim.base.status import FINISHED
+from femsim.studies.sweeps.case import Job, Row, finish_folder, new_row, run_case, to_json, work_folder
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 _LOOK_S = 0.5

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from femsim.base.errors import InputError
+from femsim.base.files import replacing
 from femsim.studies.sweeps.case import Row
 from femsim.studies.sweeps.sampling import Case
 
@@ -86,13 +86,8 @@ def make_table(cases: list[Case], rows: Mapping[str, Row], metrics: Mapping[str,
 
 
 def write_table(table: DataFrame, folder: Path) -> Path:
-    """Write the table as Parquet, in one step: a temporary name, then a rename."""
+    """Write the table as Parquet, in one step."""
     path = folder / TABLE
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
+    with replacing(path) as temporary:
         table.to_parquet(temporary, index=False)
-        os.replace(temporary, path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
     return path

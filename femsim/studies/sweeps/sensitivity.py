@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import csv
 import math
-import os
-import sys
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from femsim.base.errors import InputError
-from femsim.base.files import write_json
-from femsim.studies.sweeps.case import FINISHED, Row
+from femsim.base.files import replacing, write_errors, write_json
+from femsim.base.status import FINISHED, Status
+from femsim.base.versions import provenance
+from femsim.studies.sweeps.case import Row
 from femsim.studies.sweeps.file import Axis, SweepFile, read_sweep
 from femsim.studies.sweeps.sweep import Plan, plan_sweep, sweep
 from viz import plot_sensitivity
@@ -78,7 +76,7 @@ class SensitivityResult:
         Cases by status.
     """
 
-    status: Literal["converged", "not converged", "interrupted", "failed"]
+    status: Status
     message: str
     folder: Path
     indices: dict[str, Indices]
@@ -132,7 +130,7 @@ def sensitivity(
     status, message, notes = swept.status, swept.message, []
     indices: dict[str, Indices] = {}
     left_out = 0
-    if status in ("converged", "not converged"):
+    if status in FINISHED:
         table = _table(plan)
         good = np.isfinite(table).all(axis=(1, 2))
         left_out = int((~good).sum())
@@ -230,8 +228,6 @@ def _notes(file: SweepFile, indices: Mapping[str, Indices], left_out: int) -> li
 
 def _write(result: SensitivityResult, plan: Plan) -> None:
     """Write sensitivity.csv and the picture, then sensitivity.json; none of them is ever half there."""
-    from femsim.base.versions import machine, versions
-
     content = {
         "status": result.status, "message": result.message, "scene": str(plan.cases.scene), "metrics": plan.file.metrics,
         "confidence": CONFIDENCE, "samples": result.samples, "left_out": result.left_out, "cases": result.counts,
@@ -246,27 +242,17 @@ def _write(result: SensitivityResult, plan: Plan) -> None:
             }
             for metric, own in result.indices.items()
         },
-        "versions": versions(), "machine": machine(), "command": " ".join(sys.argv),
-        "written": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-    }  # fmt: skip
+    } | provenance()  # fmt: skip
     folder = result.folder
-    try:
+    with write_errors(f"the results in {folder}", "the cases are kept: free the disk and use --resume"):
         if result.indices:
-            partial = folder / f".sensitivity-{os.getpid()}.csv"
-            with partial.open("w", newline="", encoding="utf-8") as stream:
+            with replacing(folder / "sensitivity.csv") as partial, partial.open("w", newline="", encoding="utf-8") as stream:
                 table = csv.writer(stream)
                 table.writerow(["metric", "parameter", "first", "first_half", "total", "total_half"])
                 for metric, own in result.indices.items():
                     for name, first, total in zip(own.parameters, own.first, own.total, strict=True):
                         table.writerow([metric, name, *(f"{x:.6g}" for x in (*first, *total))])
-            os.replace(partial, folder / "sensitivity.csv")
             bars = {m: (own.parameters, own.first, own.total) for m, own in result.indices.items()}
             for ending in ("png", "svg"):
-                partial = folder / f".sensitivity-{os.getpid()}.{ending}"
-                plot_sensitivity(bars, partial)
-                os.replace(partial, folder / f"sensitivity.{ending}")
+                plot_sensitivity(bars, folder / f"sensitivity.{ending}")
         write_json(folder / "sensitivity.json", content)
-    except OSError as error:
-        raise InputError(
-            f"the results in {folder} cannot be written ({error.strerror}); the cases are kept: free the disk and use --resume."
-        ) from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shutil
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -15,7 +14,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from femsim.base.errors import InputError
-from femsim.studies.sweeps.case import FINISHED, Job, Row, read_row, satisfies
+from femsim.base.files import write_errors, write_json
+from femsim.base.status import FINISHED, Status
+from femsim.base.versions import provenance
+from femsim.studies.sweeps.case import Job, Row, read_row, satisfies
 from femsim.studies.sweeps.engine import Engine, SchedulerLost
 from femsim.studies.sweeps.file import SweepFile, read_sweep
 from femsim.studies.sweeps.process import CaseProcess
@@ -50,7 +52,7 @@ class SweepResult:
         Cases run now, and taken from before.
     """
 
-    status: Literal["converged", "not converged", "interrupted", "failed"]
+    status: Status
     message: str
     folder: Path
     table: Path
@@ -198,15 +200,11 @@ def sweep(
         if pending:  # workers start while the first steps run
             stack.enter_context(engine)
             _probe(plan, pending)
-        try:
+        with write_errors(f"the folder {plan.folder}", "choose another by --out"):
             (plan.folder / "cases").mkdir(parents=True, exist_ok=True)
             shutil.copyfile(plan.path, plan.folder / "sweep.toml")
             shutil.copyfile(plan.cases.scene, plan.folder / "scene.py")
             _write_info(plan, "running", "", {})
-        except OSError as error:
-            raise InputError(
-                f"the folder {plan.folder} cannot be written ({error.strerror}); choose another by --out."
-            ) from error
         started, ran, written = time.perf_counter(), 0, time.monotonic()
         ended: Literal["", "interrupted", "failed"] = ""
         message = ""
@@ -238,20 +236,14 @@ def sweep(
             shutil.rmtree(folder, ignore_errors=True)
     counts = Counter(rows[job.id]["status"] if job.id in rows else "not run" for job in plan.jobs)
     finished = sum(counts[name] for name in FINISHED)
-    status: Literal["converged", "not converged", "interrupted", "failed"]
-    status = ended or ("converged" if counts["converged"] == len(plan.jobs) else "not converged")
+    status: Status = ended or ("converged" if counts["converged"] == len(plan.jobs) else "not converged")
     text = f"{finished} of {len(plan.jobs)} cases are finished"
     text += f", {counts['not converged']} of them not converged" if counts["not converged"] else ""
     message = f"{message} {text}{'; --resume runs the others.' if finished < len(plan.jobs) else '.'}".strip()
     times = {"wall_s": time.perf_counter() - started, "ran": ran, "reused": reused}
-    try:
+    with write_errors(f"the table in {plan.folder}", f"{text}, which are kept: free the disk and use --resume"):
         table = write_table(make_table(plan.cases.cases, rows, plan.file.metrics), plan.folder)
         _write_info(plan, status, message, dict(counts) | times)
-    except OSError as error:
-        raise InputError(
-            f"the table in {plan.folder} cannot be written ({error.strerror}); {text}, which are kept: free the disk and use "
-            "--resume."
-        ) from error
     return SweepResult(status, message, plan.folder, table, dict(counts), ran, reused)
 
 
@@ -357,15 +349,10 @@ def _probe(plan: Plan, pending: list[Job]) -> tuple[Row, float]:
 
 
 def _write_info(plan: Plan, status: str, message: str, counts: dict[str, Any]) -> None:
-    from femsim.base.files import write_json
-    from femsim.base.versions import machine, versions
-
     write_json(
         plan.folder / "sweep.json",
         {
             "status": status, "message": message, "file": str(plan.path), "scene": str(plan.cases.scene),
             "varied": plan.cases.varied, "metrics": plan.file.metrics, "cases": len(plan.jobs), "counts": counts,
-            "versions": versions(), "machine": machine(), "command": " ".join(sys.argv),
-            "written": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        },
+        } | provenance(),
     )  # fmt: skip
