@@ -56,13 +56,11 @@ from femsim.studies.calibration.calibrate import (
     CalibrationResult as CalibrationResult,
     calibrate as calibrate,
 )
-from femsim.studies.comparison.compare import (
-    Comparison as Comparison,
-    compare as compare,
-)
-from femsim.studies.comparison.logs import (
+from femsim.studies.comparison.card import read_card as read_card
+from femsim.studies.comparison.compare import compare as compare
+from femsim.studies.comparison.comparison import Comparison as Comparison
+from femsim.studies.comparison.log import (
     Log as Log,
-    read_card as read_card,
     read_log as read_log,
 )
 from femsim.studies.material_fit import (

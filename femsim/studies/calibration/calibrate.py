@@ -30,7 +30,7 @@ from femsim.studies.calibration.intervals import (
     profile,
 )
 from femsim.studies.calibration.search import search
-from femsim.studies.comparison.compare import Comparison
+from femsim.studies.comparison.comparison import Comparison
 from femsim.studies.sweeps.engine import Engine, SchedulerLost
 from femsim.studies.sweeps.sweep import check_folder
 from viz import calibration_page, plot_calibration, plot_profiles

@@ -16,8 +16,11 @@ from femsim.base.status import FINISHED
 from femsim.run.recorder import sensor_columns
 from femsim.scene.scene_file import load_scene, scene_parameters
 from femsim.studies.calibration.file import CalibrationFile, Experiment, Reading
-from femsim.studies.comparison.compare import Comparison, Record, compare, make_record
-from femsim.studies.comparison.logs import Log, read_card, read_log
+from femsim.studies.comparison.card import read_card
+from femsim.studies.comparison.compare import compare
+from femsim.studies.comparison.comparison import Comparison
+from femsim.studies.comparison.log import Log, read_log
+from femsim.studies.comparison.run_series import RunSeries, make_run_series
 from femsim.studies.sweeps.case import Job, Row, read_row, satisfies
 from femsim.studies.sweeps.engine import Engine
 from femsim.studies.sweeps.file import SweepFile
@@ -26,7 +29,6 @@ from femsim.studies.sweeps.sampling import make_cases
 #: Standard deviation taken before there is an estimate: this part of the largest range of a group's channels.
 FIRST_NOISE = 0.05
 _COMPILE_S = 120.0
-_KINDS = {"N": "force", "N m": "torque", "m": "position"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +180,7 @@ class Evaluator:
                 if row["status"] not in FINISHED:
                     blocks = []
                     break
-                blocks += self._blocks(experiment, self._record(experiment, job))
+                blocks += self._blocks(experiment, self._run_series(experiment, job))
             count = sum(job.id in ran for job in own)
             out.append(Evaluation(len(self.history) + 1, phase, np.array(unit), blocks, message, count))
             self.history.append(out[-1])
@@ -197,7 +199,7 @@ class Evaluator:
         jobs = {e.name: self._case(e, unit) for e in self.file.experiments}
         rows, _ = self._run(list(jobs.values()))
         return {
-            e.name: [compare(self._record(e, jobs[e.name]), logs) for logs in self._logs[e.name]]
+            e.name: [compare(self._run_series(e, jobs[e.name]), logs) for logs in self._logs[e.name]]
             for e in self.file.experiments
             if rows[jobs[e.name].id]["status"] in FINISHED
         }
@@ -263,16 +265,16 @@ class Evaluator:
                 raise InputError(f"stopped since the disk cannot be written: {row['message']} Free it and use --resume.")
         return rows, ran
 
-    def _record(self, experiment: Experiment, job: Job) -> Record:
+    def _run_series(self, experiment: Experiment, job: Job) -> RunSeries:
         with (self.cases / job.id / "series.csv").open(newline="", encoding="utf-8") as stream:
             names = next(csv.reader(stream))
             table = np.loadtxt(stream, delimiter=",", ndmin=2)
-        return make_record(experiment.name, dict(zip(names, table.T, strict=True)), self._gravity[experiment.name])
+        return make_run_series(experiment.name, dict(zip(names, table.T, strict=True)), self._gravity[experiment.name])
 
-    def _blocks(self, experiment: Experiment, record: Record) -> list[Block]:
+    def _blocks(self, experiment: Experiment, run: RunSeries) -> list[Block]:
         out = []
         for number, logs in enumerate(self._logs[experiment.name]):
-            comparison = compare(record, logs)
+            comparison = compare(run, logs)
             grid = self._reference.setdefault((experiment.name, number), comparison.time)
             out.append(_block(comparison, grid))
         return out
@@ -299,6 +301,6 @@ def _block(comparison: Comparison, grid: np.ndarray) -> Block:
     return Block(
         np.hstack(columns),
         tuple([c.name for c in comparison.channels] * repeat),
-        tuple([_KINDS[c.unit] for c in comparison.channels] * repeat),
+        tuple([c.kind for c in comparison.channels] * repeat),
         np.array([spans[g] or 1.0 for g in groups] * repeat),
     )
