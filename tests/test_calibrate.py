@@ -15,7 +15,8 @@ from small_scene import scene_file
 import femsim as fs
 from femsim.cli import execute
 from femsim.studies.calibration import calibrate as calibrate_module
-from femsim.studies.calibration.estimate import concerns, estimate, least_squares
+from femsim.studies.calibration.concerns import concerns
+from femsim.studies.calibration.estimate import estimate, least_squares
 from femsim.studies.calibration.evaluate import Evaluation
 from femsim.studies.calibration.file import Free, Search, read_calibration
 from femsim.studies.calibration.search import search

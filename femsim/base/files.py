@@ -49,6 +49,26 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
 
 
+def check_output(path: Path, advice: str) -> None:
+    """Refuse an output file that cannot be made, before the work whose result it takes.
+
+    Parameters
+    ----------
+    path : Path
+        File to write; an existing one will be replaced.
+    advice : str
+        What the user can do.
+
+    Raises
+    ------
+    InputError
+        It is a folder, or lies in one that does not exist.
+    """
+    if path.is_dir() or not path.parent.is_dir():
+        reason = "is a folder" if path.is_dir() else "lies in a folder that does not exist"
+        raise InputError(f"the output {path} {reason}; {advice}.")
+
+
 @contextmanager
 def write_errors(what: object, advice: str) -> Iterator[None]:
     """Turn an OSError of the block into "WHAT cannot be written (REASON); ADVICE.".

@@ -217,7 +217,9 @@ def fit_material(
     poisson_ratio, density
         Of the card: a tensile test does not tell them; density in kg/m3.
     """
-    from femsim.studies.material_fit import FIT_LAWS, fit_material, plot_fit, write_card
+    from femsim.studies.material_fit.card import write_card
+    from femsim.studies.material_fit.fit import FIT_LAWS, fit_material
+    from femsim.studies.material_fit.plot import plot_fit
 
     fit = fit_material(test, law or FIT_LAWS, min_strain=min_strain, max_strain=max_strain)
     print(fit.summary())

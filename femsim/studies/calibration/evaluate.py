@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -79,6 +80,14 @@ class Evaluation:
     blocks: list[Block]
     message: str
     ran: int
+
+    @property
+    def misfit(self) -> float:
+        """Root mean square of the errors over the range of their group; NaN where a case failed."""
+        if not self.blocks:
+            return math.nan
+        scaled = [block.error / block.ranges for block in self.blocks]
+        return math.sqrt(sum(float((s**2).sum()) for s in scaled) / sum(s.size for s in scaled))
 
 
 class Evaluator:

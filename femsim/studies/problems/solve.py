@@ -28,7 +28,7 @@ from contact import (
     read_fclib,
 )
 from femsim.base.errors import InputError
-from femsim.base.files import replacing, write_errors
+from femsim.base.files import check_output, replacing, write_errors
 from femsim.base.status import Status
 
 #: A solver that says "converged" where the file's problem says no is asked this many times for a tenth of the tolerance.
@@ -164,9 +164,7 @@ def solve_problem(
 
 
 def _check_target(target: Path, problem: Path) -> None:
-    if target.is_dir() or not target.parent.is_dir():
-        reason = "is a folder" if target.is_dir() else "lies in a folder that does not exist"
-        raise InputError(f"the output {target} {reason}; name a file such as solution.npz.")
+    check_output(target, "name a file such as solution.npz")
     if target.exists() and problem.exists() and target.samefile(problem):
         raise InputError(f"the output {target} is the problem itself; name another file such as solution.npz.")
 

@@ -1,11 +1,9 @@
-"""Intervals beside those of the Jacobian: profiles of the sum of squares, and bootstrap. Arrays only; unit coordinates.
+"""Profiles of the sum of squares: intervals where a model is not linear. Arrays, and a callable that runs; unit coordinates.
 
 A profile walks away from the best fit along one parameter and fits all others again at each place, by runs. Its level is the
 rise of the sum of squares at which a parabola with the curvature J^T J ends at the interval of the Jacobian: the quantile of
-F(1, nu) at the confidence, times the variance of the residuals, times how many of them go on one independent one (see
-``estimate``). So both intervals are the same where the model is linear and the best fit at the bottom.
-
-The bootstrap draws residuals again and fits them with the model linearised at the best fit; it needs no runs.
+F(1, nu) at the confidence, times the variance of the residuals, times the number of residuals that count as one independent
+residual (see ``estimate``). So both intervals are the same where the model is linear and the best fit is the minimum.
 """
 
 from __future__ import annotations
@@ -17,17 +15,14 @@ from typing import Literal
 
 import numpy as np
 
-from femsim.studies.calibration.estimate import BLIND, Estimate, autocorrelation
+from femsim.studies.calibration.estimate import Estimate
 
 Reason = Literal["", "bound", "failed", "budget"]
-#: Residuals behind each other, priors last, at each of some points; None where a case failed.
+#: Residuals, priors last, at each of some points; None where a case failed.
 Residuals = Callable[[Sequence[np.ndarray]], list[np.ndarray | None]]
 _Walk = Generator[list[np.ndarray], list[np.ndarray | None], None]
 _AT_LEVEL = 0.01  # an end is found when the root of the rise is so near to that of the level; then it is interpolated
 _REFITTED = 0.002  # the others are fitted again when this part of the level is left to gain
-_LOWER = 0.05  # a sum of squares below that of the best fit is said from this part of the level on
-_CURVED = 0.2  # profiles are said to differ from the Jacobian's intervals from this part of half of them on
-_FEW = 8  # blocks in a sequence
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,29 +49,6 @@ class Profile:
     reached: tuple[float, float]
     units: np.ndarray
     rises: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Bootstrap:
-    """Percentile intervals of a bootstrap.
-
-    Attributes
-    ----------
-    low, high : ndarray, (p,)
-        Ends, measured from the best fit; NaN where the residuals do not depend on the parameter.
-    deviation : ndarray, (p,)
-        Standard deviations of the draws.
-    lengths : tuple of int
-        Samples in a block, one a reading; empty where whole trials were drawn.
-    blocks : tuple of int
-        Blocks in a reading, or trials.
-    """
-
-    low: np.ndarray
-    high: np.ndarray
-    deviation: np.ndarray
-    lengths: tuple[int, ...]
-    blocks: tuple[int, ...]
 
 
 class _SpentError(Exception):
@@ -292,177 +264,3 @@ class _Side:
         for j, point, answer in zip(self._others, points, answers, strict=True):
             if answer is not None:
                 self._J[:, j] = (answer - self._residual) / (point[j] - self._unit[j])
-
-
-def bootstrap_blocks(
-    residuals: Sequence[np.ndarray],
-    jacobians: Sequence[np.ndarray],
-    prior: np.ndarray,
-    confidence: float,
-    *,
-    draws: int,
-    seed: int,
-) -> Bootstrap:
-    """Draw blocks of residuals that follow each other, and fit each draw with the linearised model.
-
-    Blocks keep all channels and trials of a reading at a time together; they may start anywhere, and go on at the start behind
-    the end (the circular blocks of Politis and Romano, 1992). Residuals are centred channel by channel and widened by the degrees
-    of freedom; means of priors are drawn from their distributions.
-
-    Parameters
-    ----------
-    residuals, jacobians, prior, confidence
-        As for :func:`~femsim.studies.calibration.estimate.estimate`.
-    draws, seed : int
-        Number of draws, and seed.
-
-    Returns
-    -------
-    Bootstrap
-        Its intervals.
-    """
-    p, n = len(prior), sum(r.size for r in residuals)
-    rng = np.random.default_rng(seed)
-    gradient = np.sqrt(prior) * rng.standard_normal((draws, p))
-    widened = math.sqrt(n / max(n - p, 1))
-    lengths = tuple(block_length(r) for r in residuals)
-    blocks = tuple(math.ceil(len(r) / length) for r, length in zip(residuals, lengths, strict=True))
-    for r, j, length, count in zip(residuals, jacobians, lengths, blocks, strict=True):
-        m, centred, flat = len(r), widened * (r - r.mean(axis=0)), j.reshape(-1, p)
-        for draw in range(draws):
-            starts = rng.integers(0, m, count)
-            rows = ((starts[:, None] + np.arange(length)) % m).ravel()[:m]
-            gradient[draw] += centred[rows].ravel() @ flat
-    normal = sum((np.einsum("mcp,mcq->pq", j, j) for j in jacobians), np.diag(prior))
-    return _percentiles(gradient, np.tile(normal, (draws, 1, 1)), confidence, lengths, blocks)
-
-
-def bootstrap_trials(
-    residuals: Sequence[np.ndarray],
-    jacobians: Sequence[np.ndarray],
-    prior: np.ndarray,
-    confidence: float,
-    *,
-    draws: int,
-    seed: int,
-    trials: Sequence[tuple[str, int]],
-) -> Bootstrap:
-    """Draw whole trials, and fit each draw with the linearised model.
-
-    Deviations are widened by sqrt(T / (T - 1)) for T trials; means of priors are drawn from their distributions.
-
-    Parameters
-    ----------
-    residuals, jacobians, prior, confidence, draws, seed
-        As for :func:`bootstrap_blocks`; the columns of a trial are together.
-    trials : sequence of (str, int)
-        Experiment and number of trials of each reading. Readings of an experiment with as many trials are drawn together, as
-        instruments of the same runs.
-
-    Returns
-    -------
-    Bootstrap
-        Its intervals.
-    """
-    p = len(prior)
-    rng = np.random.default_rng(seed)
-    gradient = np.sqrt(prior) * rng.standard_normal((draws, p))
-    normal = np.tile(np.diag(prior), (draws, 1, 1))
-    drawn: dict[tuple[str, int], np.ndarray] = {}
-    for r, j, (experiment, count) in zip(residuals, jacobians, trials, strict=True):
-        if (experiment, count) not in drawn:
-            picks = rng.integers(0, count, (draws, count))
-            drawn[experiment, count] = np.stack([(picks == t).sum(axis=1) for t in range(count)], axis=1).astype(float)
-        times = drawn[experiment, count]
-        r_of, j_of = r.reshape(len(r), count, -1), j.reshape(len(j), count, -1, p)
-        gradient += math.sqrt(count / (count - 1)) * (times - 1.0) @ np.einsum("mtc,mtcp->tp", r_of, j_of)
-        normal += np.einsum("dt,tpq->dpq", times, np.einsum("mtcp,mtcq->tpq", j_of, j_of))
-    return _percentiles(gradient, normal, confidence, (), tuple(count for _, count in trials))
-
-
-def _percentiles(
-    gradient: np.ndarray, normal: np.ndarray, confidence: float, lengths: tuple[int, ...], blocks: tuple[int, ...]
-) -> Bootstrap:
-    """Solve for the change of the best fit in each draw, and take percentiles."""
-    strength = np.sqrt(np.einsum("dpp->p", normal) / len(normal))
-    blind = strength <= BLIND * max(1.0, float(strength.max(initial=0.0)))
-    changes = -np.linalg.solve(normal + np.diag(np.where(blind, 1.0, 0.0)), gradient[..., None])[..., 0]
-    changes[:, blind] = np.nan
-    low, high = np.quantile(changes, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence], axis=0)
-    return Bootstrap(low, high, changes.std(axis=0), lengths, blocks)
-
-
-def block_length(residual: np.ndarray) -> int:
-    """Find how many samples a block needs: what makes the error of a variance smallest (Politis and White, 2004).
-
-    (2 G^2 / D)^(1/3) m^(1/3) with G the sum of |k| rho(k) over the lags k of both signs and D = 4/3 (sum of rho(k))^2
-    (Econometric Reviews 23, corrected by Patton, Politis and White, 28, 2009). Departure: rho is cut off where it is no larger
-    than chance, instead of being weighted.
-
-    Parameters
-    ----------
-    residual : ndarray, (m, c)
-        Residuals of a reading.
-
-    Returns
-    -------
-    int
-        From 1 for white residuals to about a quarter of m, where lags end.
-    """
-    rho = autocorrelation(residual)
-    if not len(rho):
-        return 1
-    G, total = 2.0 * float(np.arange(1, len(rho) + 1) @ rho), 1.0 + 2.0 * float(rho.sum())
-    return math.ceil((1.5 * G**2 / total**2 * len(residual)) ** (1 / 3))
-
-
-def interval_concerns(
-    names: Sequence[str],
-    value: Callable[[int, float], float],
-    best: np.ndarray,
-    found: Estimate,
-    profiles: Sequence[Profile],
-    bootstrap: Bootstrap | None,
-) -> list[str]:
-    """Say where profiles have no end, what they tell of the fit, and where a bootstrap has too little to draw from.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of the parameters.
-    value : callable
-        ``value(k, u)``: value of parameter k at a coordinate.
-    best : ndarray, (p,)
-        Best fit, unit coordinates.
-    found : Estimate
-        Intervals of the Jacobian.
-    profiles : sequence of Profile
-        One a parameter; none where they were not asked for.
-    bootstrap : Bootstrap, optional
-        The bootstrap.
-    """
-    out = []
-    for k, (name, own) in enumerate(zip(names, profiles, strict=False)):
-        for side, reason, reached in zip(("lower", "upper"), own.reasons, own.reached, strict=True):
-            if reason:
-                why = {
-                    "bound": "there is none before the bound",
-                    "failed": f"runs beyond {value(k, reached):.4g} fail",
-                    "budget": f"not found by intervals.evaluations, it lies beyond {value(k, reached):.4g}; raise them",
-                }[reason]
-                out.append(f"the profile of {name} has no {side} end: {why}")
-        differs = max((abs(abs(end - best[k]) / found.half[k] - 1.0) for end in own.ends if math.isfinite(end)), default=0.0)
-        if differs > _CURVED:
-            out.append(
-                f"the profile of {name} ends elsewhere than the interval of the Jacobian, by {100 * differs:.0f} % of half of "
-                "it: the model is not linear there, or the refinement ended beside the bottom; take the profile"
-            )
-        if own.rises.min() < -_LOWER:
-            lower = ", ".join(
-                f"{n} {value(i, u):.6g}" for i, (n, u) in enumerate(zip(names, own.units[own.rises.argmin()], strict=True))
-            )
-            out.append(f"the profile of {name} found a better fit than the refinement: start at {lower}")
-    if bootstrap is not None and min(bootstrap.blocks) < _FEW:
-        what = "blocks" if bootstrap.lengths else "trials"
-        out.append(f"the bootstrap draws from {min(bootstrap.blocks)} {what} of a reading only; its intervals are too narrow")
-    return out
