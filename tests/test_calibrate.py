@@ -323,7 +323,7 @@ def test_runs_that_fail_on_both_sides_of_the_best_point_leave_no_intervals(tmp_p
         (FREE + FIT + FIT[FIT.index("[[") :], r"two experiments named 'rest'"),
         (FREE + FIT.replace('name = "rest"', 'name = "a/b"'), r"experiments\.1\.name is 'a/b'; it names a folder"),
         (FREE + "[parameters]\ndensity = 1.0\n" + FIT, r"names density in \[free\] and as a fixed parameter"),
-        (FREE + FIT.replace("offset =", "ofset ="), r"'time\.ofset' is unknown; did you mean 'offset'"),
+        (FREE + FIT.replace("offset =", "ofset ="), r"time\.ofset: the key is unknown; did you mean 'offset'"),
         (FIT, r"free is missing"),
         ("[free", r"is no TOML"),
     ],

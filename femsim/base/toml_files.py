@@ -6,13 +6,24 @@ import tomllib
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from femsim.base.errors import InputError, did_you_mean
 
 Model = TypeVar("Model", bound=BaseModel)
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+def _as_pair(value: Any) -> Any:
+    return tuple(float(v) if type(v) is int else v for v in value) if isinstance(value, list) else value
+
+
+#: TOML has lists, and whole numbers where a user means 1.0.
+AsPair = BeforeValidator(_as_pair)
+Pair = Annotated[tuple[float, float], AsPair]
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -36,15 +37,27 @@ Whole = Annotated[int, Parameter(converter=_whole)]
 Flag = Annotated[bool, Parameter(negative=())]
 Assignments = Annotated[tuple[str, ...], Parameter(name="--set", negative=())]
 
-# what the commands share that run many cases
-Out = Annotated[Path | None, Parameter(help="Folder of results; default runs/NAME.")]
-Resume = Annotated[Flag, Parameter(help="Go on with a folder that exists: run what is missing or failed.")]
-Scheduler = Annotated[
-    str | None, Parameter(help="Address of a Dask scheduler, tcp://HOST:PORT; default a cluster of this machine's cores.")
-]
-Workers = Annotated[Whole | None, Parameter(help="Processes on this machine; default one a core.")]
-DryRun = Annotated[Flag, Parameter(help="Only show the cases, and estimate time and disk.")]
-Yes = Annotated[Flag, Parameter(help="Allow more than 10000 cases.")]
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class CaseOptions:
+    """Options of every command that runs many cases."""
+
+    out: Annotated[Path | None, Parameter(help="Folder of results; default runs/NAME.")] = None
+    resume: Annotated[Flag, Parameter(help="Go on with a folder that exists: run what is missing or failed.")] = False
+    scheduler: Annotated[
+        str | None, Parameter(help="Address of a Dask scheduler, tcp://HOST:PORT; default a cluster of this machine's cores.")
+    ] = None
+    workers: Annotated[Whole | None, Parameter(help="Processes on this machine; default one a core.")] = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class SweepOptions(CaseOptions):
+    """Options of the commands that run the cases of a sweep file."""
+
+    dry_run: Annotated[Flag, Parameter(help="Only show the cases, and estimate time and disk.")] = False
+    yes: Annotated[Flag, Parameter(help="Allow more than 10000 cases.")] = False
 
 
 def _wrong_input() -> tuple[type[Exception], ...]:

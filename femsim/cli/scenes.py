@@ -94,7 +94,7 @@ def run(
             fields=None if fields is None else tuple(name.strip() for name in fields.split(",") if name.strip()),
             format=format,
             precision=precision,
-            dump_problems=None if dump_problems is None else _steps(dump_problems),
+            dump_problems=None if dump_problems is None else _step_range(dump_problems),
             max_halvings=max_halvings,
             quiet=quiet,
             scene_path=path,
@@ -107,7 +107,7 @@ def run(
     return EXIT_STATUS[result.status]
 
 
-def _steps(text: str) -> tuple[int, int]:
+def _step_range(text: str) -> tuple[int, int]:
     """Read FROM:TO, or a single number."""
     first, colon, last = text.partition(":")
     try:

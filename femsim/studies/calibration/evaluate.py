@@ -16,7 +16,7 @@ from femsim.base.errors import InputError, did_you_mean
 from femsim.base.status import FINISHED
 from femsim.run.recorder import sensor_columns
 from femsim.scene.scene_file import load_scene, scene_parameters
-from femsim.studies.calibration.file import CalibrationFile, Experiment, Reading
+from femsim.studies.calibration.file import CalibrationFile, Experiment, Measurement
 from femsim.studies.comparison.card import read_card
 from femsim.studies.comparison.compare import compare
 from femsim.studies.comparison.comparison import Comparison
@@ -214,7 +214,7 @@ class Evaluator:
         }
 
     def _read(
-        self, reading: Reading, sensors: Sequence[str], markers: Sequence[str], gravity: Sequence[float]
+        self, reading: Measurement, sensors: Sequence[str], markers: Sequence[str], gravity: Sequence[float]
     ) -> list[Log]:  # fmt: skip
         folder = self.path.parent
         card = read_card(folder / reading.card if isinstance(reading.card, str) else reading.card)

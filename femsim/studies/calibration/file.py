@@ -8,11 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from femsim.base.toml_files import checked, read_toml
+from femsim.base.toml_files import AsPair, Finite, Positive, checked, read_toml
 from femsim.studies.sweeps.file import Limits, Settings, Value
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
 #: Trials of a reading from which a bootstrap can draw: fewer are drawn in too few ways.
 LEAST_TRIALS = 5
 
@@ -39,16 +37,11 @@ class Free(_Section):
         A value from elsewhere; its errors are reported beside those of the fit.
     """
 
-    between: tuple[Finite, Finite]
+    between: Annotated[tuple[Finite, Finite], AsPair]
     scale: Literal["linear", "log"] = "linear"
     start: Finite | None = None
-    prior: tuple[Finite, Positive] | None = None
+    prior: Annotated[tuple[Finite, Positive], AsPair] | None = None
     reference: Finite | None = None
-
-    @field_validator("between", "prior", mode="before")
-    @classmethod
-    def _pair(cls, value: Any) -> Any:
-        return tuple(float(v) if type(v) is int else v for v in value) if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def _checked(self) -> Free:
@@ -87,8 +80,8 @@ class Free(_Section):
         return self.unit(mean), (deviation / mean if self.scale == "log" else deviation) / width
 
 
-class Reading(_Section):
-    """Logs of one instrument in an experiment: repeated trials, with one card.
+class Measurement(_Section):
+    """The logs of one instrument in an experiment: repeated trials, with one card.
 
     Attributes
     ----------
@@ -110,7 +103,7 @@ class Experiment(_Section):
 
     name: str
     parameters: dict[str, Value] = {}
-    readings: Annotated[list[Reading], Field(min_length=1)]
+    readings: Annotated[list[Measurement], Field(min_length=1)]
     held_out: bool = False
 
     @field_validator("name")

@@ -14,12 +14,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from femsim.base.errors import did_you_mean
-from femsim.base.toml_files import checked, read_toml
+from femsim.base.toml_files import Finite, Positive, checked, read_toml
 from femsim.base.wrenches import rotation_matrix
 from femsim.studies.comparison.units import TIME_UNITS, UNITS, plain_unit
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
 Triple = tuple[Finite, Finite, Finite]
 
 

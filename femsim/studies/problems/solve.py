@@ -1,4 +1,4 @@
-"""Solve a contact problem that lies in a file, and judge the answer on the file's own problem."""
+"""Solve the contact problem of a file, and judge the answer on the problem as it stands in the file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from femsim.base.errors import InputError
 from femsim.base.files import check_output, replacing, write_errors
 from femsim.base.status import Status
 
-#: A solver that says "converged" where the file's problem says no is asked this many times for a tenth of the tolerance.
+#: Where a solver reports "converged" and the residuals disagree, it gets this many more tries, each at a tenth of the tolerance.
 _REFINEMENTS = 4
 
 
@@ -42,8 +42,8 @@ class SolvedProblem:
     Attributes
     ----------
     status : {"converged", "not converged", "failed"}
-        "converged": every residual of :attr:`residuals` is at most the tolerance, whatever the solver says; "failed": the solver
-        returned values that are not finite.
+        "converged": every residual of :attr:`residuals` is at most the tolerance, whatever the solver reports; "failed": the
+        solver returned values that are not finite.
     message : str
         One sentence.
     v : ndarray, (n,), optional
@@ -61,7 +61,7 @@ class SolvedProblem:
     description : str
         The problem in a few words.
     tolerance : float
-        What was asked for.
+        Tolerance that was asked for.
     """
 
     status: Status
@@ -83,7 +83,7 @@ class SolvedProblem:
         return {name: value for name, value in self.metrics.as_dict().items() if name in names}
 
     def summary(self) -> str:
-        """Say the answer in a few lines: status, solver, time, all residuals."""
+        """Describe the answer in a few lines: status, solver, time, all residuals."""
         lines = {
             "problem": self.description,
             "status": f"{self.status}: {self.message}",
@@ -104,8 +104,8 @@ def solve_problem(
 ) -> SolvedProblem:
     """Solve the contact problem of an FCLib file.
 
-    The verdict is not the solver's: all residuals are computed anew on the problem of the file. Where the solver says
-    "converged" and they say no (it may stop by another norm, or have been given an equivalent problem), it goes on from its
+    The solver does not judge itself: all residuals are computed anew on the problem of the file. Where the solver reports
+    "converged" and the residuals disagree (it may stop by another norm, or solve an equivalent problem), it continues from its
     answer with a tenth of the tolerance, at most four times.
 
     Parameters
@@ -113,8 +113,8 @@ def solve_problem(
     path : path
         File of the local or the global form, see :func:`contact.read_fclib`.
     solver : str
-        Name in ``contact.SOLVERS``. A problem of the local form goes to its method ``solve_local``; the solvers that need a
-        matrix A turn it into an equivalent problem, which needs a symmetric W.
+        Name in ``contact.SOLVERS``. Problems of the local form go to its method ``solve_local``; solvers that need a matrix A
+        convert them to an equivalent problem, which requires a symmetric W.
     tolerance : float
         The residual of the contact law, and of the dynamics in both norms, must be at most this.
     max_iterations : int, optional

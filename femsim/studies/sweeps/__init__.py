@@ -17,7 +17,7 @@ The tour, in the order of use:
 `results`
     the table, one row a case.
 `sweep`
-    `sweep` does all of it; `estimate` is the dry run.
+    `sweep` does all of it; `estimate_cost` is the dry run.
 `sensitivity`
     `sensitivity` runs the sweep of a design of Saltelli and makes indices of Sobol of its metrics.
 """

@@ -25,7 +25,8 @@ from femsim.base.status import FINISHED
 from femsim.studies.sweeps.metrics import OutputError, check_column, parse_condition, parse_metric
 from femsim.studies.sweeps.sampling import source_version
 
-MARKER = "case.json"
+#: Its row; a folder that has it is complete.
+CASE_FILE = "case.json"
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
@@ -153,7 +154,7 @@ def new_row(job: Job) -> Row:
 
 
 def finish_folder(work: Path, final: Path, row: Row) -> None:
-    """Write the marker of a case into its folder and move the folder to its place; an older one there goes.
+    """Write the row of a case into its folder and move the folder to its place; an older one there goes.
 
     Raises
     ------
@@ -161,7 +162,7 @@ def finish_folder(work: Path, final: Path, row: Row) -> None:
         The disk is full, or the folder cannot be written.
     """
     work.mkdir(parents=True, exist_ok=True)
-    write_json(work / MARKER, row)
+    write_json(work / CASE_FILE, row)
     for _ in range(3):  # another worker may finish the same case at the same time
         if final.exists():
             old = final.with_name(f".{final.name}-{uuid.uuid4().hex[:8]}")
@@ -182,7 +183,7 @@ def finish_folder(work: Path, final: Path, row: Row) -> None:
 def read_row(folder: Path) -> Row | None:
     """Row of a case that was finished or failed before; None where there is none that can be read."""
     try:
-        row: Row = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+        row: Row = json.loads((folder / CASE_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return row if isinstance(row, dict) and row.get("id") == folder.name else None

@@ -10,12 +10,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from femsim.base.errors import InputError
-from femsim.base.toml_files import error_sentences, read_toml
+from femsim.base.toml_files import Pair, Positive, error_sentences, read_toml
 from femsim.studies.sweeps.metrics import Condition, Metric, parse_condition, parse_metric
 
 Scalar = bool | int | float | str
 Value = Scalar | list[Scalar]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Method = Literal["random", "latin_hypercube", "sobol", "saltelli"]
 
 
@@ -43,16 +42,11 @@ class Axis(_Section):
     """
 
     values: list[Value] | None = None
-    range: tuple[float, float] | None = None
-    between: tuple[float, float] | None = None
-    normal: tuple[float, float] | None = None
+    range: Pair | None = None
+    between: Pair | None = None
+    normal: Pair | None = None
     count: Annotated[int, Field(ge=1)] | None = None
     scale: Literal["linear", "log"] = "linear"
-
-    @field_validator("range", "between", "normal", mode="before")
-    @classmethod
-    def _pair(cls, value: Any) -> Any:
-        return tuple(float(v) if type(v) is int else v for v in value) if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def _checked(self) -> Axis:

@@ -28,7 +28,7 @@ _PROBE_STEPS = 3
 _PROBES = 3
 _COMPILE_S = 120.0
 _TABLE_EVERY_S = 30.0
-_MARKER_BYTES = 4000
+_ROW_BYTES = 4000
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class SweepResult:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Cost:
     """What a sweep would take.
 
     Attributes
@@ -196,6 +196,14 @@ def sweep(
     engine = Engine(scheduler, workers)
     pending, rows = plan.pending, plan.rows
     reused = len(plan.jobs) - len(pending)
+    ran = 0
+
+    def count(row: Row) -> None:
+        nonlocal ran
+        ran += 1
+        if on_row is not None:
+            on_row(row)
+
     with ExitStack() as stack:
         if pending:  # workers start while the first steps run
             stack.enter_context(engine)
@@ -205,32 +213,20 @@ def sweep(
             shutil.copyfile(plan.path, plan.folder / "sweep.toml")
             shutil.copyfile(plan.cases.scene, plan.folder / "scene.py")
             _write_info(plan, "running", "", {})
-        started, ran, written = time.perf_counter(), 0, time.monotonic()
-        ended: Literal["", "interrupted", "failed"] = ""
-        message = ""
+        ended: Literal["", "interrupted", "failed"]
+        started = time.perf_counter()
         try:
             if pending and on_start is not None:
                 on_start(len(plan.jobs), reused, engine.threads)
-            for row in engine.run(pending) if pending else ():
-                rows[row["id"]] = row
-                ran += 1
-                if on_row is not None:
-                    on_row(row)
-                if row.get("disk"):
-                    ended, message = "failed", f"Stopped since the disk cannot be written: {row['message']}"
-                    break
-                if time.monotonic() > written + _TABLE_EVERY_S:
-                    with suppress(OSError):  # the last table decides
-                        write_table(make_table(plan.cases.cases, rows, plan.file.metrics), plan.folder)
-                    written = time.monotonic()
+            ended, message = _run_pending(plan, engine, pending, count)
         except KeyboardInterrupt:
             ended, message = "interrupted", "Interrupted."
         except SchedulerLost as error:
             ended, message = "failed", str(error)
             for job in pending:  # workers may have finished some that we were not told of
-                row_there = read_row(plan.folder / "cases" / job.id)
-                if row_there is not None:
-                    rows[job.id] = row_there
+                row = read_row(plan.folder / "cases" / job.id)
+                if row is not None:
+                    rows[job.id] = row
     if not ended:  # what lost workers left
         for folder in (plan.folder / "cases").glob(".*"):
             shutil.rmtree(folder, ignore_errors=True)
@@ -245,6 +241,23 @@ def sweep(
         table = write_table(make_table(plan.cases.cases, rows, plan.file.metrics), plan.folder)
         _write_info(plan, status, message, dict(counts) | times)
     return SweepResult(status, message, plan.folder, table, dict(counts), ran, reused)
+
+
+def _run_pending(
+    plan: Plan, engine: Engine, pending: list[Job], on_row: Callable[[Row], None]
+) -> tuple[Literal["", "failed"], str]:
+    """Run cases and collect their rows, with a table from time to time; stop where the disk cannot be written."""
+    written = time.monotonic()
+    for row in engine.run(pending) if pending else ():
+        plan.rows[row["id"]] = row
+        on_row(row)
+        if row.get("disk"):
+            return "failed", f"Stopped since the disk cannot be written: {row['message']}"
+        if time.monotonic() > written + _TABLE_EVERY_S:
+            with suppress(OSError):  # the last table decides
+                write_table(make_table(plan.cases.cases, plan.rows, plan.file.metrics), plan.folder)
+            written = time.monotonic()
+    return "", ""
 
 
 def check_folder(folder: Path, what: str, *, resume: bool) -> None:
@@ -272,9 +285,9 @@ def check_folder(folder: Path, what: str, *, resume: bool) -> None:
         raise InputError(f"the folder {folder} is no {what} (it has no {what}.json); choose another by --out.")
 
 
-def estimate(
+def estimate_cost(
     path: str | Path, *, out: str | Path | None = None, workers: int | None = None, many: bool = False
-) -> tuple[Plan, Estimate]:
+) -> tuple[Plan, Cost]:
     """Say what a sweep would take: from cases that ran before, else from the first steps of its first case.
 
     Parameters
@@ -284,7 +297,7 @@ def estimate(
 
     Returns
     -------
-    (Plan, Estimate)
+    (Plan, Cost)
         The cases, and the figures.
 
     Raises
@@ -297,7 +310,7 @@ def estimate(
     pending = plan.pending
     before = [row["wall_s"] for row in plan.rows.values() if row["status"] in FINISHED]
     if not pending:
-        return plan, Estimate(len(plan.jobs), len(plan.jobs), 0, 0.0, 0.0, threads, 0.0, True)
+        return plan, Cost(len(plan.jobs), len(plan.jobs), 0, 0.0, 0.0, threads, 0.0, True)
     row, frame_bytes = _probe(plan, pending)
     if row["status"] not in FINISHED:
         raise InputError(f"{plan.path}: the first cases fail, so that nothing can be estimated: {row['message']}")
@@ -305,11 +318,11 @@ def estimate(
     done = max(1, int(row["health"].get("steps", 1)))
     case_s = sum(before) / len(before) if before else row["overhead_s"] + steps * row["stepping_s"] / done
     columns = len(row["columns"]) if plan.file.outputs.series == "all" else len(plan.file.outputs.series) + 1
-    disk = len(pending) * (_MARKER_BYTES + (14.0 * columns * steps if plan.file.outputs.series else 0.0))
+    disk = len(pending) * (_ROW_BYTES + (14.0 * columns * steps if plan.file.outputs.series else 0.0))
     frames = sum(job.fps > 0 for job in pending)
     disk += frames * frame_bytes * max(1.0, steps * row["dt"] * plan.file.outputs.fps)
     wall = case_s * math.ceil(len(pending) / threads)
-    return plan, Estimate(len(plan.jobs), len(plan.jobs) - len(pending), steps, case_s, wall, threads, disk, bool(before))
+    return plan, Cost(len(plan.jobs), len(plan.jobs) - len(pending), steps, case_s, wall, threads, disk, bool(before))
 
 
 def _probe(plan: Plan, pending: list[Job]) -> tuple[Row, float]:
