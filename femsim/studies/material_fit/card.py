@@ -13,7 +13,7 @@ from materials import Elastic, MooneyRivlin, Ogden
 def write_card(
     path: str | Path, fit: MaterialFit, chosen: LawFit, *, poisson_ratio: float = 0.49, density: float = 1000.0
 ) -> Path:
-    """Write a material card that ``fs.load_card`` and, in ``materials/library``, every scene can read.
+    """Write a material card that ``fs.load_card`` and, in the library of materials, every scene can read.
 
     Parameters
     ----------
