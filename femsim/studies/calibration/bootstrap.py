@@ -22,7 +22,7 @@ class Bootstrap:
     deviation : ndarray, (p,)
         Standard deviations of the draws.
     lengths : tuple of int
-        Samples in a block, one a reading; empty where whole trials were drawn.
+        Samples in a block, one number per reading; empty where whole trials are drawn.
     blocks : tuple of int
         Blocks in a reading, or trials.
     """
@@ -43,10 +43,10 @@ def bootstrap_blocks(
     draws: int,
     seed: int,
 ) -> Bootstrap:
-    """Draw blocks of residuals that follow each other, and fit each draw with the linearised model.
+    """Draw blocks of consecutive residuals, and fit each draw with the linearised model.
 
-    Blocks keep all channels and trials of a reading at a time together; they may start anywhere, and go on at the start behind
-    the end (the circular blocks of Politis and Romano, 1992). Residuals are centred channel by channel and widened by the degrees
+    Blocks keep all channels and trials of a reading at a time together. They may start anywhere and wrap around at the end
+    (the circular blocks of Politis and Romano, 1992). Residuals are centred channel by channel and widened by the degrees
     of freedom; means of priors are drawn from their distributions.
 
     Parameters
@@ -133,11 +133,11 @@ def _percentiles(
 
 
 def block_length(residual: np.ndarray) -> int:
-    """Find how many samples a block needs: what makes the error of a variance smallest (Politis and White, 2004).
+    """Choose the block length that makes the error of a variance smallest (Politis and White, 2004).
 
     (2 G^2 / D)^(1/3) m^(1/3) with G the sum of |k| rho(k) over the lags k of both signs and D = 4/3 (sum of rho(k))^2
     (Econometric Reviews 23, corrected by Patton, Politis and White, 28, 2009). Departure: rho is cut off where it is no larger
-    than chance, instead of being weighted.
+    than chance, not weighted.
 
     Parameters
     ----------

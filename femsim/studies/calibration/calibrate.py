@@ -39,7 +39,7 @@ def calibrate(
     out : path, optional
         Folder of results; default runs/NAME. All workers must see it.
     resume : bool
-        Go on with a folder that exists: the same points are asked for again, and cases that are there are not run again.
+        Continue in a folder that exists: the same points are asked for again, and cases that are there do not run again.
     cases : path, optional
         Folder of the cases, to share them between calibrations; default ``out/cases``.
     scheduler, workers

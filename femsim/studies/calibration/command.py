@@ -1,4 +1,4 @@
-"""What ``femsim calibrate`` shows: the best misfit as it falls, then values, intervals, errors and warnings."""
+"""What ``femsim calibrate`` shows: the smallest misfit so far, then values, intervals, errors and warnings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run_calibration(file: Path, *, quiet: bool, **options: Any) -> CalibrationRe
     file : Path
         Calibration file.
     quiet : bool
-        Neither.
+        Print neither.
     **options
         Of :func:`~femsim.studies.calibration.calibrate.calibrate`.
     """

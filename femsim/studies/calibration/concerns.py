@@ -56,7 +56,7 @@ def interval_concerns(
     profiles: Sequence[Profile],
     bootstrap: Bootstrap | None,
 ) -> list[str]:
-    """Say where profiles have no end, what they tell of the fit, and where a bootstrap has too little to draw from.
+    """Say where profiles have no end, what they tell about the fit, and where a bootstrap has too little to draw from.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def interval_concerns(
     found : Estimate
         Intervals of the Jacobian.
     profiles : sequence of Profile
-        One a parameter; none where they were not asked for.
+        One per parameter; empty where they were not asked for.
     bootstrap : Bootstrap, optional
         The bootstrap.
     """

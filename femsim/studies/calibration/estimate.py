@@ -22,7 +22,7 @@ AT_BOUND = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What the residuals say about the parameters.
+    """What the residuals tell about the parameters.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ def estimate(
     confidence : float
         Level of the intervals.
     known_noise : bool
-        Whether the standard deviations were given; then residuals smaller than them make no interval smaller.
+        Whether the standard deviations are given; then smaller residuals do not make intervals smaller.
     """
     from scipy.stats import t as student
 
@@ -153,16 +153,16 @@ def least_squares(
     residual, jacobian : callable
         Of unit coordinates (p,): (n,) and (n, p).
     start : ndarray, (p,)
-        Where to begin.
+        Start point.
     evaluations : int
-        Most evaluations of ``residual``.
+        Largest number of evaluations of ``residual``.
     tolerance : float
-        Relative change of cost or coordinates at which it ends.
+        Relative change of the cost or the coordinates at which it stops.
 
     Returns
     -------
     (ndarray, bool)
-        The best point, and whether it ended by the tolerance.
+        The best point, and whether the tolerance was reached.
     """
     from scipy.optimize import least_squares as minimise
 

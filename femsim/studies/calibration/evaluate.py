@@ -1,4 +1,4 @@
-"""Run the experiments for values of the free parameters, and turn what they give into residuals."""
+"""Run the experiments for values of the free parameters, and turn their results into residuals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from femsim.studies.sweeps.engine import Engine
 from femsim.studies.sweeps.file import SweepFile
 from femsim.studies.sweeps.sampling import make_cases
 
-#: Standard deviation taken before there is an estimate: this part of the largest range of a group's channels.
+#: Standard deviation before there is an estimate: this part of the largest range of a group's channels.
 FIRST_NOISE = 0.05
 _COMPILE_S = 120.0
 
@@ -39,7 +39,7 @@ class Block:
     Attributes
     ----------
     error : ndarray, (m, c), N, N m or m
-        Run minus log; a column a channel and trial, the channels of a trial together; 0 in gaps.
+        Run minus log; one column per channel and trial, the channels of a trial together; 0 in gaps.
     channels : tuple of str
         Channel of each column: fx ... tz, or MARKER.x ...
     kinds : tuple of str
@@ -56,7 +56,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Values of the free parameters, and how far the runs are from the logs.
+    """Values of the free parameters, and the errors of the runs there.
 
     Attributes
     ----------
@@ -67,11 +67,11 @@ class Evaluation:
     unit : ndarray, (p,)
         Coordinates of the parameters, 0 to 1.
     blocks : list of Block
-        One a reading that is fitted; empty where a case failed.
+        One per fitted reading; empty where a case failed.
     message : str
-        What failed, or did not converge.
+        What failed or did not converge.
     ran : int
-        Cases that ran for it, the others were there.
+        Cases that ran for it; the others were there already.
     """
 
     number: int
@@ -93,7 +93,7 @@ class Evaluation:
 class Evaluator:
     """Experiments of a calibration, ready to run: ``with Evaluator(...) as evaluator: ...``.
 
-    Cases are kept in a folder by digest; one that is there is not run again.
+    The folder keeps cases by digest; a case that is there does not run again.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Evaluator:
     cases : Path
         Folder of the cases.
     engine : Engine
-        Started when the first case has to run.
+        Starts when the first case has to run.
     on_evaluation : callable, optional
         ``on_evaluation(evaluation)`` after each one.
 
@@ -149,7 +149,7 @@ class Evaluator:
 
     @property
     def fitted(self) -> list[Experiment]:
-        """Experiments that are not held out."""
+        """Experiments of the fit, without those held out."""
         return [e for e in self.file.experiments if not e.held_out]
 
     def values(self, unit: np.ndarray) -> dict[str, float]:
@@ -174,7 +174,7 @@ class Evaluator:
         Raises
         ------
         SchedulerLost, InputError
-            The cluster is gone; readings and logs that cannot be compared at the first evaluation.
+            The cluster is gone; or readings and logs cannot be compared at the first evaluation.
         """
         jobs = [[self._case(e, u) for e in self.fitted] for u in units]
         rows, ran = self._run([job for own in jobs for job in own])
@@ -203,7 +203,7 @@ class Evaluator:
         Returns
         -------
         dict of str to list of Comparison
-            By experiment, one a reading; an experiment whose run failed is left out.
+            By experiment, one per reading; without experiments whose run failed.
         """
         jobs = {e.name: self._case(e, unit) for e in self.file.experiments}
         rows, _ = self._run(list(jobs.values()))
@@ -227,7 +227,7 @@ class Evaluator:
         return [read_log(folder / log, card, sensors=sensors, markers=markers, gravity=gravity) for log in reading.logs]
 
     def _case(self, experiment: Experiment, unit: np.ndarray, *, check: bool = False) -> Job:
-        """Job of an experiment at a point."""
+        """Make the job of an experiment at a point."""
         fixed = self.file.parameters | experiment.parameters
         sweep = SweepFile(
             scene=self.file.scene,
@@ -249,7 +249,7 @@ class Evaluator:
         )  # fmt: skip
 
     def _run(self, jobs: Sequence[Job]) -> tuple[dict[str, Row], set[str]]:
-        """Rows of jobs by id, from before or new, and the ids that ran now."""
+        """Return the rows of jobs by id, old or new, and the ids that ran now."""
         unique = {job.id: job for job in jobs}
         rows = {key: row for key in unique if (row := read_row(self.cases / key)) is not None}
         # what failed before fails again: only a case that was killed or never ran is tried
@@ -290,7 +290,7 @@ class Evaluator:
 
 
 def _block(comparison: Comparison, grid: np.ndarray) -> Block:
-    """Errors of all trials on a grid; lags that differ between evaluations may move the comparison's own."""
+    """Errors of all trials on a fixed grid; the grid of a comparison moves with the lag that it finds."""
     columns = []
     for trial in comparison.trials:
         error = comparison.simulated - trial.values

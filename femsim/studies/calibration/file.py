@@ -1,4 +1,4 @@
-"""CALIB.toml: what it may hold, and the sentences about what is wrong with it."""
+"""CALIB.toml: what it may hold, and the sentences about wrong entries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Section(BaseModel):
 
 
 class Free(_Section):
-    """A parameter to be found.
+    """A free parameter.
 
     Attributes
     ----------
@@ -29,12 +29,12 @@ class Free(_Section):
     scale : {"linear", "log"}
         Scale on which it is searched, and on which its interval is symmetric.
     start : float, optional
-        Where to begin; default the middle of the bounds.
+        Start value; default the middle of the bounds.
     prior : (float, float), optional
-        Mean and standard deviation of what is known without the logs; on a logarithmic scale a normal distribution of the
+        Mean and standard deviation of prior knowledge; on a logarithmic scale a normal distribution of the
         logarithm with the standard deviation deviation/mean.
     reference : float, optional
-        A value from elsewhere; its errors are reported beside those of the fit.
+        A value from another source; its errors are reported beside those of the fit.
     """
 
     between: Annotated[tuple[Finite, Finite], AsPair]
@@ -99,7 +99,7 @@ class Measurement(_Section):
 
 
 class Experiment(_Section):
-    """One experiment: its parameters of the scene, what was logged, and whether it is held out of the fit."""
+    """One experiment: its parameters of the scene, its logs, and whether it is held out of the fit."""
 
     name: str
     parameters: dict[str, Value] = {}
@@ -115,7 +115,7 @@ class Experiment(_Section):
 
 
 class Noise(_Section):
-    """Standard deviation of a sample by kind of channel; what is not given is estimated from the residuals of the fit.
+    """Standard deviation of a sample by kind of channel; a missing one is estimated from the residuals of the fit.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class Refine(_Section):
     Attributes
     ----------
     evaluations : int
-        Most evaluations of the residual, those for its derivatives not counted.
+        Largest number of residual evaluations, not counting those for derivatives.
     step : float
         Difference step for derivatives, as a part of the range between the bounds.
     tolerance : float
@@ -165,10 +165,10 @@ class Intervals(_Section):
     Attributes
     ----------
     methods : list of {"profile", "bootstrap"}
-        "profile": the others are fitted again, by runs, at values on both sides of the best one; "bootstrap": residuals are drawn
+        "profile": at values on both sides of the best one, runs fit the other parameters again; "bootstrap": residuals are drawn
         again and fitted with the model linearised at the best fit, without runs.
     evaluations : int
-        Of a profile: most evaluations on one side of a parameter.
+        Of a profile: largest number of evaluations on one side of a parameter.
     resample : {"blocks", "trials"}
         What a bootstrap draws: blocks of samples that follow each other, or whole trials.
     draws, seed : int
@@ -192,7 +192,7 @@ class CalibrationFile(_Section):
     name : str
         Default name of the folder of results; "" takes that of the file.
     free : dict of str to Free
-        Parameters to be found.
+        Free parameters.
     parameters : dict
         Values for all experiments.
     experiments : list of Experiment
@@ -250,6 +250,6 @@ def read_calibration(path: str | Path) -> CalibrationFile:
     Raises
     ------
     InputError
-        A file that is missing or no TOML, and every wrong entry, one sentence each.
+        The file is missing or not TOML; every wrong entry, one sentence each.
     """
     return checked(CalibrationFile, read_toml(Path(path), "calibration file"), path)

@@ -34,14 +34,14 @@ class Profile:
     ends : (float, float)
         Interval; NaN on a side without an end.
     reasons : (str, str)
-        Why a side has none: "bound" (none before the bound), "failed" (runs beyond ``reached`` fail), "budget" (not found within
-        the evaluations); "" where it has one.
+        Why a side has no end: "bound" (none before the bound), "failed" (runs beyond ``reached`` fail), "budget" (not found
+        within the evaluations); "" where it has one.
     reached : (float, float)
         The furthest coordinate on each side that is inside.
     units : ndarray, (n, p)
         Points with the others fitted again, by rising coordinate of the parameter; the best fit is one of them.
     rises : ndarray, (n,)
-        Rise of the sum of squares there, in parts of the level: 1 at an end.
+        Rise of the sum of squares there, relative to the level: 1 at an end.
     """
 
     ends: tuple[float, float]
@@ -61,8 +61,8 @@ def profile(
     """Profile the sum of squares along each parameter; all sides walk at once, so that their runs fill the cores.
 
     The others are fitted by Gauss-Newton steps between their bounds with a Jacobian that each run corrects (Broyden, Mathematics
-    of Computation 19, 1965). A place counts as outside only after derivatives by fresh differences leave nothing to gain. Ends
-    are looked for on the root of the rise, which is a straight line where the model is linear.
+    of Computation 19, 1965). A point counts as outside only when derivatives by fresh differences leave nothing to gain. The
+    search for the ends uses the root of the rise, which is a straight line where the model is linear.
 
     Parameters
     ----------
@@ -77,14 +77,14 @@ def profile(
     residuals : callable
         Gives residuals at points.
     evaluations : int
-        Most points asked for on one side of a parameter.
+        Largest number of points on one side of a parameter.
     step : float
         Difference step.
 
     Returns
     -------
     list of Profile
-        One a parameter.
+        One per parameter.
     """
     p = len(best)
     curvature = J.T @ J + np.diag(np.where(found.blind, 1e-12, 0.0))
@@ -107,7 +107,7 @@ def profile(
 
 
 def _together(walks: Sequence[_Walk], residuals: Residuals) -> None:
-    """Go on with all walks round by round; what they ask for in a round is evaluated at once."""
+    """Advance all walks round by round; the points of a round are evaluated together."""
     wanted = {walk: points for walk in walks if (points := next(walk, None)) is not None}
     while wanted:
         answers = iter(residuals([point for points in wanted.values() for point in points]))
@@ -138,7 +138,7 @@ class _Side:
         self._least = float(residual @ residual)
 
     def walk(self) -> _Walk:
-        """Walk until the rise has reached the level, or there is a reason not to go on."""
+        """Walk until the rise reaches the level, or there is a reason to stop."""
         try:
             yield from self._walk()
         except _SpentError:
@@ -185,7 +185,7 @@ class _Side:
         self.end = self.reached = float(self._best[self._k] + self._sign * distance)
 
     def _refit(self, distance: float) -> Generator[list[np.ndarray], list[np.ndarray | None], float | None]:
-        """Fit the others at a distance; give the root of the rise by the level, None where the run there fails."""
+        """Fit the others at a distance; return the root of the rise over the level, None where the run there fails."""
         k, target = self._k, self._best[self._k] + self._sign * distance
         self._unit, self._residual, self._J = min(self._near.values(), key=lambda near: abs(near[0][k] - target))
         unit = np.clip(self._unit + self._change(target - self._unit[k])[0], 0.0, 1.0)
@@ -230,7 +230,7 @@ class _Side:
         self._left -= count
 
     def _change(self, along: float) -> tuple[np.ndarray, float]:
-        """Gauss-Newton step between the bounds with a given change of the parameter, and how much the others gain by theirs."""
+        """Gauss-Newton step between the bounds for a given change of the parameter, and the gain of the others' part of it."""
         from scipy.optimize import lsq_linear
 
         change = np.zeros(len(self._best))
@@ -245,14 +245,14 @@ class _Side:
         return change, float(q @ q - (q + R @ own) @ (q + R @ own))
 
     def _move(self, unit: np.ndarray, residual: np.ndarray) -> None:
-        """Go to a point, and correct the derivatives by what was seen on the way."""
-        way = unit - self._unit
-        weighted = self._weights * way
-        self._J = self._J + np.outer(residual - self._residual - self._J @ way, weighted / max(float(way @ weighted), 1e-300))
+        """Move to a point, and correct the derivatives by the change of the residual (Broyden)."""
+        move = unit - self._unit
+        weighted = self._weights * move
+        self._J = self._J + np.outer(residual - self._residual - self._J @ move, weighted / max(float(move @ weighted), 1e-300))
         self._unit, self._residual = unit, residual
 
     def _differences(self) -> _Walk:
-        """Take derivatives by the others from fresh differences; one whose run fails stays."""
+        """Take derivatives with respect to the others from fresh differences; one whose run fails keeps its old value."""
         self._spend(len(self._others))
         points = []
         for j in self._others:

@@ -27,9 +27,9 @@ class CalibrationResult:
     Attributes
     ----------
     status : {"converged", "not converged", "interrupted", "failed"}
-        "converged": the refinement ended by its tolerance; "not converged": by its limit of evaluations, or since runs failed
-        beside it; "interrupted": by the user; "failed": no run, none beside the best point, or the scheduler lost. The last two
-        have no intervals.
+        "converged": the refinement reached its tolerance; "not converged": it reached its limit of evaluations, or runs beside
+        the best point failed; "interrupted": by the user; "failed": no run succeeded, none beside the best point, or the
+        scheduler was lost. The last two have no intervals.
     message : str
         One sentence.
     folder : Path
@@ -37,7 +37,7 @@ class CalibrationResult:
     values : dict of str to float
         Best values found; NaN where nothing ran.
     intervals, joint_intervals : dict of str to (float, float)
-        Confidence interval of each parameter by itself, and intervals that hold for all at once.
+        Confidence interval of each parameter by itself, and joint intervals of all parameters.
     correlation : ndarray, (p, p), 1
         Of the estimates, in the order of ``values``.
     warnings : tuple of str
@@ -48,9 +48,9 @@ class CalibrationResult:
     noise : dict of str to float
         Standard deviation of a sample by "EXPERIMENT, CHANNEL", in SI; given or estimated.
     scale : float
-        Root of the sum of squared residuals by degrees of freedom, in those standard deviations.
+        Root of the sum of squared residuals over the degrees of freedom, in those standard deviations.
     evaluations, cases : int
-        Evaluations asked for, and cases run now for them.
+        Number of evaluations, and of cases that ran now for them.
     profile_intervals : dict of str to (float, float)
         Intervals of the profiles, NaN on a side without an end (``warnings`` say why); empty where they were not asked for.
     bootstrap_intervals : dict of str to (float, float)
@@ -122,27 +122,27 @@ def make_result(
     )
     warnings = []
     if found is not None and best is not None and final is not None:
-        result = replace(result, correlation=found.correlation, **_intervals(fit, found, best))
+        result = _with_intervals(result, fit, found, best)
         warnings += _warnings(fit, found, best, final)
     return replace(result, warnings=(*warnings, *_failures(evaluator)))
 
 
-def _intervals(fit: Fit, found: Estimate, best: np.ndarray) -> dict[str, dict[str, tuple[float, float]]]:
-    """Intervals of every kind, in the units of the parameters."""
+def _with_intervals(result: CalibrationResult, fit: Fit, found: Estimate, best: np.ndarray) -> CalibrationResult:
+    """Add intervals of every kind, in the units of the parameters."""
 
     def pairs(low: Iterable[float], high: Iterable[float]) -> dict[str, tuple[float, float]]:
         ends = zip(fit.file.free.items(), low, high, strict=True)
         return {name: (free.value(float(a)), free.value(float(b))) for (name, free), a, b in ends}
 
-    out = {
-        "intervals": pairs(best - found.half, best + found.half),
-        "joint_intervals": pairs(best - found.joint_half, best + found.joint_half),
-    }
-    if fit.profiles:
-        out["profile_intervals"] = pairs([p.ends[0] for p in fit.profiles], [p.ends[1] for p in fit.profiles])
-    if fit.bootstrap is not None:
-        out["bootstrap_intervals"] = pairs(best + fit.bootstrap.low, best + fit.bootstrap.high)
-    return out
+    profiles, drawn = fit.profiles, fit.bootstrap
+    return replace(
+        result,
+        correlation=found.correlation,
+        intervals=pairs(best - found.half, best + found.half),
+        joint_intervals=pairs(best - found.joint_half, best + found.joint_half),
+        profile_intervals=pairs([p.ends[0] for p in profiles], [p.ends[1] for p in profiles]) if profiles else {},
+        bootstrap_intervals=pairs(best + drawn.low, best + drawn.high) if drawn is not None else {},
+    )
 
 
 def _warnings(fit: Fit, found: Estimate, best: np.ndarray, final: FinalComparisons) -> list[str]:
@@ -197,7 +197,7 @@ def summary(result: CalibrationResult, file: CalibrationFile, units: Mapping[str
     result : CalibrationResult
         The result.
     file : CalibrationFile
-        What was asked for.
+        Content of the calibration file.
     units : mapping of str to str
         Units of the parameters.
     """

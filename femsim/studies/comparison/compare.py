@@ -39,9 +39,9 @@ def compare(
         A run in memory, its series, or a run folder; an interrupted one is compared as far as it went.
     log : path or Log, or a sequence of them
         What ``read_log`` reads, or what it gave (which saves reading it again, as in a calibration). Several
-        are repeated trials: each is aligned by itself, and the run is compared with their mean on the times that all cover.
+        logs are repeated trials: each is aligned by itself, and the run is compared with their mean where all of them have data.
     card : Card, mapping or path, optional
-        What the logs' files do not say, see :class:`~femsim.studies.comparison.card.Card`; for all of them.
+        What the files of the logs do not say, see :class:`~femsim.studies.comparison.card.Card`; for all of them.
     sensor : str, optional
         Sensor of the run, instead of that of the card.
 
@@ -150,7 +150,7 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
 
 
 def _marker_values(log: Log, start: np.ndarray, warnings: list[str]) -> Log:
-    """Markers of a log as the card wants them: positions, displacements, or positions fitted to the run's first row."""
+    """Markers of a log as the card asks for them: positions, displacements, or positions fitted to the run's first row."""
     card = log.card
     if card.marker_values == "position":
         return log
@@ -172,7 +172,7 @@ def _marker_values(log: Log, start: np.ndarray, warnings: list[str]) -> Log:
 
 
 def _cutoff(card: Card, rate: float, rates: Sequence[float]) -> float | None:
-    """Cut-off of the card; else, where one signal is sampled more than twice as fast as the grid, what the grid can show."""
+    """Cut-off of the card; else, where a signal has more than twice the rate of the grid, what the grid can show."""
     slowest = min(rates)
     if card.filter is not None:
         if card.filter.cutoff >= 0.5 * slowest:
@@ -236,7 +236,7 @@ def _trial(placed: _Placed, grid: np.ndarray, simulated: np.ndarray, rate: float
 
 
 def _unit_hints(channels: Sequence[Channel], axes: Mapping[str, Agreement]) -> list[str]:
-    """Say where a clear line between run and log has a slope that smells of a unit or a sign."""
+    """Say where run and log lie on a line whose slope suggests a wrong unit or sign."""
     out = []
     for c in channels:
         a = axes[c.name]

@@ -28,13 +28,13 @@ class Trial:
     offset : float, s
         Time of the run at the first sample of the log.
     explained : float, 1
-        Part of the variation that run and log share at this offset, 0 to 1; NaN where the offset was given.
+        Part of the variation that run and log share at this offset, 0 to 1; NaN where the offset is given.
     values : ndarray, (n, k), N, N m or m
         The log on the common grid, filtered; NaN in its gaps.
     axes : dict of str to Agreement
         By channel.
     lags : dict of str to float, s
-        By channel: how much later than the run the log still is after alignment; the nearest match.
+        By channel, the remaining delay of the log behind the run after alignment.
     """
 
     source: str
@@ -56,7 +56,7 @@ class Comparison:
     sensor : str, optional
         Sensor of the run; None for markers.
     channels : tuple of Channel
-        What the columns are.
+        The columns.
     time : ndarray, (n,), s
         Common grid, on the clock of the run.
     simulated : ndarray, (n, k), N, N m or m
@@ -64,7 +64,7 @@ class Comparison:
     measured : ndarray, (n, k)
         Mean of the trials; NaN where one of them has a gap.
     trials : tuple of Trial
-        One a log.
+        One per log.
     axes : dict of str to Agreement
         The run against ``measured``, by channel.
     vectors : dict of str to (float, float)
@@ -72,7 +72,7 @@ class Comparison:
     rate : float, Hz
         Rate of the grid.
     cutoff : float, optional, Hz
-        Low-pass on both; None when there was none.
+        Cut-off of the low-pass on both; None without a filter.
     warnings : tuple of str
         What a reader should know.
     """
@@ -91,12 +91,13 @@ class Comparison:
     warnings: tuple[str, ...]
 
     def residual(self, *, scaled: bool = True) -> np.ndarray:
-        """Errors of all channels behind each other, without gaps, for a least-squares fit.
+        """Errors of all channels, one after the other and without gaps, for a least-squares fit.
 
         Parameters
         ----------
         scaled : bool
-            Divide each group (force, torque, a marker) by the largest range of its measured channels, so that groups weigh alike.
+            Divide each group (force, torque, a marker) by the largest range of its measured channels, so that all groups have the
+            same weight.
 
         Returns
         -------
@@ -129,7 +130,7 @@ class Comparison:
         return {c.name: float(np.sqrt(np.nanmean(column**2))) for c, column in zip(self.channels, deviation.T, strict=True)}
 
     def to_dict(self) -> dict[str, Any]:
-        """All numbers but the series, for JSON; what is not defined is None."""
+        """Return all numbers but the series, for JSON; undefined numbers are None."""
         spread, confidence = self.spread(), self.confidence()
         unit = {c.group: c.unit for c in self.channels}
         content = {
@@ -161,7 +162,7 @@ class Comparison:
         return _for_json(content)
 
     def summary(self) -> str:
-        """Table of the measures by axis, as text."""
+        """Return a table of the measures by axis, as text."""
         what = f"sensor {self.sensor}" if self.sensor else "markers"
         lines = [f"{self.run}, {what}, {self.time[0]:.3f} to {self.time[-1]:.3f} s at {self.rate:g} Hz, {self._filter_words()}"]
         for t in self.trials:

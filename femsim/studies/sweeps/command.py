@@ -30,7 +30,7 @@ def run_sweep(file: Path, *, quiet: bool, **options: Any) -> SweepResult:
     file : Path
         Sweep file.
     quiet : bool
-        Neither.
+        Print neither.
     **options
         Of :func:`~femsim.studies.sweeps.sweep.sweep`.
     """
@@ -43,14 +43,14 @@ def run_sweep(file: Path, *, quiet: bool, **options: Any) -> SweepResult:
 
 
 def run_sensitivity(file: Path, *, quiet: bool, **options: Any) -> SensitivityResult:
-    """Find indices of sensitivity with a progress bar on stderr and a table on stdout.
+    """Compute Sobol indices with a progress bar on stderr and a table on stdout.
 
     Parameters
     ----------
     file : Path
         Sweep file.
     quiet : bool
-        Neither.
+        Print neither.
     **options
         Of :func:`~femsim.studies.sweeps.sensitivity.sensitivity`.
     """

@@ -1,4 +1,4 @@
-"""SWEEP.toml: what it may hold, and the sentences about what is wrong with it."""
+"""SWEEP.toml: what it may hold, and the sentences about wrong entries."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ class Axis(_Section):
 
 
 class Sampling(_Section):
-    """How sampled parameters are drawn, together: a method, how many, and the seed of the draw.
+    """How sampled parameters are drawn: the method, the number of samples, and the seed.
 
-    "saltelli" is the design of indices of sensitivity: from ``count`` points of a Sobol sequence in twice the dimensions
+    "saltelli" is the design for Sobol indices: from ``count`` points of a Sobol sequence in twice the dimensions
     D it makes count (D + 2) samples.
     """
 
@@ -99,7 +99,7 @@ class Sampling(_Section):
 
 
 class Settings(_Section):
-    """What ``femsim run`` has as options, the same for every case; None is the default there."""
+    """Options of ``femsim run``, the same for every case; None takes the default there."""
 
     solver: str = "auto"
     tolerance: Positive | None = None
@@ -111,16 +111,16 @@ class Settings(_Section):
 
 
 class Outputs(_Section):
-    """What a case keeps beside its metrics.
+    """What a case stores beside its metrics.
 
     Attributes
     ----------
     series : list of str, or "all"
         Columns of steps.csv and sensors.csv that are kept in series.csv.
     frames : list of int, or "all"
-        Cases, by number from 1, that keep a whole run folder with frames.
+        Cases, numbered from 1, that keep a whole run folder with frames.
     fps : float, 1/s
-        Frames a simulated second.
+        Frames per simulated second.
     """
 
     series: list[str] | Literal["all"] = []
@@ -129,16 +129,16 @@ class Outputs(_Section):
 
 
 class Limits(_Section):
-    """What a case may take.
+    """Limits of a case.
 
     Attributes
     ----------
     time : float, s, optional
-        Wall time after which a case is killed; none by default.
+        Wall time after which a case is killed; default none.
     memory : float, GB, optional
         Memory of the process of a case; by default the limit of the Dask worker.
     retries : int
-        How often a case is tried again whose process died.
+        How often a case is tried again after its process died.
     """
 
     time: Positive | None = None
@@ -166,9 +166,9 @@ class SweepFile(_Section):
     settings, outputs, limits
         See there.
     metrics : dict of str to str
-        By name: a reduction of a column, see :mod:`femsim.studies.sweeps.metrics`.
+        By name, a reduction of a column; see :mod:`femsim.studies.sweeps.metrics`.
     stop : list of str
-        Conditions on columns; the first that holds after a step ends the case.
+        Conditions on columns; the first one that holds after a step stops the case.
     """
 
     scene: str
@@ -232,7 +232,7 @@ def read_sweep(path: str | Path) -> SweepFile:
     Raises
     ------
     InputError
-        A file that is missing or no TOML, and every wrong entry, one sentence each.
+        The file is missing or not TOML; every wrong entry, one sentence each.
     """
     path = Path(path)
     content = read_toml(path, "sweep file")

@@ -1,4 +1,4 @@
-"""Run a sweep: what is missing or failed, with a table that is right whenever the sweep ends."""
+"""Run a sweep: the cases that are missing or failed, and a table that is right whenever the sweep ends."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class SweepResult:
     Attributes
     ----------
     status : {"converged", "not converged", "interrupted", "failed"}
-        "converged": every case is there and converged; "not converged": some did not, failed or timed out; "interrupted": by the
-        user; "failed": the scheduler or the disk was lost. In the last two the table has rows "not run".
+        "converged": every case is there and converged; "not converged": some did not converge, failed or timed out;
+        "interrupted": by the user; "failed": the scheduler or the disk was lost. In the last two the table has rows "not run".
     message : str
         One sentence.
     folder : Path
@@ -49,7 +49,7 @@ class SweepResult:
     counts : dict of str to int
         Cases by status.
     ran, reused : int
-        Cases run now, and taken from before.
+        Cases run now, and cases reused from before.
     """
 
     status: Status
@@ -68,17 +68,17 @@ class Cost:
     Attributes
     ----------
     cases, reused : int
-        All of them, and those that a folder of results has already.
+        All cases, and those that the folder of results has already.
     steps : int
-        Steps of the first case that is not there yet.
+        Steps of the first missing case.
     case_s, wall_s : float, s
-        Time of a case in one process, and of all on ``workers`` processes.
+        Time of one case in one process, and of all cases on ``workers`` processes.
     workers : int
-        Processes that this counts with.
+        Number of processes assumed.
     disk_bytes : float
-        Of all results.
+        Size of all results.
     timed : bool
-        Whether ``case_s`` is from cases that ran before, not from the first steps of one.
+        Whether ``case_s`` comes from cases that ran before, not from the first steps of one.
     """
 
     cases: int
@@ -93,7 +93,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Plan:
-    """A sweep ready to run: its file, its cases, a job for each, and the rows that are there already, by id."""
+    """A sweep ready to run: its file, its cases, a job for each case, and the rows that are there already, by id."""
 
     path: Path
     file: SweepFile
@@ -104,12 +104,12 @@ class Plan:
 
     @property
     def pending(self) -> list[Job]:
-        """Jobs that are missing or failed."""
+        """Jobs whose cases are missing or failed."""
         return [job for job in self.jobs if not satisfies(self.rows.get(job.id), job)]
 
 
 def plan_sweep(path: str | Path, *, out: str | Path | None = None, many: bool = False) -> Plan:
-    """Read a sweep file, make its cases and look for what is there already.
+    """Read a sweep file, make its cases and look for results that are there already.
 
     Parameters
     ----------
@@ -169,11 +169,11 @@ def sweep(
     out : path, optional
         Folder of results; default runs/NAME. All workers must see it.
     resume : bool
-        Go on with a folder that exists.
+        Continue in a folder that exists.
     scheduler : str, optional
-        Address of an existing Dask scheduler; default a cluster of its own on this machine.
+        Address of an existing Dask scheduler; default a new cluster on this machine.
     workers : int, optional
-        Processes of the cluster of its own; default one a core.
+        Processes of the new cluster; default one per core.
     many : bool
         Allow more than ``MANY_CASES`` cases.
     on_row : callable, optional
@@ -261,21 +261,21 @@ def _run_pending(
 
 
 def check_folder(folder: Path, what: str, *, resume: bool) -> None:
-    """Refuse a folder of results that is there already, or that is another's.
+    """Refuse a folder of results that exists already, or that holds something else.
 
     Parameters
     ----------
     folder : Path
         Folder of results.
     what : str
-        What it should be, "sweep" or "calibration"; it has a file WHAT.json.
+        What it should hold, "sweep" or "calibration"; it then has a file WHAT.json.
     resume : bool
-        Whether to go on with it.
+        Whether to continue in it.
 
     Raises
     ------
     InputError
-        It exists and is not to be gone on with, or has no such file but others, or is no folder.
+        It exists and ``resume`` is not set, or it holds other files but not this one, or it is not a folder.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file, not a folder; choose another by --out.")
@@ -288,7 +288,7 @@ def check_folder(folder: Path, what: str, *, resume: bool) -> None:
 def estimate_cost(
     path: str | Path, *, out: str | Path | None = None, workers: int | None = None, many: bool = False
 ) -> tuple[Plan, Cost]:
-    """Say what a sweep would take: from cases that ran before, else from the first steps of its first case.
+    """Estimate what a sweep would take, from cases that ran before or else from the first steps of its first case.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def estimate_cost(
     Returns
     -------
     (Plan, Cost)
-        The cases, and the figures.
+        The cases, and the estimate.
 
     Raises
     ------
@@ -326,14 +326,14 @@ def estimate_cost(
 
 
 def _probe(plan: Plan, pending: list[Job]) -> tuple[Row, float]:
-    """Run the first steps of a case twice: kernels are then compiled before workers want them, and the second run is timed.
+    """Run the first steps of a case twice: the first run compiles kernels before the workers need them, the second is timed.
 
     Where the first case fails, others are tried.
 
     Returns
     -------
     (dict, float)
-        Row of the second run, and bytes of a frame (0 without frames).
+        Row of the second run, and bytes per frame (0 without frames).
 
     Raises
     ------
