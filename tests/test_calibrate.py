@@ -325,7 +325,7 @@ def test_runs_that_fail_on_both_sides_of_the_best_point_leave_no_intervals(tmp_p
         (FREE + "[parameters]\ndensity = 1.0\n" + FIT, r"names density in \[free\] and as a fixed parameter"),
         (FREE + FIT.replace("offset =", "ofset ="), r"time\.ofset: the key is unknown; did you mean 'offset'"),
         (FIT, r"free is missing"),
-        ("[free", r"is no TOML"),
+        ("[free", r"is not TOML"),
     ],
 )
 def test_wrong_files_are_refused_in_words(tmp_path: Path, text: str, message: str) -> None:

@@ -117,11 +117,11 @@ def test_a_wrong_key_or_value_is_named_with_its_place(tmp_path: Path, text: str,
         checked(Outer, read_toml(path, "file"), path)
 
 
-def test_a_file_that_is_missing_or_no_toml_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_or_not_toml_is_named(tmp_path: Path) -> None:
     with pytest.raises(fs.InputError, match=r"the card .*none.toml cannot be read \(No such file"):
         read_toml(tmp_path / "none.toml", "card")
     (tmp_path / "bad.toml").write_bytes(b"a = '\xff'")
-    with pytest.raises(fs.InputError, match=r"bad.toml is no TOML"):
+    with pytest.raises(fs.InputError, match=r"bad.toml is not TOML"):
         read_toml(tmp_path / "bad.toml", "card")
 
 

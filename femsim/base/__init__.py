@@ -7,9 +7,9 @@
 `status`
     The four words for how a run, a problem, a sweep or a calibration ended, and their exit statuses.
 `place`, `versions`
-    Where femsim is installed; the versions and the machine that a file of results names.
+    Where femsim is installed; versions, machine and command, as a file of results names them.
 `rotations`, `wrenches`
-    Quaternions and rotation vectors; how a wrench moves with the point it is taken about.
+    Quaternions and rotation vectors; wrenches about another point, and of a weight.
 `toml_files`
     TOML files read and checked, with the file and field named in every error.
 `numba_cache`

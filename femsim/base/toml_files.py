@@ -46,7 +46,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"the {what} {path} cannot be read ({error.strerror}); name a TOML file.") from error
     except ValueError as error:  # also not UTF-8
-        raise InputError(f"{path} is no TOML: {error}.") from error
+        raise InputError(f"{path} is not TOML: {error}.") from error
 
 
 def checked(model: type[Model], content: Mapping[str, Any], source: object) -> Model:

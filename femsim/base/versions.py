@@ -14,7 +14,7 @@ _PACKAGES = ("femsim", "numpy", "scipy", "numba", "meshio", "vtk", "pyvista")
 
 
 def machine() -> dict[str, Any]:
-    """Describe the machine for a file of results."""
+    """Describe the machine, for a file of results."""
     return {
         "platform": platform.platform(), "processor": platform.processor() or platform.machine(),
         "cpus": os.cpu_count(), "python": platform.python_version(),
@@ -22,7 +22,7 @@ def machine() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Name the versions of femsim and of the packages its numbers come from."""
+    """Return the versions of femsim and of the packages that its numbers depend on."""
     return {package: _version(package) for package in _PACKAGES}
 
 

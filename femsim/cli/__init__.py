@@ -17,7 +17,8 @@
 
 A command is a function under ``@app.command``; it registers itself when its module is imported; help, site and tests find it
 there. It reads its arguments, calls a function of the rooms below, prints, and returns an exit status of ``femsim.base.status``.
-Rooms are imported inside the commands, so that ``femsim --help`` loads nothing heavy.
+Rooms are imported inside the commands, so that ``femsim --help`` loads nothing heavy. A command has a parameter for each option,
+however many these are.
 """
 
 from femsim.cli import pictures, problems, scenes, studies

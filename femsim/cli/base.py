@@ -1,4 +1,4 @@
-"""The command line's frame: the app, exit statuses, types of options, and how errors become sentences."""
+"""The frame of the command line: the app, shared types of options, and how errors become sentences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ app = App(
 
 
 def _whole(kind: object, tokens: Sequence[Token]) -> int:
-    """Read a whole number; cyclopts itself would make 1 of 1.5 and say nothing."""
+    """Read a whole number; cyclopts itself would read 1.5 as 1 without a word."""
     try:
         return int(tokens[0].value)
     except ValueError:
@@ -80,13 +80,13 @@ def execute(arguments: list[str]) -> int:
     Parameters
     ----------
     arguments : list of str
-        What stands behind ``femsim``.
+        Words after ``femsim``.
     """
     try:
         status = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
         return status if isinstance(status, int) else OK
-    except BrokenPipeError:  # the reader of our output has enough
+    except BrokenPipeError:  # the reader of our output has stopped reading
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except CycloptsError as error:
