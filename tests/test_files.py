@@ -131,3 +131,16 @@ def test_every_word_for_an_end_has_an_exit_status_and_a_sentence() -> None:
     assert [status.EXIT_STATUS[word] for word in words] == [0, 3, 130, 3]
     for word in words:
         assert f"\n{word}\n    " in (status.__doc__ or ""), word
+
+
+def test_files_are_replaced_in_one_place_of_each_package() -> None:
+    """Beside the writers: a film is ended by ffmpeg, a case moves a whole folder over an older one, figures move together."""
+    root = Path(fs.__file__).resolve().parent.parent
+    places = {
+        str(path.relative_to(root))
+        for package in ("femsim", "viz", "contact", "materials", "meshes")
+        for path in (root / package).rglob("*.py")
+        if "os.replace(" in path.read_text(encoding="utf-8")
+    }
+    writers = {"femsim/base/files.py", "viz/files.py", "contact/fclib.py"}
+    assert places == writers | {"viz/film.py", "femsim/studies/sweeps/case.py", "femsim/studies/calibration/report.py"}

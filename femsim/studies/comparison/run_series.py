@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
+from femsim.base.status import EXIT_STATUS
 from femsim.run.simulate import Run
 from femsim.studies.comparison.columns import WRENCH_AXES
 from femsim.studies.comparison.log import LEAST_SAMPLES, Log
@@ -105,7 +106,7 @@ def read_run(run: Run | RunSeries | str | Path) -> RunSeries:
     warnings = [f"sensors.csv: {text}" for text in table.warnings]
     if status == "running":
         warnings.append("the run is still going on or was killed; it is compared as far as it is written")
-    elif status in ("interrupted", "failed", "not converged"):
+    elif status in EXIT_STATUS and status != "converged":
         warnings.append(f"the run is marked {status!r}: {info.get('message', '')}")
     if "time" not in table.columns:
         raise InputError(
