@@ -52,28 +52,26 @@ from femsim.scene.scene_file import (
     load_scene as load_scene,
     scene_parameters as scene_parameters,
 )
-from femsim.studies.calibration.calibrate import (
-    CalibrationResult as CalibrationResult,
-    calibrate as calibrate,
-)
-from femsim.studies.comparison.compare import (
-    Comparison as Comparison,
-    compare as compare,
-)
-from femsim.studies.comparison.logs import (
+from femsim.studies.calibration.calibrate import calibrate as calibrate
+from femsim.studies.calibration.result import CalibrationResult as CalibrationResult
+from femsim.studies.comparison.card import read_card as read_card
+from femsim.studies.comparison.compare import compare as compare
+from femsim.studies.comparison.comparison import Comparison as Comparison
+from femsim.studies.comparison.log import (
     Log as Log,
-    read_card as read_card,
     read_log as read_log,
 )
-from femsim.studies.material_fit import (
+from femsim.studies.material_fit.card import write_card as write_card
+from femsim.studies.material_fit.fit import (
     FIT_LAWS as FIT_LAWS,
     LawFit as LawFit,
     MaterialFit as MaterialFit,
-    TensileTest as TensileTest,
     fit_material as fit_material,
-    plot_fit as plot_fit,
+)
+from femsim.studies.material_fit.plot import plot_fit as plot_fit
+from femsim.studies.material_fit.tensile_test import (
+    TensileTest as TensileTest,
     read_tensile_test as read_tensile_test,
-    write_card as write_card,
 )
 from femsim.studies.problems.bench import (
     BenchRow as BenchRow,

@@ -20,6 +20,7 @@ import femsim as fs
 from contact.solvers import Exact, ExactOptions, History, Solution, SolverEntry, WarmStart
 from femsim.step.stepper import Stepper
 from femsim.studies.problems import bench as benchmark
+from viz import plots
 from viz.plots import plot_convergence
 
 TOLERANCE = 1e-6
@@ -376,10 +377,8 @@ CURVES = {
 
 
 def test_the_plot_shows_each_curve_over_time_and_iterations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from matplotlib.figure import Figure
-
     drawn: list[Any] = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **_: drawn.append(figure))
+    monkeypatch.setattr(plots, "save_figure", lambda figure, path: drawn.append(figure))
     plot_convergence(CURVES, tmp_path / "p.png", title="ball", tolerance=1e-6)
     over_time, over_iterations = drawn[0].axes
     assert "split evenly over iterations" in over_time.get_xlabel() and "[ms]" in over_time.get_xlabel()

@@ -15,7 +15,8 @@ from small_calibrations import FIT, FREE, TRUE, write
 import femsim as fs
 from femsim.cli import execute
 from femsim.studies.calibration import calibrate as calibrate_module
-from femsim.studies.calibration.estimate import concerns, estimate, least_squares
+from femsim.studies.calibration.concerns import concerns
+from femsim.studies.calibration.estimate import estimate, least_squares
 from femsim.studies.calibration.evaluate import Evaluation
 from femsim.studies.calibration.file import Free, Search, read_calibration
 from femsim.studies.calibration.search import search
@@ -276,9 +277,9 @@ def test_runs_that_fail_on_both_sides_of_the_best_point_leave_no_intervals(tmp_p
         (FREE + FIT + FIT[FIT.index("[[") :], r"two experiments named 'rest'"),
         (FREE + FIT.replace('name = "rest"', 'name = "a/b"'), r"experiments\.1\.name is 'a/b'; it names a folder"),
         (FREE + "[parameters]\ndensity = 1.0\n" + FIT, r"names density in \[free\] and as a fixed parameter"),
-        (FREE + FIT.replace("offset =", "ofset ="), r"'time\.ofset' is unknown; did you mean 'offset'"),
+        (FREE + FIT.replace("offset =", "ofset ="), r"time\.ofset: the key is unknown; did you mean 'offset'"),
         (FIT, r"free is missing"),
-        ("[free", r"is no TOML"),
+        ("[free", r"is not TOML"),
     ],
 )
 def test_wrong_files_are_refused_in_words(tmp_path: Path, text: str, message: str) -> None:

@@ -17,17 +17,11 @@ from small_calibrations import FIT, FREE, write
 import femsim as fs
 from femsim.cli import execute
 from femsim.studies.calibration import calibrate as calibrate_module
+from femsim.studies.calibration.bootstrap import Bootstrap, block_length, bootstrap_blocks, bootstrap_trials
+from femsim.studies.calibration.concerns import interval_concerns
 from femsim.studies.calibration.estimate import Estimate, estimate
 from femsim.studies.calibration.evaluate import Evaluation
-from femsim.studies.calibration.intervals import (
-    Bootstrap,
-    Profile,
-    block_length,
-    bootstrap_blocks,
-    bootstrap_trials,
-    interval_concerns,
-    profile,
-)
+from femsim.studies.calibration.profiles import Profile, profile
 from viz import VizError, plot_profiles
 
 Model = Callable[[np.ndarray], np.ndarray]

@@ -18,7 +18,8 @@ from scipy.stats import t as student
 
 import femsim as fs
 from femsim.studies.comparison.agreement import agreement, mean_and_confidence, vector_rmse
-from femsim.studies.comparison.signals import find_lag, gap_mask, lowpass
+from femsim.studies.comparison.alignment import find_lag
+from femsim.studies.comparison.resampling import gap_mask, lowpass
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "experiments" / "dragonskin_beam"
 ROOT = Path(fs.__file__).resolve().parent.parent
@@ -293,8 +294,8 @@ def test_command_writes_a_report_and_keeps_old_ones(
     status, out, err = call("compare", str(copy), log, "--card", str(card))
     assert (
         status == 2
-        and "field 'tim' is unknown; did you mean 'time'" in err
-        and "'time.unitt' is unknown; did you mean 'unit'" in err
+        and "tim: the key is unknown; did you mean 'time'" in err
+        and "time.unitt: the key is unknown; did you mean 'unit'" in err
     )
     assert call("compare", str(copy), str(tmp_path / "none.csv"))[0] == 2
 
@@ -341,8 +342,8 @@ def test_what_does_not_fit_is_said(run: Path, tmp_path: Path) -> None:
         ({"filter": {"cutoff": 80.0}}, "filter.cutoff is 80 Hz, but the slowest signal has 100 samples"),
         ({"time": {"offset": 50.0}}, "share 0 samples at 100 Hz"),
         ({"window": [1.0, 1.05]}, "share 6 samples"),
-        ({"time": {"rate": -1.0}}, "time.rate is -1.0: Input should be greater than 0"),
-        ({"units": {"force": "newtons"}}, "unit 'newtons' is unknown"),
+        ({"time": {"rate": -1.0}}, "time.rate is -1.0, but: input should be greater than 0"),
+        ({"units": {"force": "newtons"}}, "units.force 'newtons' is unknown"),
         ({"tare": {"start": 5.0, "end": 6.0}}, "no complete sample between 5 and 6 s, the tare window"),
         ({"frame": {"rotation": [[1, 0, 0], [0, 1, 0], [0, 0, 2]]}}, "orthonormal"),
     ):

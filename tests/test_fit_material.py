@@ -9,7 +9,7 @@ import pytest
 
 import femsim as fs
 from femsim.cli import execute
-from femsim.studies.material_fit import FIT_LAWS
+from femsim.studies.material_fit.fit import FIT_LAWS
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "experiments" / "elastomer_tensile"
 HEAD = "Time (s);Engineering Strain;Engineering Stress (MPa)"

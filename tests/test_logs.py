@@ -164,10 +164,10 @@ def test_other_refusals(tmp_path: Path) -> None:
         ({"time": {"unit": "h"}}, "time.unit 'h' is unknown"),
         ({"axes": {"fx": "Fx"}, "markers": {"a": "A"}}, "keep one kind"),
         ({"tare": {"start": 2.0, "end": 1.0}}, "the end must lie behind the start"),
-        ({"gravity": {"mas": 1.0}}, "'gravity.mas' is unknown; did you mean 'mass'"),
+        ({"gravity": {"mas": 1.0}}, "gravity.mas: the key is unknown; did you mean 'mass'"),
         ({"axes": {"gx": "Fx"}}, "axes.gx"),
         (tmp_path / "no.toml", "cannot be read"),
-        (text(tmp_path / "bad.toml", "a = ", rows=[]), "is no TOML"),
+        (text(tmp_path / "bad.toml", "a = ", rows=[]), "is not TOML"),
     ):
         with pytest.raises(fs.InputError, match=re.escape(words)):
             fs.read_card(card)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from viz import VizError, plot_run, plot_runs
+from viz import VizError, plot_run, plot_runs, plots
 from viz.plots import _read_table
 
 STEPS = (
@@ -52,18 +52,16 @@ def test_four_figures_with_units(tmp_path):
 
 def test_curves_are_the_columns(tmp_path, monkeypatch):
     """Each line drawn is its column in the unit of its axis; zeros are gaps on logarithmic axes."""
-    from matplotlib.figure import Figure
-
     drawn = {}
 
-    def keep(figure, path, **_):
-        drawn[Path(path).stem] = [
+    def keep(figure, path):
+        drawn[path.stem] = [
             (line.get_label(), axis.get_yscale(), np.asarray(line.get_ydata(), dtype=float))
             for axis in figure.axes
             for line in axis.lines
         ]
 
-    monkeypatch.setattr(Figure, "savefig", keep)
+    monkeypatch.setattr(plots, "save_figure", keep)
     plot_run(write_tables(tmp_path, energy=0.01))
     time = 0.01 * np.arange(1, 41)
     assert [label for label, _, _ in drawn["forces"]] == ["$F_x$", "$F_y$", "$F_z$"] * 2
@@ -91,18 +89,16 @@ def test_without_sensors_and_elsewhere(tmp_path):
 
 def test_several_runs_are_laid_over_each_other(tmp_path, monkeypatch):
     """A panel a quantity, a curve a run that has it, in the unit of the axis."""
-    from matplotlib.figure import Figure
-
     (tmp_path / "soft").mkdir()
     (tmp_path / "stiff").mkdir()
     runs = [write_tables(tmp_path / "soft"), write_tables(tmp_path / "stiff", sensors=False, energy=3.0)]
-    drawn, save = {}, Figure.savefig
+    drawn, save = {}, plots.save_figure
 
-    def keep(figure, path, **options):
-        drawn[Path(path).stem] = [[(line.get_label(), line.get_ydata()) for line in axis.lines] for axis in figure.axes]
-        save(figure, path, **options)
+    def keep(figure, path):
+        drawn[path.stem] = [[(line.get_label(), line.get_ydata()) for line in axis.lines] for axis in figure.axes]
+        save(figure, path)
 
-    monkeypatch.setattr(Figure, "savefig", keep)
+    monkeypatch.setattr(plots, "save_figure", keep)
     written = plot_runs(runs)
     assert {path.parent for path in written} == {tmp_path / "soft" / "plots"} and len(written) == 12
     assert [[label for label, _ in axis] for axis in drawn["energy"]] == [["soft", "stiff"]] * 3

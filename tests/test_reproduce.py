@@ -65,7 +65,7 @@ def test_the_page_has_every_table_and_figure(folder: Path) -> None:
     assert links == list(page.PARTS)
     for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         assert len({line.count(" | ") for line in table.splitlines()[2:]}) == 1, table
-    assert not list(folder.rglob("*.tmp"))
+    assert not list(folder.rglob("*.tmp*"))
 
 
 def test_every_section_names_the_command_that_makes_it(folder: Path) -> None:

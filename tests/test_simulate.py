@@ -85,7 +85,7 @@ def test_the_folder_has_exactly_its_files(done: tuple[fs.Run, Path]) -> None:
         "frames", "frames.pvd", "run.json", "scene.py", "sensors.csv", "steps.csv",
     ]  # fmt: skip
     assert (folder / "scene.py").read_bytes() == (folder.parent / "small_cube.py").read_bytes()
-    assert not list(folder.rglob("*.tmp")) and not list(folder.parent.glob(".*"))
+    assert not list(folder.rglob("*.tmp*")) and not list(folder.parent.glob(".*"))
 
 
 def test_steps_table(done: tuple[fs.Run, Path]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas
 import pytest
 
-from viz import VizError, plot_sweep
+from viz import VizError, plot_sweep, sweep_plots
 
 
 def sweep_folder(folder: Path, columns: dict[str, Any], varied: list[str], metrics: list[str]) -> Path:
@@ -48,10 +48,8 @@ def test_a_grid_gives_curves_a_map_parallel_coordinates_and_pairs(tmp_path: Path
 
 
 def test_what_is_drawn_is_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from matplotlib.figure import Figure
-
     drawn = {}
-    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **_: drawn.setdefault(Path(path).stem, figure))
+    monkeypatch.setattr(sweep_plots, "save_figure", lambda figure, path: drawn.setdefault(path.stem, figure))
     plot_sweep(grid(tmp_path))
     lines = drawn["curves"].axes[0].get_lines()
     assert drawn["curves"].axes[0].get_xscale() == "log" and len(lines) == 3

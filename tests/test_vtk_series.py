@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from small_frames import TET_POINTS, TETS, TRIANGLES, make_frame, make_series
 
-from viz import PartFrame, PvdSeries, VizError, background as writing, read_part, read_pvd
+from viz import PartFrame, PvdSeries, VizError, files as writing, read_part, read_pvd
+from viz.background import Worker
 
 ROOT = Path(__file__).parent.parent
 
@@ -47,7 +48,7 @@ def test_round_trip(tmp_path, points_dtype):
     np.testing.assert_array_equal(ball.cells_dict[10], TETS)
     np.testing.assert_array_equal(pad.regular_faces, TRIANGLES)
     assert contacts.n_verts == 2
-    assert not list(tmp_path.rglob("*.tmp"))
+    assert not list(tmp_path.rglob("*.tmp*"))
 
 
 def test_files_are_lz4_appended_raw(tmp_path):
@@ -299,7 +300,7 @@ def test_frames_written_behind_are_those_written_at_once(tmp_path):
 
 
 def test_an_error_behind_comes_with_the_next_piece_of_work():
-    worker, done = writing.Worker(True), []
+    worker, done = Worker(True), []
     worker.start(lambda: done.append(1 / 0))
     with pytest.raises(ZeroDivisionError):
         worker.start(lambda: done.append(1))

@@ -1,14 +1,11 @@
-"""Files written whole, and in a thread beside the caller."""
+"""Work in a thread beside the caller."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-__all__ = ["Worker", "replace_file"]
-
-_BINARY = getattr(os, "O_BINARY", 0)  # Windows
+__all__ = ["Worker"]
 
 
 class Worker:
@@ -53,23 +50,3 @@ class Worker:
         if self._pool is not None:
             self._pool.shutdown()
         self.wait()
-
-
-def replace_file(path: str, data: bytes) -> None:
-    """Write a file under a temporary name and rename it: readers see the old or the new one, whole.
-
-    Raises
-    ------
-    OSError
-        When it cannot be written in full.
-    """
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.tmp")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o666)
-    try:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(handle, rest) :]
-    finally:
-        os.close(handle)
-    os.replace(temporary, path)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from viz.errors import VizError
+from viz.files import save_figure
 from viz.page import number, page, table, warnings
 from viz.plots import COLOURS, STYLE, _figure
 
@@ -76,7 +77,7 @@ def plot_calibration(
         panels[-1].set_xlabel("evaluation")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=5 if len(set(phases)) <= 5 else 3)
         for path in paths:
-            figure.savefig(path, metadata={".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {}))
+            save_figure(figure, path)
     return list(paths)
 
 
@@ -170,7 +171,7 @@ def plot_profiles(
         named = {label: line for panel in panels for line, label in zip(*panel.get_legend_handles_labels(), strict=True)}
         figure.legend(list(named.values()), list(named), loc="outside upper right", ncols=3)
         for path in paths:
-            figure.savefig(path, metadata={".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {}))
+            save_figure(figure, path)
     return list(paths)
 
 

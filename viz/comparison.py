@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from viz.errors import VizError
+from viz.files import save_figure
 from viz.page import number, page, table, warnings
 from viz.plots import COLOURS, STYLE, FloatArray, _figure
 
@@ -77,7 +78,7 @@ def plot_comparison(
             axis.set_xlabel("time [s]")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=min(len(trials) + 1, 5))
         for path in paths:
-            figure.savefig(path, metadata={".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {}))
+            save_figure(figure, path)
     return list(paths)
 
 

@@ -1,4 +1,4 @@
-"""Pictures and films on disk: a temporary name first, the real one when they are whole."""
+"""Pictures and films on disk."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from viz.errors import VizError
+from viz.files import replacing, temporary_name
 
 
 class Film:
@@ -21,7 +22,7 @@ class Film:
         except ImportError as error:
             raise VizError("films need imageio-ffmpeg; pip install imageio-ffmpeg, or ask for none.") from error
         self._path = path
-        self._temporary = path.with_name(f".{path.stem}.tmp{path.suffix}")
+        self._temporary = temporary_name(path)
         source = [
             "-f",
             "rawvideo",
@@ -84,7 +85,6 @@ def write_png(path: Path, picture: npt.NDArray[np.uint8]) -> Path:
     """Write a picture, shape (height, width, 3)."""
     import imageio.v3
 
-    temporary = path.with_name(f".{path.name}.tmp")
-    imageio.v3.imwrite(temporary, picture, extension=".png")
-    os.replace(temporary, path)
+    with replacing(path) as temporary:
+        imageio.v3.imwrite(temporary, picture, extension=".png")
     return path

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import html
-import os
 from collections.abc import Sequence
 from pathlib import Path
+
+from viz.files import replacing
 
 __all__ = ["number", "page", "picture", "table", "warnings", "write_page"]
 
@@ -60,7 +61,6 @@ def number(value: float | None) -> str:
 
 
 def write_page(path: Path, text: str) -> None:
-    """Write a page in one step: a temporary name, then a rename."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+    """Write a page in one step."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 
 from viz.errors import VizError
+from viz.files import replacing
 from viz.series import open_frames
 from viz.stage import ARROW, COLOURS, RIGID
 from viz.survey import DEFAULT_FIELD, Survey, frames_of, is_line, is_soft
@@ -120,10 +120,10 @@ def write_paraview_script(run_dir: Path, field: str = DEFAULT_FIELD) -> Path:
         colours=[_rgb(c) for c in COLOURS], greys=[_rgb(c) for c in RIGID], red=_rgb(ARROW), radius=radius,
         middle=[float(x) for x in middle],
     )  # fmt: skip
-    path, temporary = run_dir / "show_in_paraview.py", run_dir / ".show_in_paraview.py.tmp"
+    path = run_dir / "show_in_paraview.py"
     try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
     except OSError as error:
         raise VizError(f"{path} cannot be written ({error.strerror}); make the run folder writable.") from error
     return path

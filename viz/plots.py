@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from viz.errors import VizError
+from viz.files import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,9 +99,9 @@ def plot_runs(run_dirs: Sequence[Path], out: Path | None = None) -> list[Path]:
         figures = _figures_of_one(*next(iter(runs.values()))) if len(runs) == 1 else _figures_of_several(runs)
         written = []
         for name, figure in figures.items():
-            for ending, metadata in (("png", {}), ("svg", {"Date": None}), ("pdf", {"CreationDate": None})):
+            for ending in ("png", "svg", "pdf"):
                 path = out / f"{name}.{ending}"
-                figure.savefig(path, metadata=metadata)
+                save_figure(figure, path)
                 written.append(path)
     return written
 
@@ -263,9 +264,8 @@ def plot_convergence(
         panels[0].set_ylabel("larger residual [1]")
         panels[0].set_title(title, loc="left", fontsize=9)
         figure.legend(loc="outside upper right", ncols=min(len(curves), 5))
-        metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {})
         try:
-            figure.savefig(path, metadata=metadata)
+            save_figure(figure, path)
         except OSError as error:
             raise VizError(f"the plot {path} cannot be written ({error.strerror}); choose another place.") from error
     return path

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from viz.errors import VizError
+from viz.files import save_figure
 from viz.plots import COLOURS, STYLE, WIDTH
 
 if TYPE_CHECKING:
@@ -86,9 +87,9 @@ def plot_sweep(folder: Path, out: Path | None = None) -> list[Path]:
             figures["pairs"] = _pairs(table, [*numbers, *metrics], metrics[0])
         written = []
         for name, figure in figures.items():
-            for ending, metadata in (("png", {}), ("svg", {"Date": None})):
+            for ending in ("png", "svg"):
                 path = out / f"{name}.{ending}"
-                figure.savefig(path, metadata=metadata)
+                save_figure(figure, path)
                 written.append(path)
     return written
 
@@ -136,7 +137,7 @@ def plot_sensitivity(
         axes[-1, 0].set_xlim(left=min(0.0, axes[-1, 0].get_xlim()[0]), right=max(1.0, axes[-1, 0].get_xlim()[1]))
         axes[-1, 0].set_xlabel("part of the variance [1]")
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper right", ncols=2)
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else {})
+        save_figure(figure, path)
     return path
 
 

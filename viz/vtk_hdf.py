@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from viz.background import Worker
 from viz.errors import VizError
+from viz.files import replacing
 from viz.parts import Part, PartFrame, PartKind, PartRegister, stored_fields
 
 __all__ = ["HdfSeries"]
@@ -108,16 +109,14 @@ class HdfSeries:
     def _write_index(self) -> None:
         """Write the file that links all parts as blocks."""
         h5py = import_h5py()
-        temporary = self.path.with_name(f".{self.path.name}.tmp")
         prefix = os.path.relpath(self.frames_dir, self.path.parent).replace(os.sep, "/")
-        with h5py.File(temporary, "w") as file:
+        with replacing(self.path) as temporary, h5py.File(temporary, "w") as file:
             root = file.create_group("VTKHDF", track_order=True)
             _mark(root, "MultiBlockDataSet")
             assembly = root.create_group("Assembly", track_order=True)
             for name in self._files:
                 root[name] = h5py.ExternalLink(f"{prefix}/{name}.vtkhdf", "/VTKHDF")
                 assembly[name] = h5py.SoftLink(f"/VTKHDF/{name}")
-        os.replace(temporary, self.path)
 
     def close(self) -> None:
         """End the series; a second call has no effect."""

@@ -1,15 +1,17 @@
-"""What every room uses and that knows none of them.
+"""Tools that every room uses; they know nothing of bodies, contact or scenes.
 
 `errors`
     `InputError`, the error of wrong input, and `did_you_mean`.
 `files`
-    Files that are whole or not there.
+    Files that are whole or not there: `replacing`, `write_json`, and the sentence of a disk that is full.
+`status`
+    The four words for how a run, a problem, a sweep or a calibration ended, and their exit statuses.
 `place`, `versions`
-    Where femsim is installed; the versions and the machine that a file of results names.
+    Where femsim is installed; versions, machine and command, as a file of results names them.
 `rotations`, `wrenches`
-    Quaternions and rotation vectors; how a wrench moves with the point it is taken about.
+    Quaternions and rotation vectors; wrenches about another point, and of a weight.
 `toml_files`
-    TOML files read with the file and field named in every error.
+    TOML files read and checked, with the file and field named in every error.
 `numba_cache`
     The folder of compiled kernels, named by a digest of their sources.
 """

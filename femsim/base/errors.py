@@ -1,4 +1,4 @@
-"""The exceptions of the engine and the sentence that names the nearest right word."""
+"""The exception of wrong input, and the sentence that names the nearest known word."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ class InputError(ValueError):
 
 
 def nearest(name: str, options: Iterable[str]) -> str | None:
-    """Find the option that a mistyped name most likely meant.
+    """Find the option that a mistyped name most likely means.
 
     Parameters
     ----------
     name : str
-        What was given.
+        Name that was given.
     options : iterable of str
-        What is known.
+        Known names.
 
     Returns
     -------
@@ -31,14 +31,14 @@ def nearest(name: str, options: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, options: Iterable[str]) -> str:
-    """Say which option was meant and which there are, to be put behind "... is unknown".
+    """Suggest the nearest option and list all of them; the end of a sentence that starts "... is unknown".
 
     Parameters
     ----------
     name : str
-        What was given.
+        Name that was given.
     options : iterable of str
-        What is known.
+        Known names.
 
     Returns
     -------

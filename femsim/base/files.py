@@ -1,20 +1,100 @@
-"""Files that are whole or not there: written under a temporary name, then renamed."""
+"""Files and folders that are whole or not there: written under a temporary name, then renamed."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from femsim.base.errors import InputError
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Write a file, or a new folder, in one step: the block fills a temporary name, which then takes the path's place.
+
+    Until then, and when the block raises, the path stays as it was; what the block has written is then removed.
+
+    Parameters
+    ----------
+    path : Path
+        File to write or replace, or folder to make (it must not exist).
+
+    Yields
+    ------
+    Path
+        Temporary name in the same folder with the same suffix, for programs that choose a format by it. It holds the number of
+        this process, so that two processes do not write into each other's file.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written; ``filename`` is the path, not the temporary name.
+    """
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    except BaseException as error:
+        with suppress(OSError):
+            shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()
+        if isinstance(error, OSError) and error.filename == str(temporary):
+            error.filename = str(path)
+        raise
+
+
+def check_output(path: Path, advice: str) -> None:
+    """Refuse an output file that cannot be made, before the work whose result it takes.
+
+    Parameters
+    ----------
+    path : Path
+        File to write; an existing one will be replaced.
+    advice : str
+        What the user can do.
+
+    Raises
+    ------
+    InputError
+        It is a folder, or lies in one that does not exist.
+    """
+    if path.is_dir() or not path.parent.is_dir():
+        reason = "is a folder" if path.is_dir() else "lies in a folder that does not exist"
+        raise InputError(f"the output {path} {reason}; {advice}.")
+
+
+@contextmanager
+def write_errors(what: object, advice: str) -> Iterator[None]:
+    """Turn an OSError of the block into "WHAT cannot be written (REASON); ADVICE.".
+
+    Parameters
+    ----------
+    what : object
+        Path, or words such as "the folder runs/a".
+    advice : str
+        What the user can do.
+
+    Raises
+    ------
+    InputError
+        In place of an OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{what} cannot be written ({error.strerror or error}); {advice}.") from error
+
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write a JSON file in one step: a temporary name, then a rename."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(json.dumps(content, indent=2, default=_plain) + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    """Write a JSON file in one step; arrays become lists, and what JSON does not know becomes text."""
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=2, default=_plain) + "\n", encoding="utf-8")
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Rotations as unit quaternions (w, x, y, z), small and scalar: used once a body and step."""
+"""Rotations as unit quaternions (w, x, y, z), one at a time: a step uses them once per body."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Cross product of two vectors (3,); ten times quicker than numpy's, which is made for stacks of them."""
+    """Cross product of two vectors (3,); ten times faster than numpy's, which is made for stacks of vectors."""
     x0, y0, z0 = (float(c) for c in a)
     x1, y1, z1 = (float(c) for c in b)
     return np.array([y0 * z1 - z0 * y1, z0 * x1 - x0 * z1, x0 * y1 - y0 * x1])
@@ -55,7 +55,7 @@ def quaternion_from_vector(rotation: np.ndarray) -> np.ndarray:
 
 
 def vector_from_quaternion(q: np.ndarray) -> np.ndarray:
-    """Logarithm: rotation vector (3,), rad, of the shorter way."""
+    """Logarithm: rotation vector (3,), rad, of the rotation by at most pi."""
     q = -q if q[0] < 0 else q
     length = float(np.linalg.norm(q[1:]))
     if length < 1e-12:
@@ -69,6 +69,6 @@ def quaternion_conjugate(q: np.ndarray) -> np.ndarray:
 
 
 def rotate_quaternion(q: np.ndarray, rotation: np.ndarray) -> np.ndarray:
-    """Turn q by a world rotation vector (3,), rad: exp(rotation) q, renormalised."""
+    """Rotate q by a rotation vector (3,), rad, world frame: exp(rotation) q, normalised."""
     turned = quaternion_multiply(quaternion_from_vector(rotation), q)
     return np.asarray(turned / np.linalg.norm(turned))

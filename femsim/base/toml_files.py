@@ -1,13 +1,29 @@
-"""Files in TOML that users write: reading, and the sentences of their checker."""
+"""TOML files that users write: reading them, checking them against a model, and one sentence for each wrong entry."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+import types
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from femsim.base.errors import InputError, did_you_mean
+
+Model = TypeVar("Model", bound=BaseModel)
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+def _as_pair(value: Any) -> Any:
+    return tuple(float(v) if type(v) is int else v for v in value) if isinstance(value, list) else value
+
+
+#: TOML has lists, and whole numbers where a user means 1.0.
+AsPair = BeforeValidator(_as_pair)
+Pair = Annotated[tuple[float, float], AsPair]
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
@@ -23,33 +39,84 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     Raises
     ------
     InputError
-        It cannot be read, or is no TOML.
+        The file cannot be read, or is not TOML.
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"the {what} {path} cannot be read ({error.strerror}); name a TOML file.") from error
     except ValueError as error:  # also not UTF-8
-        raise InputError(f"{path} is no TOML: {error}.") from error
+        raise InputError(f"{path} is not TOML: {error}.") from error
 
 
-def error_sentence(entry: Any, where: str, keys: Iterable[str]) -> str:
-    """Turn an error of pydantic into a sentence that names the key and what is allowed.
+def checked(model: type[Model], content: Mapping[str, Any], source: object) -> Model:
+    """Check what a file holds against a model.
 
     Parameters
     ----------
-    entry : dict
-        One of ``ValidationError.errors()``.
-    where : str
-        Place of the key in the file.
-    keys : iterable of str
-        Keys that are allowed at that place.
+    model : subclass of BaseModel
+        What is allowed.
+    content : mapping
+        What the file holds.
+    source : object
+        The file, for messages.
+
+    Raises
+    ------
+    InputError
+        Every wrong entry, a line each.
     """
-    message = str(entry["msg"]).removeprefix("Value error, ")
+    try:
+        return model.model_validate(dict(content))
+    except ValidationError as error:
+        raise InputError("\n".join(error_sentences(model, error.errors(), source))) from None
+
+
+def error_sentences(model: type[BaseModel], entries: Iterable[Any], source: object) -> list[str]:
+    """Turn errors of pydantic into sentences that name the file, the key and what is allowed; equal ones once.
+
+    Parameters
+    ----------
+    model : subclass of BaseModel
+        What was checked.
+    entries : iterable of dict
+        Out of ``ValidationError.errors()``.
+    source : object
+        The file.
+    """
+    return list(dict.fromkeys(f"{source}: {_sentence(model, entry)}" for entry in entries))
+
+
+def _sentence(model: type[BaseModel], entry: Any) -> str:
+    place = entry["loc"]
+    where = ".".join(str(part + 1) if isinstance(part, int) else part for part in place)
+    message = str(entry["msg"]).removeprefix("Value error, ").rstrip(".")
     if entry["type"] == "extra_forbidden":
-        return f"{where}: the key is unknown{did_you_mean(str(entry['loc'][-1]), keys)}"
+        return f"{where}: the key is unknown{did_you_mean(str(place[-1]), _keys_at(model, place[:-1]))}"
     if entry["type"] == "missing":
         return f"{where} is missing; add it."
     if entry["type"] == "value_error":
         return f"{where or 'the file'} {message}."
     return f"{where} is {entry['input']!r}, but: {message[0].lower()}{message[1:]}."
+
+
+def _keys_at(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:
+    """List the keys of the table at a place: follow the types of fields, of values of tables and of entries of lists."""
+    kind: Any = model
+    for step in place:
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            kind = kind.model_fields[str(step)].annotation
+        else:
+            kind = get_args(kind)[-1]  # of dict[str, X] and list[X]
+        kind = _table_in(kind)
+    return list(kind.model_fields)
+
+
+def _table_in(kind: Any) -> Any:
+    """Choose, of ``X | None`` and ``X | str``, the X that is a table; strip ``Annotated``."""
+    if hasattr(kind, "__metadata__"):
+        kind = get_args(kind)[0]
+    if get_origin(kind) in (Union, types.UnionType):
+        members = [member for member in get_args(kind) if member is not type(None)]
+        return next((m for m in members if isinstance(m, type) and issubclass(m, BaseModel)), members[0])
+    return kind

@@ -1,4 +1,4 @@
-"""Wrenches: how they move with the point they are taken about, what weight adds, and rotations as users write them."""
+"""Wrenches about another point, the wrench of a weight, and rotations as users write them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rotation_matrix(what: str, value: Sequence[Any] | np.ndarray, *, degrees: bo
     Raises
     ------
     InputError
-        Another shape, or a matrix that is no rotation.
+        Another shape, or a matrix that is not a rotation.
     """
     try:
         array = np.asarray(value, dtype=np.float64)
@@ -60,7 +60,7 @@ def move_wrench(force: np.ndarray, torque: np.ndarray, arm: np.ndarray) -> np.nd
 
 
 def weight_wrench(mass: float, centre: np.ndarray, gravity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Force m g and torque c x m g of a weight about the origin of the frame that centre and gravity are given in.
+    """Force m g and torque c x m g of a weight, about the origin of the frame of centre and gravity.
 
     Parameters
     ----------

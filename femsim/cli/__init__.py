@@ -1,10 +1,24 @@
-"""The command line: ``femsim run | solve | bench | reproduce | describe | scenes | materials | fit-material | solvers | ...``.
+"""The command line: ``femsim run | solve | bench | compare | sweep | calibrate | render | view | doctor | ...``.
 
-``base`` holds the app, exit statuses, types of options and the way errors become sentences; ``tools`` what several commands
-print and read; each other module a family of commands, which register themselves when it is imported.
+`base`
+    the app, shared types of options, and how every error becomes a sentence: `execute(arguments)` returns the exit status.
+`tools`
+    what several commands print and read: tables, progress bars, NAME=VALUE, names of folders that are free.
+`scenes`
+    run, describe, scenes, materials, fit-material, doctor.
+`problems`
+    solve, bench, solvers.
+`studies`
+    compare, sweep, sensitivity, calibrate, reproduce.
+`pictures`
+    render, plot, report, view, paraview.
+`doctor`
+    what works on this machine.
 
-Exit status: 0 done and converged, 1 internal error, 2 wrong input, 3 finished but some step did not converge, 130 interrupted.
-Heavy imports stay inside the commands, so that ``femsim --help`` is quick.
+A command is a function under ``@app.command``; it registers itself when its module is imported; help, site and tests find it
+there. It reads its arguments, calls a function of the rooms below, prints, and returns an exit status of ``femsim.base.status``.
+Rooms are imported inside the commands, so that ``femsim --help`` loads nothing heavy. A command has a parameter for each option,
+however many these are.
 """
 
 from femsim.cli import pictures, problems, scenes, studies

@@ -1,4 +1,4 @@
-"""The command line's frame: the app, exit statuses, types of options, and how errors become sentences."""
+"""The frame of the command line: the app, shared types of options, and how errors become sentences."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +14,7 @@ from cyclopts import App, CycloptsError, Parameter, Token
 
 from femsim.base.errors import InputError
 from femsim.base.place import __version__
-
-OK, INTERNAL, WRONG_INPUT, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
-STATUS = {"converged": OK, "not converged": NOT_CONVERGED, "interrupted": INTERRUPTED, "failed": NOT_CONVERGED}
+from femsim.base.status import INTERNAL, INTERRUPTED, OK, WRONG_INPUT
 
 app = App(
     name="femsim",
@@ -27,7 +26,7 @@ app = App(
 
 
 def _whole(kind: object, tokens: Sequence[Token]) -> int:
-    """Read a whole number; cyclopts itself would make 1 of 1.5 and say nothing."""
+    """Read a whole number; cyclopts itself would read 1.5 as 1 without a word."""
     try:
         return int(tokens[0].value)
     except ValueError:
@@ -38,15 +37,27 @@ Whole = Annotated[int, Parameter(converter=_whole)]
 Flag = Annotated[bool, Parameter(negative=())]
 Assignments = Annotated[tuple[str, ...], Parameter(name="--set", negative=())]
 
-# what the commands share that run many cases
-Out = Annotated[Path | None, Parameter(help="Folder of results; default runs/NAME.")]
-Resume = Annotated[Flag, Parameter(help="Go on with a folder that exists: run what is missing or failed.")]
-Scheduler = Annotated[
-    str | None, Parameter(help="Address of a Dask scheduler, tcp://HOST:PORT; default a cluster of this machine's cores.")
-]
-Workers = Annotated[Whole | None, Parameter(help="Processes on this machine; default one a core.")]
-DryRun = Annotated[Flag, Parameter(help="Only show the cases, and estimate time and disk.")]
-Yes = Annotated[Flag, Parameter(help="Allow more than 10000 cases.")]
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class CaseOptions:
+    """Options of every command that runs many cases."""
+
+    out: Annotated[Path | None, Parameter(help="Folder of results; default runs/NAME.")] = None
+    resume: Annotated[Flag, Parameter(help="Go on with a folder that exists: run what is missing or failed.")] = False
+    scheduler: Annotated[
+        str | None, Parameter(help="Address of a Dask scheduler, tcp://HOST:PORT; default a cluster of this machine's cores.")
+    ] = None
+    workers: Annotated[Whole | None, Parameter(help="Processes on this machine; default one a core.")] = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class SweepOptions(CaseOptions):
+    """Options of the commands that run the cases of a sweep file."""
+
+    dry_run: Annotated[Flag, Parameter(help="Only show the cases, and estimate time and disk.")] = False
+    yes: Annotated[Flag, Parameter(help="Allow more than 10000 cases.")] = False
 
 
 def _wrong_input() -> tuple[type[Exception], ...]:
@@ -69,13 +80,13 @@ def execute(arguments: list[str]) -> int:
     Parameters
     ----------
     arguments : list of str
-        What stands behind ``femsim``.
+        Words after ``femsim``.
     """
     try:
         status = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
         return status if isinstance(status, int) else OK
-    except BrokenPipeError:  # the reader of our output has enough
+    except BrokenPipeError:  # the reader of our output has stopped reading
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except CycloptsError as error:

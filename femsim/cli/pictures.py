@@ -11,7 +11,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from femsim.base.errors import InputError
-from femsim.cli.base import NOT_CONVERGED, OK, Assignments, Flag, Whole, app
+from femsim.base.status import NOT_CONVERGED, OK
+from femsim.cli.base import Assignments, Flag, Whole, app
 from femsim.cli.tools import Bar, default_folder, read_assignments
 
 

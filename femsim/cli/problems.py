@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from femsim.base.errors import InputError
-from femsim.cli.base import NOT_CONVERGED, OK, STATUS, Assignments, Flag, Whole, app
+from femsim.base.status import EXIT_STATUS, NOT_CONVERGED, OK
+from femsim.cli.base import Assignments, Flag, Whole, app
 from femsim.cli.tools import Bar, default_folder, make_console, make_table, read_assignments
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def solve(
     if out is not None:
         written = f"{out} ({'r, u' if result.v is None else 'v, r, u'})"
         print(f"\n{'solution':<24}{written if result.status != 'failed' else 'not written'}")
-    return STATUS[result.status]
+    return EXIT_STATUS[result.status]
 
 
 @app.command

@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from femsim.base.errors import InputError
-from femsim.cli.base import OK, STATUS, WRONG_INPUT, Assignments, Flag, Whole, app
+from femsim.base.status import EXIT_STATUS, OK, WRONG_INPUT
+from femsim.cli.base import Assignments, Flag, Whole, app
 from femsim.cli.tools import default_folder, make_console, make_table, read_assignments
 
 
@@ -93,7 +94,7 @@ def run(
             fields=None if fields is None else tuple(name.strip() for name in fields.split(",") if name.strip()),
             format=format,
             precision=precision,
-            dump_problems=None if dump_problems is None else _steps(dump_problems),
+            dump_problems=None if dump_problems is None else _step_range(dump_problems),
             max_halvings=max_halvings,
             quiet=quiet,
             scene_path=path,
@@ -103,10 +104,10 @@ def run(
         print(f"\nresult            {result.folder} (open frames.{format} in ParaView; or: femsim render {result.folder})")
     elif result.status != "converged":
         print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
-    return STATUS[result.status]
+    return EXIT_STATUS[result.status]
 
 
-def _steps(text: str) -> tuple[int, int]:
+def _step_range(text: str) -> tuple[int, int]:
     """Read FROM:TO, or a single number."""
     first, colon, last = text.partition(":")
     try:
@@ -216,7 +217,9 @@ def fit_material(
     poisson_ratio, density
         Of the card: a tensile test does not tell them; density in kg/m3.
     """
-    from femsim.studies.material_fit import FIT_LAWS, fit_material, plot_fit, write_card
+    from femsim.studies.material_fit.card import write_card
+    from femsim.studies.material_fit.fit import FIT_LAWS, fit_material
+    from femsim.studies.material_fit.plot import plot_fit
 
     fit = fit_material(test, law or FIT_LAWS, min_strain=min_strain, max_strain=max_strain)
     print(fit.summary())

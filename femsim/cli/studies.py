@@ -5,13 +5,22 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from femsim.cli.base import INTERRUPTED, NOT_CONVERGED, OK, STATUS, DryRun, Flag, Out, Resume, Scheduler, Workers, Yes, app
+from femsim.base.status import EXIT_STATUS, NOT_CONVERGED, OK
+from femsim.cli.base import CaseOptions, Flag, SweepOptions, app
 from femsim.cli.tools import free_name, make_console
+
+if TYPE_CHECKING:
+    from femsim.studies.sweeps.sensitivity import SensitivityResult
+    from femsim.studies.sweeps.sweep import SweepResult
+
+_CASE_DEFAULTS, _SWEEP_DEFAULTS = CaseOptions(), SweepOptions()
 
 
 @app.command
@@ -59,18 +68,7 @@ def compare(
 
 
 @app.command
-def sweep(
-    file: Path,
-    /,
-    *,
-    out: Out = None,
-    resume: Resume = False,
-    scheduler: Scheduler = None,
-    workers: Workers = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    quiet: Flag = False,
-) -> int:
+def sweep(file: Path, /, *, options: SweepOptions = _SWEEP_DEFAULTS, quiet: Flag = False) -> int:
     """Run a scene for many parameters, on all cores or on a cluster; see docs/sweeps.md.
 
     Parameters
@@ -80,28 +78,13 @@ def sweep(
     quiet
         No progress bar and no summary.
     """
-    from femsim.studies.sweeps.command import dry_run as show, run_sweep
+    from femsim.studies.sweeps.command import run_sweep
 
-    if dry_run:
-        show(file, make_console(), out=out, workers=workers, many=yes)
-        return OK
-    result = run_sweep(file, quiet=quiet, out=out, resume=resume, scheduler=scheduler, workers=workers, many=yes)
-    return INTERRUPTED if result.status == "interrupted" else OK if result.status == "converged" else NOT_CONVERGED
+    return _run_cases(run_sweep, file, options, quiet)
 
 
 @app.command
-def sensitivity(
-    file: Path,
-    /,
-    *,
-    out: Out = None,
-    resume: Resume = False,
-    scheduler: Scheduler = None,
-    workers: Workers = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    quiet: Flag = False,
-) -> int:
+def sensitivity(file: Path, /, *, options: SweepOptions = _SWEEP_DEFAULTS, quiet: Flag = False) -> int:
     """Say how much of the variance of each metric comes from each parameter (indices of Sobol); see docs/sweeps.md.
 
     Parameters
@@ -111,27 +94,25 @@ def sensitivity(
     quiet
         No progress bar and no table.
     """
-    from femsim.studies.sweeps.command import dry_run as show, run_sensitivity
+    from femsim.studies.sweeps.command import run_sensitivity
 
-    if dry_run:
-        show(file, make_console(), out=out, workers=workers, many=yes)
+    return _run_cases(run_sensitivity, file, options, quiet)
+
+
+def _run_cases(run: Callable[..., SweepResult | SensitivityResult], file: Path, options: SweepOptions, quiet: bool) -> int:
+    """Run the cases of a sweep file, or show them; return the exit status."""
+    given = asdict(options)
+    many = given.pop("yes")
+    if given.pop("dry_run"):
+        from femsim.studies.sweeps.command import dry_run
+
+        dry_run(file, make_console(), out=options.out, workers=options.workers, many=many)
         return OK
-    result = run_sensitivity(file, quiet=quiet, out=out, resume=resume, scheduler=scheduler, workers=workers, many=yes)
-    return STATUS[result.status]
+    return EXIT_STATUS[run(file, quiet=quiet, many=many, **given).status]
 
 
 @app.command
-def calibrate(
-    file: Path,
-    /,
-    *,
-    out: Out = None,
-    resume: Resume = False,
-    cases: Path | None = None,
-    scheduler: Scheduler = None,
-    workers: Workers = None,
-    quiet: Flag = False,
-) -> int:
+def calibrate(file: Path, /, *, options: CaseOptions = _CASE_DEFAULTS, cases: Path | None = None, quiet: Flag = False) -> int:
     """Find parameters of a scene from logs of experiments, with intervals and held-out checks; see docs/calibration.md.
 
     Parameters
@@ -145,8 +126,8 @@ def calibrate(
     """
     from femsim.studies.calibration.command import run_calibration
 
-    result = run_calibration(file, quiet=quiet, out=out, resume=resume, cases=cases, scheduler=scheduler, workers=workers)
-    return STATUS[result.status]
+    result = run_calibration(file, quiet=quiet, cases=cases, **asdict(options))
+    return EXIT_STATUS[result.status]
 
 
 @app.command

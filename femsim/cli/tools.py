@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def default_folder(name: str, overwrite: bool) -> Path:
-    """Choose runs/NAME; where it exists and is not to be replaced, the first of runs/NAME-2, ... that does not."""
+    """Choose runs/NAME; where that exists and must stay, the first of runs/NAME-2, ... that does not exist."""
     if overwrite:
         return Path("runs") / name
     return free_name(Path("runs") / name)
 
 
 def free_name(path: Path) -> Path:
-    """Return the path; where it exists, the first of PATH-2, ... that does not."""
+    """Return the path; where it exists, the first of PATH-2, ... that does not exist."""
     numbers = (path if number == 1 else path.with_name(f"{path.name}-{number}") for number in itertools.count(1))
     return next(folder for folder in numbers if not folder.exists())
 
@@ -77,5 +77,5 @@ class Bar:
         self._bar.stop()
 
     def __call__(self, done: int, total: int) -> None:
-        """Show how much is done."""
+        """Show progress."""
         self._bar.update(self._task, completed=done, total=total)

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from contact import ContactError
 from contact.solvers import make_solver
 from femsim.base.errors import InputError
 from femsim.base.files import write_json
+from femsim.base.status import FINISHED, Status
 from femsim.base.versions import machine, versions
 from femsim.model.actuators import ACTUATOR_COLUMNS
 from femsim.model.bodies.rod import Rod
@@ -29,7 +30,6 @@ from femsim.scene.scene import GAUGE_COLUMNS, Scene
 from femsim.step.report import StepReport
 from femsim.step.stepper import STAGES, Stepper
 
-Status = Literal["converged", "not converged", "interrupted", "failed"]
 #: How often a step that cannot be solved is halved, unless something else is asked for, and at most.
 MAX_HALVINGS, MOST_HALVINGS = 6, 20
 
@@ -342,7 +342,7 @@ def simulate(
     finally:
         recorder.close()
     wall = time.perf_counter() - started
-    finished = status in ("converged", "not converged")
+    finished = status in FINISHED
     message += "" if finished else kept
     steps = {name: recorder.steps.column(name) for name in recorder.steps.columns}
     info.update(

@@ -5,13 +5,21 @@ The tour, in the order of use:
 `file`
     `read_calibration` reads and validates CALIB.toml.
 `evaluate`
-    `Evaluator` runs the experiments for values of the free parameters, on the engine of sweeps, and gives residuals.
+    `Evaluator` runs the experiments for values of the free parameters, on the engine of sweeps, and returns residuals.
 `search`
     `search` looks for a good start anywhere between the bounds.
 `estimate`
-    least squares, covariances, intervals, and what the logs cannot tell; arrays only.
-`intervals`
-    profiles of the sum of squares and bootstrap, where they are asked for; arrays, and a callable that runs.
+    least squares, covariances and intervals from the Jacobian; arrays only.
+`profiles`, `bootstrap`
+    intervals of two other kinds, where the file asks for them.
+`fit`
+    `Fit` goes from the start to the best point and its intervals, with the six above.
+`concerns`
+    what the logs cannot tell, in sentences.
+`result`, `report`
+    `CalibrationResult`, and the folder that is written of it.
 `calibrate`
-    `calibrate` does all of it and writes a folder.
+    `calibrate` does all of it. `command` is what the command line shows meanwhile.
+
+Free parameters are unit coordinates everywhere inside: 0 at the lower bound, 1 at the upper one.
 """

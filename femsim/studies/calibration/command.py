@@ -1,4 +1,4 @@
-"""What ``femsim calibrate`` shows: the best misfit as it falls, then values, intervals, errors and warnings."""
+"""What ``femsim calibrate`` shows: the smallest misfit so far, then values, intervals, errors and warnings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from femsim.scene.scene_file import scene_parameters
-from femsim.studies.calibration.calibrate import CalibrationResult, calibrate, misfit, summary
+from femsim.studies.calibration.calibrate import calibrate
 from femsim.studies.calibration.evaluate import Evaluation
 from femsim.studies.calibration.file import read_calibration
+from femsim.studies.calibration.result import CalibrationResult, summary
 
 
 def run_calibration(file: Path, *, quiet: bool, **options: Any) -> CalibrationResult:
@@ -21,7 +22,7 @@ def run_calibration(file: Path, *, quiet: bool, **options: Any) -> CalibrationRe
     file : Path
         Calibration file.
     quiet : bool
-        Neither.
+        Print neither.
     **options
         Of :func:`~femsim.studies.calibration.calibrate.calibrate`.
     """
@@ -38,8 +39,7 @@ def run_calibration(file: Path, *, quiet: bool, **options: Any) -> CalibrationRe
 
         def on_evaluation(evaluation: Evaluation) -> None:
             nonlocal best
-            value = misfit(evaluation)
-            best = min(best, value) if math.isfinite(value) else best
+            best = min(best, evaluation.misfit) if math.isfinite(evaluation.misfit) else best
             bar.update(task, text=f"evaluation {evaluation.number} ({evaluation.phase}), smallest misfit {best:.4g}")
 
         result = calibrate(file, on_evaluation=on_evaluation, **options)

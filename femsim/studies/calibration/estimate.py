@@ -1,7 +1,7 @@
-"""Least squares between bounds, covariances, intervals, what the data cannot tell. Arrays only; unit coordinates.
+"""Least squares between bounds, covariances and intervals. Arrays only; unit coordinates.
 
-Residuals are in standard deviations of their noise. Intervals come from the Jacobian J at the best fit. Where residuals are no
-white noise, as those of a model that is not exact, the usual covariance s^2 (J^T J)^-1 is far too small. Then the largest of two
+Residuals are in standard deviations of their noise. Intervals come from the Jacobian J at the best fit. Where residuals are not
+white noise, as those of a model that is not exact, the usual covariance s^2 (J^T J)^-1 is far too small. Then the larger of two
 counts: the usual one for as many samples as are independent, by the autocorrelation of the residuals; and that of Driscoll and
 Kraay (Review of Economics and Statistics 80, 1998), (J^T J)^-1 S (J^T J)^-1, where S sums the products of scores of all channels
 at times less than L apart with the weights of Newey and West.
@@ -16,14 +16,13 @@ import numpy as np
 
 #: Residuals do not depend on a parameter whose derivatives are this part of the largest of all.
 BLIND = 1e-9
-_AT_BOUND = 1e-3
-_CORRELATED = 0.95
-_FLAT = 0.25
+#: A coordinate so near to 0 or 1 is at its bound.
+AT_BOUND = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What the residuals say about the parameters.
+    """What the residuals tell about the parameters.
 
     Attributes
     ----------
@@ -73,7 +72,7 @@ def estimate(
     confidence : float
         Level of the intervals.
     known_noise : bool
-        Whether the standard deviations were given; then residuals smaller than them make no interval smaller.
+        Whether the standard deviations are given; then smaller residuals do not make intervals smaller.
     """
     from scipy.stats import t as student
 
@@ -139,36 +138,6 @@ def _memory(residual: np.ndarray) -> tuple[int, float]:
     return (2 * (len(rho) + 1) if len(rho) else 1), 1.0 + 2.0 * float(rho.sum())
 
 
-def concerns(names: Sequence[str], unit: np.ndarray, found: Estimate) -> list[str]:
-    """Say what the data cannot tell.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of the parameters.
-    unit : ndarray, (p,)
-        Best fit, unit coordinates.
-    found : Estimate
-        Its estimate.
-    """
-    out = [f"the logs do not depend on {name}: it cannot be identified" for name, b in zip(names, found.blind, strict=True) if b]
-    for name, u, blind in zip(names, unit, found.blind, strict=True):
-        if not blind and (u < _AT_BOUND or u > 1 - _AT_BOUND):
-            out.append(f"{name} is at its {'lower' if u < 0.5 else 'upper'} bound; its interval does not hold, widen the bounds")
-    for a in range(len(names)):
-        for b in range(a):
-            if abs(found.correlation[a, b]) > _CORRELATED and not (found.blind[a] or found.blind[b]):
-                out.append(
-                    f"{names[b]} and {names[a]} are correlated by {found.correlation[a, b]:.3f}: the logs tell a combination of "
-                    "them better than each; fix one, or add an experiment that tells them apart"
-                )
-    for direction, spread in zip(found.directions, found.spreads, strict=True):
-        if spread > _FLAT and not found.blind[np.argmax(np.abs(direction))]:
-            parts = [f"{x:+.2f} {name}" for name, x in zip(names, direction, strict=True) if abs(x) > 0.1]
-            out.append(f"flat direction: {', '.join(parts)} (parts of the ranges) is known to {spread:.2g} of the ranges only")
-    return out
-
-
 def least_squares(
     residual: Callable[[np.ndarray], np.ndarray],
     jacobian: Callable[[np.ndarray], np.ndarray],
@@ -184,20 +153,20 @@ def least_squares(
     residual, jacobian : callable
         Of unit coordinates (p,): (n,) and (n, p).
     start : ndarray, (p,)
-        Where to begin.
+        Start point.
     evaluations : int
-        Most evaluations of ``residual``.
+        Largest number of evaluations of ``residual``.
     tolerance : float
-        Relative change of cost or coordinates at which it ends.
+        Relative change of the cost or the coordinates at which it stops.
 
     Returns
     -------
     (ndarray, bool)
-        The best point, and whether it ended by the tolerance.
+        The best point, and whether the tolerance was reached.
     """
     from scipy.optimize import least_squares as minimise
 
-    inside = np.clip(start, 2 * _AT_BOUND, 1 - 2 * _AT_BOUND)
+    inside = np.clip(start, 2 * AT_BOUND, 1 - 2 * AT_BOUND)
     done = minimise(
         residual, inside, jac=jacobian, bounds=(0.0, 1.0), x_scale="jac", method="trf", ftol=tolerance, xtol=tolerance,
         gtol=None, max_nfev=evaluations,

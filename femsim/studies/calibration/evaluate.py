@@ -1,8 +1,9 @@
-"""Run the experiments for values of the free parameters, and turn what they give into residuals."""
+"""Run the experiments for values of the free parameters, and turn their results into residuals."""
 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -12,20 +13,23 @@ from typing import Any
 import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
+from femsim.base.status import FINISHED
 from femsim.run.recorder import sensor_columns
 from femsim.scene.scene_file import load_scene, scene_parameters
-from femsim.studies.calibration.file import CalibrationFile, Experiment, Reading
-from femsim.studies.comparison.compare import Comparison, Record, compare, make_record
-from femsim.studies.comparison.logs import Log, read_card, read_log
-from femsim.studies.sweeps.case import FINISHED, Job, Row, read_row, satisfies
+from femsim.studies.calibration.file import CalibrationFile, Experiment, Measurement
+from femsim.studies.comparison.card import read_card
+from femsim.studies.comparison.compare import compare
+from femsim.studies.comparison.comparison import Comparison
+from femsim.studies.comparison.log import Log, read_log
+from femsim.studies.comparison.run_series import RunSeries, make_run_series
+from femsim.studies.sweeps.case import Job, Row, read_row, satisfies
 from femsim.studies.sweeps.engine import Engine
 from femsim.studies.sweeps.file import SweepFile
 from femsim.studies.sweeps.sampling import make_cases
 
-#: Standard deviation taken before there is an estimate: this part of the largest range of a group's channels.
+#: Standard deviation before there is an estimate: this part of the largest range of a group's channels.
 FIRST_NOISE = 0.05
 _COMPILE_S = 120.0
-_KINDS = {"N": "force", "N m": "torque", "m": "position"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +39,7 @@ class Block:
     Attributes
     ----------
     error : ndarray, (m, c), N, N m or m
-        Run minus log; a column a channel and trial, the channels of a trial together; 0 in gaps.
+        Run minus log; one column per channel and trial, the channels of a trial together; 0 in gaps.
     channels : tuple of str
         Channel of each column: fx ... tz, or MARKER.x ...
     kinds : tuple of str
@@ -52,7 +56,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Values of the free parameters, and how far the runs are from the logs.
+    """Values of the free parameters, and the errors of the runs there.
 
     Attributes
     ----------
@@ -63,11 +67,11 @@ class Evaluation:
     unit : ndarray, (p,)
         Coordinates of the parameters, 0 to 1.
     blocks : list of Block
-        One a reading that is fitted; empty where a case failed.
+        One per fitted reading; empty where a case failed.
     message : str
-        What failed, or did not converge.
+        What failed or did not converge.
     ran : int
-        Cases that ran for it, the others were there.
+        Cases that ran for it; the others were there already.
     """
 
     number: int
@@ -77,11 +81,19 @@ class Evaluation:
     message: str
     ran: int
 
+    @property
+    def misfit(self) -> float:
+        """Root mean square of the errors over the range of their group; NaN where a case failed."""
+        if not self.blocks:
+            return math.nan
+        scaled = [block.error / block.ranges for block in self.blocks]
+        return math.sqrt(sum(float((s**2).sum()) for s in scaled) / sum(s.size for s in scaled))
+
 
 class Evaluator:
     """Experiments of a calibration, ready to run: ``with Evaluator(...) as evaluator: ...``.
 
-    Cases are kept in a folder by digest; one that is there is not run again.
+    The folder keeps cases by digest; a case that is there does not run again.
 
     Parameters
     ----------
@@ -92,7 +104,7 @@ class Evaluator:
     cases : Path
         Folder of the cases.
     engine : Engine
-        Started when the first case has to run.
+        Starts when the first case has to run.
     on_evaluation : callable, optional
         ``on_evaluation(evaluation)`` after each one.
 
@@ -137,7 +149,7 @@ class Evaluator:
 
     @property
     def fitted(self) -> list[Experiment]:
-        """Experiments that are not held out."""
+        """Experiments of the fit, without those held out."""
         return [e for e in self.file.experiments if not e.held_out]
 
     def values(self, unit: np.ndarray) -> dict[str, float]:
@@ -162,7 +174,7 @@ class Evaluator:
         Raises
         ------
         SchedulerLost, InputError
-            The cluster is gone; readings and logs that cannot be compared at the first evaluation.
+            The cluster is gone; or readings and logs cannot be compared at the first evaluation.
         """
         jobs = [[self._case(e, u) for e in self.fitted] for u in units]
         rows, ran = self._run([job for own in jobs for job in own])
@@ -177,7 +189,7 @@ class Evaluator:
                 if row["status"] not in FINISHED:
                     blocks = []
                     break
-                blocks += self._blocks(experiment, self._record(experiment, job))
+                blocks += self._blocks(experiment, self._run_series(experiment, job))
             count = sum(job.id in ran for job in own)
             out.append(Evaluation(len(self.history) + 1, phase, np.array(unit), blocks, message, count))
             self.history.append(out[-1])
@@ -191,18 +203,18 @@ class Evaluator:
         Returns
         -------
         dict of str to list of Comparison
-            By experiment, one a reading; an experiment whose run failed is left out.
+            By experiment, one per reading; without experiments whose run failed.
         """
         jobs = {e.name: self._case(e, unit) for e in self.file.experiments}
         rows, _ = self._run(list(jobs.values()))
         return {
-            e.name: [compare(self._record(e, jobs[e.name]), logs) for logs in self._logs[e.name]]
+            e.name: [compare(self._run_series(e, jobs[e.name]), logs) for logs in self._logs[e.name]]
             for e in self.file.experiments
             if rows[jobs[e.name].id]["status"] in FINISHED
         }
 
     def _read(
-        self, reading: Reading, sensors: Sequence[str], markers: Sequence[str], gravity: Sequence[float]
+        self, reading: Measurement, sensors: Sequence[str], markers: Sequence[str], gravity: Sequence[float]
     ) -> list[Log]:  # fmt: skip
         folder = self.path.parent
         card = read_card(folder / reading.card if isinstance(reading.card, str) else reading.card)
@@ -215,7 +227,7 @@ class Evaluator:
         return [read_log(folder / log, card, sensors=sensors, markers=markers, gravity=gravity) for log in reading.logs]
 
     def _case(self, experiment: Experiment, unit: np.ndarray, *, check: bool = False) -> Job:
-        """Job of an experiment at a point."""
+        """Make the job of an experiment at a point."""
         fixed = self.file.parameters | experiment.parameters
         sweep = SweepFile(
             scene=self.file.scene,
@@ -237,7 +249,7 @@ class Evaluator:
         )  # fmt: skip
 
     def _run(self, jobs: Sequence[Job]) -> tuple[dict[str, Row], set[str]]:
-        """Rows of jobs by id, from before or new, and the ids that ran now."""
+        """Return the rows of jobs by id, old or new, and the ids that ran now."""
         unique = {job.id: job for job in jobs}
         rows = {key: row for key in unique if (row := read_row(self.cases / key)) is not None}
         # what failed before fails again: only a case that was killed or never ran is tried
@@ -262,23 +274,23 @@ class Evaluator:
                 raise InputError(f"stopped since the disk cannot be written: {row['message']} Free it and use --resume.")
         return rows, ran
 
-    def _record(self, experiment: Experiment, job: Job) -> Record:
+    def _run_series(self, experiment: Experiment, job: Job) -> RunSeries:
         with (self.cases / job.id / "series.csv").open(newline="", encoding="utf-8") as stream:
             names = next(csv.reader(stream))
             table = np.loadtxt(stream, delimiter=",", ndmin=2)
-        return make_record(experiment.name, dict(zip(names, table.T, strict=True)), self._gravity[experiment.name])
+        return make_run_series(experiment.name, dict(zip(names, table.T, strict=True)), self._gravity[experiment.name])
 
-    def _blocks(self, experiment: Experiment, record: Record) -> list[Block]:
+    def _blocks(self, experiment: Experiment, run: RunSeries) -> list[Block]:
         out = []
         for number, logs in enumerate(self._logs[experiment.name]):
-            comparison = compare(record, logs)
+            comparison = compare(run, logs)
             grid = self._reference.setdefault((experiment.name, number), comparison.time)
             out.append(_block(comparison, grid))
         return out
 
 
 def _block(comparison: Comparison, grid: np.ndarray) -> Block:
-    """Errors of all trials on a grid; lags that differ between evaluations may move the comparison's own."""
+    """Errors of all trials on a fixed grid; the grid of a comparison moves with the lag that it finds."""
     columns = []
     for trial in comparison.trials:
         error = comparison.simulated - trial.values
@@ -298,6 +310,6 @@ def _block(comparison: Comparison, grid: np.ndarray) -> Block:
     return Block(
         np.hstack(columns),
         tuple([c.name for c in comparison.channels] * repeat),
-        tuple([_KINDS[c.unit] for c in comparison.channels] * repeat),
+        tuple([c.kind for c in comparison.channels] * repeat),
         np.array([spans[g] or 1.0 for g in groups] * repeat),
     )

@@ -1,4 +1,4 @@
-"""CALIB.toml: what it may hold, and the sentences about what is wrong with it."""
+"""CALIB.toml: what it may hold, and the sentences about wrong entries."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from femsim.base.errors import InputError
-from femsim.base.toml_files import error_sentence, read_toml
+from femsim.base.toml_files import AsPair, Finite, Positive, checked, read_toml
 from femsim.studies.sweeps.file import Limits, Settings, Value
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
 #: Trials of a reading from which a bootstrap can draw: fewer are drawn in too few ways.
 LEAST_TRIALS = 5
 
@@ -23,7 +20,7 @@ class _Section(BaseModel):
 
 
 class Free(_Section):
-    """A parameter to be found.
+    """A free parameter.
 
     Attributes
     ----------
@@ -32,24 +29,19 @@ class Free(_Section):
     scale : {"linear", "log"}
         Scale on which it is searched, and on which its interval is symmetric.
     start : float, optional
-        Where to begin; default the middle of the bounds.
+        Start value; default the middle of the bounds.
     prior : (float, float), optional
-        Mean and standard deviation of what is known without the logs; on a logarithmic scale a normal distribution of the
+        Mean and standard deviation of prior knowledge; on a logarithmic scale a normal distribution of the
         logarithm with the standard deviation deviation/mean.
     reference : float, optional
-        A value from elsewhere; its errors are reported beside those of the fit.
+        A value from another source; its errors are reported beside those of the fit.
     """
 
-    between: tuple[Finite, Finite]
+    between: Annotated[tuple[Finite, Finite], AsPair]
     scale: Literal["linear", "log"] = "linear"
     start: Finite | None = None
-    prior: tuple[Finite, Positive] | None = None
+    prior: Annotated[tuple[Finite, Positive], AsPair] | None = None
     reference: Finite | None = None
-
-    @field_validator("between", "prior", mode="before")
-    @classmethod
-    def _pair(cls, value: Any) -> Any:
-        return tuple(float(v) if type(v) is int else v for v in value) if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def _checked(self) -> Free:
@@ -88,8 +80,8 @@ class Free(_Section):
         return self.unit(mean), (deviation / mean if self.scale == "log" else deviation) / width
 
 
-class Reading(_Section):
-    """Logs of one instrument in an experiment: repeated trials, with one card.
+class Measurement(_Section):
+    """The logs of one instrument in an experiment: repeated trials, with one card.
 
     Attributes
     ----------
@@ -107,11 +99,11 @@ class Reading(_Section):
 
 
 class Experiment(_Section):
-    """One experiment: its parameters of the scene, what was logged, and whether it is held out of the fit."""
+    """One experiment: its parameters of the scene, its logs, and whether it is held out of the fit."""
 
     name: str
     parameters: dict[str, Value] = {}
-    readings: Annotated[list[Reading], Field(min_length=1)]
+    readings: Annotated[list[Measurement], Field(min_length=1)]
     held_out: bool = False
 
     @field_validator("name")
@@ -123,7 +115,7 @@ class Experiment(_Section):
 
 
 class Noise(_Section):
-    """Standard deviation of a sample by kind of channel; what is not given is estimated from the residuals of the fit.
+    """Standard deviation of a sample by kind of channel; a missing one is estimated from the residuals of the fit.
 
     Attributes
     ----------
@@ -155,7 +147,7 @@ class Refine(_Section):
     Attributes
     ----------
     evaluations : int
-        Most evaluations of the residual, those for its derivatives not counted.
+        Largest number of residual evaluations, not counting those for derivatives.
     step : float
         Difference step for derivatives, as a part of the range between the bounds.
     tolerance : float
@@ -173,10 +165,10 @@ class Intervals(_Section):
     Attributes
     ----------
     methods : list of {"profile", "bootstrap"}
-        "profile": the others are fitted again, by runs, at values on both sides of the best one; "bootstrap": residuals are drawn
+        "profile": at values on both sides of the best one, runs fit the other parameters again; "bootstrap": residuals are drawn
         again and fitted with the model linearised at the best fit, without runs.
     evaluations : int
-        Of a profile: most evaluations on one side of a parameter.
+        Of a profile: largest number of evaluations on one side of a parameter.
     resample : {"blocks", "trials"}
         What a bootstrap draws: blocks of samples that follow each other, or whole trials.
     draws, seed : int
@@ -200,7 +192,7 @@ class CalibrationFile(_Section):
     name : str
         Default name of the folder of results; "" takes that of the file.
     free : dict of str to Free
-        Parameters to be found.
+        Free parameters.
     parameters : dict
         Values for all experiments.
     experiments : list of Experiment
@@ -247,12 +239,6 @@ class CalibrationFile(_Section):
         return self
 
 
-_OF_KEY: dict[str, type[BaseModel]] = {
-    "free": Free, "readings": Reading, "experiments": Experiment, "noise": Noise, "search": Search, "refine": Refine,
-    "intervals": Intervals, "settings": Settings, "limits": Limits,
-}  # fmt: skip
-
-
 def read_calibration(path: str | Path) -> CalibrationFile:
     """Read a calibration file and check all that can be checked without its scene and logs.
 
@@ -264,19 +250,6 @@ def read_calibration(path: str | Path) -> CalibrationFile:
     Raises
     ------
     InputError
-        A file that is missing or no TOML, and every wrong entry, one sentence each.
+        The file is missing or not TOML; every wrong entry, one sentence each.
     """
-    path = Path(path)
-    content = read_toml(path, "calibration file")
-    try:
-        return CalibrationFile.model_validate(content)
-    except ValidationError as error:
-        raise InputError("\n".join(dict.fromkeys(f"{path}: {_sentence(entry)}" for entry in error.errors()))) from None
-
-
-def _sentence(entry: Any) -> str:
-    """Turn an error of pydantic into a sentence that names the key and what is allowed."""
-    where = ".".join(str(part + 1) if isinstance(part, int) else str(part) for part in entry["loc"])
-    keys = [part for part in entry["loc"][:-1] if part in _OF_KEY]
-    model: type[BaseModel] = _OF_KEY[str(keys[-1])] if keys else CalibrationFile
-    return error_sentence(entry, where, model.model_fields)
+    return checked(CalibrationFile, read_toml(Path(path), "calibration file"), path)

@@ -1,4 +1,4 @@
-"""Look for a good start between the bounds. The same seed asks for the same points, so that cases that are there serve again."""
+"""Look for a good start between the bounds. The same seed asks for the same points, so that existing cases are reused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FAILED = 1e100  # its square is a number too
 
 
 def search(options: Search, dimension: int, costs: Costs) -> None:
-    """Ask for the cost of points of the unit cube, in batches; whoever gives the costs keeps the best.
+    """Ask for the cost of points of the unit cube, in batches; the caller keeps the best.
 
     Parameters
     ----------

@@ -1,11 +1,23 @@
-"""A run beside the log of an experiment.
+"""A run beside the log of an experiment: how well they agree, axis by axis.
 
-`logs`
-    Logs of experiments (CSV, C3D, ROS bags, MCAP) and the card that says what their files do not.
-`signals`
-    Filters, common time grids, and the lag between two records.
+The tour, in the order of use:
+
+`card`
+    `read_card` reads the small TOML file that says what a log does not: columns, units, frame, tare, filter.
+`log`
+    `read_log` reads a log of any kind and brings it to SI units and the world frame of the run: a `Log`. Below it lie `readers`
+    (one for each kind of file: text tables, C3D, ROS bags), `table` (text tables of any layout), `columns` (which column is what)
+    and `units`.
+`run_series`
+    `read_run` takes the same series out of a run: a `RunSeries`.
+`resampling`
+    low-pass filter, common time grids, gaps.
+`alignment`
+    `find_offset` finds when in the run a log starts, by the lag of their best correlation.
 `agreement`
-    Numbers that say how well two signals agree.
+    the formulas: error, bias, correlation, gain of two signals.
 `compare`
-    `compare(run, log)`: all of it, axis by axis.
+    `compare(run, log)` does all of it and gives a `Comparison` (in `comparison`), which prints a table and writes a report.
+
+Channels are named fx ... tz for a wrench and MARKER.x ... MARKER.z for a marker; N, N m and m, world frame.
 """

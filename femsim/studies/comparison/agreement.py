@@ -1,4 +1,4 @@
-"""The formulas by which a simulated and a measured signal are compared; every comparison with a log uses these and no others."""
+"""Formulas that compare a simulated with a measured signal; every comparison with a log uses these and no others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 class Agreement:
     """How well a simulated signal s follows a measured one m on the same n times.
 
-    A value that the signals do not define (the correlation of a constant, say) is NaN.
+    A value that the signals do not define, such as the correlation of a constant, is NaN.
 
     Attributes
     ----------
@@ -30,10 +30,10 @@ class Agreement:
     correlation : float, 1
         Pearson's coefficient.
     gain, gain_error : float, 1
-        Slope of the least-squares line m = gain s + offset, and its standard error (residuals taken as independent). 1 when the
+        Slope of the least-squares line m = gain s + offset, and its standard error for independent residuals. About 1 when the
         units are right, negative when the sign is wrong.
     offset : float, unit of the signal
-        Constant of that line: what the log shows where the run is zero.
+        Constant of that line: the log where the run is zero.
     """
 
     rmse: float
@@ -82,7 +82,7 @@ def agreement(simulated: np.ndarray, measured: np.ndarray) -> Agreement:
 
 
 def vector_rmse(simulated: np.ndarray, measured: np.ndarray) -> tuple[float, float]:
-    """Compare vectors by the length of their difference: root of the mean square, and largest.
+    """Compare vectors by the length of their difference: root mean square and maximum.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def mean_and_confidence(values: Sequence[float]) -> tuple[float, float]:
     Parameters
     ----------
     values : sequence of float
-        One number a trial; those that are not finite are left out. With fewer than two, the half width is NaN.
+        One number per trial; those that are not finite are left out. With fewer than two, the half width is NaN.
     """
     from scipy.stats import t
 

@@ -1,7 +1,10 @@
-"""Contact problems from files and scenes.
+"""Contact problems from files and scenes, solved and compared.
 
 `solve`
-    `solve_problem`: a file in, the answer of a solver and its true residuals out.
+    `solve_problem` reads an FCLib file, solves it and judges the answer by its true residuals: a `SolvedProblem`.
 `bench`
-    `bench`: solvers side by side on the same problems.
+    `bench` times all solvers on the same problems and compares residuals, errors and convergence: one `BenchRow` for each.
+
+Statuses are those of ``femsim.base.status``. In a benchmark a solver can also be "refused" (it raised an error) or "not
+applicable".
 """

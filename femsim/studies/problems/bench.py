@@ -31,9 +31,9 @@ from contact import (
     make_solver,
     read_fclib,
 )
-from contact.fclib import replacing
 from femsim.base.errors import InputError, did_you_mean
-from femsim.base.files import write_json
+from femsim.base.files import replacing, write_errors, write_json
+from femsim.base.status import Status
 from femsim.base.versions import machine, versions
 from femsim.scene.scene import Scene
 from femsim.scene.scene_file import find_scene, list_scenes, load_scene, scene_errors
@@ -41,7 +41,7 @@ from femsim.step.stepper import Stepper
 from femsim.studies.problems.solve import SolvedProblem, judge_answer, solve_function
 from viz import plot_convergence
 
-BenchStatus = Literal["converged", "not converged", "failed", "refused", "not applicable"]
+BenchStatus = Status | Literal["refused", "not applicable"]
 
 #: Solver of the run that gives the problems of a scene, with its own default tolerance.
 _RUN_SOLVER = "auto"
@@ -49,7 +49,8 @@ _RUN_SOLVER = "auto"
 _STEPS = 5
 #: CPU time of one sample of the product A x, s, and how many samples.
 _SAMPLE, _SAMPLES = 2e-3, 7
-#: What one solver does with one problem may end in one of these, and the rest goes on.
+_ADVICE = "free the disk or choose another place"
+#: Errors of one solver on one problem; the benchmark goes on without it.
 _REFUSALS = (ContactError, np.linalg.LinAlgError, MemoryError)
 
 Solve = Callable[[Solver, WarmStart | None], Solution]
@@ -57,7 +58,7 @@ Solve = Callable[[Solver, WarmStart | None], Solution]
 
 @dataclass(frozen=True)
 class BenchRow:
-    """What one solver did with one problem; numbers that do not exist are nan.
+    """What one solver did with one problem; numbers that do not exist are NaN.
 
     Attributes
     ----------
@@ -69,13 +70,13 @@ class BenchRow:
         Name in ``contact.SOLVERS``.
     status : {"converged", "not converged", "failed", "refused", "not applicable"}
         "converged": both residuals below are at most the tolerance, whatever the solver says. "failed": the answer is not finite.
-        "refused": the solver raised an error. "not applicable": the solver takes no problem of this form.
+        "refused": the solver raised an error. "not applicable": the solver does not take problems of this form.
     message : str
         One sentence.
     iterations : int
         Iterations used.
     cpu_ms : float, ms
-        CPU time of a solve, median. In a scene the solver has solved the step before, as in a run; a file stands alone, so that
+        CPU time of a solve, median. In a scene the solver has solved the step before, as in a run. A file stands alone: there
         this is ``first_use_ms``.
     first_use_ms : float, ms
         CPU time of the first solve of a new solver (its kernels compiled), median.
@@ -96,9 +97,8 @@ class BenchRow:
     most_accurate : str
         Solver whose larger residual is the smallest on this problem; empty when none has an answer.
     curve_ms, curve_residual : ndarray, (iterations,), ms and 1
-        CPU time at the end of each iteration and the larger residual there, from the history of the solver. Times between are
-        not measured: ``cpu_ms`` is split evenly over the iterations, after what the solver spent before its stage "iterate" if
-        its timings have one.
+        CPU time at the end of each iteration and the larger residual there, from the history of the solver. Only the total is
+        measured: ``cpu_ms`` is split evenly over the iterations, after the stages before "iterate" where the solver times them.
     """
 
     problem: str
@@ -141,8 +141,8 @@ class _Problem:
 
 
 @dataclass
-class _Trial:
-    """What is collected about a solver on a problem."""
+class _Attempt:
+    """What one solver did with one problem, so far."""
 
     solve: Solve | None = None
     status: BenchStatus = "refused"
@@ -170,11 +170,11 @@ def bench(
 ) -> list[BenchRow]:
     """Compare contact solvers on the same problems, from the same starting points.
 
-    Each solver is warmed up once on all problems, so that kernels are compiled, and is then timed by the CPU time of the process.
-    (Threads that wait use it too: set OMP_NUM_THREADS to 1 before Python starts, as the command does.) What it answers is
-    measured by ``contact.metrics``. The problems of a scene are those of a run solved by "auto", with its warm starts. A new
-    solver gets them in order; before a step whose predecessor is not among ``steps`` it also solves the predecessor, untimed, so
-    that factorizations that it keeps serve as they would in a run.
+    Each solver first solves all problems once, so that kernels are compiled, and is then timed by the CPU time of the process.
+    (Threads that wait use CPU time too: set OMP_NUM_THREADS to 1 before Python starts, as the command does.) ``contact.metrics``
+    judges its answers. The problems of a scene are those of a run solved by "auto", with its warm starts. A new solver gets them
+    in order. Before a step whose predecessor is not among ``steps`` it also solves the predecessor, untimed, so that it can reuse
+    factorizations as it would in a run.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def bench(
     Returns
     -------
     list of BenchRow
-        A row for each problem and solver, in their order.
+        One row per problem and solver, in their order.
 
     Raises
     ------
@@ -222,14 +222,14 @@ def bench(
         rows: list[BenchRow] = []
         for number, source in enumerate(sources):
             sequence = [source] if isinstance(source, _Problem) else _problems_of(*source)
-            trials: dict[str, list[_Trial]] = {}
+            attempts: dict[str, list[_Attempt]] = {}
             for done, name in enumerate(names, 1):
-                trials[name] = _try_solver(name, options, sequence, repeat, in_order=isinstance(source, tuple))
+                attempts[name] = _try_solver(name, options, sequence, repeat, in_order=isinstance(source, tuple))
                 if progress is not None:
                     progress(number * len(names) + done, len(sources) * len(names))
             for index, problem in enumerate(sequence):
                 if problem.shown:
-                    rows += _compare(problem, {name: trials[name][index] for name in names}, tolerance)
+                    rows += _compare(problem, {name: attempts[name][index] for name in names}, tolerance)
             if folder is not None:
                 settings = {**options, "repeat": repeat, "parameters": parameters or {}, "solvers": names}
                 _write(folder, rows, settings, [problem.name for problem in sequence if problem.shown])
@@ -257,7 +257,7 @@ def _solver_names(solvers: Sequence[str] | None) -> list[str]:
 def _sources(
     problems: Sequence[str | Path], steps: Sequence[int] | None, parameters: dict[str, Any]
 ) -> list[_Problem | tuple[str, Path, Scene, list[int]]]:
-    """Read and build everything that was named, so that what is wrong is said before the first solve."""
+    """Read and build everything that was named, so that errors come before the first solve."""
     if not problems:
         raise InputError("no problem was named; give FCLib files (.hdf5) or scenes.")
     sources: list[_Problem | tuple[str, Path, Scene, list[int]]] = []
@@ -308,7 +308,7 @@ def _new_folder(folder: Path) -> Path:
 
 
 class _Keeper:
-    """A solver that keeps what it was given in some steps, before the next step overwrites it."""
+    """A solver that keeps copies of the problems of some steps, before the next step overwrites them."""
 
     def __init__(self, solver: Solver, steps: set[int]) -> None:
         self.solver, self.steps = solver, steps
@@ -351,35 +351,35 @@ def _problems_of(name: str, path: Path, scene: Scene, steps: list[int]) -> list[
 # ---------------------------------------------------------------------- one solver
 
 
-def _try_solver(name: str, options: dict[str, Any], sequence: list[_Problem], repeat: int, *, in_order: bool) -> list[_Trial]:
+def _try_solver(name: str, options: dict[str, Any], sequence: list[_Problem], repeat: int, *, in_order: bool) -> list[_Attempt]:
     """Warm a solver up, then time a new one on each problem, and one on all of them in order if asked for."""
-    trials = [_Trial() for _ in sequence]
-    for problem, trial in zip(sequence, trials, strict=True):
+    attempts = [_Attempt() for _ in sequence]
+    for problem, attempt in zip(sequence, attempts, strict=True):
         try:
-            trial.solve = solve_function(problem.file, name, problem.path)
+            attempt.solve = solve_function(problem.file, name, problem.path)
         except ContactError as error:
-            trial.refuse(error)
-        _timed(make_solver(name, **options), problem, trial)
+            attempt.refuse(error)
+        _timed(make_solver(name, **options), problem, attempt)
     for _ in range(repeat):
-        for problem, trial in zip(sequence, trials, strict=True):
+        for problem, attempt in zip(sequence, attempts, strict=True):
             if problem.shown:
-                trial.first_use += _timed(make_solver(name, **options), problem, trial)
+                attempt.first_use += _timed(make_solver(name, **options), problem, attempt)
     for _ in range(repeat if in_order else 0):
         solver = make_solver(name, **options)
-        for problem, trial in zip(sequence, trials, strict=True):
-            trial.seconds += _timed(solver, problem, trial)
-    return trials
+        for problem, attempt in zip(sequence, attempts, strict=True):
+            attempt.seconds += _timed(solver, problem, attempt)
+    return attempts
 
 
-def _timed(solver: Solver, problem: _Problem, trial: _Trial) -> list[float]:
+def _timed(solver: Solver, problem: _Problem, attempt: _Attempt) -> list[float]:
     """Solve a problem once and keep the answer; return the CPU time, s, or nothing when it was refused."""
-    if trial.solve is None:
+    if attempt.solve is None:
         return []
     started = time.process_time()
     try:
-        trial.solution = trial.solve(solver, problem.warm_start)
+        attempt.solution = attempt.solve(solver, problem.warm_start)
     except _REFUSALS as error:
-        trial.refuse(error)
+        attempt.refuse(error)
         return []
     return [time.process_time() - started]
 
@@ -387,14 +387,14 @@ def _timed(solver: Solver, problem: _Problem, trial: _Trial) -> list[float]:
 # ---------------------------------------------------------------------- all solvers on one problem
 
 
-def _compare(problem: _Problem, trials: dict[str, _Trial], tolerance: float) -> list[BenchRow]:
+def _compare(problem: _Problem, attempts: dict[str, _Attempt], tolerance: float) -> list[BenchRow]:
     answers: dict[str, SolvedProblem] = {}
     rows: dict[str, BenchRow] = {}
     matvec = _matvec_ms(problem.file.problem)
-    for name, trial in trials.items():
-        if trial.solution is not None:
-            answers[name] = judge_answer(problem.file, trial.solution, name, tolerance, problem.path)
-        rows[name] = _row(problem, name, trial, answers.get(name), tolerance, matvec)
+    for name, attempt in attempts.items():
+        if attempt.solution is not None:
+            answers[name] = judge_answer(problem.file, attempt.solution, name, tolerance, problem.path)
+        rows[name] = _row(problem, name, attempt, answers.get(name), tolerance, matvec)
     usable = [name for name in answers if rows[name].status != "failed"]
     if not usable:
         return list(rows.values())
@@ -406,16 +406,18 @@ def _compare(problem: _Problem, trials: dict[str, _Trial], tolerance: float) -> 
     return [replace(row, most_accurate=best) for row in rows.values()]
 
 
-def _row(problem: _Problem, name: str, trial: _Trial, answer: SolvedProblem | None, tolerance: float, matvec: float) -> BenchRow:
-    """Everything about one solver that needs no other."""
+def _row(
+    problem: _Problem, name: str, attempt: _Attempt, answer: SolvedProblem | None, tolerance: float, matvec: float
+) -> BenchRow:
+    """Fill the columns of one solver that need no other solver."""
     contact = problem.file.problem
     velocities = 0 if isinstance(contact, LocalProblem) else contact.n
-    row = BenchRow(problem.name, contact.n_contacts, velocities, name, trial.status, trial.message)
-    solution = trial.solution
+    row = BenchRow(problem.name, contact.n_contacts, velocities, name, attempt.status, attempt.message)
+    solution = attempt.solution
     if solution is None or answer is None:
         return row
-    first_use = 1e3 * statistics.median(trial.first_use)
-    cpu = 1e3 * statistics.median(trial.seconds) if trial.seconds else first_use
+    first_use = 1e3 * statistics.median(attempt.first_use)
+    cpu = 1e3 * statistics.median(attempt.seconds) if attempt.seconds else first_use
     history = solution.history
     status: BenchStatus = "failed"
     metrics = answer.metrics.as_dict()
@@ -482,7 +484,8 @@ def _matvec_ms(problem: ContactProblem | LocalProblem) -> float:
 def _write(folder: Path, rows: list[BenchRow], settings: dict[str, Any], fresh: list[str]) -> None:
     """Write all rows so far, and the plots of the problems that are new."""
     columns = [f.name for f in fields(BenchRow) if not f.name.startswith("curve")]
-    with replacing(folder / "bench.csv") as temporary, temporary.open("w", newline="", encoding="utf-8") as stream:
+    path = folder / "bench.csv"
+    with write_errors(path, _ADVICE), replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(columns)
         writer.writerows([_cell(getattr(row, name)) for name in columns] for row in rows)

@@ -1,4 +1,4 @@
-"""Solve a contact problem that lies in a file, and judge the answer on the file's own problem."""
+"""Solve the contact problem of a file, and judge the answer on the problem as it stands in the file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -27,10 +27,11 @@ from contact import (
     measure_local,
     read_fclib,
 )
-from contact.fclib import replacing
 from femsim.base.errors import InputError
+from femsim.base.files import check_output, replacing, write_errors
+from femsim.base.status import Status
 
-#: A solver that says "converged" where the file's problem says no is asked this many times for a tenth of the tolerance.
+#: Where a solver reports "converged" and the residuals disagree, it gets this many more tries, each at a tenth of the tolerance.
 _REFINEMENTS = 4
 
 
@@ -41,8 +42,8 @@ class SolvedProblem:
     Attributes
     ----------
     status : {"converged", "not converged", "failed"}
-        "converged": every residual of :attr:`residuals` is at most the tolerance, whatever the solver says; "failed": the solver
-        returned values that are not finite.
+        "converged": every residual of :attr:`residuals` is at most the tolerance, whatever the solver reports; "failed": the
+        solver returned values that are not finite.
     message : str
         One sentence.
     v : ndarray, (n,), optional
@@ -60,10 +61,10 @@ class SolvedProblem:
     description : str
         The problem in a few words.
     tolerance : float
-        What was asked for.
+        Tolerance that was asked for.
     """
 
-    status: Literal["converged", "not converged", "failed"]
+    status: Status
     message: str
     v: np.ndarray | None = field(repr=False)
     r: np.ndarray = field(repr=False)
@@ -82,7 +83,7 @@ class SolvedProblem:
         return {name: value for name, value in self.metrics.as_dict().items() if name in names}
 
     def summary(self) -> str:
-        """Say the answer in a few lines: status, solver, time, all residuals."""
+        """Describe the answer in a few lines: status, solver, time, all residuals."""
         lines = {
             "problem": self.description,
             "status": f"{self.status}: {self.message}",
@@ -103,8 +104,8 @@ def solve_problem(
 ) -> SolvedProblem:
     """Solve the contact problem of an FCLib file.
 
-    The verdict is not the solver's: all residuals are computed anew on the problem of the file. Where the solver says
-    "converged" and they say no (it may stop by another norm, or have been given an equivalent problem), it goes on from its
+    The solver does not judge itself: all residuals are computed anew on the problem of the file. Where the solver reports
+    "converged" and the residuals disagree (it may stop by another norm, or solve an equivalent problem), it continues from its
     answer with a tenth of the tolerance, at most four times.
 
     Parameters
@@ -112,8 +113,8 @@ def solve_problem(
     path : path
         File of the local or the global form, see :func:`contact.read_fclib`.
     solver : str
-        Name in ``contact.SOLVERS``. A problem of the local form goes to its method ``solve_local``; the solvers that need a
-        matrix A turn it into an equivalent problem, which needs a symmetric W.
+        Name in ``contact.SOLVERS``. Problems of the local form go to its method ``solve_local``; solvers that need a matrix A
+        convert them to an equivalent problem, which requires a symmetric W.
     tolerance : float
         The residual of the contact law, and of the dynamics in both norms, must be at most this.
     max_iterations : int, optional
@@ -156,15 +157,14 @@ def solve_problem(
     best = replace(min(answers, key=_worst), iterations=iterations, seconds=seconds)
     if target is not None and best.status != "failed":
         arrays = {name: values for name in ("v", "r", "u") if (values := getattr(best, name)) is not None}
-        with replacing(target) as temporary, temporary.open("wb") as stream:
+        advice = "free the disk or choose another place"
+        with write_errors(target, advice), replacing(target) as temporary, temporary.open("wb") as stream:
             np.savez(stream, **arrays)
     return best
 
 
 def _check_target(target: Path, problem: Path) -> None:
-    if target.is_dir() or not target.parent.is_dir():
-        reason = "is a folder" if target.is_dir() else "lies in a folder that does not exist"
-        raise InputError(f"the output {target} {reason}; name a file such as solution.npz.")
+    check_output(target, "name a file such as solution.npz")
     if target.exists() and problem.exists() and target.samefile(problem):
         raise InputError(f"the output {target} is the problem itself; name another file such as solution.npz.")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from femsim.base.errors import InputError, did_you_mean
-from femsim.base.files import write_json
+from femsim.base.files import replacing, write_json
 from femsim.base.place import ROOT
 from femsim.base.versions import machine, versions
 from femsim.studies.reproduction.cable import PUBLISHED_FILE
@@ -154,9 +154,8 @@ def _make(folder: Path, part: str, settings: Settings, code: str) -> str:
         "raw": raw,
     }
     path = folder / "raw" / f"{part}.json"
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
     error.unlink(missing_ok=True)
     settings.say(f"{part}: done in {record['wall_s']:.0f} s")
     return ""

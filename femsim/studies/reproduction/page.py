@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from femsim.base.files import replacing
 from femsim.studies.reproduction import (
     acceleration,
     anisotropic,
@@ -131,9 +131,8 @@ def make_page(folder: Path, records: Mapping[str, Raw], failures: Mapping[str, s
                 lines.append(f"**The stored results do not fit ({type(error).__name__}: {error}).** Run the command above.")
         chapters.append("\n".join(lines))
     path = folder / "index.md"
-    temporary = folder / ".index.md.tmp"
-    temporary.write_text("\n\n".join([_head(records), *chapters]) + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    with replacing(path) as temporary:
+        temporary.write_text("\n\n".join([_head(records), *chapters]) + "\n", encoding="utf-8")
     return path, unreadable
 
 

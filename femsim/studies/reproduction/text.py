@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from contact.fclib import replacing
+from femsim.base.files import replacing
 from viz.plots import STYLE
 
 

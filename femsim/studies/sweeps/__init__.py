@@ -5,19 +5,22 @@ The tour, in the order of use:
 `file`
     `read_sweep` reads and validates SWEEP.toml.
 `sampling`
-    `make_cases` turns its parameters into cases; a case is named by a digest of all that its numbers depend on.
+    `make_cases` turns its parameters into cases. The name of a case is a digest of everything that its numbers depend on.
 `metrics`
     summary numbers such as ``mean(floor_fz_N, 0.5, 1.0)``, and conditions such as ``max_penetration_m > 1e-3``.
 `case`
     `run_case` runs one case and writes its folder.
 `process`
-    `CaseProcess` runs cases one after the other in a process of its own, which can be killed when a case hangs.
+    `CaseProcess` runs cases one after the other in a separate process, which can be killed when a case hangs.
 `engine`
-    `Engine` hands cases to a Dask cluster, its own or one that exists, and yields a row a case as they end.
+    `Engine` hands cases to a Dask cluster, its own or an existing one, and yields the row of each case as it ends.
 `results`
-    the table, one row a case.
+    the table, one row per case.
 `sweep`
-    `sweep` does all of it; `estimate` is the dry run.
+    `sweep` does all of it; `estimate_cost` is the dry run.
 `sensitivity`
-    `sensitivity` runs the sweep of a design of Saltelli and makes indices of Sobol of its metrics.
+    `sensitivity` runs a Saltelli design and computes Sobol indices of its metrics. `command` is what the command line shows.
+
+The words: a *case* is one set of parameters, a *job* is what a process needs to run it, a *row* is what comes back. The folder of
+a case appears when it is complete, so a sweep can stop at any time and be resumed.
 """

@@ -1,4 +1,4 @@
-"""One case: run it in this process, reduce its tables, write its folder."""
+"""One case of a sweep: run it in this process, reduce its tables to metrics, write its folder."""
 
 from __future__ import annotations
 
@@ -20,29 +20,30 @@ from typing import Any
 import numpy as np
 
 from femsim.base.errors import InputError
+from femsim.base.files import write_json
+from femsim.base.status import FINISHED
 from femsim.studies.sweeps.metrics import OutputError, check_column, parse_condition, parse_metric
 from femsim.studies.sweeps.sampling import source_version
 
-#: Statuses of cases that are not run again.
-FINISHED = ("converged", "not converged")
-MARKER = "case.json"
+#: Its row; a folder that has it is complete.
+CASE_FILE = "case.json"
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a process needs to run a case; plain values only, since it travels as JSON.
+    """What a process needs to run a case; plain values only, because it travels as JSON.
 
     Attributes
     ----------
     case, id, parameters
         Of the case, see :class:`~femsim.studies.sweeps.sampling.Case`.
     scene : str
-        Scene file; where it is missing or differs, ``source`` is used.
+        Scene file; ``source`` replaces it where it is missing or differs.
     source : str
         Its text.
     folder : str
-        Folder that the folder of the case is made in; "" writes nothing.
+        Parent of the folder of the case; "" writes nothing.
     settings : dict
         Options of ``simulate``.
     metrics : dict of str to str
@@ -52,13 +53,13 @@ class Job:
     series : list of str or "all"
         Columns to keep.
     fps : float, 1/s
-        Frames a simulated second; 0 keeps no frames.
+        Frames per simulated second; 0 keeps no frames.
     version : str
-        :func:`~femsim.studies.sweeps.sampling.source_version` of whoever made the job.
+        :func:`~femsim.studies.sweeps.sampling.source_version` where the job was made.
     time, memory, retries
         Limits; s, bytes, 1.
     steps : int
-        0 runs the case; else only so many steps, for an estimate.
+        0 runs the whole case; another number only so many steps, for an estimate.
     """
 
     case: int
@@ -84,9 +85,9 @@ Row = dict[str, Any]
 
 
 def run_case(job: Job) -> Row:
-    """Run a case in this process; whatever goes wrong becomes its status.
+    """Run a case in this process; any error becomes its status.
 
-    The folder of the case is written under another name and moved to its place when it is complete.
+    The folder of the case is filled under another name and moved to its place when it is complete.
 
     Parameters
     ----------
@@ -138,12 +139,12 @@ def run_case(job: Job) -> Row:
 
 
 def work_folder(final: Path, pid: int) -> Path:
-    """Name of the folder that a process fills for a case; it is removed when the process is killed."""
+    """Name of the folder that a process fills for a case; whoever kills the process removes it."""
     return final.with_name(f".{final.name}-{socket.gethostname()}-{pid}")
 
 
 def new_row(job: Job) -> Row:
-    """Row of a case that has given nothing yet."""
+    """Row of a case without results yet."""
     return {
         "case": job.case, "id": job.id, "status": "failed", "message": "", "attempts": 1, "parameters": job.parameters,
         "metrics": {}, "outputs": {"metrics": job.metrics, "series": job.series, "frames": job.fps > 0}, "health": {},
@@ -153,17 +154,15 @@ def new_row(job: Job) -> Row:
 
 
 def finish_folder(work: Path, final: Path, row: Row) -> None:
-    """Write the marker of a case into its folder and move the folder to its place; an older one there goes.
+    """Write the row of a case into its folder and move the folder to its place; it replaces an older one.
 
     Raises
     ------
     OSError
         The disk is full, or the folder cannot be written.
     """
-    from femsim.base.files import write_json
-
     work.mkdir(parents=True, exist_ok=True)
-    write_json(work / MARKER, row)
+    write_json(work / CASE_FILE, row)
     for _ in range(3):  # another worker may finish the same case at the same time
         if final.exists():
             old = final.with_name(f".{final.name}-{uuid.uuid4().hex[:8]}")
@@ -182,16 +181,16 @@ def finish_folder(work: Path, final: Path, row: Row) -> None:
 
 
 def read_row(folder: Path) -> Row | None:
-    """Row of a case that was finished or failed before; None where there is none that can be read."""
+    """Row of a case that finished or failed before; None where there is none that can be read."""
     try:
-        row: Row = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+        row: Row = json.loads((folder / CASE_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return row if isinstance(row, dict) and row.get("id") == folder.name else None
 
 
 def satisfies(row: Row | None, job: Job) -> bool:
-    """Whether a row is finished and holds all that a job asks for, so that it need not run."""
+    """Whether a row is finished and holds everything that a job asks for, so that the case need not run."""
     if row is None or row["status"] not in FINISHED:
         return False
     had = row["outputs"]
@@ -250,7 +249,7 @@ def _simulate(job: Job, row: Row, work: Path) -> None:
 
 
 def _scene_file(job: Job, scratch: Path) -> Path:
-    """Scene file of a job: where it was, or a copy where that place is not seen from here."""
+    """Scene file of a job, or a copy of it where this machine does not see that file."""
     path = Path(job.scene)
     try:
         if path.read_text(encoding="utf-8") == job.source:

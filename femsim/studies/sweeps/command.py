@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from femsim.studies.sweeps.case import FINISHED, Row
+from femsim.base.status import FINISHED
+from femsim.studies.sweeps.case import Row
 from femsim.studies.sweeps.sensitivity import SensitivityResult, sensitivity
-from femsim.studies.sweeps.sweep import SweepResult, estimate, sweep
+from femsim.studies.sweeps.sweep import SweepResult, estimate_cost, sweep
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,45 +30,48 @@ def run_sweep(file: Path, *, quiet: bool, **options: Any) -> SweepResult:
     file : Path
         Sweep file.
     quiet : bool
-        Neither.
+        Print neither.
     **options
         Of :func:`~femsim.studies.sweeps.sweep.sweep`.
     """
     result = _with_progress(sweep, file, quiet, options)
-    if not quiet:
-        print(f"status    {result.status}: {result.message}")
+    if _says_more(result, quiet):
         print("cases     " + ", ".join(f"{count} {status}" for status, count in sorted(result.counts.items())))
         print(f"run now   {result.ran}, taken from before {result.reused}")
         print(f"\nresult    {result.table} (one row a case; femsim plot {result.folder})")
-    elif result.status != "converged":
-        print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
     return result
 
 
 def run_sensitivity(file: Path, *, quiet: bool, **options: Any) -> SensitivityResult:
-    """Find indices of sensitivity with a progress bar on stderr and a table on stdout.
+    """Compute Sobol indices with a progress bar on stderr and a table on stdout.
 
     Parameters
     ----------
     file : Path
         Sweep file.
     quiet : bool
-        Neither.
+        Print neither.
     **options
         Of :func:`~femsim.studies.sweeps.sensitivity.sensitivity`.
     """
     result = _with_progress(sensitivity, file, quiet, options)
-    if not quiet:
-        print(f"status    {result.status}: {result.message}")
+    if _says_more(result, quiet):
         for metric, own in result.indices.items():
             print(f"\n{metric}: mean {own.mean:.6g}, standard deviation {own.deviation:.6g}")
             for name, (first, first_half), (total, total_half) in zip(own.parameters, own.first, own.total, strict=True):
                 print(f"  {name:24} first order {first:6.3f} +- {first_half:.3f}   total {total:6.3f} +- {total_half:.3f}")
         print("".join(f"\nwarning: {text}" for text in result.warnings))
         print(f"result    {result.folder}{' (sensitivity.json, .csv, .png)' if result.indices else ''}")
+    return result
+
+
+def _says_more(result: SweepResult | SensitivityResult, quiet: bool) -> bool:
+    """Print the status, for a quiet call on stderr and only where it is not "converged"; say whether a summary follows."""
+    if not quiet:
+        print(f"status    {result.status}: {result.message}")
     elif result.status != "converged":
         print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
-    return result
+    return not quiet
 
 
 def _with_progress(function: Callable[..., _Result], file: Path, quiet: bool, options: dict[str, Any]) -> _Result:
@@ -113,11 +117,11 @@ def dry_run(file: Path, console: Console, **options: Any) -> None:
     console : Console
         Where tables go.
     **options
-        Of :func:`~femsim.studies.sweeps.sweep.estimate`.
+        Of :func:`~femsim.studies.sweeps.sweep.estimate_cost`.
     """
     from rich.table import Table
 
-    plan, figures = estimate(file, **options)
+    plan, cost = estimate_cost(file, **options)
     cases = plan.cases
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("case", "id", *cases.varied):
@@ -129,12 +133,12 @@ def dry_run(file: Path, console: Console, **options: Any) -> None:
     if len(cases.cases) > _SHOWN_CASES:
         print(f"... {len(cases.cases) - _SHOWN_CASES} more")
     doubles = f", {cases.duplicates} equal ones left out" if cases.duplicates else ""
-    print(f"\ncases     {figures.cases}{doubles}; {figures.reused} are there already")
-    if figures.cases > figures.reused:
-        source = "mean of those" if figures.timed else "from the first steps of one"
-        print(f"a case    {figures.steps} steps, {_seconds(figures.case_s)} ({source})")
-        print(f"all       {_seconds(figures.wall_s)} on {figures.workers} workers")
-        print(f"disk      {_bytes(figures.disk_bytes)} in {plan.folder}")
+    print(f"\ncases     {cost.cases}{doubles}; {cost.reused} are there already")
+    if cost.cases > cost.reused:
+        source = "mean of those" if cost.timed else "from the first steps of one"
+        print(f"a case    {cost.steps} steps, {_seconds(cost.case_s)} ({source})")
+        print(f"all       {_seconds(cost.wall_s)} on {cost.workers} workers")
+        print(f"disk      {_bytes(cost.disk_bytes)} in {plan.folder}")
 
 
 def _seconds(seconds: float) -> str:

@@ -1,8 +1,7 @@
-"""Hand cases to a Dask cluster and take their rows as they end.
+"""Hand cases to a Dask cluster and collect their rows as they end.
 
-One task is one case. A thread of a Dask worker does nothing but wait for its ``CaseProcess``, so the
-worker stays alive and answers its scheduler whatever a case does. A worker that is lost costs what it was doing: the scheduler
-gives its cases to another.
+One task is one case. A thread of a Dask worker only waits for its ``CaseProcess``, so the worker stays alive and answers its
+scheduler whatever a case does. A lost worker costs the cases it was running: the scheduler gives them to another worker.
 """
 
 from __future__ import annotations
@@ -32,25 +31,25 @@ _of_thread = threading.local()
 
 
 class SchedulerLost(Exception):  # noqa: N818 (what happened, not a fault of the code)
-    """The scheduler does not answer any more; the cases that ended are on disk."""
+    """The scheduler no longer answers; cases that have ended are on disk."""
 
 
 class Engine:
     """A Dask cluster for cases: ``with Engine() as engine: for row in engine.run(jobs): ...``.
 
-    A script that uses it needs the usual ``if __name__ == "__main__":``, since the workers are new Python processes.
+    A script that uses it needs the usual ``if __name__ == "__main__":``, because the workers are new Python processes.
 
     Parameters
     ----------
     scheduler : str, optional
-        Address of an existing scheduler, e.g. "tcp://127.0.0.1:8786"; default a cluster of its own on this machine.
+        Address of an existing scheduler, e.g. "tcp://127.0.0.1:8786"; default a new cluster on this machine.
     workers : int, optional
-        Processes of the cluster of its own; default one a core that this process may use.
+        Processes of the new cluster; default one per core that this process may use.
 
     Raises
     ------
     InputError
-        Dask is not installed, the scheduler does not answer, or a wrong number of workers.
+        Dask is not installed, the scheduler does not answer, or the number of workers is wrong.
     """
 
     def __init__(self, scheduler: str | None = None, workers: int | None = None) -> None:
@@ -105,7 +104,7 @@ class Engine:
 
     @property
     def threads(self) -> int:
-        """How many cases the cluster runs at once, now; 0 also when its scheduler is lost."""
+        """Number of cases that the cluster runs at once, now; 0 also when its scheduler is lost."""
         assert self._client is not None
         try:
             return sum(self._client.nthreads().values())
@@ -113,14 +112,14 @@ class Engine:
             return 0
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Row]:
-        """Run cases and give their rows in the order in which they end.
+        """Run cases and yield their rows in the order in which they end.
 
-        When the caller stops iterating, cases that have not begun are cancelled.
+        When the caller stops iterating, cases that have not started are cancelled.
 
         Parameters
         ----------
         jobs : iterable of Job
-            The cases; each of another id.
+            The cases, with different ids.
 
         Yields
         ------
@@ -130,7 +129,7 @@ class Engine:
         Raises
         ------
         SchedulerLost
-            The scheduler does not answer any more.
+            The scheduler no longer answers.
         """
         from distributed import as_completed
 
@@ -160,7 +159,7 @@ class Engine:
 
 
 def run_on_worker(job: Job) -> Row:
-    """Run a case on a Dask worker, in the process that belongs to this thread of it."""
+    """Run a case on a Dask worker, in the process of this thread."""
     from distributed import get_worker
 
     if not hasattr(_of_thread, "process"):

@@ -1,20 +1,20 @@
-"""SWEEP.toml: what it may hold, and the sentences about what is wrong with it."""
+"""SWEEP.toml: what it may hold, and the sentences about wrong entries."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from femsim.base.errors import InputError
-from femsim.base.toml_files import error_sentence, read_toml
+from femsim.base.toml_files import Pair, Positive, error_sentences, read_toml
 from femsim.studies.sweeps.metrics import Condition, Metric, parse_condition, parse_metric
 
 Scalar = bool | int | float | str
 Value = Scalar | list[Scalar]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Method = Literal["random", "latin_hypercube", "sobol", "saltelli"]
 
 
@@ -42,16 +42,11 @@ class Axis(_Section):
     """
 
     values: list[Value] | None = None
-    range: tuple[float, float] | None = None
-    between: tuple[float, float] | None = None
-    normal: tuple[float, float] | None = None
+    range: Pair | None = None
+    between: Pair | None = None
+    normal: Pair | None = None
     count: Annotated[int, Field(ge=1)] | None = None
     scale: Literal["linear", "log"] = "linear"
-
-    @field_validator("range", "between", "normal", mode="before")
-    @classmethod
-    def _pair(cls, value: Any) -> Any:
-        return tuple(float(v) if type(v) is int else v for v in value) if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def _checked(self) -> Axis:
@@ -83,9 +78,9 @@ class Axis(_Section):
 
 
 class Sampling(_Section):
-    """How sampled parameters are drawn, together: a method, how many, and the seed of the draw.
+    """How sampled parameters are drawn: the method, the number of samples, and the seed.
 
-    "saltelli" is the design of indices of sensitivity: from ``count`` points of a Sobol sequence in twice the dimensions
+    "saltelli" is the design for Sobol indices: from ``count`` points of a Sobol sequence in twice the dimensions
     D it makes count (D + 2) samples.
     """
 
@@ -104,7 +99,7 @@ class Sampling(_Section):
 
 
 class Settings(_Section):
-    """What ``femsim run`` has as options, the same for every case; None is the default there."""
+    """Options of ``femsim run``, the same for every case; None takes the default there."""
 
     solver: str = "auto"
     tolerance: Positive | None = None
@@ -116,16 +111,16 @@ class Settings(_Section):
 
 
 class Outputs(_Section):
-    """What a case keeps beside its metrics.
+    """What a case stores beside its metrics.
 
     Attributes
     ----------
     series : list of str, or "all"
         Columns of steps.csv and sensors.csv that are kept in series.csv.
     frames : list of int, or "all"
-        Cases, by number from 1, that keep a whole run folder with frames.
+        Cases, numbered from 1, that keep a whole run folder with frames.
     fps : float, 1/s
-        Frames a simulated second.
+        Frames per simulated second.
     """
 
     series: list[str] | Literal["all"] = []
@@ -134,16 +129,16 @@ class Outputs(_Section):
 
 
 class Limits(_Section):
-    """What a case may take.
+    """Limits of a case.
 
     Attributes
     ----------
     time : float, s, optional
-        Wall time after which a case is killed; none by default.
+        Wall time after which a case is killed; default none.
     memory : float, GB, optional
         Memory of the process of a case; by default the limit of the Dask worker.
     retries : int
-        How often a case is tried again whose process died.
+        How often a case is tried again after its process died.
     """
 
     time: Positive | None = None
@@ -171,9 +166,9 @@ class SweepFile(_Section):
     settings, outputs, limits
         See there.
     metrics : dict of str to str
-        By name: a reduction of a column, see :mod:`femsim.studies.sweeps.metrics`.
+        By name, a reduction of a column; see :mod:`femsim.studies.sweeps.metrics`.
     stop : list of str
-        Conditions on columns; the first that holds after a step ends the case.
+        Conditions on columns; the first one that holds after a step stops the case.
     """
 
     scene: str
@@ -237,38 +232,32 @@ def read_sweep(path: str | Path) -> SweepFile:
     Raises
     ------
     InputError
-        A file that is missing or no TOML, and every wrong entry, one sentence each.
+        The file is missing or not TOML; every wrong entry, one sentence each.
     """
     path = Path(path)
     content = read_toml(path, "sweep file")
     try:
         return SweepFile.model_validate(content)
     except ValidationError as error:
-        entries = error.errors()
-        tables = {entry["loc"][1] for entry in entries if _in_table(entry)}
-        kept = [entry for entry in entries if not (_of_parameter(entry) and entry["loc"][1] in tables) or _in_table(entry)]
-        sentences = list(dict.fromkeys(f"{path}: {_sentence(entry)}" for entry in kept))
-        raise InputError("\n".join(sentences)) from None
+        raise InputError("\n".join(_sentences(error.errors(), path))) from None
 
 
-_MODELS: dict[str, type[BaseModel]] = {
-    "sampling": Sampling, "settings": Settings, "outputs": Outputs, "limits": Limits,
-}  # fmt: skip
+def _sentences(entries: Iterable[Any], path: Path) -> list[str]:
+    """Turn errors into sentences; of a parameter, which is a table or a value, only those about the form that was given.
 
-
-def _of_parameter(entry: Any) -> bool:
-    return len(entry["loc"]) > 2 and entry["loc"][0] == "parameters"
-
-
-def _in_table(entry: Any) -> bool:
-    """Whether a parameter was given as a table, so that what does not fit the other forms says nothing."""
-    return _of_parameter(entry) and "Axis" in str(entry["loc"][2]) and entry["type"] != "model_type"
-
-
-def _sentence(entry: Any) -> str:
-    """Turn an error of pydantic into a sentence that names the key and what is allowed."""
-    place = [str(part) for part in entry["loc"] if "Axis" not in str(part)]  # pydantic names the form that it tried
-    if _of_parameter(entry) and not _in_table(entry):
-        return f"{'.'.join(place[:2])} is neither a value nor a table with one of values, range, between and normal."
-    model = Axis if place and place[0] == "parameters" else _MODELS.get(place[0], SweepFile) if len(place) > 1 else SweepFile
-    return error_sentence(entry, ".".join(place), model.model_fields)
+    pydantic tries both forms, reports each one's errors, and puts the name of the form into the place.
+    """
+    parameters = [entry for entry in entries if len(entry["loc"]) > 2 and entry["loc"][0] == "parameters"]
+    of_tables = [e for e in parameters if Axis.__name__ in str(e["loc"][2]) and e["type"] != "model_type"]
+    given_as_table = {entry["loc"][1] for entry in of_tables}
+    out = []
+    for entry in entries:
+        if entry not in parameters:
+            out += error_sentences(SweepFile, [entry], path)
+        elif entry in of_tables:
+            place = tuple(part for part in entry["loc"] if Axis.__name__ not in str(part))
+            out += error_sentences(SweepFile, [{**entry, "loc": place}], path)
+        elif entry["loc"][1] not in given_as_table:
+            name = entry["loc"][1]
+            out.append(f"{path}: parameters.{name} is neither a value nor a table with one of values, range, between and normal.")
+    return list(dict.fromkeys(out))

@@ -1,4 +1,4 @@
-"""Summary numbers of a run, and conditions that end it; both name columns of steps.csv and sensors.csv."""
+"""Summary numbers of a run, and conditions that stop it; both name columns of steps.csv and sensors.csv."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Metric:
     end: float = np.inf
 
     def value(self, table: Mapping[str, np.ndarray]) -> float:
-        """Work it out.
+        """Compute the metric.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class Condition:
     bound: float
 
     def holds(self, row: Mapping[str, float]) -> bool:
-        """Whether it holds for what one step wrote."""
+        """Whether it holds for the row of one step."""
         value = abs(row[self.column]) if self.absolute else row[self.column]
         return _COMPARISONS[self.comparison](value, self.bound)
 

@@ -1,7 +1,7 @@
 """A process that runs cases one after the other, and that can be killed when a case hangs, grows or crashes.
 
-A case can hold Python's lock for ever or end its process, and a thread cannot be killed; so cases do not run in the Dask worker
-itself. Imports, compiled kernels and caches of the process serve all its cases.
+A case can hold Python's lock forever or end its process, and a thread cannot be killed. So cases do not run in the Dask worker
+itself. All cases of a process share its imports, compiled kernels and caches.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import IO
 
 from femsim.base.place import ROOT
-from femsim.studies.sweeps.case import FINISHED, Job, Row, finish_folder, new_row, run_case, to_json, work_folder
+from femsim.base.status import FINISHED
+from femsim.studies.sweeps.case import Job, Row, finish_folder, new_row, run_case, to_json, work_folder
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 _LOOK_S = 0.5
@@ -32,10 +33,10 @@ _IDLE_S = 600.0
 
 
 class CaseProcess:
-    """A process for cases, started when the first one comes.
+    """A process for cases; it starts with the first case.
 
-    Threads of numerical libraries are pinned to one, and MKL gives the same bits wherever arrays lie in memory, so that results
-    do not depend on which process ran a case.
+    Numerical libraries use one thread, and MKL gives the same bits wherever arrays lie in memory, so that results do not depend
+    on which process ran a case.
     """
 
     def __init__(self) -> None:
@@ -43,7 +44,7 @@ class CaseProcess:
         self._errors: IO[bytes] | None = None
 
     def run(self, job: Job, memory_limit: float | None = None) -> Row:
-        """Run a case; a process that hangs, grows or dies is replaced, and the case tried again where that may help.
+        """Run a case. A process that hangs, grows or dies is replaced, and the case is tried again where that may help.
 
         Parameters
         ----------
@@ -55,7 +56,7 @@ class CaseProcess:
         Returns
         -------
         dict
-            Row of the case; status "timed out" or "out of memory" when it was killed at a limit.
+            Row of the case; its status is "timed out" or "out of memory" where it was killed at a limit.
         """
         started = time.perf_counter()
         for attempt in range(1, job.retries + 2):
@@ -132,7 +133,7 @@ class CaseProcess:
         return self._process
 
     def close(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -147,7 +148,7 @@ class CaseProcess:
 
 
 def _memory(pid: int) -> float:
-    """Resident memory of a process in bytes; 0 when it is gone."""
+    """Resident memory of a process, bytes; 0 when the process is gone."""
     import psutil
 
     try:
@@ -159,7 +160,7 @@ def _memory(pid: int) -> float:
 def serve() -> None:
     """Be the process: a job a line on stdin, a row a line on stdout, until stdin ends or no job comes for ten minutes.
 
-    What a scene prints goes to stderr.
+    Output of the scene goes to stderr.
     """
     answers = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
     os.dup2(2, 1)
@@ -188,7 +189,7 @@ def serve() -> None:
 
 
 def _warm_up() -> None:
-    """Import and use once what nearly every scene uses: a cube on a floor, two steps."""
+    """Import and compile what nearly every scene uses: two steps of a cube on a floor."""
     from femsim.run.simulate import simulate
     from femsim.scene.scene import Scene
     from materials import Elastic

@@ -1,14 +1,14 @@
-"""The table of a sweep: one row a case."""
+"""The table of a sweep: one row per case."""
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from femsim.base.errors import InputError
+from femsim.base.files import replacing
 from femsim.studies.sweeps.case import Row
 from femsim.studies.sweeps.sampling import Case
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 TABLE = "results.parquet"
-#: Columns that are not parameters or metrics. A parameter by one of these names is called parameter_NAME in the table.
+#: Columns other than parameters and metrics. A parameter with one of these names is called parameter_NAME in the table.
 COLUMNS = (
     "case", "id", "status", "message", "attempts", "steps_done", "unconverged_steps", "mean_iterations",
     "largest_dynamics_residual", "largest_contact_residual", "largest_wrench_balance", "largest_max_penetration_m", "wall_s",
@@ -30,12 +30,12 @@ def parameter_column(name: str) -> str:
 
 
 def check_metric_names(metrics: Mapping[str, str], parameters: Mapping[str, Any], path: Path) -> None:
-    """Refuse metrics whose column would be another's.
+    """Refuse metrics whose column exists already.
 
     Raises
     ------
     InputError
-        A metric by the name of a parameter or of a column of every table.
+        A metric has the name of a parameter or of a column of every table.
     """
     for name in metrics:
         if name in COLUMNS or name in {parameter_column(p) for p in parameters}:
@@ -57,7 +57,7 @@ def make_table(cases: list[Case], rows: Mapping[str, Row], metrics: Mapping[str,
     Returns
     -------
     DataFrame
-        Case, id, parameters, metrics, then the rest of ``COLUMNS``; NaN for numbers that a case did not give.
+        Case, id, parameters, metrics, then the rest of ``COLUMNS``; NaN for numbers that a case does not have.
     """
     import pandas
 
@@ -86,13 +86,8 @@ def make_table(cases: list[Case], rows: Mapping[str, Row], metrics: Mapping[str,
 
 
 def write_table(table: DataFrame, folder: Path) -> Path:
-    """Write the table as Parquet, in one step: a temporary name, then a rename."""
+    """Write the table as Parquet, in one step."""
     path = folder / TABLE
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
+    with replacing(path) as temporary:
         table.to_parquet(temporary, index=False)
-        os.replace(temporary, path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
     return path

@@ -1,4 +1,4 @@
-"""The cases of a sweep: the product of its axes, lists, samples and seeds; each named by a digest of all that counts."""
+"""The cases of a sweep: the product of its axes, lists, samples and seeds; each named by a digest of what its numbers need."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from femsim.base.place import ROOT, __version__
 from femsim.scene.scene_file import Parameter, convert_parameter, find_scene, scene_parameters
 from femsim.studies.sweeps.file import Axis, Sampling, SweepFile
 
-#: More cases than this need a yes of the user.
+#: The user must confirm more cases than this.
 MANY_CASES = 10_000
 _ROOMS = ("femsim", "contact", "materials", "meshes")
 
@@ -35,7 +35,7 @@ class Case:
     id : str
         16 hexadecimal digits: a digest of the scene file, all parameters, settings, stop conditions and the source of femsim.
     parameters : dict of str to object
-        What the sweep sets, converted to the types of the scene.
+        Values that the sweep sets, converted to the types of the scene.
     """
 
     number: int
@@ -56,9 +56,9 @@ class Cases:
     varied : list of str
         Names of the parameters that differ between cases.
     duplicates : int
-        Cases left out since they equal an earlier one.
+        Cases left out because they equal an earlier one.
     order : list of str
-        Ids of all combinations in the order of the file, those left out too.
+        Ids of all combinations in the order of the file, including those left out.
     """
 
     scene: Path
@@ -83,7 +83,7 @@ def make_cases(sweep: SweepFile, path: str | Path, *, many: bool = False) -> Cas
     Raises
     ------
     InputError
-        A scene that is not there, parameters that it does not have or that are missing, values of the wrong type, too many cases.
+        A missing scene, unknown or missing parameters, values of the wrong type, too many cases.
     """
     path = Path(path)
     beside = path.parent / sweep.scene

@@ -1,29 +1,27 @@
-"""Sensitivity: how much of the variance of a metric comes from each parameter, by indices of Sobol.
+"""Sensitivity: how much of the variance of a metric comes from each parameter, as Sobol indices.
 
-A sweep with the method "saltelli" runs the cases; SALib makes indices of their metrics. With parameters X_i between their bounds
-and a metric Y, the index of first order is Var(E(Y | X_i)) / Var(Y), and the total one E(Var(Y | all but X_i)) / Var(Y), by the
-estimators of Saltelli et al. (Computer Physics Communications 181, 2010, table 2). Intervals are of 1000 bootstrap samples, z
-standard deviations to each side; they take the points for independent, and are too wide for those of a sequence.
+A sweep with the method "saltelli" runs the cases; SALib computes the indices of their metrics. With parameters X_i between
+their bounds and a metric Y, the first-order index is Var(E(Y | X_i)) / Var(Y), and the total index E(Var(Y | all but X_i)) /
+Var(Y), by the estimators of Saltelli et al. (Computer Physics Communications 181, 2010, table 2). Intervals are z standard
+deviations of 1000 bootstrap samples to each side. They treat the points as independent, which is too wide for a sequence.
 """
 
 from __future__ import annotations
 
 import csv
 import math
-import os
-import sys
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from femsim.base.errors import InputError
-from femsim.base.files import write_json
-from femsim.studies.sweeps.case import FINISHED, Row
+from femsim.base.files import replacing, write_errors, write_json
+from femsim.base.status import FINISHED, Status
+from femsim.base.versions import provenance
+from femsim.studies.sweeps.case import Row
 from femsim.studies.sweeps.file import Axis, SweepFile, read_sweep
 from femsim.studies.sweeps.sweep import Plan, plan_sweep, sweep
 from viz import plot_sensitivity
@@ -45,7 +43,7 @@ class Indices:
     parameters : tuple of str
         Names.
     first, total : tuple of (float, float), 1
-        Index of first order and total index of each parameter, each with half its interval of 95 %.
+        First-order and total index of each parameter, each with half its 95 % interval.
     """
 
     mean: float
@@ -73,12 +71,12 @@ class SensitivityResult:
     warnings : tuple of str
         What a reader should know.
     samples, left_out : int
-        Points of the sequence, and those left out since a case of theirs gave no number.
+        Points of the sequence, and points left out because one of their cases has no number.
     counts : dict of str to int
         Cases by status.
     """
 
-    status: Literal["converged", "not converged", "interrupted", "failed"]
+    status: Status
     message: str
     folder: Path
     indices: dict[str, Indices]
@@ -99,7 +97,7 @@ def sensitivity(
     on_row: Callable[[Row], None] | None = None,
     on_start: Callable[[int, int, int], None] | None = None,
 ) -> SensitivityResult:
-    """Run the cases of a sweep file that are missing or failed, and find indices of sensitivity.
+    """Run the cases of a sweep file that are missing or failed, and compute Sobol indices.
 
     Parameters
     ----------
@@ -132,7 +130,7 @@ def sensitivity(
     status, message, notes = swept.status, swept.message, []
     indices: dict[str, Indices] = {}
     left_out = 0
-    if status in ("converged", "not converged"):
+    if status in FINISHED:
         table = _table(plan)
         good = np.isfinite(table).all(axis=(1, 2))
         left_out = int((~good).sum())
@@ -154,14 +152,14 @@ def sensitivity(
 
 
 def sobol_indices(parameters: Sequence[str], values: np.ndarray, seed: int) -> Indices | None:
-    """Find indices of a metric.
+    """Compute the indices of a metric.
 
     Parameters
     ----------
     parameters : sequence of str
         Names, D of them.
     values : ndarray, (n, D + 2)
-        Metric at each point of the sequence: at the first point, at it with each parameter of the second one, at the second.
+        Metric at each point of the sequence: at the first point, at that point with each parameter of the second, at the second.
     seed : int
         Of the bootstrap.
 
@@ -190,7 +188,7 @@ def sobol_indices(parameters: Sequence[str], values: np.ndarray, seed: int) -> I
 
 
 def _check(file: SweepFile, path: Path) -> None:
-    """Refuse what is a sweep, but no study of sensitivity."""
+    """Refuse a sweep that is not a study of sensitivity."""
     axes = {name: axis for name, axis in file.parameters.items() if isinstance(axis, Axis)}
     listed = [f"parameters.{name}" for name, axis in axes.items() if not axis.sampled]
     listed += [name for name, given in (("[[cases]]", file.cases), ("seeds", file.seeds)) if given]
@@ -229,9 +227,7 @@ def _notes(file: SweepFile, indices: Mapping[str, Indices], left_out: int) -> li
 
 
 def _write(result: SensitivityResult, plan: Plan) -> None:
-    """Write sensitivity.csv and the picture, then sensitivity.json; none of them is ever half there."""
-    from femsim.base.versions import machine, versions
-
+    """Write sensitivity.csv and the pictures, then sensitivity.json, each in one step."""
     content = {
         "status": result.status, "message": result.message, "scene": str(plan.cases.scene), "metrics": plan.file.metrics,
         "confidence": CONFIDENCE, "samples": result.samples, "left_out": result.left_out, "cases": result.counts,
@@ -246,27 +242,17 @@ def _write(result: SensitivityResult, plan: Plan) -> None:
             }
             for metric, own in result.indices.items()
         },
-        "versions": versions(), "machine": machine(), "command": " ".join(sys.argv),
-        "written": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-    }  # fmt: skip
+    } | provenance()  # fmt: skip
     folder = result.folder
-    try:
+    with write_errors(f"the results in {folder}", "the cases are kept: free the disk and use --resume"):
         if result.indices:
-            partial = folder / f".sensitivity-{os.getpid()}.csv"
-            with partial.open("w", newline="", encoding="utf-8") as stream:
+            with replacing(folder / "sensitivity.csv") as partial, partial.open("w", newline="", encoding="utf-8") as stream:
                 table = csv.writer(stream)
                 table.writerow(["metric", "parameter", "first", "first_half", "total", "total_half"])
                 for metric, own in result.indices.items():
                     for name, first, total in zip(own.parameters, own.first, own.total, strict=True):
                         table.writerow([metric, name, *(f"{x:.6g}" for x in (*first, *total))])
-            os.replace(partial, folder / "sensitivity.csv")
             bars = {m: (own.parameters, own.first, own.total) for m, own in result.indices.items()}
             for ending in ("png", "svg"):
-                partial = folder / f".sensitivity-{os.getpid()}.{ending}"
-                plot_sensitivity(bars, partial)
-                os.replace(partial, folder / f"sensitivity.{ending}")
+                plot_sensitivity(bars, folder / f"sensitivity.{ending}")
         write_json(folder / "sensitivity.json", content)
-    except OSError as error:
-        raise InputError(
-            f"the results in {folder} cannot be written ({error.strerror}); the cases are kept: free the disk and use --resume."
-        ) from error

@@ -1,10 +1,9 @@
-"""Run a sweep: what is missing or failed, with a table that is right whenever the sweep ends."""
+"""Run a sweep: the cases that are missing or failed, and a table that is right whenever the sweep ends."""
 
 from __future__ import annotations
 
 import math
 import shutil
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -15,7 +14,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from femsim.base.errors import InputError
-from femsim.studies.sweeps.case import FINISHED, Job, Row, read_row, satisfies
+from femsim.base.files import write_errors, write_json
+from femsim.base.status import FINISHED, Status
+from femsim.base.versions import provenance
+from femsim.studies.sweeps.case import Job, Row, read_row, satisfies
 from femsim.studies.sweeps.engine import Engine, SchedulerLost
 from femsim.studies.sweeps.file import SweepFile, read_sweep
 from femsim.studies.sweeps.process import CaseProcess
@@ -26,7 +28,7 @@ _PROBE_STEPS = 3
 _PROBES = 3
 _COMPILE_S = 120.0
 _TABLE_EVERY_S = 30.0
-_MARKER_BYTES = 4000
+_ROW_BYTES = 4000
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,8 @@ class SweepResult:
     Attributes
     ----------
     status : {"converged", "not converged", "interrupted", "failed"}
-        "converged": every case is there and converged; "not converged": some did not, failed or timed out; "interrupted": by the
-        user; "failed": the scheduler or the disk was lost. In the last two the table has rows "not run".
+        "converged": every case is there and converged; "not converged": some did not converge, failed or timed out;
+        "interrupted": by the user; "failed": the scheduler or the disk was lost. In the last two the table has rows "not run".
     message : str
         One sentence.
     folder : Path
@@ -47,10 +49,10 @@ class SweepResult:
     counts : dict of str to int
         Cases by status.
     ran, reused : int
-        Cases run now, and taken from before.
+        Cases run now, and cases reused from before.
     """
 
-    status: Literal["converged", "not converged", "interrupted", "failed"]
+    status: Status
     message: str
     folder: Path
     table: Path
@@ -60,23 +62,23 @@ class SweepResult:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Cost:
     """What a sweep would take.
 
     Attributes
     ----------
     cases, reused : int
-        All of them, and those that a folder of results has already.
+        All cases, and those that the folder of results has already.
     steps : int
-        Steps of the first case that is not there yet.
+        Steps of the first missing case.
     case_s, wall_s : float, s
-        Time of a case in one process, and of all on ``workers`` processes.
+        Time of one case in one process, and of all cases on ``workers`` processes.
     workers : int
-        Processes that this counts with.
+        Number of processes assumed.
     disk_bytes : float
-        Of all results.
+        Size of all results.
     timed : bool
-        Whether ``case_s`` is from cases that ran before, not from the first steps of one.
+        Whether ``case_s`` comes from cases that ran before, not from the first steps of one.
     """
 
     cases: int
@@ -91,7 +93,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Plan:
-    """A sweep ready to run: its file, its cases, a job for each, and the rows that are there already, by id."""
+    """A sweep ready to run: its file, its cases, a job for each case, and the rows that are there already, by id."""
 
     path: Path
     file: SweepFile
@@ -102,12 +104,12 @@ class Plan:
 
     @property
     def pending(self) -> list[Job]:
-        """Jobs that are missing or failed."""
+        """Jobs whose cases are missing or failed."""
         return [job for job in self.jobs if not satisfies(self.rows.get(job.id), job)]
 
 
 def plan_sweep(path: str | Path, *, out: str | Path | None = None, many: bool = False) -> Plan:
-    """Read a sweep file, make its cases and look for what is there already.
+    """Read a sweep file, make its cases and look for results that are there already.
 
     Parameters
     ----------
@@ -167,11 +169,11 @@ def sweep(
     out : path, optional
         Folder of results; default runs/NAME. All workers must see it.
     resume : bool
-        Go on with a folder that exists.
+        Continue in a folder that exists.
     scheduler : str, optional
-        Address of an existing Dask scheduler; default a cluster of its own on this machine.
+        Address of an existing Dask scheduler; default a new cluster on this machine.
     workers : int, optional
-        Processes of the cluster of its own; default one a core.
+        Processes of the new cluster; default one per core.
     many : bool
         Allow more than ``MANY_CASES`` cases.
     on_row : callable, optional
@@ -194,83 +196,86 @@ def sweep(
     engine = Engine(scheduler, workers)
     pending, rows = plan.pending, plan.rows
     reused = len(plan.jobs) - len(pending)
+    ran = 0
+
+    def count(row: Row) -> None:
+        nonlocal ran
+        ran += 1
+        if on_row is not None:
+            on_row(row)
+
     with ExitStack() as stack:
         if pending:  # workers start while the first steps run
             stack.enter_context(engine)
             _probe(plan, pending)
-        try:
+        with write_errors(f"the folder {plan.folder}", "choose another by --out"):
             (plan.folder / "cases").mkdir(parents=True, exist_ok=True)
             shutil.copyfile(plan.path, plan.folder / "sweep.toml")
             shutil.copyfile(plan.cases.scene, plan.folder / "scene.py")
             _write_info(plan, "running", "", {})
-        except OSError as error:
-            raise InputError(
-                f"the folder {plan.folder} cannot be written ({error.strerror}); choose another by --out."
-            ) from error
-        started, ran, written = time.perf_counter(), 0, time.monotonic()
-        ended: Literal["", "interrupted", "failed"] = ""
-        message = ""
+        ended: Literal["", "interrupted", "failed"]
+        started = time.perf_counter()
         try:
             if pending and on_start is not None:
                 on_start(len(plan.jobs), reused, engine.threads)
-            for row in engine.run(pending) if pending else ():
-                rows[row["id"]] = row
-                ran += 1
-                if on_row is not None:
-                    on_row(row)
-                if row.get("disk"):
-                    ended, message = "failed", f"Stopped since the disk cannot be written: {row['message']}"
-                    break
-                if time.monotonic() > written + _TABLE_EVERY_S:
-                    with suppress(OSError):  # the last table decides
-                        write_table(make_table(plan.cases.cases, rows, plan.file.metrics), plan.folder)
-                    written = time.monotonic()
+            ended, message = _run_pending(plan, engine, pending, count)
         except KeyboardInterrupt:
             ended, message = "interrupted", "Interrupted."
         except SchedulerLost as error:
             ended, message = "failed", str(error)
             for job in pending:  # workers may have finished some that we were not told of
-                row_there = read_row(plan.folder / "cases" / job.id)
-                if row_there is not None:
-                    rows[job.id] = row_there
+                row = read_row(plan.folder / "cases" / job.id)
+                if row is not None:
+                    rows[job.id] = row
     if not ended:  # what lost workers left
         for folder in (plan.folder / "cases").glob(".*"):
             shutil.rmtree(folder, ignore_errors=True)
     counts = Counter(rows[job.id]["status"] if job.id in rows else "not run" for job in plan.jobs)
     finished = sum(counts[name] for name in FINISHED)
-    status: Literal["converged", "not converged", "interrupted", "failed"]
-    status = ended or ("converged" if counts["converged"] == len(plan.jobs) else "not converged")
+    status: Status = ended or ("converged" if counts["converged"] == len(plan.jobs) else "not converged")
     text = f"{finished} of {len(plan.jobs)} cases are finished"
     text += f", {counts['not converged']} of them not converged" if counts["not converged"] else ""
     message = f"{message} {text}{'; --resume runs the others.' if finished < len(plan.jobs) else '.'}".strip()
     times = {"wall_s": time.perf_counter() - started, "ran": ran, "reused": reused}
-    try:
+    with write_errors(f"the table in {plan.folder}", f"{text}, which are kept: free the disk and use --resume"):
         table = write_table(make_table(plan.cases.cases, rows, plan.file.metrics), plan.folder)
         _write_info(plan, status, message, dict(counts) | times)
-    except OSError as error:
-        raise InputError(
-            f"the table in {plan.folder} cannot be written ({error.strerror}); {text}, which are kept: free the disk and use "
-            "--resume."
-        ) from error
     return SweepResult(status, message, plan.folder, table, dict(counts), ran, reused)
 
 
+def _run_pending(
+    plan: Plan, engine: Engine, pending: list[Job], on_row: Callable[[Row], None]
+) -> tuple[Literal["", "failed"], str]:
+    """Run cases and collect their rows, with a table from time to time; stop where the disk cannot be written."""
+    written = time.monotonic()
+    for row in engine.run(pending) if pending else ():
+        plan.rows[row["id"]] = row
+        on_row(row)
+        if row.get("disk"):
+            return "failed", f"Stopped since the disk cannot be written: {row['message']}"
+        if time.monotonic() > written + _TABLE_EVERY_S:
+            with suppress(OSError):  # the last table decides
+                write_table(make_table(plan.cases.cases, plan.rows, plan.file.metrics), plan.folder)
+            written = time.monotonic()
+    return "", ""
+
+
 def check_folder(folder: Path, what: str, *, resume: bool) -> None:
-    """Refuse a folder of results that is there already, or that is another's.
+    """Refuse a folder of results that exists already, or that holds something else.
 
     Parameters
     ----------
     folder : Path
         Folder of results.
     what : str
-        What it should be, "sweep" or "calibration"; it has a file WHAT.json.
+        What it should hold, "sweep" or "calibration"; it then has a file WHAT.json.
     resume : bool
-        Whether to go on with it.
+        Whether to continue in it.
 
     Raises
     ------
     InputError
-        It exists and is not to be gone on with, or has no such file but others, or is no folder.
+        It exists and ``resume`` is not set, or it holds other files but not this one, or it is not a folder.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file, not a folder; choose another by --out.")
@@ -280,10 +285,10 @@ def check_folder(folder: Path, what: str, *, resume: bool) -> None:
         raise InputError(f"the folder {folder} is no {what} (it has no {what}.json); choose another by --out.")
 
 
-def estimate(
+def estimate_cost(
     path: str | Path, *, out: str | Path | None = None, workers: int | None = None, many: bool = False
-) -> tuple[Plan, Estimate]:
-    """Say what a sweep would take: from cases that ran before, else from the first steps of its first case.
+) -> tuple[Plan, Cost]:
+    """Estimate what a sweep would take, from cases that ran before or else from the first steps of its first case.
 
     Parameters
     ----------
@@ -292,8 +297,8 @@ def estimate(
 
     Returns
     -------
-    (Plan, Estimate)
-        The cases, and the figures.
+    (Plan, Cost)
+        The cases, and the estimate.
 
     Raises
     ------
@@ -305,7 +310,7 @@ def estimate(
     pending = plan.pending
     before = [row["wall_s"] for row in plan.rows.values() if row["status"] in FINISHED]
     if not pending:
-        return plan, Estimate(len(plan.jobs), len(plan.jobs), 0, 0.0, 0.0, threads, 0.0, True)
+        return plan, Cost(len(plan.jobs), len(plan.jobs), 0, 0.0, 0.0, threads, 0.0, True)
     row, frame_bytes = _probe(plan, pending)
     if row["status"] not in FINISHED:
         raise InputError(f"{plan.path}: the first cases fail, so that nothing can be estimated: {row['message']}")
@@ -313,22 +318,22 @@ def estimate(
     done = max(1, int(row["health"].get("steps", 1)))
     case_s = sum(before) / len(before) if before else row["overhead_s"] + steps * row["stepping_s"] / done
     columns = len(row["columns"]) if plan.file.outputs.series == "all" else len(plan.file.outputs.series) + 1
-    disk = len(pending) * (_MARKER_BYTES + (14.0 * columns * steps if plan.file.outputs.series else 0.0))
+    disk = len(pending) * (_ROW_BYTES + (14.0 * columns * steps if plan.file.outputs.series else 0.0))
     frames = sum(job.fps > 0 for job in pending)
     disk += frames * frame_bytes * max(1.0, steps * row["dt"] * plan.file.outputs.fps)
     wall = case_s * math.ceil(len(pending) / threads)
-    return plan, Estimate(len(plan.jobs), len(plan.jobs) - len(pending), steps, case_s, wall, threads, disk, bool(before))
+    return plan, Cost(len(plan.jobs), len(plan.jobs) - len(pending), steps, case_s, wall, threads, disk, bool(before))
 
 
 def _probe(plan: Plan, pending: list[Job]) -> tuple[Row, float]:
-    """Run the first steps of a case twice: kernels are then compiled before workers want them, and the second run is timed.
+    """Run the first steps of a case twice: the first run compiles kernels before the workers need them, the second is timed.
 
     Where the first case fails, others are tried.
 
     Returns
     -------
     (dict, float)
-        Row of the second run, and bytes of a frame (0 without frames).
+        Row of the second run, and bytes per frame (0 without frames).
 
     Raises
     ------
@@ -357,15 +362,10 @@ def _probe(plan: Plan, pending: list[Job]) -> tuple[Row, float]:
 
 
 def _write_info(plan: Plan, status: str, message: str, counts: dict[str, Any]) -> None:
-    from femsim.base.files import write_json
-    from femsim.base.versions import machine, versions
-
     write_json(
         plan.folder / "sweep.json",
         {
             "status": status, "message": message, "file": str(plan.path), "scene": str(plan.cases.scene),
             "varied": plan.cases.varied, "metrics": plan.file.metrics, "cases": len(plan.jobs), "counts": counts,
-            "versions": versions(), "machine": machine(), "command": " ".join(sys.argv),
-            "written": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        },
+        } | provenance(),
     )  # fmt: skip

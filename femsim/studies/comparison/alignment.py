@@ -1,0 +1,198 @@
+"""When in the run a log starts: the lag between two records, by cross-correlation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from femsim.base.errors import InputError
+from femsim.studies.comparison.log import Log
+from femsim.studies.comparison.resampling import fill_gaps, gap_mask, resample
+
+_MOST_ALIGNED = 200_000  # samples in the search for the lag
+_GAINS = (0.5, 2.0)  # of a log over the run, where units are right
+
+
+def find_offset(
+    run_time: np.ndarray, simulated: np.ndarray, run_rate: float, log: Log, time: np.ndarray, values: np.ndarray
+) -> tuple[float, float]:
+    """Find when in the run a log starts.
+
+    Parameters
+    ----------
+    run_time, simulated : ndarray, (n,) s and (n, k)
+        The run.
+    run_rate : float, Hz
+        Its sampling rate.
+    log : Log
+        Its card may give the offset, or the largest one.
+    time, values : ndarray, (m,) s and (m, k)
+        The log at even times, filtered.
+
+    Returns
+    -------
+    (float, float)
+        Time of the run at the first sample of the log, s, and the part of the variation that both share there, 0 to 1; NaN where
+        the card gives the offset.
+
+    Raises
+    ------
+    InputError
+        One of them does not vary, or no overlap is left.
+    """
+    card = log.card
+    if card.time.offset != "auto":
+        return float(card.time.offset), math.nan
+    longest = max(float(run_time[-1] - run_time[0]), float(time[-1]))
+    rate = min(max(run_rate, log.rate), _MOST_ALIGNED / longest)
+    run_grid = np.arange(run_time[0], run_time[-1] + 1e-9, 1.0 / rate)
+    log_grid = np.arange(0.0, time[-1] + 1e-9, 1.0 / rate)
+    covered, _ = gap_mask(log.time, log.values, log_grid)
+    second = resample(time, values, np.minimum(log_grid, time[-1]))
+    second[~covered] = np.nan
+    weights = variation_weights(second, [c.group for c in log.channels])
+    reach = card.time.max_lag or math.inf
+    bounds = [(sign * reach - run_time[0]) * rate if math.isfinite(reach) else sign * 2**40 for sign in (-1.0, 1.0)]
+    lag = find_lag(
+        resample(run_time, simulated, np.minimum(run_grid, run_time[-1])), second, weights, least=math.floor(bounds[0]),
+        greatest=math.ceil(bounds[1]),
+    )  # fmt: skip
+    if lag is None:
+        raise InputError(
+            f"the log {log.source} cannot be aligned with the run: one of them does not vary, or time.max_lag leaves "
+            "no overlap; give time.offset in the card."
+        )
+    return float(run_time[0] + lag.samples / rate), lag.explained
+
+
+@dataclass(frozen=True)
+class Lag:
+    """Best alignment of two records.
+
+    Attributes
+    ----------
+    samples : float
+        Sample j of the second record belongs to sample j + samples of the first.
+    explained : float
+        Part of the variation that the aligned records share, 0 to 1.
+    """
+
+    samples: float
+    explained: float
+
+
+def find_lag(
+    first: np.ndarray, second: np.ndarray, weights: np.ndarray, *, least: int, greatest: int, near: int | None = None
+) -> Lag | None:
+    """Find the lag between two evenly sampled records by normalised cross-correlation over their overlap.
+
+    For each whole shift, a line second = gain first + offset with a gain from 1/2 to 2 is fitted to the overlap. Its score is the
+    part of the second record's variation that it explains, times the part of the shorter record's variation that lies in the
+    overlap, summed over the channels by weight. A parabola through the best three scores gives the fraction of a sample. Where
+    the best score is below 0.8, and a gain of any size and sign in each channel (the squared correlation) leaves less than half
+    of the rest unexplained, that second score decides: a unit or a sign is wrong. It does not come first, because records that
+    oscillate and decay look alike half a period or many periods later. Overlaps shorter than half the shorter record are skipped.
+
+    Parameters
+    ----------
+    first, second : ndarray, (n, k) and (m, k)
+        Records at one rate; NaN is left out.
+    weights : ndarray, (k,)
+        Weight of each channel, summing to 1 over those that vary.
+    least, greatest : int
+        Range of shifts.
+    near : int, optional
+        Climb from this shift to the next peak of the first score instead of searching the whole range: the remaining lag of
+        signals that repeat.
+
+    Returns
+    -------
+    Lag or None
+        None when no channel varies or no shift leaves enough overlap.
+    """
+    n, m = len(first), len(second)
+    shifts = np.arange(-(m - 1), n)
+    by_gain, by_correlation, allowed = _scores(first, second, weights)
+    allowed &= (shifts >= least) & (shifts <= greatest)
+    if not allowed.any() or not by_gain[allowed].max(initial=0.0) + by_correlation[allowed].max(initial=0.0) > 0:
+        return None
+    best = [int(np.argmax(np.where(allowed, score, -1.0))) for score in (by_gain, by_correlation)]
+    any_gain = near is None and by_gain[best[0]] < 0.8 and (1.0 - by_correlation[best[1]]) < 0.5 * (1.0 - by_gain[best[0]])
+    score, at = (by_correlation, best[1]) if any_gain else (by_gain, best[0])
+    if near is not None:
+        at = near + m - 1
+        for side in (-1, 1):
+            while 0 < at < len(shifts) - 1 and allowed[at + side] and score[at + side] > score[at]:
+                at += side
+    fraction = 0.0
+    if 0 < at < len(shifts) - 1 and allowed[at - 1] and allowed[at + 1]:
+        left, middle, right = score[at - 1 : at + 2]
+        curvature = left - 2.0 * middle + right
+        fraction = 0.5 * (left - right) / curvature if curvature < 0 else 0.0
+    return Lag(float(shifts[at] + np.clip(fraction, -0.5, 0.5)), float(score[at]))
+
+
+def _scores(first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Score all shifts, with a bounded gain and with any gain, and say where enough of the records overlap; (n + m - 1,) each."""
+    n, m, k = len(first), len(second), first.shape[1]
+    by_gain, by_correlation, enough = np.zeros(n + m - 1), np.zeros(n + m - 1), np.ones(n + m - 1, dtype=bool)
+    for c in range(k):
+        good_a, good_b = np.isfinite(first[:, c]), np.isfinite(second[:, c])
+        if weights[c] <= 0 or not good_a.any() or not good_b.any():
+            continue
+        one_a, one_b = good_a.astype(float), good_b.astype(float)
+        a = np.where(good_a, first[:, c] - first[good_a, c].mean(), 0.0)
+        b = np.where(good_b, second[:, c] - second[good_b, c].mean(), 0.0)
+        total_a, total_b = float(a @ a), float(b @ b)
+        if total_a <= 0 or total_b <= 0:
+            continue
+        count = np.maximum(np.round(_correlate(one_a, one_b)), 1.0)
+        sum_a, sum_b = _correlate(a, one_b), _correlate(one_a, b)
+        var_a = np.maximum(_correlate(a * a, one_b) - sum_a**2 / count, 1e-9 * total_a)
+        var_b = np.maximum(_correlate(one_a, b * b) - sum_b**2 / count, 1e-9 * total_b)
+        covariance = _correlate(a, b) - sum_a * sum_b / count
+        gain = np.clip(covariance / var_a, *_GAINS)
+        fitted = np.clip((2.0 * gain * covariance - gain**2 * var_a) / var_b, 0.0, 1.0)
+        r = np.clip(covariance / np.sqrt(var_a * var_b), -1.0, 1.0)
+        share = np.minimum(var_a / total_a if n <= m else var_b / total_b, 1.0)
+        enough &= count >= 0.5 * min(one_a.sum(), one_b.sum())
+        by_gain += weights[c] * share * fitted
+        by_correlation += weights[c] * share * r**2
+    return by_gain, by_correlation, enough
+
+
+def _correlate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """sum_j a[j + shift] b[j] for all shifts from -(len(b) - 1) to len(a) - 1."""
+    from scipy.signal import correlate
+
+    return np.asarray(correlate(a, b, mode="full", method="auto"))
+
+
+def variation_weights(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
+    """Weight of each channel in an alignment: its part of the variation of its group (force, torque, a marker), groups alike.
+
+    Parameters
+    ----------
+    values : ndarray, (n, k)
+        Record; NaN is left out.
+    groups : sequence of str
+        Group of each channel.
+
+    Returns
+    -------
+    ndarray, (k,)
+        Sums to 1, or is zero when nothing varies.
+    """
+    filled = fill_gaps(values)
+    variance = filled.var(axis=0)
+    variance[variance <= 1e-24 * np.maximum((filled**2).mean(axis=0), 1e-300)] = 0.0
+    out = np.zeros(len(groups))
+    for group in dict.fromkeys(groups):
+        own = np.array([g == group for g in groups])
+        total = float(variance[own].sum())
+        if total > 0:
+            out[own] = variance[own] / total
+    return out / out.sum() if out.sum() > 0 else out

@@ -1,0 +1,187 @@
+"""Which column of a text table is what: by the card, else by its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from femsim.base.errors import InputError, did_you_mean
+from femsim.studies.comparison.card import Card
+from femsim.studies.comparison.table import Table, is_data
+from femsim.studies.comparison.units import TIME_UNITS, split_unit
+
+WRENCH_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
+_TIME_NAMES = {"t", "time", "times", "timestamp", "stamp", "elapsedtime", "timestamps", "seconds", "sec"}
+
+
+class Column(NamedTuple):
+    """A column that is used: name and group of its channel, and its own name in the table."""
+
+    channel: str
+    group: str
+    name: str
+
+
+def group_of(axis: str) -> str:
+    """Group of a component of a wrench: "force" or "torque"."""
+    return "force" if axis[0] == "f" else "torque"
+
+
+def choose_columns(table: Table, card: Card, sensors: Sequence[str], markers: Sequence[str]) -> tuple[list[Column], str | None]:
+    """Choose the columns of a table that are used, and the sensor that they belong to; None for markers.
+
+    Parameters
+    ----------
+    table : Table
+        The log.
+    card : Card
+        What it says about columns counts; without a word, they are recognised by their names.
+    sensors, markers : sequence of str
+        Names in the run.
+
+    Raises
+    ------
+    InputError
+        A column that is missing, none that is recognised, two for one axis, or no word about the sensor.
+    """
+    if card.markers:
+        return _markers_of_card(table, card), None
+    if card.axes:
+        return _axes_of_card(table, card), card.sensor or only_sensor(table.path, sensors)
+    by_name = [] if card.sensor is not None else _markers_by_name(table, markers)
+    sensor = _sensor_by_name(table, card, sensors, by_name)
+    axes = _axes_by_name(table, sensor) if sensor is not None else []
+    if axes:
+        return axes, sensor
+    if by_name:
+        return by_name, None
+    raise InputError(
+        f"in the log {table.path} no column is recognised as a force or torque (Fx, Force X (N) ...)"
+        f"{' or as a marker of the run' if markers else ''}; name them under axes in a card. "
+        f"Columns are {', '.join(table.columns)}."
+    )
+
+
+def _markers_of_card(table: Table, card: Card) -> list[Column]:
+    out = []
+    for marker, place in card.markers.items():
+        three = [f"{place} {axis}" for axis in "XYZ"] if isinstance(place, str) else place
+        what = f"marker {marker}"
+        out += [Column(f"{marker}.{axis}", marker, _known(table, c, what)) for axis, c in zip("xyz", three, strict=True)]
+    return out
+
+
+def _axes_of_card(table: Table, card: Card) -> list[Column]:
+    return [Column(a, group_of(a), _known(table, card.axes[a], a)) for a in WRENCH_AXES if a in card.axes]
+
+
+def _known(table: Table, column: str, what: str) -> str:
+    """Name of a column that the card names, with or without its unit."""
+    wanted = column if column in table.columns else split_unit(column)[0]
+    if wanted not in table.columns:
+        raise InputError(f"the log {table.path} has no column {column!r} for {what}{did_you_mean(column, table.columns)}")
+    return wanted
+
+
+def _markers_by_name(table: Table, markers: Sequence[str]) -> list[Column]:
+    return [
+        Column(f"{marker}.{axis}", marker, column)
+        for marker in markers
+        for axis in "xyz"
+        for column in table.columns
+        if squeezed(column) == squeezed(marker) + axis
+    ]
+
+
+def _sensor_by_name(table: Table, card: Card, sensors: Sequence[str], markers: Sequence[Column]) -> str | None:
+    """Sensor of the card; else the only one that the columns name; else the only one of the run; None where there are markers."""
+    if card.sensor is not None:
+        return card.sensor
+    named = [s for s in sensors if any(squeezed(column).startswith(squeezed(s) + "f") for column in table.columns)]
+    if len(named) == 1:
+        return named[0]
+    return None if markers else only_sensor(table.path, sensors)
+
+
+def _axes_by_name(table: Table, sensor: str) -> list[Column]:
+    prefixes = ("", "wrench", "fieldwrench", squeezed(sensor), squeezed(sensor.removesuffix("_measured")))
+    out: list[Column] = []
+    for axis in WRENCH_AXES:
+        endings = {axis, f"{group_of(axis)}{axis[1]}"}
+        if axis[0] == "t":
+            endings |= {f"m{axis[1]}", f"moment{axis[1]}"}
+        hits = [c for c in table.columns if squeezed(c) in {prefix + ending for prefix in prefixes for ending in endings}]
+        if len(hits) > 1:
+            raise InputError(
+                f"the log {table.path} has columns {hits}, each of which may be {axis}; name one under axes in the card."
+            )
+        out += [Column(axis, group_of(axis), column) for column in hits]
+    return out
+
+
+def squeezed(name: str) -> str:
+    """Lower-case letters and digits of a name, nothing else."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def only_sensor(path: Path, sensors: Sequence[str]) -> str:
+    """Return the sensor of a run that has one; "log" without a run.
+
+    Raises
+    ------
+    InputError
+        There are several.
+    """
+    if len(sensors) == 1 or not sensors:
+        return sensors[0] if sensors else "log"
+    raise InputError(
+        f"the run has the sensors {', '.join(sensors)}, and nothing says which of them the log {path} belongs to; name one as "
+        "'sensor' in the card, or by --sensor."
+    )
+
+
+def time_stamps(table: Table, card: Card) -> np.ndarray:
+    """Time stamps of a table, (n,), s: its time column, or a rate of the card or of the preamble.
+
+    Raises
+    ------
+    InputError
+        Neither, or a unit that is not one of time.
+    """
+    rate, column = card.time.rate, card.time.column
+    if column is None and rate is None:
+        column = _time_column(table)
+        rate = None if column is not None else _noted_rate(table)
+    if column is None:
+        return np.arange(len(table.rows)) / float(rate or 1.0)
+    name = column if column in table.columns else split_unit(column)[0]
+    if name not in table.columns:
+        raise InputError(f"the log {table.path} has no time column {column!r}{did_you_mean(column, table.columns)}")
+    unit = card.time.unit or table.units[table.columns.index(name)] or "s"
+    if unit not in TIME_UNITS:
+        raise InputError(f"the time column of {table.path} has the unit {unit!r}; set time.unit in the card.")
+    return table.numbers(name) * TIME_UNITS[unit]
+
+
+def _time_column(table: Table) -> str | None:
+    """Find the first column by a name of time that holds numbers; a clock such as 4/4/2024 3:36 PM does not count."""
+    hits = [c for c in table.columns if squeezed(c) in _TIME_NAMES]
+    return next((c for c in hits if is_data([table.rows[0][table.columns.index(c)]] * 2, table.decimal_comma)), None)
+
+
+def _noted_rate(table: Table) -> float:
+    """Find the sampling rate in the preamble, Hz."""
+    noted = next((v for k, v in table.notes.items() if "sample rate" in k or k in ("rate", "sampling rate")), "")
+    match = re.match(r"[0-9.eE+]+", noted)
+    if match:
+        return float(match[0])
+    clocks = [c for c in table.columns if squeezed(c) in _TIME_NAMES]
+    problem = f"holds {table.rows[0][table.columns.index(clocks[0])]!r}, which is no number" if clocks else "is missing"
+    raise InputError(
+        f"the time column of the log {table.path} {problem}; give time.column or time.rate in a card. Columns are "
+        f"{', '.join(table.columns)}."
+    )

@@ -1,0 +1,223 @@
+"""Logs of experiments: read a file of any kind by a small card, and bring it to SI units and the world frame of the run.
+
+Conventions are those of a run's ``sensors.csv``: forces in N **on** the sensed part, torques in N m about the sensor's point,
+positions in m, world frame. The clock of a log starts at its first sample; ``alignment`` finds where that is in the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from femsim.base.errors import InputError, did_you_mean
+from femsim.base.wrenches import weight_wrench
+from femsim.studies.comparison.card import Card, TareCard, read_card
+from femsim.studies.comparison.readers import Channel, Recording, read_c3d, read_ros, read_text
+
+_TABLES = (".csv", ".txt", ".tsv", ".dat", ".log")
+#: Values above these are taken for a wrong unit, unless the card says accept_large: N, N m, m.
+_LARGE = {"force": 1e4, "torque": 1e3, "position": 1e2}
+#: Samples that a comparison needs.
+LEAST_SAMPLES = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """A log in SI and the world frame, on its own clock.
+
+    Attributes
+    ----------
+    source : str
+        File.
+    time : ndarray, (n,), s
+        From the first sample, ascending.
+    channels : tuple of Channel
+        What the columns are.
+    values : ndarray, (n, k)
+        N, N m or m; NaN where the log has no number.
+    card : Card
+        How it was read.
+    sensor : str, optional
+        Sensor of the run that it belongs to; None for markers.
+    warnings : tuple of str
+        What a reader should know.
+    """
+
+    source: str
+    time: np.ndarray
+    channels: tuple[Channel, ...]
+    values: np.ndarray
+    card: Card
+    sensor: str | None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def rate(self) -> float:
+        """Usual sampling rate, Hz."""
+        return 1.0 / float(np.median(np.diff(self.time)))
+
+
+def read_log(
+    path: str | Path,
+    card: Card | Mapping[str, Any] | str | Path | None = None,
+    *,
+    sensors: Sequence[str] = (),
+    markers: Sequence[str] = (),
+    gravity: Sequence[float] = (0.0, 0.0, -9.81),
+) -> Log:
+    """Read a log of an experiment.
+
+    Parameters
+    ----------
+    path : path
+        .csv, .txt, .tsv or .dat: a text table with ``,``, ``;``, tabs or spaces, decimal point or comma, any preamble. .c3d:
+        markers. .mcap, .bag or the folder of a rosbag2: geometry_msgs/WrenchStamped. The last two need ``pip install
+        "femsim[logs]"``.
+    card : Card, mapping or path, optional
+        What the file does not say; without one, columns are recognised by their names: Fx, Force X (N), left_fx_N, Time (ms) ...
+    sensors, markers : sequence of str
+        Names in the run, to recognise columns and labels by and to check the card against.
+    gravity : (3,) float, m/s^2
+        World frame, for ``[gravity]`` of the card.
+
+    Returns
+    -------
+    Log
+
+    Raises
+    ------
+    InputError
+        A file that is missing, empty or of unknown kind, columns that are missing or no numbers, time stamps that repeat or run
+        backwards, values that look like a wrong unit, a card that does not fit.
+    """
+    path, card = Path(path), read_card(card)
+    if not path.exists():
+        raise InputError(f"the log {path} does not exist; correct its path.")
+    if card.sensor is not None and sensors and card.sensor not in sensors:
+        raise InputError(
+            f"the card asks for sensor {card.sensor!r}, which the run does not have{did_you_mean(card.sensor, sensors)}"
+        )
+    for name in card.markers:
+        if markers and name not in markers:
+            raise InputError(f"the card maps marker {name!r}, which the run does not have{did_you_mean(name, markers)}")
+    suffix = path.suffix.lower()
+    if suffix == ".c3d":
+        recording = read_c3d(path, card, markers)
+    elif suffix in (".mcap", ".bag", ".db3") or (path.is_dir() and (path / "metadata.yaml").is_file()):
+        recording = read_ros(path, card)
+    elif path.is_file() and (suffix in _TABLES or not suffix):
+        recording = read_text(path, card, sensors, markers)
+    else:
+        raise InputError(
+            f"the log {path} is of a kind that is not read; allowed are text tables ({', '.join(_TABLES)}), .c3d, .mcap, "
+            ".bag and the folder of a rosbag2."
+        )
+    recording = _in_order(str(path), recording, repair=card.time.repair)
+    _check_size(str(path), recording, card)
+    values = _to_world(str(path), recording, card, gravity)
+    return Log(str(path), recording.time, recording.channels, values, card, recording.sensor, recording.warnings)
+
+
+def _in_order(source: str, recording: Recording, *, repair: bool) -> Recording:
+    """Check the clock: finite and ascending, from 0; or repair it."""
+    time, values, warnings = recording.time, recording.values, list(recording.warnings)
+    bad = int((~np.isfinite(time)).sum())
+    if bad:
+        time, values = time[np.isfinite(time)], values[np.isfinite(time)]
+        warnings.append(f"{bad} rows without a time stamp are left out")
+    if len(time) < LEAST_SAMPLES:
+        raise InputError(f"the log {source} has {len(time)} samples; at least {LEAST_SAMPLES} are needed to compare anything.")
+    backwards, repeats = np.flatnonzero(np.diff(time) < 0), np.flatnonzero(np.diff(time) == 0)
+    if (len(backwards) or len(repeats)) and not repair:
+        kind, where = ("run backwards", backwards) if len(backwards) else ("repeat", repeats)
+        at = int(where[0])
+        raise InputError(
+            f"the time stamps of {source} {kind} at {len(where)} places, first from sample {at + 1} to {at + 2} "
+            f"({time[at]:.15g} s, then {time[at + 1]:.15g} s); correct them, give time.rate where samples are even, or set "
+            "time.repair = true in the card to sort them and keep the first of equal ones."
+        )
+    if len(backwards) or len(repeats):
+        before = len(time)
+        time, first = np.unique(time, return_index=True)  # sorted, first of equals
+        values = values[first]
+        warnings.append(
+            f"time stamps were repaired: {len(backwards)} ran backwards, {before - len(time)} repeated ones were left out"
+        )
+    if len(time) < LEAST_SAMPLES:
+        raise InputError(f"the log {source} has {len(time)} different time stamps; at least {LEAST_SAMPLES} are needed.")
+    return replace(recording, time=time - time[0], values=values, warnings=tuple(warnings))
+
+
+def _check_size(source: str, recording: Recording, card: Card) -> None:
+    """Refuse channels without a number, and values so large that their unit is likely wrong."""
+    for channel, column in zip(recording.channels, recording.values.T, strict=True):
+        finite = column[np.isfinite(column)]
+        if not len(finite):
+            raise InputError(f"the log {source} has no number for {channel.name}; leave it out of the card or correct the log.")
+        largest = float(np.abs(finite).max())
+        if largest > _LARGE[channel.kind] and not card.accept_large:
+            raise InputError(
+                f"the log {source} reaches {largest:.3g} {channel.unit} in {channel.name}: is the unit right? Set "
+                f"units.{'length' if channel.kind == 'position' else channel.kind} in the card (a name, or the SI value of one "
+                "unit), or accept_large = true where it is."
+            )
+
+
+def _to_world(source: str, recording: Recording, card: Card, gravity: Sequence[float]) -> np.ndarray:
+    """Bring values to the conventions of the run, (n, k): weight off, tare, rotate, sign, point."""
+    values, frame, turn = recording.values.copy(), card.frame, card.frame.matrix()
+    groups = dict.fromkeys(c.group for c in recording.channels)
+    block = {g: [i for i, c in enumerate(recording.channels) if c.group == g] for g in groups}
+    _check_axes(source, recording, card, block)
+    if card.gravity is not None:
+        force, torque = weight_wrench(card.gravity.mass, np.array(card.gravity.centre), turn.T @ np.asarray(gravity))
+        for group, weight in (("force", force), ("torque", torque)):
+            if group in block:
+                values[:, block[group]] -= weight
+    if recording.sensor is not None and card.tare is not None:
+        values -= tare_mean(source, recording.time, values, card.tare)
+    for own in block.values():
+        if frame.rotation is not None:
+            values[:, own] = values[:, own] @ turn.T
+    if recording.sensor is None:
+        for own in block.values():
+            values[:, own] += frame.translation
+    else:
+        values *= frame.sign
+        if any(frame.point) and "torque" in block:
+            values[:, block["torque"]] += np.cross(frame.point, values[:, block["force"]])
+    return values
+
+
+def _check_axes(source: str, recording: Recording, card: Card, block: Mapping[str, list[int]]) -> None:
+    """Refuse a group with fewer than three axes where the card mixes them."""
+    moves = any(card.frame.point)
+    for group, own in block.items():
+        if (card.frame.rotation is not None or card.gravity is not None or moves) and len(own) != 3:
+            raise InputError(
+                f"the log {source} has only {', '.join(recording.channels[i].name for i in own)} of the {group}, but "
+                "frame.rotation, frame.point and gravity of the card need three axes; name the columns of all three under axes."
+            )
+    if moves and "torque" in block and "force" not in block:
+        raise InputError(f"the log {source} has no force, without which torques cannot move to another frame.point.")
+
+
+def tare_mean(source: str, time: np.ndarray, values: np.ndarray, tare: TareCard | None) -> np.ndarray:
+    """Mean of the rows in the tare window, (k,); of the first complete row without one.
+
+    Raises
+    ------
+    InputError
+        No complete row there.
+    """
+    good = np.isfinite(values).all(axis=1)
+    if tare is not None:
+        good &= (time >= tare.start) & (time <= tare.end)
+    if not good.any():
+        window = "" if tare is None else f" between {tare.start:g} and {tare.end:g} s, the tare window"
+        raise InputError(f"the log {source} has no complete sample{window}; it lasts {time[-1]:g} s from its first sample.")
+    return np.asarray(values[good].mean(axis=0) if tare is not None else values[np.argmax(good)])

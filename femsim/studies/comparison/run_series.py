@@ -1,0 +1,151 @@
+"""The series of a run that a comparison needs, from a run in memory, a run folder or a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from femsim.base.errors import InputError, did_you_mean
+from femsim.base.status import EXIT_STATUS
+from femsim.run.simulate import Run
+from femsim.studies.comparison.columns import WRENCH_AXES
+from femsim.studies.comparison.log import LEAST_SAMPLES, Log
+from femsim.studies.comparison.table import read_table
+
+
+@dataclass(frozen=True, eq=False)
+class RunSeries:
+    """What a comparison needs of a run.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    time : ndarray, (n,), s
+        Ends of the steps.
+    columns : dict of str to ndarray, (n,)
+        By SENSOR_fx ... SENSOR_tz and MARKER_x ... MARKER_z, in N, N m and m, world frame.
+    sensors, markers : tuple of str
+        Their names.
+    gravity : tuple of float, (3,), m/s^2
+        World frame.
+    warnings : tuple of str
+        What a reader should know.
+    """
+
+    name: str
+    time: np.ndarray
+    columns: dict[str, np.ndarray]
+    sensors: tuple[str, ...]
+    markers: tuple[str, ...]
+    gravity: tuple[float, ...]
+    warnings: tuple[str, ...]
+
+    def values(self, log: Log) -> np.ndarray:
+        """Columns that belong to the channels of a log, (n, k)."""
+        if log.sensor is not None:
+            sensor = self.sensor_of(log)
+            return np.column_stack([self.columns[f"{sensor}_{c.name}"] for c in log.channels])
+        missing = [c.group for c in log.channels if c.group not in self.markers]
+        if missing:
+            raise InputError(f"marker {missing[0]!r} is not in {self.name}{did_you_mean(missing[0], self.markers)}")
+        return np.column_stack([self.columns[c.name.replace(".", "_")] for c in log.channels])
+
+    def sensor_of(self, log: Log) -> str:
+        """Sensor that a log of a wrench belongs to: the one it names, or the only one."""
+        sensor = log.sensor or "log"  # "log" names none
+        if sensor in self.sensors:
+            return sensor
+        if sensor == "log" and len(self.sensors) == 1:
+            return self.sensors[0]
+        if sensor == "log":
+            raise InputError(
+                f"nothing says which force/torque sensor of {self.name} the log {log.source} belongs to; it has "
+                f"{', '.join(self.sensors) or 'none'}. Name one as 'sensor' in the card, or by --sensor."
+            )
+        raise InputError(f"sensor {sensor!r} is not in {self.name}{did_you_mean(sensor, self.sensors)}")
+
+
+def read_run(run: Run | RunSeries | str | Path) -> RunSeries:
+    """Take the series of a run in memory or of a run folder; of a run that was interrupted, as far as it went.
+
+    Raises
+    ------
+    InputError
+        No run folder, one that is damaged, or a run without sensors and markers or with too few steps.
+    """
+    if isinstance(run, RunSeries):
+        return run
+    if isinstance(run, Run):
+        columns = {f"{n}_{a}": s for n, series in run.sensors.items()
+                   for a, s in zip(WRENCH_AXES, np.hstack([series.force, series.torque]).T, strict=True)}  # fmt: skip
+        columns |= {f"{n}_{a}": s for n, m in run.markers.items() for a, s in zip("xyz", m.position.T, strict=True)}
+        times = [*(s.time for s in run.sensors.values()), *(m.time for m in run.markers.values())]
+        time = times[0] if times else np.zeros(0)
+        name = str(run.folder or run.info["scene"]["name"])
+        return _checked(name, time, columns, run.info, [])
+    folder = Path(run)
+    if not folder.is_dir() or not (folder / "run.json").is_file():
+        raise InputError(f"{folder} is not a run folder (it has no run.json); give the folder that 'femsim run' wrote.")
+    try:
+        info = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        status = info["status"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder / 'run.json'} cannot be read ({error}); the run is damaged, run the scene again.") from error
+    if not (folder / "sensors.csv").is_file():
+        raise InputError(f"{folder} has no sensors.csv: it is no complete run folder; run the scene again.")
+    try:
+        table = read_table(folder / "sensors.csv")
+    except InputError as error:
+        raise InputError(f"the run {folder} has no readings to compare: {error}") from None
+    warnings = [f"sensors.csv: {text}" for text in table.warnings]
+    if status == "running":
+        warnings.append("the run is still going on or was killed; it is compared as far as it is written")
+    elif status in EXIT_STATUS and status != "converged":
+        warnings.append(f"the run is marked {status!r}: {info.get('message', '')}")
+    if "time" not in table.columns:
+        raise InputError(
+            f"{folder / 'sensors.csv'} has no column time_s; it is of another program or an older femsim, run again."
+        )
+    columns = {c: table.numbers(c) for c in table.columns}
+    return _checked(str(folder), columns.pop("time"), columns, info, warnings)
+
+
+def make_run_series(name: str, table: Mapping[str, np.ndarray], gravity: Sequence[float]) -> RunSeries:
+    """Make the series of a run out of a table of them, such as that of a case of a sweep.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    table : mapping of str to ndarray, (n,)
+        Columns as in sensors.csv, with their units: time_s, NAME_fx_N ..., NAME_x_m ...
+    gravity : (3,) float, m/s^2
+        World frame.
+
+    Raises
+    ------
+    InputError
+        No sensor and no marker, or too few rows.
+    """
+    columns = {column.rpartition("_")[0]: values for column, values in table.items()}
+    return _checked(name, columns.pop("time"), columns, {"settings": {"gravity_mps2": list(gravity)}}, [])
+
+
+def _checked(name: str, time: np.ndarray, columns: dict[str, np.ndarray], info: dict[str, Any], warnings: list[str]) -> RunSeries:
+    sensors = tuple(c[:-3] for c in columns if c.endswith("_fx") and all(f"{c[:-3]}_{a}" in columns for a in WRENCH_AXES))
+    markers = tuple(c[:-2] for c in columns if c.endswith("_x") and all(f"{c[:-2]}_{a}" in columns for a in "xyz"))
+    if not sensors and not markers:
+        raise InputError(f"the run {name} has no sensor and no marker; add some by scene.sensor(...) and run it again.")
+    if len(time) < LEAST_SAMPLES:
+        raise InputError(f"the run {name} has {len(time)} steps; at least {LEAST_SAMPLES} are needed to compare anything.")
+    gravity = info.get("settings", {}).get("gravity_mps2")
+    if gravity is None:
+        gravity = (0.0, 0.0, -9.81)
+        warnings = [*warnings, "run.json is of an older femsim and does not say its gravity; (0, 0, -9.81) m/s2 is taken"]
+    return RunSeries(name, time, columns, sensors, markers, tuple(float(g) for g in gravity), tuple(warnings))

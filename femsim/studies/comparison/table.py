@@ -1,0 +1,151 @@
+"""Text tables of any layout: a preamble, a delimiter, a decimal point or comma, names and units of columns, then numbers.
+
+pandas reads such tables when it is told their layout. This reader finds the layout, and its errors name the line and the cell,
+which is what a user needs to mend a log.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from femsim.base.errors import InputError
+from femsim.studies.comparison.units import is_unit, split_unit
+
+
+@dataclass(frozen=True)
+class Table:
+    """A text table as it is in the file: columns, rows of cells with their line numbers, and notes from the preamble."""
+
+    path: Path
+    columns: tuple[str, ...]
+    units: tuple[str, ...]
+    rows: list[list[str]] = field(repr=False)
+    lines: list[int] = field(repr=False)
+    notes: dict[str, str]
+    decimal_comma: bool
+    warnings: tuple[str, ...]
+
+    def numbers(self, name: str) -> np.ndarray:
+        """Column as float64, (n,); empty cells are NaN.
+
+        Raises
+        ------
+        InputError
+            A cell that is no number.
+        """
+        column = self.columns.index(name)
+        out = np.empty(len(self.rows))
+        for k, row in enumerate(self.rows):
+            try:
+                out[k] = _number(row[column], self.decimal_comma)
+            except ValueError:
+                raise InputError(
+                    f"{self.path}, line {self.lines[k]}: column {name!r} holds {row[column][:40]!r}, which is no number; "
+                    "repair or remove the line."
+                ) from None
+        return out
+
+
+def read_table(path: Path) -> Table:
+    """Read a text table with whatever stands above it.
+
+    Raises
+    ------
+    InputError
+        An empty file, or one without two columns of numbers.
+    """
+    raw = path.read_bytes()
+    if b"\0" in raw[:4096]:
+        raise InputError(f"the log {path} is no text; export it as CSV, or give it the suffix of its kind (.c3d, .mcap, .bag).")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = raw.decode("latin-1")
+    lines = [(k, line.strip(" ")) for k, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    if not lines:
+        raise InputError(f"the log {path} is empty; check the logger, or give another file.")
+    delimiter, comma, first = _layout(path, lines)
+    width = len(_split(lines[first][1], delimiter))
+    trailing = delimiter is not None and all(line.endswith(delimiter) for _, line in lines[first:-1])
+    above = [(k, line.rstrip(delimiter) if trailing else line) for k, line in lines[:first]]
+    header, units, notes = _header(above, delimiter, width - trailing)
+    rows, numbers, warnings = [], [], []
+    for k, (number, line) in enumerate(lines[first:], start=first):
+        cells = _split(line.removesuffix(delimiter) if trailing and delimiter else line, delimiter)
+        if len(cells) != len(header):
+            if k == len(lines) - 1:
+                warnings.append(f"the last line ({number}) is cut off and left out")
+                break
+            raise InputError(
+                f"{path}, line {number} has {len(cells)} cells, but the table has {len(header)} columns; repair or "
+                "remove the line."
+            )
+        rows.append(cells)
+        numbers.append(number)
+    return Table(path, header, units, rows, numbers, notes, comma, tuple(warnings))
+
+
+def _layout(path: Path, lines: list[tuple[int, str]]) -> tuple[str | None, bool, int]:
+    """Delimiter, whether numbers have a decimal comma, and the place of the first line of numbers."""
+    head = lines[:200]
+    best: tuple[int, str | None, bool, int] = (0, None, False, 0)
+    for delimiter, comma in ((";", False), (";", True), ("\t", False), ("\t", True), (",", False), (None, False)):
+        data = [k for k, (_, line) in enumerate(head) if is_data(_split(line, delimiter), comma)]
+        if len(data) > best[0]:
+            best = (len(data), delimiter, comma, data[0])
+    if not best[0]:
+        raise InputError(f"the log {path} has no line with two or more numbers; it is empty, or no table.")
+    return best[1:]
+
+
+def _split(line: str, delimiter: str | None) -> list[str]:
+    return [cell.strip().strip('"').strip() for cell in line.split(delimiter)]
+
+
+def is_data(cells: list[str], comma: bool) -> bool:
+    """Whether a line is one of numbers: at least two, and more than half of its cells that are not empty."""
+    numbers = 0
+    for cell in cells:
+        try:
+            _number(cell, comma)
+            numbers += bool(cell)
+        except ValueError:
+            pass
+    return numbers >= 2 and 2 * numbers > len([c for c in cells if c])
+
+
+def _number(cell: str, comma: bool) -> float:
+    if not cell:
+        return math.nan
+    return float(cell.replace(",", ".") if comma else cell)
+
+
+def _header(
+    above: list[tuple[int, str]], delimiter: str | None, width: int
+) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]:
+    """Names and units of the columns, and notes ("Force Units", "N") of the lines above them."""
+    names: list[str] = []
+    units, used = [""] * width, len(above)
+    candidates = [_split(line.lstrip("#% "), delimiter) for _, line in above]
+    while used and len(candidates[used - 1]) == width and not names:
+        cells = candidates[used - 1]
+        used -= 1
+        if all(is_unit(cell) for cell in cells) and used and len(candidates[used - 1]) == width:
+            units = cells
+        else:
+            names = cells
+    for k, name in enumerate(names):
+        names[k], unit = split_unit(name)
+        units[k] = unit or units[k]
+    if not names or len(set(names)) != width:
+        full = names or [""] * width
+        names = [name if name and full.count(name) == 1 else str(k + 1) for k, name in enumerate(full)]
+    notes = {}
+    for cells in candidates[:used]:
+        key, _, value = " ".join(cells).partition(":") if len(cells) == 1 else (cells[0].rstrip(":"), "", cells[1])
+        notes[key.strip().lower()] = value.strip()
+    return tuple(names), tuple(units), notes

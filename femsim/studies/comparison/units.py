@@ -1,0 +1,67 @@
+"""Units of logs: their SI values, and how they stand in column names and headers."""
+
+from __future__ import annotations
+
+import re
+
+from femsim.base.errors import InputError
+
+_KGF, _LBF, _INCH = 9.80665, 4.4482216152605, 0.0254
+TIME_UNITS = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "min": 60.0}
+#: SI value of one unit, by what is measured.
+UNITS: dict[str, dict[str, float]] = {
+    "force": {
+        "N": 1.0, "mN": 1e-3, "kN": 1e3, "kg": _KGF, "kgf": _KGF, "g": 1e-3 * _KGF, "gf": 1e-3 * _KGF, "lbf": _LBF, "lb": _LBF,
+    },
+    "torque": {
+        "Nm": 1.0, "mNm": 1e-3, "Nmm": 1e-3, "Ncm": 1e-2, "kgfm": _KGF, "kgfcm": 1e-2 * _KGF, "lbfin": _LBF * _INCH,
+        "lbin": _LBF * _INCH, "inlb": _LBF * _INCH, "lbfft": 12 * _LBF * _INCH,
+    },
+    "length": {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "in": _INCH},
+}  # fmt: skip
+
+
+def plain_unit(unit: str) -> str:
+    """Write a unit without blanks, dots and dashes: "N·m", "N m" and "N-m" are "Nm"."""
+    return re.sub(r"[\s.*·⋅\-_]", "", unit)
+
+
+def is_unit(text: str) -> bool:
+    """Whether a text is a unit of time, force, torque or length."""
+    unit = plain_unit(text)
+    return bool(unit) and (unit in TIME_UNITS or any(unit in known for known in UNITS.values()))
+
+
+def split_unit(name: str) -> tuple[str, str]:
+    """Split "Fx (N)", "Fx [N]" and "left_fx_N" into name and unit; brackets with anything but a unit stay in the name."""
+    match = re.fullmatch(r"(.+?)\s*[\[(]([^\])]*)[\])]", name) or re.fullmatch(r"(.+?)_([A-Za-zµ]+)", name)
+    if match and is_unit(match[2]):
+        return match[1].strip(), match[2]
+    return name, ""
+
+
+def unit_factor(where: str, kind: str, given: str | float | None, stated: str) -> float:
+    """SI value of the unit of a column.
+
+    Parameters
+    ----------
+    where : str
+        The column, for the message.
+    kind : {"force", "torque", "length"}
+        What it measures.
+    given : str or float, optional
+        What the card says: the name of a unit, or its SI value.
+    stated : str
+        What the file says, where the card says nothing; "" is the SI unit.
+
+    Raises
+    ------
+    InputError
+        No unit of that kind.
+    """
+    unit = stated if given is None else given
+    if not isinstance(unit, str):
+        return unit
+    if unit and plain_unit(unit) not in UNITS[kind]:
+        raise InputError(f"{where} has the unit {unit!r}, which is none of a {kind}; set units.{kind} in the card.")
+    return UNITS[kind][plain_unit(unit)] if unit else 1.0

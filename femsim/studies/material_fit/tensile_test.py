@@ -1,0 +1,118 @@
+"""Tensile tests: curves of engineering stress over strain, read from CSV files of any layout."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from femsim.base.errors import InputError
+
+_MODULUS = {"pa": 1.0, "kpa": 1e3, "mpa": 1e6, "n/mm2": 1e6, "gpa": 1e9}
+_RATIO = {"": 1.0, "1": 1.0, "-": 1.0, "mm/mm": 1.0, "m/m": 1.0, "%": 0.01}
+_STRAINS = ("engineering strain", "nominal strain", "stretch", "strain")
+_STRESSES = ("engineering stress", "nominal stress", "stress")
+
+
+@dataclass(frozen=True)
+class TensileTest:
+    """A uniaxial test.
+
+    Attributes
+    ----------
+    name : str
+        Name of the file without its ending.
+    stretch : ndarray, (n,)
+        Length over rest length.
+    stress : ndarray, (n,), Pa
+        Engineering stress: force over rest area.
+    """
+
+    name: str
+    stretch: np.ndarray
+    stress: np.ndarray
+
+
+def read_tensile_test(path: str | Path) -> TensileTest:
+    """Read engineering strain (or stretch) and stress from a CSV file.
+
+    Parameters
+    ----------
+    path : path-like
+        Text with lines of head, if any, then a line of column names, then numbers; separated by semicolons, tabs or commas. One
+        column is named "engineering strain", "strain" or "stretch" (in parentheses 1, mm/mm or %), one "engineering stress",
+        "nominal stress" or "stress" with its unit, e.g. "Engineering Stress (MPa)". Columns of true strain and stress are not
+        used; other columns may stand beside.
+
+    Returns
+    -------
+    TensileTest
+        Samples in the order of the file.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, a column or its unit is missing, or a line is no numbers.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        raise InputError(f"{path}: the tensile test cannot be read ({reason}); check the path.") from None
+    separator = max(";\t,", key=text.count)
+    rows = list(csv.reader(text.splitlines(), delimiter=separator))
+    first, x, y = _find_header(path, rows)
+    titles = rows[first - 1]
+    factor_x, factor_y = _unit(path, titles[x], _RATIO), _unit(path, titles[y], _MODULUS)
+    values = []
+    for index, cells in enumerate(rows[first:], start=first + 1):
+        if not any(cell.strip() for cell in cells):
+            continue
+        try:
+            pair = float(cells[x]), float(cells[y])
+        except (ValueError, IndexError):
+            pair = (math.nan, math.nan)
+        if not (math.isfinite(pair[0]) and math.isfinite(pair[1])):
+            raise InputError(f"{path}, line {index}: {separator.join(cells)!r} has no two finite numbers; correct or remove it.")
+        values.append(pair)
+    data = np.array(values, dtype=np.float64).reshape(-1, 2)
+    stretch = factor_x * data[:, 0] + (0.0 if _plain_title(titles[x]) == "stretch" else 1.0)
+    if len(stretch) and stretch.min() <= 0.0:
+        raise InputError(
+            f"{path}: the smallest stretch is {stretch.min():.4g}, but must be greater than 0; check column {titles[x]!r}."
+        )
+    return TensileTest(path.stem, stretch, factor_y * data[:, 1])
+
+
+def _find_header(path: Path, rows: Sequence[Sequence[str]]) -> tuple[int, int, int]:
+    """Find the line of column names: the number of lines up to it, and the columns of strain and of stress."""
+    for count, row in enumerate(rows, start=1):
+        names = [_plain_title(cell) for cell in row]
+        x = next((names.index(name) for name in _STRAINS if name in names), None)
+        y = next((names.index(name) for name in _STRESSES if name in names), None)
+        if x is not None and y is not None:
+            return count, x, y
+    raise InputError(
+        f"{path}: no line names a column 'engineering strain' (or 'stretch') and a column 'engineering stress (MPa)'; "
+        "add such a line above the numbers."
+    )
+
+
+def _plain_title(title: str) -> str:
+    """Name of a column without its unit, in small letters."""
+    return re.sub(r"\s+", " ", re.sub(r"\(.*\)", "", title)).strip().lower()
+
+
+def _unit(path: Path, title: str, known: dict[str, float]) -> float:
+    found = re.search(r"\((.*)\)", title)
+    unit = (found.group(1) if found else "").strip()
+    if unit.lower() not in known:
+        allowed = ", ".join(name for name in known if name)
+        raise InputError(f"{path}: column {title!r} has unit {unit!r}; allowed are {allowed} in parentheses behind the name.")
+    return known[unit.lower()]

@@ -1,0 +1,65 @@
+"""Files written whole: a temporary name first, then a rename, so that readers see the old file or the new one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["replace_file", "replacing", "save_figure", "temporary_name"]
+
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows
+#: Without a date, so that equal figures are equal files.
+_UNDATED: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+
+
+def temporary_name(path: Path) -> Path:
+    """Return the name under which a file is written: beside it, with its suffix and the number of this process."""
+    return path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Write a file in one step: the block writes to the name it gets, which then takes the place of the path.
+
+    When the block raises, the path stays as it was and nothing else is left.
+    """
+    temporary = temporary_name(path)
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError) and error.filename == str(temporary):
+            error.filename = str(path)
+        raise
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write bytes to a file in one step.
+
+    Raises
+    ------
+    OSError
+        When it cannot be written in full.
+    """
+    with replacing(path) as temporary:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o666)
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(handle, rest) :]
+        finally:
+            os.close(handle)
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure of matplotlib in the format of the path's suffix, in one step."""
+    with replacing(path) as temporary:
+        figure.savefig(temporary, metadata=_UNDATED.get(path.suffix, {}))
