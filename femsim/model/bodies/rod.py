@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -20,7 +20,9 @@ from femsim.base.rotations import (
     vector_from_quaternion,
 )
 from femsim.model.bodies import rod_kernels as kernels
-from femsim.model.bodies.body import StepSettings
+from femsim.model.bodies.body import BodyDefaults, StepSettings
+from femsim.model.bodies.outputs import Drawing, DrawnFrame, describe_elastic
+from femsim.model.bodies.rod_output import rod_fields
 from femsim.model.drives import PoseFunction, driven_pose
 from materials import Elastic, RodSection
 
@@ -118,7 +120,7 @@ class RodJoints:
     rest: np.ndarray
 
 
-class Rod:
+class Rod(BodyDefaults):
     """Cosserat rod: stretch, shear, bending and twist between rigid links (papers/001 section V-C5, their ref. [66]).
 
     ``q`` holds for each link its centre (3) and quaternion (4), ``v`` the velocity of the centre (3) and the world angular
@@ -569,6 +571,42 @@ class Rod:
         frames = np.empty((2, 7))
         self._place_frames(t, frames)
         return frames
+
+    # ---- outputs
+
+    what = "rod"
+    holds_rods = False
+    advice = "is a rod; hold an end of it by fs.RodEnd with a motion when you add it."
+
+    def drawing(self, link: int) -> Drawing:
+        """Centre line at the start."""
+        return Drawing("line", self.centre_line(self._q0))
+
+    def frame(self, q: np.ndarray, v: np.ndarray, force: np.ndarray, names: Collection[str]) -> DrawnFrame:
+        """Centre line with its fields and the radius of its contacts."""
+        line, v, force = self.centre_line(q), v.reshape(-1, 6)[:, :3], force.reshape(-1, 6)[:, :3]
+        fields = rod_fields(
+            self.centre_line(self._q0), line, self.axes(q), self.quaternions(q), v, force, self.joint_wrenches(q), names
+        )  # fmt: skip
+        return DrawnFrame(line, {"radius": np.full(len(line), self.section.contact_radius)} | fields)
+
+    def sensor_kinds(self, link: int) -> frozenset[str]:
+        """Energy, and the wrench at each end that something holds."""
+        held = {side for side, end in zip(("start", "end"), self.ends, strict=True) if end.kind != "free"}
+        return super().sensor_kinds(link) | held
+
+    def held_end(self, end: int) -> tuple[np.ndarray, np.ndarray]:
+        """Wrench of the last step on the frame of an end, and where that is."""
+        return self.end_wrench[end], self.end_frames[end, :3]
+
+    def describe(self) -> dict[str, Any]:
+        """Its material, links, section, ends and damping."""
+        return {
+            "material": describe_elastic(self.elastic), "links": self.n_links, "length_m": float(self.lengths.sum()),
+            "section": vars(self.section), "ends": [end.kind for end in self.ends],
+            "translational_damping_Nspm2": self.translational_damping,
+            "rotational_damping_Nmsprad_pm": self.rotational_damping,
+        }  # fmt: skip
 
 
 def _link_lengths(name: str, points: np.ndarray) -> np.ndarray:

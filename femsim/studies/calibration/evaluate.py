@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
-from femsim.run.recorder import sensor_columns
+from femsim.run.sensors import sensor_columns
 from femsim.scene.scene_file import load_scene, scene_parameters
 from femsim.studies.calibration.file import CalibrationFile, Experiment, Reading
 from femsim.studies.comparison.compare import Comparison, Record, compare, make_record

@@ -16,7 +16,7 @@ import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.files import write_json
-from femsim.run.simulate import Run
+from femsim.run.result import Run
 from femsim.studies.comparison.agreement import Agreement, agreement, mean_and_confidence, vector_rmse
 from femsim.studies.comparison.logs import WRENCH_AXES, Card, Channel, Log, read_card, read_log, read_table, tare_mean
 from femsim.studies.comparison.signals import fill_gaps, find_lag, gap_mask, lowpass, resample, variation_weights
