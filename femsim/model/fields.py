@@ -37,7 +37,7 @@ class FrameField:
 
 
 FRAME_FIELDS = (
-    FrameField("velocity", "m/s", "soft, rod", ""),
+    FrameField("velocity", "m/s", "soft, rod", "of the node; rods: mean of the links at a joint"),
     FrameField("contact_force", "N", "soft, rod", "sum of the contact forces on the node"),
     FrameField("displacement", "m", "soft, rod", "x - x at rest; rods: since the start"),
     FrameField(
@@ -66,5 +66,25 @@ FRAME_FIELDS = (
     FrameField("tension", "N", "rod", "at the joints"),
     FrameField("bending_moment", "N m", "rod", "at the joints"),
     FrameField("twisting_moment", "N m", "rod", "at the joints"),
-    FrameField("radius", "m", "rod", "always there", always=True),
+    FrameField("radius", "m", "rod", "of the contacts", always=True),
 )  # fmt: skip
+
+
+def field_table() -> str:
+    """Return the table of all fields for docs/outputs.md."""
+    lines = ["| field | of | unit | meaning |", "|---|---|---|---|"]
+    for field in FRAME_FIELDS:
+        text = "; ".join([field.text] * bool(field.text) + ["always there"] * field.always)
+        lines.append(f"| `{field.name}` | {field.of} | {field.unit or '1'} | {text} |")
+    return "\n".join(lines)
+
+
+def field_help() -> str:
+    """Return the help of ``--fields``."""
+    asked = [field for field in FRAME_FIELDS if not field.always]
+    shared = ", ".join(field.name for field in asked if field.of != "rod")
+    rods = ", ".join(field.name for field in asked if field.of == "rod")
+    return (
+        f"Fields in the frames, separated by commas: {shared}; of rods {rods}; 'default' and 'all' stand for lists, so that "
+        "default,rotation adds one."
+    )

@@ -124,6 +124,11 @@ def step_columns() -> list[str]:
     return [column.name for column in STEP_COLUMNS]
 
 
+def step_row(report: StepReport, ms: Mapping[str, float]) -> list[float]:
+    """Row of steps.csv after a step, from its report and the wall times of its stages in ms."""
+    return [column.read(report, ms) for column in STEP_COLUMNS]
+
+
 def step_table() -> str:
     """Return the table of all columns for docs/outputs.md."""
     joins = {"end": "at its end", "sum": "sum", "worst": "worst part"}

@@ -52,10 +52,10 @@ def run_info(
 
 
 def describe_bodies(scene: Scene) -> dict[str, Any]:
-    """Entry of each body: mass, number of velocities, its own description, and its mesh where it has one."""
+    """Entry of each body: what it is, mass, number of velocities, its own description, and its mesh where it has one."""
     out: dict[str, Any] = {}
     for body in scene.bodies:
-        entry: dict[str, Any] = {"mass_kg": body.mass, "velocities": body.n_v} | body.describe()
+        entry: dict[str, Any] = {"what": body.what, "mass_kg": body.mass, "velocities": body.n_v} | body.describe()
         if body.name in scene.meshes:
             entry["mesh"] = scene.meshes[body.name]
         out[body.name] = entry

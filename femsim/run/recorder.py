@@ -12,7 +12,7 @@ import numpy as np
 from contact import write_fclib
 from contact.fclib import import_h5py
 from femsim.base.errors import InputError
-from femsim.run.columns import STEP_COLUMNS, step_columns
+from femsim.run.columns import step_columns, step_row
 from femsim.run.frames import Frames
 from femsim.run.sensors import Sensors, sensor_columns
 from femsim.step.report import StepReport
@@ -144,7 +144,7 @@ class Recorder:
             if self.frame_due(report.time):
                 self.frame(report)
         ms = {stage: 1e3 * (self.stepper.timings[stage] - timings[stage]) for stage in timings}
-        self.steps.add([column.read(report, ms) for column in STEP_COLUMNS])
+        self.steps.add(step_row(report, ms))
 
     def last_row(self) -> dict[str, float]:
         """Return what the last step wrote to both tables, by name of the column."""

@@ -24,27 +24,23 @@ from meshes import TetMesh, load_surface
 
 
 class Scene(SceneContents):
-    """Bodies, what drives them and what is measured.
+    """Bodies, their drives and sensors.
 
     Parameters
     ----------
     name : str
         Name of the scene; also the default name of its run folder.
-    dt : float, s
-        Time step.
-    duration : float, s
-        Simulated time.
+    dt, duration : float, s
+        Time step and simulated time.
     theta : float
         Integration parameter in [1/2, 1]: 1 (default) is backward Euler, 1/2 the mid-point rule of papers/001 eq. (9), which
         keeps energy but lets nodes in contact chatter.
     gravity : (3,) float, m/s^2
         Acceleration of gravity.
     margin : float, m
-        Contacts closer than this (plus the way of a step) enter the problem before they touch.
-    correction : float
-        Part of a penetration that one step takes back, in [0, 1]. Default 0.2.
-    max_correction : float, m/s
-        Largest speed of that correction. Default 0.5.
+        Pairs closer than this (plus the distance covered in one step) enter the problem as contacts.
+    correction, max_correction : float, 1 and m/s
+        Fraction of a penetration that one step removes, in [0, 1], and the largest speed for it. Default 0.2 and 0.5.
     default_friction : float
         Coulomb coefficient of pairs of surfaces that neither the scene nor the material library sets. Default 0.5.
 
@@ -74,7 +70,7 @@ class Scene(SceneContents):
     ) -> Handle:
         """Add a deformable body of tetrahedra, co-rotational unless the material or ``law`` says otherwise.
 
-        Its surface nodes touch rigid bodies and obstacles, its surface other soft bodies, rods and, where wanted, itself.
+        Contact with rigid bodies and obstacles is at its surface nodes; with soft bodies, rods and itself, on its whole surface.
 
         Parameters
         ----------
@@ -100,13 +96,11 @@ class Scene(SceneContents):
             Elastic law instead of the material's: "corotational", "st_venant_kirchhoff", "stable_neo_hookean", or one with
             constants such as ``fs.MooneyRivlin(c10, c01)``, scaled to the material's E and nu (docs/materials.md).
         element : {"linear", "quadratic"}
-            Quadratic tetrahedra add a node to every edge (nodes n is then that of all), bend well on coarse meshes and do not
-            lock up to nu = 0.499. Default linear.
+            Quadratic ones add a node to every edge, bend well on coarse meshes and do not lock up to nu = 0.499.
         added_mass : callable, optional
-            ``added_mass(points (n, 3) m) -> (n,) kg``: what the nodes carry beside the material, e.g. a hung weight. It has
-            weight and inertia, and no stiffness.
+            ``added_mass(points (n, 3) m) -> (n,) kg`` on the nodes, e.g. a hung weight: inertia and weight without stiffness.
         self_contact : bool
-            Whether its surface touches itself, as a mat that is folded does. Off by default, since it costs detection.
+            Whether it may have contact with itself, as a folded mat has. Off by default, since it costs detection.
 
         Raises
         ------
@@ -139,9 +133,9 @@ class Scene(SceneContents):
     ) -> Handle:
         """Add a Cosserat rod: a cable, string or slender arm, as a chain of rigid links with elastic joints.
 
-        The centre of each link touches rigid bodies and obstacles at the distance ``section.contact_radius``; links should not be
-        longer than a quarter of the smallest radius that the rod is bent to. Soft bodies, other rods and, where wanted, the rod
-        itself are touched by the line through the centres, at the same distance.
+        Contact with rigid bodies and obstacles is at the centres of the links, at the distance ``section.contact_radius``; links
+        should not be longer than a quarter of the smallest radius that the rod is bent to. Contact with soft bodies, rods and
+        itself is along the line through the centres, at the same distance.
 
         Parameters
         ----------
@@ -154,9 +148,9 @@ class Scene(SceneContents):
         material : str or Elastic
             Card of the material library, or values of your own.
         start, end : RodEnd, optional
-            What holds or loads the first and the last of ``points``; default free. A frame is led by ``RodEnd(motion=...)``, or
-            carried by a body of the scene by ``RodEnd(on=...)``; the links beside such an end that start within the contact
-            radius of touching the holder never touch it.
+            What holds or loads the first and the last of ``points``; default free. ``RodEnd(motion=...)`` drives a frame,
+            ``RodEnd(on=...)`` fixes it to a body of the scene; links beside such an end that start within the contact radius of
+            contact with that body never have contact with it.
         normal : (3,), optional
             Direction of axis 1 of the section at the first link.
         rest_curvature : ndarray, (3,) or (n - 1, 3), 1/m, optional
@@ -168,13 +162,12 @@ class Scene(SceneContents):
         load : callable, optional
             ``load(t) -> (3,)`` total force in N spread by mass, or ``(n, 6)`` force (N) and torque (N m) on each link.
         contact : {"centre", "surface"}
-            Where contact forces act: at the centre of a link (default; as in papers/001, a nodal contact, which turns no link),
-            or at its surface, so that friction also turns and twists the rod.
+            Where contact forces act: at the centre of a link (default; as in papers/001, they turn no link), or at its surface,
+            so that friction also turns and twists the rod.
         surface : str, optional
             Surface name for friction; default the name of the material.
         self_contact : bool
-            Whether the rod touches itself, where it is at least pi times its thickness away along it. Off by default, since it
-            costs detection.
+            Whether links at least pi times the thickness apart along the rod may have contact. Off by default; costs detection.
 
         Raises
         ------
@@ -250,13 +243,11 @@ class Scene(SceneContents):
         mass : float, kg
             Mass of the base.
         base : Shape, optional
-            Shape of the base (touches and is drawn); default a box above the fingers that touches nothing.
+            Shape of the base; default a box above the fingers that is drawn but has no contact.
         surface : str
             Surface name of the pads and the base for friction.
-        joint_damping : float, N s/m
-            Viscous friction of each finger.
-        joint_limits : (float, float), m
-            Range of each joint position; outside it a stiff stop acts.
+        joint_damping, joint_limits : float, N s/m, and (float, float), m
+            Viscous friction of each finger, and the range of its joint; outside it a stiff stop acts.
         """
         return building.add_gripper(
             self, name, fingers, position, rotation, mass, base, surface, joint_damping, joint_limits
@@ -321,14 +312,11 @@ class Scene(SceneContents):
             exactly.
         fingers : bool or sequence of str
             True: all fingers of the gripper; or the names of some.
-        force : callable, optional
-            Closing force of the fingers, N, as a function of time, e.g. fs.Profile.
-        position : callable, optional
-            Joint position of the fingers, m, positive closing; followed by a servo.
-        stiffness, damping : float, N/m and N s/m
-            Servo of ``position``.
-        max_force : float, N
-            Largest force of that servo.
+        force, position : callable, optional
+            Closing force of the fingers (N), or their joint position (m, positive closing), which a servo follows; functions of
+            time, e.g. fs.Profile.
+        stiffness, damping, max_force : float, N/m, N s/m and N
+            Servo of ``position``, and its largest force.
 
         Raises
         ------
@@ -362,8 +350,7 @@ class Scene(SceneContents):
         where : callable or sequence of int
             ``where(points (n, 3) m) -> (n,) bool`` of the nodes at the start, or node numbers.
         motion : callable, optional
-            ``motion(t) -> (displacement (3,) m, rotation vector (3,) rad)`` from the start, e.g. fs.Motion; a rotation is about
-            the mean of the held nodes.
+            ``motion(t) -> (displacement (3,) m, rotation vector (3,) rad)`` from the start, about the mean of the held nodes.
         on : Handle or str, optional
             Instead of a motion: a driven rigid body or gripper with which the nodes go, as if glued to its base. Its ``mount``
             sensor then carries them too.
@@ -378,8 +365,7 @@ class Scene(SceneContents):
         Raises
         ------
         InputError
-            No soft body, nodes that do not exist or are held already, a body that is not driven (yet), or not exactly one of
-            motion and on.
+            Wrong nodes, nodes that are held already, a body that is not driven (yet), or not exactly one of motion and on.
         """
         return driving.hold(self, what, where, motion, on, name)
 
@@ -400,13 +386,12 @@ class Scene(SceneContents):
         what : Handle or str
             The soft body.
         pressure : callable, optional
-            ``pressure(t) -> Pa`` above that outside, e.g. fs.Profile; negative sucks.
+            ``pressure(t) -> Pa`` above that outside, e.g. fs.Profile; may be negative.
         volume : callable, optional
-            Instead: ``volume(t) -> m^3`` of fluid in the chamber, by a pump; the pressure follows. For chambers of some hundred
-            nodes at most (docs/gripper.md).
+            Instead: ``volume(t) -> m^3`` of pumped fluid; the pressure follows. For some hundred nodes at most (docs/gripper.md).
         where : callable, int or (k, 3) array of int, optional
-            Which chamber: ``where(points (n, 3) m) -> (n,) bool`` holds for all its nodes, or its number by volume from the
-            largest, 0; or the triangles of a closed surface, node numbers. Default: the only chamber of the body.
+            Which chamber: ``where(points (n, 3) m) -> (n,) bool`` holds for all its nodes; its number by volume, 0 the largest;
+            or the triangles of a closed surface, node numbers. Default: the only chamber of the body.
         bulk : float, Pa
             Bulk modulus of the fluid of ``volume``; water has 2e9.
         name : str, optional
@@ -436,7 +421,7 @@ class Scene(SceneContents):
     ) -> Handle:
         """Run a tendon through points of a soft body: a cable that slides without friction and is pulled.
 
-        It is fixed at the last point; at the first, where a motor sits on the body, it is pulled.
+        It is fixed at the last point; a motor on the body pulls it at the first.
 
         Parameters
         ----------
@@ -480,11 +465,10 @@ class Scene(SceneContents):
         a, b : Handle or str
             Two bodies (their surfaces), or two surface names.
         coefficient : float or (float, float), 1
-            Coulomb coefficient, >= 0; or that along ``direction`` and that across it, both > 0 (papers/001 eq. 12: the force
-            stays in an ellipse and dissipates most).
+            Coulomb coefficient, >= 0; or those along and across ``direction``, both > 0 (papers/001 eq. 12).
         direction : (3,), optional
-            With two coefficients: direction of the first, in the frame of ``b``, which must be a rigid body or an obstacle
-            (whose frame is the world's). Its part in the tangent plane of a contact counts.
+            With two coefficients: direction of the first, in the frame of ``b``, a rigid body or an obstacle (world frame); its
+            part in the tangent plane of a contact counts.
 
         Raises
         ------
@@ -506,7 +490,7 @@ class Scene(SceneContents):
         where: Callable[[np.ndarray], np.ndarray] | np.ndarray | None = None,
         reach: float | None = None,
     ) -> None:
-        """Record a force/torque sensor, a marker or another quantity, one row a step.
+        """Record a force/torque sensor, a marker or another quantity, one row per step.
 
         Parameters
         ----------
@@ -520,19 +504,18 @@ class Scene(SceneContents):
         node : int, optional
             Node of a marker on a soft body, or link of a marker on a rod.
         at : (3,), m, optional
-            Instead of a node: place of a marker on a soft body at the start, world. It moves with the nearest element as if glued
-            to it, also where it stands off the surface by less than a few elements, as the ball of a motion capture does.
+            Instead of a node: place of a marker on a soft body at the start, world. It moves as if glued to the nearest element,
+            also up to a few elements off the surface, as the ball of a motion capture system.
         reading : Reading, optional
-            What an instrument there shows of the wrench (frame, point, weight of the tool, filter, sampling, bias, noise), in
-            further columns named ``NAME_measured``.
+            What an instrument shows of the wrench (frame, point, tool, filter, sampling, bias, noise), in further columns
+            ``NAME_measured``.
         partner : Handle or str, optional
             Count contacts with this part alone, or with those of this gripper (contact, area, slip); the other side of a gap.
         where : callable or array of int, optional
             Count contacts on a part of the surface alone (contact, area, slip): ``where(points (n, 3) m) -> (n,) bool`` on the
-            surface as it is at the start, world, or node numbers of a soft body, links of a rod. A force that several nodes
-            carry counts by their shares.
+            surface at the start, world, or numbers of nodes or links. A contact of several nodes counts by their weights.
         reach : float, m, optional
-            How far a gap is seen. Default 0.01.
+            Largest gap that is reported. Default 0.01.
 
         Raises
         ------

@@ -121,6 +121,11 @@ SENSOR_KINDS: dict[str, SensorKind] = {
         series="sensors",
         refusal="kind 'mount' needs a driven rigid body, the base of a gripper or held nodes, not {part!r}.",
     ),
+    "marker": SensorKind(
+        POSITION,
+        "position of a node, of the centre of a link of a rod, or of the centre of a rigid part",
+        series="markers",
+    ),
     "start": SensorKind(
         WRENCH,
         "what a rod exerts **on** the frame that holds its start (rod on tool): a hanging rod reads its weight downwards; torque "
@@ -148,11 +153,6 @@ SENSOR_KINDS: dict[str, SensorKind] = {
         "of mass. It is what weight, contacts and held rods leave of the finger's change of momentum, so right to first order in "
         "dt where the base turns",
         series="sensors", refusal="kind 'joint' needs a finger of a gripper, e.g. 'gripper.left', not {part!r}.",
-    ),
-    "marker": SensorKind(
-        POSITION,
-        "position of a node, of the centre of a link of a rod, or of the centre of a rigid part",
-        series="markers",
     ),
     "gap": SensorKind(
         (SensorColumn("gap_m", "m"),),
