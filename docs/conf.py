@@ -46,12 +46,10 @@ html_theme_options = {
 
 #: Headings of the pages of the API, by the beginning of the module that has the names; the first that fits counts.
 HEADINGS = {
-    "femsim.scene.scene": "Scenes",
-    "femsim.model.drives": "Scenes",
-    "femsim.scene.scene_file": "Scenes",
-    "femsim.model.bodies": "Scenes",
-    "femsim.run.simulate": "Runs",
-    "femsim.sensors": "Runs",
+    "femsim.scene.reading": "Runs",
+    "femsim.scene": "Scenes",
+    "femsim.model": "Scenes",
+    "femsim.run": "Runs",
     "femsim": "Studies",
     "meshes": "Meshes",
     "materials": "Materials",

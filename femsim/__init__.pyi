@@ -29,19 +29,21 @@ from femsim.model.drives import (
     Profile as Profile,
     load_path as load_path,
 )
-from femsim.run.simulate import (
+from femsim.run.result import (
     ChamberSeries as ChamberSeries,
     GaugeSeries as GaugeSeries,
     MarkerSeries as MarkerSeries,
     Run as Run,
     SensorSeries as SensorSeries,
     TendonSeries as TendonSeries,
-    simulate as simulate,
+)
+from femsim.run.simulate import simulate as simulate
+from femsim.scene.checks import (
+    Finger as Finger,
+    Handle as Handle,
 )
 from femsim.scene.reading import Reading as Reading
 from femsim.scene.scene import (
-    Finger as Finger,
-    Handle as Handle,
     Scene as Scene,
     mesh_file as mesh_file,
     mesh_shape as mesh_shape,

@@ -14,7 +14,8 @@ from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
 from femsim.model.bodies.body import StepSettings
 from femsim.model.bodies.rod import Rod, RodEnd
 from femsim.model.bodies.soft import SoftBody
-from femsim.model.couplings import Frame, HeldEnd, LinkFrame, PatchFrame, surface_patch
+from femsim.model.couplings import HeldEnd
+from femsim.model.frames import HoldFrame, LinkFrame, PatchFrame, surface_patch
 from femsim.step.state import State
 from femsim.step.system import System
 from materials import Elastic, circular_section
@@ -43,7 +44,7 @@ def block() -> SoftBody:
     return SoftBody("block", mesh.points - [0, 0, 0.01], mesh.tets, Elastic(1e5, 0.3, 1000.0), velocity=np.zeros(3))
 
 
-def make_frame(holder: str, pose: np.ndarray) -> tuple[ArticulatedBody | SoftBody, Frame]:
+def make_frame(holder: str, pose: np.ndarray) -> tuple[ArticulatedBody | SoftBody, HoldFrame]:
     if holder == "soft":
         soft = block()
         nodes, weights, _ = surface_patch(soft, pose[:3], 0.012)

@@ -248,3 +248,20 @@ def test_added_mass_has_weight_and_inertia() -> None:
     for wrong in (lambda points: np.ones(3), lambda points: -np.ones(len(points))):
         with pytest.raises(fs.InputError, match="added_mass of other gave shape"):
             scene.add_soft("other", fs.box_tets((0.02, 0.02, 0.02), 2), "ecoflex_00_50", added_mass=wrong)
+
+
+def test_readings_of_the_ends_of_a_rod() -> None:
+    """By default what the frame feels; about another point of the world the same force, and the torque of its arm."""
+    scene = fs.Scene("held", dt=0.01, duration=0.05)
+    points = np.linspace((0.0, 0.0, 0.1), (0.1, 0.0, 0.1), 9)
+    held = fs.RodEnd("clamped")
+    scene.add_rod("rod", points, fs.circular_section(0.002), "ecoflex_00_50", start=held, end=held)
+    scene.sensor("start", "rod", kind="start", reading=fs.Reading())
+    scene.sensor("end", "rod", kind="end", reading=fs.Reading(point=points[0]))
+    run = fs.simulate(scene)
+    start, end, moved = run.sensors["start"], run.sensors["end"], run.sensors["end_measured"]
+    assert start.force[-1, 2] < 0.0
+    np.testing.assert_array_equal(run.sensors["start_measured"].force, start.force)
+    np.testing.assert_array_equal(run.sensors["start_measured"].torque, start.torque)
+    np.testing.assert_array_equal(moved.force, end.force)
+    np.testing.assert_allclose(moved.torque, end.torque + np.cross(points[-1] - points[0], end.force), rtol=1e-12, atol=1e-15)

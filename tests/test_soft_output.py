@@ -10,11 +10,12 @@ from slow_twins import random_frame
 
 from femsim.base.rotations import quaternion_to_matrix
 from femsim.model.bodies.soft import SoftBody
-from femsim.model.bodies.soft_output import ELEMENT_FIELDS, SoftOutput
+from femsim.model.fields import FRAME_FIELDS
 from materials import Elastic
 from meshes.generate import box_tets
 
 RUBBER = Elastic(2e5, 0.35, 1100.0)
+ELEMENT_FIELDS = [field.name for field in FRAME_FIELDS if "element" in field.of]
 
 
 def block(divisions: int = 2, side: float = 1.0) -> SoftBody:
@@ -39,7 +40,7 @@ def test_stretch_by_hand(turned: bool) -> None:
     R = random_frame(np.random.default_rng(11)) if turned else np.eye(3)
     stretch = np.array([1.2, 0.9, 1.05])
     q = ((body.rest * stretch) @ R.T).ravel()
-    found = SoftOutput(body).elements(q, ELEMENT_FIELDS)
+    found = body.element_fields(q, ELEMENT_FIELDS)
     e = stretch - 1
     first_piola = 2 * RUBBER.lame_mu * e + RUBBER.lame_lambda * e.sum()
     principal = first_piola * stretch / stretch.prod()
@@ -57,7 +58,7 @@ def test_stretch_by_hand(turned: bool) -> None:
 def test_small_strain_is_hooke() -> None:
     body, e, nu = block(), 1e-7, RUBBER.poisson_ratio
     q = (body.rest * (1 + e * np.array([1, -nu, -nu]))).ravel()
-    stress = SoftOutput(body).elements(q, ("cauchy_stress",))["cauchy_stress"]
+    stress = body.element_fields(q, ("cauchy_stress",))["cauchy_stress"]
     np.testing.assert_allclose(stress, np.tile([RUBBER.young_modulus * e, 0, 0, 0, 0, 0], (48, 1)), atol=1e-6 * 2e5 * e)
 
 
@@ -65,7 +66,7 @@ def test_stress_balances_the_forces_of_the_step() -> None:
     """Virial: the volume integral of the Cauchy stress is the sum of internal force times position, for any deformation."""
     body = block()
     x = deformed(body, 1)
-    stress = full(SoftOutput(body).elements(x.ravel(), ("cauchy_stress",))["cauchy_stress"])
+    stress = full(body.element_fields(x.ravel(), ("cauchy_stress",))["cauchy_stress"])
     edges = x[body.tets[:, 1:]] - x[body.tets[:, :1]]
     volume = np.linalg.det(edges) / 6
     assert volume.min() > 0
@@ -76,7 +77,7 @@ def test_stress_balances_the_forces_of_the_step() -> None:
 def test_fields_of_random_deformations_against_numpy() -> None:
     body = block(3)
     x = deformed(body, 2)
-    found = SoftOutput(body).elements(x.ravel(), ELEMENT_FIELDS)
+    found = body.element_fields(x.ravel(), ELEMENT_FIELDS)
     edges = body.rest[body.tets[:, 1:]] - body.rest[body.tets[:, :1]]
     F = np.einsum("mka,mkb->mab", x[body.tets[:, 1:]] - x[body.tets[:, :1]], np.linalg.inv(edges).transpose(0, 2, 1))
     left, stretches, right = np.linalg.svd(F)
@@ -94,29 +95,29 @@ def test_fields_of_random_deformations_against_numpy() -> None:
 def test_an_inverted_element_has_no_stress_but_signed_stretches() -> None:
     body = block(1)
     x = body.rest * [1, 1, -0.5]
-    found = SoftOutput(body).elements(x.ravel(), ELEMENT_FIELDS)
+    found = body.element_fields(x.ravel(), ELEMENT_FIELDS)
     assert np.isnan(found["von_mises"]).all() and np.isnan(found["cauchy_stress"]).all()
     np.testing.assert_allclose(found["principal_stretches"][:, 2], -0.5, rtol=1e-12)
 
 
 def test_only_what_is_asked_for() -> None:
     body = block(1)
-    assert SoftOutput(body).elements(body.rest.ravel(), ("velocity",)) == {}
-    assert list(SoftOutput(body).elements(body.rest.ravel(), ("rotation", "velocity"))) == ["rotation"]
+    assert body.element_fields(body.rest.ravel(), ("velocity",)) == {}
+    assert list(body.element_fields(body.rest.ravel(), ("rotation", "velocity"))) == ["rotation"]
 
 
 def test_uniform_pressure_on_a_face_of_a_box_is_found_at_its_edges_too() -> None:
     """Forces of a uniform pressure with friction on the bottom, spread by tributary area: every node reads that."""
     body = block(3, side=0.1)
-    output, x = SoftOutput(body), body.rest * [1.1, 1.0, 0.9]
-    triangles = output._triangles
+    surface, x = body.pressed_surface(), body.rest * [1.1, 1.0, 0.9]
+    triangles = surface.triangles
     on_bottom = (x[triangles][:, :, 2] < x[:, 2].min() + 1e-9).all(axis=1)
     force = np.zeros_like(x)
     for triangle in triangles[on_bottom]:
         a, b, c = x[triangle]
         force[triangle] += np.linalg.norm(np.cross(b - a, c - a)) / 6 * np.array([300.0, 0.0, 1000.0])
-    pressure = output.contact_pressure(x, force)
+    pressure = surface.pressure(x, force)
     bottom = x[:, 2] < x[:, 2].min() + 1e-9
     np.testing.assert_allclose(pressure[bottom], 1000.0, rtol=1e-12)
     assert not pressure[~bottom].any()
-    assert not output.contact_pressure(x, -force * [0, 0, 1]).any()  # a pull is no pressure
+    assert not surface.pressure(x, -force * [0, 0, 1]).any()  # a pull is no pressure

@@ -6,9 +6,11 @@ from scipy.spatial.transform import Rotation
 from slow_twins import random_frame
 
 from femsim.model.bodies.hyperelastic import HyperelasticBody, make_soft_body
-from femsim.model.bodies.soft_output import ELEMENT_FIELDS, SoftOutput
+from femsim.model.fields import FRAME_FIELDS
 from materials import Elastic, StableNeoHookean
 from meshes.generate import box_tets
+
+ELEMENT_FIELDS = [field.name for field in FRAME_FIELDS if "element" in field.of]
 
 
 def test_stress_balances_the_forces_of_the_step() -> None:
@@ -17,7 +19,7 @@ def test_stress_balances_the_forces_of_the_step() -> None:
     body = HyperelasticBody("b", mesh.points, mesh.tets, rubber, elements=mesh.tets, velocity=np.zeros(3))
     rng = np.random.default_rng(3)
     x = (body.rest + 0.05 * rng.standard_normal(body.rest.shape)) @ random_frame(rng).T
-    found = SoftOutput(body).elements(x.ravel(), ELEMENT_FIELDS)
+    found = body.element_fields(x.ravel(), ELEMENT_FIELDS)
     assert set(found) == set(ELEMENT_FIELDS)
     volume = np.linalg.det(x[body.tets[:, 1:]] - x[body.tets[:, :1]]) / 6
     stress = found["cauchy_stress"][:, [[0, 3, 5], [3, 1, 4], [5, 4, 2]]]
@@ -43,7 +45,7 @@ def test_quadratic_elements_are_drawn_as_eighths_with_values_of_their_points() -
     angle = 0.6 * body.rest[:, 0]
     x = np.column_stack([np.sin(angle), body.rest[:, 1], 1.0 - np.cos(angle)]) / 0.6
     x += body.rest[:, 2:] * np.column_stack([-np.sin(angle), 0.0 * angle, np.cos(angle)])
-    found = SoftOutput(body).elements(x.ravel(), ELEMENT_FIELDS)
+    found = body.element_fields(x.ravel(), ELEMENT_FIELDS)
     assert len(found["rotation"]) == len(drawn.tets) == 8 * len(mesh.tets)
     edges = body.rest[drawn.tets[:, 1:]] - body.rest[drawn.tets[:, :1]]
     moved = x[drawn.tets[:, 1:]] - x[drawn.tets[:, :1]]

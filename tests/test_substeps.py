@@ -16,7 +16,7 @@ import femsim as fs
 from contact import ContactError, ContactProblem, Solution, Solver, WarmStart, make_solver
 from contact.solvers.exact import Exact, ExactOptions
 from femsim.model.bodies.soft import SoftBody
-from femsim.run.recorder import sensor_columns
+from femsim.run.sensors import sensor_columns
 from femsim.step.advance import Snapshot, newly_inside_out
 from femsim.step.report import StepReport
 from femsim.step.state import State

@@ -223,7 +223,7 @@ def _setting(info: Mapping[str, Any]) -> str:
     bodies = []
     for name, body in _section(info, "bodies").items():
         made = ", ".join(
-            f"{key} {_plain(value)}"
+            str(value) if key == "what" else f"{key} {_plain(value)}"
             for group in (body, *(body.get(part) or {} for part in ("material", "mesh", "section")))
             for key, value in group.items()
             if not isinstance(value, Mapping) and key not in ("mass_kg", "velocities", "digest")

@@ -12,6 +12,7 @@ from femsim.base.errors import InputError
 from femsim.base.status import EXIT_STATUS, OK, WRONG_INPUT
 from femsim.cli.base import Assignments, Flag, Whole, app
 from femsim.cli.tools import default_folder, make_console, make_table, read_assignments
+from femsim.model.fields import field_help
 
 
 @app.command
@@ -28,7 +29,7 @@ def run(
     overwrite: Flag = False,
     fps: float = 100.0,
     format: Literal["pvd", "vtkhdf"] = "pvd",
-    fields: str | None = None,
+    fields: Annotated[str | None, Parameter(help=field_help())] = None,
     precision: Literal["float64", "float32"] = "float64",
     dump_problems: str | None = None,
     max_halvings: Whole = 6,
@@ -61,10 +62,6 @@ def run(
     format
         Format of the frames: a PVD series that ParaView 5.11 and newer open, or VTKHDF, a fraction of the size, for ParaView 5.12
         and newer (needs h5py).
-    fields
-        Fields in the frames, separated by commas: velocity, contact_force, displacement, contact_pressure, von_mises,
-        cauchy_stress, strain_energy_density, rotation, principal_stretches; of rods tension, bending_moment, twisting_moment;
-        'default' and 'all' stand for lists, so that default,rotation adds one.
     precision
         Precision of positions in the frames; fields are float32.
     dump_problems
@@ -141,8 +138,7 @@ def describe(scene: Path) -> int:
     for body in built.bodies:
         mesh = built.meshes.get(body.name)
         text = f"{mesh['nodes']} nodes, {mesh['tets']} tets, {Path(mesh['source']).name}" if mesh else ""
-        kind = {"nodes": "soft", "links": "rod", "generalized": "rigid"}[body.kind]
-        bodies.add_row(body.name, kind, f"{body.mass:.4g} kg", str(body.n_v), text)
+        bodies.add_row(body.name, body.what, f"{body.mass:.4g} kg", str(body.n_v), text)
     console.print(bodies)
     print(
         f"time step {built.dt:g} s, duration {built.duration:g} s; sensors: {', '.join(s.name for s in built.sensors) or 'none'}"

@@ -10,11 +10,9 @@ from scipy.sparse.csgraph import connected_components
 
 from femsim.base.errors import InputError
 from femsim.model.bodies.body import StepSettings
-from femsim.model.bodies.soft import SoftBody
+from femsim.model.frames import Tetrahedra
 from meshes import boundary_triangles
 
-#: What the sensors of actuators read, by kind.
-ACTUATOR_COLUMNS = {"chamber": ("pressure_Pa", "volume_m3"), "tendon": ("force_N", "length_m")}
 #: Nodes of a chamber whose mean is the origin of its volume.
 ANCHORS = 6
 
@@ -36,7 +34,7 @@ class Chamber:
     ----------
     name : str
         Name in messages.
-    body : SoftBody
+    body : Tetrahedra
         The body.
     index : int
         Its number in the system.
@@ -62,7 +60,7 @@ class Chamber:
     def __init__(
         self,
         name: str,
-        body: SoftBody,
+        body: Tetrahedra,
         index: int,
         triangles: np.ndarray,
         *,
@@ -168,6 +166,9 @@ class Chamber:
     def reading(self) -> tuple[float, float]:
         """Pressure of the last step (Pa) and volume at its end (m^3)."""
         return self.pressure, self.volume
+
+    def pull_on(self, body: int, link: int) -> None:
+        """None: it acts on nodes."""
 
 
 class Tendon:
@@ -276,16 +277,16 @@ class Tendon:
         """Tension of the last step (N) and length at its end (m)."""
         return self.force, self.length
 
+    def pull_on(self, body: int, link: int) -> None:
+        """None: it acts on nodes."""
 
-Actuator = Chamber | Tendon
 
-
-def route(body: SoftBody, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def route(body: Tetrahedra, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Find the points of a tendon in a body.
 
     Parameters
     ----------
-    body : SoftBody
+    body : Tetrahedra
         The body, at rest.
     points : ndarray, (n, 3), m, or (n,) of int
         Points in the order of the tendon, or nodes.
@@ -330,12 +331,12 @@ def route(body: SoftBody, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return nodes, weights
 
 
-def find_chamber(body: SoftBody, where: Callable[[np.ndarray], np.ndarray] | int | np.ndarray | None) -> np.ndarray:
+def find_chamber(body: Tetrahedra, where: Callable[[np.ndarray], np.ndarray] | int | np.ndarray | None) -> np.ndarray:
     """Find the surface of a closed chamber in a body.
 
     Parameters
     ----------
-    body : SoftBody
+    body : Tetrahedra
         The body.
     where : callable, int, (k, 3) array of int or None
         ``where(points (n, 3) m) -> (n,) bool`` holds for all nodes of the chamber and of no other; a number of the chamber, by
@@ -382,7 +383,7 @@ def find_chamber(body: SoftBody, where: Callable[[np.ndarray], np.ndarray] | int
     return found[number][1]
 
 
-def _given_surface(what: str, body: SoftBody, triangles: np.ndarray) -> np.ndarray:
+def _given_surface(what: str, body: Tetrahedra, triangles: np.ndarray) -> np.ndarray:
     """Check triangles of node numbers and turn them to be seen from the solid."""
     if triangles.ndim != 2 or triangles.shape[1] != 3 or not len(triangles) or triangles.dtype.kind not in "iu":
         raise InputError(f"{what}: the surface has shape {triangles.shape} and type {triangles.dtype}; allowed is int, (k, 3).")

@@ -9,16 +9,9 @@ import numpy as np
 
 from contact import Mesh, Shape, signed_distance
 from femsim.base.errors import InputError
-from femsim.base.rotations import (
-    quaternion_conjugate,
-    quaternion_from_matrix,
-    quaternion_multiply,
-)
-from femsim.model.bodies.articulated import ArticulatedBody
 from femsim.model.bodies.body import StepSettings
 from femsim.model.bodies.rod import Rod
-from femsim.model.bodies.soft import SoftBody
-from meshes import boundary_triangles
+from femsim.model.frames import HoldFrame, closest_points
 
 
 class Coupling(Protocol):
@@ -33,6 +26,8 @@ class Coupling(Protocol):
     ----------
     name : str
         Name in messages.
+    kind : str
+        Kind of the coupling; a sensor of the same kind, where there is one, records its ``reading``.
     rows : tuple of (int, ndarray)
         Each body that it touches, by its number in the system, and the rows of that body's v, in order. The block of the
         coupling is that of all these rows.
@@ -47,6 +42,7 @@ class Coupling(Protocol):
     """
 
     name: str
+    kind: str
     rows: tuple[tuple[int, np.ndarray], ...]
     entries: tuple[np.ndarray, np.ndarray] | None
     forces: tuple[np.ndarray, ...]
@@ -68,114 +64,13 @@ class Coupling(Protocol):
         """Read the coordinates of its bodies at the end of the step."""
         ...
 
-
-class Frame(Protocol):
-    """A frame that a body carries: its pose and how it moves with the body.
-
-    Attributes
-    ----------
-    rows : ndarray of int, (m,)
-        Rows of the body's v that move it.
-    lever : ndarray, (3,), m
-        Arm on which the frame turns, world, where it was placed last.
-    """
-
-    rows: np.ndarray
-    lever: np.ndarray
-
-    def place(self, q: np.ndarray) -> np.ndarray:
-        """Pose (7,): position (m) and quaternion; remembers the coordinates for what follows."""
+    def reading(self) -> tuple[float, ...]:
+        """Numbers of a sensor on it after a step, in the order of the columns of its kind; none without such a kind."""
         ...
 
-    def jacobian(self) -> np.ndarray:
-        """Velocity and angular velocity of the frame by those of the rows, (6, m), where it was placed last."""
+    def pull_on(self, body: int, link: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Place (3,), m, and wrench (6,), N and N m, of its last force on a link of a body (by its number); None for none."""
         ...
-
-
-class LinkFrame:
-    """Frame fixed to a link of a rigid body or gripper.
-
-    Parameters
-    ----------
-    body : ArticulatedBody
-        The body.
-    link : int
-        Its link, 0 the base.
-    pose : ndarray, (7,)
-        Position (m) and quaternion at the start, world.
-    """
-
-    def __init__(self, body: ArticulatedBody, link: int, pose: np.ndarray) -> None:
-        self._body, self.link = body, link
-        q = body.initial_q()
-        rotation, centre = body.link_pose(q, link)
-        self._local = rotation.T @ (pose[:3] - centre)
-        self._turn = quaternion_multiply(quaternion_conjugate(q[3:7]), pose[3:])
-        self.rows = np.arange(6) if link == 0 else np.array([*range(6), 5 + link])
-        self.place(q)
-
-    def place(self, q: np.ndarray) -> np.ndarray:
-        """Pose (7,) at coordinates of the body."""
-        rotation, centre = self._body.link_pose(q, self.link)
-        self._arm = rotation @ self._local
-        self.lever = centre + self._arm - q[:3]
-        self._motion = self._body.link_jacobian(q, self.link)[:, self.rows]
-        return np.concatenate([centre + self._arm, quaternion_multiply(q[3:7], self._turn)])
-
-    def jacobian(self) -> np.ndarray:
-        """Twist of the link, moved to the frame: (6, 6), or (6, 7) with the joint of a finger."""
-        G = self._motion.copy()
-        G[:3, 3:6] -= _cross_matrix(self._arm)
-        return G
-
-
-class PatchFrame:
-    """Frame spread over some nodes of a soft body.
-
-    It turns as their weighted positions do, R from the polar decomposition C = R S of C = sum w (x - mean x) (X - mean X)^T, and
-    keeps its place in these axes. The velocities follow exactly: with a = R (X - mean X) and P = C R^T symmetric, the angular
-    velocity is (tr(P) I - P)^-1 sum w a x v. So forces on the frame are spread over the nodes with the same sum and, since
-    a rotation of all nodes is reproduced, the same moment. Nodes in one plane are enough.
-
-    Parameters
-    ----------
-    body : SoftBody
-        The body.
-    nodes : ndarray of int, (k,)
-        At least three nodes that are not in one line.
-    weights : ndarray, (k,)
-        Their weights, positive; only ratios count.
-    pose : ndarray, (7,)
-        Position (m) and quaternion at the start, world.
-    """
-
-    def __init__(self, body: SoftBody, nodes: np.ndarray, weights: np.ndarray, pose: np.ndarray) -> None:
-        self.nodes, self.weights = nodes, weights / weights.sum()
-        self.rows = (3 * nodes[:, None] + np.arange(3)).ravel()
-        mean = self.weights @ body.rest[nodes]
-        self._rest = body.rest[nodes] - mean
-        self._local, self._turn = pose[:3] - mean, pose[3:].copy()
-        self.place(body.initial_q())
-
-    def place(self, q: np.ndarray) -> np.ndarray:
-        """Pose (7,) at coordinates of the body."""
-        x = q.reshape(-1, 3)[self.nodes]
-        mean = self.weights @ x
-        C = (self.weights[:, None] * (x - mean)).T @ self._rest
-        U, _, Vt = np.linalg.svd(C)
-        U[:, 2] *= np.sign(np.linalg.det(U) * np.linalg.det(Vt))
-        R = U @ Vt
-        P = C @ R.T
-        self._inverse = np.linalg.inv(np.trace(P) * np.eye(3) - 0.5 * (P + P.T))
-        self._arms, self.lever = self._rest @ R.T, R @ self._local
-        return np.concatenate([mean + self.lever, quaternion_multiply(quaternion_from_matrix(R), self._turn)])
-
-    def jacobian(self) -> np.ndarray:
-        """(6, 3 k): weighted mean velocity, moved to the frame, and angular velocity of the polar rotation."""
-        turning = np.concatenate([w * self._inverse @ _cross_matrix(a) for w, a in zip(self.weights, self._arms, strict=True)], 1)
-        G = np.vstack([np.kron(self.weights, np.eye(3)), turning])
-        G[:3] -= _cross_matrix(self.lever) @ turning
-        return G
 
 
 class HeldEnd:
@@ -195,16 +90,17 @@ class HeldEnd:
         The rod.
     end : int
         0 for its start, 1 for its end.
-    frame : Frame
+    frame : HoldFrame
         Frame of the holder.
     rod_index, holder_index : int
         Numbers of the rod and the holder in the system.
     """
 
+    kind = "held end"
     #: a step fills these, see :mod:`femsim.step.advance`
     step_means = ("forces",)
 
-    def __init__(self, name: str, rod: Rod, end: int, frame: Frame, *, rod_index: int, holder_index: int) -> None:
+    def __init__(self, name: str, rod: Rod, end: int, frame: HoldFrame, *, rod_index: int, holder_index: int) -> None:
         self.name, self._rod, self._end, self._frame = name, rod, end, frame
         self._size = len(frame.rows)
         own = np.arange(6) if end == 0 else np.arange(rod.n_v - 6, rod.n_v)
@@ -213,13 +109,16 @@ class HeldEnd:
         self.forces: tuple[np.ndarray, ...] = (np.zeros(3), np.zeros(3))
         self.power = 0.0
 
-    def carried_by(self, body: int, link: int) -> bool:
-        """Whether a link of a rigid body or gripper carries the end; the body by its number in the system."""
-        return self.rows[0][0] == body and isinstance(self._frame, LinkFrame) and self._frame.link == link
+    def pull_on(self, body: int, link: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Place of the frame and wrench of the rod on it, where this link carries the end."""
+        if self.rows[0][0] != body or self._frame.link != link:
+            return None
+        wrench, place = self._rod.held_end(self._end)
+        return place, wrench
 
-    def pull(self) -> tuple[np.ndarray, np.ndarray]:
-        """Place of the frame (3,), m, and what the rod exerts on it, (6,) N and N m, after the last step."""
-        return self._rod.end_frames[self._end, :3], self._rod.end_wrench[self._end]
+    def reading(self) -> tuple[float, ...]:
+        """No sensor of its own: those of the rod read it."""
+        return ()
 
     def prepare(self, q: Sequence[np.ndarray], t: float) -> None:
         """Place the frame where the holder has it."""
@@ -254,40 +153,6 @@ class HeldEnd:
         self._rod.place_end(self._end, self._frame.place(q[0]))
 
 
-def surface_patch(body: SoftBody, point: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Surface nodes that hold a frame at a point: those of the closest triangles and all within a radius of that point.
-
-    Parameters
-    ----------
-    body : SoftBody
-        The body, at rest.
-    point : ndarray, (3,), m
-        Where the frame is.
-    radius : float, m
-        Radius of the patch.
-
-    Returns
-    -------
-    nodes : ndarray of int, (k,)
-        Sorted.
-    weights : ndarray, (k,), m^2
-        A third of the surface around each.
-    distance : float, m
-        From the point to the surface.
-    """
-    triangles = boundary_triangles(body.tets)
-    corners = body.rest[triangles]
-    closest = _closest_points(point, corners)
-    distances = np.linalg.norm(closest - point, axis=1)
-    nearest = int(np.argmin(distances))
-    area = 0.5 * np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
-    weights = np.bincount(triangles.ravel(), np.repeat(area / 3.0, 3), minlength=body.n_nodes)
-    near = (np.linalg.norm(body.rest - closest[nearest], axis=1) <= radius) & (weights > 0.0)
-    near[triangles[distances <= distances[nearest] + 1e-6 * radius]] = True  # a point on an edge or corner is close to several
-    nodes = np.flatnonzero(near)
-    return nodes, weights[nodes], float(distances[nearest])
-
-
 def holder_gap(
     shapes: Sequence[tuple[Shape, np.ndarray, np.ndarray]], rotation: np.ndarray, translation: np.ndarray, points: np.ndarray
 ) -> np.ndarray:
@@ -298,7 +163,7 @@ def holder_gap(
         distance = signed_distance(shape, np.ascontiguousarray(local))[0]
         if isinstance(shape, Mesh):  # far from it its grid says only that
             for k in np.flatnonzero(np.isinf(distance)):
-                closest = _closest_points(local[k], shape.points[shape.triangles])
+                closest = closest_points(local[k], shape.points[shape.triangles])
                 distance[k] = np.linalg.norm(closest - local[k], axis=1).min()
         gap = np.minimum(gap, distance)
     return gap
@@ -311,32 +176,3 @@ def check_reach(what: str, holder: str, distance: float, radius: float) -> None:
             f"{what} is held by {holder!r}, but lies {1e3 * distance:.4g} mm from its surface; allowed is the rod's contact "
             f"radius of {1e3 * radius:.4g} mm, so move the end or the holder."
         )
-
-
-def _closest_points(point: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """Return the point (m, 3) of each triangle, corners (m, 3, 3), that is closest to a point (3,)."""
-    best = np.empty((len(corners), 3))
-    least = np.full(len(corners), np.inf)
-    candidates = []
-    for k in range(3):
-        a, side = corners[:, k], corners[:, (k + 1) % 3] - corners[:, k]
-        along = np.clip(((point - a) * side).sum(axis=1) / (side * side).sum(axis=1), 0.0, 1.0)
-        candidates.append((a + along[:, None] * side, np.ones(len(corners), dtype=np.bool_)))
-    a, first, second = corners[:, 0], corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
-    normal = np.cross(first, second)
-    square = (normal * normal).sum(axis=1)
-    r = point - a
-    s = (np.cross(r, second) * normal).sum(axis=1) / square
-    t = (np.cross(first, r) * normal).sum(axis=1) / square
-    candidates.append((a + s[:, None] * first + t[:, None] * second, (s >= 0.0) & (t >= 0.0) & (s + t <= 1.0)))
-    for found, valid in candidates:
-        distance = np.where(valid, np.linalg.norm(found - point, axis=1), np.inf)
-        closer = distance < least
-        best[closer], least[closer] = found[closer], distance[closer]
-    return best
-
-
-def _cross_matrix(a: np.ndarray) -> np.ndarray:
-    """Matrix (3, 3) of the cross product a x."""
-    x, y, z = (float(c) for c in a)
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])

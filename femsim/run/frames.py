@@ -9,9 +9,7 @@ from typing import Literal, cast, get_args
 import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
-from femsim.model.bodies.rod import Rod
-from femsim.model.bodies.soft import SoftBody
-from femsim.model.bodies.soft_output import ELEMENT_FIELDS, SoftOutput
+from femsim.model.fields import FRAME_FIELDS
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
 from viz import HdfSeries, PartFrame, PvdSeries
@@ -19,14 +17,12 @@ from viz import HdfSeries, PartFrame, PvdSeries
 FrameFormat = Literal["pvd", "vtkhdf"]
 Precision = Literal["float64", "float32"]
 
-POINT_FIELDS = ("velocity", "contact_force", "displacement", "contact_pressure")
-ROD_FIELDS = ("velocity", "contact_force", "displacement", "tension", "bending_moment", "twisting_moment", "rotation")
 #: All names that --fields takes.
-FIELDS = tuple(dict.fromkeys(POINT_FIELDS + ELEMENT_FIELDS + ROD_FIELDS))
+FIELDS = tuple(field.name for field in FRAME_FIELDS if not field.always)
 #: What is written when nothing is asked for: the others are large or cost more.
-DEFAULT_FIELDS = (*POINT_FIELDS, "von_mises", "tension", "bending_moment", "twisting_moment")
+DEFAULT_FIELDS = tuple(field.name for field in FRAME_FIELDS if field.default and not field.always)
 #: Names of the components of fields that are neither scalars nor vectors.
-COMPONENTS = {"rotation": ("w", "x", "y", "z"), "cauchy_stress": ("XX", "YY", "ZZ", "XY", "YZ", "XZ")}
+COMPONENTS = {field.name: field.components for field in FRAME_FIELDS if field.components}
 #: Half the side of the square that stands for an infinite floor in the frames, in units of the scene's size.
 FLOOR_SIZE = 4.0
 
@@ -94,44 +90,32 @@ class Frames:
         self._add_parts()
 
     def _add_parts(self) -> None:
-        scene, series = self.stepper.scene, self.series
-        soft = [b.rest for b in scene.bodies if isinstance(b, SoftBody)]
-        rods = [b.centre_line(b.initial_q()) for b in scene.bodies if isinstance(b, Rod)]
-        size = max((float(np.ptp(points, axis=0).max()) for points in soft + rods), default=0.1)
-        self._visuals: list[tuple[int, str, np.ndarray]] = []
-        self._soft_outputs: dict[int, SoftOutput] = {}
-        for k, part in enumerate(scene.parts):
-            body = self.stepper.body_of(k)
-            if isinstance(body, SoftBody):
-                series.add_part(part.name, body.rest, body.tets, "tetra")
-                self._soft_outputs[k] = SoftOutput(body)
-                self._visuals.append((k, part.name, body.rest))
-            elif isinstance(body, Rod):
-                line = body.centre_line(body.initial_q())
-                series.add_part(part.name, line, None, "line")
-                self._visuals.append((k, part.name, line))
+        stepper, scene, series = self.stepper, self.stepper.scene, self.series
+        drawings = [None if (body := stepper.body_of(k)) is None else body.drawing(p.link) for k, p in enumerate(scene.parts)]
+        size = max((float(np.ptp(drawing.points, axis=0).max()) for drawing in drawings if drawing), default=0.1)
+        self._drawn: list[int] = []
+        #: of parts that their shapes draw, the points in the frame of the part
+        self._shapes: dict[int, np.ndarray] = {}
+        for k, (part, drawing) in enumerate(zip(scene.parts, drawings, strict=True)):
+            if drawing is not None:
+                series.add_part(part.name, drawing.points, drawing.cells, drawing.kind)
+                self._drawn.append(k)
             elif part.visual is not None:
                 points = part.visual.points
                 if part.visual.name == "plane":
                     (_, turn, place), size_now = part.shapes[0], FLOOR_SIZE * size
                     points = size_now * (points - place) @ turn @ turn.T + place
                 series.add_part(part.name, points, part.visual.triangles, "triangle")
-                self._visuals.append((k, part.name, points))
+                self._drawn.append(k)
+                self._shapes[k] = points
+            else:
+                raise InputError(f"part {part.name!r} cannot be drawn: its body gives no drawing and its shapes no visual.")
         series.add_part("contacts", None, None, "points")
 
     def write(self, report: StepReport | None) -> None:
         """Write a frame of the current state; None at the start, before any step."""
         stepper = self.stepper
-        parts: dict[str, PartFrame] = {}
-        for k, name, points in self._visuals:
-            body = stepper.body_of(k)
-            if isinstance(body, SoftBody):
-                parts[name] = self._soft_frame(k, body, report)
-            elif isinstance(body, Rod):
-                parts[name] = self._rod_frame(k, body, points, report)
-            else:
-                rotation, position = stepper.link_pose(k)
-                parts[name] = PartFrame(points if body is None else points @ rotation.T + position)
+        parts = {stepper.scene.parts[k].name: self._part_frame(k, report) for k in self._drawn}
         if report is None:
             none, scalar = np.zeros((0, 3)), np.zeros(0)
             parts["contacts"] = PartFrame(none, {"force": none, "normal": none, "gap": scalar, "state": scalar.astype(int)})
@@ -140,67 +124,23 @@ class Frames:
             parts["contacts"] = PartFrame(c.position, {"force": c.force, "normal": c.normal, "gap": c.gap, "state": c.state})
         self.series.write_frame(stepper.state.t, parts)
 
+    def _part_frame(self, k: int, report: StepReport | None) -> PartFrame:
+        """Points and fields of a part in the current state."""
+        stepper, body = self.stepper, self.stepper.body_of(k)
+        if body is None:
+            return PartFrame(self._shapes[k])
+        if k in self._shapes:
+            rotation, position = stepper.link_pose(k)
+            return PartFrame(self._shapes[k] @ rotation.T + position)
+        system, state, index = stepper.system, stepper.state, stepper.scene.parts[k].body
+        rows = system.v_slices[index]
+        force = np.zeros(body.n_v) if report is None else stepper.collision.node_force[rows]
+        drawn = body.frame(state.q[system.q_slices[index]], state.v[rows], force, self.fields)
+        return PartFrame(drawn.points, drawn.point_data, drawn.cell_data)
+
     def close(self) -> None:
         """End the series; it is complete up to the last frame."""
         self.series.close()
-
-    def _soft_frame(self, part: int, body: SoftBody, report: StepReport | None) -> PartFrame:
-        system, state = self.stepper.system, self.stepper.state
-        index = self.stepper.scene.parts[part].body
-        q, rows = state.q[system.q_slices[index]], system.v_slices[index]
-        x = q.reshape(-1, 3)
-        force = np.zeros((len(x), 3)) if report is None else self.stepper.collision.node_force[rows].reshape(-1, 3)
-        output = self._soft_outputs[part]
-        point_data: dict[str, np.ndarray] = {}
-        if "velocity" in self.fields:
-            point_data["velocity"] = state.v[rows].reshape(-1, 3)
-        if "contact_force" in self.fields:
-            point_data["contact_force"] = force
-        if "displacement" in self.fields:
-            point_data["displacement"] = x - body.rest
-        if "contact_pressure" in self.fields:
-            point_data["contact_pressure"] = output.contact_pressure(x, force)
-        return PartFrame(x, point_data, output.elements(q, self.fields))
-
-    def _rod_frame(self, part: int, body: Rod, start: np.ndarray, report: StepReport | None) -> PartFrame:
-        """Centre line with fields at the ends of the links: those of links as means, those of joints as they are."""
-        system, state = self.stepper.system, self.stepper.state
-        index = self.stepper.scene.parts[part].body
-        q, rows = state.q[system.q_slices[index]], system.v_slices[index]
-        line = body.centre_line(q)
-        before = [0, *range(body.n_links)]  # link before and behind each end
-        behind = [*range(body.n_links), body.n_links - 1]
-        point_data: dict[str, np.ndarray] = {"radius": np.full(len(line), body.section.contact_radius)}
-        if "velocity" in self.fields:
-            velocity = state.v[rows].reshape(-1, 6)[:, :3]
-            point_data["velocity"] = 0.5 * (velocity[before] + velocity[behind])
-        if "contact_force" in self.fields:
-            force = np.zeros_like(line)
-            if report is not None:
-                half = 0.5 * self.stepper.collision.node_force[rows].reshape(-1, 6)[:, :3]
-                force[:-1] += half
-                force[1:] += half
-            point_data["contact_force"] = force
-        if "displacement" in self.fields:
-            point_data["displacement"] = line - start
-        along = body.axes(q)[:, :, 2]
-        tangent = along[before] + along[behind]
-        tangent /= np.linalg.norm(tangent, axis=1, keepdims=True)
-        joints = body.joint_wrenches(q)
-        twist = (joints[:, 3:] * tangent).sum(axis=1)
-        for name, values in (
-            ("tension", (joints[:, :3] * tangent).sum(axis=1)),
-            ("bending_moment", np.linalg.norm(joints[:, 3:] - twist[:, None] * tangent, axis=1)),
-            ("twisting_moment", twist),
-        ):
-            if name in self.fields:
-                point_data[name] = values
-        if "rotation" in self.fields:
-            first, second = body.quaternions(q)[before], body.quaternions(q)[behind]
-            mean = first + np.where((first * second).sum(axis=1, keepdims=True) < 0.0, -second, second)
-            mean /= np.linalg.norm(mean, axis=1, keepdims=True)
-            point_data["rotation"] = np.where(mean[:, :1] < 0.0, -mean, mean)
-        return PartFrame(line, point_data)
 
 
 def check_options(format: str, precision: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from femsim.base.errors import InputError
@@ -36,7 +38,7 @@ class Instrument:
 
         self.reading, self.gravity = reading, gravity
         self._sections = None if reading.lowpass is None else butter(2, reading.lowpass, fs=1.0 / dt, output="sos")
-        self._memory: np.ndarray | None = None
+        self._filter: np.ndarray | None = None
         self._noise = np.random.default_rng(reading.seed)
         self._next_sample = 0.0
         self._held = np.zeros(6)
@@ -79,11 +81,23 @@ class Instrument:
         if self._sections is not None:
             from scipy.signal import sosfilt, sosfilt_zi
 
-            if self._memory is None:
-                self._memory = sosfilt_zi(self._sections)[:, :, None] * shown
-            filtered, self._memory = sosfilt(self._sections, shown[None], axis=0, zi=self._memory)
+            if self._filter is None:
+                self._filter = sosfilt_zi(self._sections)[:, :, None] * shown
+            filtered, self._filter = sosfilt(self._sections, shown[None], axis=0, zi=self._filter)
             shown = filtered[0]
         if r.rate is None or time >= self._next_sample - 1e-9:
             self._held = shown + r.bias + r.noise * self._noise.standard_normal(6)
             self._next_sample += 1.0 / r.rate if r.rate is not None else 0.0
         return self._held.copy()
+
+    def memory(self) -> dict[str, Any]:
+        """Give what it carries from step to step, numbers, arrays and the state of its generator of noise, for :meth:`recall`."""
+        state = None if self._filter is None else self._filter.copy()
+        noise = self._noise.bit_generator.state
+        return {"filter": state, "noise": noise, "next_sample": self._next_sample, "held": self._held.copy()}
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        """Take back what :meth:`memory` gave."""
+        self._filter = None if memory["filter"] is None else memory["filter"].copy()
+        self._noise.bit_generator.state = memory["noise"]
+        self._next_sample, self._held = memory["next_sample"], memory["held"].copy()

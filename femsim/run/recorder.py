@@ -5,46 +5,22 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
 from contact import write_fclib
 from contact.fclib import import_h5py
 from femsim.base.errors import InputError
-from femsim.model.actuators import ACTUATOR_COLUMNS, Actuator
-from femsim.model.bodies.rod import Rod
-from femsim.model.bodies.soft import SoftBody
+from femsim.run.columns import step_columns, step_row
 from femsim.run.frames import Frames
-from femsim.run.gauges import Gauges
-from femsim.run.instruments import Instrument
-from femsim.scene.scene import GAUGE_COLUMNS, Scene, SensorSpec
+from femsim.run.sensors import Sensors, sensor_columns
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
 
-STEP_COLUMNS = (
-    "step", "time_s", "contacts", "iterations", "dynamics_residual", "contact_residual", "step_norm", "max_penetration_m",
-    "max_slip_mps", "kinetic_energy_J", "elastic_energy_J", "work_J", "momentum_x_kgmps", "momentum_y_kgmps",
-    "momentum_z_kgmps", "wrench_balance", "virtual_slip_mps", "inverted_elements", "converged", "substeps",
-    "ms_assemble", "ms_detect", "ms_solve", "ms_measure", "ms_record", "ms_step", "potential_energy_J",
-    "friction_loss_J",
-)  # fmt: skip
-WRENCH = ("fx_N", "fy_N", "fz_N", "tx_Nm", "ty_Nm", "tz_Nm")
-MARKER = ("x_m", "y_m", "z_m")
-
-
-def sensor_columns(scene: Scene) -> list[str]:
-    """Header of sensors.csv of a scene."""
-    columns = ["time_s"]
-    for sensor in scene.sensors:
-        own = (ACTUATOR_COLUMNS | GAUGE_COLUMNS).get(sensor.kind, MARKER if sensor.kind == "marker" else WRENCH)
-        columns += [f"{sensor.name}_{c}" for c in own]
-    read = [sensor.name for sensor in scene.sensors if sensor.reading is not None]
-    return columns + [f"{name}_measured_{c}" for name in read for c in WRENCH]
-
 
 class TableWriter:
-    """CSV file that grows by a row a step and is flushed row by row.
+    """CSV file that grows by a row per step and is flushed row by row.
 
     Parameters
     ----------
@@ -68,9 +44,10 @@ class TableWriter:
             csv.writer(self._file).writerow([f"{x:.10g}" if isinstance(x, float) else x for x in row])
             self._file.flush()
 
-    def column(self, name: str) -> np.ndarray:
-        """One column as an array."""
-        return np.array([row[self.columns.index(name)] for row in self.rows], dtype=np.float64)
+    def table(self) -> dict[str, np.ndarray]:
+        """All columns by name, (n_rows,) each."""
+        data = np.array(self.rows, dtype=np.float64).reshape(len(self.rows), len(self.columns))
+        return {name: data[:, k] for k, name in enumerate(self.columns)}
 
     def close(self) -> None:
         """Close the file."""
@@ -131,14 +108,9 @@ class Recorder:
         self.problems: list[str] = []
         self.frame_interval = 1.0 / fps
         self._next_frame = 0.0
-        sensors, settings = stepper.scene.sensors, stepper.settings
-        self._instruments = {
-            s.name: Instrument(s.reading, settings.dt, settings.gravity) for s in sensors if s.reading is not None
-        }
-        self.gauges = Gauges(stepper)
-        columns = sensor_columns(stepper.scene)
-        self.steps = TableWriter(folder / "steps.csv" if folder else None, STEP_COLUMNS)
-        self.sensor_table = TableWriter(folder / "sensors.csv" if folder else None, columns)
+        self.sensors = Sensors(stepper)
+        self.steps = TableWriter(folder / "steps.csv" if folder else None, step_columns())
+        self.sensor_table = TableWriter(folder / "sensors.csv" if folder else None, sensor_columns(stepper.scene))
         self.frames: Frames | None = None
         if folder:
             self.frames = Frames(stepper, folder, fields=fields, format=format, precision=precision)
@@ -147,61 +119,6 @@ class Recorder:
         """Write a frame of the current state; None at the start, before any step."""
         if self.frames:
             self.frames.write(report)
-
-    def sensor_row(self, report: StepReport) -> list[float]:
-        """Read all sensors after a step."""
-        stepper = self.stepper
-        names = [p.name for p in stepper.scene.parts]
-        row: list[float] = [report.time]
-        measured: list[float] = []
-        actuators = {c.name: c for c in stepper.scene.couplings if isinstance(c, Actuator)}
-        for sensor in stepper.scene.sensors:
-            k = names.index(sensor.part)
-            body = stepper.body_of(k)
-            gauge = self.gauges.read(sensor, report)
-            if sensor.actuator:
-                row += actuators[sensor.actuator].reading()
-            elif gauge is not None:
-                row += [float(x) for x in gauge]
-            elif sensor.kind == "contact":
-                row += [float(x) for x in stepper.collision.wrench[k]]
-            elif sensor.kind == "mount":
-                row += [float(x) for x in report.mount.get(sensor.hold or (body.name if body else ""), np.zeros(6))]
-            elif isinstance(body, Rod) and sensor.kind != "marker":
-                row += [float(x) for x in body.end_wrench[0 if sensor.kind == "start" else 1]]
-            elif isinstance(body, Rod):
-                start = stepper.system.q_slices[stepper.scene.parts[k].body].start + 7 * sensor.node
-                row += [float(x) for x in stepper.state.q[start : start + 3]]
-            elif isinstance(body, SoftBody):
-                nodes = stepper.state.q[stepper.system.q_slices[stepper.scene.parts[k].body]].reshape(-1, 3)
-                place = nodes[list(sensor.corners)].T @ sensor.weights if sensor.corners else nodes[sensor.node]
-                row += [float(x) for x in place]
-            else:
-                row += [float(x) for x in stepper.link_pose(k)[1]]
-            if sensor.name in self._instruments:
-                measured += [float(x) for x in self._reading(sensor, k, report.time, np.array(row[-6:]))]
-        return row + measured
-
-    def _reading(self, sensor: SensorSpec, part: int, time: float, wrench: np.ndarray) -> np.ndarray:
-        """Give what the instrument of a sensor shows of its wrench, (6,)."""
-        stepper, reading, body = self.stepper, sensor.reading, self.stepper.body_of(part)
-        assert reading is not None
-        rotation, origin = stepper.link_pose(part)
-        if sensor.kind in ("start", "end") and isinstance(body, Rod):
-            origin = body.end_frames[sensor.kind == "end", :3]
-        elif sensor.hold:
-            origin = stepper.held_centre(sensor.hold)
-        elif isinstance(body, SoftBody | Rod):
-            origin = stepper.collision.reference[part]
-        tool = None
-        if reading.tool == "body" and body is not None:
-            q = stepper.state.q[stepper.system.q_slices[stepper.scene.parts[part].body]]
-            tool = (body.mass, body.centre_of_mass(q))
-        elif reading.tool is not None:
-            tool = (reading.tool[0], origin + rotation @ reading.tool[1])
-        names = [p.name for p in stepper.scene.parts]
-        pose = stepper.link_pose(names.index(reading.frame) if reading.turns and reading.frame != "body" else part)
-        return self._instruments[sensor.name].read(time, wrench, origin, pose, tool)
 
     def problem(self, step: int) -> None:
         """Write the contact problem of a step, when it was asked for, to problems/step_NNNNN.hdf5."""
@@ -223,27 +140,25 @@ class Recorder:
     def step(self, report: StepReport, timings: dict[str, float]) -> None:
         """Record a step: rows of both tables, and a frame when one is due."""
         with self.stepper.timed("record"):
-            self.sensor_table.add(self.sensor_row(report))
+            self.sensor_table.add(self.sensors.row(report))
             if self.frame_due(report.time):
                 self.frame(report)
-        s, m = report.solution, report.metrics
-        spent = {stage: 1e3 * (self.stepper.timings[stage] - timings[stage]) for stage in timings}
-        self.steps.add(
-            [
-                report.step, report.time, len(report.contacts.gap), s.iterations, m.dynamics_residual, m.contact_residual,
-                float(s.history.step_norm[-1]) if len(s.history.step_norm) else 0.0, report.max_penetration, report.max_slip,
-                report.kinetic_energy, report.elastic_energy, report.work, *(float(x) for x in report.momentum),
-                report.wrench_balance, float(s.details.get("virtual_slip", 0.0)), report.inverted_elements, int(s.converged),
-                len(report.parts),
-                spent["assemble"], spent["detect"], spent["solve"], spent["measure"], spent["record"], sum(spent.values()),
-                report.potential_energy, report.friction_loss,
-            ]
-        )  # fmt: skip
+        ms = {stage: 1e3 * (self.stepper.timings[stage] - timings[stage]) for stage in timings}
+        self.steps.add(step_row(report, ms))
 
     def last_row(self) -> dict[str, float]:
         """Return what the last step wrote to both tables, by name of the column."""
         tables = (self.sensor_table, self.steps)
         return {name: float(value) for table in tables for name, value in zip(table.columns, table.rows[-1], strict=True)}
+
+    def memory(self) -> dict[str, Any]:
+        """Give what it carries from step to step, numbers, arrays and dicts of them, for :meth:`recall`."""
+        return {"next_frame": self._next_frame, "sensors": self.sensors.memory()}
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        """Take back what :meth:`memory` gave."""
+        self._next_frame = memory["next_frame"]
+        self.sensors.recall(memory["sensors"])
 
     def close(self) -> None:
         """Close all files; the frames and tables are complete up to the last step."""

@@ -13,10 +13,7 @@ from contact import ContactProblem, Solution, Solver, measure
 from contact.metrics import NET_FRACTION, NOISE_FRACTION, TINY, contact_velocity, norm
 from femsim.base.errors import InputError
 from femsim.base.rotations import quaternion_conjugate, quaternion_multiply, vector_from_quaternion
-from femsim.model.bodies.articulated import ArticulatedBody
-from femsim.model.bodies.body import BodyStep, StepSettings
-from femsim.model.bodies.rod import Rod
-from femsim.model.bodies.soft import SoftBody
+from femsim.model.bodies.body import Body, BodyStep, StepSettings
 from femsim.model.drives import driven_pose
 from femsim.model.holds import Hold, held_wrench
 from femsim.scene.scene import Scene
@@ -40,6 +37,8 @@ class Stepper:
         Contact solver.
     max_halvings : int
         How often a step that cannot be solved is halved, see :mod:`femsim.step.advance`. Default 0: never.
+    dt : float, s, optional
+        Time step; default that of the scene.
 
     Raises
     ------
@@ -47,7 +46,7 @@ class Stepper:
         A scene without bodies, or soft bodies and rods that overlap deeply at the start.
     """
 
-    def __init__(self, scene: Scene, solver: Solver, *, max_halvings: int = 0) -> None:
+    def __init__(self, scene: Scene, solver: Solver, *, max_halvings: int = 0, dt: float | None = None) -> None:
         if not scene.bodies:
             raise InputError(
                 f"scene {scene.name!r} has no body that moves; add one by add_soft, add_rod, add_rigid or add_gripper."
@@ -64,7 +63,7 @@ class Stepper:
         self.scene, self.solver, self.max_halvings = scene, solver, max_halvings
         #: whether the halves of the last step that could not be solved could not be solved either
         self.halving_is_vain = False
-        self.settings = StepSettings(scene.dt, scene.theta, scene.gravity)
+        self.settings = StepSettings(scene.dt if dt is None else dt, scene.theta, scene.gravity)
         self.system = System(scene.bodies, scene.couplings)
         self.system.set_prescribed(self._prescribed_rows())
         self.state = self.system.initial_state()
@@ -242,7 +241,7 @@ class Stepper:
         """World rotation (3, 3) and position (3,) of a part of the scene, at the current state."""
         return self.collision.pose(part)
 
-    def body_of(self, part: int) -> SoftBody | Rod | ArticulatedBody | None:
+    def body_of(self, part: int) -> Body | None:
         """Body of a part of the scene; None for obstacles."""
         index = self.scene.parts[part].body
         return self.scene.bodies[index] if index >= 0 else None

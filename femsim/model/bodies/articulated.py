@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from contact import GroupKind
 from femsim.base.rotations import cross, quaternion_to_matrix, rotate_quaternion
 from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings
+from femsim.model.frames import LinkFrame
 
 Load = Callable[[float], tuple[np.ndarray, np.ndarray]]
 
@@ -179,6 +181,7 @@ class ArticulatedBody(BodyDefaults):
         self.name = name
         self.links = tuple(links)
         self.n_joints = len(self.links) - 1
+        self.what = "gripper" if self.n_joints else "rigid body"
         self.drives = list(drives) if drives else [JointDrive() for _ in range(self.n_joints)]
         self.load = load
         self.n_q, self.n_v = 7 + self.n_joints, 6 + self.n_joints
@@ -391,3 +394,29 @@ class ArticulatedBody(BodyDefaults):
     def kinetic_energy(self, q: np.ndarray, v: np.ndarray) -> float:
         """Kinetic energy, J."""
         return float(0.5 * v @ self._configuration(q).M @ v)
+
+    # ---- outputs
+
+    rigid = True
+
+    def joint_names(self) -> list[str]:
+        """Names of the fingers."""
+        return [link.name.rsplit(".", 1)[-1] for link in self.links[1:]]
+
+    def drive_joint(self, name: str, drive: Mapping[str, Any]) -> None:
+        """Set fields of the :class:`JointDrive` of a finger."""
+        own = self.joint_names().index(name)
+        self.drives[own] = replace(self.drives[own], **drive)
+
+    def sensor_kinds(self, link: int) -> frozenset[str]:
+        """Energy; the wrench of the drive on the base, of the joint on a finger."""
+        return super().sensor_kinds(link) | {"mount" if link == 0 else "joint"}
+
+    def link_momentum(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, np.ndarray]:
+        """Mass, momentum and spin of a link."""
+        own, twist, turn = self.links[link], self.link_jacobian(q, link) @ v, self.link_pose(q, link)[0]
+        return own.mass, np.concatenate([own.mass * twist[:3], turn @ own.inertia @ turn.T @ twist[3:]])
+
+    def hold_frame(self, link: int, pose: np.ndarray, radius: float) -> LinkFrame:
+        """Frame fixed to a link."""
+        return LinkFrame(self, link, pose)

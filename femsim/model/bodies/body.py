@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from contact import GroupKind
+from femsim.model.bodies.outputs import Drawing, DrawnFrame, Marker, OutputDefaults
+from femsim.model.bodies.soft_output import PressedSurface
+from femsim.model.frames import HoldFrame, Tetrahedra
 
 
 @dataclass(frozen=True)
@@ -189,6 +193,77 @@ class Body(Protocol):
         """Total mass, kg."""
         ...
 
+    # ---- outputs: what it is called, how it is drawn and read
+
+    #: What it is called in messages, ``run.json`` and lists: "soft body", "rod", "rigid body", "gripper".
+    what: str
+    #: Whether its parts are links with a pose of their own, and a motion may drive its base.
+    rigid: bool
+    #: Whether a part of it may hold the end of a rod.
+    holds_rods: bool
+    #: What to say to who drives it by a motion although it is not rigid: "is a rod; hold ...".
+    advice: str
+
+    def joint_names(self) -> list[str]:
+        """Names of its joints, by the fingers that they move; none for most bodies."""
+        ...
+
+    def drive_joint(self, name: str, drive: Mapping[str, Any]) -> None:
+        """Set how a joint is driven: fields of :class:`femsim.model.bodies.articulated.JointDrive`."""
+        ...
+
+    def link_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
+        """World rotation (3, 3) and centre of mass (3,), m, of a part of a rigid body."""
+        ...
+
+    def drawing(self, link: int) -> Drawing | None:
+        """Points and cells of a part at the start; None where its shapes draw it, moved by ``link_pose``."""
+        ...
+
+    def frame(self, q: np.ndarray, v: np.ndarray, force: np.ndarray, names: Collection[str]) -> DrawnFrame:
+        """Points of its ``drawing`` and the fields among ``names`` that it has; ``force`` (n_v,) of contacts, N and N m."""
+        ...
+
+    def marker(self, what: str, link: int, node: int | None, at: np.ndarray | None) -> Marker:
+        """Marker on a part: at a node (or link of a rod), or at a place (3,), m; ``what`` begins the messages."""
+        ...
+
+    def marker_position(self, q: np.ndarray, marker: Marker) -> np.ndarray:
+        """Position of a marker, (3,), m, world."""
+        ...
+
+    def sensor_kinds(self, link: int) -> frozenset[str]:
+        """Kinds of sensors that a part has beside those that every part has, see :mod:`femsim.scene.sensor_kinds`."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Entries of the body in ``run.json`` beside its mass, in units that their names end in."""
+        ...
+
+    def tetrahedra(self) -> Tetrahedra | None:
+        """Its tetrahedra, which chambers and tendons act on; None without any."""
+        ...
+
+    def pressed_surface(self) -> PressedSurface | None:
+        """Its surface, for contact area and pressure; None without one."""
+        ...
+
+    def surface_distance(self, points: np.ndarray) -> np.ndarray:
+        """Distance of points (k, 3), m, to its surface at the start, (k,), m; a rigid body is asked through its shapes."""
+        ...
+
+    def hold_frame(self, link: int, pose: np.ndarray, radius: float) -> HoldFrame:
+        """Frame on a part that holds the end of a rod, at a pose (7,); ``radius`` (m) is that of the rod's contacts."""
+        ...
+
+    def held_end(self, end: int) -> tuple[np.ndarray, np.ndarray]:
+        """Wrench (6,), N and N m, of a rod on the frame that holds its end (0 start, 1 end), and the place (3,), m, of that."""
+        ...
+
+    def link_momentum(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, np.ndarray]:
+        """Mass of a link, kg, and its momentum and its spin about its own centre together, (6,), kg m/s and kg m^2/s."""
+        ...
+
 
 def translations(kind: GroupKind, rows: np.ndarray) -> np.ndarray:
     """Rows of v that translate a body, (n, 3): of nodes all, of links the first three of six, of a rigid body the first three."""
@@ -197,7 +272,7 @@ def translations(kind: GroupKind, rows: np.ndarray) -> np.ndarray:
     return rows.reshape(-1, 6)[:, :3] if kind == "links" else rows[None, :3]
 
 
-class BodyDefaults:
+class BodyDefaults(OutputDefaults):
     """Answers that suit a body without elements, joints or memory; a body overrides those that do not fit it."""
 
     kind: GroupKind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Literal
 
 import numpy as np
@@ -226,6 +227,20 @@ class HyperelasticBody(SoftBody):
         if values.shape[1] > 1:
             values = np.concatenate([values, np.repeat(values.mean(axis=1, keepdims=True), 4, axis=1)], axis=1)
         return values.reshape(len(self.tets), -1)
+
+    # ---- outputs
+
+    def element_fields(self, q: np.ndarray, names: Collection[str]) -> dict[str, np.ndarray]:
+        """Fields of its drawn tetrahedra at positions q (3 n,), m, by the stress of its law."""
+        self.update_elements(q)
+        known: dict[str, Callable[[], np.ndarray]] = {
+            "von_mises": self.von_mises,
+            "cauchy_stress": lambda: self.stress,
+            "strain_energy_density": lambda: self.energy_density,
+            "rotation": lambda: self.rotations,
+            "principal_stretches": lambda: self.principal_stretches,
+        }
+        return {name: values() for name, values in known.items() if name in names}
 
 
 def _over_shear_modulus(law: Law) -> np.ndarray:

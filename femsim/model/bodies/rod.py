@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from contact import GroupKind
 from femsim.base.errors import InputError
@@ -21,6 +20,9 @@ from femsim.base.rotations import (
 )
 from femsim.model.bodies import rod_kernels as kernels
 from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings
+from femsim.model.bodies.outputs import Drawing, DrawnFrame, describe_elastic
+from femsim.model.bodies.rod_output import rod_fields
+from femsim.model.bodies.rod_shape import MAX_TURN, carried_frames, link_lengths
 from femsim.model.drives import PoseFunction, driven_pose
 from materials import Elastic, RodSection
 
@@ -29,10 +31,6 @@ EndLoad = Callable[[float], tuple[np.ndarray, np.ndarray]]
 
 #: Largest pull that enters A as tension stiffness, as a fraction of the shear stiffness k G A.
 MAX_TENSION = 0.7
-#: Largest ratio of the lengths of neighbours; with it the tension stiffness stays definite up to MAX_TENSION.
-MAX_RATIO = 3.0
-#: Largest turn from one link to the next at the start, rad; the joint's formulas hold up to pi.
-MAX_TURN = 2.0
 _KINDS = {"free": kernels.ABSENT, "clamped": kernels.FULL, "hinged": kernels.BALL}
 
 
@@ -213,12 +211,12 @@ class Rod(BodyDefaults):
             if not 0.0 <= value < np.inf:
                 raise InputError(f"rod {name}: {field} is {value!r}, but must be finite and at least 0, per metre of rod.")
         self.translational_damping, self.rotational_damping = float(translational_damping), float(rotational_damping)
-        self.lengths = _link_lengths(name, points)
+        self.lengths = link_lengths(name, points)
         n = self.n_links = len(self.lengths)
         self.n_q, self.n_v = 7 * n, 6 * n
         self._velocity = np.zeros(3) if velocity is None else self._checked("velocity", velocity, (3,))
         tangents = np.diff(points, axis=0) / self.lengths[:, None]
-        quaternions = _carried_frames(name, tangents, None if normal is None else self._checked("normal", normal, (3,)))
+        quaternions = carried_frames(name, tangents, None if normal is None else self._checked("normal", normal, (3,)))
         self._q0 = np.column_stack([0.5 * (points[1:] + points[:-1]), quaternions]).ravel()
 
         mass = elastic.density * section.area * self.lengths
@@ -578,83 +576,38 @@ class Rod(BodyDefaults):
         self._place_frames(t, frames)
         return frames
 
+    # ---- outputs
 
-def _link_lengths(name: str, points: np.ndarray) -> np.ndarray:
-    """Lengths (n,) of the links between points (n + 1, 3); InputError where they cannot be a rod."""
-    if len(points) < 2:
-        raise InputError(f"rod {name}: points has {len(points)} rows; a rod needs at least the two ends of one link.")
-    steps = np.diff(points, axis=0)
-    lengths = np.asarray(np.linalg.norm(steps, axis=1))
-    shortest = int(np.argmin(lengths))
-    if lengths[shortest] <= 1e-9 * lengths.sum():
-        raise InputError(
-            f"rod {name}: link {shortest} has length {lengths[shortest]:.3g} m, between points {shortest} and {shortest + 1}; "
-            "remove one of these points, every link needs a length."
-        )
-    tangents = steps / lengths[:, None]
-    ratios = lengths[1:] / lengths[:-1]
-    if len(ratios) and max(ratios.max(), 1.0 / ratios.min()) > MAX_RATIO * (1.0 + 1e-9):
-        worst = int(np.argmax(np.maximum(ratios, 1.0 / ratios)))
-        raise InputError(
-            f"rod {name}: links {worst} and {worst + 1} have lengths {lengths[worst]:.3g} m and {lengths[worst + 1]:.3g} m; "
-            f"neighbours may differ by a factor of {MAX_RATIO}, so spread the points more evenly."
-        )
-    turns = np.arctan2(np.linalg.norm(np.cross(tangents[:-1], tangents[1:]), axis=1), (tangents[:-1] * tangents[1:]).sum(axis=1))
-    if len(turns) and turns.max() > MAX_TURN:
-        sharpest = int(np.argmax(turns)) + 1
-        raise InputError(
-            f"rod {name}: the centre line turns by {turns.max():.3g} rad at point {sharpest}; allowed are {MAX_TURN} rad, so "
-            "give more points round this bend."
-        )
-    crossing = _first_crossing(points, 1e-6 * float(lengths.min()))
-    if crossing is not None:
-        raise InputError(
-            f"rod {name}: the centre line crosses itself, links {crossing[0]} and {crossing[1]} meet; move the points apart."
-        )
-    return lengths
+    what = "rod"
+    holds_rods = False
+    advice = "is a rod; hold an end of it by fs.RodEnd with a motion when you add it."
 
+    def drawing(self, link: int) -> Drawing:
+        """Centre line at the start."""
+        return Drawing("line", self.centre_line(self._q0))
 
-def _first_crossing(points: np.ndarray, tolerance: float) -> tuple[int, int] | None:
-    """Two links that are no neighbours and come closer than the tolerance, m; None where there are none.
+    def frame(self, q: np.ndarray, v: np.ndarray, force: np.ndarray, names: Collection[str]) -> DrawnFrame:
+        """Centre line with its fields and the radius of its contacts."""
+        line, v, force = self.centre_line(q), v.reshape(-1, 6)[:, :3], force.reshape(-1, 6)[:, :3]
+        fields = rod_fields(
+            self.centre_line(self._q0), line, self.axes(q), self.quaternions(q), v, force, self.joint_wrenches(q), names
+        )  # fmt: skip
+        return DrawnFrame(line, {"radius": np.full(len(line), self.section.contact_radius)} | fields)
 
-    The tips of a closed ring may touch. Distances of segments as in Ericson, Real-Time Collision Detection, section 5.1.9.
-    """
-    n = len(points) - 1
-    i, j = np.triu_indices(n, 2)
-    if n > 2 and np.linalg.norm(points[0] - points[-1]) < tolerance:
-        keep = (i > 0) | (j < n - 1)
-        i, j = i[keep], j[keep]
-    if not len(i):
-        return None
-    p, r = points[i], points[i] - points[j]
-    d, e = points[i + 1] - p, points[j + 1] - points[j]
-    dd, ee, de = (d * d).sum(axis=1), (e * e).sum(axis=1), (d * e).sum(axis=1)
-    dr, er = (d * r).sum(axis=1), (e * r).sum(axis=1)
-    area = dd * ee - de * de
-    skew = area > 1e-12 * dd * ee
-    s = np.clip((de * er - dr * ee) / np.where(skew, area, 1.0), 0.0, 1.0) * skew
-    t = np.clip((de * s + er) / ee, 0.0, 1.0)
-    s = np.clip((de * t - dr) / dd, 0.0, 1.0)
-    gap = r + s[:, None] * d - t[:, None] * e
-    near = np.flatnonzero((gap * gap).sum(axis=1) < tolerance * tolerance)
-    return (int(i[near[0]]), int(j[near[0]])) if len(near) else None
+    def sensor_kinds(self, link: int) -> frozenset[str]:
+        """Energy, and the wrench at each end that something holds."""
+        held = {side for side, end in zip(("start", "end"), self.ends, strict=True) if end.kind != "free"}
+        return super().sensor_kinds(link) | held
 
+    def held_end(self, end: int) -> tuple[np.ndarray, np.ndarray]:
+        """Wrench of the last step on the frame of an end, and where that is."""
+        return self.end_wrench[end], self.end_frames[end, :3]
 
-def _carried_frames(name: str, tangents: np.ndarray, normal: np.ndarray | None) -> np.ndarray:
-    """Quaternions (n, 4) with axis 3 along the tangents (n, 3) and axis 1 carried from link to link without twist."""
-    if normal is None:
-        normal = np.eye(3)[int(np.argmin(np.abs(tangents[0])))]
-    first = normal - (normal @ tangents[0]) * tangents[0]
-    size = float(np.linalg.norm(first))
-    if size <= 1e-6 * float(np.linalg.norm(normal)):
-        raise InputError(f"rod {name}: normal {normal.tolist()} lies along the first link; give a direction across it.")
-    first /= size
-    axes = np.column_stack([first, cross(tangents[0], first), tangents[0]])
-    quaternions = np.empty((len(tangents), 4))
-    quaternions[0] = Rotation.from_matrix(axes).as_quat()[[3, 0, 1, 2]]
-    for k in range(1, len(tangents)):
-        axis = cross(tangents[k - 1], tangents[k])
-        half = np.concatenate([[1.0 + float(tangents[k - 1] @ tangents[k])], axis])
-        turned = quaternion_multiply(half / np.linalg.norm(half), quaternions[k - 1])
-        quaternions[k] = turned / np.linalg.norm(turned)
-    return quaternions
+    def describe(self) -> dict[str, Any]:
+        """Its material, links, section, ends and damping."""
+        return {
+            "material": describe_elastic(self.elastic), "links": self.n_links, "length_m": float(self.lengths.sum()),
+            "section": vars(self.section), "ends": [end.kind for end in self.ends],
+            "translational_damping_Nspm2": self.translational_damping,
+            "rotational_damping_Nmsprad_pm": self.rotational_damping,
+        }  # fmt: skip

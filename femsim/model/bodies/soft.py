@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from contact import GroupKind
+from femsim.base.errors import InputError
 from femsim.model.bodies import soft_kernels as kernels
 from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings
+from femsim.model.bodies.outputs import Drawing, DrawnFrame, Marker, describe_elastic, point_fields
+from femsim.model.bodies.soft_output import PressedSurface, corotational_fields
+from femsim.model.frames import PatchFrame, surface_patch
 from materials import Elastic
 
 Load = Callable[[float], np.ndarray]
@@ -297,7 +303,65 @@ class SoftBody(BodyDefaults):
 
         return np.asarray(volume(q.reshape(-1, 3)) <= -volume(self.rest))
 
-    @property
-    def packed_quaternions(self) -> np.ndarray:
-        """Rotations of the elements at the last update: unit quaternions in chunks, see ``soft_kernels``; a view."""
-        return self._quaternion
+    # ---- outputs
+
+    what = "soft body"
+    advice = "is a soft body; drive rigid bodies and grippers, or hold nodes of it by hold."
+
+    def tetrahedra(self) -> SoftBody:
+        """Its own nodes and tetrahedra."""
+        return self
+
+    @cached_property
+    def _surface(self) -> PressedSurface:
+        return PressedSurface(self.tets, self.n_nodes)
+
+    def pressed_surface(self) -> PressedSurface:
+        """Surface of its tetrahedra."""
+        return self._surface
+
+    def drawing(self, link: int) -> Drawing:
+        """Tetrahedra at rest."""
+        return Drawing("tetra", self.rest, self.tets)
+
+    def frame(self, q: np.ndarray, v: np.ndarray, force: np.ndarray, names: Collection[str]) -> DrawnFrame:
+        """Nodes with their fields, tetrahedra with those of elements."""
+        x, force = q.reshape(-1, 3), force.reshape(-1, 3)
+        fields = point_fields(x, self.rest, v.reshape(-1, 3), force, names)
+        if "contact_pressure" in names:
+            fields["contact_pressure"] = self._surface.pressure(x, force)
+        return DrawnFrame(x, fields, self.element_fields(q, names))
+
+    def element_fields(self, q: np.ndarray, names: Collection[str]) -> dict[str, np.ndarray]:
+        """Fields of its elements at positions q (3 n,), m, as in :func:`femsim.model.bodies.soft_output.corotational_fields`."""
+        self.update_elements(q)
+        return corotational_fields(self.strain, self.lame_lambda, self.lame_mu, self._quaternion, names)
+
+    def marker(self, what: str, link: int, node: int | None, at: np.ndarray | None) -> Marker:
+        """Marker at a node, or glued to the element that is nearest to a place, also outside it."""
+        if at is None or node is not None:
+            return super().marker(what, link, node, at)
+        edges = self.rest[self.tets[:, 1:]] - self.rest[self.tets[:, :1]]
+        inner = np.einsum("mi,mij->mj", at - self.rest[self.tets[:, 0]], np.linalg.inv(edges))
+        weights = np.column_stack([1.0 - inner.sum(axis=1), inner])
+        nearest = int(np.argmax(weights.min(axis=1)))
+        if weights[nearest].min() < -4.0:
+            low, high = (limits.round(4).tolist() for limits in (self.rest.min(axis=0), self.rest.max(axis=0)))
+            raise InputError(
+                f"{what}: at is {tuple(float(x) for x in at)} m, far outside {self.name!r}, which spans {low} to {high}; "
+                "give a point in it or near it."
+            )
+        return Marker(link, tuple(int(n) for n in self.tets[nearest]), tuple(float(w) for w in weights[nearest]))
+
+    def describe(self) -> dict[str, Any]:
+        """Its material."""
+        return {"material": describe_elastic(self.elastic)}
+
+    def surface_distance(self, points: np.ndarray) -> np.ndarray:
+        """Distance to the closest triangle of its surface at rest."""
+        return np.array([surface_patch(self, point, 0.0)[2] for point in points])
+
+    def hold_frame(self, link: int, pose: np.ndarray, radius: float) -> PatchFrame:
+        """Frame spread over the surface nodes within the radius."""
+        nodes, weights, _ = surface_patch(self, pose[:3], radius)
+        return PatchFrame(self, nodes, weights, pose)

@@ -14,7 +14,7 @@ import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.status import FINISHED
-from femsim.run.recorder import sensor_columns
+from femsim.run.sensors import sensor_columns
 from femsim.scene.scene_file import load_scene, scene_parameters
 from femsim.studies.calibration.file import CalibrationFile, Experiment, Measurement
 from femsim.studies.comparison.card import read_card

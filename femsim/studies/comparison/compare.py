@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from femsim.base.errors import InputError
-from femsim.run.simulate import Run
+from femsim.run.result import Run
 from femsim.studies.comparison.agreement import Agreement, agreement, vector_rmse
 from femsim.studies.comparison.alignment import find_lag, find_offset
 from femsim.studies.comparison.card import Card, read_card

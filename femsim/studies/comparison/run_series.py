@@ -12,7 +12,7 @@ import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.status import EXIT_STATUS
-from femsim.run.simulate import Run
+from femsim.run.result import Run
 from femsim.studies.comparison.columns import WRENCH_AXES
 from femsim.studies.comparison.log import LEAST_SAMPLES, Log
 from femsim.studies.comparison.table import read_table

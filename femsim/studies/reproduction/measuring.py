@@ -16,7 +16,8 @@ import numpy as np
 from contact import Box, ContactProblem, Solution, Solver, WarmStart, make_solver, measure
 from femsim.model.bodies.soft import SoftBody
 from femsim.model.drives import Motion, Profile
-from femsim.scene.scene import Finger, Scene
+from femsim.scene.checks import Finger
+from femsim.scene.scene import Scene
 from femsim.scene.scene_file import load_scene
 from femsim.step.report import StepReport
 from femsim.step.state import State

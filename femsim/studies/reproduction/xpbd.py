@@ -12,7 +12,7 @@ from contact import make_solver
 from femsim.base.errors import InputError
 from femsim.base.rotations import quaternion_conjugate, quaternion_multiply, vector_from_quaternion
 from femsim.model.bodies.rod import Rod
-from femsim.run.simulate import SensorSeries
+from femsim.run.result import SensorSeries
 from femsim.scene.scene import Scene
 from femsim.step.state import State
 from femsim.step.stepper import Stepper
@@ -118,7 +118,7 @@ def simulate_xpbd(scene: Scene, *, substeps: int = 100, iterations: int = 1, dur
         centres[step] = rod.centres(stepper.state.q)
         penetration[step] = stepper.collision.max_penetration(stepper.state)
         for k, sensor in enumerate(scene.sensors):
-            if sensor.kind == "contact" and not sensor.counts_contacts:
+            if sensor.kind == "contact" and not sensor.limited:
                 readings[step, k] = stepper.collision.wrench[[p.name for p in scene.parts].index(sensor.part)]
             elif sensor.kind in ("start", "end"):
                 readings[step, k] = rod_steps.end_wrench[0 if sensor.kind == "start" else 1]
@@ -126,7 +126,7 @@ def simulate_xpbd(scene: Scene, *, substeps: int = 100, iterations: int = 1, dur
     sensors = {
         sensor.name: SensorSeries(times, readings[:done, k, :3], readings[:done, k, 3:])
         for k, sensor in enumerate(scene.sensors)
-        if sensor.kind in ("contact", "start", "end") and not sensor.counts_contacts
+        if sensor.kind in ("contact", "start", "end") and not sensor.limited
     }
     line = rod.centre_line(stepper.state.q)
     return XpbdRun(status, message, times, sensors, centres[:done], line, penetration[:done], seconds[:done])

@@ -204,7 +204,8 @@ def satisfies(row: Row | None, job: Job) -> bool:
 def _simulate(job: Job, row: Row, work: Path) -> None:
     """Run the scene of a job and fill its row."""
     from femsim.base.versions import versions
-    from femsim.run.recorder import STEP_COLUMNS, sensor_columns
+    from femsim.run.columns import step_columns
+    from femsim.run.sensors import sensor_columns
     from femsim.run.simulate import simulate
     from femsim.scene.scene_file import load_scene
 
@@ -217,7 +218,7 @@ def _simulate(job: Job, row: Row, work: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         path = _scene_file(job, Path(scratch))
         scene = load_scene(path, **job.parameters)
-        columns = dict.fromkeys([*STEP_COLUMNS, *sensor_columns(scene)])
+        columns = dict.fromkeys([*step_columns(), *sensor_columns(scene)])
         series = [] if isinstance(job.series, str) else job.series
         for name in (*(m.column for m in metrics.values()), *(c.column for c in stop), *series):
             check_column(name, columns)

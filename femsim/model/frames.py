@@ -1,0 +1,224 @@
+"""Frames that bodies carry and that hold the ends of rods: their poses, and how they move with the body."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from femsim.base.rotations import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply
+from meshes import boundary_triangles
+
+
+class Linked(Protocol):
+    """A body of rigid links, each with a pose."""
+
+    def initial_q(self) -> np.ndarray:
+        """Coordinates at the start, (n_q,)."""
+        ...
+
+    def link_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
+        """World rotation (3, 3) and centre of mass (3,), m, of a link."""
+        ...
+
+    def link_jacobian(self, q: np.ndarray, link: int) -> np.ndarray:
+        """Velocity of the centre of mass and angular velocity of a link by those of the rows, (6, n_v)."""
+        ...
+
+
+class Tetrahedra(Protocol):
+    """A body of tetrahedra.
+
+    Attributes
+    ----------
+    name : str
+        Name in messages.
+    rest : ndarray, (n, 3), m
+        Nodes at rest, where they start.
+    tets : ndarray of int, (m, 4)
+        Their corners.
+    n_nodes : int
+        Number of nodes.
+    """
+
+    name: str
+    rest: np.ndarray
+    tets: np.ndarray
+    n_nodes: int
+
+
+class HoldFrame(Protocol):
+    """A frame that a body carries: its pose and how it moves with the body.
+
+    Attributes
+    ----------
+    rows : ndarray of int, (m,)
+        Rows of the body's v that move it.
+    lever : ndarray, (3,), m
+        Arm on which the frame turns, world, where it was placed last.
+    link : int
+        Link that carries it; -1 where nodes do.
+    """
+
+    rows: np.ndarray
+    lever: np.ndarray
+    link: int
+
+    def place(self, q: np.ndarray) -> np.ndarray:
+        """Pose (7,): position (m) and quaternion; remembers the coordinates for what follows."""
+        ...
+
+    def jacobian(self) -> np.ndarray:
+        """Velocity and angular velocity of the frame by those of the rows, (6, m), where it was placed last."""
+        ...
+
+
+class LinkFrame:
+    """Frame fixed to a link of a rigid body or gripper.
+
+    Parameters
+    ----------
+    body : Linked
+        The body.
+    link : int
+        Its link, 0 the base.
+    pose : ndarray, (7,)
+        Position (m) and quaternion at the start, world.
+    """
+
+    def __init__(self, body: Linked, link: int, pose: np.ndarray) -> None:
+        self._body, self.link = body, link
+        q = body.initial_q()
+        rotation, centre = body.link_pose(q, link)
+        self._local = rotation.T @ (pose[:3] - centre)
+        self._turn = quaternion_multiply(quaternion_conjugate(q[3:7]), pose[3:])
+        self.rows = np.arange(6) if link == 0 else np.array([*range(6), 5 + link])
+        self.place(q)
+
+    def place(self, q: np.ndarray) -> np.ndarray:
+        """Pose (7,) at coordinates of the body."""
+        rotation, centre = self._body.link_pose(q, self.link)
+        self._arm = rotation @ self._local
+        self.lever = centre + self._arm - q[:3]
+        self._motion = self._body.link_jacobian(q, self.link)[:, self.rows]
+        return np.concatenate([centre + self._arm, quaternion_multiply(q[3:7], self._turn)])
+
+    def jacobian(self) -> np.ndarray:
+        """Twist of the link, moved to the frame: (6, 6), or (6, 7) with the joint of a finger."""
+        G = self._motion.copy()
+        G[:3, 3:6] -= _cross_matrix(self._arm)
+        return G
+
+
+class PatchFrame:
+    """Frame spread over some nodes of a soft body.
+
+    It turns as their weighted positions do, R from the polar decomposition C = R S of C = sum w (x - mean x) (X - mean X)^T, and
+    keeps its place in these axes. The velocities follow exactly: with a = R (X - mean X) and P = C R^T symmetric, the angular
+    velocity is (tr(P) I - P)^-1 sum w a x v. So forces on the frame are spread over the nodes with the same sum and, since
+    a rotation of all nodes is reproduced, the same moment. Nodes in one plane are enough.
+
+    Parameters
+    ----------
+    body : Tetrahedra
+        The body.
+    nodes : ndarray of int, (k,)
+        At least three nodes that are not in one line.
+    weights : ndarray, (k,)
+        Their weights, positive; only ratios count.
+    pose : ndarray, (7,)
+        Position (m) and quaternion at the start, world.
+    """
+
+    link = -1
+
+    def __init__(self, body: Tetrahedra, nodes: np.ndarray, weights: np.ndarray, pose: np.ndarray) -> None:
+        self.nodes, self.weights = nodes, weights / weights.sum()
+        self.rows = (3 * nodes[:, None] + np.arange(3)).ravel()
+        mean = self.weights @ body.rest[nodes]
+        self._rest = body.rest[nodes] - mean
+        self._local, self._turn = pose[:3] - mean, pose[3:].copy()
+        self.place(body.rest.ravel())
+
+    def place(self, q: np.ndarray) -> np.ndarray:
+        """Pose (7,) at coordinates of the body."""
+        x = q.reshape(-1, 3)[self.nodes]
+        mean = self.weights @ x
+        C = (self.weights[:, None] * (x - mean)).T @ self._rest
+        U, _, Vt = np.linalg.svd(C)
+        U[:, 2] *= np.sign(np.linalg.det(U) * np.linalg.det(Vt))
+        R = U @ Vt
+        P = C @ R.T
+        self._inverse = np.linalg.inv(np.trace(P) * np.eye(3) - 0.5 * (P + P.T))
+        self._arms, self.lever = self._rest @ R.T, R @ self._local
+        return np.concatenate([mean + self.lever, quaternion_multiply(quaternion_from_matrix(R), self._turn)])
+
+    def jacobian(self) -> np.ndarray:
+        """(6, 3 k): weighted mean velocity, moved to the frame, and angular velocity of the polar rotation."""
+        turning = np.concatenate([w * self._inverse @ _cross_matrix(a) for w, a in zip(self.weights, self._arms, strict=True)], 1)
+        G = np.vstack([np.kron(self.weights, np.eye(3)), turning])
+        G[:3] -= _cross_matrix(self.lever) @ turning
+        return G
+
+
+def surface_patch(body: Tetrahedra, point: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """Surface nodes that hold a frame at a point: those of the closest triangles and all within a radius of that point.
+
+    Parameters
+    ----------
+    body : Tetrahedra
+        The body, at rest.
+    point : ndarray, (3,), m
+        Where the frame is.
+    radius : float, m
+        Radius of the patch.
+
+    Returns
+    -------
+    nodes : ndarray of int, (k,)
+        Sorted.
+    weights : ndarray, (k,), m^2
+        A third of the surface around each.
+    distance : float, m
+        From the point to the surface.
+    """
+    triangles = boundary_triangles(body.tets)
+    corners = body.rest[triangles]
+    closest = closest_points(point, corners)
+    distances = np.linalg.norm(closest - point, axis=1)
+    nearest = int(np.argmin(distances))
+    area = 0.5 * np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+    weights = np.bincount(triangles.ravel(), np.repeat(area / 3.0, 3), minlength=body.n_nodes)
+    near = (np.linalg.norm(body.rest - closest[nearest], axis=1) <= radius) & (weights > 0.0)
+    near[triangles[distances <= distances[nearest] + 1e-6 * radius]] = True  # a point on an edge or corner is close to several
+    nodes = np.flatnonzero(near)
+    return nodes, weights[nodes], float(distances[nearest])
+
+
+def closest_points(point: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """Return the point (m, 3) of each triangle, corners (m, 3, 3), that is closest to a point (3,)."""
+    best = np.empty((len(corners), 3))
+    least = np.full(len(corners), np.inf)
+    candidates = []
+    for k in range(3):
+        a, side = corners[:, k], corners[:, (k + 1) % 3] - corners[:, k]
+        along = np.clip(((point - a) * side).sum(axis=1) / (side * side).sum(axis=1), 0.0, 1.0)
+        candidates.append((a + along[:, None] * side, np.ones(len(corners), dtype=np.bool_)))
+    a, first, second = corners[:, 0], corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    normal = np.cross(first, second)
+    square = (normal * normal).sum(axis=1)
+    r = point - a
+    s = (np.cross(r, second) * normal).sum(axis=1) / square
+    t = (np.cross(first, r) * normal).sum(axis=1) / square
+    candidates.append((a + s[:, None] * first + t[:, None] * second, (s >= 0.0) & (t >= 0.0) & (s + t <= 1.0)))
+    for found, valid in candidates:
+        distance = np.where(valid, np.linalg.norm(found - point, axis=1), np.inf)
+        closer = distance < least
+        best[closer], least[closer] = found[closer], distance[closer]
+    return best
+
+
+def _cross_matrix(a: np.ndarray) -> np.ndarray:
+    """Matrix (3, 3) of the cross product a x."""
+    x, y, z = (float(c) for c in a)
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])

@@ -1,0 +1,137 @@
+"""The columns of steps.csv, each declared once: name, unit, text, how it is read, and what it is for a halved step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from femsim.step.report import StepReport
+
+#: What a column is for a step that was halved: the value at its end, the sum over its parts, or that of the worst part.
+Joins = Literal["end", "sum", "worst"]
+
+
+@dataclass(frozen=True)
+class StepColumn:
+    """One column of steps.csv.
+
+    Attributes
+    ----------
+    name : str
+        Name in the header, ending in the unit where there is one.
+    unit : str
+        Unit, "1" for none.
+    text : str
+        What it is, for the docs.
+    read : callable
+        ``read(report, ms)``: the number after a step, from its report and the wall times of its stages in ms.
+    joins : {"end", "sum", "worst"}
+        What it is for a halved step.
+    """
+
+    name: str
+    unit: str
+    text: str
+    read: Callable[[StepReport, Mapping[str, float]], float]
+    joins: Joins = "end"
+
+
+def _stage(name: str, text: str) -> StepColumn:
+    return StepColumn(f"ms_{name}", "ms", text, lambda r, ms: ms[name], "sum")
+
+
+def _momentum(axis: int) -> StepColumn:
+    text = "linear momentum of all bodies"
+    return StepColumn(f"momentum_{'xyz'[axis]}_kgmps", "kg m/s", text, lambda r, ms: float(r.momentum[axis]))
+
+
+STEP_COLUMNS: tuple[StepColumn, ...] = (
+    StepColumn("step", "1", "number of the step, from 1", lambda r, ms: r.step),
+    StepColumn("time_s", "s", "time at the end of the step", lambda r, ms: r.time),
+    StepColumn(
+        "contacts", "1", "contacts in the problem, open ones within the margin included", lambda r, ms: len(r.contacts.gap)
+    ),
+    StepColumn("iterations", "1", "iterations of the solver", lambda r, ms: r.solution.iterations, "sum"),
+    StepColumn(
+        "dynamics_residual", "1", "relative residual of A v = b + J^T lam; formula in `contact/metrics.py`",
+        lambda r, ms: r.metrics.dynamics_residual, "worst",
+    ),
+    StepColumn(
+        "contact_residual", "1",
+        "relative natural-map residual of the Signorini-Coulomb law on the real contact points",
+        lambda r, ms: r.metrics.contact_residual, "worst",
+    ),
+    StepColumn(
+        "step_norm", "1", "length of the solver's last step; **not** an error measure, reported because the papers do",
+        lambda r, ms: float(r.solution.history.step_norm[-1]) if len(r.solution.history.step_norm) else 0.0,
+    ),
+    StepColumn(
+        "max_penetration_m", "m", "deepest penetration at the end of the step, measured on the geometry",
+        lambda r, ms: r.max_penetration,
+    ),
+    StepColumn("max_slip_mps", "m/s", "largest tangential speed of a pressing contact", lambda r, ms: r.max_slip, "worst"),
+    StepColumn("kinetic_energy_J", "J", "kinetic energy at the end of the step", lambda r, ms: r.kinetic_energy),
+    StepColumn("elastic_energy_J", "J", "elastic energy at the end of the step", lambda r, ms: r.elastic_energy),
+    StepColumn(
+        "work_J", "J",
+        "work of gravity, loads and drives since the start; kinetic + elastic - work never grows with theta = 1",
+        lambda r, ms: r.work,
+    ),
+    _momentum(0),
+    _momentum(1),
+    _momentum(2),
+    StepColumn(
+        "wrench_balance", "1",
+        "worst body's \\|dp/dt - gravity and loads - contact forces - drive\\|, relative to the net force on it (contact, "
+        "outside or drive, whichever is largest, at least 1 % of the sum of force magnitudes)",
+        lambda r, ms: r.wrench_balance, "worst",
+    ),
+    StepColumn(
+        "virtual_slip_mps", "m/s", "largest speed of a virtual node relative to its body (the error lam/kv of a fixed gain)",
+        lambda r, ms: float(r.solution.details.get("virtual_slip", 0.0)), "worst",
+    ),
+    StepColumn(
+        "inverted_elements", "1", "tetrahedra with negative volume at the end of the step", lambda r, ms: r.inverted_elements
+    ),
+    StepColumn(
+        "converged", "1", "1 when the tolerance was reached by true residuals, else 0",
+        lambda r, ms: int(r.solution.converged), "worst",
+    ),
+    StepColumn(
+        "substeps", "1",
+        "parts that the step was taken in; 1 where it was not halved, see [method.md](method.md#steps-that-cannot-be-solved)",
+        lambda r, ms: len(r.parts), "sum",
+    ),
+    _stage("assemble", "wall time of assembling the system"),
+    _stage("detect", "wall time of contact detection"),
+    _stage("solve", "wall time of the contact solver"),
+    _stage("measure", "wall time of residuals, energies and balance"),
+    _stage("record", "wall time of tables and frames"),
+    StepColumn("ms_step", "ms", "wall time of all stages", lambda r, ms: sum(ms.values()), "sum"),
+    StepColumn(
+        "potential_energy_J", "J", "of gravity at the end of the step, zero at the world's origin",
+        lambda r, ms: r.potential_energy,
+    ),
+    StepColumn(
+        "friction_loss_J", "J", "work that friction has taken in all contacts since the start", lambda r, ms: r.friction_loss
+    ),
+)  # fmt: skip
+
+
+def step_columns() -> list[str]:
+    """Header of steps.csv."""
+    return [column.name for column in STEP_COLUMNS]
+
+
+def step_row(report: StepReport, ms: Mapping[str, float]) -> list[float]:
+    """Row of steps.csv after a step, from its report and the wall times of its stages in ms."""
+    return [column.read(report, ms) for column in STEP_COLUMNS]
+
+
+def step_table() -> str:
+    """Return the table of all columns for docs/outputs.md."""
+    joins = {"end": "at its end", "sum": "sum", "worst": "worst part"}
+    lines = ["| column | unit | meaning | of a halved step |", "|---|---|---|---|"]
+    lines += [f"| `{c.name}` | {c.unit} | {c.text} | {joins[c.joins]} |" for c in STEP_COLUMNS]
+    return "\n".join(lines)

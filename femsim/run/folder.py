@@ -1,0 +1,68 @@
+"""The run folder: made before a run, put back where the run does not start, rid of what it replaced when it is complete."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from femsim.base.errors import InputError
+
+
+def prepare_folder(folder: Path, overwrite: bool) -> Path | None:
+    """Make the run folder; an old run is set aside until the new one is complete. Return where it went."""
+    replaced = None
+    if folder.exists():
+        if folder.resolve() in (Path.cwd(), *Path.cwd().parents):
+            raise InputError(f"the output folder {folder} is the one you are in; choose another by --out.")
+        if not overwrite:
+            raise InputError(f"the output folder {folder} exists; choose another by --out, or replace it by --overwrite.")
+        if not (folder / "run.json").is_file():
+            raise InputError(
+                f"the folder {folder} is not a run (it has no run.json), so it is not replaced; choose another by --out."
+            )
+    try:
+        if folder.exists():
+            # never the name of one that an earlier run set aside and then did not complete
+            replaced = next(name for name in _replaced_names(folder) if not name.exists())
+            folder.rename(replaced)
+        folder.mkdir(parents=True)
+        (folder / ".writable").touch()
+        (folder / ".writable").unlink()
+    except OSError as error:
+        if replaced is not None and replaced.exists():
+            undo_folder(folder, replaced)
+        raise InputError(f"the output folder {folder} cannot be written ({error.strerror}); choose another by --out.") from error
+    return replaced
+
+
+def _replaced_names(folder: Path) -> Iterator[Path]:
+    """Names of runs set aside, in the order of use."""
+    name = f".{folder.name}.replaced"
+    yield folder.with_name(name)
+    yield from (folder.with_name(f"{name}-{number}") for number in itertools.count(2))
+
+
+def undo_folder(folder: Path, replaced: Path | None) -> None:
+    """Remove the folder of a run that did not start, and put the old run back."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if replaced is not None:
+        replaced.rename(folder)
+
+
+def remove_replaced(folder: Path) -> None:
+    """Remove all runs that were set aside for this one, which is complete."""
+    for path in itertools.takewhile(Path.exists, _replaced_names(folder)):
+        if path.is_symlink():
+            path.unlink()
+        else:
+            shutil.rmtree(path)
+
+
+def read_scene(path: Path) -> bytes:
+    """Read a scene file; InputError where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"the scene file {path} cannot be read ({error.strerror}); correct scene_path.") from error

@@ -1,0 +1,110 @@
+"""The loop of a run: step after step until the end, an interrupt or a failure."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from contact import ContactError
+from femsim.base.status import Status
+from femsim.run.progress import progress
+from femsim.run.recorder import Recorder
+from femsim.step.report import StepReport
+from femsim.step.stepper import Stepper
+
+OnStep = Callable[[Stepper, StepReport], None]
+Until = Callable[[dict[str, float]], str | None]
+
+
+@dataclass
+class _Tally:
+    """Which steps of a run did not converge or were halved: how many, and the first."""
+
+    unconverged: int = 0
+    first_bad: int = 0
+    halved: int = 0
+    first_halved: int = 0
+
+    def count(self, number: int, report: StepReport) -> None:
+        if not report.solution.converged:
+            self.unconverged += 1
+            self.first_bad = self.first_bad or number
+        if len(report.parts) > 1:
+            self.halved += 1
+            self.first_halved = self.first_halved or number
+
+    def verdict(self, done: int, ended: str) -> tuple[Status, str]:
+        """Status of a run that came to its end, and the sentence."""
+        if self.halved:
+            ended = f" Taken in sub-steps: {self.halved} of {done}, first step {self.first_halved}.{ended}"
+        if self.unconverged:
+            return (
+                "not converged",
+                f"{self.unconverged} of {done} steps stopped at the iteration limit, first step {self.first_bad}; "
+                f"raise max_iterations or the tolerance.{ended}",
+            )
+        return "converged", f"All {done} steps converged by true residuals.{ended}"
+
+
+def run_loop(
+    stepper: Stepper, recorder: Recorder, n_steps: int, quiet: bool, on_step: OnStep | None, until: Until | None
+) -> tuple[Status, str, float]:
+    """Step until the end, an interrupt or a failure; return status, sentence and the seconds of the first step."""
+    tally, first_step, ended, done = _Tally(), 0.0, "", n_steps
+    if recorder.frame_due(stepper.state.t):
+        recorder.frame(None)
+    with interruptible() as interrupted, progress(quiet, n_steps, stepper.settings.dt) as advance:
+        for number in range(1, n_steps + 1):
+            timings, began = dict(stepper.timings), time.perf_counter()
+            try:
+                report = stepper.step()
+            except (ContactError, np.linalg.LinAlgError) as error:  # the step gave numbers that nothing can go on with
+                return "failed", f"Step {number} at {number * stepper.settings.dt:.4f} s failed: {error}", first_step
+            recorder.problem(number)
+            if not report.finite:
+                return "failed", f"Step {number} at {report.time:.4f} s failed: {report.solution.message}", first_step
+            recorder.step(report, timings)
+            if number == 1:
+                first_step = time.perf_counter() - began
+            tally.count(number, report)
+            if on_step is not None:
+                on_step(stepper, report)
+            advance(report)
+            if until is not None and (reason := until(recorder.last_row())):
+                ended, done = f" Ended after step {number} of {n_steps}: {reason}", number
+                break
+            if interrupted() and number < n_steps:
+                message = f"Interrupted after step {number} of {n_steps}; all steps so far are recorded."
+                return "interrupted", message, first_step
+    return *tally.verdict(done, ended), first_step
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C and SIGTERM end the loop after the step in progress; a second Ctrl-C is the ordinary one."""
+    hit = False
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        nonlocal hit
+        if hit:
+            raise KeyboardInterrupt
+        hit = True
+
+    previous: dict[int, Any] = {}
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            previous[number] = signal.signal(number, handler)
+    except ValueError:  # not in the main thread: signals are the caller's business
+        previous = {}
+    try:
+        yield lambda: hit
+    finally:
+        for caught, old in previous.items():
+            signal.signal(caught, old)

@@ -1,0 +1,255 @@
+"""The result of a run as an object: tables, readings of sensors, status, and a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from femsim.base.status import Status
+from femsim.scene.sensor_kinds import POSITION, SENSOR_KINDS, WRENCH, SensorSpec, names
+from femsim.step.stepper import STAGES, Stepper
+
+
+@dataclass(frozen=True)
+class SensorSeries:
+    """Readings of a force/torque sensor.
+
+    Attributes
+    ----------
+    time : ndarray, (n_steps,), s
+        End of each step.
+    force : ndarray, (n_steps, 3), N
+        World frame.
+    torque : ndarray, (n_steps, 3), N m
+        World frame, about the centre of mass of the part, or about the frame that holds the end of a rod.
+    """
+
+    time: np.ndarray
+    force: np.ndarray
+    torque: np.ndarray
+
+    @classmethod
+    def of(cls, time: np.ndarray, columns: dict[str, np.ndarray]) -> SensorSeries:
+        """Make it of its columns by name."""
+        return cls(time, *np.split(np.column_stack(list(columns.values())), 2, axis=1))
+
+    def by_column(self) -> dict[str, np.ndarray]:
+        """Columns by name, (n_steps,) each."""
+        return dict(zip(names(WRENCH), np.column_stack([self.force, self.torque]).T, strict=True))
+
+
+@dataclass(frozen=True)
+class MarkerSeries:
+    """Readings of a marker: ``time`` (n_steps,) s and ``position`` (n_steps, 3) m, world frame."""
+
+    time: np.ndarray
+    position: np.ndarray
+
+    @classmethod
+    def of(cls, time: np.ndarray, columns: dict[str, np.ndarray]) -> MarkerSeries:
+        """Make it of its columns by name."""
+        return cls(time, np.column_stack(list(columns.values())))
+
+    def by_column(self) -> dict[str, np.ndarray]:
+        """Columns by name, (n_steps,) each."""
+        return dict(zip(names(POSITION), self.position.T, strict=True))
+
+
+@dataclass(frozen=True)
+class ChamberSeries:
+    """Readings of a chamber: ``time`` (n_steps,) s; ``pressure`` (n_steps,) Pa in and ``volume`` (n_steps,) m^3 after a step."""
+
+    time: np.ndarray
+    pressure: np.ndarray
+    volume: np.ndarray
+
+    @classmethod
+    def of(cls, time: np.ndarray, columns: dict[str, np.ndarray]) -> ChamberSeries:
+        """Make it of its columns by name."""
+        return cls(time, *columns.values())
+
+    def by_column(self) -> dict[str, np.ndarray]:
+        """Columns by name, (n_steps,) each."""
+        return dict(zip(names(SENSOR_KINDS["chamber"].columns), (self.pressure, self.volume), strict=True))
+
+
+@dataclass(frozen=True)
+class TendonSeries:
+    """Readings of a tendon: ``time`` (n_steps,) s; ``force`` (n_steps,) N in and ``length`` (n_steps,) m after a step."""
+
+    time: np.ndarray
+    force: np.ndarray
+    length: np.ndarray
+
+    @classmethod
+    def of(cls, time: np.ndarray, columns: dict[str, np.ndarray]) -> TendonSeries:
+        """Make it of its columns by name."""
+        return cls(time, *columns.values())
+
+    def by_column(self) -> dict[str, np.ndarray]:
+        """Columns by name, (n_steps,) each."""
+        return dict(zip(names(SENSOR_KINDS["tendon"].columns), (self.force, self.length), strict=True))
+
+
+@dataclass(frozen=True)
+class GaugeSeries:
+    """Readings of a sensor of kind gap, area, slip or energy.
+
+    Attributes
+    ----------
+    time : ndarray, (n_steps,), s
+        End of each step.
+    values : dict of str to ndarray, (n_steps,)
+        By what the column in sensors.csv says after the name of the sensor: ``gap_m``; ``area_m2``; ``slip_m`` and
+        ``friction_J``; ``kinetic_J``, ``elastic_J`` and ``potential_J``.
+    """
+
+    time: np.ndarray
+    values: dict[str, np.ndarray]
+
+    @classmethod
+    def of(cls, time: np.ndarray, columns: dict[str, np.ndarray]) -> GaugeSeries:
+        """Make it of its columns by name."""
+        return cls(time, columns)
+
+    def by_column(self) -> dict[str, np.ndarray]:
+        """Columns by name, (n_steps,) each."""
+        return self.values
+
+
+#: The class that holds the readings of each group of a run, in the order of :meth:`Run.table`.
+SERIES: dict[str, Any] = {
+    "sensors": SensorSeries,
+    "markers": MarkerSeries,
+    "chambers": ChamberSeries,
+    "tendons": TendonSeries,
+    "gauges": GaugeSeries,
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """Result of a simulation.
+
+    Attributes
+    ----------
+    status : {"converged", "not converged", "interrupted", "failed"}
+        "converged": every step reached the tolerance by true residuals.
+    message : str
+        One sentence.
+    folder : Path, optional
+        Run folder; None when nothing was written.
+    steps : dict of str to ndarray
+        Columns of steps.csv, (n_steps,).
+    sensors : dict of str to SensorSeries
+        Force/torque sensors by name; ``NAME_measured`` where the sensor has a reading, in the frame and about the point of that.
+    markers : dict of str to MarkerSeries
+        Markers by name.
+    chambers : dict of str to ChamberSeries
+        Sensors of chambers by name.
+    tendons : dict of str to TendonSeries
+        Sensors of tendons by name.
+    gauges : dict of str to GaugeSeries
+        Sensors of kind gap, area, slip and energy by name.
+    stepper : Stepper
+        The simulation at its end: state, system, last contacts.
+    info : dict
+        Content of run.json.
+    """
+
+    status: Status
+    message: str
+    folder: Path | None
+    steps: dict[str, np.ndarray]
+    sensors: dict[str, SensorSeries]
+    markers: dict[str, MarkerSeries]
+    chambers: dict[str, ChamberSeries]
+    tendons: dict[str, TendonSeries]
+    gauges: dict[str, GaugeSeries]
+    stepper: Stepper = field(repr=False)
+    info: dict[str, Any] = field(repr=False)
+
+    def table(self) -> dict[str, np.ndarray]:
+        """Columns of sensors.csv and steps.csv together, (n_steps,) each, by name; SI units, world frame."""
+        columns = dict(self.steps)
+        for group in SERIES:
+            for name, series in getattr(self, group).items():
+                columns |= {f"{name}_{column}": values for column, values in series.by_column().items()}
+        return columns
+
+    def summary(self) -> str:
+        """Health of the run in a few lines: steps, iterations, time by stage, penetration, residuals, balance."""
+        s = self.steps
+        n = len(s["step"])
+        lines = [f"status            {self.status}: {self.message}"]
+        if n == 0:
+            return lines[0]
+        bad = int(n - s["converged"].sum())
+        lines.append(f"steps             {n} ({s['time_s'][-1]:.3f} s simulated), {bad} not converged")
+        if s["substeps"].max() > 1:
+            lines.append(f"halved steps      {_halved(s)}")
+        lines.append(f"iterations        mean {s['iterations'].mean():.1f}, largest {int(s['iterations'].max())}")
+        stages = ", ".join(f"{stage} {np.median(s[f'ms_{stage}']):.2f}" for stage in STAGES)
+        lines.append(f"ms a step         {np.median(s['ms_step']):.2f} median ({stages}), {s['ms_step'].mean():.2f} mean")
+        lines.append(f"max penetration   {1e3 * s['max_penetration_m'].max():.3g} mm{_at(s, 'max_penetration_m')}")
+        lines.append(f"dynamics residual {s['dynamics_residual'].max():.2e}{_at(s, 'dynamics_residual')}")
+        lines.append(f"contact residual  {s['contact_residual'].max():.2e}{_at(s, 'contact_residual')}")
+        lines.append(f"wrench balance    {s['wrench_balance'].max():.2e}{_at(s, 'wrench_balance')}")
+        if s["inverted_elements"].max() > 0:
+            lines.append(f"inverted elements {int(s['inverted_elements'].max())}{_at(s, 'inverted_elements')}")
+        return "\n".join(lines)
+
+
+def _halved(steps: dict[str, np.ndarray]) -> str:
+    halved = steps["substeps"][steps["substeps"] > 1]
+    return f"{len(halved)}, into {int(halved.min())} to {int(halved.max())} sub-steps{_at(steps, 'substeps', 'most')}"
+
+
+def _at(steps: dict[str, np.ndarray], name: str, what: str = "worst") -> str:
+    worst = int(np.argmax(steps[name]))
+    return f" ({what}, step {int(steps['step'][worst])} at {steps['time_s'][worst]:.3f} s)"
+
+
+def series_of(sensors: Sequence[SensorSpec], table: dict[str, np.ndarray]) -> dict[str, dict[str, Any]]:
+    """Sort the columns of sensors.csv into the readings of all sensors, by group and name."""
+    groups: dict[str, dict[str, Any]] = {group: {} for group in SERIES}
+    time = table["time_s"]
+
+    def add(name: str, kind: str) -> None:
+        declared = SENSOR_KINDS[kind]
+        own = {column.name: table[f"{name}_{column.name}"] for column in declared.columns}
+        groups[declared.series][name] = SERIES[declared.series].of(time, own)
+
+    for sensor in sensors:
+        add(sensor.name, sensor.kind)
+    for sensor in sensors:
+        if sensor.reading is not None:
+            add(f"{sensor.name}_measured", sensor.kind)
+    return groups
+
+
+def health(steps: dict[str, np.ndarray]) -> dict[str, float]:
+    """Sum up steps.csv for run.json; empty without steps."""
+    if not len(steps["step"]):
+        return {}
+    worst = (
+        "dynamics_residual",
+        "contact_residual",
+        "wrench_balance",
+        "max_penetration_m",
+        "max_slip_mps",
+        "inverted_elements",
+    )
+    return {
+        "steps": len(steps["step"]),
+        "unconverged_steps": int(len(steps["step"]) - steps["converged"].sum()),
+        "halved_steps": int((steps["substeps"] > 1).sum()),
+        "most_substeps": int(steps["substeps"].max()),
+        "mean_iterations": float(steps["iterations"].mean()),
+        "mean_ms_step": float(steps["ms_step"].mean()),
+        **{f"largest_{name}": float(steps[name].max()) for name in worst},
+    }

@@ -1,0 +1,368 @@
+"""How each kind of sensor is read after a step; :mod:`femsim.scene.sensor_kinds` declares the kinds.
+
+To add a kind: its declaration there, and a class here under the same name in :data:`READERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from femsim.base.errors import InputError
+from femsim.base.rotations import cross
+from femsim.model.bodies.body import Body
+from femsim.model.bodies.outputs import Marker
+from femsim.run.instruments import Instrument
+from femsim.run.selection import GapSearch, Selection
+from femsim.scene.scene import Scene
+from femsim.scene.sensor_kinds import SENSOR_KINDS, WRENCH, SensorSpec
+from femsim.step.contacts import StepContacts
+from femsim.step.report import StepReport
+from femsim.step.stepper import Stepper
+
+
+class Reader:
+    """Reads one sensor: one call per step, in the order of time.
+
+    Parameters
+    ----------
+    stepper : Stepper
+        The simulation, before its first step.
+    sensor : SensorSpec
+        The sensor.
+    gaps : GapSearch
+        Search for gaps that all sensors of a run share.
+
+    Attributes
+    ----------
+    part : int
+        Part that the sensor is on.
+    """
+
+    def __init__(self, stepper: Stepper, sensor: SensorSpec, gaps: GapSearch) -> None:
+        self.stepper, self.sensor, self.gaps = stepper, sensor, gaps
+        self.part = stepper.scene.part_names.index(sensor.part)
+
+    def read(self, report: StepReport) -> Sequence[float] | np.ndarray:
+        """Give the numbers of the sensor after a step, in the order of its columns."""
+        raise NotImplementedError
+
+    def origin(self) -> np.ndarray:
+        """Point (3,), m, world, that a torque is about: the centre of mass of the part, the world's origin for obstacles."""
+        return self.stepper.collision.reference[self.part]
+
+    def memory(self) -> dict[str, Any]:
+        """Give what the reader carries from step to step, numbers and arrays by name, for :meth:`recall`."""
+        return {}
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        """Take back what :meth:`memory` gave."""
+
+    @property
+    def body(self) -> Body:
+        """Body of the part."""
+        body = self.stepper.body_of(self.part)
+        assert body is not None, "the scene lets obstacles have sensors only that need no body"
+        return body
+
+    @property
+    def index(self) -> int:
+        """Number of the body in the system."""
+        return self.stepper.scene.parts[self.part].body
+
+    @property
+    def q(self) -> np.ndarray:
+        """Coordinates of the body."""
+        return self.stepper.state.q[self.stepper.system.q_slices[self.index]]
+
+    @property
+    def v(self) -> np.ndarray:
+        """Velocities of the body."""
+        return self.stepper.state.v[self.stepper.system.v_slices[self.index]]
+
+
+# ------------------------------------------------------------------ wrenches
+
+
+class ContactReader(Reader):
+    """Wrench of all contacts of a part, or of some."""
+
+    def __init__(self, stepper: Stepper, sensor: SensorSpec, gaps: GapSearch) -> None:
+        super().__init__(stepper, sensor, gaps)
+        self._selection = Selection(stepper, sensor) if sensor.limited else None
+
+    def read(self, report: StepReport) -> np.ndarray:
+        """Mean over the step."""
+        if self._selection is None:
+            return self.stepper.collision.wrench[self.part]
+        wrenches = [dt * self._selection.wrench(c) for dt, c in report.parts]
+        return np.asarray(np.sum(wrenches, axis=0) / sum(dt for dt, _ in report.parts))
+
+
+class MountReader(Reader):
+    """Wrench of a drive on a driven body, or on held nodes."""
+
+    def read(self, report: StepReport) -> np.ndarray:
+        """As the step counted it; zero for a body without a drive."""
+        return report.mount.get(self.sensor.hold or self.body.name, np.zeros(6))
+
+    def origin(self) -> np.ndarray:
+        """Centre of the base, or mean of the held nodes."""
+        return self.stepper.held_centre(self.sensor.hold) if self.sensor.hold else super().origin()
+
+
+class RodEndReader(Reader):
+    """Wrench of a rod on what holds its start or its end."""
+
+    def __init__(self, stepper: Stepper, sensor: SensorSpec, gaps: GapSearch) -> None:
+        super().__init__(stepper, sensor, gaps)
+        self._end = ("start", "end").index(sensor.kind)
+
+    def read(self, report: StepReport) -> np.ndarray:
+        """As the step counted it."""
+        return self.body.held_end(self._end)[0]
+
+    def origin(self) -> np.ndarray:
+        """Place of the frame."""
+        return self.body.held_end(self._end)[1]
+
+
+class JointReader(Reader):
+    """Wrench that a base exerts on a finger through its joint: what else does not explain its motion."""
+
+    def __init__(self, stepper: Stepper, sensor: SensorSpec, gaps: GapSearch) -> None:
+        super().__init__(stepper, sensor, gaps)
+        self._link = stepper.scene.parts[self.part].link
+        self._momentum = self.body.link_momentum(self.q, self.v, self._link)[1]
+
+    def read(self, report: StepReport) -> np.ndarray:
+        """Change of momentum over the step, less contacts, weight and held rods."""
+        stepper, body, q = self.stepper, self.body, self.q
+        mass, momentum = body.link_momentum(q, self.v, self._link)
+        out = (momentum - self._momentum) / stepper.settings.dt - stepper.collision.wrench[self.part]
+        self._momentum = momentum
+        out[:3] -= mass * stepper.settings.gravity
+        centre = body.link_pose(q, self._link)[1]
+        for coupling in stepper.scene.couplings:
+            pull = coupling.pull_on(self.index, self._link)
+            if pull is not None:
+                place, wrench = pull
+                out[:3] -= wrench[:3]
+                out[3:] -= wrench[3:] + cross(place - centre, wrench[:3])
+        return np.asarray(out)
+
+    def memory(self) -> dict[str, Any]:
+        """Give the momentum of the link at the end of the last step."""
+        return {"momentum": self._momentum.copy()}
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        """Take it back."""
+        self._momentum = memory["momentum"].copy()
+
+
+# ------------------------------------------------------------------ places, actuators, energies
+
+
+class MarkerReader(Reader):
+    """Position of a material point."""
+
+    def read(self, report: StepReport) -> np.ndarray:
+        """Position at the end of the step."""
+        marker: Marker | None = self.sensor.marker
+        return self.origin() if marker is None else self.body.marker_position(self.q, marker)
+
+
+class CouplingReader(Reader):
+    """What a coupling reads of itself, e.g. tension and length of a tendon."""
+
+    def read(self, report: StepReport) -> Sequence[float]:
+        """As the coupling gives it."""
+        return next(c for c in self.stepper.scene.couplings if c.name == self.sensor.coupling).reading()
+
+
+class EnergyReader(Reader):
+    """Kinetic and elastic energy of a body, and potential of gravity from the origin."""
+
+    def read(self, report: StepReport) -> list[float]:
+        """Give all at the end of the step."""
+        body, q = self.body, self.q
+        potential = -body.mass * float(self.stepper.settings.gravity @ body.centre_of_mass(q))
+        return [body.kinetic_energy(q, self.v), body.elastic_energy(q), potential]
+
+
+# ------------------------------------------------------------------ contacts
+
+
+class GapReader(Reader):
+    """Smallest distance to the partner."""
+
+    def __init__(self, stepper: Stepper, sensor: SensorSpec, gaps: GapSearch) -> None:
+        super().__init__(stepper, sensor, gaps)
+        self._selection = Selection(stepper, sensor)
+
+    def read(self, report: StepReport) -> list[float]:
+        """Smallest gap at the end of the step; inf where the detector sees none within the reach."""
+        part, gap = self.gaps.found()
+        own = np.zeros(len(gap), dtype=np.bool_)
+        for side in (0, 1):
+            own |= (part[:, side] == self.part) & self._selection.partners[part[:, 1 - side]]
+        smallest = float(gap[own].min(initial=np.inf))
+        return [smallest if smallest < self.sensor.reach else np.inf]
+
+
+class AreaReader(Reader):
+    """Area of the loaded nodes of a soft body, or of those that press on a rigid part."""
+
+    def __init__(self, stepper: Stepper, sensor: SensorSpec, gaps: GapSearch) -> None:
+        super().__init__(stepper, sensor, gaps)
+        self._selection = Selection(stepper, sensor)
+        others = np.flatnonzero(stepper.collision.meets[self.part] & self._selection.partners)
+        own = stepper.body_of(self.part)
+        sides = [self.part] if own is not None and own.pressed_surface() is not None else [int(k) for k in others]
+        bodies = {k: body for k in sides if (body := stepper.body_of(k)) is not None}
+        self._surfaces = {k: surface for k, body in bodies.items() if (surface := body.pressed_surface()) is not None}
+        if not self._surfaces:
+            raise InputError(
+                f"sensor {sensor.name}: {sensor.part!r} touches no soft body, and the area is that of the loaded nodes of one; "
+                "use kind 'contact' for its force."
+            )
+
+    def read(self, report: StepReport) -> list[float]:
+        """Area at the end of the step, by the contacts of its last part."""
+        stepper, c, area = self.stepper, report.contacts, 0.0
+        shares, chosen = self._selection.shares(c), self._selection.chosen
+        for k, surface in self._surfaces.items():
+            # the share is known by the side of the sensed part; the nodes are on the side of k
+            own = shares if k == self.part else shares[:, ::-1]
+            nodes = stepper.scene.parts[k].nodes
+            x = stepper.state.q[stepper.system.q_slices[stepper.scene.parts[k].body]].reshape(-1, 3)
+            force = np.zeros_like(x)
+            for side in (0, 1):
+                use = np.flatnonzero((c.part[:, side] == k) & (own[:, side] > 0.0) & (c.state > 0))
+                if not len(use):
+                    continue
+                point = c.point[use, side]
+                weight = np.where(point >= 0, c.weight[use, side], 0.0)
+                if k == self.part and chosen is not None:
+                    weight = weight * chosen[point]
+                pull = (1.0 if side == 0 else -1.0) * c.force[use]
+                np.add.at(force, nodes[point], weight[:, :, None] * pull[:, None, :])
+            area += float(surface.area(x, force).sum())
+        return [area]
+
+
+class SlipReader(Reader):
+    """Slip distance and work of friction since the start."""
+
+    def __init__(self, stepper: Stepper, sensor: SensorSpec, gaps: GapSearch) -> None:
+        super().__init__(stepper, sensor, gaps)
+        self._selection = Selection(stepper, sensor)
+        self._slip, self._friction = 0.0, 0.0
+
+    def read(self, report: StepReport) -> list[float]:
+        """Add those of the step."""
+        for dt, contacts in report.parts:
+            self._add(contacts, dt)
+        return [self._slip, self._friction]
+
+    def _add(self, c: StepContacts, dt: float) -> None:
+        """Add slip (m) and work of friction (J) of a step, or of a part of one, of dt (s)."""
+        share = np.minimum(self._selection.shares(c).sum(axis=1), 1.0)
+        pressing = share * c.lam[:, 0] * (c.state > 0)
+        if pressing.sum() > 0.0:
+            self._slip += dt * float(pressing @ np.linalg.norm(c.u[:, 1:], axis=1) / pressing.sum())
+        self._friction -= dt * float(share @ (c.lam[:, 1:] * c.u[:, 1:]).sum(axis=1))
+
+    def memory(self) -> dict[str, Any]:
+        """Give both sums."""
+        return {"slip": self._slip, "friction": self._friction}
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        """Take them back."""
+        self._slip, self._friction = memory["slip"], memory["friction"]
+
+
+#: The class that reads each kind.
+READERS: dict[str, type[Reader]] = {
+    "contact": ContactReader,
+    "mount": MountReader,
+    "start": RodEndReader,
+    "end": RodEndReader,
+    "chamber": CouplingReader,
+    "tendon": CouplingReader,
+    "joint": JointReader,
+    "marker": MarkerReader,
+    "gap": GapReader,
+    "area": AreaReader,
+    "slip": SlipReader,
+    "energy": EnergyReader,
+}
+
+
+class Sensors:
+    """All sensors of a run, with the instruments that show some of them.
+
+    Parameters
+    ----------
+    stepper : Stepper
+        The simulation, before its first step.
+
+    Raises
+    ------
+    InputError
+        A sensor that cannot count any contact, or an instrument that the time step cannot show.
+    """
+
+    def __init__(self, stepper: Stepper) -> None:
+        scene, settings, gaps = stepper.scene, stepper.settings, GapSearch(stepper)
+        self._stepper = stepper
+        self._readers = [READERS[sensor.kind](stepper, sensor, gaps) for sensor in scene.sensors]
+        self._instruments = {
+            sensor.name: Instrument(sensor.reading, settings.dt, settings.gravity)
+            for sensor in scene.sensors
+            if sensor.reading is not None
+        }
+
+    def row(self, report: StepReport) -> list[float]:
+        """Read all sensors after a step: the row of sensors.csv."""
+        row, measured = [report.time], []
+        for reader in self._readers:
+            values = [float(x) for x in reader.read(report)]
+            row += values
+            if reader.sensor.name in self._instruments:
+                measured += [float(x) for x in self._shown(reader, report.time, np.array(values))]
+        return row + measured
+
+    def _shown(self, reader: Reader, time: float, wrench: np.ndarray) -> np.ndarray:
+        """Give what the instrument of a sensor shows of its wrench, (6,)."""
+        stepper, reading, origin = self._stepper, reader.sensor.reading, reader.origin()
+        assert reading is not None
+        tool = None
+        if reading.tool == "body":
+            tool = (reader.body.mass, reader.body.centre_of_mass(reader.q))
+        elif reading.tool is not None:
+            tool = (reading.tool[0], origin + stepper.link_pose(reader.part)[0] @ reading.tool[1])
+        named = reading.turns and reading.frame != "body"
+        pose = stepper.link_pose(stepper.scene.part_names.index(reading.frame) if named else reader.part)
+        return self._instruments[reader.sensor.name].read(time, wrench, origin, pose, tool)
+
+    def memory(self) -> dict[str, Any]:
+        """Give what readers and instruments carry from step to step, by name of the sensor: numbers, arrays and dicts of them."""
+        readers = {reader.sensor.name: reader.memory() for reader in self._readers}
+        return {"readers": readers, "instruments": {name: one.memory() for name, one in self._instruments.items()}}
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        """Take back what :meth:`memory` gave."""
+        for reader in self._readers:
+            reader.recall(memory["readers"][reader.sensor.name])
+        for name, instrument in self._instruments.items():
+            instrument.recall(memory["instruments"][name])
+
+
+def sensor_columns(scene: Scene) -> list[str]:
+    """Header of sensors.csv of a scene."""
+    columns = ["time_s"]
+    columns += [f"{s.name}_{c.name}" for s in scene.sensors for c in SENSOR_KINDS[s.kind].columns]
+    return columns + [f"{s.name}_measured_{c.name}" for s in scene.sensors if s.reading is not None for c in WRENCH]

@@ -1,0 +1,344 @@
+"""Bodies, obstacles and their parts: the work behind the ``add_...`` calls of a scene.
+
+Each function takes what its call on :class:`femsim.scene.scene.Scene` takes, one argument per option of the user; so some have
+more than ten.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+
+from contact import Box, Mesh, Plane, Shape
+from femsim.base.errors import InputError, did_you_mean
+from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
+from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
+from femsim.model.bodies.hyperelastic import ElementKind, make_soft_body
+from femsim.model.bodies.rod import Rod, RodEnd
+from femsim.model.contact_rules import Apart
+from femsim.model.couplings import HeldEnd, check_reach, holder_gap
+from femsim.model.holds import nodes_where
+from femsim.model.parts import Part
+from femsim.model.solids import mass_properties, visual, with_arm
+from femsim.scene.checks import Finger, Handle, Vector, checked_load, node_masses, positive, rigid_load, vector
+from femsim.scene.contents import SceneContents
+from materials import Elastic, Law, RodSection, material as card
+from meshes import TetMesh, load_tetmesh, require_simple
+
+RodContact = Literal["centre", "surface"]
+#: A body of a mesh longer than this, in m, is taken for a mesh in millimetres, and a warning says so.
+LARGE = 3.0
+
+
+def add_soft(
+    scene: SceneContents,
+    name: str,
+    mesh: TetMesh | str | Path,
+    material: str | Elastic,
+    position: Vector,
+    rotation: Vector,
+    scale: float,
+    velocity: Vector,
+    surface: str | None,
+    fixed: Callable[[np.ndarray], np.ndarray] | None,
+    load: Callable[[float], Vector] | None,
+    law: Law | str | None,
+    element: ElementKind,
+    added_mass: Callable[[np.ndarray], np.ndarray] | None,
+    self_contact: bool,
+) -> Handle:
+    """Add a deformable body of tetrahedra, see :meth:`femsim.scene.scene.Scene.add_soft`."""
+    scene.check_name(name)
+    if element not in get_args(ElementKind):
+        raise InputError(f"element of {name} is {element!r}; allowed are 'linear' and 'quadratic'.")
+    if not isinstance(mesh, TetMesh):
+        mesh = load_tetmesh(mesh)
+    elastic = elastic_of(material)
+    if law is not None:
+        elastic = elastic.replace(law=law)
+    require_simple(mesh.surface())
+    turn = quaternion_to_matrix(quaternion_from_vector(vector(f"rotation of {name}", rotation)))
+    scale = positive(f"scale of {name}", scale, "")
+    mesh = replace(mesh, points=scale * mesh.points @ turn.T + vector(f"position of {name}", position))
+    source, digest = mesh.source, mesh.digest
+    warn_of_size(name, mesh.points)
+    body, mesh = make_soft_body(name, mesh, elastic, element=element, velocity=vector(f"velocity of {name}", velocity))
+    points = mesh.points
+    if load is not None:
+        body.load = checked_load(name, load, (len(points), 3))
+    if added_mass is not None:
+        body.carry(node_masses(name, added_mass, points))
+    index = len(scene.bodies)
+    if fixed is not None:
+        scene.fixed_nodes[index] = nodes_where(f"fixed of {name}", points, fixed)
+    scene.bodies.append(body)
+    part = Part(name, index, 0, surface or elastic.name, [], None, mesh.surface_nodes, self_contact=self_contact)
+    part.triangles = mesh.surface_triangles
+    scene.parts.append(part)
+    scene.meshes[name] = {
+        "source": source,
+        "digest": digest,
+        "nodes": len(points),
+        "tets": len(body.elements),
+        "element": element,
+        "law": elastic.law.kind,
+    }
+    return Handle(name, (name,))
+
+
+def add_rod(
+    scene: SceneContents,
+    name: str,
+    points: np.ndarray,
+    section: RodSection,
+    material: str | Elastic,
+    ends: tuple[RodEnd | None, RodEnd | None],
+    normal: Vector | None,
+    rest_curvature: np.ndarray | None,
+    velocity: Vector | None,
+    damping: tuple[float, float],
+    load: Callable[[float], np.ndarray] | None,
+    contact: RodContact,
+    surface: str | None,
+    self_contact: bool,
+) -> Handle:
+    """Add a rod, see :meth:`femsim.scene.scene.Scene.add_rod`."""
+    scene.check_name(name)
+    if contact not in get_args(RodContact):
+        raise InputError(f"contact of {name} is {contact!r}; allowed are 'centre' and 'surface'.")
+    elastic = elastic_of(material)
+    checked = [_rod_end(f"{side} of {name}", end) for side, end in zip(("start", "end"), ends, strict=True)]
+    holders = [_holder(scene, f"{side} of {name}", name, e) for side, e in zip(("start", "end"), checked, strict=True)]
+    # an end that an obstacle holds stands still
+    first, last = (
+        replace(e, on=None) if h >= 0 and scene.parts[h].body < 0 else e for e, h in zip(checked, holders, strict=True)
+    )
+    body = Rod(
+        name, points, section, elastic, rest_curvature=rest_curvature,
+        normal=None if normal is None else vector(f"normal of {name}", normal),
+        velocity=None if velocity is None else vector(f"velocity of {name}", velocity),
+        start=first, end=last, translational_damping=damping[0], rotational_damping=damping[1],
+    )  # fmt: skip
+    if load is not None:
+        body.load = checked_load(name, load, (body.n_links, 6))
+    for k, holder in enumerate(holders):
+        if holder >= 0:
+            _check_end(scene, body, k, holder)
+    for k, holder in enumerate(holders):
+        if holder >= 0:
+            _hold_end(scene, body, k, holder)
+    part = Part(name, len(scene.bodies), 0, surface or elastic.name, [], None, np.arange(body.n_links), contact == "surface")
+    part.self_contact = self_contact
+    scene.parts.append(part)
+    scene.bodies.append(body)
+    return Handle(name, (name,))
+
+
+def add_rigid(
+    scene: SceneContents,
+    name: str,
+    shape: Shape,
+    density: float | None,
+    mass: float | None,
+    position: Vector,
+    rotation: Vector,
+    velocity: Vector,
+    angular_velocity: Vector,
+    surface: str,
+    load: Callable[[float], tuple[Vector, Vector]] | None,
+) -> Handle:
+    """Add a free rigid body, see :meth:`femsim.scene.scene.Scene.add_rigid`."""
+    scene.check_name(name)
+    if isinstance(shape, Plane):
+        raise InputError(f"shape of {name} is a Plane, which has no mass; use add_floor or add_obstacle.")
+    if (density is None) == (mass is None):
+        raise InputError(f"{name} has density {density} and mass {mass}; give exactly one of them.")
+    if isinstance(shape, Mesh):
+        warn_of_size(name, shape.points)
+    unit_mass, centre, unit_inertia = mass_properties(shape)
+    if mass is None:
+        mass = positive(f"density of {name}", density if density is not None else 0.0, "kg/m^3") * unit_mass
+    mass = positive(f"mass of {name}", mass, "kg")
+    quaternion = quaternion_from_vector(vector(f"rotation of {name}", rotation))
+    link = Link(name, mass, unit_inertia * (mass / unit_mass), np.zeros(3))
+    body = ArticulatedBody(
+        name, [link],
+        position=vector(f"position of {name}", position) + quaternion_to_matrix(quaternion) @ centre,
+        quaternion=quaternion,
+        velocity=vector(f"velocity of {name}", velocity),
+        angular_velocity=vector(f"angular_velocity of {name}", angular_velocity),
+        load=None if load is None else rigid_load(name, load),
+    )  # fmt: skip
+    drawn = visual(shape, -centre, np.eye(3))
+    scene.parts.append(Part(name, len(scene.bodies), 0, surface, [(shape, np.eye(3), -centre)], drawn))
+    scene.bodies.append(body)
+    return Handle(name, (name,))
+
+
+def add_gripper(
+    scene: SceneContents,
+    name: str,
+    fingers: Sequence[Finger],
+    position: Vector,
+    rotation: Vector,
+    mass: float,
+    base: Shape | None,
+    surface: str,
+    joint_damping: float,
+    joint_limits: tuple[float, float],
+) -> Handle:
+    """Add a gripper, see :meth:`femsim.scene.scene.Scene.add_gripper`."""
+    scene.check_name(name)
+    _check_fingers(scene, name, fingers)
+    if not (joint_damping >= 0 and joint_limits[0] < joint_limits[1]):
+        raise InputError(
+            f"gripper {name} has joint_damping {joint_damping} and joint_limits {joint_limits}; allowed are damping >= 0 "
+            "and a lower limit below the upper one."
+        )
+    index = len(scene.bodies)
+    visible = base or Box((0.05, 0.02, 0.01))
+    unit_mass, _, unit_inertia = mass_properties(visible)
+    mass = positive(f"mass of {name}", mass, "kg")
+    links = [Link(name, mass, unit_inertia * (mass / unit_mass), np.zeros(3))]
+    shapes = [(base, np.eye(3), np.zeros(3))] if base else []
+    parts = [Part(name, index, 0, surface, shapes, visual(visible, np.zeros(3), np.eye(3)))]
+    for k, finger in enumerate(fingers):
+        link, part = _finger(f"{name}.{finger.name}", finger, index, k + 1, surface)
+        links.append(link)
+        parts.append(part)
+    body = ArticulatedBody(
+        name, links,
+        position=vector(f"position of {name}", position),
+        quaternion=quaternion_from_vector(vector(f"rotation of {name}", rotation)),
+        velocity=np.zeros(3), angular_velocity=np.zeros(3),
+        drives=[JointDrive(friction_damping=joint_damping, limits=joint_limits) for _ in fingers],
+    )  # fmt: skip
+    scene.bodies.append(body)
+    scene.parts += parts
+    return Handle(name, tuple(p.name for p in parts))
+
+
+def add_obstacle(scene: SceneContents, name: str, shape: Shape, position: Vector, rotation: Vector, surface: str) -> Handle:
+    """Add a shape that never moves, see :meth:`femsim.scene.scene.Scene.add_obstacle`."""
+    scene.check_name(name)
+    turn = quaternion_to_matrix(quaternion_from_vector(vector(f"rotation of {name}", rotation)))
+    place = vector(f"position of {name}", position)
+    scene.parts.append(Part(name, -1, 0, surface, [(shape, turn, place)], visual(shape, place, turn)))
+    return Handle(name, (name,))
+
+
+def elastic_of(value: str | Elastic) -> Elastic:
+    """Values of a material: a card of the library, or values of one's own."""
+    return value if isinstance(value, Elastic) else card(value).elastic()
+
+
+def warn_of_size(name: str, points: np.ndarray) -> None:
+    """Warn of a mesh (n, 3) that is probably in millimetres."""
+    size = float(np.ptp(points, axis=0).max())
+    if size > LARGE:
+        warnings.warn(
+            f"body {name!r} is {size:.4g} m long; if its mesh is in millimetres, give scale=1e-3 (scenes with the parameter "
+            "mesh_unit: --set mesh_unit=mm).",
+            stacklevel=4,
+        )
+
+
+# ------------------------------------------------------------------ grippers
+
+
+def _check_fingers(scene: SceneContents, name: str, fingers: Sequence[Finger]) -> None:
+    if not fingers:
+        raise InputError(f"gripper {name} has no finger; give at least one fs.Finger.")
+    names = [f.name for f in fingers]
+    if len(set(names)) != len(names):
+        raise InputError(f"fingers of gripper {name} are named {names}; each needs a name of its own.")
+    for finger in fingers:
+        scene.check_name(f"{name}.{finger.name}")
+        if isinstance(finger.pad, Plane):
+            raise InputError(f"pad of {name}.{finger.name} is a Plane, which has no mass; use a Box or another solid shape.")
+
+
+def _finger(full: str, finger: Finger, body: int, link: int, surface: str) -> tuple[Link, Part]:
+    """Link and part of a finger."""
+    axis = vector(f"closing direction of {full}", finger.closing)
+    if not np.linalg.norm(axis) > 0:
+        raise InputError(f"closing direction of {full} is zero; give the direction in which it closes.")
+    turn = quaternion_to_matrix(quaternion_from_vector(vector(f"rotation of {full}", finger.rotation)))
+    unit_mass, centre, unit_inertia = mass_properties(finger.pad)
+    mass = positive(f"mass of {full}", finger.mass, "kg")
+    offset = vector(f"offset of {full}", finger.offset)
+    inertia = turn @ unit_inertia @ turn.T * (mass / unit_mass)
+    shift = -turn @ centre
+    drawn = with_arm(visual(finger.pad, shift, turn), offset, axis)
+    part = Part(full, body, link, surface, [(finger.pad, turn, shift)], drawn)
+    return Link(full, mass, inertia, offset, axis / np.linalg.norm(axis)), part
+
+
+# ------------------------------------------------------------------ ends of rods
+
+
+def _rod_end(what: str, end: RodEnd | None) -> RodEnd:
+    """End of a rod with checked functions."""
+    end = end or RodEnd()
+    for field_name, value in (("motion", end.motion), ("load", end.load)):
+        if value is not None and not callable(value):
+            raise InputError(f"{what}: {field_name} is {value!r}, but must be a function of time in s; use e.g. fs.Motion.")
+    return end if end.load is None else replace(end, load=rigid_load(what, end.load))
+
+
+def _holder(scene: SceneContents, what: str, rod: str, end: RodEnd) -> int:
+    """Part that carries an end of a rod; -1 for none."""
+    if end.on is None:
+        return -1
+    name = end.on if isinstance(end.on, str) else end.on.parts[0]
+    names = scene.part_names
+    if name == rod:
+        raise InputError(f"{what} is held by the rod itself; name another body, or join the tips by one ring of points.")
+    if name not in names:
+        raise InputError(
+            f"{what} is held by {name!r}, which the scene does not have (yet); add it first{did_you_mean(name, names)}"
+        )
+    body = scene.body_of(scene.parts[names.index(name)])
+    if body is not None and not body.holds_rods:
+        raise InputError(
+            f"{what} is held by {name!r}, a {body.what}; allowed are rigid bodies, grippers, soft bodies and obstacles."
+        )
+    return names.index(name)
+
+
+def _end_gap(scene: SceneContents, holder: int, points: np.ndarray) -> np.ndarray:
+    """Signed distance of points (k, 3) to a rigid part as it starts, distance to the surface of a soft one, (k,), m."""
+    part = scene.parts[holder]
+    body = scene.body_of(part)
+    if body is not None and not body.rigid:
+        return body.surface_distance(points)
+    pose = (np.eye(3), np.zeros(3)) if body is None else body.link_pose(body.initial_q(), part.link)
+    return holder_gap(part.shapes, pose[0], pose[1], points)
+
+
+def _check_end(scene: SceneContents, rod: Rod, end: int, holder: int) -> None:
+    """Refuse an end that is too far from its holder."""
+    side, radius = ("start", "end")[end], rod.section.contact_radius
+    gap = _end_gap(scene, holder, rod.end_frames[end : end + 1, :3])
+    check_reach(f"{side} of {rod.name}", scene.parts[holder].name, float(gap[0]), radius)
+
+
+def _hold_end(scene: SceneContents, rod: Rod, end: int, holder: int) -> None:
+    """Couple an end of a rod, which is the next body and part, to its holder; the links beside it have no contact with that."""
+    part, radius, pose = scene.parts[holder], rod.section.contact_radius, rod.end_frames[end].copy()
+    gap = _end_gap(scene, holder, rod.centres(rod.initial_q()))
+    near = (gap if end == 0 else gap[::-1]) < 2.0 * radius
+    count = int(np.argmin(near)) if not near.all() else len(near)
+    links = (0, count) if end == 0 else (rod.n_links - count, rod.n_links)
+    scene.apart.append(Apart(len(scene.parts), *links, holder))
+    body = scene.body_of(part)
+    if body is None:
+        return
+    frame = body.hold_frame(part.link, pose, radius)
+    name = f"{rod.name}.{('start', 'end')[end]}"
+    scene.couplings.append(HeldEnd(name, rod, end, frame, rod_index=len(scene.bodies), holder_index=part.body))

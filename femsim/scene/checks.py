@@ -1,0 +1,119 @@
+"""Checks of what users give to a scene, and the names that it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from contact import Shape
+from femsim.base.errors import InputError
+
+Vector = Sequence[float] | np.ndarray
+
+
+@dataclass(frozen=True)
+class Handle:
+    """What ``add_...`` returns; name it in ``drive``, ``sensor`` and ``set_friction``.
+
+    Attributes
+    ----------
+    name : str
+        Name of the body.
+    parts : tuple of str
+        Names of its parts, which can come into contact and be sensed: the body itself, or the links of a gripper.
+    """
+
+    name: str
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Finger:
+    """One prismatic finger of a gripper.
+
+    Parameters
+    ----------
+    name : str
+        Name, e.g. "left".
+    pad : Shape
+        Contact shape of the finger; also what is drawn.
+    offset : (3,) float, m
+        Centre of the pad in the frame of the gripper's base at joint position zero.
+    closing : (3,) float
+        Direction in which the finger closes, frame of the base; normalised.
+    mass : float, kg
+        Mass of the finger.
+    rotation : (3,) float, rad
+        Rotation vector of the pad in the frame of the base.
+    """
+
+    name: str
+    pad: Shape
+    offset: Vector
+    closing: Vector
+    mass: float = 0.1
+    rotation: Vector = (0.0, 0.0, 0.0)
+
+
+def name_of(what: Handle | str) -> str:
+    """Name of a body that is given by its handle or its name."""
+    return what.name if isinstance(what, Handle) else what
+
+
+def vector(what: str, value: Vector, size: int = 3) -> np.ndarray:
+    """Finite numbers (size,); InputError otherwise."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape != (size,) or not np.all(np.isfinite(array)):
+        raise InputError(f"{what} is {value!r}; allowed are {size} finite numbers.")
+    return array
+
+
+def positive(what: str, value: float, unit: str) -> float:
+    """Return a positive finite number; InputError otherwise."""
+    if not (isinstance(value, int | float | np.floating) and np.isfinite(value) and value > 0):
+        raise InputError(f"{what} is {value!r} {unit}; allowed are positive numbers.")
+    return float(value)
+
+
+def function_of_time(what: str, name: str, value: object, advice: str) -> None:
+    """Refuse what is given but is no function."""
+    if value is not None and not callable(value):
+        raise InputError(f"{what}: {name} is {value!r}, but must be a function of time in s; {advice}")
+
+
+def checked_load(name: str, load: Callable[[float], Vector], each: tuple[int, int]) -> Callable[[float], np.ndarray]:
+    """Check the shape of a load, (3,) in all or one row per node or link; the step checks that it is finite."""
+
+    def checked(t: float) -> np.ndarray:
+        force = np.asarray(load(t), dtype=np.float64)
+        if force.shape not in ((3,), each):
+            raise InputError(f"load of {name} gave shape {force.shape} at {t:g} s; allowed are (3,) and {each}, in N.")
+        return force
+
+    return checked
+
+
+def rigid_load(name: str, load: Callable[[float], tuple[Vector, Vector]]) -> Callable[[float], tuple[np.ndarray, np.ndarray]]:
+    """Check the shape of a force and a torque."""
+
+    def checked(t: float) -> tuple[np.ndarray, np.ndarray]:
+        wrench = np.asarray(load(t), dtype=np.float64)
+        if wrench.shape != (2, 3):
+            raise InputError(
+                f"load of {name} gave shape {wrench.shape} at {t:g} s; allowed is (force, torque), (3,) each, N and N m."
+            )
+        return wrench[0], wrench[1]
+
+    return checked
+
+
+def node_masses(name: str, added_mass: Callable[[np.ndarray], np.ndarray], points: np.ndarray) -> np.ndarray:
+    """Check the mass that the nodes carry, (n,) kg."""
+    mass = np.asarray(added_mass(points), dtype=np.float64)
+    if mass.shape != (len(points),) or not (np.isfinite(mass).all() and (mass >= 0).all()):
+        raise InputError(
+            f"added_mass of {name} gave shape {mass.shape}; allowed are ({len(points)},) numbers of kg, none negative."
+        )
+    return mass

@@ -1,0 +1,127 @@
+"""What a scene holds: settings, bodies and their parts, what drives and joins them, sensors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from femsim.base.errors import InputError, did_you_mean
+from femsim.model.bodies.body import Body
+from femsim.model.contact_rules import AnisotropicPair, Apart
+from femsim.model.couplings import Coupling
+from femsim.model.drives import PoseFunction
+from femsim.model.holds import Hold
+from femsim.model.parts import Part
+from femsim.scene.checks import Handle, Vector, positive, vector
+from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorSpec
+from materials import FrictionTable, friction
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
+
+
+class SceneContents:
+    """The data of a scene; its parameters are those of :class:`femsim.scene.scene.Scene`, which has the calls that fill it."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        dt: float = 0.01,
+        duration: float = 1.0,
+        theta: float = 1.0,
+        gravity: Vector = (0.0, 0.0, -9.81),
+        margin: float = 1e-3,
+        correction: float = 0.2,
+        max_correction: float = 0.5,
+        default_friction: float = 0.5,
+    ) -> None:
+        if not 0.5 <= theta <= 1.0:
+            raise InputError(f"theta is {theta}; allowed are values from 0.5 (mid-point) to 1 (backward Euler).")
+        if not 0.0 <= correction <= 1.0:
+            raise InputError(f"correction is {correction}; allowed are values from 0 to 1.")
+        self.name = name
+        self.dt = positive("dt", dt, "s")
+        self.duration = positive("duration", duration, "s")
+        self.theta = theta
+        self.gravity = vector("gravity", gravity)
+        self.margin = positive("margin", margin, "m")
+        self.correction = correction
+        self.max_correction = positive("max_correction", max_correction, "m/s")
+        self.bodies: list[Body] = []
+        self.parts: list[Part] = []
+        self.motions: dict[int, PoseFunction] = {}
+        self.fixed_nodes: dict[int, np.ndarray] = {}
+        self.sensors: list[SensorSpec] = []
+        self.frictions = FrictionTable(default_friction)
+        self.anisotropic: list[AnisotropicPair] = []
+        self.couplings: list[Coupling] = []
+        self.holds: list[Hold] = []
+        self.apart: list[Apart] = []
+        self.parameters: dict[str, Any] = {}
+        self.meshes: dict[str, dict[str, Any]] = {}
+
+    def body(self, name: str) -> Body:
+        """Look up a body by name.
+
+        Raises
+        ------
+        InputError
+            No such body.
+        """
+        names = [b.name for b in self.bodies]
+        if name not in names:
+            raise InputError(f"body {name!r} is unknown in scene {self.name!r}{did_you_mean(name, names)}")
+        return self.bodies[names.index(name)]
+
+    @property
+    def part_names(self) -> list[str]:
+        """Names of all parts, in order."""
+        return [part.name for part in self.parts]
+
+    def body_of(self, part: Part) -> Body | None:
+        """Body of a part; None for an obstacle."""
+        return self.bodies[part.body] if part.body >= 0 else None
+
+    def rigid_parts(self) -> list[str]:
+        """Names of obstacles and of parts of rigid bodies."""
+        bodies = [self.body_of(part) for part in self.parts]
+        return [part.name for part, body in zip(self.parts, bodies, strict=True) if body is None or body.rigid]
+
+    def sensed_couplings(self) -> list[Coupling]:
+        """Couplings that sensors of their own kind read, such as tendons."""
+        return [c for c in self.couplings if c.kind in SENSOR_KINDS and SENSOR_KINDS[c.kind].of_coupling]
+
+    def check_name(self, name: str) -> None:
+        """Refuse a name that is taken, or that cannot be the name of a file."""
+        taken = ["contacts", *self.part_names, *(h.name for h in self.holds), *(c.name for c in self.couplings)]
+        if name in taken:
+            raise InputError(f"body name {name!r} is taken; choose another.")
+        if not _NAME.fullmatch(name):
+            raise InputError(
+                f"body name {name!r} is not allowed, since files are named by it; use letters, digits, '_', '-' and '.', "
+                "at most 100, a letter or digit first."
+            )
+
+    def surface_of(self, what: Handle | str) -> str:
+        """Surface of a body, or the name of a surface."""
+        name = what.parts[0] if isinstance(what, Handle) else what
+        for part in self.parts:
+            if part.name == name:
+                return part.surface
+        known = sorted({p.surface for p in self.parts})
+        if name not in known:
+            raise InputError(f"friction: body or surface {name!r} is unknown{did_you_mean(name, known)}")
+        return name
+
+    def friction_matrix(self, surfaces: Sequence[str]) -> np.ndarray:
+        """Coefficients of all pairs of surfaces, (k, k): set in the scene, else in the material library, else the default."""
+        values = self.frictions.matrix(list(surfaces))
+        for i, a in enumerate(surfaces):
+            for j, b in enumerate(surfaces):
+                if (min(a, b), max(a, b)) not in self.frictions.pairs:
+                    pair = friction(a, b)
+                    values[i, j] = pair.value if pair is not None else values[i, j]
+        return values

@@ -1,0 +1,207 @@
+"""What drives a scene: motions of rigid bodies, fingers, held nodes, chambers and tendons; and the friction of its surfaces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from femsim.base.errors import InputError, did_you_mean
+from femsim.model.actuators import Chamber, Tendon, find_chamber, route
+from femsim.model.contact_rules import AnisotropicPair
+from femsim.model.drives import PoseFunction
+from femsim.model.frames import Tetrahedra
+from femsim.model.holds import Hold, chosen_nodes
+from femsim.scene.checks import Handle, Vector, function_of_time, name_of, positive, vector
+from femsim.scene.contents import SceneContents
+
+
+def drive_base(scene: SceneContents, what: Handle | str, motion: PoseFunction, fingers: bool | Sequence[str]) -> None:
+    """Drive a rigid body or the base of a gripper along a motion."""
+    body = scene.body(name_of(what))
+    if fingers:
+        raise InputError(f"drive of {body.name}: a motion drives the base; use force or position for fingers.")
+    scene.motions[scene.bodies.index(body)] = motion
+
+
+def check_drive(
+    scene: SceneContents, what: Handle | str, functions: Mapping[str, object], damping: float, max_force: float
+) -> None:
+    """Refuse a body that cannot be driven, or not exactly one way to drive it."""
+    name = name_of(what)
+    body = scene.body(name)
+    if not body.rigid:
+        raise InputError(f"drive: {name!r} {body.advice}")
+    if sum(value is not None for value in functions.values()) != 1:
+        raise InputError(f"drive of {name}: give exactly one of motion, force and position.")
+    for given, value in functions.items():
+        function_of_time(f"drive of {name}", given, value, "use fs.Motion or fs.Profile.")
+    if not (damping >= 0 and max_force > 0):
+        raise InputError(
+            f"drive of {name}: damping is {damping} N s/m and max_force {max_force} N; allowed are damping >= 0 and "
+            "max_force > 0."
+        )
+
+
+def drive_fingers(
+    scene: SceneContents,
+    what: Handle | str,
+    fingers: bool | Sequence[str],
+    force: Callable[[float], float] | None,
+    position: Callable[[float], float] | None,
+    stiffness: float,
+    damping: float,
+    max_force: float,
+) -> None:
+    """Drive fingers of a gripper by a force or a servo."""
+    body = scene.body(name_of(what))
+    names = body.joint_names()
+    chosen = names if fingers is True else list(fingers or ())
+    for finger in chosen:
+        if finger not in names:
+            raise InputError(f"drive of {body.name}: finger {finger!r} is unknown{did_you_mean(finger, names)}")
+    if not chosen:
+        raise InputError(f"drive of {body.name}: force and position drive fingers; say fingers=True or name some of {names}.")
+    stiffness = positive("stiffness of the servo", stiffness, "N/m")
+    servo = {"stiffness": stiffness, "damping": damping, "max_force": max_force}
+    for finger in chosen:
+        body.drive_joint(finger, {"force": force, "position": position, **servo})
+
+
+def hold(
+    scene: SceneContents,
+    what: Handle | str,
+    where: Callable[[np.ndarray], np.ndarray] | Sequence[int] | np.ndarray,
+    motion: PoseFunction | None,
+    on: Handle | str | None,
+    name: str | None,
+) -> Handle:
+    """Hold nodes of a soft body, see :meth:`femsim.scene.scene.Scene.hold`."""
+    own = name_of(what)
+    body = scene.body(own)
+    if body.kind != "nodes":
+        raise InputError(f"hold: {own!r} is no soft body; drive a rigid body or gripper by drive, hold a rod by fs.RodEnd.")
+    index, rest = scene.bodies.index(body), body.initial_q().reshape(-1, 3)
+    held = [other for other in scene.holds if other.body == index]
+    name = f"{own}.hold{len(held) + 1}" if name is None else name
+    scene.check_name(name)
+    nodes = chosen_nodes(f"hold {name}: where", rest, where if callable(where) else np.asarray(where))
+    for other, taken in [("fixed", scene.fixed_nodes.get(index, nodes[:0])), *((other.name, other.nodes) for other in held)]:
+        both = np.intersect1d(nodes, taken)
+        if len(both):
+            raise InputError(f"hold {name}: node {both[0]} is held already by {other!r}; a node can follow one motion only.")
+    if (motion is None) == (on is None):
+        raise InputError(f"hold {name}: give exactly one of motion and on.")
+    function_of_time(f"hold {name}", "motion", motion, "use fs.Motion.")
+    pivot, leader = rest[nodes].mean(axis=0), -1
+    if on is not None:
+        label = name_of(on)
+        bases = {b.name: k for k, b in enumerate(scene.bodies) if k in scene.motions}
+        if label not in bases:
+            raise InputError(
+                f"hold {name}: {label!r} is no rigid body or gripper that a motion drives; drive it first, by "
+                "scene.drive(..., motion)."
+            )
+        leader = bases[label]
+        pivot = scene.bodies[leader].initial_q()[:3]
+    scene.holds.append(Hold(name, index, nodes, rest[nodes].copy(), pivot, motion, leader))
+    return Handle(name, (name,))
+
+
+def pressurize(
+    scene: SceneContents,
+    what: Handle | str,
+    functions: dict[str, Callable[[float], float] | None],
+    where: Callable[[np.ndarray], np.ndarray] | int | np.ndarray | None,
+    bulk: float,
+    name: str | None,
+) -> Handle:
+    """Put a chamber under pressure, see :meth:`femsim.scene.scene.Scene.pressurize`."""
+    index, body = _actuated(scene, "pressurize", what)
+    name = _actuator_name(scene, body.name, "chamber", name)
+    _check_one_function(f"pressurize {name}", functions)
+    triangles = find_chamber(body, where)
+    bulk = positive(f"bulk of {name}", bulk, "Pa")
+    scene.couplings.append(Chamber(name, body, index, triangles, bulk=bulk, **functions))
+    return Handle(name, (name,))
+
+
+def add_tendon(
+    scene: SceneContents,
+    what: Handle | str,
+    points: np.ndarray | Sequence[Vector] | Sequence[int],
+    functions: dict[str, Callable[[float], float] | None],
+    stiffness: float,
+    name: str | None,
+) -> Handle:
+    """Run a tendon through a soft body, see :meth:`femsim.scene.scene.Scene.add_tendon`."""
+    index, body = _actuated(scene, "add_tendon", what)
+    name = _actuator_name(scene, body.name, "tendon", name)
+    _check_one_function(f"add_tendon {name}", functions)
+    try:
+        path = np.asarray(points)
+    except ValueError:
+        raise InputError(f"add_tendon {name}: points are no array; allowed are (n, 3) numbers in m, or nodes.") from None
+    nodes, weights = route(body, path)
+    stiffness = positive(f"stiffness of {name}", stiffness, "N/m")
+    scene.couplings.append(Tendon(name, index, nodes, weights, body.rest, stiffness=stiffness, **functions))
+    return Handle(name, (name,))
+
+
+def _actuated(scene: SceneContents, call: str, what: Handle | str) -> tuple[int, Tetrahedra]:
+    """Body of an actuator: its number and its tetrahedra."""
+    body = scene.body(name_of(what))
+    tetrahedra = body.tetrahedra()
+    if tetrahedra is None:
+        raise InputError(f"{call}: {body.name!r} is no soft body; name one of add_soft.")
+    return scene.bodies.index(body), tetrahedra
+
+
+def _actuator_name(scene: SceneContents, body: str, kind: str, name: str | None) -> str:
+    """Name of the next actuator of a kind of a body, checked."""
+    count = sum(scene.bodies[c.rows[0][0]].name == body for c in scene.sensed_couplings() if c.kind == kind)
+    name = f"{body}.{kind}{count + 1}" if name is None else name
+    scene.check_name(name)
+    return name
+
+
+def _check_one_function(call: str, functions: dict[str, Callable[[float], float] | None]) -> None:
+    """Refuse anything but exactly one function of time."""
+    if sum(value is not None for value in functions.values()) != 1:
+        raise InputError(f"{call}: give exactly one of {' and '.join(functions)}.")
+    for given, value in functions.items():
+        function_of_time(call, given, value, "use fs.Profile.")
+
+
+# ------------------------------------------------------------------ friction
+
+
+def set_friction(
+    scene: SceneContents, a: Handle | str, b: Handle | str, coefficient: float | tuple[float, float], direction: Vector | None
+) -> None:
+    """Set the friction of a pair, see :meth:`femsim.scene.scene.Scene.set_friction`."""
+    surfaces = scene.surface_of(a), scene.surface_of(b)
+    scene.anisotropic = [pair for pair in scene.anisotropic if sorted(pair.surfaces) != sorted(surfaces)]
+    what = f"friction of {surfaces[0]!r} and {surfaces[1]!r}"
+    if isinstance(coefficient, (int, float, np.floating, np.integer)):
+        if direction is not None:
+            raise InputError(f"{what}: a direction needs two coefficients (along it, across it); {coefficient} is one.")
+        scene.frictions.set(*surfaces, coefficient)
+        return
+    along, across = (float(x) for x in vector(f"{what}, coefficients", coefficient, 2))
+    if min(along, across) <= 0:
+        raise InputError(f"{what}: coefficients are {along} and {across}; allowed are two positive numbers.")
+    carrier = b.parts[0] if isinstance(b, Handle) else b
+    rigid = scene.rigid_parts()
+    if carrier not in rigid:
+        raise InputError(f"{what}: the second of the pair carries the direction, so it must be one of {rigid}, not {carrier!r}.")
+    if direction is None:
+        raise InputError(f"{what}: two coefficients need direction=(x, y, z), the direction of the first one.")
+    axis = vector(f"{what}, direction", direction)
+    if not np.linalg.norm(axis) > 0:
+        raise InputError(f"{what}: direction is {tuple(axis)}; give a vector that is not zero.")
+    scene.frictions.set(*surfaces, math.sqrt(along * across))
+    scene.anisotropic.append(
+        AnisotropicPair(surfaces, (along, across), axis / np.linalg.norm(axis), scene.part_names.index(carrier))
+    )

@@ -1,0 +1,195 @@
+"""The kinds of sensors, each declared once: columns with units, sign and point, limits, and what can have it.
+
+The declaration feeds the header of ``sensors.csv``, the series of a :class:`~femsim.run.result.Run`, the checks of
+:meth:`~femsim.scene.scene.Scene.sensor`, the plots (by the names of columns) and the table in docs/outputs.md. How a kind is read
+after a step stands under its name in :data:`femsim.run.sensors.READERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from femsim.model.bodies.outputs import Marker
+from femsim.scene.reading import Reading
+
+#: Group of a :class:`~femsim.run.result.Run` that has the readings of a kind.
+Series = Literal["sensors", "markers", "chambers", "tendons", "gauges"]
+
+
+@dataclass(frozen=True)
+class SensorColumn:
+    """One column of a kind: what follows ``NAME_`` in the header, ending in the unit, and the unit as it is written."""
+
+    name: str
+    unit: str
+
+
+@dataclass(frozen=True)
+class SensorKind:
+    """One kind of sensor.
+
+    Attributes
+    ----------
+    columns : tuple of SensorColumn
+        Its columns, in order.
+    text : str
+        What it reads, with sign and point, for the docs.
+    series : str
+        Attribute of ``Run`` that has its readings.
+    limits : tuple of str
+        Options of ``Scene.sensor`` that it takes: "partner", "where", "reach".
+    needs_partner : bool
+        Whether it must have a partner.
+    refusal : str
+        What to say where a body does not list the kind among its ``sensor_kinds``; "" for a kind that every part has.
+    of_coupling : bool
+        Whether it reads a coupling of the same kind, such as a tendon, instead of a part.
+    """
+
+    columns: tuple[SensorColumn, ...]
+    text: str
+    series: Series = "gauges"
+    limits: tuple[str, ...] = ()
+    needs_partner: bool = False
+    refusal: str = ""
+    of_coupling: bool = False
+
+    @property
+    def is_wrench(self) -> bool:
+        """Whether it reads a force and a torque, which an instrument may show."""
+        return self.columns is WRENCH
+
+
+@dataclass(frozen=True)
+class SensorSpec:
+    """A sensor of a scene, checked.
+
+    Attributes
+    ----------
+    name, part, kind : str
+        Name of the sensor, the part that it is on, its kind.
+    marker : Marker, optional
+        Point of a marker; None for one on an obstacle, and for other kinds.
+    hold, coupling : str
+        Name of the hold or the coupling that it reads instead of the part; "" for none.
+    reading : Reading, optional
+        What an instrument shows of its wrench.
+    partners : tuple of str
+        Parts that it counts contacts with; none for all.
+    where : callable or array of int, optional
+        Points of the surface that it counts contacts on.
+    reach : float, m
+        Distance up to which a gap is seen.
+    """
+
+    name: str
+    part: str
+    kind: str
+    marker: Marker | None = None
+    hold: str = ""
+    coupling: str = ""
+    reading: Reading | None = None
+    partners: tuple[str, ...] = ()
+    where: Callable[[np.ndarray], np.ndarray] | np.ndarray | None = None
+    reach: float = 0.01
+
+    @property
+    def limited(self) -> bool:
+        """Whether it counts some contacts of its part only."""
+        return bool(self.partners) or self.where is not None
+
+
+WRENCH = tuple(SensorColumn(f"{c}_{end}", unit) for c, end, unit in (
+    ("fx", "N", "N"), ("fy", "N", "N"), ("fz", "N", "N"), ("tx", "Nm", "N m"), ("ty", "Nm", "N m"), ("tz", "Nm", "N m"),
+))  # fmt: skip
+POSITION = tuple(SensorColumn(f"{axis}_m", "m") for axis in "xyz")
+
+SENSOR_KINDS: dict[str, SensorKind] = {
+    "contact": SensorKind(
+        WRENCH,
+        "what all contacts exert **on** the part; torque about its centre of mass (the origin for obstacles)",
+        series="sensors", limits=("partner", "where"),
+    ),
+    "mount": SensorKind(
+        WRENCH,
+        "what the drive exerts **on** the driven body: a gripper at rest in the air reads its weight upwards; torque about the "
+        "centre of mass of its base. On held nodes of a soft body: torque about their mean",
+        series="sensors",
+        refusal="kind 'mount' needs a driven rigid body, the base of a gripper or held nodes, not {part!r}.",
+    ),
+    "marker": SensorKind(
+        POSITION,
+        "position of a node, of the centre of a link of a rod, or of the centre of a rigid part",
+        series="markers",
+    ),
+    "start": SensorKind(
+        WRENCH,
+        "what a rod exerts **on** the frame that holds its start (rod on tool): a hanging rod reads its weight downwards; torque "
+        "about the frame",
+        series="sensors", refusal="kind 'start' needs a rod that is held at its start, not {part!r}.",
+    ),
+    "end": SensorKind(
+        WRENCH,
+        "the same at its end",
+        series="sensors", refusal="kind 'end' needs a rod that is held at its end, not {part!r}.",
+    ),
+    "chamber": SensorKind(
+        (SensorColumn("pressure_Pa", "Pa"), SensorColumn("volume_m3", "m^3")),
+        "pressure that acted in the step, volume at its end",
+        series="chambers", of_coupling=True,
+    ),
+    "tendon": SensorKind(
+        (SensorColumn("force_N", "N"), SensorColumn("length_m", "m")),
+        "tension that acted in the step, length at its end",
+        series="tendons", of_coupling=True,
+    ),
+    "joint": SensorKind(
+        WRENCH,
+        "what the base of a gripper exerts **on** a finger through its joint, drive included; torque about the finger's centre "
+        "of mass. It is what weight, contacts and held rods leave of the finger's change of momentum, so right to first order in "
+        "dt where the base turns",
+        series="sensors", refusal="kind 'joint' needs a finger of a gripper, e.g. 'gripper.left', not {part!r}.",
+    ),
+    "gap": SensorKind(
+        (SensorColumn("gap_m", "m"),),
+        "smallest distance to `partner` at the end of the step; negative is penetration; `inf` where the detector sees nothing "
+        "within `reach` (0.01 m)",
+        limits=("partner", "reach"), needs_partner=True,
+    ),
+    "area": SensorKind(
+        (SensorColumn("area_m2", "m^2"),),
+        "area of the nodes of the soft body that carry contact force, each with a third of the triangles it is pressed on (as in "
+        "`contact_pressure`); on a rigid part: of the nodes that press on it",
+        limits=("partner", "where"),
+    ),
+    "slip": SensorKind(
+        (SensorColumn("slip_m", "m"), SensorColumn("friction_J", "J")),
+        "accumulated slip distance: the mean tangential speed of the loaded contacts, weighted by normal force, integrated over "
+        "time; work that their friction took",
+        limits=("partner", "where"),
+    ),
+    "energy": SensorKind(
+        (SensorColumn("kinetic_J", "J"), SensorColumn("elastic_J", "J"), SensorColumn("potential_J", "J")),
+        "of the whole body; potential of gravity, zero at the world's origin",
+        refusal="{part!r} is an obstacle, which has no energy; name a body that moves.",
+    ),
+}  # fmt: skip
+
+
+def names(columns: tuple[SensorColumn, ...]) -> tuple[str, ...]:
+    """Names of columns."""
+    return tuple(column.name for column in columns)
+
+
+def sensor_table() -> str:
+    """Return the table of all kinds for docs/outputs.md."""
+    lines = ["| kind | columns | unit | sign and point |", "|---|---|---|---|"]
+    for kind, declared in SENSOR_KINDS.items():
+        shown = "`NAME_fx_N` ... `NAME_tz_Nm`" if declared.is_wrench else ", ".join(f"`NAME_{c.name}`" for c in declared.columns)
+        units = ", ".join(dict.fromkeys(column.unit for column in declared.columns))
+        lines.append(f"| `{kind}` | {shown} | {units} | {declared.text} |")
+    return "\n".join(lines)
