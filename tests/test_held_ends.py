@@ -243,7 +243,7 @@ def test_all_solvers_agree_on_joined_bodies(holder: str) -> None:
     problem = stepper.problem
     assert problem is not None and problem.n_contacts >= 2
     assert problem.touches.any(axis=1).all()  # holder and rod
-    reference = stepper.v_hat
+    reference = stepper.state.v_hat
     assert not make_solver("banded").fits(problem)  # type: ignore[attr-defined]
     for name in ("auto", "exact", "cond", "pgs", "apgd", "ccs"):
         limit = {} if name in ("auto", "exact") else {"max_iterations": 50_000}

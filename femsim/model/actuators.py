@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from femsim.base.errors import InputError
 from femsim.model.bodies.body import StepSettings
 from femsim.model.bodies.soft import SoftBody
+from femsim.model.couplings import CouplingDefaults
 from meshes import boundary_triangles
 
 #: What the sensors of actuators read, by kind.
@@ -19,7 +20,7 @@ ACTUATOR_COLUMNS = {"chamber": ("pressure_Pa", "volume_m3"), "tendon": ("force_N
 ANCHORS = 6
 
 
-class Chamber:
+class Chamber(CouplingDefaults):
     """Pressure on a closed surface of a soft body, a follower load.
 
     With the triangles outward from the chamber, into the solid, its volume V = sum det [x0 x1 x2] / 6 is a cubic polynomial of
@@ -56,8 +57,6 @@ class Chamber:
     """
 
     kind = "chamber"
-    #: a step fills these, see :mod:`femsim.step.advance`
-    step_means = ("pressure", "power", "forces")
 
     def __init__(
         self,
@@ -169,8 +168,17 @@ class Chamber:
         """Pressure of the last step (Pa) and volume at its end (m^3)."""
         return self.pressure, self.volume
 
+    def acted(self) -> dict[str, np.ndarray]:
+        """Also the pressure, (1,), Pa."""
+        return super().acted() | {"pressure": np.array([self.pressure])}
 
-class Tendon:
+    def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
+        """Answer that these acted."""
+        super().take_acted(acted)
+        self.pressure = float(acted["pressure"][0])
+
+
+class Tendon(CouplingDefaults):
     """Cable without mass through points of a soft body, on which it slides without friction: one tension T in all of it.
 
     Its length L is the sum of the distances of successive points, its force -T dL/dx, without net force or moment on the body.
@@ -203,8 +211,6 @@ class Tendon:
     """
 
     kind = "tendon"
-    #: a step fills these, see :mod:`femsim.step.advance`
-    step_means = ("force", "power", "forces")
 
     def __init__(
         self,
@@ -275,6 +281,15 @@ class Tendon:
     def reading(self) -> tuple[float, float]:
         """Tension of the last step (N) and length at its end (m)."""
         return self.force, self.length
+
+    def acted(self) -> dict[str, np.ndarray]:
+        """Also the tension, (1,), N."""
+        return super().acted() | {"force": np.array([self.force])}
+
+    def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
+        """Answer that these acted."""
+        super().take_acted(acted)
+        self.force = float(acted["force"][0])
 
 
 Actuator = Chamber | Tendon

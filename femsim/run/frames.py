@@ -149,7 +149,7 @@ class Frames:
         index = self.stepper.scene.parts[part].body
         q, rows = state.q[system.q_slices[index]], system.v_slices[index]
         x = q.reshape(-1, 3)
-        force = np.zeros((len(x), 3)) if report is None else self.stepper.collision.node_force[rows].reshape(-1, 3)
+        force = np.zeros((len(x), 3)) if report is None else report.forces.node_force[rows].reshape(-1, 3)
         output = self._soft_outputs[part]
         point_data: dict[str, np.ndarray] = {}
         if "velocity" in self.fields:
@@ -177,7 +177,7 @@ class Frames:
         if "contact_force" in self.fields:
             force = np.zeros_like(line)
             if report is not None:
-                half = 0.5 * self.stepper.collision.node_force[rows].reshape(-1, 6)[:, :3]
+                half = 0.5 * report.forces.node_force[rows].reshape(-1, 6)[:, :3]
                 force[:-1] += half
                 force[1:] += half
             point_data["contact_force"] = force

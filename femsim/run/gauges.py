@@ -10,6 +10,7 @@ import numpy as np
 from femsim.base.errors import InputError
 from femsim.base.rotations import cross
 from femsim.model.bodies.articulated import ArticulatedBody
+from femsim.model.bodies.body import Body
 from femsim.model.bodies.rod import Rod
 from femsim.model.bodies.soft import SoftBody
 from femsim.model.bodies.soft_output import SoftOutput
@@ -92,7 +93,7 @@ class Gauges:
         if sensor.kind == "energy":
             return self._energy(sensor)
         if sensor.kind == "joint":
-            return self._joint(sensor)
+            return self._joint(sensor, report)
         if not sensor.counts_contacts:
             return None
         selection = self._selections[sensor.name]
@@ -110,7 +111,7 @@ class Gauges:
     # ------------------------------------------------------------------ contacts
 
     def _select(self, sensor: SensorSpec) -> _Selection:
-        part, meets = self._names.index(sensor.part), self.stepper.collision.meets
+        part, meets = self._names.index(sensor.part), self.stepper.contacts.pairs
         partners = np.array([not sensor.partners or name in sensor.partners for name in self._names])
         selection = _Selection(part, partners)
         if not (meets[part] & partners).any():
@@ -164,8 +165,8 @@ class Gauges:
     def _gap(self, sensor: SensorSpec, selection: _Selection) -> np.ndarray:
         """Smallest gap (1,) at the end of the step; inf where the detector sees none within the reach."""
         stepper = self.stepper
-        if self._gaps[0] != stepper.step_count:  # once a step for all sensors
-            self._gaps = (stepper.step_count, *stepper.collision.gaps(stepper.state, self._reach))
+        if self._gaps[0] != stepper.state.step:  # once a step for all sensors
+            self._gaps = (stepper.state.step, *stepper.contacts.gaps(stepper.state, self._reach))
         _, part, gap = self._gaps
         own = np.zeros(len(gap), dtype=np.bool_)
         for side in (0, 1):
@@ -205,7 +206,7 @@ class Gauges:
 
     # ------------------------------------------------------------------ bodies
 
-    def _body(self, sensor: SensorSpec) -> tuple[SoftBody | Rod | ArticulatedBody, int, np.ndarray, np.ndarray]:
+    def _body(self, sensor: SensorSpec) -> tuple[Body, int, np.ndarray, np.ndarray]:
         """Body of a sensor, its number in the system, its coordinates and velocities."""
         stepper, k = self.stepper, self._names.index(sensor.part)
         index, body = stepper.scene.parts[k].body, stepper.body_of(k)
@@ -227,14 +228,14 @@ class Gauges:
         link, twist, turn = body.links[k], body.link_jacobian(q, k) @ v, body.link_pose(q, k)[0]
         return np.concatenate([link.mass * twist[:3], turn @ link.inertia @ turn.T @ twist[3:]])
 
-    def _joint(self, sensor: SensorSpec) -> np.ndarray:
+    def _joint(self, sensor: SensorSpec, report: StepReport) -> np.ndarray:
         """Force and torque (6,) that the base exerts on a finger through its joint: what else does not explain its motion."""
         stepper, k = self.stepper, self._names.index(sensor.part)
         body, index, q, _ = self._body(sensor)
         assert isinstance(body, ArticulatedBody)
         number = stepper.scene.parts[k].link
         momentum = self._momentum(sensor)
-        out = (momentum - self._momenta[sensor.name]) / stepper.settings.dt - stepper.collision.wrench[k]
+        out = (momentum - self._momenta[sensor.name]) / stepper.settings.dt - report.forces.wrench[k]
         self._momenta[sensor.name] = momentum
         out[:3] -= body.links[number].mass * stepper.settings.gravity
         centre = body.link_pose(q, number)[1]

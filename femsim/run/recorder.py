@@ -164,7 +164,7 @@ class Recorder:
             elif gauge is not None:
                 row += [float(x) for x in gauge]
             elif sensor.kind == "contact":
-                row += [float(x) for x in stepper.collision.wrench[k]]
+                row += [float(x) for x in report.forces.wrench[k]]
             elif sensor.kind == "mount":
                 row += [float(x) for x in report.mount.get(sensor.hold or (body.name if body else ""), np.zeros(6))]
             elif isinstance(body, Rod) and sensor.kind != "marker":
@@ -192,7 +192,7 @@ class Recorder:
         elif sensor.hold:
             origin = stepper.held_centre(sensor.hold)
         elif isinstance(body, SoftBody | Rod):
-            origin = stepper.collision.reference[part]
+            origin = stepper.placed.reference[part]
         tool = None
         if reading.tool == "body" and body is not None:
             q = stepper.state.q[stepper.system.q_slices[stepper.scene.parts[part].body]]

@@ -26,6 +26,7 @@ from femsim.model.bodies.rod import Rod
 from femsim.run.frames import check_options, chosen_fields
 from femsim.run.recorder import MARKER, WRENCH, Recorder
 from femsim.scene.scene import GAUGE_COLUMNS, Scene
+from femsim.step.advance import take_step
 from femsim.step.report import StepReport
 from femsim.step.stepper import STAGES, Stepper
 
@@ -279,7 +280,7 @@ def simulate(
     scene_dt = scene.dt
     scene.dt = scene.dt if dt is None else float(dt)
     try:
-        stepper = Stepper(scene, chosen, max_halvings=max_halvings)
+        stepper = Stepper(scene, chosen)
     finally:
         settings_dt, scene.dt = scene.dt, scene_dt
     n_steps = round(duration / settings_dt)
@@ -327,11 +328,11 @@ def simulate(
     started = time.perf_counter()
     kept = f" The run that it was to replace is kept in {replaced}." if replaced else ""
     try:
-        status, message, first_step = _loop(stepper, recorder, n_steps, quiet, on_step, until)
+        status, message, first_step = _loop(stepper, recorder, n_steps, max_halvings, quiet, on_step, until)
         recorder.close()  # frames are written behind the steps, and the last one may fail
     except BaseException as error:
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        message = f"Stopped after step {stepper.step_count} by {type(error).__name__}: {error}{kept}"
+        message = f"Stopped after step {stepper.state.step} by {type(error).__name__}: {error}{kept}"
         info.update(status=status, message=message, problems=recorder.problems)
         if folder:
             with suppress(OSError):  # the disk may be what failed
@@ -374,6 +375,7 @@ def _loop(
     stepper: Stepper,
     recorder: Recorder,
     n_steps: int,
+    max_halvings: int,
     quiet: bool,
     on_step: Callable[[Stepper, StepReport], None] | None,
     until: Callable[[dict[str, float]], str | None] | None,
@@ -387,7 +389,7 @@ def _loop(
         for number in range(1, n_steps + 1):
             timings, began = dict(stepper.timings), time.perf_counter()
             try:
-                report = stepper.step()
+                report = take_step(stepper, max_halvings)
             except (ContactError, np.linalg.LinAlgError) as error:  # the step gave numbers that nothing can go on with
                 return "failed", f"Step {number} at {number * stepper.settings.dt:.4f} s failed: {error}", first_step
             recorder.problem(number)

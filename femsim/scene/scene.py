@@ -6,7 +6,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -21,16 +21,16 @@ from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
 from femsim.model.bodies.hyperelastic import ElementKind, make_soft_body
 from femsim.model.bodies.rod import Rod, RodEnd
 from femsim.model.bodies.soft import SoftBody
-from femsim.model.contact_rules import AnisotropicPair, Apart
+from femsim.model.contact_rules import AnisotropicPair, NoContact
 from femsim.model.couplings import Coupling, HeldEnd, LinkFrame, PatchFrame, check_reach, holder_gap, surface_patch
 from femsim.model.drives import PoseFunction
 from femsim.model.holds import Hold, chosen_nodes, nodes_where
+from femsim.model.parts import Part
 from femsim.model.solids import mass_properties, visual, with_arm
 from femsim.scene.reading import Reading
 from materials import Elastic, FrictionTable, Law, RodSection, friction, material
 from meshes import (
     TetMesh,
-    TriMesh,
     load_surface,
     load_tetmesh,
     require_simple,
@@ -119,22 +119,6 @@ class SensorSpec:
         return self.kind in ("gap", "area", "slip") or (self.kind == "contact" and limited)
 
 
-@dataclass
-class Part:
-    """Something with a surface: its shapes, how it is drawn, and the body it belongs to."""
-
-    name: str
-    body: int
-    link: int
-    surface: str
-    shapes: list[tuple[Shape, np.ndarray, np.ndarray]]
-    visual: TriMesh | None
-    nodes: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    turns: bool = False
-    triangles: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
-    self_contact: bool = False
-
-
 def _vector(what: str, value: Vector, size: int = 3) -> np.ndarray:
     array = np.asarray(value, dtype=np.float64)
     if array.shape != (size,) or not np.all(np.isfinite(array)):
@@ -213,7 +197,7 @@ class Scene:
         self.anisotropic: list[AnisotropicPair] = []
         self.couplings: list[Coupling] = []
         self.holds: list[Hold] = []
-        self.apart: list[Apart] = []
+        self.no_contact: list[NoContact] = []
         self.parameters: dict[str, Any] = {}
         self.meshes: dict[str, dict[str, Any]] = {}
 
@@ -1158,7 +1142,7 @@ class Scene:
         near = (gap if end == 0 else gap[::-1]) < 2.0 * radius
         count = int(np.argmin(near)) if not near.all() else len(near)
         links = (0, count) if end == 0 else (rod.n_links - count, rod.n_links)
-        self.apart.append(Apart(len(self.parts), *links, holder))
+        self.no_contact.append(NoContact(len(self.parts), *links, holder))
         if part.body < 0:
             return
         body = self.bodies[part.body]
