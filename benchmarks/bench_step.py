@@ -252,7 +252,7 @@ def time_assembly(stepper: CpuStepper, repeat: int) -> Values:
         if isinstance(body, SoftBody)
     ]
     still = np.zeros(system.n)
-    travel = settings.dt * stepper.v_hat
+    travel = settings.dt * stepper.state.v_hat
 
     def forget() -> None:
         for body, q, v in soft:  # where they were a step ago, so that rotations start as they do in a run

@@ -197,7 +197,7 @@ def test_the_problems_of_a_scene_are_those_of_its_run(scene: str, fakes: type[Fa
 
     stepper = Stepper(fs.load_scene(scene, young_modulus=2e5), fs.make_solver("auto"))
     for step in range(1, 5):
-        v_hat = stepper.v_hat
+        v_hat = stepper.state.v_hat
         stepper.step()
         _, seen, start = fakes.seen[9 + step]
         assert stepper.problem is not None and start is not None

@@ -396,11 +396,11 @@ def test_crossing_edges_start_from_their_own_forces_of_the_last_step():
     stepper = Stepper(stack(CUBE, CUBE, (0.002, 0.001), obstacle=True, turn=0.5), make_solver("exact"))
     for _ in range(3):
         report = stepper.step()
-    collision = stepper.collision
-    collision.detect(stepper.state, 1e-3)
-    collision.problem(np.zeros(stepper.system.n), 0.01)
-    starts = list(zip(collision.contacts.point, collision.contacts.shape, strict=True))
+    contacts, state = stepper.contacts, stepper.state
+    (found,) = contacts.detect(state, stepper.placed, [1e-3])
+    rows = contacts.rows([found], np.zeros(stepper.system.n), 0.01)
+    starts = list(zip(found.contacts.point, found.contacts.shape, strict=True))
     assert len(set(starts)) < len(starts) == 8
-    start = collision.warm_start(stepper.v_hat).lam
+    start = contacts.warm_start(rows, state.contacts, state.v_hat).lam
     assert np.ptp(start[:, 0]) > 0.01
     np.testing.assert_allclose(start, report.contacts.lam, atol=1e-9)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 from slow_twins import moved_pose, random_frame
 
-from contact import Box, Plane, PointContacts, Sphere, contact_velocity
+import contact
+from contact import Box, ContactProblem, Plane, Sphere, contact_velocity
 from femsim.base.rotations import quaternion_from_vector
 from femsim.model.bodies.articulated import ArticulatedBody, Link
 from femsim.model.bodies.body import StepSettings
 from femsim.model.bodies.soft import SoftBody
-from femsim.step.contacts import Collision, CollisionBody
+from femsim.model.contact_rules import ContactRules
+from femsim.model.parts import Part
+from femsim.step.contact_family import Found
+from femsim.step.contacts import ContactForces, ContactRows, Contacts
+from femsim.step.point_contacts import PointFamily
 from femsim.step.state import State
 from femsim.step.system import System
 from materials import Elastic
@@ -20,13 +27,13 @@ from meshes.generate import box_tets
 
 DT = 0.01
 EYE, ORIGIN = np.eye(3), np.zeros(3)
-# parts of the collision, and where their points and shapes start
+# parts, and where their points and shapes start
 RIGID, BALL, BASE, LEFT, RIGHT, FLOOR = range(6)
 # bodies of the system; the rigid body comes first, so its columns lie left of the nodes, those of the gripper right
 RIGID_V, NODES_V, GRIPPER_V = slice(0, 6), slice(6, 42), slice(42, 50)
 
 
-def make_collision(rng: np.random.Generator, *, correction: float = 0.2, max_correction: float = 0.5) -> tuple[Collision, State]:
+def make_contacts(rng: np.random.Generator, *, correction: float = 0.2, max_correction: float = 0.5) -> tuple[Contacts, State]:
     """A rigid sphere, a soft block of 12 nodes, a gripper with two fingers and a floor, at random poses."""
     rigid = ArticulatedBody(
         "rigid", [Link("rigid", 0.5, 1e-3 * EYE, ORIGIN)], position=rng.standard_normal(3),
@@ -49,21 +56,19 @@ def make_collision(rng: np.random.Generator, *, correction: float = 0.2, max_cor
     state.q[system.q_slices[1]] += 0.002 * rng.standard_normal(36)
     box, placed = Box((0.01, 0.02, 0.03)), (random_frame(rng), 0.02 * rng.standard_normal(3))
     parts = [
-        CollisionBody("rigid", 0, 0, "steel", [(Sphere(0.03), *placed)]),
-        CollisionBody("ball", 1, 0, "rubber", nodes=np.arange(12)),
-        CollisionBody("gripper", 2, 0, "steel", [(box, EYE, ORIGIN)]),
-        CollisionBody("gripper.left", 2, 1, "steel", [(box, *placed)]),
-        CollisionBody("gripper.right", 2, 2, "pad", [(box, random_frame(rng), ORIGIN)]),
-        CollisionBody("floor", -1, 0, "wood", [(Plane(), EYE, ORIGIN)]),
+        Part("rigid", 0, 0, "steel", [(Sphere(0.03), *placed)]),
+        Part("ball", 1, 0, "rubber", nodes=np.arange(12)),
+        Part("gripper", 2, 0, "steel", [(box, EYE, ORIGIN)]),
+        Part("gripper.left", 2, 1, "steel", [(box, *placed)]),
+        Part("gripper.right", 2, 2, "pad", [(box, random_frame(rng), ORIGIN)]),
+        Part("floor", -1, 0, "wood", [(Plane(), EYE, ORIGIN)]),
     ]
     surfaces = ["steel", "rubber", "pad", "wood"]
     friction = np.arange(16.0).reshape(4, 4)
     friction = friction + friction.T
-    collide = ~np.eye(6, dtype=bool)
-    collide[2:5, 2:5] = False  # links of one gripper
-    collision = Collision(system, parts, friction, surfaces, collide, correction=correction, max_correction=max_correction)
-    collision.update_poses(state)
-    return collision, state
+    pairs = ~np.eye(6, dtype=bool)
+    pairs[2:5, 2:5] = False  # links of one gripper
+    return Contacts(system, parts, ContactRules(surfaces, friction, pairs, correction, max_correction)), state
 
 
 # (part of the point, part of the shape): every pair that the rows treat differently
@@ -73,31 +78,51 @@ PAIRS = [
 ]  # fmt: skip
 
 
-def points_of(collision: Collision, part: int) -> np.ndarray:
-    return np.flatnonzero(collision.point_body == part)
+def family(model: Contacts) -> PointFamily:
+    """The contacts between points and shapes: no body here has contact with another deforming one."""
+    (points,) = model.families
+    assert isinstance(points, PointFamily)
+    return points
 
 
-def touch(collision: Collision, state: State, rng: np.random.Generator, pairs: list[tuple[int, int]]) -> PointContacts:
+def points_of(model: Contacts, part: int) -> np.ndarray:
+    return np.flatnonzero(family(model).point_part == part)
+
+
+def plant(model: Contacts, state: State, rng: np.random.Generator, pairs: list[tuple[int, int]]) -> Found:
     """One contact for each pair at a random position (soft: at a node) with a random frame; gaps of both signs."""
     point, shape, position = [], [], []
-    nodes = state.q[collision.system.q_slices[1]].reshape(-1, 3)
+    nodes = state.q[model.system.q_slices[1]].reshape(-1, 3)
     for a, b in pairs:
-        point.append(int(rng.choice(points_of(collision, a))))
-        shape.append(int(np.flatnonzero(collision.shape_body == b)[0]))
-        here = nodes[point[-1] - points_of(collision, BALL)[0]] if a == BALL else rng.standard_normal(3)
+        point.append(int(rng.choice(points_of(model, a))))
+        shape.append(int(np.flatnonzero(family(model).shape_part == b)[0]))
+        here = nodes[point[-1] - points_of(model, BALL)[0]] if a == BALL else rng.standard_normal(3)
         position.append(here)
     frame = np.array([random_frame(rng) for _ in pairs]).reshape(-1, 3, 3)
     gap = 1e-3 * rng.standard_normal(len(pairs))
-    collision.contacts = PointContacts(
+    planted = contact.PointContacts(
         np.array(point, np.int64), np.array(shape, np.int64), gap, frame, np.array(position).reshape(-1, 3),
         np.zeros(len(point), np.int64),
     )  # fmt: skip
-    return collision.contacts
+    return replace(detected(model, state, 0.0), contacts=planted)
 
 
-def carried(collision: Collision, state: State, part: int, node: int, position: np.ndarray, step: np.ndarray) -> np.ndarray:
+def detected(model: Contacts, state: State, margin: float) -> Found:
+    (found,) = model.detect(state, model.places.read(state), [margin])
+    return found
+
+
+def rows_of(model: Contacts, found: Found, v_prescribed: np.ndarray | None = None) -> ContactRows:
+    return model.rows([found], np.zeros(50) if v_prescribed is None else v_prescribed, DT)
+
+
+def problem_of(model: Contacts, found: Found, v_prescribed: np.ndarray | None = None) -> ContactProblem:
+    return rows_of(model, found, v_prescribed).problem(model.system, DT)
+
+
+def carried(model: Contacts, state: State, part: int, node: int, position: np.ndarray, step: np.ndarray) -> np.ndarray:
     """Where a material point of a part (a node of the soft body) goes when the whole system moves by ``step``."""
-    system, owner = collision.system, collision.parts[part]
+    system, owner = model.system, model.parts[part]
     if owner.body < 0:
         return position
     body, q = system.bodies[owner.body], state.q[system.q_slices[owner.body]]
@@ -108,24 +133,24 @@ def carried(collision: Collision, state: State, part: int, node: int, position: 
     return c + R @ R_old.T @ (position - c_old)
 
 
-def relative_velocity(collision: Collision, state: State, v: np.ndarray, h: float = 1e-6) -> np.ndarray:
+def relative_velocity(model: Contacts, found: Found, state: State, v: np.ndarray, h: float = 1e-6) -> np.ndarray:
     """Velocity of the point's side relative to the shape's side in each contact frame, by central differences."""
-    c, out = collision.contacts, []
-    first = points_of(collision, BALL)[0]
+    c, out = found.contacts, []
+    first = points_of(model, BALL)[0]
     for m in range(len(c)):
-        a, b, node = collision.point_body[c.point[m]], collision.shape_body[c.shape[m]], c.point[m] - first
+        a, b, node = family(model).point_part[c.point[m]], family(model).shape_part[c.shape[m]], c.point[m] - first
         ends = [
-            carried(collision, state, a, node, c.position[m], s * v) - carried(collision, state, b, -1, c.position[m], s * v)
+            carried(model, state, a, node, c.position[m], s * v) - carried(model, state, b, -1, c.position[m], s * v)
             for s in (h, -h)
         ]
         out.append(c.frame[m] @ (ends[0] - ends[1]) / (2 * h))
     return np.array(out)
 
 
-def offsets(collision: Collision) -> np.ndarray:
+def offsets(model: Contacts, found: Found) -> np.ndarray:
     """Normal part of phi by its formula."""
-    gap = collision.contacts.gap
-    back = np.maximum(collision.correction * gap / DT, -collision.max_correction)
+    gap = found.contacts.gap
+    back = np.maximum(model.rules.correction * gap / DT, -model.rules.max_correction)
     return np.where(gap >= 0, gap / DT, back)
 
 
@@ -137,26 +162,26 @@ def test_rows_are_the_relative_velocity(pair: tuple[int, int]) -> None:
     """J v against central differences of the motion of both material points, for random frames, positions and velocities."""
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        collision, state = make_collision(rng)
-        touch(collision, state, rng, [pair])
-        problem = collision.problem(np.zeros(50), DT)
+        model, state = make_contacts(rng)
+        found = plant(model, state, rng, [pair])
+        problem = problem_of(model, found)
         assert problem.n_contacts == 1 and problem.J.shape == (3, 50)
         for _ in range(3):
             v = rng.standard_normal(50)
-            np.testing.assert_allclose((problem.J @ v).reshape(1, 3), relative_velocity(collision, state, v), atol=2e-8)
+            np.testing.assert_allclose((problem.J @ v).reshape(1, 3), relative_velocity(model, found, state, v), atol=2e-8)
 
 
 def test_columns_are_sorted_and_only_of_the_two_bodies() -> None:
     """The nodalization walks the rows in order of columns."""
     rng = np.random.default_rng(4)
-    collision, state = make_collision(rng)
-    touch(collision, state, rng, PAIRS)
-    J = collision.problem(np.zeros(50), DT).J
+    model, state = make_contacts(rng)
+    found = plant(model, state, rng, PAIRS)
+    J = problem_of(model, found).J
     gripper = {BASE: range(42, 48), LEFT: range(42, 49), RIGHT: [*range(42, 48), 49], RIGID: range(6), FLOOR: []}
     for m, (a, b) in enumerate(PAIRS):
         own = list(gripper[a]) if a != BALL else []
         if a == BALL:
-            node = collision.contacts.point[m] - points_of(collision, BALL)[0]
+            node = found.contacts.point[m] - points_of(model, BALL)[0]
             own = list(range(6 + 3 * node, 9 + 3 * node))
         for row in range(3 * m, 3 * m + 3):
             assert J.indices[J.indptr[row] : J.indptr[row + 1]].tolist() == sorted([*own, *gripper[b]])
@@ -164,9 +189,9 @@ def test_columns_are_sorted_and_only_of_the_two_bodies() -> None:
 
 def test_each_contact_has_the_friction_of_its_surfaces() -> None:
     rng = np.random.default_rng(5)
-    collision, state = make_collision(rng)
-    touch(collision, state, rng, [(BALL, FLOOR), (RIGID, RIGHT), (LEFT, RIGID)])
-    problem = collision.problem(np.zeros(50), DT)
+    model, state = make_contacts(rng)
+    found = plant(model, state, rng, [(BALL, FLOOR), (RIGID, RIGHT), (LEFT, RIGID)])
+    problem = problem_of(model, found)
     # friction[i, j] = 5 (i + j), with steel 0, rubber 1, pad 2, wood 3
     assert problem.friction.tolist() == [20.0, 10.0, 0.0]
 
@@ -181,43 +206,44 @@ def test_each_contact_has_the_friction_of_its_surfaces() -> None:
 def test_phi_is_the_gap_over_the_step_or_a_part_of_the_penetration(gap: float, expected: float) -> None:
     """Open: the whole gap may close. Penetration: a fifth goes back, at most 0.5 m/s."""
     rng = np.random.default_rng(6)
-    collision, state = make_collision(rng, correction=0.2, max_correction=0.5)
-    touch(collision, state, rng, [(BALL, FLOOR)]).gap[0] = gap
-    np.testing.assert_allclose(collision.problem(np.zeros(50), DT).phi, [[expected, 0, 0]], atol=1e-14)
+    model, state = make_contacts(rng, correction=0.2, max_correction=0.5)
+    found = plant(model, state, rng, [(BALL, FLOOR)])
+    found.contacts.gap[0] = gap
+    np.testing.assert_allclose(problem_of(model, found).phi, [[expected, 0, 0]], atol=1e-14)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_prescribed_motion_goes_into_phi(seed: int) -> None:
     """With the base of the gripper and two nodes driven, J v + phi is the relative velocity of the whole motion."""
     rng = np.random.default_rng(seed)
-    collision, state = make_collision(rng)
+    model, state = make_contacts(rng)
     prescribed = np.zeros(50, bool)
     prescribed[42:48] = True  # the gripper's base; its fingers stay free
     prescribed[6:12] = True  # nodes 0 and 1
     prescribed[14] = True  # and one component of node 2
-    collision.system.set_prescribed(prescribed)
-    touch(collision, state, rng, PAIRS)
-    collision.contacts.point[3] = points_of(collision, BALL)[2]
-    collision.contacts.position[3] = state.q[collision.system.q_slices[1]].reshape(-1, 3)[2]
+    model.system.set_prescribed(prescribed)
+    found = plant(model, state, rng, PAIRS)
+    found.contacts.point[3] = points_of(model, BALL)[2]
+    found.contacts.position[3] = state.q[model.system.q_slices[1]].reshape(-1, 3)[2]
     given = rng.standard_normal(50)
-    problem = collision.problem(np.where(prescribed, given, 1e9), DT)
-    kept = collision._keep
+    rows = rows_of(model, found, np.where(prescribed, given, 1e9))
+    problem, kept = rows.problem(model.system, DT), rows.families[0].keep
     assert np.all(problem.J.toarray()[:, prescribed] == 0.0)
     assert not np.isin(problem.J.indices, np.flatnonzero(prescribed)).any()  # no column at all
     u = contact_velocity(problem, np.where(prescribed, 0.0, given))
-    u[:, 0] -= offsets(collision)[kept]
-    expected = relative_velocity(collision, state, given) + off_tangent(collision, given[GRIPPER_V])
+    u[:, 0] -= offsets(model, found)[kept]
+    expected = relative_velocity(model, found, state, given) + off_tangent(model, found, given[GRIPPER_V])
     np.testing.assert_allclose(u, expected[kept], atol=3e-8)
 
 
-def off_tangent(collision: Collision, v: np.ndarray) -> np.ndarray:
+def off_tangent(model: Contacts, found: Found, v: np.ndarray) -> np.ndarray:
     """Velocity that the points of the driven gripper have in the step as a whole beyond that at its start, (nc, 3)."""
-    c, out = collision.contacts, np.zeros((len(collision.contacts.gap), 3))
+    c, out = found.contacts, np.zeros((len(found.contacts.gap), 3))
     turn = Rotation.from_rotvec(DT * v[3:6])
     for m in range(len(out)):
-        for part, sign in ((collision.point_body[c.point[m]], 1.0), (collision.shape_body[c.shape[m]], -1.0)):
+        for part, sign in ((family(model).point_part[c.point[m]], 1.0), (family(model).shape_part[c.shape[m]], -1.0)):
             if part in (BASE, LEFT, RIGHT):
-                lever = c.position[m] - collision._origin[part]
+                lever = c.position[m] - found.placed.origin[part]
                 out[m] += sign * c.frame[m] @ ((turn.apply(lever) - lever) / DT - np.cross(v[3:6], lever))
     assert np.abs(out).max() > 1e-4
     return out
@@ -226,40 +252,43 @@ def off_tangent(collision: Collision, v: np.ndarray) -> np.ndarray:
 def test_a_contact_without_unknowns_is_dropped() -> None:
     """Driven against driven or against the floor: nothing could answer; the others keep their order."""
     rng = np.random.default_rng(7)
-    collision, state = make_collision(rng)
+    model, state = make_contacts(rng)
     prescribed = np.zeros(50, bool)
     prescribed[42:48] = True
     prescribed[6:9] = True
-    collision.system.set_prescribed(prescribed)
-    contacts = touch(collision, state, rng, [(BASE, FLOOR), (RIGID, FLOOR), (BALL, BASE), (LEFT, FLOOR), (BALL, BASE)])
-    nodes = points_of(collision, BALL)
+    model.system.set_prescribed(prescribed)
+    found = plant(model, state, rng, [(BASE, FLOOR), (RIGID, FLOOR), (BALL, BASE), (LEFT, FLOOR), (BALL, BASE)])
+    contacts = found.contacts
+    nodes = points_of(model, BALL)
     contacts.point[2], contacts.point[4] = nodes[0], nodes[5]
-    problem = collision.problem(np.zeros(50), DT)
-    assert collision._keep.tolist() == [1, 3, 4] and problem.n_contacts == 3
+    rows = rows_of(model, found)
+    problem = rows.problem(model.system, DT)
+    assert rows.families[0].keep.tolist() == [1, 3, 4] and problem.n_contacts == 3
     assert problem.J.shape == (9, 50) and np.diff(problem.J.indptr).tolist() == [6] * 3 + [1] * 3 + [3] * 3
-    np.testing.assert_allclose(problem.phi[:, 0], offsets(collision)[[1, 3, 4]], rtol=1e-13)
+    np.testing.assert_allclose(problem.phi[:, 0], offsets(model, found)[[1, 3, 4]], rtol=1e-13)
     np.testing.assert_allclose(problem.J.toarray()[6:, 6 + 15 : 6 + 18], contacts.frame[4], rtol=1e-15)
 
 
 def test_no_contacts_make_an_empty_problem() -> None:
     rng = np.random.default_rng(8)
-    collision, state = make_collision(rng)
-    touch(collision, state, rng, [])
-    problem = collision.problem(np.zeros(50), DT)
+    model, state = make_contacts(rng)
+    found = plant(model, state, rng, [])
+    rows = rows_of(model, found)
+    problem = rows.problem(model.system, DT)
     assert problem.n_contacts == 0 and problem.J.shape == (0, 50) and problem.phi.shape == (0, 3)
-    found = collision.accept(np.zeros((0, 3)), np.zeros((0, 3)))
-    assert len(found.force) == 0 and np.all(collision.generalized_force() == 0.0)
-    assert collision.warm_start(np.zeros(50)).lam.shape == (0, 3)
+    forces, memory = model.accept(rows, np.zeros((0, 3)), np.zeros((0, 3)))
+    assert len(forces.contacts.force) == 0 and np.all(forces.generalized == 0.0)
+    assert model.warm_start(rows, memory, np.zeros(50)).lam.shape == (0, 3)
 
 
 # ---------------------------------------------------------------------- with real detection
 
 
-def near_state(collision: Collision, rng: np.random.Generator) -> State:
+def near_state(model: Contacts, rng: np.random.Generator) -> State:
     """Sphere and soft block just above the floor, a finger beside the block."""
-    system = collision.system
+    system = model.system
     state = system.initial_state()
-    shape = collision.parts[RIGID].shapes[0]
+    shape = model.parts[RIGID].shapes[0]
     rotation, _ = system.bodies[0].link_pose(state.q[system.q_slices[0]], 0)
     state.q[:3] = [0.5, 0.0, 0.031] - rotation @ shape[2]  # centre of the sphere 31 mm high
     soft = system.q_slices[1]
@@ -267,7 +296,7 @@ def near_state(collision: Collision, rng: np.random.Generator) -> State:
     state.q[soft] += 1e-4 * rng.standard_normal(36)
     body, q = system.bodies[2], state.q[system.q_slices[2]]
     R, centre = body.link_pose(q, LEFT - BASE)
-    _, turn, place = collision.parts[LEFT].shapes[0]
+    _, turn, place = model.parts[LEFT].shapes[0]
     # a point 1 mm outside the middle of the finger's long face shall lie on the upper node of the block
     node = state.q[soft].reshape(-1, 3)[np.argmax(state.q[soft].reshape(-1, 3)[:, 2])]
     q[:3] += node - (centre + R @ (place + turn @ [0.011, 0.002, 0.003]))
@@ -277,63 +306,63 @@ def near_state(collision: Collision, rng: np.random.Generator) -> State:
 def test_the_gap_changes_as_the_normal_row_says() -> None:
     """d gap/dt by detecting again at moved states: soft nodes on floor and on a finger, a sphere and a box on the floor."""
     rng = np.random.default_rng(9)
-    collision, _ = make_collision(rng)
-    state = near_state(collision, rng)
-    collision.detect(state, 0.003)
-    pairs = set(zip(collision.point_body[collision.contacts.point], collision.shape_body[collision.contacts.shape], strict=True))
+    model, _ = make_contacts(rng)
+    state = near_state(model, rng)
+    found = detected(model, state, 0.003)
+    c, points = found.contacts, family(model)
+    pairs = set(zip(points.point_part[c.point], points.shape_part[c.shape], strict=True))
     assert {(BALL, FLOOR), (BALL, LEFT), (RIGID, FLOOR)} <= pairs
-    problem = collision.problem(np.zeros(50), DT)
-    keys = [tuple(k) for k in zip(collision.contacts.point, collision.contacts.shape, strict=True)]
+    problem = problem_of(model, found)
+    keys = [tuple(k) for k in zip(c.point, c.shape, strict=True)]
     for _ in range(4):
         v, h = rng.standard_normal(50), 1e-6
         gaps = []
         for s in (h, -h):
             moved = state.copy()
-            for body, q, own in zip(collision.system.bodies, collision.system.q_slices, collision.system.v_slices, strict=True):
+            for body, q, own in zip(model.system.bodies, model.system.q_slices, model.system.v_slices, strict=True):
                 step = s * v[own]
                 moved.q[q] = state.q[q] + step if isinstance(body, SoftBody) else moved_pose(state.q[q], step)
-            collision.detect(moved, 0.004)
-            found = collision.contacts
-            gaps.append({(p, k): g for p, k, g in zip(found.point, found.shape, found.gap, strict=True)})
+            near = detected(model, moved, 0.004).contacts
+            gaps.append({(p, k): g for p, k, g in zip(near.point, near.shape, near.gap, strict=True)})
         rate = [(gaps[0][k] - gaps[1][k]) / (2 * h) for k in keys]
         np.testing.assert_allclose((problem.J @ v)[::3], rate, atol=2e-8)
 
 
 def test_max_penetration_and_poses_follow_the_state() -> None:
     rng = np.random.default_rng(10)
-    collision, _ = make_collision(rng)
-    state = near_state(collision, rng)
-    state.q[collision.system.q_slices[2]][:3] = [0.0, 0.0, 5.0]  # the gripper away from everything
-    assert collision.max_penetration(state) == 0.0
+    model, _ = make_contacts(rng)
+    state = near_state(model, rng)
+    state.q[model.system.q_slices[2]][:3] = [0.0, 0.0, 5.0]  # the gripper away from everything
+    assert model.max_penetration(state, model.places.read(state)) == 0.0
     state.q[2] -= 0.006
-    assert collision.max_penetration(state) == pytest.approx(0.005, abs=1e-12)
-    rotation, position = collision.pose(LEFT)
-    expected = collision.system.bodies[2].link_pose(state.q[collision.system.q_slices[2]], 1)
+    placed = model.places.read(state)
+    assert model.max_penetration(state, placed) == pytest.approx(0.005, abs=1e-12)
+    rotation, position = placed.rotation[LEFT], placed.translation[LEFT]
+    expected = model.system.bodies[2].link_pose(state.q[model.system.q_slices[2]], 1)
     assert np.array_equal(rotation, expected[0]) and np.array_equal(position, expected[1])
 
 
 # ---------------------------------------------------------------------- forces
 
 
-def accepted(seed: int) -> tuple[Collision, State, np.ndarray, object]:
+def accepted(seed: int) -> tuple[Contacts, State, ContactRows, np.ndarray, ContactForces]:
     rng = np.random.default_rng(seed)
-    collision, state = make_collision(rng)
-    touch(collision, state, rng, PAIRS * 2)
-    collision.problem(np.zeros(50), DT)
-    lam = rng.standard_normal((len(collision._keep), 3))
-    return collision, state, lam, collision.accept(lam, np.zeros_like(lam))
+    model, state = make_contacts(rng)
+    rows = rows_of(model, plant(model, state, rng, PAIRS * 2))
+    lam = rng.standard_normal((len(rows.phi), 3))
+    return model, state, rows, lam, model.accept(rows, lam, np.zeros_like(lam))[0]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_wrenches_are_plain_sums(seed: int) -> None:
-    collision, state, lam, found = accepted(seed)
-    c = collision.contacts
+    model, state, rows, lam, forces = accepted(seed)
+    found, c = forces.contacts, rows.families[0].found.contacts
     wrench, size, nodes = np.zeros((6, 6)), np.zeros(6), np.zeros(50)
     references = [ORIGIN] * 6
-    for k, part in enumerate(collision.parts):
+    for k, part in enumerate(model.parts):
         if part.body < 0:
             continue
-        body, q = collision.system.bodies[part.body], state.q[collision.system.q_slices[part.body]]
+        body, q = model.system.bodies[part.body], state.q[model.system.q_slices[part.body]]
         if isinstance(body, SoftBody):
             references[k] = body.node_mass @ q.reshape(-1, 3) / body.node_mass.sum()
         else:
@@ -341,53 +370,54 @@ def test_wrenches_are_plain_sums(seed: int) -> None:
     for m in range(len(c)):
         force = lam[m] @ c.frame[m]
         np.testing.assert_allclose(found.force[m], force, rtol=1e-13, atol=1e-14)
-        for part, sign in ((collision.point_body[c.point[m]], 1.0), (collision.shape_body[c.shape[m]], -1.0)):
+        for part, sign in ((family(model).point_part[c.point[m]], 1.0), (family(model).shape_part[c.shape[m]], -1.0)):
             lever = c.position[m] - references[part]
             wrench[part] += sign * np.concatenate([force, np.cross(lever, force)])
             size[part] += np.linalg.norm(force)
-        if collision.point_body[c.point[m]] == BALL:
-            row = 6 + 3 * (c.point[m] - points_of(collision, BALL)[0])
+        if family(model).point_part[c.point[m]] == BALL:
+            row = 6 + 3 * (c.point[m] - points_of(model, BALL)[0])
             nodes[row : row + 3] += force
-    np.testing.assert_allclose(collision.wrench, wrench, atol=1e-12)
-    np.testing.assert_allclose(collision.force_sum, size, rtol=1e-12)
-    np.testing.assert_allclose(collision.node_force, nodes, atol=1e-13)
-    np.testing.assert_allclose(collision.wrench[:, :3].sum(axis=0), 0.0, atol=1e-12)  # action and reaction
+    np.testing.assert_allclose(forces.wrench, wrench, atol=1e-12)
+    np.testing.assert_allclose(forces.force_sum, size, rtol=1e-12)
+    np.testing.assert_allclose(forces.node_force, nodes, atol=1e-13)
+    np.testing.assert_allclose(forces.wrench[:, :3].sum(axis=0), 0.0, atol=1e-12)  # action and reaction
     assert np.array_equal(found.position, c.position) and np.array_equal(found.normal, c.frame[:, 0])
-    # a second solution replaces the first
-    collision.accept(2.0 * lam, np.zeros_like(lam))
-    np.testing.assert_allclose(collision.wrench, 2.0 * wrench, atol=1e-11)
-    np.testing.assert_allclose(collision.node_force, 2.0 * nodes, atol=1e-12)
-    np.testing.assert_allclose(collision.force_sum, 2.0 * size, rtol=1e-12)
+    # another solution of the same rows knows nothing of the first
+    forces, _ = model.accept(rows, 2.0 * lam, np.zeros_like(lam))
+    np.testing.assert_allclose(forces.wrench, 2.0 * wrench, atol=1e-11)
+    np.testing.assert_allclose(forces.node_force, 2.0 * nodes, atol=1e-12)
+    np.testing.assert_allclose(forces.force_sum, 2.0 * size, rtol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_virtual_work(seed: int) -> None:
     """generalized_force . v = lam . J v for every v, and J^T lam component by component."""
-    collision, state, lam, _ = accepted(seed)
-    problem = collision.problem(np.zeros(50), DT)
-    force = collision.generalized_force()
+    model, state, rows, lam, forces = accepted(seed)
+    found = rows.families[0].found
+    problem = rows.problem(model.system, DT)
+    force = forces.generalized
     np.testing.assert_allclose(force, problem.J.T @ lam.ravel(), atol=1e-12)
     v = np.random.default_rng(seed + 100).standard_normal(50)
     assert force @ v == pytest.approx(lam.ravel() @ (problem.J @ v), rel=1e-11)
-    assert force @ v == pytest.approx((lam * relative_velocity(collision, state, v)).sum(), rel=1e-6)
+    assert force @ v == pytest.approx((lam * relative_velocity(model, found, state, v)).sum(), rel=1e-6)
 
 
 def test_virtual_work_with_prescribed_rows() -> None:
     """The generalized force also holds the rows that J has lost: their work is that of the offset."""
     rng = np.random.default_rng(11)
-    collision, state = make_collision(rng)
+    model, state = make_contacts(rng)
     prescribed = np.zeros(50, bool)
     prescribed[42:48] = True
-    collision.system.set_prescribed(prescribed)
-    touch(collision, state, rng, [p for p in PAIRS if p != (BASE, FLOOR)])
+    model.system.set_prescribed(prescribed)
+    found = plant(model, state, rng, [p for p in PAIRS if p != (BASE, FLOOR)])
     v = rng.standard_normal(50)
-    problem = collision.problem(v, DT)
+    rows = rows_of(model, found, v)
+    problem = rows.problem(model.system, DT)
     lam = rng.standard_normal((problem.n_contacts, 3))
     u = contact_velocity(problem, np.where(prescribed, 0.0, v))
-    collision.accept(lam, u)
-    force = collision.generalized_force()
-    u[:, 0] -= offsets(collision)
-    u -= off_tangent(collision, v[GRIPPER_V])
+    force = model.accept(rows, lam, u)[0].generalized
+    u[:, 0] -= offsets(model, found)
+    u -= off_tangent(model, found, v[GRIPPER_V])
     assert force @ v == pytest.approx((lam * u).sum(), rel=1e-11)
     np.testing.assert_allclose(force[~prescribed], (problem.J.T @ lam.ravel())[~prescribed], atol=1e-12)
     assert np.abs(force[prescribed]).min() > 1e-3
@@ -396,12 +426,11 @@ def test_virtual_work_with_prescribed_rows() -> None:
 def test_states_of_contacts() -> None:
     """0 open, 1 stick, 2 slip: by a normal force above 1e-9 of the largest and a slip above 1e-6 m/s."""
     rng = np.random.default_rng(12)
-    collision, state = make_collision(rng)
-    touch(collision, state, rng, [(BALL, FLOOR)] * 5)
-    collision.problem(np.zeros(50), DT)
+    model, state = make_contacts(rng)
+    found = plant(model, state, rng, [(BALL, FLOOR)] * 5)
     lam = np.array([[10.0, 0, 0], [10.0, 0, 0], [0.0, 0, 0], [5e-9, 0, 0], [2e-8, 1e-9, 0]])
     u = np.array([[0, 9e-7, 0], [0, 0, 1.1e-6], [1.0, 5.0, 0], [0, 1.0, 0], [0, 0, 0]])
-    assert collision.accept(lam, u).state.tolist() == [1, 2, 0, 0, 1]
+    assert model.accept(rows_of(model, found), lam, u)[0].contacts.state.tolist() == [1, 2, 0, 0, 1]
 
 
 # ---------------------------------------------------------------------- warm start
@@ -410,26 +439,25 @@ def test_states_of_contacts() -> None:
 def test_forces_of_contacts_that_persist_keep_their_world_direction() -> None:
     """Recognised by point and shape in whatever order; turned into the new frames; new contacts start from zero."""
     rng = np.random.default_rng(13)
-    collision, state = make_collision(rng)
-    touch(collision, state, rng, PAIRS)
+    model, state = make_contacts(rng)
+    found = plant(model, state, rng, PAIRS)
     v_hat = rng.standard_normal(50)
-    collision.problem(np.zeros(50), DT)
-    assert np.all(collision.warm_start(v_hat).lam == 0.0)  # nothing known yet
-    old = collision.contacts
+    rows = rows_of(model, found)
+    assert np.all(model.warm_start(rows, model.no_memory(), v_hat).lam == 0.0)  # nothing known yet
+    old = found.contacts
     lam = rng.standard_normal((len(PAIRS), 3))
     world = np.einsum("mi,mij->mj", lam, old.frame)
-    collision.accept(lam, np.zeros_like(lam))
+    _, memory = model.accept(rows, lam, np.zeros_like(lam))
     order = rng.permutation(len(PAIRS))[:-3]  # three have gone, the rest is shuffled
     point, shape = old.point[order].copy(), old.shape[order].copy()
-    fresh = points_of(collision, BALL)
+    fresh = points_of(model, BALL)
     fresh = int(next(p for p in fresh if p not in old.point[[k for k, pair in enumerate(PAIRS) if pair[0] == BALL]]))
-    point[2], shape[2] = fresh, np.flatnonzero(collision.shape_body == FLOOR)[0]  # a new contact
+    point[2], shape[2] = fresh, np.flatnonzero(family(model).shape_part == FLOOR)[0]  # a new contact
     frame = np.array([random_frame(rng) for _ in order])
-    collision.contacts = PointContacts(
+    planted = contact.PointContacts(
         point, shape, np.zeros(len(order)), frame, rng.standard_normal((len(order), 3)), old.feature[order]
     )
-    collision.problem(np.zeros(50), DT)
-    start = collision.warm_start(v_hat)
+    start = model.warm_start(rows_of(model, replace(found, contacts=planted)), memory, v_hat)
     assert np.array_equal(start.v, v_hat)
     expected = np.einsum("mij,mj->mi", frame, world[order])
     expected[2] = 0.0
@@ -439,11 +467,11 @@ def test_forces_of_contacts_that_persist_keep_their_world_direction() -> None:
 def test_the_problem_shares_the_matrix_and_groups_of_the_system() -> None:
     """No copy is made: COND recognises the pattern of A by its arrays."""
     rng = np.random.default_rng(14)
-    collision, state = make_collision(rng)
-    system = collision.system
+    model, state = make_contacts(rng)
+    system = model.system
     system.assemble(state, StepSettings(DT, 0.5, np.array([0, 0, -9.81])), np.zeros(50))
-    touch(collision, state, rng, PAIRS)
-    problem = collision.problem(np.zeros(50), DT)
+    found = plant(model, state, rng, PAIRS)
+    problem = problem_of(model, found)
     assert problem.A is system.A and problem.b is system.b
     assert problem.groups is system.groups and problem.dt == DT
     assert [(g.start, g.stop) for g in problem.groups] == [(s.start, s.stop) for s in (RIGID_V, NODES_V, GRIPPER_V)]

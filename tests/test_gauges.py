@@ -213,7 +213,7 @@ def test_joint_of_a_finger() -> None:
         if report.step == 46:
             rod = scene.body("whisker")
             arm = rod.centre_of_mass(stepper.state.q[stepper.system.q_slices[2]]) - stepper.link_pose(2)[1]
-            balance.append(-stepper.collision.wrench[2, 3:] - np.cross(arm, (0, 0, -rod.mass * G)))
+            balance.append(-report.forces.wrench[2, 3:] - np.cross(arm, (0, 0, -rod.mass * G)))
 
     run = fs.simulate(scene, tolerance=1e-10, on_step=at_rest)
     assert run.status == "converged"

@@ -243,7 +243,7 @@ def test_all_solvers_agree_on_joined_bodies(holder: str) -> None:
     problem = stepper.problem
     assert problem is not None and problem.n_contacts >= 2
     assert problem.touches.any(axis=1).all()  # holder and rod
-    reference = stepper.v_hat
+    reference = stepper.state.v_hat
     assert not make_solver("banded").fits(problem)  # type: ignore[attr-defined]
     for name in ("auto", "exact", "cond", "pgs", "apgd", "ccs"):
         limit = {} if name in ("auto", "exact") else {"max_iterations": 50_000}
@@ -260,9 +260,9 @@ def test_links_beside_a_held_end_do_not_touch_their_holder() -> None:
     scene.add_rod("rod", line(12, (0, 0, 0), (0, 0, 0.06)), ROUND, RUBBER, start=fs.RodEnd("clamped", on=box))
     run = fs.simulate(scene)
     assert run.steps["contacts"].max() == 0 and run.steps["kinetic_energy_J"].max() < 1e-20
-    apart = scene.apart[0]
+    excluded = scene.no_contact[0]
     # centres at 2.5, 7.5, ... mm: apart while nearer to the surface at 20 mm than twice the radius
-    assert (apart.first, apart.last, apart.other) == (0, 5, 0)
+    assert (excluded.first, excluded.last, excluded.other) == (0, 5, 0)
     bent = fs.Scene("bent", dt=0.01, duration=0.3, gravity=FREE)
     bent.add_obstacle("post", fs.Box((0.02, 0.02, 0.02)))
     bent.add_rod(
@@ -403,7 +403,7 @@ START = {
 def test_bad_holders_are_refused(make: Callable[[], object], words: tuple[str, ...]) -> None:
     """And the scene stays as it was."""
     scene = world()
-    before = [len(x) for x in (scene.bodies, scene.parts, scene.couplings, scene.apart)]
+    before = [len(x) for x in (scene.bodies, scene.parts, scene.couplings, scene.no_contact)]
     with pytest.raises(fs.InputError) as caught:
         made = make()
         assert isinstance(made, tuple)
@@ -411,7 +411,7 @@ def test_bad_holders_are_refused(make: Callable[[], object], words: tuple[str, .
         scene.add_rod("rod", line(3, start, (5, 5, 5)), ROUND, RUBBER, start=fs.RodEnd("clamped", on=on))
     for word in words:
         assert word in str(caught.value)
-    assert [len(x) for x in (scene.bodies, scene.parts, scene.couplings, scene.apart)] == before
+    assert [len(x) for x in (scene.bodies, scene.parts, scene.couplings, scene.no_contact)] == before
 
 
 @pytest.mark.parametrize("on", list(START))

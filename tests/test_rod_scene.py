@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import femsim as fs
 from contact import contact_velocity, make_problem
 from contact.metrics import balance
 from contact.solvers import cond_kernels as kernels, make_solver
+from femsim.step.point_contacts import PointFamily
 from femsim.step.stepper import Stepper
 
 RUBBER = fs.Elastic(2e6, 0.4, 1200.0, name="rubber")
@@ -84,21 +86,23 @@ def test_rows_are_the_derivative_of_the_gap_and_do_the_work_of_the_forces(contac
     scene.add_rigid("box", fs.Box((0.2, 0.02, 0.01)), mass=1.0, position=(0.0, 0.08, 0.014))
     scene.add_rod("rod", line(8, (0, 0, 0), (0.01, 0.1, 0.0)), ROUND, RUBBER, contact=contact)
     stepper = Stepper(scene, make_solver("auto"))
-    system, state, collision = stepper.system, stepper.state, stepper.collision
+    system, state, model = stepper.system, stepper.state, stepper.contacts
     rod = scene.bodies[1]
     q = state.q[system.q_slices[1]].reshape(-1, 7)
     q[:, 3:] = Rotation.from_rotvec(0.3 * rng.standard_normal((8, 3))).as_quat()[:, [3, 0, 1, 2]]
     stepper.system.assemble(state, stepper.settings, np.zeros(system.n))
-    collision.detect(state, 0.01)
-    collision.contacts = collision.contacts.pick(collision.point_body[collision.contacts.point] == 2)  # not the ball and the box
-    problem = collision.problem(np.zeros(system.n), 0.01)
-    contacts = collision.contacts
+    (found,) = model.detect(state, model.places.read(state), [0.01])
+    points = model.families[0]
+    assert isinstance(points, PointFamily)
+    contacts = found.contacts.pick(points.point_part[found.contacts.point] == 2)  # not the ball and the box
+    rows = model.rows([replace(found, contacts=contacts)], np.zeros(system.n), 0.01)
+    problem = rows.problem(system, 0.01)
     assert {int(s) for s in contacts.shape} == {0, 1} and problem.n_contacts == len(contacts.gap) > 5
     v = rng.standard_normal(system.n)
     u = contact_velocity(problem, v) - problem.phi
     box_v, rod_v = v[system.v_slices[0]], v[system.v_slices[1]].reshape(-1, 6)
     for m in range(problem.n_contacts):
-        link, where = int(contacts.point[m]) - int(np.flatnonzero(collision.point_body == 2)[0]), contacts.position[m]
+        link, where = int(contacts.point[m]) - int(np.flatnonzero(points.point_part == 2)[0]), contacts.position[m]
         velocity = rod_v[link, :3].copy()
         if contact == "surface":
             velocity += np.cross(rod_v[link, 3:], where - rod.centres(q)[link])
@@ -106,10 +110,10 @@ def test_rows_are_the_derivative_of_the_gap_and_do_the_work_of_the_forces(contac
             velocity -= box_v[:3] + np.cross(box_v[3:], where - state.q[:3])
         assert u[m] == pytest.approx(contacts.frame[m] @ velocity, abs=1e-12)
     lam = np.abs(rng.standard_normal((problem.n_contacts, 3)))
-    report = collision.accept(lam, u)
-    assert collision.generalized_force() == pytest.approx(problem.J.T @ lam.ravel(), abs=1e-12)
-    assert collision.wrench[:, :3].sum(axis=0) == pytest.approx(np.zeros(3), abs=1e-12)
-    assert report.force.sum(axis=0) == pytest.approx(collision.wrench[2, :3], abs=1e-12)
+    forces, _ = model.accept(rows, lam, u)
+    assert forces.generalized == pytest.approx(problem.J.T @ lam.ravel(), abs=1e-12)
+    assert forces.wrench[:, :3].sum(axis=0) == pytest.approx(np.zeros(3), abs=1e-12)
+    assert forces.contacts.force.sum(axis=0) == pytest.approx(forces.wrench[2, :3], abs=1e-12)
 
 
 def test_a_fast_rod_does_not_jump_through_a_thin_floor() -> None:

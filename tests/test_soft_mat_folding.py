@@ -38,7 +38,7 @@ class Fold:
             system, q = stepper.system, stepper.state.q
             x, pose = q[system.q_slices[mat]].reshape(-1, 3), q[system.q_slices[hand]]
             self.in_hand.append((x[edge] - pose[:3]) @ quaternion_to_matrix(pose[3:7]))
-            self.own_forces.append(own_forces(stepper, report))
+            self.own_forces.append(own_forces(report))
             self.lowest.append(float(x[x[:, 0] < 0.12, 2].min()))
             if report.step == round(LET_GO / 0.01):
                 self.when_let_go = stepper.state.copy()
@@ -56,11 +56,10 @@ def fold_scene() -> fs.Scene:
     return fs.load_scene(SCENES / "soft_mat_folding.py", cells=(30, 8), young_modulus=50e3, friction=FRICTION)
 
 
-def own_forces(stepper: Stepper, report: StepReport) -> np.ndarray:
+def own_forces(report: StepReport) -> np.ndarray:
     """Normal force and friction of the contacts of the mat with itself, (nc, 2), N."""
-    assert stepper.collision.touching is not None
-    first = len(report.contacts.force) - len(stepper.collision.touching.kept)
-    force, normal = report.contacts.force[first:], report.contacts.normal[first:]
+    own = report.contacts.point[:, 1, 0] >= 0
+    force, normal = report.contacts.force[own], report.contacts.normal[own]
     press = np.einsum("mi,mi->m", force, normal)
     return np.column_stack([press, np.linalg.norm(force - press[:, None] * normal, axis=1)])
 
@@ -117,13 +116,13 @@ def test_friction_on_itself_keeps_the_fold_in_place(fold: Fold) -> None:
     scene.set_friction("mat", "mat", 0.0)
     stepper = Stepper(scene, fs.make_solver("auto"))
     assert fold.when_let_go is not None
-    stepper.state = fold.when_let_go
+    stepper.restore(fold.when_let_go)
     corner = np.argmin(np.linalg.norm(scene.body("mat").rest - [0.15, 0.0, 0.0025], axis=1))
     edge: list[np.ndarray] = []
     while stepper.state.t < END - 1e-9:
         report = stepper.step()
         assert report.solution.converged
-        assert np.abs(own_forces(stepper, report)[:, 1]).max(initial=0.0) < 1e-9
+        assert np.abs(own_forces(report)[:, 1]).max(initial=0.0) < 1e-9
         edge.append(stepper.state.q[stepper.system.q_slices[0]].reshape(-1, 3)[corner].copy())
     assert moved(edge[round((AWAY - LET_GO) / 0.01) - 1], edge[-1]) > 2e-3
 
@@ -139,9 +138,9 @@ def crumpled() -> tuple[fs.Run, list[int]]:
     pressing: list[int] = []
 
     def count(stepper: Stepper, report: StepReport) -> None:
-        assert report.finite and stepper.collision.touching is not None
-        own = len(report.contacts.force) - len(stepper.collision.touching.kept)
-        pressing.append(int((np.linalg.norm(report.contacts.force[own:], axis=1) > 1e-3).sum()))
+        assert report.finite
+        own = report.contacts.point[:, 1, 0] >= 0
+        pressing.append(int((np.linalg.norm(report.contacts.force[own], axis=1) > 1e-3).sum()))
 
     return fs.simulate(scene, on_step=count), pressing
 

@@ -9,18 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hollow_boxes import hollow_box
 from small_scene import DT, STEPS, cube_scene
+from test_chambers import hollow_box
 
 import femsim as fs
 from contact import ContactError, ContactProblem, Solution, Solver, WarmStart, make_solver
 from contact.solvers.exact import Exact, ExactOptions
 from femsim.model.bodies.soft import SoftBody
 from femsim.run.sensors import sensor_columns
-from femsim.step.advance import Snapshot, newly_inside_out
+from femsim.step.advance import newly_inside_out, take_step
+from femsim.step.measure import measure
 from femsim.step.report import StepReport
 from femsim.step.state import State
 from femsim.step.stepper import Stepper
+from femsim.step.system import System
 from femsim.studies.sweeps.metrics import parse_metric
 
 RUBBER = fs.Elastic(1e5, 0.3, 1000.0, rayleigh_beta=1e-3, name="rubber")
@@ -90,25 +92,30 @@ def joined_scene() -> fs.Scene:
     return scene
 
 
-def bits(stepper: Stepper) -> dict[str, np.ndarray]:
+def numbers(report: StepReport) -> dict[str, np.ndarray]:
+    """All that a report says but times, by name."""
+    names = ("step", "time", "max_penetration", "max_slip", "kinetic_energy", "elastic_energy", "work", "momentum")
+    names += ("wrench_balance", "inverted_elements", "potential_energy", "friction_loss")
+    found = {name: getattr(report, name) for name in names}
+    found |= {f"solution {name}": getattr(report.solution, name) for name in ("v", "lam", "iterations")}
+    found |= {f"metrics {name}": value for name, value in vars(report.metrics).items()}
+    found |= {f"forces {name}": value for name, value in vars(report.forces).items() if name != "contacts"}
+    found |= {f"contacts {name}": value for name, value in vars(report.contacts).items()}
+    found |= {f"mount {name}": value for name, value in report.mount.items()}
+    found |= {f"acted {thing} {name}": value for thing, named in report.acted.items() for name, value in named.items()}
+    return {name: np.array(value) for name, value in found.items()}
+
+
+def bits(stepper: Stepper, report: StepReport) -> dict[str, np.ndarray]:
     """All that is there after a step, by name."""
-    system, collision = stepper.system, stepper.collision
     assert stepper.problem is not None
-    found = {
-        "q": stepper.state.q, "v": stepper.state.v, "t": np.array(stepper.state.t), "v_hat": stepper.v_hat,
-        "work": np.array(stepper.work), "step": np.array(stepper.step_count), "wrench": collision.wrench,
-        "node_force": collision.node_force, "force_sum": collision.force_sum, "A": system.A.data, "b": system.b,
-        "external": system.external, "problem_b": stepper.problem.b, "phi": stepper.problem.phi,
-        "reaction": system.reaction(stepper.v_hat, collision.generalized_force()),
-    }  # fmt: skip
-    for k in range(len(collision.parts)):
-        found |= {f"{name} of part {k}": value for name, value in zip(("rotation", "place"), collision.pose(k), strict=True)}
-    for k, memory in enumerate(collision.memories):
-        found |= {f"memory {k} {name}": value for name, value in vars(memory).items()}
-    for k, coupling in enumerate(system.couplings):
+    found = stepper.state.arrays() | numbers(report)
+    found |= {"A": stepper.problem.A.data, "b": stepper.problem.b, "phi": stepper.problem.phi}
+    found |= {f"placed {name}": value for name, value in vars(stepper.placed).items()}
+    for k, coupling in enumerate(stepper.system.couplings):
         found[f"coupling {k}"] = np.concatenate(coupling.forces)
         found[f"power {k}"] = np.array(coupling.power)
-    for k, body in enumerate(system.bodies):
+    for k, body in enumerate(stepper.system.bodies):
         for name in ("end_frames", "end_wrench", "internal_force", "_quaternion", "_rotated", "strain", "joint_force"):
             if hasattr(body, name):
                 found[f"body {k} {name}"] = getattr(body, name)
@@ -126,7 +133,7 @@ def steps_of(stepper: Stepper, sizes: list[float]) -> list[StepReport]:
     reports = []
     for dt in sizes:
         stepper.settings = replace(stepper.settings, dt=dt)
-        reports.append(stepper.attempt())
+        reports.append(stepper.step())
     return reports
 
 
@@ -143,32 +150,122 @@ def simulate_with(solver: Solver, monkeypatch: pytest.MonkeyPatch, scene: fs.Sce
 def test_what_is_put_back_is_what_was_there_to_the_last_bit(done: int) -> None:
     stepper = Stepper(joined_scene(), Exacting())
     for _ in range(done):
-        stepper.attempt()
-    before = Snapshot(stepper)
-    first = stepper.attempt()
-    there = bits(stepper)
-    assert len(there["memory 1 _keys"]) > 0 and len(stepper.system.couplings) == 4
+        stepper.step()
+    before = stepper.state
+    kept = before.copy()
+    there = bits(stepper, stepper.step())
+    assert len(there["contacts/1/keys"]) > 0 and len(stepper.system.couplings) == 4
     if done:
-        assert there["memory 0 _forces"].any() and there["coupling 0"].any() and there["body 2 joint_force"].size == 0
-    after = Snapshot(stepper, whole=True)
-    for _ in range(2):  # a snapshot serves more than once
-        before.put_back()
+        assert there["contacts/0/forces"].any() and there["coupling 0"].any() and there["body 2 joint_force"].size == 0
+    for _ in range(2):  # a state serves more than once
+        stepper.restore(before)
         for report in steps_of(stepper, [0.003, 0.001]):
             assert report.finite
         assert not np.array_equal(stepper.state.q, there["q"])
-        before.put_back()
+        assert before == kept  # nobody writes into a state
+        stepper.restore(before)
         (again,) = steps_of(stepper, [0.01])
-        assert_same_bits(bits(stepper), there)
-        assert (again.work, again.wrench_balance, again.elastic_energy) == (
-            first.work, first.wrench_balance, first.elastic_energy
-        )  # fmt: skip
-        np.testing.assert_array_equal(again.mount["arm"], first.mount["arm"])
-    second = stepper.attempt()
-    ahead = bits(stepper)
-    after.put_back()
-    assert_same_bits(bits(stepper), there)
-    assert stepper.attempt().work == second.work
-    assert_same_bits(bits(stepper), ahead)
+        assert_same_bits(bits(stepper, again), there)
+    after = stepper.state
+    ahead = bits(stepper, stepper.step())
+    stepper.restore(after)
+    assert_same_bits(bits(stepper, stepper.step()), ahead)
+
+
+def carried_scene(seed: int) -> fs.Scene:
+    """A gripper that closes on a soft block and drags a rod by a finger; a hollow body with a pump and a tendon; at random."""
+    rng = np.random.default_rng(seed)
+    scene = fs.Scene("carried", dt=0.005, duration=0.05)
+    scene.add_floor()
+    block = fs.box_tets((0.02, 0.02, 0.03), (2, 2, 2))
+    law = replace(RUBBER, law=fs.StableNeoHookean()) if seed % 2 else RUBBER
+    scene.add_soft("block", block, law, position=(0, 0, 0.0149), velocity=0.1 * rng.standard_normal(3))
+    pad = fs.Box((0.005, 0.02, 0.02))
+    fingers = [
+        fs.Finger(name, pad, offset=(side * 0.0152, 0, -0.05), closing=(-side, 0, 0), mass=0.05)
+        for name, side in (("left", -1), ("right", 1))
+    ]
+    hand = scene.add_gripper("hand", fingers, mass=0.3, position=(0, 0, 0.07))
+    scene.drive("hand", fs.Motion([0.0, 0.1], [(0, 0, 0), 0.02 * rng.random(3)], [(0, 0, 0), 0.2 * rng.standard_normal(3)]))
+    scene.drive(hand, fingers=True, force=lambda t: 2.0 + 20.0 * t)
+    x = np.linspace(0.0202, 0.08, 9)
+    points = np.column_stack([x, 0 * x, np.full(9, 0.02)])
+    scene.add_rod("rod", points, fs.circular_section(0.002), CABLE, start=fs.RodEnd("clamped", on="hand.right"))
+    hollow = scene.add_soft("hollow", hollow_box(), RUBBER, position=(-0.1, 0.1, 0.015), velocity=0.2 * rng.standard_normal(3))
+    scene.pressurize(hollow, volume=lambda t: 1e-6 * (1.0 + 2.0 * t), bulk=1e5, name="pump")
+    scene.add_tendon(hollow, [(-0.112, 0.11, 0.025), (-0.088, 0.11, 0.025)], pull=lambda t: 0.02 * t, name="tendon")
+    return scene
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_state_goes_on_in_another_process_to_the_last_bit(seed: int, tmp_path: Path) -> None:
+    """Saved after five steps; five more; a fresh simulation that reads the file takes the same five, with the same reports."""
+    stepper = Stepper(carried_scene(seed), Exacting())
+    for _ in range(5):
+        report = stepper.step()
+    assert len(report.contacts.gap) > 8 and report.contacts.force.any() and len(stepper.system.couplings) == 3
+    stepper.state.sensors["sum"] = np.array([0.25])
+    stepper.state.save(tmp_path / "state.npz")
+    assert [path.name for path in tmp_path.iterdir()] == ["state.npz"]
+    wanted = [bits(stepper, stepper.step()) for _ in range(5)]
+    fresh = Stepper(carried_scene(seed), Exacting())
+    fresh.restore(State.load(tmp_path / "state.npz"))
+    for step in wanted:
+        assert_same_bits(bits(fresh, fresh.step()), step)
+    assert fresh.state == stepper.state and fresh.state.sensors == stepper.state.sensors
+    assert not stepper.state.differences(fresh.state)
+
+
+def test_states_are_equal_by_their_bits() -> None:
+    state = Stepper(joined_scene(), Exacting()).state
+    other = state.copy()
+    assert state == other and state.differences(other) == []
+    other.v[0] = -0.0 if state.v[0] == 0.0 else -state.v[0]
+    other.bodies[0]["rotations"][0] = np.nextafter(other.bodies[0]["rotations"][0], 2.0)
+    assert state != other and state.differences(other) == ["body/0/rotations", "v"]
+
+
+def test_files_that_are_no_state_of_the_scene_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state.npz"
+    with pytest.raises(fs.InputError, match=r"state\.npz: cannot be read as the state of a simulation"):
+        State.load(path)
+    path.write_text("not this")
+    with pytest.raises(fs.InputError, match="cannot be read as the state"):
+        State.load(path)
+    np.savez(path, q=np.zeros(3))
+    with pytest.raises(fs.InputError, match="holds none of femsim's states; this femsim reads version 1"):
+        State.load(path)
+    np.savez(path, version=np.array(7))
+    with pytest.raises(fs.InputError, match="holds version 7 of femsim's states"):
+        State.load(path)
+    with pytest.raises(fs.InputError, match=r"scene 'joined' has .* Restore a state of this scene"):
+        Stepper(joined_scene(), Exacting()).restore(Stepper(cube_scene(), Exacting()).state)
+
+
+def test_measuring_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measured twice, a step reports the same, and no state has changed."""
+    measured = 0
+
+    def twice(scene: fs.Scene, system: System, *step: Any) -> StepReport:
+        nonlocal measured
+        old, new = step[3], step[4]
+        before = old.copy(), system.remember(new).copy()
+        first = measure(scene, system, *step)
+        assert (old, system.remember(new)) == before
+        assert_same_bits(numbers(measure(scene, system, *step)), numbers(first))
+        assert (old, system.remember(new)) == before
+        measured += 1
+        return first
+
+    monkeypatch.setattr("femsim.step.stepper.measure", twice)
+    stepper, plain = Stepper(joined_scene(), Exacting()), Stepper(joined_scene(), Exacting())
+    for _ in range(3):
+        report = stepper.step()
+    monkeypatch.undo()
+    for _ in range(3):
+        wanted = plain.step()
+    assert measured == 3 and stepper.state == plain.state
+    assert_same_bits(numbers(report), numbers(wanted))
 
 
 def test_nothing_changes_where_no_step_is_halved() -> None:
@@ -222,8 +319,8 @@ def test_only_the_step_that_fails_is_halved_and_only_the_half_that_fails_again()
     """The second step fails, then its second half: the step sizes are 10, 5, 2.5, 2.5, 10, 10 ms."""
     failing = {2: DT, 4: 0.5 * DT}  # by the number of the solve: 10, (10), 5, (5), 2.5, 2.5, 10, 10
     solver = Exacting(lambda problem: "nan" if len(solver.calls) in failing else None)
-    stepper = Stepper(cube_scene(), solver, max_halvings=6)
-    reports = [stepper.step() for _ in range(STEPS)]
+    stepper = Stepper(cube_scene(), solver)
+    reports = [take_step(stepper, 6) for _ in range(STEPS)]
     half, quarter = 0.5 * DT, 0.25 * DT
     assert solver.calls == [DT, DT, half, half, quarter, quarter, DT, DT]
     assert [len(report.parts) for report in reports] == [1, 3, 1, 1] and [report.step for report in reports] == [1, 2, 3, 4]
@@ -275,13 +372,20 @@ def test_a_step_that_is_not_finite_may_end_as_one_that_is_not_converged(monkeypa
 
 def test_a_solver_that_never_converges_costs_little_and_gives_what_it_gave(monkeypatch: pytest.MonkeyPatch) -> None:
     solver = Exacting(lambda problem: "not converged")
-    run = simulate_with(solver, monkeypatch, cube_scene(), max_halvings=3)
+    reports: list[StepReport] = []
+
+    def keep(stepper: Stepper, report: StepReport) -> None:
+        reports.append(report)
+
+    run = simulate_with(solver, monkeypatch, cube_scene(), max_halvings=3, on_step=keep)
     # once down to an eighth, and then no more
     assert [round(DT / dt) for dt in solver.calls] == [1, 2, 4, 8, 1, 1, 1]
     assert run.status == "not converged" and (run.steps["substeps"] == 1).all() and not run.steps["converged"].any()
     assert run.message.startswith("4 of 4 steps stopped at the iteration limit, first step 1;") and "sub-steps" not in run.message
-    plain = simulate_with(Exacting(lambda problem: "not converged"), monkeypatch, cube_scene(), max_halvings=0)
-    assert_same_bits(bits(run.stepper), bits(plain.stepper))
+    plain = simulate_with(Exacting(lambda problem: "not converged"), monkeypatch, cube_scene(), max_halvings=0, on_step=keep)
+    after, wanted = bits(run.stepper, reports[3]), bits(plain.stepper, reports[-1])
+    assert after.pop("halving_is_vain") and not wanted.pop("halving_is_vain")
+    assert_same_bits(after, wanted)
     for name, column in run.table().items():
         if not name.startswith("ms_"):
             np.testing.assert_array_equal(column, plain.table()[name], err_msg=name)
@@ -290,8 +394,8 @@ def test_a_solver_that_never_converges_costs_little_and_gives_what_it_gave(monke
 def test_halving_is_tried_again_after_a_step_that_is_solved() -> None:
     bad = {1, 2, 3, 4, 6, 7}  # step 1: solves 1 to 3 in vain; step 2: as it comes; step 3: solve 5; step 4: solve 6 and 7
     solver = Exacting(lambda problem: "not converged" if len(solver.calls) in bad else None)
-    stepper = Stepper(cube_scene(), solver, max_halvings=2)
-    reports = [stepper.step() for _ in range(4)]
+    stepper = Stepper(cube_scene(), solver)
+    reports = [take_step(stepper, 2) for _ in range(4)]
     assert [round(DT / dt) for dt in solver.calls] == [1, 2, 4, 1, 1, 1, 2, 4, 4, 2]
     assert [report.solution.converged for report in reports] == [False, False, True, True]
     assert [len(report.parts) for report in reports] == [1, 1, 1, 3]
@@ -301,7 +405,7 @@ def test_numbers_that_stay_none_end_the_run_as_before(tmp_path: Path, monkeypatc
     solver = Exacting(lambda problem: "raises" if len(solver.calls) > 2 else None)
     run = simulate_with(solver, monkeypatch, cube_scene(), max_halvings=2, out=tmp_path / "run", dump_problems=(2, 3))
     assert run.status == "failed" and run.message == "Step 3 at 0.0300 s failed: planted"
-    assert len(run.steps["step"]) == 2 and run.stepper.step_count == 2 and len(solver.calls) == 5
+    assert len(run.steps["step"]) == 2 and run.stepper.state.step == 2 and len(solver.calls) == 5
 
 
 @pytest.mark.parametrize(("how", "words"), [("nan", "detect: points[0] is [nan, nan, nan]"), ("failed", "Planted failure.")])
@@ -402,13 +506,13 @@ def test_an_inverted_element_recovers(law: fs.Law) -> None:
     scene = fs.Scene("inverted", dt=0.01, duration=0.3, gravity=(0, 0, 0))
     mesh, elastic = fs.box_tets((0.02, 0.02, 0.02), 2), replace(RUBBER, law=law)
     scene.add_soft("cube", mesh, elastic, position=(0, 0, 0.01), fixed=lambda x: x[:, 2] < 1e-6)
-    stepper = Stepper(scene, make_solver("auto"), max_halvings=6)
+    stepper = Stepper(scene, make_solver("auto"))
     body, q = stepper.scene.bodies[0], stepper.state.q
     assert isinstance(body, SoftBody)
     middle = int(np.argmin(np.linalg.norm(body.rest - [0, 0, 0.01], axis=1)))
     q[3 * middle + 2] += 0.015
     assert least_volume(body, q) < -0.4
-    reports = [stepper.step() for _ in range(30)]
+    reports = [take_step(stepper, 6) for _ in range(30)]
     assert all(report.finite and report.solution.converged and len(report.parts) == 1 for report in reports)
     assert reports[-1].inverted_elements == 0
     x = stepper.state.q.reshape(-1, 3)

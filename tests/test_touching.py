@@ -1,4 +1,4 @@
-"""Soft bodies and rods that touch each other and themselves: momentum, weight, friction, folding, knots, start, solvers."""
+"""Soft bodies and rods in contact with each other and themselves: momentum, weight, friction, folding, knots, start, solvers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from crossing_surfaces import crossings
 
 import femsim as fs
 from contact import ContactError, ContactProblem, make_solver
 from contact.side_kernels import EDGE_EDGE, POINT_SEGMENT, VERTEX_FACE
+from femsim.step.contact_family import FamilyRows, Found, Rates
+from femsim.step.deforming_contacts import DeformingFamily
+from femsim.step.report import StepReport
+from femsim.step.rows_kernels import Given
 from femsim.step.stepper import Stepper
 
 G = 9.81
@@ -72,32 +77,43 @@ def pressed() -> Stepper:
     return stepper
 
 
-def test_rows_are_the_velocities_of_the_touching_points(pressed: Stepper) -> None:
+def deforming(stepper: Stepper) -> DeformingFamily:
+    """The contacts of deforming bodies with each other."""
+    family = stepper.contacts.families[1]
+    assert isinstance(family, DeformingFamily)
+    return family
+
+
+def found_within(stepper: Stepper, margin: float) -> Found:
+    """Contacts of deforming bodies in the current state."""
+    return stepper.contacts.detect(stepper.state, stepper.placed, [margin, margin])[1]
+
+
+def rows_of(stepper: Stepper, found: Found) -> tuple[FamilyRows, sp.csr_matrix]:
+    """Rows of these contacts at rest, and their Jacobian."""
+    rows = deforming(stepper).rows(found, Given(stepper.system.prescribed, np.zeros(stepper.system.n), 0.005, 0.2, 0.5))
+    return rows, sp.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(3 * len(rows), stepper.system.n))
+
+
+def test_rows_are_the_velocities_of_the_points_in_contact(pressed: Stepper) -> None:
     """J v of every contact from the state moved by a tiny step, by the weights of the points; all kinds are there."""
-    collision, system = pressed.collision, pressed.system
-    touching = collision.touching
-    assert touching is not None and pressed.problem is not None
-    c, keep = touching.touches, touching.kept
-    assert set(c.kind) == {VERTEX_FACE, EDGE_EDGE, POINT_SEGMENT} and len(keep) == len(c)
-    shapes = pressed.problem.n_contacts - len(keep)
+    family, system, found = deforming(pressed), pressed.system, found_within(pressed, 5e-3)
+    c, where = found.contacts, found.points
+    rows, J = rows_of(pressed, found)
+    assert set(c.kind) == {VERTEX_FACE, EDGE_EDGE, POINT_SEGMENT} and len(rows) == len(c)
     rng = np.random.default_rng(2)
     v = rng.standard_normal(system.n)
     v[system.prescribed] = 0.0
-    u = (pressed.problem.J @ v).reshape(-1, 3)[shapes:]
-    # by hand: velocity of each node, for rods v + w x (point - centre)
-    where = touching._read(pressed.state)
-    touching.detect(pressed.state, 5e-3)
-    c = touching.touches
-    J, _ = touching.rows(np.zeros(system.n), 0.005, 0.2, 0.5)
     u = (J @ v).reshape(-1, 3)
+    # by hand: velocity of each node, for rods v + w x (point - centre)
     for m in range(len(c)):
         sides = []
         for side in range(2):
             velocity = np.zeros(3)
             for point, weight in zip(c.point[m, side], c.weight[m, side], strict=True):
-                for node, share in zip(touching._node[point], touching._node_weight[point], strict=True):
-                    row = touching._row[node]
-                    turn = v[row + 3 : row + 6] if touching._columns[row] == 6 else np.zeros(3)
+                for node, share in zip(family._node[point], family._weight[point], strict=True):
+                    row = family._row[node]
+                    turn = v[row + 3 : row + 6] if family._columns[row] == 6 else np.zeros(3)
                     lever = c.position[m, side] - where[node]
                     velocity += weight * share * (v[row : row + 3] + np.cross(turn, lever))
             sides.append(velocity)
@@ -106,10 +122,8 @@ def test_rows_are_the_velocities_of_the_touching_points(pressed: Stepper) -> Non
 
 def test_a_rigid_motion_moves_no_contact(pressed: Stepper) -> None:
     """All bodies turn and move as one: every relative velocity at a closed contact is zero, up to gap times the spin."""
-    touching, system, state = pressed.collision.touching, pressed.system, pressed.state
-    assert touching is not None
-    touching.detect(state, 5e-3)
-    J, _ = touching.rows(np.zeros(system.n), 0.005, 0.2, 0.5)
+    system, state, found = pressed.system, pressed.state, found_within(pressed, 5e-3)
+    rows, J = rows_of(pressed, found)
     spin, speed = np.array([0.3, -0.7, 1.1]), np.array([1.0, 2.0, -0.5])
     v = np.zeros(system.n)
     for body, q, rows in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
@@ -119,22 +133,22 @@ def test_a_rigid_motion_moves_no_contact(pressed: Stepper) -> None:
         else:
             v[rows] = (speed + np.cross(spin, state.q[q].reshape(-1, 3))).ravel()
     u = np.linalg.norm((J @ v).reshape(-1, 3), axis=1)
-    gap = np.abs(touching.touches.gap[touching.kept])
+    gap = np.abs(found.contacts.gap[rows.keep])
     assert len(u) > 30
     assert (u <= np.linalg.norm(spin) * gap + 1e-12).all()
 
 
 def test_forces_on_nodes_are_those_of_the_problem(pressed: Stepper) -> None:
-    """The collision's generalized force is J^T lam; wrenches of touching parts add up to those of the outside."""
-    collision = pressed.collision
-    collision.detect(pressed.state, 5e-3, 5e-3)
-    problem = collision.problem(np.zeros(pressed.system.n), 0.005)
-    lam = np.random.default_rng(1).standard_normal((problem.n_contacts, 3))
-    collision.accept(lam, np.zeros_like(lam))
-    expected = problem.J.T @ lam.ravel()
+    """The generalized force is J^T lam; wrenches of parts in contact add up to those of the outside."""
+    contacts = pressed.contacts
+    found = contacts.detect(pressed.state, pressed.placed, [5e-3, 5e-3])
+    rows = contacts.rows(found, np.zeros(pressed.system.n), 0.005)
+    lam = np.random.default_rng(1).standard_normal((len(rows.phi), 3))
+    forces, _ = contacts.accept(rows, lam, np.zeros_like(lam))
+    expected = rows.J.T @ lam.ravel()
     free = ~pressed.system.prescribed
-    np.testing.assert_allclose(collision.generalized_force()[free], expected[free], atol=1e-11)
-    inner = collision.wrench[:, :3].sum(axis=0)
+    np.testing.assert_allclose(forces.generalized[free], expected[free], atol=1e-11)
+    inner = forces.wrench[:, :3].sum(axis=0)
     np.testing.assert_allclose(inner, 0.0, atol=1e-11)  # the floor is a part, too: all forces are internal
 
 
@@ -153,7 +167,7 @@ def stacked_problem() -> ContactProblem:
 
 
 @pytest.mark.parametrize("solver", ["cond", "pgs", "apgd", "ccs"])
-def test_solvers_agree_on_touching_bodies(pressed: Stepper, solver: str) -> None:
+def test_solvers_agree_on_bodies_in_contact(pressed: Stepper, solver: str) -> None:
     """To 1e-8 by true residuals; COND on two blocks: rods that touch on their surface are too stiff for it (docs/contact.md)."""
     problem = stacked_problem() if solver == "cond" else pressed.problem
     assert problem is not None
@@ -297,16 +311,16 @@ def test_a_folded_mat_lies_on_itself() -> None:
     through = fs.simulate(folded_mat(8e3, 0.008, self_contact=False))
     triangles = through.stepper.scene.parts[1].triangles
     assert crossings(through.stepper.state.q.reshape(-1, 3), triangles) > 10
-    run = fs.simulate(folded_mat(8e3, 0.008, self_contact=True))
+    reports: list[StepReport] = []
+    run = fs.simulate(folded_mat(8e3, 0.008, self_contact=True), on_step=lambda stepper, report: reports.append(report))
     assert run.status == "converged"
     assert run.steps["max_penetration_m"].max() < 1e-5
     assert run.steps["inverted_elements"].max() == 0
     assert np.diff(total_energy(run)).max() < 1e-8
     assert not crossings(run.stepper.state.q.reshape(-1, 3), triangles)
-    touching = run.stepper.collision.touching
-    assert touching is not None
-    assert (touching.touches.gap[touching.kept] < 1e-6).sum() >= 4
-    np.testing.assert_allclose(run.sensors["mat"].force[-1], run.stepper.collision.wrench[1, :3], atol=1e-12)
+    last = reports[-1]
+    assert (last.contacts.gap[last.contacts.point[:, 1, 0] >= 0] < 1e-6).sum() >= 4  # of the mat with itself
+    np.testing.assert_allclose(run.sensors["mat"].force[-1], last.forces.wrench[1, :3], atol=1e-12)
 
 
 def test_a_knot_pulled_tight_does_not_pass_through_itself() -> None:
@@ -371,7 +385,7 @@ def test_bodies_that_overlap_at_the_start_are_named() -> None:
 def test_self_contact_is_off_by_default_and_costs_nothing() -> None:
     scene = fs.Scene("one", duration=0.02)
     scene.add_soft("cube", fs.box_tets((0.1, 0.1, 0.1), 2), RUBBER)
-    assert Stepper(scene, make_solver("exact")).collision.touching is None
+    assert len(Stepper(scene, make_solver("exact")).contacts.families) == 1
 
 
 def test_a_rod_reaches_to_its_ends() -> None:
@@ -381,10 +395,9 @@ def test_a_rod_reaches_to_its_ends() -> None:
     scene = fs.Scene("ends", duration=0.01)
     scene.add_rod("rod", points, fs.circular_section(RADIUS), CABLE)
     scene.add_rod("other", across(line(0.1, 10, z=0.2)), fs.circular_section(RADIUS), CABLE)
-    touching = Stepper(scene, make_solver("exact")).collision.touching
-    assert touching is not None
+    found = found_within(Stepper(scene, make_solver("exact")), 0.0)
     centres = 0.5 * (points[1:] + points[:-1])
-    np.testing.assert_allclose(touching._points[:9], np.concatenate([points[:1], centres, points[-1:]]), atol=1e-15)
+    np.testing.assert_allclose(found.points[:9], np.concatenate([points[:1], centres, points[-1:]]), atol=1e-15)
 
 
 def test_the_margin_follows_what_closes() -> None:
@@ -395,5 +408,5 @@ def test_the_margin_follows_what_closes() -> None:
     scene.add_soft("b", mesh, RUBBER, position=(0.2, 0, 0), velocity=(5.0, 0, 0))
     scene.add_soft("c", mesh, RUBBER, position=(0.4, 0, 0), velocity=(2.0, 4.0, 0))
     stepper = Stepper(scene, make_solver("exact"))
-    speeds = stepper.collision.closing_speeds(stepper.v_hat)
+    speeds = deforming(stepper).speeds(stepper.placed, Rates(stepper.state.v_hat, np.zeros(stepper.system.n)))
     np.testing.assert_allclose(speeds, [[0, 0, 5.0], [0, 0, 5.0], [5.0, 5.0, 0]], atol=1e-12)

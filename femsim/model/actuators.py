@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from femsim.base.errors import InputError
 from femsim.model.bodies.body import StepSettings
+from femsim.model.couplings import CouplingDefaults
 from femsim.model.frames import Tetrahedra
 from meshes import boundary_triangles
 
@@ -17,7 +18,7 @@ from meshes import boundary_triangles
 ANCHORS = 6
 
 
-class Chamber:
+class Chamber(CouplingDefaults):
     """Pressure on a closed surface of a soft body, a follower load.
 
     With the triangles outward from the chamber, into the solid, its volume V = sum det [x0 x1 x2] / 6 is a cubic polynomial of
@@ -54,8 +55,6 @@ class Chamber:
     """
 
     kind = "chamber"
-    #: a step fills these, see :mod:`femsim.step.advance`
-    step_means = ("pressure", "power", "forces")
 
     def __init__(
         self,
@@ -167,11 +166,17 @@ class Chamber:
         """Pressure of the last step (Pa) and volume at its end (m^3)."""
         return self.pressure, self.volume
 
-    def pull_on(self, body: int, link: int) -> None:
-        """None: it acts on nodes."""
+    def acted(self) -> dict[str, np.ndarray]:
+        """Also the pressure, (1,), Pa."""
+        return super().acted() | {"pressure": np.array([self.pressure])}
+
+    def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
+        """Answer that these acted."""
+        super().take_acted(acted)
+        self.pressure = float(acted["pressure"][0])
 
 
-class Tendon:
+class Tendon(CouplingDefaults):
     """Cable without mass through points of a soft body, on which it slides without friction: one tension T in all of it.
 
     Its length L is the sum of the distances of successive points, its force -T dL/dx, without net force or moment on the body.
@@ -204,8 +209,6 @@ class Tendon:
     """
 
     kind = "tendon"
-    #: a step fills these, see :mod:`femsim.step.advance`
-    step_means = ("force", "power", "forces")
 
     def __init__(
         self,
@@ -277,8 +280,14 @@ class Tendon:
         """Tension of the last step (N) and length at its end (m)."""
         return self.force, self.length
 
-    def pull_on(self, body: int, link: int) -> None:
-        """None: it acts on nodes."""
+    def acted(self) -> dict[str, np.ndarray]:
+        """Also the tension, (1,), N."""
+        return super().acted() | {"force": np.array([self.force])}
+
+    def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
+        """Answer that these acted."""
+        super().take_acted(acted)
+        self.force = float(acted["force"][0])
 
 
 def route(body: Tetrahedra, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

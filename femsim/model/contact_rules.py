@@ -1,7 +1,8 @@
-"""Rules of contact that a scene states beside its shapes: friction that differs by direction, pairs without contact."""
+"""Rules of contact that a scene states beside its shapes: friction, pairs without contact, how penetration is undone."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +19,8 @@ class AnisotropicPair:
     coefficients : tuple of float
         Coulomb coefficients along ``direction`` and across it.
     direction : ndarray, (3,)
-        Direction of the first coefficient in the frame of a part (of the world for obstacles); its part in the tangent plane of
-        a contact counts.
+        Direction of the first coefficient in the frame of a part (of the world for obstacles); its projection on the tangent
+        plane of a contact counts.
     part : int
         Index of the part that carries the direction.
     """
@@ -31,8 +32,8 @@ class AnisotropicPair:
 
 
 @dataclass(frozen=True)
-class Apart:
-    """Some points of a part that never touch another, e.g. the links beside a held end of a rod and its holder.
+class NoContact:
+    """Some points of a part that have no contact with another, e.g. the links beside a held end of a rod and its holder.
 
     Attributes
     ----------
@@ -48,3 +49,32 @@ class Apart:
     first: int
     last: int
     other: int
+
+
+@dataclass(frozen=True)
+class ContactRules:
+    """Which parts may have contact, and how.
+
+    Attributes
+    ----------
+    surfaces : list of str
+        Names of the surfaces.
+    friction : ndarray, (ns, ns)
+        Coulomb coefficient of each pair of surfaces, numbered by ``surfaces``.
+    pairs : ndarray, (np, np), bool
+        Which pairs of different parts may have contact; (a, b): points of a with shapes of b.
+    correction, max_correction : float
+        Fraction of a penetration that one step undoes, and the largest speed for it (m/s).
+    anisotropic : sequence of AnisotropicPair
+        Pairs whose friction differs by direction; ``friction`` holds the geometric mean of their coefficients.
+    no_contact : sequence of NoContact
+        Points that have no contact with a part though their own part may.
+    """
+
+    surfaces: list[str]
+    friction: np.ndarray
+    pairs: np.ndarray
+    correction: float
+    max_correction: float
+    anisotropic: Sequence[AnisotropicPair] = ()
+    no_contact: Sequence[NoContact] = ()

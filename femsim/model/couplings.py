@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -19,8 +19,7 @@ class Coupling(Protocol):
 
     The system calls, once a step and in this order: ``prepare`` before the bodies fill their blocks, ``assemble`` after that,
     ``accept`` with the velocity that was solved for, ``settle`` when the bodies have their new coordinates. A step may be put
-    back and taken anew (:mod:`femsim.step.advance`): what is kept from step to step must be numbers, tuples or arrays that are
-    attributes of the coupling itself.
+    back and taken anew (:mod:`femsim.step.advance`): what the next step reads beside the coordinates goes through ``memory``.
 
     Attributes
     ----------
@@ -37,8 +36,6 @@ class Coupling(Protocol):
         What it did from outside on the bodies in the last step; 0 where it only passes on or stores.
     forces : tuple of ndarray, (3,), N
         Total force on each of these bodies in the last step.
-    step_means : tuple of str, optional
-        Names of attributes that say what acted in the last step: of a step that was taken in parts they become the mean.
     """
 
     name: str
@@ -64,6 +61,22 @@ class Coupling(Protocol):
         """Read the coordinates of its bodies at the end of the step."""
         ...
 
+    def memory(self) -> dict[str, np.ndarray]:
+        """Give what the next step reads beside the coordinates; arrays that do not change."""
+        ...
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Go back to where :meth:`memory` was asked; ``settle`` follows."""
+        ...
+
+    def acted(self) -> dict[str, np.ndarray]:
+        """Name what acted in the last step, for sensors and the balance of forces."""
+        ...
+
+    def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
+        """Answer from now on that this acted, in the form of :meth:`acted`: the mean of a step that was taken in sub-steps."""
+        ...
+
     def reading(self) -> tuple[float, ...]:
         """Numbers of a sensor on it after a step, in the order of the columns of its kind; none without such a kind."""
         ...
@@ -73,7 +86,33 @@ class Coupling(Protocol):
         ...
 
 
-class HeldEnd:
+class CouplingDefaults:
+    """Answers of a coupling that remembers nothing and acts by its forces and its power alone."""
+
+    forces: tuple[np.ndarray, ...]
+    power: float
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Nothing is remembered."""
+        return {}
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Nothing is remembered."""
+
+    def acted(self) -> dict[str, np.ndarray]:
+        """Name the forces on the bodies, (k, 3), N, and the power, (1,), W."""
+        return {"forces": np.array(self.forces), "power": np.array([self.power])}
+
+    def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
+        """Answer that these acted."""
+        self.forces, self.power = tuple(acted["forces"]), float(acted["power"][0])
+
+    def pull_on(self, body: int, link: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """None: it does not act on links."""
+        return None
+
+
+class HeldEnd(CouplingDefaults):
     """End of a rod whose frame another body carries.
 
     The joint is that of any held end (half a link, see ``Rod``), with the same linearisation. With G the
@@ -97,8 +136,6 @@ class HeldEnd:
     """
 
     kind = "held end"
-    #: a step fills these, see :mod:`femsim.step.advance`
-    step_means = ("forces",)
 
     def __init__(self, name: str, rod: Rod, end: int, frame: HoldFrame, *, rod_index: int, holder_index: int) -> None:
         self.name, self._rod, self._end, self._frame = name, rod, end, frame

@@ -134,7 +134,7 @@ class Frames:
             return PartFrame(self._shapes[k] @ rotation.T + position)
         system, state, index = stepper.system, stepper.state, stepper.scene.parts[k].body
         rows = system.v_slices[index]
-        force = np.zeros(body.n_v) if report is None else stepper.collision.node_force[rows]
+        force = np.zeros(body.n_v) if report is None else report.forces.node_force[rows]
         drawn = body.frame(state.q[system.q_slices[index]], state.v[rows], force, self.fields)
         return PartFrame(drawn.points, drawn.point_data, drawn.cell_data)
 

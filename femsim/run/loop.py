@@ -16,6 +16,7 @@ from contact import ContactError
 from femsim.base.status import Status
 from femsim.run.progress import progress
 from femsim.run.recorder import Recorder
+from femsim.step.advance import take_step
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
 
@@ -54,7 +55,13 @@ class _Tally:
 
 
 def run_loop(
-    stepper: Stepper, recorder: Recorder, n_steps: int, quiet: bool, on_step: OnStep | None, until: Until | None
+    stepper: Stepper,
+    recorder: Recorder,
+    n_steps: int,
+    max_halvings: int,
+    quiet: bool,
+    on_step: OnStep | None,
+    until: Until | None,
 ) -> tuple[Status, str, float]:
     """Step until the end, an interrupt or a failure; return status, sentence and the seconds of the first step."""
     tally, first_step, ended, done = _Tally(), 0.0, "", n_steps
@@ -64,7 +71,7 @@ def run_loop(
         for number in range(1, n_steps + 1):
             timings, began = dict(stepper.timings), time.perf_counter()
             try:
-                report = stepper.step()
+                report = take_step(stepper, max_halvings)
             except (ContactError, np.linalg.LinAlgError) as error:  # the step gave numbers that nothing can go on with
                 return "failed", f"Step {number} at {number * stepper.settings.dt:.4f} s failed: {error}", first_step
             recorder.problem(number)

@@ -40,7 +40,7 @@ class Selection:
     """
 
     def __init__(self, stepper: Stepper, sensor: SensorSpec) -> None:
-        names, meets = stepper.scene.part_names, stepper.collision.meets
+        names, meets = stepper.scene.part_names, stepper.contacts.pairs
         self.part = names.index(sensor.part)
         self.partners = np.array([not sensor.partners or name in sensor.partners for name in names])
         self.chosen: np.ndarray | None = None
@@ -112,7 +112,7 @@ class GapSearch:
 
     def found(self) -> tuple[np.ndarray, np.ndarray]:
         """Parts (n, 2) and gaps (n,), m, at the end of the last step."""
-        if self._step != self._stepper.step_count:
-            self._step = self._stepper.step_count
-            self._found = self._stepper.collision.gaps(self._stepper.state, self._reach)
+        if self._step != self._stepper.state.step:
+            self._step = self._stepper.state.step
+            self._found = self._stepper.contacts.gaps(self._stepper.state, self._reach)
         return self._found

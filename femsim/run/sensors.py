@@ -51,7 +51,7 @@ class Reader:
 
     def origin(self) -> np.ndarray:
         """Point (3,), m, world, that a torque is about: the centre of mass of the part, the world's origin for obstacles."""
-        return self.stepper.collision.reference[self.part]
+        return self.stepper.placed.reference[self.part]
 
     def memory(self) -> dict[str, Any]:
         """Give what the reader carries from step to step, numbers and arrays by name, for :meth:`recall`."""
@@ -96,7 +96,7 @@ class ContactReader(Reader):
     def read(self, report: StepReport) -> np.ndarray:
         """Mean over the step."""
         if self._selection is None:
-            return self.stepper.collision.wrench[self.part]
+            return report.forces.wrench[self.part]
         wrenches = [dt * self._selection.wrench(c) for dt, c in report.parts]
         return np.asarray(np.sum(wrenches, axis=0) / sum(dt for dt, _ in report.parts))
 
@@ -141,7 +141,7 @@ class JointReader(Reader):
         """Change of momentum over the step, less contacts, weight and held rods."""
         stepper, body, q = self.stepper, self.body, self.q
         mass, momentum = body.link_momentum(q, self.v, self._link)
-        out = (momentum - self._momentum) / stepper.settings.dt - stepper.collision.wrench[self.part]
+        out = (momentum - self._momentum) / stepper.settings.dt - report.forces.wrench[self.part]
         self._momentum = momentum
         out[:3] -= mass * stepper.settings.gravity
         centre = body.link_pose(q, self._link)[1]
@@ -218,7 +218,7 @@ class AreaReader(Reader):
     def __init__(self, stepper: Stepper, sensor: SensorSpec, gaps: GapSearch) -> None:
         super().__init__(stepper, sensor, gaps)
         self._selection = Selection(stepper, sensor)
-        others = np.flatnonzero(stepper.collision.meets[self.part] & self._selection.partners)
+        others = np.flatnonzero(stepper.contacts.pairs[self.part] & self._selection.partners)
         own = stepper.body_of(self.part)
         sides = [self.part] if own is not None and own.pressed_surface() is not None else [int(k) for k in others]
         bodies = {k: body for k in sides if (body := stepper.body_of(k)) is not None}

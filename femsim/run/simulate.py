@@ -115,7 +115,7 @@ def simulate(
         raise InputError(f"max_halvings is {max_halvings!r}; allowed are whole numbers from 0 (never) to {MOST_HALVINGS}.")
     duration = scene.duration if duration is None else duration
     chosen = make_solver(solver, tolerance=tolerance, max_iterations=max_iterations, **(solver_options or {}))
-    stepper = Stepper(scene, chosen, max_halvings=max_halvings, dt=None if dt is None else float(dt))
+    stepper = Stepper(scene, chosen, dt=None if dt is None else float(dt))
     dt = stepper.settings.dt
     n_steps = round(duration / dt)
     if n_steps < 1:
@@ -142,7 +142,9 @@ def simulate(
         if folder:
             undo_folder(folder, replaced)
         raise
-    return _record(stepper, recorder, info, replaced, lambda: run_loop(stepper, recorder, n_steps, quiet, on_step, until))
+    return _record(
+        stepper, recorder, info, replaced, lambda: run_loop(stepper, recorder, n_steps, max_halvings, quiet, on_step, until)
+    )
 
 
 def _record(
@@ -160,7 +162,7 @@ def _record(
         recorder.close()  # frames are written behind the steps, and the last one may fail
     except BaseException as error:
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        message = f"Stopped after step {stepper.step_count} by {type(error).__name__}: {error}{kept}"
+        message = f"Stopped after step {stepper.state.step} by {type(error).__name__}: {error}{kept}"
         info.update(status=status, message=message, problems=recorder.problems)
         if folder:
             with suppress(OSError):  # the disk may be what failed

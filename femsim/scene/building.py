@@ -20,7 +20,7 @@ from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
 from femsim.model.bodies.hyperelastic import ElementKind, make_soft_body
 from femsim.model.bodies.rod import Rod, RodEnd
-from femsim.model.contact_rules import Apart
+from femsim.model.contact_rules import NoContact
 from femsim.model.couplings import HeldEnd, check_reach, holder_gap
 from femsim.model.holds import nodes_where
 from femsim.model.parts import Part
@@ -335,7 +335,7 @@ def _hold_end(scene: SceneContents, rod: Rod, end: int, holder: int) -> None:
     near = (gap if end == 0 else gap[::-1]) < 2.0 * radius
     count = int(np.argmin(near)) if not near.all() else len(near)
     links = (0, count) if end == 0 else (rod.n_links - count, rod.n_links)
-    scene.apart.append(Apart(len(scene.parts), *links, holder))
+    scene.no_contact.append(NoContact(len(scene.parts), *links, holder))
     body = scene.body_of(part)
     if body is None:
         return

@@ -10,7 +10,7 @@ import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
 from femsim.model.bodies.body import Body
-from femsim.model.contact_rules import AnisotropicPair, Apart
+from femsim.model.contact_rules import AnisotropicPair, NoContact
 from femsim.model.couplings import Coupling
 from femsim.model.drives import PoseFunction
 from femsim.model.holds import Hold
@@ -59,7 +59,7 @@ class SceneContents:
         self.anisotropic: list[AnisotropicPair] = []
         self.couplings: list[Coupling] = []
         self.holds: list[Hold] = []
-        self.apart: list[Apart] = []
+        self.no_contact: list[NoContact] = []
         self.parameters: dict[str, Any] = {}
         self.meshes: dict[str, dict[str, Any]] = {}
 

@@ -1,15 +1,18 @@
 """One time step: a state in, the next state and a report out.
 
-`state`
-    `State`: what moves.
-`system`
-    All bodies in one sparse matrix A and right-hand side b.
-`contacts`, `deforming_contacts`
-    From shapes and surfaces to the rows of the contact problem and back to forces.
+`state`, `force_memory`
+    `State`: all that a step changes and the next one reads; saved, restored, compared.
+`system`, `prescribed`
+    All bodies in one sparse matrix A and right-hand side b; rows whose velocity is prescribed.
+`contacts`
+    All contacts: one list of families, whose rows and forces are joined once.
+`contact_family`
+    What every family answers; `point_contacts` (points and shapes) and `deforming_contacts` (surfaces and strands), their
+    kernels in `point_rows_kernels`, `deforming_rows_kernels` and, shared, `rows_kernels`; `placed` says where parts are.
 `stepper`
-    `Stepper.attempt`: the step on one screen.
-`report`
-    `StepReport`: what a step did.
+    `Stepper.step`: the step on one screen.
+`measure`, `report`
+    `StepReport`: what a step did, read without changing anything.
 `advance`
-    Steps that fail are taken again in halves.
+    `take_step`: steps that fail are taken again in halves.
 """

@@ -1,11 +1,13 @@
-"""Kernels between contacts of deforming bodies and the contact problem: Jacobian rows, offsets, forces on nodes and bodies."""
+"""Kernels of contacts between deforming bodies: rows of the contact problem, and forces on parts and nodes."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from femsim.step.point_rows_kernels import can_press, normal_offset
+from femsim.step.rows_kernels import Given, Rows, Sums, add_side, keep_contact, moment_entry, put_entry, world_force
 
 #: Nodes that one side of a contact may rest on: three points with two nodes each.
 SIDE_NODES = 6
@@ -13,181 +15,178 @@ SIDE_NODES = 6
 MOST_ENTRIES = 3 * 2 * SIDE_NODES * 6
 
 
-@njit(cache=True)
-def gather_nodes(
-    point: np.ndarray,
-    weight: np.ndarray,
-    position: np.ndarray,
-    node: np.ndarray,
-    node_weight: np.ndarray,
-    row: np.ndarray,
-    points: np.ndarray,
-    rows: np.ndarray,
-    pull: np.ndarray,
-    lever: np.ndarray,
-) -> int:
-    """Fill the nodes that one contact rests on, ascending by their first row of v; answer how many there are.
+class Pairs(NamedTuple):
+    """Contacts between deforming bodies.
 
-    The contact velocity is the sum of pull v + lever x w over the nodes, v and w their velocity and angular velocity: pull is the
-    weight, negative on side 1, and lever the weighted way from the node to where the force acts. Nodes on both sides come once.
+    Attributes
+    ----------
+    part : ndarray, (nc, 2)
+        Parts of the two sides.
+    point : ndarray, (nc, 2, 3)
+        Points of each side, -1 where there are fewer than three.
+    weight : ndarray, (nc, 2, 3)
+        Their weights.
+    position : ndarray, (nc, 2, 3), m
+        Where the force acts on each side.
+    gap : ndarray, (nc,), m
+        Signed distance.
+    frame : ndarray, (nc, 3, 3)
+        Rows: normal, from side 1 to side 0, and two tangents.
     """
+
+    part: np.ndarray
+    point: np.ndarray
+    weight: np.ndarray
+    position: np.ndarray
+    gap: np.ndarray
+    frame: np.ndarray
+
+
+class Points(NamedTuple):
+    """Points of surfaces and strands.
+
+    Attributes
+    ----------
+    node, weight : ndarray, (p, 2)
+        Points whose nodes move each point, -1 for none, and their weights.
+    row : ndarray, (p,)
+        First row of v of the node of each point; of points that two nodes move it is not read.
+    columns : ndarray, (n,)
+        At these rows, how many move the node: 3, or 6 where it turns.
+    place : ndarray, (p, 3), m
+        Where it is.
+    """
+
+    node: np.ndarray
+    weight: np.ndarray
+    row: np.ndarray
+    columns: np.ndarray
+    place: np.ndarray
+
+
+class Nodes(NamedTuple):
+    """Nodes that one contact rests on, with room for all; scratch of the kernels.
+
+    The contact velocity is the sum of pull v + lever x w over the nodes, v and w their velocity and angular velocity.
+
+    Attributes
+    ----------
+    row : ndarray, (2 * SIDE_NODES,)
+        First row of v of each, ascending.
+    pull : ndarray, (2 * SIDE_NODES,)
+        Its weight, negative on side 1.
+    lever : ndarray, (2 * SIDE_NODES, 3), m
+        The weighted vector from the node to where the force acts.
+    """
+
+    row: np.ndarray
+    pull: np.ndarray
+    lever: np.ndarray
+
+    @staticmethod
+    def empty() -> Nodes:
+        """Room for one contact."""
+        most = 2 * SIDE_NODES
+        return Nodes(np.empty(most, dtype=np.int64), np.empty(most), np.empty((most, 3)))
+
+
+@njit(cache=True)
+def insert_node(row: int, count: int, nodes: Nodes) -> tuple[int, int]:
+    """Find the place of the node with this first row among the first ``count``, a new one without weight if it is not there.
+
+    Return its place and how many nodes there are then.
+    """
+    place = count
+    while place > 0 and nodes.row[place - 1] > row:
+        place -= 1
+    if place > 0 and nodes.row[place - 1] == row:
+        return place - 1, count
+    for m in range(count, place, -1):
+        nodes.row[m], nodes.pull[m] = nodes.row[m - 1], nodes.pull[m - 1]
+        for c in range(3):
+            nodes.lever[m, c] = nodes.lever[m - 1, c]
+    nodes.row[place], nodes.pull[place] = row, 0.0
+    for c in range(3):
+        nodes.lever[place, c] = 0.0
+    return place, count + 1
+
+
+@njit(cache=True)
+def gather_nodes(m: int, pairs: Pairs, points: Points, nodes: Nodes) -> int:
+    """Fill the nodes that contact m rests on, those on both sides once; return how many there are."""
     count = 0
     for side in range(2):
         sign = 1.0 if side == 0 else -1.0
         for i in range(3):
-            p = point[side, i]
+            p = pairs.point[m, side, i]
             if p < 0:
                 continue
             for j in range(2):
-                k = node[p, j]
+                k = points.node[p, j]
                 if k < 0:
                     continue
-                w = sign * weight[side, i] * node_weight[p, j]
-                place = count
-                while place > 0 and rows[place - 1] > row[k]:
-                    place -= 1
-                if place == 0 or rows[place - 1] != row[k]:
-                    for m in range(count, place, -1):
-                        rows[m], pull[m] = rows[m - 1], pull[m - 1]
-                        for c in range(3):
-                            lever[m, c] = lever[m - 1, c]
-                    rows[place], pull[place] = row[k], 0.0
-                    for c in range(3):
-                        lever[place, c] = 0.0
-                    count += 1
-                else:
-                    place -= 1
-                pull[place] += w
+                weight = sign * pairs.weight[m, side, i] * points.weight[p, j]
+                place, count = insert_node(points.row[k], count, nodes)
+                nodes.pull[place] += weight
                 for c in range(3):
-                    lever[place, c] += w * (position[side, c] - points[k, c])
+                    nodes.lever[place, c] += weight * (pairs.position[m, side, c] - points.place[k, c])
     return count
 
 
 @njit(cache=True)
-def fill_touch_rows(
-    point: np.ndarray,
-    weight: np.ndarray,
-    position: np.ndarray,
-    gap: np.ndarray,
-    frame: np.ndarray,
-    node: np.ndarray,
-    node_weight: np.ndarray,
-    row: np.ndarray,
-    columns: np.ndarray,
-    points: np.ndarray,
-    prescribed: np.ndarray,
-    v_prescribed: np.ndarray,
-    dt: float,
-    correction: float,
-    max_correction: float,
-    rows: np.ndarray,
-    pull: np.ndarray,
-    lever: np.ndarray,
-    keep: np.ndarray,
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    data: np.ndarray,
-    phi: np.ndarray,
-) -> tuple[int, int]:
-    """Fill J (CSR, three rows a contact, columns in order) and phi; return (contacts kept, entries).
+def fill_rows(pairs: Pairs, points: Points, given: Given, nodes: Nodes, rows: Rows) -> tuple[int, int]:
+    """Fill J and phi; return (contacts kept, entries of J).
 
-    A point moves with up to two nodes, u = frame (v_0 - v_1) at the points of the two sides. ``columns`` is 6 for bodies whose
-    nodes turn (``row`` of each point; of all its nodes the first one says), else 3. Prescribed rows of v, contacts that
+    The contact velocity is u = frame (v_0 - v_1) at the positions of the two sides. Prescribed rows of v, contacts that
     nothing can press and the normal part of phi are treated as in :func:`femsim.step.point_rows_kernels.fill_rows`.
     """
+    prescribed, v, indices, data = given.prescribed, given.v, rows.indices, rows.data
     kept, entry = 0, 0
-    indptr[0] = 0
-    for m in range(gap.shape[0]):
-        count = gather_nodes(point[m], weight[m], position[m], node, node_weight, row, points, rows, pull, lever)
+    rows.indptr[0] = 0
+    for m in range(pairs.gap.shape[0]):
+        count = gather_nodes(m, pairs, points, nodes)
         first_entry = entry
         for i in range(3):
-            f0, f1, f2 = frame[m, i, 0], frame[m, i, 1], frame[m, i, 2]
+            axis = (pairs.frame[m, i, 0], pairs.frame[m, i, 1], pairs.frame[m, i, 2])
             offset = 0.0
             for k in range(count):
-                l0, l1, l2 = lever[k, 0], lever[k, 1], lever[k, 2]
-                for c in range(columns[rows[k]]):
-                    if c == 0:
-                        value = pull[k] * f0
-                    elif c == 1:
-                        value = pull[k] * f1
-                    elif c == 2:
-                        value = pull[k] * f2
-                    elif c == 3:
-                        value = l1 * f2 - l2 * f1
-                    elif c == 4:
-                        value = l2 * f0 - l0 * f2
-                    else:
-                        value = l0 * f1 - l1 * f0
-                    if prescribed[rows[k] + c]:
-                        offset += value * v_prescribed[rows[k] + c]
-                    else:
-                        indices[entry] = rows[k] + c
-                        data[entry] = value
-                        entry += 1
-            indptr[3 * kept + i + 1] = entry
-            phi[kept, i] = offset
-        if not can_press(data, first_entry, indptr[3 * kept + 1], entry):
-            entry = first_entry
-            continue
-        phi[kept, 0] += normal_offset(gap[m], dt, correction, max_correction)
-        keep[kept] = m
-        kept += 1
+                row, lever = nodes.row[k], (nodes.lever[k, 0], nodes.lever[k, 1], nodes.lever[k, 2])
+                for c in range(points.columns[row]):
+                    value = nodes.pull[k] * axis[c] if c < 3 else moment_entry(c - 3, lever, axis)
+                    entry, moved = put_entry(row + c, value, prescribed, v, indices, data, entry)
+                    offset += moved
+            rows.indptr[3 * kept + i + 1] = entry
+            rows.phi[kept, i] = offset
+        kept, entry = keep_contact(m, pairs.gap[m], kept, first_entry, entry, given, rows)
     return kept, entry
 
 
 @njit(cache=True)
-def add_touch_wrenches(
+def add_forces(
     keep: np.ndarray,
-    point: np.ndarray,
-    weight: np.ndarray,
-    position: np.ndarray,
-    frame: np.ndarray,
-    part: np.ndarray,
-    node: np.ndarray,
-    node_weight: np.ndarray,
-    row: np.ndarray,
-    columns: np.ndarray,
-    points: np.ndarray,
-    body_reference: np.ndarray,
+    pairs: Pairs,
+    points: Points,
+    reference: np.ndarray,
     lam: np.ndarray,
-    rows: np.ndarray,
-    pull: np.ndarray,
-    lever: np.ndarray,
-    wrench: np.ndarray,
-    force_sum: np.ndarray,
-    node_force: np.ndarray,
+    nodes: Nodes,
+    sums: Sums,
     world: np.ndarray,
 ) -> None:
-    """Add the forces of the contacts to those on bodies and nodes, and fill ``world`` (contacts, 3), the force on side 0.
+    """Add the forces lam (kept, 3) of the contacts ``keep`` to ``sums``; fill ``world`` (kept, 3), the force on side 0.
 
-    ``wrench``, ``force_sum`` and ``node_force`` are those of ``point_rows_kernels.sum_wrenches``. On each side the force
-    acts at its own ``position``.
+    ``reference`` (parts, 3) is what torques on parts are about. On each side the force acts at its own position.
     """
     for k in range(keep.shape[0]):
         m = keep[k]
-        magnitude = 0.0
+        force = world_force(pairs.frame[m], lam[k])
         for c in range(3):
-            world[k, c] = frame[m, 0, c] * lam[k, 0] + frame[m, 1, c] * lam[k, 1] + frame[m, 2, c] * lam[k, 2]
-            magnitude += world[k, c] ** 2
-        magnitude = np.sqrt(magnitude)
-        f0, f1, f2 = world[k, 0], world[k, 1], world[k, 2]
-        count = gather_nodes(point[m], weight[m], position[m], node, node_weight, row, points, rows, pull, lever)
-        for n in range(count):
+            world[k, c] = force[c]
+        for n in range(gather_nodes(m, pairs, points, nodes)):
+            row, lever = nodes.row[n], (nodes.lever[n, 0], nodes.lever[n, 1], nodes.lever[n, 2])
             for c in range(3):
-                node_force[rows[n] + c] += pull[n] * world[k, c]
-            if columns[rows[n]] == 6:
-                node_force[rows[n] + 3] += lever[n, 1] * f2 - lever[n, 2] * f1
-                node_force[rows[n] + 4] += lever[n, 2] * f0 - lever[n, 0] * f2
-                node_force[rows[n] + 5] += lever[n, 0] * f1 - lever[n, 1] * f0
-        for side in range(2):
-            body = part[m, side]
-            sign = 1.0 if side == 0 else -1.0
-            r0 = position[m, side, 0] - body_reference[body, 0]
-            r1 = position[m, side, 1] - body_reference[body, 1]
-            r2 = position[m, side, 2] - body_reference[body, 2]
-            for c in range(3):
-                wrench[body, c] += sign * world[k, c]
-            wrench[body, 3] += sign * (r1 * f2 - r2 * f1)
-            wrench[body, 4] += sign * (r2 * f0 - r0 * f2)
-            wrench[body, 5] += sign * (r0 * f1 - r1 * f0)
-            force_sum[body] += magnitude
+                sums.node_force[row + c] += nodes.pull[n] * force[c]
+            if points.columns[row] == 6:
+                for c in range(3):
+                    sums.node_force[row + 3 + c] += moment_entry(c, lever, force)
+        add_side(pairs.part[m, 0], 1.0, pairs.position[m, 0], force, reference, sums)
+        add_side(pairs.part[m, 1], -1.0, pairs.position[m, 1], force, reference, sums)

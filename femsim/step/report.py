@@ -8,7 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from contact import Metrics, Solution
-from femsim.step.contacts import StepContacts
+from femsim.step.contacts import ContactForces, StepContacts
+
+#: What acted in each body and coupling, by its name: arrays by name.
+Acted = dict[str, dict[str, np.ndarray]]
 
 
 @dataclass
@@ -25,8 +28,8 @@ class StepReport:
         Answer of the solver.
     metrics : Metrics
         Residuals of the answer on the contact problem itself (not the nodal one), by the yardstick.
-    contacts : StepContacts
-        Contacts and their forces.
+    forces : ContactForces
+        Contact forces on parts and nodes.
     max_penetration : float, m
         Largest penetration at the end of the step.
     max_slip : float, m/s
@@ -45,15 +48,17 @@ class StepReport:
         Of gravity at the end of the step, zero at the world's origin.
     friction_loss : float, J
         Work that friction has taken since the start.
+    acted : dict of str to dict of str to ndarray
+        What acted in each body and coupling, by its name: wrenches of rod ends, forces of joints, pressures.
     parts : tuple of (float, StepContacts)
-        Length (s) and contacts of each part that the step was taken in, see ``femsim.step.advance``; one if it was not halved.
+        Length (s) and contacts of each sub-step, see ``femsim.step.advance``; one if the step was not halved.
     """
 
     step: int
     time: float
     solution: Solution
     metrics: Metrics
-    contacts: StepContacts
+    forces: ContactForces
     max_penetration: float
     max_slip: float
     kinetic_energy: float
@@ -65,7 +70,13 @@ class StepReport:
     inverted_elements: int
     potential_energy: float
     friction_loss: float
+    acted: Acted
     parts: tuple[tuple[float, StepContacts], ...]
+
+    @property
+    def contacts(self) -> StepContacts:
+        """Contacts and their forces; those of the last sub-step."""
+        return self.forces.contacts
 
     @property
     def finite(self) -> bool:

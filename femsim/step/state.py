@@ -1,15 +1,29 @@
-"""What moves in a step, and nothing else."""
+"""All that a step changes and the next one reads."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
+from femsim.base.errors import InputError
+from femsim.step.force_memory import ForceMemory
 
-@dataclass
+#: Version of the files that hold a state.
+VERSION = 1
+
+Memory = Mapping[str, np.ndarray]
+
+
+@dataclass(eq=False)
 class State:
-    """State of all bodies at one time.
+    """Where a simulation stands: restored, it goes on as if it had never stopped, see `Stepper.restore`.
+
+    Two states are equal when all their numbers are, to the last bit.
 
     Attributes
     ----------
@@ -19,12 +33,121 @@ class State:
         Velocities body after body: node velocities (m/s); velocity (m/s) and world angular velocity (rad/s); joint speeds.
     t : float, s
         Time.
+    v_hat : ndarray, (nv,)
+        Representative velocity of the last step, where the next solve starts; at the start, and by default, v.
+    step : int
+        Number of steps taken.
+    work, friction_loss : float, J
+        Work of gravity, loads and drives since the start, and what friction has taken.
+    halving_is_vain : bool
+        Whether the halves of the last step that could not be solved could not be solved either, see :mod:`femsim.step.advance`.
+    bodies, couplings : tuple of dict of str to ndarray
+        What each of them remembers beside its coordinates.
+    contacts : tuple of ForceMemory
+        Contact forces of the last step, of each family, where the next solve starts.
+    sensors : dict of str to ndarray
+        What sensors carry from step to step. Steps pass it on; who reads the sensors fills it.
     """
 
     q: np.ndarray
     v: np.ndarray
     t: float
+    v_hat: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    step: int = 0
+    work: float = 0.0
+    friction_loss: float = 0.0
+    halving_is_vain: bool = False
+    bodies: tuple[Memory, ...] = ()
+    couplings: tuple[Memory, ...] = ()
+    contacts: tuple[ForceMemory, ...] = ()
+    sensors: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if len(self.v_hat) != len(self.v):
+            self.v_hat = self.v.copy()
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All numbers by name, as they are saved."""
+        names = ("q", "v", "t", "v_hat", "step", "work", "friction_loss", "halving_is_vain")
+        out = {name: np.asarray(getattr(self, name)) for name in names}
+        out["counts"] = np.array([len(self.bodies), len(self.couplings), len(self.contacts)])
+        for kind, memories in (("body", self.bodies), ("coupling", self.couplings)):
+            out |= {f"{kind}/{k}/{name}": value for k, memory in enumerate(memories) for name, value in memory.items()}
+        for k, forces in enumerate(self.contacts):
+            out |= {f"contacts/{k}/keys": forces.keys, f"contacts/{k}/forces": forces.forces}
+        return out | {f"sensor/{name}": value for name, value in self.sensors.items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> State:
+        """Put together again what :meth:`arrays` gave."""
+
+        def below(folder: str) -> dict[str, np.ndarray]:
+            return {name[len(folder) :]: value for name, value in arrays.items() if name.startswith(folder)}
+
+        bodies, couplings, families = (int(count) for count in arrays["counts"])
+        return cls(
+            arrays["q"], arrays["v"], float(arrays["t"]), arrays["v_hat"], int(arrays["step"]), float(arrays["work"]),
+            float(arrays["friction_loss"]), bool(arrays["halving_is_vain"]),
+            tuple(below(f"body/{k}/") for k in range(bodies)),
+            tuple(below(f"coupling/{k}/") for k in range(couplings)),
+            tuple(ForceMemory(arrays[f"contacts/{k}/keys"], arrays[f"contacts/{k}/forces"]) for k in range(families)),
+            below("sensor/"),
+        )  # fmt: skip
 
     def copy(self) -> State:
         """Independent copy."""
-        return State(self.q.copy(), self.v.copy(), self.t)
+        return State.from_arrays({name: value.copy() for name, value in self.arrays().items()})
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, State):
+            return NotImplemented
+        mine, others = self.arrays(), other.arrays()
+        return mine.keys() == others.keys() and all(_same_bits(value, others[name]) for name, value in mine.items())
+
+    __hash__ = None  # type: ignore[assignment]  # states change
+
+    def differences(self, other: State) -> list[str]:
+        """Names of the numbers that differ from those of another state."""
+        mine, others = self.arrays(), other.arrays()
+        return sorted(
+            name
+            for name in {*mine, *others}
+            if name not in mine or name not in others or not _same_bits(mine[name], others[name])
+        )
+
+    def save(self, path: Path | str) -> None:
+        """Write the state to a file in numpy's format npz; it is there as a whole or not at all."""
+        path = Path(path)
+        temporary = path.with_name(f".{path.name}.tmp")
+        try:
+            with temporary.open("wb") as file:
+                np.savez(file, allow_pickle=False, version=np.array(VERSION), **self.arrays())
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: Path | str) -> State:
+        """Read a file that :meth:`save` wrote.
+
+        Raises
+        ------
+        InputError
+            No such file, one that holds no state, or one of another version.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+        except (OSError, ValueError, EOFError, BadZipFile) as error:
+            raise InputError(
+                f"{path}: cannot be read as the state of a simulation ({error}); give a file that femsim saved."
+            ) from error
+        version = int(arrays.pop("version", np.array(-1)))
+        if version != VERSION:
+            found = "none" if version < 0 else f"version {version}"
+            raise InputError(f"{path}: holds {found} of femsim's states; this femsim reads version {VERSION}, so save it again.")
+        return cls.from_arrays(arrays)
+
+
+def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -105,6 +106,31 @@ class System:
             0.0,
         )
 
+    def remember(self, state: State) -> State:
+        """State with what bodies and couplings remember in it."""
+        bodies = (body.memory(state.q[q]) for body, q in zip(self.bodies, self.q_slices, strict=True))
+        return replace(state, bodies=tuple(bodies), couplings=tuple(coupling.memory() for coupling in self.couplings))
+
+    def recall(self, state: State) -> None:
+        """Make bodies and couplings remember what a state says."""
+        for body, q, memory in zip(self.bodies, self.q_slices, state.bodies, strict=True):
+            body.recall(memory, state.q[q])
+        for coupling, memory in zip(self.couplings, state.couplings, strict=True):
+            coupling.recall(memory)
+            coupling.settle([state.q[self.q_slices[k]] for k, _ in coupling.rows])
+
+    def _things(self) -> list[Body | Coupling]:
+        return [*self.bodies, *self.couplings]
+
+    def acted(self) -> dict[str, dict[str, np.ndarray]]:
+        """Name what acted in bodies and couplings in the last step."""
+        return {thing.name: thing.acted() for thing in self._things()}
+
+    def take_acted(self, acted: Mapping[str, Mapping[str, np.ndarray]]) -> None:
+        """Make bodies and couplings answer that this acted."""
+        for thing in self._things():
+            thing.take_acted(acted[thing.name])
+
     def set_prescribed(self, prescribed: np.ndarray) -> None:
         """Choose the rows of v whose velocity is given: (n,) bool."""
         self.prescribed = prescribed
@@ -175,7 +201,7 @@ class System:
 
     def advance(self, state: State, v_hat: np.ndarray, settings: StepSettings) -> State:
         """State at the end of the step; prescribed rows keep the velocity they had in it."""
-        new = State(np.empty_like(state.q), np.empty_like(state.v), state.t + settings.dt)
+        new = State(np.empty_like(state.q), np.empty_like(state.v), state.t + settings.dt, v_hat.copy())
         for coupling, coupled in zip(self.couplings, self._coupled_rows, strict=True):
             coupling.accept(v_hat[coupled])
         for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):

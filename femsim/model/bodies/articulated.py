@@ -162,8 +162,6 @@ class ArticulatedBody(BodyDefaults):
     """
 
     kind: GroupKind = "generalized"
-    #: a step fills these, see :mod:`femsim.step.advance`
-    step_means = ("joint_force", "joint_damping")
 
     def __init__(
         self,
@@ -203,14 +201,6 @@ class ArticulatedBody(BodyDefaults):
     def mass(self) -> float:
         """Total mass, kg."""
         return float(sum(link.mass for link in self.links))
-
-    def memory(self) -> tuple[np.ndarray, np.ndarray]:
-        """Force and damping of the joints in the last step, (k,) N and N s/m."""
-        return self.joint_force.copy(), self.joint_damping.copy()
-
-    def recall(self, memory: tuple[np.ndarray, np.ndarray]) -> None:
-        """Take them back."""
-        self.joint_force[:], self.joint_damping[:] = memory
 
     def initial_q(self) -> np.ndarray:
         """Coordinates at the start."""
@@ -364,6 +354,10 @@ class ArticulatedBody(BodyDefaults):
         """Force and damping of the joints, (k,) N and N s/m."""
         return {"joint_force": self.joint_force.copy(), "joint_damping": self.joint_damping.copy()}
 
+    def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
+        """Answer that these acted at the joints."""
+        self.joint_force[:], self.joint_damping[:] = acted["joint_force"], acted["joint_damping"]
+
     def turning_force(self, q: np.ndarray, q_new: np.ndarray, v_new: np.ndarray, dt: float) -> np.ndarray:
         """Force (3,), N, that changes the linear momentum of a step beside that in its equations, of order dt while links turn.
 
@@ -420,3 +414,20 @@ class ArticulatedBody(BodyDefaults):
     def hold_frame(self, link: int, pose: np.ndarray, radius: float) -> LinkFrame:
         """Frame fixed to a link."""
         return LinkFrame(self, link, pose)
+
+    # ---- contact
+
+    def reference(self, q: np.ndarray, link: int) -> np.ndarray:
+        """Centre of mass of the link."""
+        return self.link_pose(q, link)[1]
+
+    def link_origin(self, q: np.ndarray, link: int) -> np.ndarray:
+        """Centre of mass of the base."""
+        return q[:3]
+
+    def link_joint(self, q: np.ndarray, link: int) -> tuple[int, np.ndarray]:
+        """Row and axis of the prismatic joint of a finger."""
+        axis = self.links[link].axis
+        if axis is None:
+            return -1, np.zeros(3)
+        return 5 + link, self._configuration(q).rotation @ axis

@@ -9,9 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from contact import GroupKind
+from femsim.base.errors import InputError
+from femsim.model.bodies.deforming import Deforming
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, Marker, OutputDefaults
 from femsim.model.bodies.soft_output import PressedSurface
 from femsim.model.frames import HoldFrame, Tetrahedra
+from femsim.model.parts import Part
 
 
 @dataclass(frozen=True)
@@ -104,12 +107,12 @@ class Body(Protocol):
         """Forget what earlier steps left as starting points of inner iterations."""
         ...
 
-    def memory(self) -> object:
-        """Give what it keeps from step to step beside its coordinates, for :meth:`recall`."""
+    def memory(self, q: np.ndarray) -> dict[str, np.ndarray]:
+        """Give what the next step reads beside the coordinates q, where the last one ended; arrays that do not change."""
         ...
 
-    def recall(self, memory: Any) -> None:
-        """Go back, to the last bit, to where :meth:`memory` was asked."""
+    def recall(self, memory: Mapping[str, np.ndarray], q: np.ndarray) -> None:
+        """Go back, to the last bit, to where :meth:`memory` was asked at q."""
         ...
 
     def initial_q(self) -> np.ndarray:
@@ -162,6 +165,10 @@ class Body(Protocol):
 
     def acted(self) -> dict[str, np.ndarray]:
         """Name what acted inside the body in the last step, for sensors: forces at joints, wrenches at held ends."""
+        ...
+
+    def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
+        """Answer from now on that this acted, in the form of :meth:`acted`: the mean of a step that was taken in sub-steps."""
         ...
 
     def inside_out(self, q: np.ndarray) -> np.ndarray:
@@ -264,6 +271,37 @@ class Body(Protocol):
         """Mass of a link, kg, and its momentum and its spin about its own centre together, (6,), kg m/s and kg m^2/s."""
         ...
 
+    # ---- contact
+
+    @property
+    def contact_radius(self) -> float:
+        """How far its surface lies from these points, m."""
+        ...
+
+    def contact_points(self, q: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+        """Positions of nodes, by their numbers (k,), that have contact with shapes: (k, 3), m."""
+        ...
+
+    def contact_rows(self, nodes: np.ndarray) -> np.ndarray:
+        """First of the rows of its v that move each of these nodes, (k,): three of velocity, then any of angular velocity."""
+        ...
+
+    def deforming(self, part: Part) -> Deforming | None:
+        """Surface or strand by which a part has contact with others of its kind; None where it has none."""
+        ...
+
+    def reference(self, q: np.ndarray, link: int) -> np.ndarray:
+        """Point (3,), m, that torques on a part are about."""
+        ...
+
+    def link_origin(self, q: np.ndarray, link: int) -> np.ndarray:
+        """Point (3,), m, that the first six rows of v, velocity and angular velocity, move a rigid link about."""
+        ...
+
+    def link_joint(self, q: np.ndarray, link: int) -> tuple[int, np.ndarray]:
+        """Row of its v that slides a rigid link along an axis, -1 for none, and this axis (3,), world."""
+        ...
+
 
 def translations(kind: GroupKind, rows: np.ndarray) -> np.ndarray:
     """Rows of v that translate a body, (n, 3): of nodes all, of links the first three of six, of a rigid body the first three."""
@@ -275,17 +313,18 @@ def translations(kind: GroupKind, rows: np.ndarray) -> np.ndarray:
 class BodyDefaults(OutputDefaults):
     """Answers that suit a body without elements, joints or memory; a body overrides those that do not fit it."""
 
+    name: str
     kind: GroupKind
     inverted_elements: int = 0
 
     def reset(self) -> None:
         """Nothing is remembered."""
 
-    def memory(self) -> object:
+    def memory(self, q: np.ndarray) -> dict[str, np.ndarray]:
         """Nothing is remembered."""
-        return None
+        return {}
 
-    def recall(self, memory: Any) -> None:
+    def recall(self, memory: Mapping[str, np.ndarray], q: np.ndarray) -> None:
         """Nothing is remembered."""
 
     # ---- balance
@@ -300,6 +339,9 @@ class BodyDefaults(OutputDefaults):
         """Nothing acts inside the body."""
         return {}
 
+    def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
+        """Nothing acts inside the body."""
+
     def inside_out(self, q: np.ndarray) -> np.ndarray:
         """No elements."""
         return np.zeros(0, dtype=np.bool_)
@@ -311,3 +353,49 @@ class BodyDefaults(OutputDefaults):
     def elastic_energy(self, q: np.ndarray) -> float:
         """Nothing is elastic."""
         return 0.0
+
+    # ---- contact
+
+    rigid = False
+
+    @property
+    def contact_radius(self) -> float:
+        """The points lie on the surface."""
+        return 0.0
+
+    def contact_points(self, q: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+        """Positions of its nodes, for a body whose coordinates are those of nodes."""
+        self._check_nodes("contact_points")
+        return np.asarray(q.reshape(-1, 3)[nodes])
+
+    def contact_rows(self, nodes: np.ndarray) -> np.ndarray:
+        """Three rows a node."""
+        self._check_nodes("contact_rows")
+        return 3 * nodes
+
+    def deforming(self, part: Part) -> Deforming | None:
+        """No contact with other deforming bodies."""
+        return None
+
+    def reference(self: Body, q: np.ndarray, link: int) -> np.ndarray:
+        """Centre of mass."""
+        return self.centre_of_mass(q)
+
+    def link_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
+        """Pose of the world: its parts have none of their own."""
+        return np.eye(3), np.zeros(3)
+
+    def link_origin(self, q: np.ndarray, link: int) -> np.ndarray:
+        """Origin of the world."""
+        return np.zeros(3)
+
+    def link_joint(self, q: np.ndarray, link: int) -> tuple[int, np.ndarray]:
+        """No joint."""
+        return -1, np.zeros(3)
+
+    def _check_nodes(self, what: str) -> None:
+        if self.kind != "nodes":
+            raise InputError(
+                f"body {self.name!r} of kind {self.kind!r} has contact, but no {what} of its own; the default is that of bodies "
+                f"of kind 'nodes', so give its class a method {what}."
+            )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -20,10 +20,12 @@ from femsim.base.rotations import (
 )
 from femsim.model.bodies import rod_kernels as kernels
 from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings
+from femsim.model.bodies.deforming import Deforming, strand
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, describe_elastic
 from femsim.model.bodies.rod_output import rod_fields
 from femsim.model.bodies.rod_shape import MAX_TURN, carried_frames, link_lengths
 from femsim.model.drives import PoseFunction, driven_pose
+from femsim.model.parts import Part
 from materials import Elastic, RodSection
 
 Load = Callable[[float], np.ndarray]
@@ -185,8 +187,6 @@ class Rod(BodyDefaults):
     """
 
     kind: GroupKind = "links"
-    #: a step fills these, see :mod:`femsim.step.advance`
-    step_means = ("end_wrench", "end_power")
 
     def __init__(
         self,
@@ -330,13 +330,13 @@ class Rod(BodyDefaults):
         self.end_wrench[:] = 0.0
         self.end_power = 0.0
 
-    def memory(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Frames of the ends (2, 7), and the wrench (2, 6) and power of the last step; strains follow from the poses alone."""
-        return self.end_frames.copy(), self.end_wrench.copy(), self.end_power
+    def memory(self, q: np.ndarray) -> dict[str, np.ndarray]:
+        """Frames of the ends, (2, 7); strains follow from the poses alone."""
+        return {"end_frames": self.end_frames.copy()}
 
-    def recall(self, memory: tuple[np.ndarray, np.ndarray, float]) -> None:
-        """Take them back."""
-        self.end_frames[:], self.end_wrench[:], self.end_power = memory
+    def recall(self, memory: Mapping[str, np.ndarray], q: np.ndarray) -> None:
+        """Put the frames of the ends back."""
+        self.end_frames[:] = memory["end_frames"]
 
     def initial_q(self) -> np.ndarray:
         """Centres and quaternions at the start."""
@@ -520,6 +520,10 @@ class Rod(BodyDefaults):
         """Wrench (2, 6) on the frames of the ends, N and N m, and the power (1,) of those that move, W."""
         return {"end_wrench": self.end_wrench.copy(), "end_power": np.array([self.end_power])}
 
+    def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
+        """Answer that these acted at the ends."""
+        self.end_wrench[:], self.end_power = acted["end_wrench"], float(acted["end_power"][0])
+
     def drag(self, v_hat: np.ndarray) -> np.ndarray:
         """Total force (3,), N, of the damping that acts against the world: per metre and mass-proportional."""
         factor = self._damping[:, 0] + self.elastic.rayleigh_alpha * self.link_mass
@@ -575,6 +579,25 @@ class Rod(BodyDefaults):
         frames = np.empty((2, 7))
         self._place_frames(t, frames)
         return frames
+
+    # ---- contact
+
+    @property
+    def contact_radius(self) -> float:
+        """Contact radius of the section, m."""
+        return self.section.contact_radius
+
+    def contact_points(self, q: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+        """Centres of links, (k, 3), m."""
+        return self.centres(q)[nodes]
+
+    def contact_rows(self, nodes: np.ndarray) -> np.ndarray:
+        """Six rows a link."""
+        return 6 * nodes
+
+    def deforming(self, part: Part) -> Deforming | None:
+        """Its centre line, to its two ends."""
+        return strand(self.centres(self._q0), self.lengths, self.section.contact_radius)
 
     # ---- outputs
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -12,9 +12,11 @@ from contact import GroupKind
 from femsim.base.errors import InputError
 from femsim.model.bodies import soft_kernels as kernels
 from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings
+from femsim.model.bodies.deforming import Deforming, surface
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, Marker, describe_elastic, point_fields
 from femsim.model.bodies.soft_output import PressedSurface, corotational_fields
 from femsim.model.frames import PatchFrame, surface_patch
+from femsim.model.parts import Part
 from materials import Elastic
 
 Load = Callable[[float], np.ndarray]
@@ -183,16 +185,16 @@ class SoftBody(BodyDefaults):
         self._started_from = self._quaternion.copy()
         self._updated_at[:] = np.nan
 
-    def memory(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where the search for the rotations of the last update started, and the positions of that, (3 n,) m."""
-        return self._started_from, self._updated_at.copy()
+    def memory(self, q: np.ndarray) -> dict[str, np.ndarray]:
+        """Where the search for the rotations at q starts, or has started."""
+        known = np.array_equal(q, self._updated_at)
+        return {"rotations": self._started_from if known else self._quaternion.copy()}
 
-    def recall(self, memory: tuple[np.ndarray, np.ndarray]) -> None:
-        """Make that update again: all that follows from it has the same bits as then."""
-        self._quaternion[:], positions = memory
+    def recall(self, memory: Mapping[str, np.ndarray], q: np.ndarray) -> None:
+        """Make the update at q again: all that follows from it has the same bits as then."""
+        self._quaternion[:] = memory["rotations"]
         self._updated_at[:] = np.nan
-        if not np.isnan(positions).all():
-            self.update_elements(positions)
+        self.update_elements(q)
 
     def initial_q(self) -> np.ndarray:
         """Node positions at the start."""
@@ -302,6 +304,12 @@ class SoftBody(BodyDefaults):
             return np.asarray(np.linalg.det(x[self.tets[:, 1:]] - x[self.tets[:, :1]]))
 
         return np.asarray(volume(q.reshape(-1, 3)) <= -volume(self.rest))
+
+    # ---- contact
+
+    def deforming(self, part: Part) -> Deforming | None:
+        """Its surface, where the part has triangles."""
+        return surface(self.rest, self.tets, part.nodes, part.triangles) if len(part.triangles) else None
 
     # ---- outputs
 

@@ -116,10 +116,10 @@ def simulate_xpbd(scene: Scene, *, substeps: int = 100, iterations: int = 1, dur
             status, message, done = "failed", f"Step {step + 1} gave numbers that are not finite; take more substeps.", step
             break
         centres[step] = rod.centres(stepper.state.q)
-        penetration[step] = stepper.collision.max_penetration(stepper.state)
+        penetration[step] = stepper.contacts.max_penetration(stepper.state, stepper.placed)
         for k, sensor in enumerate(scene.sensors):
             if sensor.kind == "contact" and not sensor.limited:
-                readings[step, k] = stepper.collision.wrench[[p.name for p in scene.parts].index(sensor.part)]
+                readings[step, k] = rod_steps.contact_wrench[[p.name for p in scene.parts].index(sensor.part)]
             elif sensor.kind in ("start", "end"):
                 readings[step, k] = rod_steps.end_wrench[0 if sensor.kind == "start" else 1]
     times = scene.dt * np.arange(1, done + 1)
@@ -173,21 +173,22 @@ class _RodSteps:
         self.damping[1:-1] = rod.lengths[:, None] * [rod.translational_damping, *(3 * [rod.rotational_damping])]
         self.damping[1:-1] += rod.elastic.rayleigh_alpha * np.column_stack([rod.link_mass, rod.link_inertia])
         self.force, self.before = np.zeros((n + 2, 6)), np.zeros((n + 2, 7))
-        self.end_wrench = np.zeros((2, 6))
+        self.end_wrench, self.contact_wrench = np.zeros((2, 6)), np.zeros((len(stepper.scene.parts), 6))
         self._work = np.zeros((n + 1, 6)), np.zeros((kernels.SCRATCH, 3, 3)), np.zeros((6, 6)), np.zeros(6)
 
     def step(self) -> bool:
         """Take one time step; return whether all its numbers are finite."""
         stepper, rod, settings = self.stepper, self.rod, self.stepper.settings
-        state, collision, system = stepper.state, stepper.collision, stepper.system
+        state, model, system = stepper.state, stepper.contacts, stepper.system
         dt = settings.dt
         still = np.zeros(system.n)
         system.assemble(state, settings, still)  # for the loads
         self.force[1:-1] = system.external.reshape(-1, 6)
         travel = float(np.linalg.norm(self.velocity[1:-1, :3], axis=1).max()) + dt * float(np.linalg.norm(settings.gravity))
-        collision.detect(state, stepper.scene.margin + 1.5 * dt * travel)
-        friction = collision.problem(still, dt).friction
-        contacts = collision.contacts
+        margin = stepper.scene.margin + 1.5 * dt * travel
+        found = model.detect(state, stepper.placed, [margin, *(0.0 for _ in model.families[1:])])
+        rows = model.rows(found, still, dt)
+        contacts, friction = rows.families[0].found.contacts, rows.friction
         self._aim_frames(rod.frames_at(state.t), rod.frames_at(state.t + dt))
         forces = np.zeros((len(contacts), 3))
         lam, scratch, S, y = self._work
@@ -201,7 +202,7 @@ class _RodSteps:
         if not (np.isfinite(self.poses).all() and np.isfinite(self.velocity).all()):
             return False
         stepper.state = State(self.poses[1:-1].ravel().copy(), self.velocity[1:-1].ravel().copy(), state.t + dt)
-        collision.accept(forces, np.zeros_like(forces))
+        self.contact_wrench = model.accept(rows, forces, np.zeros_like(forces))[0].wrench
         return True
 
     def _aim_frames(self, old: np.ndarray, new: np.ndarray) -> None:

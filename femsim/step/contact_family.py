@@ -1,0 +1,139 @@
+"""What all families of contacts answer: detection, rows of the contact problem, forces. `contacts` joins them.
+
+What a call finds is a value that the next one takes, so no call depends on what another one left behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from femsim.step.placed import Placed
+from femsim.step.rows_kernels import Given, Rows, Sums
+from femsim.step.state import State
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Velocities that bound how far things move in a step.
+
+    Attributes
+    ----------
+    v_hat, v_prescribed : ndarray, (n,)
+        Velocity of the last step, and that of prescribed rows in this one; zero elsewhere.
+    """
+
+    v_hat: np.ndarray
+    v_prescribed: np.ndarray
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a family found in a state; other families read nothing of it.
+
+    Attributes
+    ----------
+    contacts : PointContacts or DeformableContacts
+        As the detector of the family gives them.
+    points : ndarray, (p, 3), m
+        Where the points of the family are.
+    placed : Placed
+        Where the parts are.
+    """
+
+    contacts: Any
+    points: np.ndarray
+    placed: Placed
+
+
+@dataclass(frozen=True)
+class FamilyRows:
+    """Rows of those contacts of a family that are in the problem.
+
+    Attributes
+    ----------
+    found : Found
+        All that was found; frames may have been turned since, see :class:`femsim.model.contact_rules.AnisotropicPair`.
+    keep : ndarray, (kept,)
+        The contacts in the problem.
+    indptr, indices, data : ndarray
+        Their rows of J, CSR.
+    phi : ndarray, (kept, 3), m/s
+        Offset of the contact velocity.
+    friction : ndarray, (kept,) or (kept, 2)
+        Coefficients.
+    key : ndarray, (kept,)
+        By what each is recognised in the next step.
+    frame : ndarray, (kept, 3, 3)
+        Rows: normal and two tangents.
+    """
+
+    found: Found
+    keep: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    phi: np.ndarray
+    friction: np.ndarray
+    key: np.ndarray
+    frame: np.ndarray
+
+    def __len__(self) -> int:
+        """Return the number of contacts."""
+        return len(self.keep)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Contacts in the problem and what they bear; see :class:`femsim.step.contacts.StepContacts`."""
+
+    position: np.ndarray
+    opposite: np.ndarray
+    normal: np.ndarray
+    gap: np.ndarray
+    force: np.ndarray
+    part: np.ndarray
+    point: np.ndarray
+    weight: np.ndarray
+
+
+class Family(Protocol):
+    """Contacts of one kind."""
+
+    def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
+        """Find the contacts of a state within a margin, m: one number, or what :meth:`speeds` has made of one."""
+        ...
+
+    def speeds(self, placed: Placed, rates: Rates) -> float | np.ndarray:
+        """Bounds of the speeds at which its gaps may close, m/s."""
+        ...
+
+    def rows(self, found: Found, given: Given) -> FamilyRows:
+        """Rows of the contacts, without those that nothing can press."""
+        ...
+
+    def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> Sides:
+        """Add the forces lam (kept, 3), N, normal first, to the sums; return them contact by contact."""
+        ...
+
+    def gaps(self, state: State, placed: Placed, reach: float) -> tuple[np.ndarray, np.ndarray]:
+        """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
+        ...
+
+    def max_penetration(self, state: State, placed: Placed) -> float:
+        """Largest penetration in a state, m."""
+        ...
+
+    def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
+        """Parts that overlap more than contact can undo: (part, part, depth, largest depth that is undone), m; slow."""
+        ...
+
+
+def room(n: int, most_entries: int) -> Rows:
+    """Room for the rows of n contacts with so many entries each, their integers as scipy would choose them."""
+    return Rows(
+        np.empty(n, dtype=np.int64), np.empty(3 * n + 1, dtype=np.int32), np.empty(most_entries * n, dtype=np.int32),
+        np.empty(most_entries * n), np.empty((n, 3)),
+    )  # fmt: skip

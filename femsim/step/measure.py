@@ -1,0 +1,97 @@
+"""What a step did, read from its solution and its two states; reading changes nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact import ContactProblem, Solution, metrics
+from contact.metrics import NET_FRACTION, NOISE_FRACTION, TINY, norm
+from femsim.model.bodies.body import BodyStep
+from femsim.model.holds import held_wrench
+from femsim.scene.scene import Scene
+from femsim.step.contacts import ContactForces
+from femsim.step.prescribed import held_points
+from femsim.step.report import StepReport
+from femsim.step.state import State
+from femsim.step.system import System
+
+
+def measure(
+    scene: Scene,
+    system: System,
+    problem: ContactProblem,
+    solution: Solution,
+    forces: ContactForces,
+    old: State,
+    new: State,
+    max_penetration: float,
+) -> StepReport:
+    """Report a step: residuals by the yardstick, energies, momentum, wrenches of drives and the balance of forces.
+
+    Parameters
+    ----------
+    scene : Scene
+        What is simulated.
+    system : System
+        As the step assembled it.
+    problem, solution
+        Contact problem of the step and its answer.
+    forces : ContactForces
+        What the answer means for parts and nodes.
+    old, new : State
+        Start and end of the step.
+    max_penetration : float, m
+        Largest penetration at the end.
+    """
+    dt, u = problem.dt, forces.contacts.u
+    pressing = solution.lam[:, 0] > 1e-9 * solution.lam[:, 0].max(initial=0.0)
+    slip = np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2)[pressing]
+    friction_loss = old.friction_loss - dt * float((solution.lam[:, 1:] * u[:, 1:]).sum())
+    reaction = system.reaction(solution.v, forces.generalized)
+    work = old.work + dt * float((system.external + reaction) @ solution.v)
+    work += dt * sum(coupling.power for coupling in system.couplings)
+    momentum, kinetic, elastic, potential, balance = np.zeros(3), 0.0, 0.0, 0.0, 0.0
+    inverted = 0
+    mount: dict[str, np.ndarray] = {}
+    for index, (body, q, v) in enumerate(zip(system.bodies, system.q_slices, system.v_slices, strict=True)):
+        own = body.balance(
+            BodyStep(
+                old.q[q], old.v[v], new.q[q], new.v[v], solution.v[v], system.b[v], system.external[v], reaction[v], dt,
+                index in scene.motions,
+            )
+        )  # fmt: skip
+        end = body.momentum(new.q[q], new.v[v])
+        rate = (end - body.momentum(old.q[q], old.v[v])) / dt
+        parts = [k for k, part in enumerate(scene.parts) if part.body == index]
+        contact = forces.wrench[parts, :3].sum(axis=0)
+        couplings = system.coupling_forces(index)
+        # relative to the largest force: net contact, outside, of the drive, of a coupling (see metrics.balance)
+        largest = max(norm(force) for force in (contact, own.outside, own.held, *couplings))
+        scale = max(largest, NET_FRACTION * float(forces.force_sum[parts].sum()), NOISE_FRACTION * own.magnitude, TINY)
+        balance = max(balance, norm(rate - own.outside - own.held - couplings.sum(axis=0) - contact) / scale)
+        if own.drive is not None:
+            mount[body.name] = own.drive
+        work += dt * own.power
+        work -= dt * body.damping_power(solution.v[v])
+        momentum += end
+        kinetic += body.kinetic_energy(new.q[q], new.v[v])
+        elastic += body.elastic_energy(new.q[q])
+        potential -= body.mass * float(scene.gravity @ body.centre_of_mass(new.q[q]))
+        inverted += body.inverted_elements
+    _add_holds(mount, scene, system, old, reaction)
+    return StepReport(
+        old.step + 1, new.t, solution, metrics.measure(problem, solution.v, solution.lam), forces, max_penetration,
+        float(slip.max(initial=0.0)), kinetic, elastic, work, momentum, balance, mount, inverted, potential, friction_loss,
+        system.acted(), ((dt, forces.contacts),),
+    )  # fmt: skip
+
+
+def _add_holds(mount: dict[str, np.ndarray], scene: Scene, system: System, old: State, reaction: np.ndarray) -> None:
+    """Add the wrenches on held nodes to those of drives; a body that holds nodes bears theirs too."""
+    for hold in scene.holds:
+        points = held_points(system, hold, old)
+        forces = reaction[system.v_slices[hold.body].start + hold.rows].reshape(-1, 3)
+        mount[hold.name] = held_wrench(points, forces, points.mean(axis=0))
+        if hold.leader >= 0:
+            leader = system.bodies[hold.leader].name
+            mount[leader] = mount[leader] + held_wrench(points, forces, old.q[system.q_slices[hold.leader]][:3])

@@ -1,0 +1,237 @@
+"""Contacts between points and shapes: nodes of soft bodies, links of rods and features of rigid parts against shapes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from contact import Box, Detector, PlacedShape, PointContacts
+from contact.edge_kernels import EDGE_PAIRS
+from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
+from femsim.model.contact_rules import ContactRules
+from femsim.model.parts import Part
+from femsim.step import point_rows_kernels as kernels
+from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, room
+from femsim.step.placed import Placed, Places
+from femsim.step.rows_kernels import Given, Sums
+from femsim.step.state import State
+from femsim.step.system import System
+
+
+class PointFamily:
+    """The family of contacts between points and shapes.
+
+    Parameters
+    ----------
+    system : System
+        The bodies.
+    parts : sequence of Part
+        The parts; shapes are on rigid ones and obstacles, points on all.
+    places : Places
+        The rows of v that move rigid parts.
+    rules : ContactRules
+        Which of them may have contact, and how.
+
+    Attributes
+    ----------
+    point_part, shape_part : ndarray, (p,) and (s,)
+        Part of each point and of each shape.
+    """
+
+    def __init__(self, system: System, parts: Sequence[Part], places: Places, rules: ContactRules) -> None:
+        self._system, self._parts, self._places, self._rules = system, parts, places, rules
+        shapes: list[PlacedShape] = []
+        part_of, rows, columns, radii, point_surface, corners = [], [], [], [], [], []
+        #: where the points of each part stand among all, and for rigid parts and obstacles where they are in its own frame
+        self._own: list[tuple[slice, np.ndarray | None]] = []
+        count = 0
+        for k, part in enumerate(parts):
+            surface = rules.surfaces.index(part.surface)
+            if len(part.nodes):
+                body = system.bodies[part.body]
+                new, local = len(part.nodes), None
+                rows.append(system.v_slices[part.body].start + body.contact_rows(part.nodes))
+                radii.append(np.full(new, body.contact_radius))
+            else:
+                features: list[np.ndarray] = [np.zeros((0, 3))]
+                for shape, rotation, translation in part.shapes:
+                    shapes.append(PlacedShape(shape, k, rotation, translation, surface))
+                    corners.append(count + sum(len(p) for p in features) if isinstance(shape, Box) else -1)
+                    own, radius = shape.features()  # also of obstacles: what lies on one may overhang it on all sides
+                    features.append(own @ rotation.T + translation)
+                    radii.append(radius)
+                local = np.concatenate(features)
+                new = len(local)
+                rows.append(np.full(new, -1))
+            self._own.append((slice(count, count + new), local))
+            part_of.append(np.full(new, k))
+            columns.append(np.full(new, 6 if part.turns else 3))
+            point_surface.append(np.full(new, surface))
+            count += new
+        self.point_part = np.concatenate(part_of).astype(np.int64)
+        self._row = np.concatenate(rows).astype(np.int64)
+        self._columns = np.concatenate(columns).astype(np.int64)
+        self.shape_part = np.array([s.body for s in shapes], dtype=np.int64)
+        self._detector = Detector(
+            shapes,
+            self.point_part,
+            np.concatenate(radii or [np.zeros(0)]),
+            np.concatenate(point_surface).astype(np.int64),
+            rules.pairs,
+            shape_corner=corners,
+        )
+        #: first and last point, half-open, and the part that they have no contact with
+        self._without = [
+            (self._own[rule.part][0].start + rule.first, self._own[rule.part][0].start + rule.last, rule.other)
+            for rule in rules.no_contact
+        ]
+        #: how far the shapes of a part reach from its centre of mass, m
+        self._reach = [
+            max((float(np.linalg.norm(t)) + s.bounding_radius for s, _, t in part.shapes), default=0.0) for part in parts
+        ]
+
+    # ------------------------------------------------------------------ detection
+
+    def _place_points(self, state: State, placed: Placed) -> np.ndarray:
+        """World positions of all points, (p, 3), m."""
+        points = np.empty((len(self.point_part), 3))
+        for k, (part, (where, local)) in enumerate(zip(self._parts, self._own, strict=True)):
+            if local is None:
+                q = state.q[self._system.q_slices[part.body]]
+                points[where] = self._system.bodies[part.body].contact_points(q, part.nodes)
+            elif len(local):
+                points[where] = local @ placed.rotation[k].T + placed.translation[k]
+        return points
+
+    def _find(self, points: np.ndarray, placed: Placed, margin: float) -> PointContacts:
+        """Contacts within a margin, m, without those that the rules exclude; arrays of their own."""
+        found = self._detector.detect(points, *self._detector.world_poses(placed.rotation, placed.translation), margin)
+        if not self._without:
+            return found.copy()
+        keep = np.ones(len(found), dtype=np.bool_)
+        for first, last, other in self._without:
+            keep &= (found.point < first) | (found.point >= last) | (self.shape_part[found.shape] != other)
+        return found.select(keep)
+
+    def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
+        """Find the contacts of a state within a margin, m."""
+        points = self._place_points(state, placed)
+        return Found(self._find(points, placed, float(margin)), points, placed)
+
+    def speeds(self, placed: Placed, rates: Rates) -> float:
+        """Bound of the speed of every point of every part, m/s, in the last step and by what is prescribed in this one.
+
+        The points of a rod are the centres of its links: their distance to a shape decides on contact.
+        """
+        return self.fastest(placed, rates.v_hat) + self.fastest(placed, rates.v_prescribed)
+
+    def fastest(self, placed: Placed, v: np.ndarray) -> float:
+        """Bound of the speed (m/s) of every point of every part at the velocities v (n,)."""
+        fastest = 0.0
+        for k, part in enumerate(self._parts):
+            if part.body < 0:
+                continue
+            own = v[self._system.v_slices[part.body]]
+            if self._places.row[k] < 0:
+                x, y, z = own.reshape(-1, self._system.groups[part.body].stride).T[:3]
+                speed = math.sqrt((x * x + y * y + z * z).max(initial=0.0))
+            else:
+                lever = float(np.linalg.norm(placed.translation[k] - placed.origin[k])) + self._reach[k]
+                joint = abs(float(v[self._places.joint_row[k]])) if self._places.joint_row[k] >= 0 else 0.0
+                speed = float(np.linalg.norm(own[:3])) + lever * float(np.linalg.norm(own[3:6])) + joint
+            fastest = max(fastest, speed)
+        return fastest
+
+    def max_penetration(self, state: State, placed: Placed) -> float:
+        """Largest penetration in a state, m."""
+        gap = self._find(self._place_points(state, placed), placed, 0.0).gap
+        return float(-gap.min()) if len(gap) else 0.0
+
+    def gaps(self, state: State, placed: Placed, reach: float) -> tuple[np.ndarray, np.ndarray]:
+        """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
+        found = self._find(self._place_points(state, placed), placed, reach)
+        return np.stack([self.point_part[found.point], self.shape_part[found.shape]], axis=1), found.gap
+
+    def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
+        """None: what is inside a shape is pushed out however deep it is."""
+        return []
+
+    # ------------------------------------------------------------------ rows and forces
+
+    def _pairs(self, found: PointContacts) -> kernels.Pairs:
+        return kernels.Pairs(found.point, found.shape, found.gap, found.frame, found.position)
+
+    def _points(self, found: Found) -> kernels.Points:
+        return kernels.Points(self.point_part, self._row, self._columns, found.points)
+
+    def rows(self, found: Found, given: Given) -> FamilyRows:
+        """Rows of the contacts, without those that nothing can press."""
+        friction = self._detector.friction(found.contacts, self._rules.friction)
+        if self._rules.anisotropic:
+            found, friction = self._turn_frames(found, friction)
+        c: PointContacts = found.contacts
+        rigid = kernels.RigidParts(self._places.row, found.placed.origin, self._places.joint_row, found.placed.axis)
+        rows = room(len(c), kernels.MOST_ENTRIES)
+        kept, entries = kernels.fill_rows(self._pairs(c), self._points(found), self.shape_part, rigid, given, rows)
+        keep, phi = rows.keep[:kept], rows.phi[:kept]
+        self._follow_turns(found, keep, given, phi)
+        key = (c.point[keep] * len(self.shape_part) + c.shape[keep]) * (EDGE_PAIRS + 1) + c.feature[keep]
+        return FamilyRows(
+            found, keep, rows.indptr[: 3 * kept + 1], rows.indices[:entries], rows.data[:entries], phi, friction[keep], key,
+            c.frame[keep],
+        )  # fmt: skip
+
+    def _follow_turns(self, found: Found, keep: np.ndarray, given: Given, phi: np.ndarray) -> None:
+        """Add to phi (kept, 3) how far the path of points on driven bases that turn in the step leaves its tangent.
+
+        What such a base holds then ends the step where the base is, instead of creeping outwards by half of (dt w)^2 r.
+        """
+        c: PointContacts = found.contacts
+        for k, row in enumerate(self._places.row):
+            turn = given.v[row + 3 : row + 6]
+            if row < 0 or not (given.prescribed[row + 3] and turn.any()):
+                continue
+            rotation = quaternion_to_matrix(quaternion_from_vector(given.dt * turn))
+            bend = (rotation - np.eye(3)) / given.dt - np.cross(np.eye(3), turn)
+            for side, sign in ((self.point_part[c.point[keep]], 1.0), (self.shape_part[c.shape[keep]], -1.0)):
+                own = keep[side == k]
+                lever = (c.position[own] - found.placed.origin[k]) @ bend.T
+                phi[side == k] += sign * np.einsum("mij,mj->mi", c.frame[own], lever)
+
+    def _turn_frames(self, found: Found, friction: np.ndarray) -> tuple[Found, np.ndarray]:
+        """Turn the first tangents of contacts of anisotropic pairs into their directions; return the coefficients too."""
+        c: PointContacts = found.contacts
+        detector, surfaces, frame = self._detector, self._rules.surfaces, c.frame.copy()
+        both = np.repeat(friction[:, None], 2, axis=1)
+        sides = detector.point_surface[c.point], detector.shape_surface[c.shape]
+        for pair in self._rules.anisotropic:
+            a, b = (surfaces.index(name) for name in pair.surfaces)
+            own = np.flatnonzero(((sides[0] == a) & (sides[1] == b)) | ((sides[0] == b) & (sides[1] == a)))
+            normal = frame[own, 0]
+            direction = found.placed.rotation[pair.part] @ pair.direction
+            tangent = direction - (normal @ direction)[:, None] * normal
+            length = np.linalg.norm(tangent, axis=1)
+            # along the normal there is no first direction: such a contact keeps the mean coefficient
+            own, normal, tangent = (x[length > 1e-6] for x in (own, normal, tangent / np.maximum(length, 1e-300)[:, None]))
+            frame[own, 1], frame[own, 2] = tangent, np.cross(normal, tangent)
+            both[own] = pair.coefficients
+        return replace(found, contacts=replace(c, frame=frame)), both
+
+    def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> Sides:
+        """Add the forces lam (kept, 3), N, normal first, to the sums; return them contact by contact."""
+        found, keep = rows.found, rows.keep
+        c: PointContacts = found.contacts
+        world = np.empty((len(keep), 3))
+        kernels.add_forces(
+            keep, self._pairs(c), self._points(found), self.shape_part, found.placed.reference, lam, sums, world
+        )  # fmt: skip
+        number, position = c.point[keep], c.position[keep]
+        part = np.stack([self.point_part[number], self.shape_part[c.shape[keep]]], axis=1)
+        first = np.array([where.start for where, _ in self._own])
+        point, weight = np.full((len(keep), 2, 3), -1), np.zeros((len(keep), 2, 3))
+        point[:, 0, 0] = np.where(self._row[number] >= 0, number - first[part[:, 0]], -1)
+        weight[:, 0, 0] = 1.0
+        return Sides(position, position, rows.frame[:, 0], c.gap[keep], world, part, point, weight)

@@ -1,0 +1,47 @@
+"""Rows of v whose velocity a scene prescribes: driven bodies, fixed nodes, and nodes that a motion holds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from femsim.base.rotations import quaternion_conjugate, quaternion_multiply, vector_from_quaternion
+from femsim.model.drives import driven_pose
+from femsim.model.holds import Hold
+from femsim.scene.scene import Scene
+from femsim.step.state import State
+from femsim.step.system import System
+
+
+def prescribed_rows(scene: Scene, system: System) -> np.ndarray:
+    """Which rows they are, (n,) bool."""
+    prescribed = np.zeros(system.n, dtype=np.bool_)
+    for index in scene.motions:
+        start = system.v_slices[index].start
+        prescribed[start : start + 6] = True
+    for index, nodes in scene.fixed_nodes.items():
+        rows = system.v_slices[index].start + 3 * nodes[:, None] + np.arange(3)
+        prescribed[rows.ravel()] = True
+    for hold in scene.holds:
+        prescribed[system.v_slices[hold.body].start + hold.rows] = True
+    return prescribed
+
+
+def prescribed_velocity(scene: Scene, system: System, state: State, dt: float) -> np.ndarray:
+    """Velocities of these rows that end a step of dt (s) exactly on their motion, (n,); zero elsewhere."""
+    v = np.zeros(system.n)
+    for index, motion in scene.motions.items():
+        q = state.q[system.q_slices[index]]
+        position, quaternion = driven_pose(scene.bodies[index].initial_q(), motion, state.t + dt)
+        row = system.v_slices[index].start
+        v[row : row + 3] = (position - q[:3]) / dt
+        v[row + 3 : row + 6] = vector_from_quaternion(quaternion_multiply(quaternion, quaternion_conjugate(q[3:7]))) / dt
+    for hold in scene.holds:
+        motion = hold.motion or scene.motions[hold.leader]
+        start, target = held_points(system, hold, state), hold.positions(motion, state.t + dt)
+        v[system.v_slices[hold.body].start + hold.rows] = ((target - start) / dt).ravel()
+    return v
+
+
+def held_points(system: System, hold: Hold, state: State) -> np.ndarray:
+    """Positions (k, 3), m, of held nodes in a state."""
+    return np.asarray(state.q[system.q_slices[hold.body]].reshape(-1, 3)[hold.nodes])

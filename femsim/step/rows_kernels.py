@@ -1,0 +1,149 @@
+"""What the kernels of all contact families share: entries of J, offsets, forces and moments of one contact."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+Triple = tuple[float, float, float]
+
+
+class Given(NamedTuple):
+    """What a step gives to the rows of its contacts.
+
+    Attributes
+    ----------
+    prescribed : ndarray, (n,), bool
+        Rows of v whose velocity is prescribed.
+    v : ndarray, (n,)
+        These velocities.
+    dt : float, s
+        Time step.
+    correction, max_correction : float
+        Fraction of a penetration that one step undoes, and the largest speed for it (m/s).
+    """
+
+    prescribed: np.ndarray
+    v: np.ndarray
+    dt: float
+    correction: float
+    max_correction: float
+
+
+class Rows(NamedTuple):
+    """Rows of contacts, with room for all that were found; a kernel fills them from the start.
+
+    Attributes
+    ----------
+    keep : ndarray, (kept,)
+        Number of each contact among those found.
+    indptr, indices, data : ndarray
+        J as CSR, three rows a contact, columns in order.
+    phi : ndarray, (kept, 3), m/s
+        Offset of the contact velocity.
+    """
+
+    keep: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    phi: np.ndarray
+
+
+class Sums(NamedTuple):
+    """Forces of all contacts on parts and rows of v; kernels add to them.
+
+    Attributes
+    ----------
+    wrench : ndarray, (parts, 6), N and N m
+        Force on each part and torque about its reference.
+    force_sum : ndarray, (parts,), N
+        Sum of the magnitudes of the forces on each part.
+    node_force : ndarray, (n,), N and N m
+        Force on the rows of nodes, and torque on those of links that contacts turn.
+    """
+
+    wrench: np.ndarray
+    force_sum: np.ndarray
+    node_force: np.ndarray
+
+
+@njit(cache=True)
+def can_press(data: np.ndarray, first: int, tangents: int, stop: int) -> bool:
+    """Whether anything moves along the normal of a contact with entries first to stop - 1 of J, those of tangents behind its own.
+
+    Where nothing does (or nothing moves at all) no force could do anything.
+    """
+    normal, largest = 0.0, 0.0
+    for e in range(first, stop):
+        size = abs(data[e])
+        largest = max(largest, size)
+        if e < tangents:
+            normal = max(normal, size)
+    return normal > 1e-9 * largest
+
+
+@njit(cache=True)
+def normal_offset(gap: float, given: Given) -> float:
+    """Return the normal part of phi: gap/dt, for a penetration only correction * gap/dt and at most max_correction m/s."""
+    return gap / given.dt if gap >= 0.0 else max(given.correction * gap / given.dt, -given.max_correction)
+
+
+@njit(cache=True)
+def moment_entry(c: int, lever: Triple, force: Triple) -> float:
+    """Component c of the cross product of lever and force."""
+    if c == 0:
+        return lever[1] * force[2] - lever[2] * force[1]
+    if c == 1:
+        return lever[2] * force[0] - lever[0] * force[2]
+    return lever[0] * force[1] - lever[1] * force[0]
+
+
+@njit(cache=True)
+def between(a: np.ndarray, b: np.ndarray) -> Triple:
+    """Vector from a to b."""
+    return b[0] - a[0], b[1] - a[1], b[2] - a[2]
+
+
+@njit(cache=True)
+def put_entry(
+    column: int, value: float, prescribed: np.ndarray, v: np.ndarray, indices: np.ndarray, data: np.ndarray, entry: int
+) -> tuple[int, float]:
+    """Append an entry to J; where the velocity of its column is prescribed, add to phi instead. Return (entries, part of phi)."""
+    if prescribed[column]:
+        return entry, value * v[column]
+    indices[entry] = column
+    data[entry] = value
+    return entry + 1, 0.0
+
+
+@njit(cache=True)
+def keep_contact(m: int, gap: float, kept: int, first: int, entry: int, given: Given, rows: Rows) -> tuple[int, int]:
+    """End the rows of contact m, whose entries start at first; drop it if nothing can press it. Return contacts kept, entries."""
+    if not can_press(rows.data, first, rows.indptr[3 * kept + 1], entry):
+        return kept, first
+    rows.phi[kept, 0] += normal_offset(gap, given)
+    rows.keep[kept] = m
+    return kept + 1, entry
+
+
+@njit(cache=True)
+def world_force(frame: np.ndarray, lam: np.ndarray) -> Triple:
+    """Force lam (3,), normal first, of a contact with a frame (3, 3), in world components."""
+    return (
+        frame[0, 0] * lam[0] + frame[1, 0] * lam[1] + frame[2, 0] * lam[2],
+        frame[0, 1] * lam[0] + frame[1, 1] * lam[1] + frame[2, 1] * lam[2],
+        frame[0, 2] * lam[0] + frame[1, 2] * lam[1] + frame[2, 2] * lam[2],
+    )
+
+
+@njit(cache=True)
+def add_side(part: int, sign: float, position: np.ndarray, force: Triple, reference: np.ndarray, sums: Sums) -> None:
+    """Add the force of a contact, which acts at a position, to the wrench on a part about its reference."""
+    lever = between(reference[part], position)
+    for c in range(3):
+        sums.wrench[part, c] += sign * force[c]
+        sums.wrench[part, 3 + c] += sign * moment_entry(c, lever, force)
+    sums.force_sum[part] += np.sqrt(force[0] ** 2 + force[1] ** 2 + force[2] ** 2)
