@@ -17,7 +17,7 @@ from femsim.base import files, status
 from femsim.base.toml_files import checked, read_toml
 from viz import files as viz_files
 
-Replacing = Callable[[Path], AbstractContextManager[Path]]
+Replacing = Callable[[Path], AbstractContextManager[Path | str]]
 BOTH = pytest.mark.parametrize("replacing", [files.replacing, viz_files.replacing], ids=["femsim", "viz"])
 
 
@@ -25,7 +25,8 @@ BOTH = pytest.mark.parametrize("replacing", [files.replacing, viz_files.replacin
 def test_a_file_is_replaced_at_the_end_and_not_before(replacing: Replacing, tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("old")
-    with replacing(path) as temporary:
+    with replacing(path) as name:
+        temporary = Path(name)
         temporary.write_text("new")
         assert path.read_text() == "old"
         assert temporary.parent == tmp_path and temporary.suffix == ".csv"
@@ -40,7 +41,7 @@ def test_a_failure_in_the_middle_leaves_the_old_file_and_no_other(
     path = tmp_path / "run.json"
     path.write_text("old")
     with pytest.raises(type(error)), replacing(path) as temporary:
-        temporary.write_text("half of the n")
+        Path(temporary).write_text("half of the n")
         raise error
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
 
@@ -48,7 +49,7 @@ def test_a_failure_in_the_middle_leaves_the_old_file_and_no_other(
 @BOTH
 def test_an_error_names_the_file_and_not_the_temporary_one(replacing: Replacing, tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file") as caught, replacing(tmp_path / "absent" / "a.txt") as temporary:
-        temporary.write_text("text")
+        Path(temporary).write_text("text")
     assert caught.value.filename == str(tmp_path / "absent" / "a.txt")
 
 

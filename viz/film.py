@@ -22,7 +22,7 @@ class Film:
         except ImportError as error:
             raise VizError("films need imageio-ffmpeg; pip install imageio-ffmpeg, or ask for none.") from error
         self._path = path
-        self._temporary = temporary_name(path)
+        self._temporary = Path(temporary_name(path))
         source = [
             "-f",
             "rawvideo",

@@ -63,4 +63,4 @@ def number(value: float | None) -> str:
 def write_page(path: Path, text: str) -> None:
     """Write a page in one step."""
     with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        Path(temporary).write_text(text, encoding="utf-8")

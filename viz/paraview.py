@@ -123,7 +123,7 @@ def write_paraview_script(run_dir: Path, field: str = DEFAULT_FIELD) -> Path:
     path = run_dir / "show_in_paraview.py"
     try:
         with replacing(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+            Path(temporary).write_text(text, encoding="utf-8")
     except OSError as error:
         raise VizError(f"{path} cannot be written ({error.strerror}); make the run folder writable.") from error
     return path

@@ -116,7 +116,7 @@ class PvdSeries:
         self.frames_dir.mkdir(parents=True, exist_ok=True)
         self._prefix = os.path.relpath(self.frames_dir, self.pvd_path.parent).replace(os.sep, "/") + "/"
         self._index = bytearray()
-        replace_file(self.pvd_path, _PVD_HEAD + _PVD_TAIL)
+        replace_file(str(self.pvd_path), _PVD_HEAD + _PVD_TAIL)
 
     @property
     def n_frames(self) -> int:
@@ -367,4 +367,4 @@ def read_part(file: Path) -> pyvista.DataSet:
 def _write(files: Iterable[tuple[str, bytes]]) -> None:
     """Write files one after the other."""
     for path, data in files:
-        replace_file(Path(path), data)
+        replace_file(path, data)
