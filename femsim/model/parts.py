@@ -1,4 +1,4 @@
-"""What can come into contact and be sensed: the parts of bodies, and obstacles."""
+"""Parts: what can have contact, be measured and be drawn."""
 
 from __future__ import annotations
 
@@ -12,14 +12,38 @@ from meshes import TriMesh
 
 @dataclass
 class Part:
-    """Something with a surface: its shapes, how it is drawn, and the body it belongs to."""
+    """Something that can have contact: a soft body, a rod, a link of a rigid body or gripper, or an obstacle.
+
+    Attributes
+    ----------
+    name : str
+        Name in outputs and sensors.
+    body : int
+        Number of its body in the scene, -1 for an obstacle.
+    link : int
+        Link of a rigid body or gripper, 0 the base.
+    surface : str
+        Surface material, for friction.
+    shapes : list of (shape, rotation, translation)
+        Shapes in the frame of the link (its centre of mass), or of the world for obstacles.
+    visual : TriMesh or None
+        What is drawn of a rigid part, in the same frame.
+    nodes : ndarray, (k,)
+        Points of a body that deforms, which have contact with shapes: surface nodes, or links.
+    turns : bool
+        Whether contacts act on the surface of a rod, so that they also turn its links; otherwise at the centres of the links.
+    triangles : ndarray, (t, 3)
+        Surface of a soft body, node numbers, outward; without it the body has contact with shapes only.
+    self_contact : bool
+        Whether a soft body or rod has contact with itself.
+    """
 
     name: str
     body: int
     link: int
     surface: str
-    shapes: list[tuple[Shape, np.ndarray, np.ndarray]]
-    visual: TriMesh | None
+    shapes: list[tuple[Shape, np.ndarray, np.ndarray]] = field(default_factory=list)
+    visual: TriMesh | None = None
     nodes: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     turns: bool = False
     triangles: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
