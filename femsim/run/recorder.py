@@ -109,11 +109,11 @@ class Recorder:
         self.frame_interval = 1.0 / fps
         self._next_frame = 0.0
         self.sensors = Sensors(stepper)
-        self.steps = TableWriter(folder / "steps.csv" if folder else None, step_columns())
-        self.sensor_table = TableWriter(folder / "sensors.csv" if folder else None, sensor_columns(stepper.scene))
         self.frames: Frames | None = None
         if folder:
             self.frames = Frames(stepper, folder, fields=fields, format=format, precision=precision)
+        self.steps = TableWriter(folder / "steps.csv" if folder else None, step_columns())
+        self.sensor_table = TableWriter(folder / "sensors.csv" if folder else None, sensor_columns(stepper.scene))
 
     def frame(self, report: StepReport | None) -> None:
         """Write a frame of the current state; None at the start, before any step."""
