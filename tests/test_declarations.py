@@ -160,6 +160,15 @@ def test_a_body_of_nodes_is_drawn_and_marked_without_saying_how() -> None:
             call()
 
 
+def test_a_part_that_nothing_draws_is_refused(tmp_path: Path) -> None:
+    scene = fs.Scene("bare", duration=0.02)
+    scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.1)
+    scene.parts[0].visual = None
+    with pytest.raises(fs.InputError, match="part 'box' cannot be drawn"):
+        fs.simulate(scene, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_halved_steps_join_as_declared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns of a step in parts against those of the parts: the last, the sum or the worst."""
     parts: list[list[StepReport]] = [[]]
@@ -213,7 +222,8 @@ def test_what_sensors_remember_can_be_taken_back() -> None:
     for _ in range(4):
         first.sensors.row(stepper.step())
     remembered = first.memory()
-    assert set(remembered["sensors"]["readers"]["slid"]) == {"slip", "friction"}
+    assert {"next_frame", "slid/slip", "joint/momentum", "noisy_measured/filter", "noisy_measured/noise"} <= set(remembered)
+    assert all(isinstance(value, np.ndarray) and value.dtype.kind in "fu" for value in remembered.values())
     second.recall(remembered)
     for _ in range(4):
         report = stepper.step()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
 from femsim.base.errors import InputError
 from femsim.base.wrenches import move_wrench, weight_wrench
 from femsim.scene.reading import Reading
+
+#: The 128-bit numbers of the generator of noise are kept in two words of 64 bits.
+_WORD = 1 << 64
 
 
 class Instrument:
@@ -39,7 +42,7 @@ class Instrument:
         self.reading, self.gravity = reading, gravity
         self._sections = None if reading.lowpass is None else butter(2, reading.lowpass, fs=1.0 / dt, output="sos")
         self._filter: np.ndarray | None = None
-        self._noise = np.random.default_rng(reading.seed)
+        self._noise = np.random.Generator(np.random.PCG64(reading.seed))
         self._next_sample = 0.0
         self._held = np.zeros(6)
 
@@ -90,14 +93,25 @@ class Instrument:
             self._next_sample += 1.0 / r.rate if r.rate is not None else 0.0
         return self._held.copy()
 
-    def memory(self) -> dict[str, Any]:
-        """Give what it carries from step to step, numbers, arrays and the state of its generator of noise, for :meth:`recall`."""
-        state = None if self._filter is None else self._filter.copy()
-        noise = self._noise.bit_generator.state
-        return {"filter": state, "noise": noise, "next_sample": self._next_sample, "held": self._held.copy()}
+    def memory(self) -> dict[str, np.ndarray]:
+        """Give what it carries from step to step, for :meth:`recall`: filter (empty before the first step), noise, sampling."""
+        state = self._noise.bit_generator.state
+        halves = [part for name in ("state", "inc") for part in divmod(state["state"][name], _WORD)]
+        return {
+            "filter": np.zeros(0) if self._filter is None else self._filter.copy(),
+            "noise": np.array([*halves, state["has_uint32"], state["uinteger"]], dtype=np.uint64),
+            "next_sample": np.array(self._next_sample),
+            "held": self._held.copy(),
+        }
 
-    def recall(self, memory: dict[str, Any]) -> None:
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take back what :meth:`memory` gave."""
-        self._filter = None if memory["filter"] is None else memory["filter"].copy()
-        self._noise.bit_generator.state = memory["noise"]
-        self._next_sample, self._held = memory["next_sample"], memory["held"].copy()
+        self._filter = memory["filter"].copy() if memory["filter"].size else None
+        high, low, inc_high, inc_low, has_uint32, uinteger = (int(word) for word in memory["noise"])
+        self._noise.bit_generator.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": high * _WORD + low, "inc": inc_high * _WORD + inc_low},
+            "has_uint32": has_uint32,
+            "uinteger": uinteger,
+        }
+        self._next_sample, self._held = float(memory["next_sample"]), memory["held"].copy()

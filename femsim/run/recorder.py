@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
@@ -109,11 +109,11 @@ class Recorder:
         self.frame_interval = 1.0 / fps
         self._next_frame = 0.0
         self.sensors = Sensors(stepper)
-        self.steps = TableWriter(folder / "steps.csv" if folder else None, step_columns())
-        self.sensor_table = TableWriter(folder / "sensors.csv" if folder else None, sensor_columns(stepper.scene))
         self.frames: Frames | None = None
         if folder:
             self.frames = Frames(stepper, folder, fields=fields, format=format, precision=precision)
+        self.steps = TableWriter(folder / "steps.csv" if folder else None, step_columns())
+        self.sensor_table = TableWriter(folder / "sensors.csv" if folder else None, sensor_columns(stepper.scene))
 
     def frame(self, report: StepReport | None) -> None:
         """Write a frame of the current state; None at the start, before any step."""
@@ -151,14 +151,14 @@ class Recorder:
         tables = (self.sensor_table, self.steps)
         return {name: float(value) for table in tables for name, value in zip(table.columns, table.rows[-1], strict=True)}
 
-    def memory(self) -> dict[str, Any]:
-        """Give what it carries from step to step, numbers, arrays and dicts of them, for :meth:`recall`."""
-        return {"next_frame": self._next_frame, "sensors": self.sensors.memory()}
+    def memory(self) -> dict[str, np.ndarray]:
+        """Give what it carries from step to step, arrays by name, for :meth:`recall`."""
+        return {"next_frame": np.array(self._next_frame), **self.sensors.memory()}
 
-    def recall(self, memory: dict[str, Any]) -> None:
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take back what :meth:`memory` gave."""
-        self._next_frame = memory["next_frame"]
-        self.sensors.recall(memory["sensors"])
+        self._next_frame = float(memory["next_frame"])
+        self.sensors.recall(memory)
 
     def close(self) -> None:
         """Close all files; the frames and tables are complete up to the last step."""

@@ -5,8 +5,7 @@ To add a kind: its declaration there, and a class here under the same name in :d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -53,11 +52,11 @@ class Reader:
         """Point (3,), m, world, that a torque is about: the centre of mass of the part, the world's origin for obstacles."""
         return self.stepper.placed.reference[self.part]
 
-    def memory(self) -> dict[str, Any]:
-        """Give what the reader carries from step to step, numbers and arrays by name, for :meth:`recall`."""
+    def memory(self) -> dict[str, np.ndarray]:
+        """Give what the reader carries from step to step, arrays by name, for :meth:`recall`."""
         return {}
 
-    def recall(self, memory: dict[str, Any]) -> None:
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take back what :meth:`memory` gave."""
 
     @property
@@ -153,11 +152,11 @@ class JointReader(Reader):
                 out[3:] -= wrench[3:] + cross(place - centre, wrench[:3])
         return np.asarray(out)
 
-    def memory(self) -> dict[str, Any]:
+    def memory(self) -> dict[str, np.ndarray]:
         """Give the momentum of the link at the end of the last step."""
         return {"momentum": self._momentum.copy()}
 
-    def recall(self, memory: dict[str, Any]) -> None:
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take it back."""
         self._momentum = memory["momentum"].copy()
 
@@ -275,13 +274,13 @@ class SlipReader(Reader):
             self._slip += dt * float(pressing @ np.linalg.norm(c.u[:, 1:], axis=1) / pressing.sum())
         self._friction -= dt * float(share @ (c.lam[:, 1:] * c.u[:, 1:]).sum(axis=1))
 
-    def memory(self) -> dict[str, Any]:
+    def memory(self) -> dict[str, np.ndarray]:
         """Give both sums."""
-        return {"slip": self._slip, "friction": self._friction}
+        return {"slip": np.array(self._slip), "friction": np.array(self._friction)}
 
-    def recall(self, memory: dict[str, Any]) -> None:
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take them back."""
-        self._slip, self._friction = memory["slip"], memory["friction"]
+        self._slip, self._friction = float(memory["slip"]), float(memory["friction"])
 
 
 #: The class that reads each kind.
@@ -348,17 +347,19 @@ class Sensors:
         pose = stepper.link_pose(stepper.scene.part_names.index(reading.frame) if named else reader.part)
         return self._instruments[reader.sensor.name].read(time, wrench, origin, pose, tool)
 
-    def memory(self) -> dict[str, Any]:
-        """Give what readers and instruments carry from step to step, by name of the sensor: numbers, arrays and dicts of them."""
-        readers = {reader.sensor.name: reader.memory() for reader in self._readers}
-        return {"readers": readers, "instruments": {name: one.memory() for name, one in self._instruments.items()}}
+    def _carriers(self) -> dict[str, Reader | Instrument]:
+        """Name what carries something from step to step, by the beginning of its names."""
+        readers = {reader.sensor.name: reader for reader in self._readers}
+        return {**readers, **{f"{name}_measured": instrument for name, instrument in self._instruments.items()}}
 
-    def recall(self, memory: dict[str, Any]) -> None:
+    def memory(self) -> dict[str, np.ndarray]:
+        """Give what readers and instruments carry from step to step, arrays by ``SENSOR/NAME``, for :meth:`recall`."""
+        return {f"{name}/{key}": value for name, one in self._carriers().items() for key, value in one.memory().items()}
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take back what :meth:`memory` gave."""
-        for reader in self._readers:
-            reader.recall(memory["readers"][reader.sensor.name])
-        for name, instrument in self._instruments.items():
-            instrument.recall(memory["instruments"][name])
+        for name, one in self._carriers().items():
+            one.recall({key.rpartition("/")[2]: value for key, value in memory.items() if key.rpartition("/")[0] == name})
 
 
 def sensor_columns(scene: Scene) -> list[str]:

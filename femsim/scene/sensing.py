@@ -15,7 +15,7 @@ from femsim.model.parts import Part
 from femsim.scene.checks import Handle, Vector, positive, vector
 from femsim.scene.contents import SceneContents
 from femsim.scene.reading import Reading
-from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorKind, SensorSpec
+from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorSpec
 
 
 def make_sensor(
@@ -48,7 +48,7 @@ def make_sensor(
     if declared.refusal and hold is None and not (body is not None and kind in body.sensor_kinds(entry.link)):
         raise InputError(f"sensor {name}: {declared.refusal.format(part=part)}")
     _check_limits(name, kind, {"partner": partner, "where": where, "reach": reach})
-    partners = _partners(scene, name, part, declared, partner)
+    partners = _partners(scene, name, part, kind, partner)
     if reading is not None:
         _check_reading(scene, name, kind, body, reading)
     return SensorSpec(
@@ -101,13 +101,11 @@ def _check_limits(sensor: str, kind: str, given: dict[str, object]) -> None:
             raise InputError(f"sensor {sensor}: {option} is for the kinds {kinds}, not {kind!r}; leave it out.")
 
 
-def _partners(
-    scene: SceneContents, sensor: str, part: str, declared: SensorKind, partner: Handle | str | None
-) -> tuple[str, ...]:
+def _partners(scene: SceneContents, sensor: str, part: str, kind: str, partner: Handle | str | None) -> tuple[str, ...]:
     """Parts of the partner of a sensor; none for all."""
     if partner is None:
-        if declared.needs_partner:
-            raise InputError(f"sensor {sensor}: a gap is that of {part!r} to something; name it as partner.")
+        if SENSOR_KINDS[kind].needs_partner:
+            raise InputError(f"sensor {sensor}: a {kind} is that of {part!r} to something; name it as partner.")
         return ()
     if isinstance(partner, Handle):
         return partner.parts

@@ -22,7 +22,7 @@ from femsim.model.bodies import rod_kernels as kernels
 from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings
 from femsim.model.bodies.deforming import Deforming, strand
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, describe_elastic
-from femsim.model.bodies.rod_output import rod_fields
+from femsim.model.bodies.rod_output import RodJoints, rod_fields
 from femsim.model.bodies.rod_shape import MAX_TURN, carried_frames, link_lengths
 from femsim.model.drives import PoseFunction, driven_pose
 from femsim.model.parts import Part
@@ -37,7 +37,7 @@ _KINDS = {"free": kernels.ABSENT, "clamped": kernels.FULL, "hinged": kernels.BAL
 
 
 class Holder(Protocol):
-    """Something of a scene that can hold an end, by the names of its parts; ``femsim.scene.scene.Handle`` is one."""
+    """Something of a scene that can hold an end, by the names of its parts; ``femsim.scene.checks.Handle`` is one."""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -94,28 +94,6 @@ class RodEnd:
             raise InputError(
                 f"rod end: a {self.kind} end takes no load, its frame carries it; make the end 'free' or move the frame."
             )
-
-
-@dataclass(frozen=True)
-class RodJoints:
-    """The joints of a rod as numbers, joint k between poses k and k + 1: frame of the start, the n links, frame of the end.
-
-    Attributes
-    ----------
-    kind : ndarray, (n + 1,), int64
-        ``ABSENT``, ``FULL`` or ``BALL`` of :mod:`femsim.model.bodies.rod_kernels`.
-    arm : ndarray, (n + 2,), m
-        Half the length of each link, zero for the frames.
-    stiffness : ndarray, (n + 1, 6), N/m and N m/rad
-        Along axes 1, 2, 3 of the section and about them.
-    rest : ndarray, (n + 1, 3), rad
-        Turn of each joint at rest.
-    """
-
-    kind: np.ndarray
-    arm: np.ndarray
-    stiffness: np.ndarray
-    rest: np.ndarray
 
 
 class Rod(BodyDefaults):
