@@ -12,7 +12,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-import meshes
 from contact import Box, Mesh, Plane, Shape
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
@@ -29,6 +28,7 @@ from femsim.model.solids import mass_properties, visual, with_arm
 from femsim.scene.reading import Reading
 from materials import Elastic, FrictionTable, Law, RodSection, friction, material
 from meshes import (
+    FILES,
     TetMesh,
     TriMesh,
     load_surface,
@@ -1286,7 +1286,7 @@ def mesh_file(name: str) -> Path:
     Parameters
     ----------
     name : str
-        Path of a file, or a file name in ``meshes/files``, e.g. "ball_r30.vtu".
+        Path of a file, or the name of a file in ``data/meshes``, e.g. "ball_r30.vtu".
 
     Raises
     ------
@@ -1295,10 +1295,9 @@ def mesh_file(name: str) -> Path:
     """
     if Path(name).is_file():
         return Path(name)
-    folder = Path(meshes.__file__).parent / "files"
-    path = folder / name
+    path = FILES / name
     if not path.is_file():
-        known = sorted(p.name for p in folder.iterdir() if p.suffix in (".vtu", ".stl"))
+        known = sorted(p.name for p in FILES.iterdir())
         raise InputError(f"mesh file {name!r} is found neither here nor with femsim{did_you_mean(name, known)}")
     return path
 

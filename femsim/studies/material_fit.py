@@ -349,7 +349,7 @@ def describe_law(law: Law, shear: float) -> str:
 def write_card(
     path: str | Path, fit: MaterialFit, chosen: LawFit, *, poisson_ratio: float = 0.49, density: float = 1000.0
 ) -> Path:
-    """Write a material card that ``fs.load_card`` and, in ``materials/library``, every scene can read.
+    """Write a material card that ``fs.load_card`` and, in ``data/materials``, every scene can read.
 
     Parameters
     ----------
