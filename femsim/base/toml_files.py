@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from femsim.base.errors import InputError, did_you_mean
 
 
-def read_toml(path: Path, what: str, *, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+def read_toml(path: Path, what: str) -> dict[str, Any]:
     """Read a file.
 
     Parameters
@@ -19,8 +19,6 @@ def read_toml(path: Path, what: str, *, parse_float: Callable[[str], Any] = floa
         TOML file.
     what : str
         What it is, for the message.
-    parse_float : callable
-        Makes a number of the digits of a float.
 
     Raises
     ------
@@ -28,7 +26,7 @@ def read_toml(path: Path, what: str, *, parse_float: Callable[[str], Any] = floa
         It cannot be read, or is no TOML.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=parse_float)
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"the {what} {path} cannot be read ({error.strerror}); name a TOML file.") from error
     except ValueError as error:  # also not UTF-8

@@ -94,13 +94,7 @@ def reproduce(
     InputError
         An unknown size or name in ``only``, a folder of data without the file, or a file where the folder should be.
     """
-    if size not in ("full", "quick", "tiny"):
-        raise InputError(f"size is {size!r}; allowed are 'full', 'quick' and 'tiny'.")
-    for name in only:
-        if name not in NAMES:
-            raise InputError(f"there is no table or figure {name!r}{did_you_mean(name, NAMES)} Allowed are {', '.join(NAMES)}.")
-    if data is not None and not (Path(data) / PUBLISHED_FILE).is_file():
-        raise InputError(f"folder of data {data} has no file {PUBLISHED_FILE}; give the folder that holds it.")
+    _check(size, only, data)
     page_folder = Path(out)
     folder = Path(raw) if raw is not None else page_folder / "raw"
     for path in (page_folder, folder):
@@ -132,6 +126,17 @@ def reproduce(
         page, unreadable = _page(page_folder, folder)
     failures |= {name: "the stored results do not fit; run it again by --only." for name in unreadable}
     return Reproduction(page, tuple(made), tuple(kept), failures, time.perf_counter() - started)
+
+
+def _check(size: str, only: Sequence[str], data: str | Path | None) -> None:
+    """Refuse wrong arguments of :func:`reproduce`."""
+    if size not in ("full", "quick", "tiny"):
+        raise InputError(f"size is {size!r}; allowed are 'full', 'quick' and 'tiny'.")
+    for name in only:
+        if name not in NAMES:
+            raise InputError(f"there is no table or figure {name!r}{did_you_mean(name, NAMES)} Allowed are {', '.join(NAMES)}.")
+    if data is not None and not (Path(data) / PUBLISHED_FILE).is_file():
+        raise InputError(f"folder of data {data} has no file {PUBLISHED_FILE}; give the folder that holds it.")
 
 
 def _make(folder: Path, part: str, settings: Settings, code: str) -> str:

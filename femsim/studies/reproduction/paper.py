@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
 from femsim.base.place import data_folder
-from femsim.base.toml_files import read_toml
 
 
 class Printed(float):
@@ -25,7 +25,8 @@ class Printed(float):
 
 @cache
 def _file() -> dict[str, Any]:
-    return read_toml(data_folder("reference") / "papers_001.toml", "file of published figures", parse_float=Printed)
+    text = (data_folder("reference") / "papers_001.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text, parse_float=Printed)
 
 
 def published(name: str) -> Any:
