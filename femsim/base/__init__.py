@@ -5,7 +5,7 @@
 `files`
     Files that are whole or not there.
 `place`, `versions`
-    Where femsim is installed; the versions and the machine that a file of results names.
+    Where femsim and its data are installed; the versions and the machine that a file of results names.
 `rotations`, `wrenches`
     Quaternions and rotation vectors; how a wrench moves with the point it is taken about.
 `toml_files`

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from femsim.studies.reproduction.measuring import Raw
 from femsim.studies.reproduction.paper import published
 from femsim.studies.reproduction.text import markdown, section, times
 from femsim.studies.reproduction.trial_tables import acceleration_lines
-from femsim.studies.reproduction.trials import COND_LIMIT, STEP_RULE, Raw, average
+from femsim.studies.reproduction.trials import COND_LIMIT, STEP_RULE, average
 
 #: Parts that it reads.
 SCENES = ("mat", "ball", "cable", "gripper")

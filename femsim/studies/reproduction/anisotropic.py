@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
 
 from femsim.run.simulate import simulate
 from femsim.scene.scene_file import load_scene
-from femsim.studies.reproduction.measuring import Settings
+from femsim.studies.reproduction.measuring import Raw, Settings
 from femsim.studies.reproduction.text import image, markdown, number, picture, section
-
-Raw = dict[str, Any]
 
 COEFFICIENTS = ((0.5, 0.2), (0.2, 0.5), (0.4, 0.1), (0.3, 0.3))
 TIME_STEPS = (0.01, 0.005, 0.0025)

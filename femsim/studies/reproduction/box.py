@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,11 +12,9 @@ from femsim.run.simulate import simulate
 from femsim.scene.scene import Scene
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
-from femsim.studies.reproduction.measuring import Settings
+from femsim.studies.reproduction.measuring import Raw, Settings
 from femsim.studies.reproduction.paper import printed, published
 from femsim.studies.reproduction.text import image, markdown, number, picture, section, times
-
-Raw = dict[str, Any]
 
 GRAVITY, MASS, HALF, FRICTION, FORCE, STEP, STEPS = 9.81, 0.5, 0.1, 0.2, 1.5, 0.01, 100
 GAINS = (1e3, 1e4, 1e5)

@@ -16,11 +16,11 @@ from femsim.model.bodies.rod import Rod
 from femsim.run.simulate import simulate
 from femsim.scene.scene import Scene
 from femsim.studies.reproduction import trials
-from femsim.studies.reproduction.measuring import CpuStepper, Settings, Step, first_below, limited, steps_of
+from femsim.studies.reproduction.measuring import CpuStepper, Raw, Settings, Step, first_below, limited, steps_of
 from femsim.studies.reproduction.paper import published as of_paper
 from femsim.studies.reproduction.text import image, markdown, number, percent, picture, short
 from femsim.studies.reproduction.trial_tables import scene_section
-from femsim.studies.reproduction.trials import Raw, Study
+from femsim.studies.reproduction.trials import Study
 
 #: Step norm at which the paper stops, m/s, and limits of iterations among which it is looked for, one after the other.
 THRESHOLD, LIMITS = 1e-4, (50, 200, 1000)

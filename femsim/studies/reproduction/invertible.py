@@ -9,12 +9,10 @@ import numpy as np
 
 from contact import make_solver
 from contact.solvers.invertible import inverse_contact
-from femsim.studies.reproduction.measuring import Settings, follow, steps_of
+from femsim.studies.reproduction.measuring import Raw, Settings, follow, steps_of
 from femsim.studies.reproduction.paper import published
 from femsim.studies.reproduction.text import image, markdown, number, percent, picture, section
 from femsim.studies.reproduction.trials import mesh_size
-
-Raw = dict[str, Any]
 
 #: Omega, m/(N s), and the residual, both as in the paper; and a tighter residual.
 REGULARIZATION = 1e-3

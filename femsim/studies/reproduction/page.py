@@ -19,11 +19,9 @@ from femsim.studies.reproduction import (
     soft_scenes,
     stiffness,
 )
-from femsim.studies.reproduction.measuring import Settings
+from femsim.studies.reproduction.measuring import Raw, Settings
 from femsim.studies.reproduction.paper import published
 from femsim.studies.reproduction.text import markdown
-
-Raw = dict[str, Any]
 
 #: What is measured, by name: each gives its raw results.
 PARTS: dict[str, Callable[[Settings], Raw]] = {

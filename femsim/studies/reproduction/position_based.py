@@ -9,10 +9,9 @@ import numpy as np
 
 from contact import make_solver
 from femsim.studies.reproduction.cable import Clocked, converged, error_text, force_error, run_loop, steps_to_take, thinned
-from femsim.studies.reproduction.measuring import Settings
+from femsim.studies.reproduction.measuring import Raw, Settings
 from femsim.studies.reproduction.paper import printed, published
 from femsim.studies.reproduction.text import image, markdown, number, picture, section, short, times
-from femsim.studies.reproduction.trials import Raw
 from femsim.studies.reproduction.xpbd import simulate_xpbd
 
 

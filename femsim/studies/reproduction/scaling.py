@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 
 from contact import make_solver
-from femsim.studies.reproduction.measuring import Settings, first_below, follow, limited, run_row, soft_body, solve, warm_up
+from femsim.studies.reproduction.measuring import Raw, Settings, first_below, follow, limited, run_row, soft_body, solve, warm_up
 from femsim.studies.reproduction.paper import published
 from femsim.studies.reproduction.text import image, markdown, number, picture, section
-
-Raw = dict[str, Any]
 
 THRESHOLD, RESIDUAL, COND_LIMIT, DUAL_LIMIT = 1e-4, 1e-5, 5000, 100
 #: Cells along a side of the mat, and the most for the dual solvers, because of their dense W.

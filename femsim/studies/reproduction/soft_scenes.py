@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from femsim.studies.reproduction.measuring import InternalForce, Settings, contact_force, steps_of
+from femsim.studies.reproduction.measuring import InternalForce, Raw, Settings, contact_force, steps_of
 from femsim.studies.reproduction.paper import published
 from femsim.studies.reproduction.text import markdown, number, percent, section, short, times
 from femsim.studies.reproduction.trial_tables import scene_section
-from femsim.studies.reproduction.trials import FIXED, Raw, Study, average, run_trials
+from femsim.studies.reproduction.trials import FIXED, Study, average, run_trials
 
 
 def measure_mat(settings: Settings) -> Raw:

@@ -11,6 +11,7 @@ import numpy as np
 
 from contact import Solver, make_solver
 from femsim.studies.reproduction.measuring import (
+    Raw,
     Settings,
     first_below,
     follow,
@@ -25,8 +26,6 @@ from femsim.studies.reproduction.measuring import (
 )
 from femsim.studies.reproduction.paper import published
 from femsim.studies.reproduction.text import markdown, number, percent, section, short, times
-
-Raw = dict[str, Any]
 
 MODULI = (1e5, 1e6, 1e7)
 SOLVERS = ("cond", "pgs", "apgd", "ccs")

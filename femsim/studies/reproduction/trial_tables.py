@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from femsim.studies.reproduction.measuring import Raw
 from femsim.studies.reproduction.paper import published
 from femsim.studies.reproduction.text import image, markdown, number, percent, picture, section, short, times
 from femsim.studies.reproduction.trials import (
@@ -15,7 +16,6 @@ from femsim.studies.reproduction.trials import (
     RESIDUAL,
     RESIDUAL_RULE,
     STEP_RULE,
-    Raw,
     average,
     chosen_rows,
     missed,

@@ -22,6 +22,7 @@ from femsim.model.bodies.soft import SoftBody
 from femsim.scene.scene import Scene
 from femsim.studies.reproduction.measuring import (
     Gauge,
+    Raw,
     Settings,
     Step,
     first_below,
@@ -32,8 +33,6 @@ from femsim.studies.reproduction.measuring import (
     solve,
     spread,
 )
-
-Raw = dict[str, Any]
 
 #: Stopping rules: the paper's step norm, and true residuals at most ``RESIDUAL``.
 STEP_RULE, RESIDUAL_RULE = "step", "residual"
