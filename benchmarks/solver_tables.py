@@ -23,8 +23,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.tables import conditioning, convergence, proximal, saved_problems
 from benchmarks.tables.common import ROOT, Settings
 
-#: Optional folder beside the repository.
-DATA = ROOT.parent / "shared" / "fclib"
 #: Modules by the names of the blocks they make.
 TABLES: dict[tuple[str, ...], Callable[[Settings], dict[str, str]]] = {
     ("convergence",): convergence.make,
@@ -71,9 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder with solvers.md; pictures go to its pictures/")
     parser.add_argument("--quick", action="store_true", help="tiny scenes, no figure means anything: give another --out")
     parser.add_argument("--only", default=",".join(NAMES), help=f"blocks, separated by commas, of: {', '.join(NAMES)}")
-    parser.add_argument(
-        "--data", type=Path, default=ROOT.parent / "shared" / "fclib", help="folder with FCLib files and check_fc.py"
-    )
+    parser.add_argument("--data", type=Path, help="folder with FCLib files and check_fc.py; their tables are made with it only")
     chosen = parser.parse_args(arguments)
     only = chosen.only.split(",")
     unknown = [name for name in only if name not in NAMES]
@@ -81,12 +77,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(f"--only names {unknown[0]!r}; allowed are {', '.join(NAMES)}.")
     if not (chosen.out / "solvers.md").is_file():
         parser.error(f"--out is {chosen.out}, which holds no solvers.md; copy docs/solvers.md there.")
+    if chosen.data is not None and not (chosen.data / "check_fc.py").is_file():
+        parser.error(f"--data is {chosen.data}, which holds no check_fc.py; name the folder of FCLib files and their checker.")
     pictures = chosen.out / "pictures"
     pictures.mkdir(exist_ok=True)
-    data = chosen.data if (chosen.data / "check_fc.py").is_file() else None
     before, started = os.getloadavg()[0], time.strftime("%Y-%m-%d %H:%M")
     page = chosen.out / "solvers.md"
-    make_tables(page, Settings("tiny" if chosen.quick else "full", data, pictures=pictures), only)
+    make_tables(page, Settings("tiny" if chosen.quick else "full", chosen.data, pictures=pictures), only)
     load = f"load {before:.1f} before and {os.getloadavg()[0]:.1f} after, of which this job makes 1"
     text = f"{started}, {platform.platform()}, {os.cpu_count()} CPUs, {load}"
     print(text)

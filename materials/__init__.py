@@ -2,8 +2,9 @@
 
 The room defines the constants of solids and surfaces. It imports nothing else of femsim.
 
-- `library/` has one TOML card a material (each value with unit and source) and `friction.toml` with the
-  Coulomb coefficients of pairs. To add a material, add a card: the file name is its name.
+- `LIBRARY` is the folder of the cards, `data/materials` of a clone and `materials/_data` of a wheel: one TOML card per
+  material (each value with unit and source) and `friction.toml` with the Coulomb coefficients of pairs. To add a material, add
+  a card: the file name is its name.
 - `load`: `materials()` lists the cards, `material(name)` reads one, `load_card(path)` reads your own,
   `friction(a, b)` looks up a pair.
 - `elastic`: `Elastic`, the validated constants of a body, with the derived moduli.

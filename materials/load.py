@@ -12,8 +12,9 @@ from materials.elastic import Elastic
 from materials.errors import MaterialError
 from materials.laws import LAWS, Law
 
-LIBRARY = Path(__file__).resolve().parent / "library"
-"""Folder of the cards: one `NAME.toml` a material, and `friction.toml` with the pairs."""
+_PACKED = Path(__file__).resolve().parent / "_data"  # a wheel has its copy of the cards here; a clone never has this folder
+LIBRARY = _PACKED if _PACKED.is_dir() else _PACKED.parents[1] / "data" / "materials"
+"""Folder of the cards: one `NAME.toml` per material, and `friction.toml` with the pairs."""
 
 _FRICTION_FILE = "friction.toml"
 _UNITS = {
@@ -186,7 +187,15 @@ class _FrictionFile:
 
 
 def materials() -> tuple[str, ...]:
-    """Return the names of all cards of the library, sorted."""
+    """Return the names of all cards of the library, sorted.
+
+    Raises
+    ------
+    MaterialError
+        If the folder of the cards is missing.
+    """
+    if not LIBRARY.is_dir():
+        raise MaterialError(f"the folder of the material cards, {LIBRARY}, is missing; install femsim again.")
     return tuple(sorted(path.stem for path in LIBRARY.glob("*.toml") if path.name != _FRICTION_FILE))
 
 

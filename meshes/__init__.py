@@ -3,10 +3,11 @@
 - `tetmesh`: `TetMesh`, the tetrahedra of a soft body, validated once by `make_tetmesh`.
 - `surface`: `TriMesh`, `boundary_triangles`, closedness, and `solid_mass_properties` for rigid bodies.
 - `generate`: structured boxes, cylinders and balls of tetrahedra, and triangle surfaces to draw.
-- `load`: `load_tetmesh`, `load_surface`, `save_tetmesh` by meshio; `FILES` is the folder of our own meshes.
+- `load`: `load_tetmesh`, `load_surface`, `save_tetmesh` by meshio; `FILES` is the folder of the meshes that come with femsim,
+  `data/meshes` of a clone and `meshes/_data` of a wheel.
 - `quality`: scaled Jacobian, dihedral angle, radius ratio; `describe` prints them.
 - `volume`: `load_volume` and `tetrahedralize` fill a closed surface with tetrahedra (extra `mesh`).
-- `recipes/`: how the files in `files/` were made.
+- `recipes/`: how the files in `data/meshes` were made.
 
 >>> from meshes import ball_tets, solid_mass_properties
 >>> ball = ball_tets(0.03, 4)

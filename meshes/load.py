@@ -13,7 +13,8 @@ from meshes.errors import MeshError
 from meshes.surface import TriMesh, make_trimesh, require_closed
 from meshes.tetmesh import TetMesh, check_scale, make_tetmesh
 
-FILES = Path(__file__).resolve().parent / "files"
+_PACKED = Path(__file__).resolve().parent / "_data"  # a wheel has its copy of the meshes here; a clone never has this folder
+FILES = _PACKED if _PACKED.is_dir() else _PACKED.parents[1] / "data" / "meshes"
 """Folder of the meshes that come with the project."""
 
 TET_SUFFIXES = (".vtu", ".vtk", ".msh", ".mesh", ".inp")

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from full_sets import CHECKERS, checker
 from random_problems import random_local
 from slow_twins import body_between_nodes, random_spd
-from test_metrics import load_checker
 
 from contact import (
     CondOptions,
@@ -96,9 +96,10 @@ def test_wrong_input_is_a_sentence(changes: dict[str, Any], words: tuple[str, ..
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("plane", [False, True])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-def test_the_independent_checker_agrees(plane: bool, seed: int, scale: float) -> None:
+@pytest.mark.parametrize("judge", CHECKERS)
+def test_the_independent_checker_agrees(judge: str, plane: bool, seed: int, scale: float) -> None:
     """Also where W is not symmetric, and with a contact that nothing moves."""
-    check_fc = load_checker()
+    check_fc = checker(judge)
     rng = np.random.default_rng(seed)
     free = random_local(rng, 4, plane=plane, asymmetry=0.1)
     W = np.zeros((15, 15))
@@ -110,7 +111,7 @@ def test_the_independent_checker_agrees(plane: bool, seed: int, scale: float) ->
     own = np.flatnonzero(np.arange(15) % 3 < dim)
     i, j = np.nonzero(np.ones((5 * dim, 5 * dim)))
     arrays = {
-        "W": check_fc.Mat(5 * dim, 5 * dim, i, j, W[np.ix_(own, own)].ravel()),
+        "W": check_fc.matrix(5 * dim, 5 * dim, i, j, W[np.ix_(own, own)].ravel()),
         "q": q[:, :dim].ravel(),
         "mu": problem.friction,
         "d": dim,

@@ -317,7 +317,7 @@ def test_committed_ball():
     assert np.ptp(radii) < 1e-12 and abs(radii[0] - 0.03) < 1e-4
     measured = meshes.quality(ball)
     assert measured.scaled_jacobian_min > 0.2 and measured.min_dihedral_deg > 20.0
-    text = (FILES / "README.md").read_text()
+    text = (FILES.parent / "README.md").read_text(encoding="utf-8")
     assert ball.digest in text and f"{len(ball.points)}, {len(ball.surface_nodes)} of them" in text
     assert (FILES / "ball_r30.vtu").stat().st_size < 500_000
 

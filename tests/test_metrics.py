@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from full_sets import CHECKERS, checker
 from hypothesis import given, settings, strategies as st
 from slow_twins import (
     body_between_nodes,
@@ -25,9 +22,6 @@ from slow_twins import (
 from contact import ContactProblem, Group, make_problem, measure, metrics as m
 from contact.cone import project_cone, project_strict
 from contact.problem import force_scales
-
-# Optional: an independent checker that lies beside the repository on the developers' machines.
-CHECKER = Path(__file__).parents[2] / "shared" / "fclib" / "check_fc.py"
 
 KINDS = ("open", "stick", "slip")
 
@@ -156,22 +150,23 @@ def plane_problem(rng: np.random.Generator) -> tuple[ContactProblem, np.ndarray,
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("plane", [False, True])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])  # forces below, about and above rho u
-def test_the_independent_checker_agrees(plane: bool, seed: int, scale: float) -> None:
-    check_fc = load_checker()
+@pytest.mark.parametrize("judge", CHECKERS)
+def test_the_independent_checker_agrees(judge: str, plane: bool, seed: int, scale: float) -> None:
+    check_fc = checker(judge)
     problem, v, lam = (plane_problem if plane else random_pair)(np.random.default_rng(seed))
     lam *= scale
     dim = 2 if plane else 3
     A, H = problem.A.tocoo(), problem.J.reshape(-1, 3 * problem.n).tocsr()[:, : dim * problem.n].reshape(-1, problem.n).T.tocoo()
     arrays = {
-        "M": check_fc.Mat(*A.shape, A.row, A.col, A.data),
-        "H": check_fc.Mat(*H.shape, H.row, H.col, H.data),
+        "M": check_fc.matrix(*A.shape, A.row, A.col, A.data),
+        "H": check_fc.matrix(*H.shape, H.row, H.col, H.data),
         "f": problem.b,
         "w": problem.phi[:, :dim].ravel(),
         "mu": problem.friction,
         "d": dim,
         "kind": "global",
     }
-    found, theirs = measure(problem, v, lam), check_fc.check(arrays, lam[:, :dim].ravel(), None, v)
+    found, theirs = measure(problem, v, lam), check_fc.check(arrays, lam[:, :dim].ravel(), v)
     assert found.contact_residual == pytest.approx(theirs["natmap_si"], rel=1e-12)
     assert found.dynamics_residual_plain == pytest.approx(theirs["dyn"], rel=1e-12)
     assert found.penetration_velocity == pytest.approx(theirs["pen_vel"], rel=1e-12)
@@ -194,20 +189,6 @@ def test_the_plain_residual_is_its_formula(seed: int) -> None:
     terms = problem.A.toarray() @ v, problem.b, problem.J.toarray().T @ lam.ravel()
     expected = np.linalg.norm(terms[0] - terms[1] - terms[2]) / max(map(np.linalg.norm, terms))
     assert m.dynamics_residual_plain(problem, v, lam) == pytest.approx(expected, rel=1e-13)
-
-
-def load_checker() -> ModuleType:
-    if not CHECKER.is_file():
-        pytest.skip("the independent checker is not beside this repository")
-    spec = importlib.util.spec_from_file_location("check_fc", CHECKER)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    write, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # it is not ours: leave its folder as it is
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.dont_write_bytecode = write
-    return module
 
 
 def test_wrong_answers_of_the_law_are_seen() -> None:

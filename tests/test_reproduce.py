@@ -15,6 +15,7 @@ from slow_twins import body_between_nodes
 
 import femsim as fs
 from contact import make_solver
+from femsim.cli import execute
 from femsim.studies.reproduction import box, cable, command, page, scaling, trials
 from femsim.studies.reproduction.anisotropic import GRAVITY, dissipation_path
 from femsim.studies.reproduction.measuring import (
@@ -27,9 +28,11 @@ from femsim.studies.reproduction.measuring import (
     row_of,
     soft_body,
 )
+from femsim.studies.reproduction.paper import published
 from femsim.studies.reproduction.text import number
 
 Raw = dict[str, Any]
+ROOT = Path(fs.__file__).resolve().parent.parent
 
 
 def first_number(cell: str) -> float:
@@ -66,6 +69,29 @@ def test_the_page_has_every_table_and_figure(folder: Path) -> None:
     for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         assert len({line.count(" | ") for line in table.splitlines()[2:]}) == 1, table
     assert not list(folder.rglob("*.tmp*"))
+
+
+def test_the_page_that_is_shipped_is_what_its_numbers_give(tmp_path: Path) -> None:
+    """docs/reproduction is written from data/results/reproduction, byte for byte, and links to the numbers."""
+    shipped, raw = ROOT / "docs" / "reproduction" / "index.md", ROOT / "data" / "results" / "reproduction"
+    records = {part: json.loads((raw / f"{part}.json").read_text(encoding="utf-8")) for part in page.PARTS}
+    made, unreadable = page.make_page(tmp_path, records, {}, "../../data/results/reproduction")
+    assert unreadable == []
+    assert made.read_bytes() == shipped.read_bytes()
+    links = re.findall(r"\]\(([^)]*\.json)\)", shipped.read_text(encoding="utf-8"))
+    assert len(links) == len(page.PARTS) and all((shipped.parent / link).is_file() for link in links)
+
+
+def test_results_may_be_stored_apart_from_the_page(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the command line without --out: where this repository has them."""
+    for part in page.PARTS:
+        monkeypatch.setitem(page.PARTS, part, lambda _, name=part: raw(folder, name))
+    monkeypatch.chdir(tmp_path)
+    assert execute(["reproduce", "cond", "--only", "I", "--quiet"]) == 0
+    assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*") if path.is_file()) == [
+        "data/results/reproduction/box.json", "docs/reproduction/figures/fig6_box.png", "docs/reproduction/index.md"
+    ]  # fmt: skip
+    assert "[box.json](../../data/results/reproduction/box.json)" in Path("docs/reproduction/index.md").read_text("utf-8")
 
 
 def test_every_section_names_the_command_that_makes_it(folder: Path) -> None:
@@ -182,9 +208,10 @@ def test_wrong_size_is_said(tmp_path: Path) -> None:
 
 def test_virtual_nodes_give_table_i(folder: Path) -> None:
     errors = raw(folder, "box")["errors"]
-    for name, paper in box.PAPER.items():
-        if name.startswith("COND"):
-            np.testing.assert_allclose(errors[name], [float(x) for x in paper.split("; ")], atol=1.5e-4)
+    compared = {name: values for name, values in published("table_I").items() if name.startswith("COND")}
+    assert len(compared) == 3
+    for name, values in compared.items():
+        np.testing.assert_allclose(errors[name], values, atol=1.5e-4)
     assert max(errors["COND, multipliers (our default)"]) < 1e-5
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from full_sets import CHECKERS, DATA, checker, full_set, needs_full_sets
 from slow_twins import body_between_nodes, closest_in_cone, natural_map_residual, nodes_on_floor, project_strict, solve_contact
-from test_metrics import load_checker
 
 from contact import (
     ContactError,
@@ -29,7 +29,6 @@ from contact.solvers.ccs import split_step
 
 RIVALS = ("pgs", "apgd", "ccs")
 FRAME = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
-FCLIB = Path(__file__).resolve().parents[2] / "shared" / "fclib"
 
 
 def solve(name: str, problem: ContactProblem, warm_start: WarmStart | None = None, **options: Any) -> Solution:
@@ -303,6 +302,7 @@ def test_a_local_problem_with_a_matrix_that_is_not_symmetric(name: str) -> None:
     assert limited.solve_local(problem).status == "stopped at the limit"  # type: ignore[attr-defined]
 
 
+@needs_full_sets
 @pytest.mark.parametrize(
     ("file", "name", "converges"),
     [
@@ -314,10 +314,7 @@ def test_a_local_problem_with_a_matrix_that_is_not_symmetric(name: str) -> None:
 )
 def test_problems_of_others(file: str, name: str, converges: bool) -> None:
     """On OneObject Gauss-Seidel stalls, with exact local problems too; that is said."""
-    path = FCLIB / f"{file}.hdf5"
-    if not path.exists():
-        pytest.skip("the optional data folder with FCLib problems is absent")
-    problem: Any = read_fclib(path).problem
+    problem: Any = read_fclib(full_set("fclib") / f"{file}.hdf5").problem
     solution = make_solver(name, tolerance=1e-6, max_iterations=2000).solve_local(problem)  # type: ignore[attr-defined]
     assert solution.converged == converges, solution.message
     assert (measure_local(problem, solution.lam).contact_residual <= 1e-6) == converges
@@ -401,15 +398,34 @@ def test_converged_means_both_norms_of_the_dynamics(name: str) -> None:
     assert converged == 20
 
 
-@pytest.mark.skipif(not FCLIB.is_dir(), reason="the optional data folder is not there")
+def solve_file(name: str, path: Path, judge: str) -> tuple[Solution, float]:
+    """Solve the problem of a file to 1e-6; return also the larger residual by a checker."""
+    file = read_fclib(path)
+    solver: Any = make_solver(name, tolerance=1e-6)
+    solution = solver.solve(file.problem) if isinstance(file.problem, ContactProblem) else solver.solve_local(file.problem)
+    check_fc = checker(judge)
+    r, v = file.flatten(solution.lam), solution.v if solution.v.size else None
+    found = check_fc.check(check_fc.read_problem(path), r, v)
+    return solution, max(found["natmap_si"], found["dyn"])
+
+
+@needs_full_sets
+@pytest.mark.parametrize("judge", CHECKERS)
 @pytest.mark.parametrize("name", ["cond", "ccs"])
 @pytest.mark.parametrize("file", ["GFC3D_TwoRods1", "GFC3D_TwoRods1-condensed"])
-def test_converged_holds_by_the_checker_of_the_files(name: str, file: str) -> None:
+def test_converged_holds_by_the_checker_of_the_files(name: str, file: str, judge: str) -> None:
     """Rows of A that differ by 1e3: where only the weighted norm is asked for, both stop above the checker's bound."""
-    path = FCLIB / f"{file}.hdf5"
-    problem = read_fclib(path).problem
-    solver = make_solver(name, tolerance=1e-6)
-    solution = solver.solve(problem) if isinstance(problem, ContactProblem) else solver.solve_local(problem)  # type: ignore[attr-defined]
-    checker = load_checker()
-    found = checker.check(checker.read_problem(str(path)), solution.lam.ravel(), v=solution.v if solution.v.size else None)
-    assert solution.converged and max(found["natmap_si"], found["dyn"]) <= 1e-6
+    solution, residual = solve_file(name, full_set("fclib") / f"{file}.hdf5", judge)
+    assert solution.converged and residual <= 1e-6
+
+
+@pytest.mark.parametrize("judge", CHECKERS)
+@pytest.mark.parametrize(("name", "least"), [("cond", 8), ("ccs", 9), ("pgs", 8), ("apgd", 9), ("exact", 10)])
+def test_converged_holds_by_the_checker_on_our_problems(name: str, least: int, judge: str) -> None:
+    """Soft, rigid, rods, hyperstatic, local and plane; the checker knows no second friction coefficient."""
+    files = [path for path in sorted((DATA / "problems").glob("*.hdf5")) if path.stem != "anisotropic_box"]
+    found = {path.stem: solve_file(name, path, judge) for path in files}
+    assert len(found) == 10
+    for file, (solution, residual) in found.items():
+        assert not solution.converged or residual <= 1e-6, file
+    assert sum(solution.converged for solution, _ in found.values()) >= least

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from full_sets import DATA, FOLDER, full_set
 from slow_twins import body_between_nodes
 
 from benchmarks import solver_tables
@@ -17,7 +19,6 @@ from contact.solvers import SOLVERS, Exact, ExactOptions, Solution, SolverEntry
 from femsim import write_fclib
 
 ROOT = Path(__file__).resolve().parents[1]
-FCLIB = Path(__file__).resolve().parents[2] / "shared" / "fclib"
 Blocks = dict[str, list[list[str]]]
 
 
@@ -34,14 +35,25 @@ def first_number(cell: str) -> float:
 
 
 @pytest.fixture(scope="module")
-def blocks(tmp_path_factory: pytest.TempPathFactory) -> Blocks:
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The full set of FCLib files with its checker, or three of our own problems with ours."""
+    if FOLDER is not None:
+        return full_set("fclib")
+    folder = tmp_path_factory.mktemp("files")
+    for name in ("plane_blocks", "stack", "ball_on_floor"):
+        shutil.copy(DATA / "problems" / f"{name}.hdf5", folder)
+    (folder / "check_fc.py").write_text("from fclib_check import check, read_problem\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def blocks(tmp_path_factory: pytest.TempPathFactory, files: Path) -> Blocks:
     """All blocks in the quick mode, from a copy of the real page, whose other text must stay."""
     folder = tmp_path_factory.mktemp("docs")
     page = folder / "solvers.md"
     before = (ROOT / "docs" / "solvers.md").read_text(encoding="utf-8")
     page.write_text(before, encoding="utf-8")
-    data = ["--data", str(FCLIB)] if FCLIB.is_dir() else ["--data", str(folder)]
-    solver_tables.main(["--out", str(folder), "--quick", *data])
+    solver_tables.main(["--out", str(folder), "--quick", "--data", str(files)])
     after = page.read_text(encoding="utf-8")
     block = re.compile(r"<!-- ([^>]*?) -->\n(.*?)\n?<!-- end \1 -->", re.DOTALL)
     assert block.sub("", after) == block.sub("", before)
@@ -50,7 +62,7 @@ def blocks(tmp_path_factory: pytest.TempPathFactory) -> Blocks:
     found = dict(block.findall(after))
     assert set(found) == {*solver_tables.NAMES, solver_tables.RUN}
     assert "load" in found.pop(solver_tables.RUN)
-    return {name: cells(text) for name, text in found.items() if FCLIB.is_dir() or name not in ("fclib", "targets")}
+    return {name: cells(text) for name, text in found.items()}
 
 
 def test_every_table_has_rows_of_one_length(blocks: Blocks) -> None:
@@ -67,8 +79,7 @@ def test_proximal_operator_hovers_by_friction_times_slip(blocks: Blocks) -> None
 
 
 def test_problem_files_are_solved_and_nobody_is_wrong(blocks: Blocks) -> None:
-    if "fclib" not in blocks:
-        pytest.skip("the optional data folder is absent")
+    assert len(blocks["fclib"]) == 3
     assert all(row[-1] == "none" for row in blocks["fclib"])
     assert all(row[2] == "yes" for row in blocks["targets"])
 
@@ -83,13 +94,13 @@ class Liar(Exact):
         return replace(solution, lam=1.01 * solution.lam)
 
 
-def test_a_solver_that_says_converged_and_is_not_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not FCLIB.is_dir():
-        pytest.skip("the optional data folder is absent")
+def test_a_solver_that_says_converged_and_is_not_is_found_out(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(SOLVERS, "liar", SolverEntry("liar", ExactOptions, Liar))
     path = tmp_path / "problem.hdf5"
     write_fclib(path, body_between_nodes(np.random.default_rng(0), 4, 3))
-    checker = saved_problems.load_checker(FCLIB)
+    checker = saved_problems.load_checker(files)
     honest, liar = (saved_problems.outcome(checker, name, path, 1e-6, 1.0) for name in ("exact", "liar"))
     assert honest.passed and not honest.wrong
     assert liar.wrong and not liar.passed
@@ -105,7 +116,7 @@ def test_blocks_are_found_once_or_refused() -> None:
 
 
 def test_wrong_arguments_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, said in ((["--only", "X"], "'X'"), (["--out", str(tmp_path)], "solvers.md")):
+    for arguments, said in ((["--only", "X"], "'X'"), (["--out", str(tmp_path)], "solvers.md"), (["--data", "."], "check_fc.py")):
         with pytest.raises(SystemExit):
             solver_tables.main(arguments)
         assert said in capsys.readouterr().err

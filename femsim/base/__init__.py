@@ -7,7 +7,7 @@
 `status`
     The four words for how a run, a problem, a sweep or a calibration ended, and their exit statuses.
 `place`, `versions`
-    Where femsim is installed; versions, machine and command, as a file of results names them.
+    Where femsim and its data are installed; versions, machine and command, as a file of results names them.
 `rotations`, `wrenches`
     Quaternions and rotation vectors; wrenches about another point, and of a weight.
 `toml_files`

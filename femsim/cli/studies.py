@@ -156,7 +156,8 @@ def reproduce(
     only
         Tables and figures to make again, separated by commas, for instance III,VII,fig11.
     out
-        Folder of the page (index.md, figures, raw numbers). Default docs/reproduction, with --quick runs/reproduction.
+        Folder of the page (index.md, figures, raw numbers). Default runs/reproduction with --quick, else docs/reproduction, and
+        data/results/reproduction for the raw numbers.
     data
         Folder with authors_program_N160.csv, the forces of the program published with the paper, for Figure 9.
     fresh
@@ -177,6 +178,7 @@ def reproduce(
 
     result = reproduce(
         out if out is not None else Path("runs" if quick else "docs") / "reproduction",
+        raw=None if quick or out is not None else Path("data") / "results" / "reproduction",
         size="quick" if quick else "full",
         only=[name.strip() for name in only.split(",") if name.strip()] if only is not None else (),
         data=data,

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-import meshes
 from contact import Mesh, Plane, Shape
 from femsim.base.errors import InputError, did_you_mean
 from femsim.model.bodies.hyperelastic import ElementKind
@@ -20,7 +19,7 @@ from femsim.scene.contents import SceneContents
 from femsim.scene.reading import Reading
 from femsim.scene.sensing import make_sensor
 from materials import Elastic, Law, RodSection
-from meshes import TetMesh, load_surface
+from meshes import FILES, TetMesh, load_surface
 
 
 class Scene(SceneContents):
@@ -531,7 +530,7 @@ def mesh_file(name: str) -> Path:
     Parameters
     ----------
     name : str
-        Path of a file, or a file name in ``meshes/files``, e.g. "ball_r30.vtu".
+        Path of a file, or the name of a file in ``data/meshes``, e.g. "ball_r30.vtu".
 
     Raises
     ------
@@ -540,10 +539,9 @@ def mesh_file(name: str) -> Path:
     """
     if Path(name).is_file():
         return Path(name)
-    folder = Path(meshes.__file__).parent / "files"
-    path = folder / name
+    path = FILES / name
     if not path.is_file():
-        known = sorted(p.name for p in folder.iterdir() if p.suffix in (".vtu", ".stl"))
+        known = sorted(p.name for p in FILES.iterdir())
         raise InputError(f"mesh file {name!r} is found neither here nor with femsim{did_you_mean(name, known)}")
     return path
 

@@ -1,4 +1,4 @@
-"""How the meshes in `meshes/files` were made; run one by `python -m meshes.recipes.NAME --out FILE`.
+"""How the meshes in `data/meshes` were made; run one by `python -m meshes.recipes.NAME --out FILE`.
 
 - `ball`: the soft ball of the gripping scene (needs the extra `mesh`; pytetwild gives another mesh at
   every run, which is why its result is committed).

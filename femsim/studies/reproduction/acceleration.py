@@ -4,32 +4,34 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from femsim.studies.reproduction.text import markdown, times
-from femsim.studies.reproduction.trials import COND_LIMIT, STEP_RULE, Raw, acceleration_lines, average
+from femsim.studies.reproduction.measuring import Raw
+from femsim.studies.reproduction.paper import published
+from femsim.studies.reproduction.text import markdown, section, times
+from femsim.studies.reproduction.trial_tables import acceleration_lines
+from femsim.studies.reproduction.trials import COND_LIMIT, STEP_RULE, average
 
-#: Parts that it reads, and the paper's mean iterations without and with acceleration.
-PAPER = {"mat": (167.4, 39.72), "ball": (138.8, 37.51), "cable": (40.14, 18.28), "gripper": (155.7, 30.88)}
+#: Parts that it reads.
+SCENES = ("mat", "ball", "cable", "gripper")
 
 
 def write(raws: dict[str, Raw], figures: Path) -> str:
     """Table and text."""
-    lines = [line for name, paper in PAPER.items() for line in acceleration_lines(name, raws[name], "{:g} / {:g}".format(*paper))]
+    paper = published("table_IX")
+    lines = [line for name in SCENES for line in acceleration_lines(name, raws[name], "{:g} / {:g}".format(*paper[name]))]
     gains = {
         name: average(raws[name]["rows"], "plain", STEP_RULE, "iterations")
         / average(raws[name]["rows"], "cond", STEP_RULE, "iterations")
-        for name in PAPER
+        for name in SCENES
     }
-    said = ", ".join(f"{name} {times(gain)} (paper {PAPER[name][0] / PAPER[name][1]:.1f})" for name, gain in gains.items())
-    return "\n".join(
-        [
-            f"Mean iterations on the steps of Tables II, III, V and VI; where the limit of {COND_LIMIT} was reached it counts "
-            "as that and is said. The step rule counts to the first step norm below the paper's threshold, or to the residual "
-            "where that came first.",
-            "",
-            markdown(["scene", "stop", "plain", "Chebyshev", "Barzilai-Borwein", "paper: off / on"], lines),
-            "",
-            f"- Plain COND needs by the paper's stop, as a multiple of that with Chebyshev acceleration: {said}.",
-            "- Barzilai-Borwein steps (IV-C2: both sizes in turn, Jacobi-scaled, guarded) stand beside it; the paper gives no "
+    said = ", ".join(f"{name} {times(gain)} (paper {paper[name][0] / paper[name][1]:.1f})" for name, gain in gains.items())
+    return section(
+        f"Mean iterations on the steps of Tables II, III, V and VI; where the limit of {COND_LIMIT} was reached it counts as "
+        "that and is said. The step rule counts to the first step norm below the paper's threshold, or to the residual where "
+        "that came first.",
+        markdown(["scene", "stop", "plain", "Chebyshev", "Barzilai-Borwein", "paper: off / on"], lines),
+        points=[
+            f"Plain COND needs by the paper's stop, as a multiple of that with Chebyshev acceleration: {said}.",
+            "Barzilai-Borwein steps (IV-C2: both sizes in turn, Jacobi-scaled, guarded) stand beside it; the paper gives no "
             "figures for them.",
-        ]
+        ],
     )

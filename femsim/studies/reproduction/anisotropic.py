@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
 
 from femsim.run.simulate import simulate
 from femsim.scene.scene_file import load_scene
-from femsim.studies.reproduction.measuring import Settings
-from femsim.studies.reproduction.text import markdown, number, picture
-
-Raw = dict[str, Any]
+from femsim.studies.reproduction.measuring import Raw, Settings
+from femsim.studies.reproduction.text import image, markdown, number, picture, section
 
 COEFFICIENTS = ((0.5, 0.2), (0.2, 0.5), (0.4, 0.1), (0.3, 0.3))
 TIME_STEPS = (0.01, 0.005, 0.0025)
@@ -88,18 +85,15 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         "mu1, mu2", "integration comes to rest at x, y mm", f"box ends off by mm, dt {tried} ms", "order in dt",
         "extrapolated mm",
     ]  # fmt: skip
-    return "\n".join(
-        [
-            "`scenes/anisotropic_box.py`, a flat box of 0.2 x 0.2 m thrown with (1, 1) m/s, beside an integration "
-            "(`solve_ivp`) of dv/dt = -g M^2 v / |M v|, M = diag(mu1, mu2), which knows nothing of contact solvers.",
-            "",
-            markdown(header, lines),
-            "",
-            "![Paths of the box](figures/fig14_anisotropic.png)",
-            "",
-            f"- {'All runs converged.' if converged else 'Some runs did not converge.'} The box ends off by an error of order "
+    return section(
+        "`scenes/anisotropic_box.py`, a flat box of 0.2 x 0.2 m thrown with (1, 1) m/s, beside an integration (`solve_ivp`) of "
+        "dv/dt = -g M^2 v / |M v|, M = diag(mu1, mu2), which knows nothing of contact solvers.",
+        markdown(header, lines),
+        image("Paths of the box", figures / "fig14_anisotropic.png"),
+        points=[
+            f"{'All runs converged.' if converged else 'Some runs did not converge.'} The box ends off by an error of order "
             f"{min(orders):.2f} to {max(orders):.2f} in the time step (backward Euler: 1); extrapolated to a time step of zero "
             f"it ends within {number(max(extrapolated), 2)} mm of the integration. The paper calls the paths exactly matched, "
-            "and gives no number.",
-        ]
+            "and gives no number."
+        ],
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,23 +12,14 @@ from femsim.run.simulate import simulate
 from femsim.scene.scene import Scene
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
-from femsim.studies.reproduction.measuring import Settings
-from femsim.studies.reproduction.text import markdown, number, picture, times
-
-Raw = dict[str, Any]
+from femsim.studies.reproduction.measuring import Raw, Settings
+from femsim.studies.reproduction.paper import printed, published
+from femsim.studies.reproduction.text import image, markdown, number, picture, section, times
 
 GRAVITY, MASS, HALF, FRICTION, FORCE, STEP, STEPS = 9.81, 0.5, 0.1, 0.2, 1.5, 0.01, 100
 GAINS = (1e3, 1e4, 1e5)
 #: Stiffness N/m and damping N s/m of a corner, and N s/m below the friction limit; the paper does not give its own.
 PENALTY = (100.0, 0.5, 1.0)
-#: Papers/001 Table I: mean errors of x, y and z, mm.
-PAPER = {
-    "COND, kv 1e+03": "0.0000; 0.1226; 0.6131",
-    "COND, kv 1e+04": "0.0000; 0.0122; 0.0612",
-    "COND, kv 1e+05": "0.0000; 0.0012; 0.0061",
-    "penalty 1": "0.0000; 30.23; 12.24",
-    "penalty 2": "0.0000; 63.87; 15.32",
-}
 
 
 def exact_path() -> np.ndarray:
@@ -104,10 +94,10 @@ def measure(settings: Settings) -> Raw:
 
 def write(raws: dict[str, Raw], figures: Path) -> str:
     """Table, figure and text."""
-    raw = raws["box"]
+    raw, paper = raws["box"], published("table_I")
     errors = raw["errors"]
     lines = [
-        [name, *(number(0.0 if value < 1e-12 else value) for value in error), PAPER.get(name, "-")]
+        [name, *(number(0.0 if value < 1e-12 else value) for value in error), printed(paper[name]) if name in paper else "-"]
         for name, error in errors.items()
     ]
     t, exact = STEP * np.arange(STEPS + 1), exact_path()
@@ -121,29 +111,21 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
             axis.set(xlabel="time [s]", ylabel=f"{label} [mm]")
         axes[0].legend()
     decades = [errors[f"COND, kv {gain:.0e}"][1] for gain in GAINS]
-    printed = max(
-        abs(error - float(paper))
-        for name in PAPER
-        if name.startswith("COND")
-        for error, paper in zip(errors[name], PAPER[name].split("; "), strict=True)
-    )
-    worse = errors["penalty 2"][1] / errors["penalty 1"][1]
-    return "\n".join(
-        [
-            f"A box of 0.2 m and 0.5 kg on a floor (mu 0.2) is pushed by {FORCE} N for 1 s, {STEPS} steps of 10 ms, mid-point "
-            "rule. The force is not in the paper: 1.5 N gives its errors.",
-            "",
-            markdown(["formulation", "x error mm", "y error mm", "z error mm", "paper: x; y; z"], lines),
-            "",
-            "![Position of the box](figures/fig6_box.png)",
-            "",
-            f"- The rows of COND differ from the paper's by at most {number(printed, 2)} mm. Each tenfold kv divides the error "
+    off = np.max([np.abs(np.subtract(errors[name], paper[name])) for name in paper if name.startswith("COND")])
+    worse, theirs = (of["penalty 2"][1] / of["penalty 1"][1] for of in (errors, paper))
+    return section(
+        f"A box of 0.2 m and 0.5 kg on a floor (mu 0.2) is pushed by {FORCE} N for 1 s, {STEPS} steps of 10 ms, mid-point "
+        f"rule. The force is not in the paper: {FORCE} N gives its errors.",
+        markdown(["formulation", "x error mm", "y error mm", "z error mm", "paper: x; y; z"], lines),
+        image("Position of the box", figures / "fig6_box.png"),
+        points=[
+            f"The rows of COND differ from the paper's by at most {number(off, 2)} mm. Each tenfold kv divides the error "
             f"in y by {number(decades[0] / decades[1], 2)} and {number(decades[1] / decades[2], 2)}.",
-            "- With multipliers on the virtual nodes, which is what femsim does by default, the error is that of the solver's "
+            "With multipliers on the virtual nodes, which is what femsim does by default, the error is that of the solver's "
             "tolerance and does not depend on kv.",
-            f"- The paper does not give the gains of its penalty model. Ours: {PENALTY[0]:g} N/m and {PENALTY[1]:g} N s/m a "
+            f"The paper does not give the gains of its penalty model. Ours: {PENALTY[0]:g} N/m and {PENALTY[1]:g} N s/m a "
             f"corner, {PENALTY[2]:g} N s/m below the friction limit, all ten times as large in penalty 2, semi-implicit steps "
             "of 10 ms. So only the order of magnitude of these two rows can be compared; the error in y of penalty 2 is "
-            f"{times(worse)} that of penalty 1 (paper: {63.87 / 30.23:.1f} times).",
-        ]
+            f"{times(worse)} that of penalty 1 (paper: {theirs:.1f} times).",
+        ],
     )

@@ -16,21 +16,17 @@ from femsim.model.bodies.rod import Rod
 from femsim.run.simulate import simulate
 from femsim.scene.scene import Scene
 from femsim.studies.reproduction import trials
-from femsim.studies.reproduction.measuring import CpuStepper, Settings, Step, first_below, limited, steps_of
-from femsim.studies.reproduction.text import markdown, number, percent, picture, short
-from femsim.studies.reproduction.trials import Paper, Raw, Study
+from femsim.studies.reproduction.measuring import CpuStepper, Raw, Settings, Step, first_below, limited, steps_of
+from femsim.studies.reproduction.paper import published as of_paper
+from femsim.studies.reproduction.text import image, markdown, number, percent, picture, short
+from femsim.studies.reproduction.trial_tables import scene_section
+from femsim.studies.reproduction.trials import Study
 
 #: Step norm at which the paper stops, m/s, and limits of iterations among which it is looked for, one after the other.
 THRESHOLD, LIMITS = 1e-4, (50, 200, 1000)
 #: Damping of the published program, N s/m and N m s/rad, of every link whatever its length, and its links.
 PUBLISHED_DAMPING, PUBLISHED_LINKS = 0.01, 160
 PUBLISHED_FILE = "authors_program_N160.csv"
-#: Papers/001 Table V; errors in N, against the experiment.
-PAPER: Paper = {
-    "cond": (0.0021, 0.3996, 1.229, 18.28, ""),
-    "pgs": (0.0521, 0.3997, 74.27, 65.61, " (28.2)"),
-    "apgd": (0.0556, 0.3976, 56.72, 46.05, " (27.9)"),
-}
 
 
 class ToolForce:
@@ -214,8 +210,7 @@ def _published(settings: Settings, file: Path, steps: int) -> Raw:
 
 def write(raws: dict[str, Raw], figures: Path) -> str:
     """Tables, figures and text."""
-    raw = raws["cable"]
-    trials.draw_curves(raw, figures / "fig9_cable.png", "force on the tool [N]")
+    raw, paper = raws["cable"], of_paper("table_V")
     lines = [
         [
             name,
@@ -235,38 +230,34 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         "dynamics; contact residual", "step norm m/s",
     ]  # fmt: skip
     cond, banded = raw["loops"]["cond"], raw["loops"]["banded"]
-    text = [
-        *trials.common_text(raw, PAPER),
+    points = [
         f"In a run of its own (second table: {raw['steps']} steps with the parameters of the experiment, medians), COND by the "
-        f"paper's stop takes {number(cond['iterations'])} iterations a step (paper: 18.28) and its force on the tool is off by "
-        f"{number(cond['error'][0])} N in the mean and {number(cond['error'][1])} N at most: errors of one step go into the "
-        f"next. `banded`, our solver for chains, which `auto` picks, takes {number(banded['solver_ms'])} ms a step to 1e-8.",
-        "The paper's error of 0.4 N is against its experiment, which is not public, the same for its three solvers; ours are "
-        "against the converged answer. The paper's DT is 2.09 ms.",
+        f"paper's stop takes {number(cond['iterations'])} iterations a step (paper: {paper['cond']['iterations']}) and its force "
+        f"on the tool is off by {number(cond['error'][0])} N in the mean and {number(cond['error'][1])} N at most: errors of one "
+        "step go into the next. `banded`, our solver for chains, which `auto` picks, takes "
+        f"{number(banded['solver_ms'])} ms a step to 1e-8.",
+        f"The paper's error of {paper['cond']['error']:.1f} N is against its experiment, which is not public, the same for its "
+        f"three solvers; ours are against the converged answer. The paper's DT is {paper['dynamics_ms']} ms.",
     ]
-    parts = [
-        trials.trials_sentence(raw, f"the winding ({raw['mesh']}; paper: 320 links)"),
-        "",
-        trials.solver_table(raw, "N", 1.0, PAPER),
-        "",
-        markdown(header, lines),
-        "",
-        "![Penetration and force on the tool](figures/fig9_cable.png)",
-    ]
+    pictures = []
     if "published" in raw:
         published = raw["published"]
-        _draw_published(published, figures / "fig9_published.png")
+        figure = figures / "fig9_published.png"
+        _draw_published(published, figure)
         size = float(np.linalg.norm(published["theirs"], axis=1).mean())
-        parts += ["", "![The published program and ours](figures/fig9_published.png)"]
-        text.append(
+        pictures = [image("The published program and ours", figure)]
+        points.append(
             f"The program published with the paper ({PUBLISHED_LINKS} links, {PUBLISHED_DAMPING} N s/m and N m s/rad of damping "
             f"for every link): with its damping and the path of its end, our force is {number(published['error'][0])} N off its "
             f"own in the mean, {percent(published['error'][0] / size)} of the mean force, and {number(published['error'][1])} N "
             "at most."
         )
     else:
-        text.append("The comparison with the published program is left out: no folder with its forces was given by `--data`.")
-    return "\n".join([*parts, "", *(f"- {sentence}" for sentence in text)])
+        points.append("The comparison with the published program is left out: no folder with its forces was given by `--data`.")
+    return scene_section(
+        raw, paper, figures / "fig9_cable.png", scene="the winding", curve="force on the tool",
+        caption="Penetration and force on the tool", tables=[markdown(header, lines)], pictures=pictures, points=points,
+    )  # fmt: skip
 
 
 def _draw_published(published: Raw, path: Path) -> None:

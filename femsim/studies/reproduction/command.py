@@ -52,6 +52,7 @@ class Reproduction:
 def reproduce(
     out: str | Path,
     *,
+    raw: str | Path | None = None,
     size: Size = "full",
     only: Sequence[str] = (),
     data: str | Path | None = None,
@@ -60,7 +61,7 @@ def reproduce(
 ) -> Reproduction:
     """Run the evaluation of papers/001 section V and write a page of tables and figures, ours beside the paper's.
 
-    The result of each part is stored as ``raw/PART.json`` in the folder when it is there, so that a call that was interrupted
+    The result of each part is stored as ``PART.json`` when it is there, so that a call that was interrupted
     goes on where it was: parts stored with the same size, the same data and the same code are kept. A part that fails is said
     on the page, and the others go on.
 
@@ -68,6 +69,8 @@ def reproduce(
     ----------
     out : path
         Folder of the page; made if it is not there.
+    raw : path, optional
+        Folder of the stored results; made if it is not there. Default: ``raw`` in the folder of the page.
     size : {"full", "quick", "tiny"}
         All of it (about half an hour), less of it on the same scenes (some minutes), or tiny scenes that only show that
         everything runs.
@@ -91,17 +94,13 @@ def reproduce(
     InputError
         An unknown size or name in ``only``, a folder of data without the file, or a file where the folder should be.
     """
-    if size not in ("full", "quick", "tiny"):
-        raise InputError(f"size is {size!r}; allowed are 'full', 'quick' and 'tiny'.")
-    for name in only:
-        if name not in NAMES:
-            raise InputError(f"there is no table or figure {name!r}{did_you_mean(name, NAMES)} Allowed are {', '.join(NAMES)}.")
-    if data is not None and not (Path(data) / PUBLISHED_FILE).is_file():
-        raise InputError(f"folder of data {data} has no file {PUBLISHED_FILE}; give the folder that holds it.")
-    folder = Path(out)
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; give a folder by --out.")
-    (folder / "raw").mkdir(parents=True, exist_ok=True)
+    _check(size, only, data)
+    page_folder = Path(out)
+    folder = Path(raw) if raw is not None else page_folder / "raw"
+    for path in (page_folder, folder):
+        if path.exists() and not path.is_dir():
+            raise InputError(f"{path} is a file; give a folder by --out.")
+        path.mkdir(parents=True, exist_ok=True)
     settings = Settings(size, None if data is None else Path(data), say or (lambda _: None))
     asked = {part for section in SECTIONS for part in section.parts if not only or set(only) & set(section.names)}
     code, started = _code(), time.perf_counter()
@@ -124,14 +123,25 @@ def reproduce(
             if failure:
                 failures[part] = failure
     finally:  # also when it was interrupted
-        page, unreadable = _page(folder)
+        page, unreadable = _page(page_folder, folder)
     failures |= {name: "the stored results do not fit; run it again by --only." for name in unreadable}
     return Reproduction(page, tuple(made), tuple(kept), failures, time.perf_counter() - started)
 
 
+def _check(size: str, only: Sequence[str], data: str | Path | None) -> None:
+    """Refuse wrong arguments of :func:`reproduce`."""
+    if size not in ("full", "quick", "tiny"):
+        raise InputError(f"size is {size!r}; allowed are 'full', 'quick' and 'tiny'.")
+    for name in only:
+        if name not in NAMES:
+            raise InputError(f"there is no table or figure {name!r}{did_you_mean(name, NAMES)} Allowed are {', '.join(NAMES)}.")
+    if data is not None and not (Path(data) / PUBLISHED_FILE).is_file():
+        raise InputError(f"folder of data {data} has no file {PUBLISHED_FILE}; give the folder that holds it.")
+
+
 def _make(folder: Path, part: str, settings: Settings, code: str) -> str:
     """Run a part and store its result, or what went wrong, which is returned in a sentence."""
-    error = folder / "raw" / f"{part}.error.json"
+    error = folder / f"{part}.error.json"
     load, wall, cpu = os.getloadavg()[0], time.perf_counter(), time.process_time()
     try:
         raw = PARTS[part](settings)
@@ -153,7 +163,7 @@ def _make(folder: Path, part: str, settings: Settings, code: str) -> str:
         "versions": versions(),
         "raw": raw,
     }
-    path = folder / "raw" / f"{part}.json"
+    path = folder / f"{part}.json"
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
     error.unlink(missing_ok=True)
@@ -164,22 +174,22 @@ def _make(folder: Path, part: str, settings: Settings, code: str) -> str:
 def _read(folder: Path, part: str) -> dict[str, Any] | None:
     """Read what is stored of a part; None where there is nothing that can be read."""
     try:
-        record = json.loads((folder / "raw" / f"{part}.json").read_text(encoding="utf-8"))
+        record = json.loads((folder / f"{part}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return record if isinstance(record, dict) and "raw" in record else None
 
 
-def _page(folder: Path) -> tuple[Path, list[str]]:
-    """Make the page of everything that is stored, and of the failures."""
+def _page(page_folder: Path, folder: Path) -> tuple[Path, list[str]]:
+    """Make the page of everything that is stored in a folder, and of the failures."""
     records = {part: record for part in PARTS if (record := _read(folder, part)) is not None}
     failures = {}
     for part in PARTS:
         try:
-            failures[part] = json.loads((folder / "raw" / f"{part}.error.json").read_text(encoding="utf-8"))["message"]
+            failures[part] = json.loads((folder / f"{part}.error.json").read_text(encoding="utf-8"))["message"]
         except (OSError, ValueError):
             continue
-    return make_page(folder, records, failures)
+    return make_page(page_folder, records, failures, Path(os.path.relpath(folder, page_folder)).as_posix())
 
 
 def _code() -> str:

@@ -9,23 +9,21 @@ import numpy as np
 
 from contact import make_solver
 from contact.solvers.invertible import inverse_contact
-from femsim.studies.reproduction.measuring import Settings, follow, steps_of
-from femsim.studies.reproduction.text import markdown, number, percent, picture
+from femsim.studies.reproduction.measuring import Raw, Settings, follow, steps_of
+from femsim.studies.reproduction.paper import published
+from femsim.studies.reproduction.text import image, markdown, number, percent, picture, section
 from femsim.studies.reproduction.trials import mesh_size
-
-Raw = dict[str, Any]
 
 #: Omega, m/(N s), and the residual, both as in the paper; and a tighter residual.
 REGULARIZATION = 1e-3
 TOLERANCES = (1e-4, 1e-6)
-#: Error of the paper, mN.
-PAPER = {"mat": 0.087, "ball": 0.48}
+SCENES = ("mat", "ball")
 
 
 def measure(settings: Settings) -> Raw:
     """Run both scenes with the proximal operator at both residuals, and with the strict one."""
     raw: Raw = {}
-    for name in PAPER:
+    for name in SCENES:
         scene = settings.mat() if name == "mat" else settings.ball()
         whole = steps_of(scene)
         steps = settings.some(whole, 150 if name == "mat" else whole, 6)
@@ -56,7 +54,7 @@ def measure(settings: Settings) -> Raw:
 
 def write(raws: dict[str, Raw], figures: Path) -> str:
     """Table, figure and text."""
-    raw = raws["invertible"]
+    raw, paper = raws["invertible"], published("figure_13")
     lines, differences = [], {}
     for name, scene in raw.items():
         for tolerance, case in scene["proximal"].items():
@@ -67,7 +65,7 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
                     name, tolerance, f"{sum(case['converged'])}/{len(forward)}", number(float(forward.mean())),
                     f"{number(1e3 * float(wrong.mean()))} / {number(1e3 * float(wrong.max()))}",
                     number(differences[name, tolerance]),
-                    percent(float(wrong.mean() / forward.mean())), number(PAPER[name]),
+                    percent(float(wrong.mean() / forward.mean())), number(paper[name]),
                 ]
             )  # fmt: skip
     with picture(figures / "fig13_invertible.png", len(raw)) as axes:
@@ -89,22 +87,19 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         name: float(np.abs(np.diff(values, 2)).mean())
         for name, values in (("proximal", mat["forward"]), ("strict", np.array(raw["mat"]["strict"])))
     }
-    return "\n".join(
-        [
-            f"Runs of the mat that is folded and of the ball with the proximal operator and Omega = {REGULARIZATION:g} I "
-            f"({steps}); in each step the forces of the solve beside those that `contact.solvers.invertible.inverse_contact` "
-            "finds from the velocity alone.",
-            "",
-            markdown(header, lines),
-            "",
-            "![Norm of the contact forces](figures/fig13_invertible.png)",
-            "",
-            f"- Ball: at the paper's residual of {TOLERANCES[0]:.0e} the norms differ by {number(ball[0])} mN (paper: "
-            f"{PAPER['ball']}), at {TOLERANCES[1]:.0e} by {number(ball[1])} mN: the difference falls with the residual.",
-            f"- Mat: the norms differ by {number(differences['mat', f'{TOLERANCES[0]:.0e}'])} mN (paper: {PAPER['mat']}). Where "
+    return section(
+        f"Runs of the mat that is folded and of the ball with the proximal operator and Omega = {REGULARIZATION:g} I ({steps}); "
+        "in each step the forces of the solve beside those that `contact.solvers.invertible.inverse_contact` finds from the "
+        "velocity alone.",
+        markdown(header, lines),
+        image("Norm of the contact forces", figures / "fig13_invertible.png"),
+        points=[
+            f"Ball: at the paper's residual of {TOLERANCES[0]:.0e} the norms differ by {number(ball[0])} mN (paper: "
+            f"{paper['ball']}), at {TOLERANCES[1]:.0e} by {number(ball[1])} mN: the difference falls with the residual.",
+            f"Mat: the norms differ by {number(differences['mat', f'{TOLERANCES[0]:.0e}'])} mN (paper: {paper['mat']}). Where "
             "every contact is at a node, COND's last operation is the inverse model itself, and the difference is rounding; "
             "contacts with the fingers and of the mat with itself have virtual nodes or several nodes.",
-            f"- Jitter of the mat (mean second difference of the norm from step to step): proximal {number(jitter['proximal'])} "
-            f"N, strict {number(jitter['strict'])} N. The paper sees jitter of the proximal operator while the mat slides.",
-        ]
+            f"Jitter of the mat (mean second difference of the norm from step to step): proximal {number(jitter['proximal'])} N, "
+            f"strict {number(jitter['strict'])} N. The paper sees jitter of the proximal operator while the mat slides.",
+        ],
     )

@@ -28,6 +28,8 @@ from meshes import box_tets
 REFERENCE = 1e-10
 #: How much is made: all of it, less of it on the same scenes, or tiny scenes that only show that everything runs.
 Size = Literal["full", "quick", "tiny"]
+#: What a part has measured, as it is stored.
+Raw = dict[str, Any]
 
 
 def _silent(_: str) -> None:

@@ -11,29 +11,26 @@ from femsim.base.files import replacing
 from femsim.studies.reproduction import (
     acceleration,
     anisotropic,
-    ball,
     box,
     cable,
-    gripper,
     invertible,
-    mat,
     position_based,
     scaling,
+    soft_scenes,
     stiffness,
 )
-from femsim.studies.reproduction.measuring import Settings
+from femsim.studies.reproduction.measuring import Raw, Settings
+from femsim.studies.reproduction.paper import published
 from femsim.studies.reproduction.text import markdown
-
-Raw = dict[str, Any]
 
 #: What is measured, by name: each gives its raw results.
 PARTS: dict[str, Callable[[Settings], Raw]] = {
     "box": box.measure,
-    "mat": mat.measure,
-    "ball": ball.measure,
+    "mat": soft_scenes.measure_mat,
+    "ball": soft_scenes.measure_ball,
     "stiffness": stiffness.measure,
     "cable": cable.measure,
-    "gripper": gripper.measure,
+    "gripper": soft_scenes.measure_gripper,
     "scaling": scaling.measure,
     "position_based": position_based.measure,
     "invertible": invertible.measure,
@@ -65,17 +62,17 @@ class Section:
 
 SECTIONS = (
     Section(("I", "fig6"), "Table I and Figure 6: virtual nodes", ("box",), box.write),
-    Section(("II", "fig7"), "Table II and Figure 7: soft mat folding", ("mat",), mat.write),
-    Section(("III", "fig8"), "Table III and Figure 8: soft ball gripping", ("ball",), ball.write),
+    Section(("II", "fig7"), "Table II and Figure 7: soft mat folding", ("mat",), soft_scenes.write_mat),
+    Section(("III", "fig8"), "Table III and Figure 8: soft ball gripping", ("ball",), soft_scenes.write_ball),
     Section(("IV",), "Table IV: three stiffnesses", ("stiffness",), stiffness.write),
     Section(("V", "fig9"), "Table V and Figure 9: cable winding", ("cable",), cable.write),
-    Section(("VI", "fig10"), "Table VI and Figure 10: soft gripper", ("gripper",), gripper.write),
+    Section(("VI", "fig10"), "Table VI and Figure 10: soft gripper", ("gripper",), soft_scenes.write_gripper),
     Section(("fig11",), "Figure 11: scalability", ("scaling",), scaling.write),
-    Section(("VII",), "Table VII: contact-constraint splitting", ("mat",), mat.write_splitting),
+    Section(("VII",), "Table VII: contact-constraint splitting", ("mat",), soft_scenes.write_splitting),
     Section(("VIII", "fig12"), "Table VIII and Figure 12: position-based dynamics", ("position_based",), position_based.write),
     Section(("fig13",), "Figure 13: invertible contact", ("invertible",), invertible.write),
     Section(("fig14",), "Figure 14: anisotropic friction", ("anisotropic",), anisotropic.write),
-    Section(("IX",), "Table IX: Chebyshev acceleration", tuple(acceleration.PAPER), acceleration.write),
+    Section(("IX",), "Table IX: Chebyshev acceleration", acceleration.SCENES, acceleration.write),
 )
 NAMES = tuple(name for section in SECTIONS for name in section.names)
 _SIZES = {"full": "full", "quick": "quick: fewer trials and steps", "tiny": "tiny scenes: no figure means anything"}
@@ -88,7 +85,7 @@ def command(section: Section, record: Mapping[str, Any]) -> str:
     return f"femsim reproduce cond --only {section.names[0]}{quick}{data}"
 
 
-def make_page(folder: Path, records: Mapping[str, Raw], failures: Mapping[str, str]) -> tuple[Path, list[str]]:
+def make_page(folder: Path, records: Mapping[str, Raw], failures: Mapping[str, str], raw: str = "raw") -> tuple[Path, list[str]]:
     """Write ``index.md`` and the figures from what is there.
 
     Parameters
@@ -99,6 +96,8 @@ def make_page(folder: Path, records: Mapping[str, Raw], failures: Mapping[str, s
         Stored results by part, see :mod:`femsim.studies.reproduction.command`.
     failures : mapping
         Sentences on parts that failed when they were last tried.
+    raw : str
+        Folder of the stored results, relative to that of the page.
 
     Returns
     -------
@@ -132,28 +131,28 @@ def make_page(folder: Path, records: Mapping[str, Raw], failures: Mapping[str, s
         chapters.append("\n".join(lines))
     path = folder / "index.md"
     with replacing(path) as temporary:
-        temporary.write_text("\n\n".join([_head(records), *chapters]) + "\n", encoding="utf-8")
+        temporary.write_text("\n\n".join([_head(records, raw), *chapters]) + "\n", encoding="utf-8")
     return path, unreadable
 
 
-def _head(records: Mapping[str, Raw]) -> str:
+def _head(records: Mapping[str, Raw], raw: str) -> str:
     """Title, how it was measured, machine, versions, and what each part took."""
     lines = [
         "# The evaluation of papers/001, ours beside the paper's",
         "",
         "Made by one command, `femsim reproduce cond`, which runs everything below and writes this page, its figures and the "
-        "raw numbers (folder `raw`, one JSON file a part); nothing here is edited by hand. The command above each section "
+        f"raw numbers (folder `{raw}`, one JSON file a part); nothing here is edited by hand. The command above each section "
         "makes it again.",
         "",
-        "How to read it: times are CPU time of one thread in ms; the paper's are from four cores of an i5-7500, in C++ with "
-        "Eigen. Residuals are the true ones of the contact law and of the dynamics (`contact/metrics.py`), never a step norm. "
-        "*Step* is the paper's stop: the norm of the change of an iteration, in m/s; there the best iterate up to that one is "
-        "returned. In Tables II, III, V, VI, VII and IX the solvers answer the same steps of a run that our own solver drives, "
-        "from the same start, so that errors of a step do not go into the next and the penetration is what a step adds; in the "
-        "paper each solver drives a run of its own. Sizes, grips, densities and paths that the paper does not give are ours, "
-        "so figures differ for that reason too. In Figures 7 to 10 the line is the run, the marks are the solvers stopped by "
-        "their step norm on sampled steps, and less than 1e-12 mm is drawn as that. The numbers in the sentences, and which "
-        "claims hold, are computed from what was measured.",
+        "How to read it: times are CPU time of one thread in ms; the paper's are from "
+        f"{published('cores')} cores of {published('machine')}. Residuals are the true ones of the contact law and of the "
+        "dynamics (`contact/metrics.py`), never a step norm. *Step* is the paper's stop: the norm of the change of an iteration, "
+        "in m/s; there the best iterate up to that one is returned. In Tables II, III, V, VI, VII and IX the solvers answer the "
+        "same steps of a run that our own solver drives, from the same start, so that errors of a step do not go into the next "
+        "and the penetration is what a step adds; in the paper each solver drives a run of its own. Sizes, grips, densities and "
+        "paths that the paper does not give are ours, so figures differ for that reason too. In Figures 7 to 10 the line is the "
+        "run, the marks are the solvers stopped by their step norm on sampled steps, and less than 1e-12 mm is drawn as that. "
+        "The numbers in the sentences, and which claims hold, are computed from what was measured.",
     ]
     if not records:
         return "\n".join(lines)
@@ -164,7 +163,7 @@ def _head(records: Mapping[str, Raw]) -> str:
     table = [
         [
             name, record["size"], record["made"], f"{record['wall_s']:.0f}", f"{record['cpu_s']:.0f}",
-            f"{record['load'][0]:.1f} to {record['load'][1]:.1f}", f"`{record['code']}`", f"[{name}.json](raw/{name}.json)",
+            f"{record['load'][0]:.1f} to {record['load'][1]:.1f}", f"`{record['code']}`", f"[{name}.json]({raw}/{name}.json)",
         ]
         for name in PARTS
         for record in [records.get(name)]

@@ -9,19 +9,10 @@ import numpy as np
 
 from contact import make_solver
 from femsim.studies.reproduction.cable import Clocked, converged, error_text, force_error, run_loop, steps_to_take, thinned
-from femsim.studies.reproduction.measuring import Settings
-from femsim.studies.reproduction.text import markdown, number, picture, short, times
-from femsim.studies.reproduction.trials import Raw
+from femsim.studies.reproduction.measuring import Raw, Settings
+from femsim.studies.reproduction.paper import printed, published
+from femsim.studies.reproduction.text import image, markdown, number, picture, section, short, times
 from femsim.studies.reproduction.xpbd import simulate_xpbd
-
-#: Papers/001 Table VIII: penetration mm, force error against the experiment N, ms; position-based dynamics with 120 links.
-PAPER = {
-    "COND, 100 iterations": "0.0031; 0.553; 3.949",
-    "COND, 200 iterations": "0.0032; 0.553; 7.125",
-    "XPBD, 100 substeps": "0.0036; 2.654; 94.45",
-    "XPBD, 200 substeps": "0.0026; 1.575; 187.6",
-}
-XPBD_LINKS = 120
 
 
 def measure(settings: Settings) -> Raw:
@@ -50,7 +41,7 @@ def measure(settings: Settings) -> Raw:
         )  # fmt: skip
     for substeps in (100, 200):
         settings.say(f"position-based: XPBD by {substeps} substeps")
-        scene = settings.cable(links=XPBD_LINKS)
+        scene = settings.cable(links=published("table_VIII")["xpbd_links"])
         taken = settings.some(substeps, substeps, substeps // 10)
         run = simulate_xpbd(scene, substeps=taken, duration=steps * scene.dt)
         force = run.sensors["tool"].force
@@ -67,12 +58,12 @@ def measure(settings: Settings) -> Raw:
 
 def write(raws: dict[str, Raw], figures: Path) -> str:
     """Table, figure and text."""
-    raw = raws["position_based"]
+    raw, paper = raws["position_based"], published("table_VIII")
     rows, seconds = raw["rows"], raw["steps"] * raw["dt"]
     lines = [
         [
             name, str(row["links"]), error_text(row["error"], row["failed"]), number(row["late"][0]), short(row["penetration"]),
-            number(row["ms"]), PAPER.get(name, "-"),
+            number(row["ms"]), printed(paper[name]) if name in paper else "-",
         ]
         for name, row in rows.items()
     ]  # fmt: skip
@@ -95,23 +86,24 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
     coarse, fine, cond, ours = (
         rows[name] for name in ("XPBD, 100 substeps", "XPBD, 200 substeps", "COND, 200 iterations", "banded (what auto picks)")
     )
-    return "\n".join(
-        [
-            f"The winding with the parameters of the experiment, one run of {raw['steps']} steps each (the paper has 20 "
-            "trials), errors against the converged run (the paper's: against its experiment); ms are medians of CPU time, "
-            "assembly and detection included. XPBD is `simulate_xpbd`, ours after the publication that the paper names.",
-            "",
-            markdown(header, lines),
-            "",
-            "![Force on the tool](figures/fig12_position_based.png)",
-            "",
-            f"- XPBD: twice the substeps divide the mean error by {number(coarse['error'][0] / fine['error'][0], 2)} (paper: "
-            f"{2.654 / 1.575:.1f}): its answer depends on the number of substeps. It takes {times(fine['ms'] / cond['ms'])} the "
-            f"time of COND by 200 iterations (paper: {187.6 / 7.125:.0f} times).",
-            f"- COND by a fixed number of iterations: {number(rows['COND, 100 iterations']['error'][0])} and "
+    theirs_coarse, theirs_fine, theirs = (
+        paper[name] for name in ("XPBD, 100 substeps", "XPBD, 200 substeps", "COND, 200 iterations")
+    )
+    return section(
+        f"The winding with the parameters of the experiment, one run of {raw['steps']} steps each (the paper has "
+        f"{published('trials')} trials), errors against the converged run (the paper's: against its experiment); ms are medians "
+        "of CPU time, assembly and detection included. XPBD is `simulate_xpbd`, ours after the publication that the paper names.",
+        markdown(header, lines),
+        image("Force on the tool", figures / "fig12_position_based.png"),
+        points=[
+            f"XPBD: twice the substeps divide the mean error by {number(coarse['error'][0] / fine['error'][0], 2)} (paper: "
+            f"{theirs_coarse[1] / theirs_fine[1]:.1f}): its answer depends on the number of substeps. It takes "
+            f"{times(fine['ms'] / cond['ms'])} the time of COND by 200 iterations (paper: "
+            f"{theirs_fine[2] / theirs[2]:.0f} times).",
+            f"COND by a fixed number of iterations: {number(rows['COND, 100 iterations']['error'][0])} and "
             f"{number(cond['error'][0])} N in the mean of the run, {number(rows['COND, 100 iterations']['late'][0])} and "
-            f"{number(cond['late'][0])} N in its second half. The paper's 0.553 N is the same for 100 and 200 iterations "
+            f"{number(cond['late'][0])} N in its second half. The paper's {theirs[1]} N is the same for 100 and 200 iterations "
             "because it is the distance of its model from its experiment.",
-            f"- The converged run, which needs no such choice, takes {number(ours['ms'])} ms a step.",
-        ]
+            f"The converged run, which needs no such choice, takes {number(ours['ms'])} ms a step.",
+        ],
     )

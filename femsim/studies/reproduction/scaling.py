@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from contact import make_solver
-from femsim.studies.reproduction.measuring import Settings, first_below, follow, limited, run_row, soft_body, solve, warm_up
-from femsim.studies.reproduction.text import markdown, number, picture
-
-Raw = dict[str, Any]
+from femsim.studies.reproduction.measuring import Raw, Settings, first_below, follow, limited, run_row, soft_body, solve, warm_up
+from femsim.studies.reproduction.paper import published
+from femsim.studies.reproduction.text import image, markdown, number, picture, section
 
 THRESHOLD, RESIDUAL, COND_LIMIT, DUAL_LIMIT = 1e-4, 1e-5, 5000, 100
 #: Cells along a side of the mat, and the most for the dual solvers, because of their dense W.
@@ -102,22 +101,19 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
     header = ["solver", "nodes", "contacts", *(f"ms {name}" for name in columns), "exponents of the three", "at the residual"]
     counts = _curve(rows, "cond", lambda row: row["residual_iterations"])[1]
     exponent, straight = exponents["cond", FIRST]
-    return "\n".join(
-        [
-            "A square mat of 0.3 x 0.3 x 0.01 m (E 75 kPa, mu 0.3) that is pulled over the floor, steps "
-            f"{', '.join(map(str, SAMPLED))}, mean. All nodes of its lower side touch, so contacts grow with nodes. Not the "
-            "folding of Table II: this one keeps its share of contacts at all sizes. CPU time, one thread.",
-            "",
-            markdown(header, lines),
-            "",
-            "![Solver time over nodes](figures/fig11_scaling.png)",
-            "",
-            f"- COND by the paper's stop grows as n^{exponent:.2f} (a straight line fits with R squared {straight:.4f}; paper: "
-            f"linear, 0.9997); to the same true residual as n^{exponents['cond', 'to residual 1e-05'][0]:.2f}, with "
-            f"{number(counts[0])} iterations on the smallest mat and {number(counts[-1])} on the largest; one iteration as "
-            f"n^{exponents['cond', 'of an iteration'][0]:.2f}.",
-            f"- PGS and APGD grow as n^{exponents['pgs', FIRST][0]:.2f} and n^{exponents['apgd', FIRST][0]:.2f} (paper: more "
-            f"than linearly): W is dense in the contacts. They are measured on the smaller mats only, and at most {DUAL_LIMIT} "
-            "of their iterations.",
-        ]
+    return section(
+        "A square mat of 0.3 x 0.3 x 0.01 m (E 75 kPa, mu 0.3) that is pulled over the floor, steps "
+        f"{', '.join(map(str, SAMPLED))}, mean. All nodes of its lower side touch, so contacts grow with nodes. Not the folding "
+        "of Table II: this one keeps its share of contacts at all sizes. CPU time, one thread.",
+        markdown(header, lines),
+        image("Solver time over nodes", figures / "fig11_scaling.png"),
+        points=[
+            f"COND by the paper's stop grows as n^{exponent:.2f} (a straight line fits with R squared {straight:.4f}; paper: "
+            f"linear, {published('figure_11')['r_squared']}); to the same true residual as "
+            f"n^{exponents['cond', 'to residual 1e-05'][0]:.2f}, with {number(counts[0])} iterations on the smallest mat and "
+            f"{number(counts[-1])} on the largest; one iteration as n^{exponents['cond', 'of an iteration'][0]:.2f}.",
+            f"PGS and APGD grow as n^{exponents['pgs', FIRST][0]:.2f} and n^{exponents['apgd', FIRST][0]:.2f} (paper: more than "
+            f"linearly): W is dense in the contacts. They are measured on the smaller mats only, and at most {DUAL_LIMIT} of "
+            "their iterations.",
+        ],
     )

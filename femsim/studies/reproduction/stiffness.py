@@ -11,6 +11,7 @@ import numpy as np
 
 from contact import Solver, make_solver
 from femsim.studies.reproduction.measuring import (
+    Raw,
     Settings,
     first_below,
     follow,
@@ -23,9 +24,8 @@ from femsim.studies.reproduction.measuring import (
     steps_of,
     warm_up,
 )
-from femsim.studies.reproduction.text import markdown, number, percent, short, times
-
-Raw = dict[str, Any]
+from femsim.studies.reproduction.paper import published
+from femsim.studies.reproduction.text import markdown, number, percent, section, short, times
 
 MODULI = (1e5, 1e6, 1e7)
 SOLVERS = ("cond", "pgs", "apgd", "ccs")
@@ -35,8 +35,6 @@ TOLERANCE = 1e-5
 #: Iterations among which the first small step is searched.
 SEARCH = {"cond": 3000, "pgs": 1000, "apgd": 1000, "ccs": 1000}
 EXACT_TOLERANCE = 1e-8
-#: Papers/001 Table IV: iterations at 0.1, 1 and 10 MPa.
-PAPER = {"cond": (39.72, 37.93, 34.99), "pgs": (145.8, 224.0, 306.7), "apgd": (48.07, 100.9, 200.5)}
 
 STEP_RULE, RESIDUAL_RULE, FIXED_RULE = f"step < {STEP_NORM:.0e}", f"residual {TOLERANCE:.0e}", f"{FIXED} iterations"
 EXACT_RULE = f"residual {EXACT_TOLERANCE:.0e}"
@@ -138,12 +136,14 @@ def _cell(rows: list[Raw], stop: str) -> str:
 
 def write(raws: dict[str, Raw], figures: Path) -> str:
     """Both tables and text."""
-    raw = raws["stiffness"]
+    raw, published_counts = raws["stiffness"], published("table_IV")
     by_modulus = {modulus: raw["rows"][f"{modulus:g}"] for modulus in MODULI}
     lines = []
     for name in (*SOLVERS, "exact"):
         for stop in [EXACT_RULE] if name == "exact" else rules(name):
-            paper = " / ".join(f"{value:g}" for value in PAPER[name]) if stop == STEP_RULE and name in PAPER else "-"
+            paper = (
+                " / ".join(f"{n:g}" for n in published_counts[name]) if stop == STEP_RULE and name in published_counts else "-"
+            )
             lines.append([name, stop, *(_cell(rows[f"{name}, {stop}"], stop) for rows in by_modulus.values()), paper])
     header = ["solver", "stop", *(f"{modulus / 1e6:g} MPa" for modulus in MODULI), "paper: iterations"]
     own = [
@@ -167,33 +167,28 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
     samples = len(by_modulus[MODULI[0]][f"cond, {STEP_RULE}"])
     fixed = raw["runs"][f"{MODULI[-1]:g}"][FIXED_RULE]
     tight = [raw["runs"][f"{modulus:g}"][RESIDUAL_RULE]["moved"] for modulus in MODULI]
-    dual = ", ".join(
-        f"{name} {number(growth(name, STEP_RULE), 2)} (paper {PAPER[name][2] / PAPER[name][0]:.1f})" for name in ("pgs", "apgd")
-    )
-    return "\n".join(
-        [
-            f"{samples} steps spread over the run of the main job at each stiffness; all start from the run that is solved "
-            "exactly. Cells: mean iterations; largest true residual; error of the contact forces on the nodes, relative, mean "
-            "/ largest; mean solver time (CPU). Where iterations are stopped by their number or the step, the best iterate by "
-            "true residuals up to there is returned.",
-            "",
-            markdown(header, lines),
-            "",
-            "Whole runs by COND, in which the errors of a step go into the next (relative to the mean force of a run solved "
-            "exactly):",
-            "",
-            markdown(own_header, own),
-            "",
-            f"- From 0.1 to 10 MPa the iterations of COND grow by a factor of {number(growth('cond', STEP_RULE), 2)} by the "
+    theirs = {name: counts[2] / counts[0] for name, counts in published_counts.items() if name in SOLVERS}
+    dual = ", ".join(f"{name} {number(growth(name, STEP_RULE), 2)} (paper {theirs[name]:.1f})" for name in ("pgs", "apgd"))
+    return section(
+        f"{samples} steps spread over the run of the main job at each stiffness; all start from the run that is solved exactly. "
+        "Cells: mean iterations; largest true residual; error of the contact forces on the nodes, relative, mean / largest; mean "
+        "solver time (CPU). Where iterations are stopped by their number or the step, the best iterate by true residuals up to "
+        "there is returned.",
+        markdown(header, lines),
+        "Whole runs by COND, in which the errors of a step go into the next (relative to the mean force of a run solved "
+        "exactly):",
+        markdown(own_header, own),
+        points=[
+            f"From 0.1 to 10 MPa the iterations of COND grow by a factor of {number(growth('cond', STEP_RULE), 2)} by the "
             f"paper's stop and of {number(growth('cond', RESIDUAL_RULE), 2)} to the same true residual (paper: "
-            f"{34.99 / 39.72:.2f}: insensitive to stiffness; its sizes, density and gripper, which decide the conditioning, are "
-            "not given).",
-            "- The step norm is no measure of the error: stopped at the same one, the relative force error of COND at 10 MPa "
-            f"is {times(growth('cond', STEP_RULE, 'relative_error'))} that at 0.1 MPa.",
-            f"- Growth of the dual solvers by the paper's stop: {dual}. A stiffer ball has fewer contacts here, so W is "
-            f"smaller. `exact` takes {times(growth('exact', EXACT_RULE, 'ms'))} the time at 10 MPa that it takes at 0.1 MPa.",
-            f"- With the paper's mean of {FIXED} iterations in every step, a run at 10 MPa ends with forces wrong by "
+            f"{theirs['cond']:.2f}: insensitive to stiffness; its sizes, density and gripper, which decide the "
+            "conditioning, are not given).",
+            "The step norm is no measure of the error: stopped at the same one, the relative force error of COND at 10 MPa is "
+            f"{times(growth('cond', STEP_RULE, 'relative_error'))} that at 0.1 MPa.",
+            f"Growth of the dual solvers by the paper's stop: {dual}. A stiffer ball has fewer contacts here, so W is smaller. "
+            f"`exact` takes {times(growth('exact', EXACT_RULE, 'ms'))} the time at 10 MPa that it takes at 0.1 MPa.",
+            f"With the paper's mean of {FIXED} iterations in every step, a run at 10 MPa ends with forces wrong by "
             f"{percent(fixed['error'])} in the mean and a node {number(fixed['moved'], 2)} mm from where it belongs. Stopped by "
             f"a residual of {TOLERANCE:.0e}, runs stay within {number(max(tight), 2)} mm of the exact one at every stiffness.",
-        ]
+        ],
     )

@@ -44,6 +44,16 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def image(caption: str, path: Path) -> str:
+    """Show a picture of the folder of figures on the page."""
+    return f"![{caption}](figures/{path.name})"
+
+
+def section(*blocks: str, points: Sequence[str]) -> str:
+    """Join paragraphs, tables and pictures, and a list of sentences at the end."""
+    return "\n\n".join([*blocks, "\n".join(f"- {point}" for point in points)])
+
+
 @contextmanager
 def picture(path: Path, panels: int) -> Iterator[Any]:
     """Give a row of axes, in the style of all plots, and write them as a PNG."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from femsim.model.bodies.soft import SoftBody
 from femsim.scene.scene import Scene
 from femsim.studies.reproduction.measuring import (
     Gauge,
+    Raw,
     Settings,
     Step,
     first_below,
@@ -33,11 +33,6 @@ from femsim.studies.reproduction.measuring import (
     solve,
     spread,
 )
-from femsim.studies.reproduction.text import markdown, number, percent, picture, short, times
-
-Raw = dict[str, Any]
-#: The paper's figures by solver: penetration mm, error, solver time ms, iterations, part of the time for assembly.
-Paper = Mapping[str, tuple[float, float, float, float, str]]
 
 #: Stopping rules: the paper's step norm, and true residuals at most ``RESIDUAL``.
 STEP_RULE, RESIDUAL_RULE = "step", "residual"
@@ -47,8 +42,6 @@ FIXED = (50, 100)
 #: Options of COND in Table IX.
 VARIANTS: dict[str, dict[str, Any]] = {"plain": {"chebyshev": False}, "Barzilai-Borwein": {"step": "barzilai-borwein"}}
 COND_LIMIT = 5000
-#: Least penetration that is drawn, mm, and markers of the solvers.
-FLOOR, MARKERS = 1e-12, {"cond": "o", "pgs": "s", "apgd": "^"}
 
 
 @dataclass(frozen=True)
@@ -307,173 +300,3 @@ def average(rows: Sequence[Raw], solver: str, stop: str, name: str) -> float:
 def missed(rows: Sequence[Raw], solver: str, stop: str) -> int:
     """How many did not converge."""
     return sum(not row["converged"] for row in chosen_rows(rows, solver, stop))
-
-
-def rule(stop: str, threshold: float) -> str:
-    """Name of a stopping rule for a reader."""
-    return {STEP_RULE: f"step < {threshold:.0e}", RESIDUAL_RULE: f"residual {RESIDUAL:.0e}"}.get(stop, stop)
-
-
-def solver_table(raw: Raw, unit: str, factor: float, paper: Paper) -> str:
-    """Table of the solvers as in Tables II, III, V and VI.
-
-    Parameters
-    ----------
-    raw : dict
-        Of :func:`run_trials`.
-    unit : str
-        Unit of the gauge's errors.
-    factor : float
-        From N to that unit.
-    paper : mapping
-        The paper's figures by solver.
-    """
-    lines = []
-    rows = raw["rows"]
-    for solver in ("cond", "pgs", "apgd"):
-        for stop in (STEP_RULE, RESIDUAL_RULE):
-            count = len(chosen_rows(rows, solver, stop))
-            lines.append(
-                [
-                    solver,
-                    rule(stop, raw["threshold"]),
-                    f"{count - missed(rows, solver, stop)}/{count}" if stop == RESIDUAL_RULE else "-",
-                    number(average(rows, solver, stop, "iterations")),
-                    f"{number(average(rows, solver, stop, 'ms'))} ({short(average(rows, solver, stop, 'assembly_ms'))})",
-                    short(average(rows, solver, stop, "penetration")),
-                    f"{number(factor * average(rows, solver, stop, 'norm_error'))} / "
-                    f"{number(factor * average(rows, solver, stop, 'error'))}",
-                    percent(average(rows, solver, stop, "relative_error")),
-                    f"{short(average(rows, solver, stop, 'dynamics'))}; {short(average(rows, solver, stop, 'contact'))}",
-                    "{:g}; {:g}; {:g}{}; {:g}".format(*(paper[solver][k] for k in (0, 1, 2, 4, 3))) if stop == STEP_RULE else "-",
-                ]
-            )
-    exact = chosen_rows(rows, "auto", RESIDUAL_RULE)
-    lines.append(
-        [
-            "auto",
-            f"residual {REFERENCE:.0e}",
-            f"{sum(row['converged'] for row in exact):.0f}/{len(exact)}",
-            number(average(rows, "auto", RESIDUAL_RULE, "iterations")),
-            number(average(rows, "auto", RESIDUAL_RULE, "ms")),
-            short(average(rows, "auto", RESIDUAL_RULE, "penetration")),
-            "reference",
-            "-",
-            f"{short(average(rows, 'auto', RESIDUAL_RULE, 'dynamics'))}; "
-            f"{short(average(rows, 'auto', RESIDUAL_RULE, 'contact'))}",
-            "-",
-        ]
-    )
-    header = [
-        "solver", "stop", "converged", "iterations", "solver CPU ms (assembly)", "penetration mm",
-        f"error {unit}: of the norm / norm of the error", "relative", "dynamics; contact residual", "paper: MP; error; ST; IN",
-    ]  # fmt: skip
-    return markdown(header, lines)
-
-
-def trials_sentence(raw: Raw, what: str) -> str:
-    """Say how many trials and samples there are, what was drawn, and how the runs went."""
-    drawn, reference = raw["drawn"], raw["reference"]
-    ranges = ", ".join(
-        f"{name} {short(min(values))} to {short(max(values))}"
-        for name in drawn[0]
-        for values in [[trial[name] for trial in drawn]]
-    )
-    samples = len(chosen_rows(raw["rows"], "cond", STEP_RULE))
-    picked = ", ".join(f"{name} in {count}" for name, count in reference["picked"].items())
-    driver, tolerance = raw["driver"]
-    return (
-        f"{len(drawn)} randomised trials (drawn: {ranges}) of {what}, each run by `{driver}` to {tolerance:.0e} up to the last "
-        f"step sampled in it: {reference['steps']} steps, of which {reference['converged']} converged (solver: {picked}), "
-        f"{number(reference['dynamics_ms'])} ms for assembly and detection (DT) and {number(reference['solver_ms'])} ms for the "
-        f"solver a step, largest penetration {short(reference['largest_penetration'])} mm. {samples} steps, spread over the "
-        "run, are solved again by the others, and means are over these."
-    )
-
-
-def draw_curves(raw: Raw, path: Path, label: str) -> None:
-    """Draw penetration and gauge of trial 0 over time, with what the solvers stopped by their step say."""
-    curves = raw["curves"]
-    values = np.array(curves["gauge"])
-    columns = [values[:, k] for k in range(3)] if raw["axes"] else [values]
-    labels = [f"{label}, {axis}" for axis in "xyz"] if raw["axes"] else [label]
-    with picture(path, 1 + len(columns)) as axes:
-        axes[0].plot(curves["time"], np.maximum(curves["penetration"], FLOOR), "k-", lw=1.0, label="the run, end of step")
-        for axis, column, text in zip(axes[1:], columns, labels, strict=True):
-            axis.plot(curves["time"], column, "k-", lw=1.0, label="the run")
-            axis.set(xlabel="time [s]", ylabel=text)
-        for solver, marker in MARKERS.items():
-            found = chosen_rows(raw["dense"], solver, STEP_RULE)
-            when = [row["time"] for row in found]
-            style = {"linestyle": "", "marker": marker, "markersize": 4, "fillstyle": "none", "label": solver}
-            axes[0].plot(when, [max(row["penetration"], FLOOR) for row in found], **style)
-            for k, axis in enumerate(axes[1:]):
-                axis.plot(when, [row["gauge"][k] if raw["axes"] else row["gauge"] for row in found], **style)
-        axes[0].set(xlabel="time [s]", ylabel="penetration [mm]", yscale="log")
-        axes[0].legend(fontsize=6)
-        axes[1].legend(fontsize=6)
-
-
-def common_text(raw: Raw, paper: Paper) -> list[str]:
-    """Sentences for each of the scenes."""
-    rows = raw["rows"]
-    ms = {name: average(rows, name, STEP_RULE, "ms") for name in ("cond", "pgs", "apgd")}
-    same = {name: average(rows, name, RESIDUAL_RULE, "ms") for name in ms}
-    counts = {name: average(rows, name, STEP_RULE, "iterations") for name in ms}
-    penetration = {name: average(rows, name, STEP_RULE, "penetration") for name in ms}
-    relative = {name: average(rows, name, STEP_RULE, "relative_error") for name in ms}
-    auto = average(rows, "auto", RESIDUAL_RULE, "ms")
-    failed = {name: missed(rows, name, RESIDUAL_RULE) for name in ms}
-    count = len(chosen_rows(rows, "cond", RESIDUAL_RULE))
-    order = sorted(penetration, key=lambda name: penetration[name])
-    assembly, published_assembly = average(rows, "pgs", STEP_RULE, "assembly_ms"), paper["pgs"][4].strip(" ()")
-    kappa = statistics.median(row["conditioning"] for row in chosen_rows(rows, "cond", STEP_RULE))
-    published = {name: paper[name][2] / paper["cond"][2] for name in ("pgs", "apgd")}
-    here = {name: ms[name] / ms["cond"] for name in published}
-    claims = {
-        "COND is the fastest by its stop": min(here.values()) > 1.0,
-        f"it is {min(published.values()):.0f} times as fast or more": min(here.values()) >= min(published.values()),
-        "COND needs the fewest iterations": counts["cond"] <= min(counts["pgs"], counts["apgd"]),
-        "COND penetrates least": order[0] == "cond",
-    }
-    if paper["cond"][1] > 1.1 * paper["apgd"][1]:
-        claims["COND has a larger error than APGD"] = relative["cond"] > relative["apgd"]
-    holds, fails = ([claim for claim, true in claims.items() if true is wanted] for wanted in (True, False))
-    sentences = [
-        f"Of what the paper says of this scene, this holds here: {'; '.join(holds) or 'nothing'}. This does not: "
-        f"{'; '.join(fails) or 'nothing'}.",
-        f"Time, by the paper's stop: PGS takes {times(ms['pgs'] / ms['cond'])} and APGD {times(ms['apgd'] / ms['cond'])} as "
-        f"long as COND (paper: {paper['pgs'][2] / paper['cond'][2]:.0f} and {paper['apgd'][2] / paper['cond'][2]:.0f} times); "
-        f"to the same true residual of {RESIDUAL:.0e} {times(same['pgs'] / same['cond'])} and "
-        f"{times(same['apgd'] / same['cond'])}. `auto` takes {number(auto)} ms to {REFERENCE:.0e}, {times(auto / ms['cond'])} "
-        "the time of COND by the paper's stop.",
-        f"Why the times differ: PGS spends {number(assembly)} ms on factorization and W (paper: {published_assembly} ms), which "
-        "the Schur complement of MKL Pardiso gives here instead of one solve a contact row; the paper's COND runs on four cores.",
-        f"Conditioning of A, which decides how many iterations COND needs: {number(kappa)} in the median of these steps, by the "
-        "estimate that `auto` uses. The sizes, densities and damping that enter it are ours where the paper gives none.",
-        f"Iterations by the paper's stop: COND {number(counts['cond'])}, PGS {number(counts['pgs'])}, APGD "
-        f"{number(counts['apgd'])} (paper: {paper['cond'][3]:g}, {paper['pgs'][3]:g}, {paper['apgd'][3]:g}). What the step norm "
-        f"leaves of error, relative: COND {percent(relative['cond'])}, PGS {percent(relative['pgs'])}, APGD "
-        f"{percent(relative['apgd'])}.",
-        f"Penetration, from least to most: {', '.join(f'{name} {short(penetration[name])} mm' for name in order)} (paper: COND "
-        f"{paper['cond'][0]:g}, PGS {paper['pgs'][0]:g}, APGD {paper['apgd'][0]:g}).",
-    ]
-    if any(failed.values()):
-        said = ", ".join(f"{name} {number} of {count}" for name, number in failed.items() if number)
-        sentences.append(f"Not at the residual {RESIDUAL:.0e} within the limit of iterations: {said}; their times end there.")
-    return sentences
-
-
-def acceleration_lines(name: str, raw: Raw, paper: str) -> list[list[str]]:
-    """Lines of Table IX for a scene."""
-    rows, lines = raw["rows"], []
-    for stop in (STEP_RULE, RESIDUAL_RULE):
-        cells = []
-        for variant in ("plain", "cond", "Barzilai-Borwein"):
-            count = len(chosen_rows(rows, variant, stop))
-            failed = missed(rows, variant, stop) if stop == RESIDUAL_RULE else 0
-            cells.append(
-                number(average(rows, variant, stop, "iterations")) + (f" ({failed} of {count} not converged)" if failed else "")
-            )
-        lines.append([name, rule(stop, raw["threshold"]), *cells, paper if stop == STEP_RULE else "-"])
-    return lines

@@ -117,6 +117,7 @@ def project_joint(
     s^2; ``lam`` (n + 1, 6) N and N m, world axes. Of the first and the last joint J^T d is added to ``end_wrench`` (2, 6), the
     wrench on the frame. ``scratch`` (SCRATCH, 3, 3), ``S`` (6, 6) and ``y`` (6,) are overwritten.
 
+    Long because it is one formula whose 3 x 3 blocks are shared by all three kinds of joint; its arrays are those of a run.
     e is the strain of :func:`femsim.model.bodies.rod_kernels.joint_states` with its exact derivative, turned to world axes.
     """
     if kind[k] == ABSENT:
@@ -407,6 +408,7 @@ def run_substeps(
 ) -> None:
     """Take the substeps of a step; sweeps of joints go forth and back in turn, contacts follow each sweep.
 
+    Many arguments, since a kernel takes the arrays of a run one by one.
     ``poses`` (n + 2, 7) and ``velocity`` (n + 2, 6) are advanced; ``start`` holds the poses at the start of the step, where the
     nc contacts were found: ``contact_pose`` (nc,) the pose that touches, ``contact_gap`` (nc,) m, ``contact_frame`` (nc, 3, 3),
     ``friction`` (nc,). ``contact_sum`` (nc, 3) and ``end_wrench`` (2, 6) become means of the forces over the substeps.

@@ -1,0 +1,45 @@
+"""The figures that papers/001 publishes, from ``data/reference/papers_001.toml``."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from femsim.base.place import data_folder
+
+
+class Printed(float):
+    """A number that keeps the digits in which the paper prints it.
+
+    Parameters
+    ----------
+    text : str
+        The digits.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+@cache
+def _file() -> dict[str, Any]:
+    text = (data_folder("reference") / "papers_001.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text, parse_float=Printed)
+
+
+def published(name: str) -> Any:
+    """Return what the paper publishes in a table or figure.
+
+    Parameters
+    ----------
+    name : str
+        A key of the file, e.g. "table_II" or "figure_11".
+    """
+    return _file()[name]
+
+
+def printed(values: Iterable[Printed]) -> str:
+    """Write numbers as the paper prints them."""
+    return "; ".join(value.text for value in values)

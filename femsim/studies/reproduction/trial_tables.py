@@ -1,0 +1,240 @@
+"""What the page says of randomised trials: the tables, figures and sentences that Tables II, III, V, VI and IX share."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from femsim.studies.reproduction.measuring import Raw
+from femsim.studies.reproduction.paper import published
+from femsim.studies.reproduction.text import image, markdown, number, percent, picture, section, short, times
+from femsim.studies.reproduction.trials import (
+    REFERENCE,
+    RESIDUAL,
+    RESIDUAL_RULE,
+    STEP_RULE,
+    average,
+    chosen_rows,
+    missed,
+)
+
+#: Least penetration that is drawn, mm, and markers of the solvers.
+FLOOR, MARKERS = 1e-12, {"cond": "o", "pgs": "s", "apgd": "^"}
+#: From N to the unit of the errors.
+FACTORS = {"N": 1.0, "mN": 1e3}
+
+
+def rule(stop: str, threshold: float) -> str:
+    """Name of a stopping rule for a reader."""
+    return {STEP_RULE: f"step < {threshold:.0e}", RESIDUAL_RULE: f"residual {RESIDUAL:.0e}"}.get(stop, stop)
+
+
+def scene_section(
+    raw: Raw,
+    paper: Raw,
+    figure: Path,
+    *,
+    scene: str,
+    curve: str,
+    caption: str,
+    points: Sequence[str],
+    tables: Sequence[str] = (),
+    pictures: Sequence[str] = (),
+) -> str:
+    """Write the section of a scene, and draw its figure.
+
+    Parameters
+    ----------
+    raw : dict
+        Of :func:`~femsim.studies.reproduction.trials.run_trials`.
+    paper : dict
+        The published table.
+    figure : Path
+        File of the figure.
+    scene : str
+        The scene in words.
+    curve : str
+        What is drawn beside the penetration.
+    caption : str
+        Of the figure.
+    points : sequence of str
+        Sentences of this scene, after those of all.
+    tables, pictures : sequence of str
+        More of them, after the first.
+    """
+    draw_curves(raw, figure, f"{curve} [N]")
+    fineness = f"{paper['links']} links" if "links" in paper else f"{paper['nodes']} and {paper['tetrahedra']}"
+    return section(
+        trials_sentence(raw, f"{scene} ({raw['mesh']}; paper: {fineness})"),
+        solver_table(raw, paper),
+        *tables,
+        image(caption, figure),
+        *pictures,
+        points=[*common_text(raw, paper), *points],
+    )
+
+
+def _published_cell(row: Raw) -> str:
+    """Write a row of the paper: MP; error; ST (of which assembly); IN."""
+    assembly = f" ({row['assembly_ms']:g})" if "assembly_ms" in row else ""
+    return f"{row['penetration']:g}; {row['error']:g}; {row['ms']:g}{assembly}; {row['iterations']:g}"
+
+
+def solver_table(raw: Raw, paper: Raw) -> str:
+    """Table of the solvers as in Tables II, III, V and VI, from the trials and the published table."""
+    unit = paper["error_unit"]
+    factor = FACTORS[unit]
+    lines = []
+    rows = raw["rows"]
+    for solver in ("cond", "pgs", "apgd"):
+        for stop in (STEP_RULE, RESIDUAL_RULE):
+            count = len(chosen_rows(rows, solver, stop))
+            lines.append(
+                [
+                    solver,
+                    rule(stop, raw["threshold"]),
+                    f"{count - missed(rows, solver, stop)}/{count}" if stop == RESIDUAL_RULE else "-",
+                    number(average(rows, solver, stop, "iterations")),
+                    f"{number(average(rows, solver, stop, 'ms'))} ({short(average(rows, solver, stop, 'assembly_ms'))})",
+                    short(average(rows, solver, stop, "penetration")),
+                    f"{number(factor * average(rows, solver, stop, 'norm_error'))} / "
+                    f"{number(factor * average(rows, solver, stop, 'error'))}",
+                    percent(average(rows, solver, stop, "relative_error")),
+                    f"{short(average(rows, solver, stop, 'dynamics'))}; {short(average(rows, solver, stop, 'contact'))}",
+                    _published_cell(paper[solver]) if stop == STEP_RULE else "-",
+                ]
+            )
+    exact = chosen_rows(rows, "auto", RESIDUAL_RULE)
+    lines.append(
+        [
+            "auto",
+            f"residual {REFERENCE:.0e}",
+            f"{sum(row['converged'] for row in exact):.0f}/{len(exact)}",
+            number(average(rows, "auto", RESIDUAL_RULE, "iterations")),
+            number(average(rows, "auto", RESIDUAL_RULE, "ms")),
+            short(average(rows, "auto", RESIDUAL_RULE, "penetration")),
+            "reference",
+            "-",
+            f"{short(average(rows, 'auto', RESIDUAL_RULE, 'dynamics'))}; "
+            f"{short(average(rows, 'auto', RESIDUAL_RULE, 'contact'))}",
+            "-",
+        ]
+    )
+    header = [
+        "solver", "stop", "converged", "iterations", "solver CPU ms (assembly)", "penetration mm",
+        f"error {unit}: of the norm / norm of the error", "relative", "dynamics; contact residual", "paper: MP; error; ST; IN",
+    ]  # fmt: skip
+    return markdown(header, lines)
+
+
+def trials_sentence(raw: Raw, what: str) -> str:
+    """Say how many trials and samples there are, what was drawn, and how the runs went."""
+    drawn, reference = raw["drawn"], raw["reference"]
+    ranges = ", ".join(
+        f"{name} {short(min(values))} to {short(max(values))}"
+        for name in drawn[0]
+        for values in [[trial[name] for trial in drawn]]
+    )
+    samples = len(chosen_rows(raw["rows"], "cond", STEP_RULE))
+    picked = ", ".join(f"{name} in {count}" for name, count in reference["picked"].items())
+    driver, tolerance = raw["driver"]
+    return (
+        f"{len(drawn)} randomised trials (drawn: {ranges}) of {what}, each run by `{driver}` to {tolerance:.0e} up to the last "
+        f"step sampled in it: {reference['steps']} steps, of which {reference['converged']} converged (solver: {picked}), "
+        f"{number(reference['dynamics_ms'])} ms for assembly and detection (DT) and {number(reference['solver_ms'])} ms for the "
+        f"solver a step, largest penetration {short(reference['largest_penetration'])} mm. {samples} steps, spread over the "
+        "run, are solved again by the others, and means are over these."
+    )
+
+
+def draw_curves(raw: Raw, path: Path, label: str) -> None:
+    """Draw penetration and gauge of trial 0 over time, with what the solvers stopped by their step say."""
+    curves = raw["curves"]
+    values = np.array(curves["gauge"])
+    columns = [values[:, k] for k in range(3)] if raw["axes"] else [values]
+    labels = [f"{label}, {axis}" for axis in "xyz"] if raw["axes"] else [label]
+    with picture(path, 1 + len(columns)) as axes:
+        axes[0].plot(curves["time"], np.maximum(curves["penetration"], FLOOR), "k-", lw=1.0, label="the run, end of step")
+        for axis, column, text in zip(axes[1:], columns, labels, strict=True):
+            axis.plot(curves["time"], column, "k-", lw=1.0, label="the run")
+            axis.set(xlabel="time [s]", ylabel=text)
+        for solver, marker in MARKERS.items():
+            found = chosen_rows(raw["dense"], solver, STEP_RULE)
+            when = [row["time"] for row in found]
+            style = {"linestyle": "", "marker": marker, "markersize": 4, "fillstyle": "none", "label": solver}
+            axes[0].plot(when, [max(row["penetration"], FLOOR) for row in found], **style)
+            for k, axis in enumerate(axes[1:]):
+                axis.plot(when, [row["gauge"][k] if raw["axes"] else row["gauge"] for row in found], **style)
+        axes[0].set(xlabel="time [s]", ylabel="penetration [mm]", yscale="log")
+        axes[0].legend(fontsize=6)
+        axes[1].legend(fontsize=6)
+
+
+def common_text(raw: Raw, paper: Raw) -> list[str]:
+    """Sentences for each of the scenes."""
+    rows = raw["rows"]
+    ms = {name: average(rows, name, STEP_RULE, "ms") for name in ("cond", "pgs", "apgd")}
+    same = {name: average(rows, name, RESIDUAL_RULE, "ms") for name in ms}
+    counts = {name: average(rows, name, STEP_RULE, "iterations") for name in ms}
+    penetration = {name: average(rows, name, STEP_RULE, "penetration") for name in ms}
+    relative = {name: average(rows, name, STEP_RULE, "relative_error") for name in ms}
+    auto = average(rows, "auto", RESIDUAL_RULE, "ms")
+    failed = {name: missed(rows, name, RESIDUAL_RULE) for name in ms}
+    count = len(chosen_rows(rows, "cond", RESIDUAL_RULE))
+    order = sorted(penetration, key=lambda name: penetration[name])
+    assembly = average(rows, "pgs", STEP_RULE, "assembly_ms")
+    kappa = statistics.median(row["conditioning"] for row in chosen_rows(rows, "cond", STEP_RULE))
+    theirs = {name: paper[name]["ms"] / paper["cond"]["ms"] for name in ("pgs", "apgd")}
+    here = {name: ms[name] / ms["cond"] for name in theirs}
+    published_counts = [f"{paper[name]['iterations']:g}" for name in ms]
+    published_penetration = [f"{name.upper()} {paper[name]['penetration']:g}" for name in ms]
+    claims = {
+        "COND is the fastest by its stop": min(here.values()) > 1.0,
+        f"it is {min(theirs.values()):.0f} times as fast or more": min(here.values()) >= min(theirs.values()),
+        "COND needs the fewest iterations": counts["cond"] <= min(counts["pgs"], counts["apgd"]),
+        "COND penetrates least": order[0] == "cond",
+    }
+    if paper["cond"]["error"] > 1.1 * paper["apgd"]["error"]:
+        claims["COND has a larger error than APGD"] = relative["cond"] > relative["apgd"]
+    holds, fails = ([claim for claim, true in claims.items() if true is wanted] for wanted in (True, False))
+    sentences = [
+        f"Of what the paper says of this scene, this holds here: {'; '.join(holds) or 'nothing'}. This does not: "
+        f"{'; '.join(fails) or 'nothing'}.",
+        f"Time, by the paper's stop: PGS takes {times(ms['pgs'] / ms['cond'])} and APGD {times(ms['apgd'] / ms['cond'])} as "
+        f"long as COND (paper: {theirs['pgs']:.0f} and {theirs['apgd']:.0f} times); to the same true residual of {RESIDUAL:.0e} "
+        f"{times(same['pgs'] / same['cond'])} and {times(same['apgd'] / same['cond'])}. `auto` takes {number(auto)} ms to "
+        f"{REFERENCE:.0e}, {times(auto / ms['cond'])} the time of COND by the paper's stop.",
+        f"Why the times differ: PGS spends {number(assembly)} ms on factorization and W (paper: {paper['pgs']['assembly_ms']:g} "
+        "ms), which the Schur complement of MKL Pardiso gives here instead of one solve a contact row; the paper's COND "
+        f"runs on {published('cores')} cores.",
+        f"Conditioning of A, which decides how many iterations COND needs: {number(kappa)} in the median of these steps, by the "
+        "estimate that `auto` uses. The sizes, densities and damping that enter it are ours where the paper gives none.",
+        f"Iterations by the paper's stop: COND {number(counts['cond'])}, PGS {number(counts['pgs'])}, APGD "
+        f"{number(counts['apgd'])} (paper: {', '.join(published_counts)}). What the step norm "
+        f"leaves of error, relative: COND {percent(relative['cond'])}, PGS {percent(relative['pgs'])}, APGD "
+        f"{percent(relative['apgd'])}.",
+        f"Penetration, from least to most: {', '.join(f'{name} {short(penetration[name])} mm' for name in order)} (paper: "
+        f"{', '.join(published_penetration)}).",
+    ]
+    if any(failed.values()):
+        said = ", ".join(f"{name} {number} of {count}" for name, number in failed.items() if number)
+        sentences.append(f"Not at the residual {RESIDUAL:.0e} within the limit of iterations: {said}; their times end there.")
+    return sentences
+
+
+def acceleration_lines(name: str, raw: Raw, paper: str) -> list[list[str]]:
+    """Lines of Table IX for a scene."""
+    rows, lines = raw["rows"], []
+    for stop in (STEP_RULE, RESIDUAL_RULE):
+        cells = []
+        for variant in ("plain", "cond", "Barzilai-Borwein"):
+            count = len(chosen_rows(rows, variant, stop))
+            failed = missed(rows, variant, stop) if stop == RESIDUAL_RULE else 0
+            cells.append(
+                number(average(rows, variant, stop, "iterations")) + (f" ({failed} of {count} not converged)" if failed else "")
+            )
+        lines.append([name, rule(stop, raw["threshold"]), *cells, paper if stop == STEP_RULE else "-"])
+    return lines
