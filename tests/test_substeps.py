@@ -203,7 +203,16 @@ def test_a_state_goes_on_in_another_process_to_the_last_bit(seed: int, tmp_path:
     stepper = Stepper(carried_scene(seed), Exacting())
     for _ in range(5):
         report = stepper.step()
-    assert len(report.contacts.gap) > 8 and report.contacts.force.any() and len(stepper.system.couplings) == 3
+        placed = stepper.contacts.places.read(stepper.state)  # at the end, where the fingers have got to
+        assert report.max_penetration == stepper.contacts.max_penetration(stepper.state, placed)
+        np.testing.assert_array_equal(stepper.placed.rotation, placed.rotation)
+        np.testing.assert_array_equal(stepper.placed.translation, placed.translation)
+    assert (
+        report.max_penetration > 0.0
+        and len(report.contacts.gap) > 8
+        and report.contacts.force.any()
+        and len(stepper.system.couplings) == 3
+    )
     stepper.state.sensors["sum"] = np.array([0.25])
     stepper.state.save(tmp_path / "state.npz")
     assert [path.name for path in tmp_path.iterdir()] == ["state.npz"]

@@ -123,7 +123,7 @@ def test_rows_are_the_velocities_of_the_points_in_contact(pressed: Stepper) -> N
 def test_a_rigid_motion_moves_no_contact(pressed: Stepper) -> None:
     """All bodies turn and move as one: every relative velocity at a closed contact is zero, up to gap times the spin."""
     system, state, found = pressed.system, pressed.state, found_within(pressed, 5e-3)
-    rows, J = rows_of(pressed, found)
+    kept, J = rows_of(pressed, found)
     spin, speed = np.array([0.3, -0.7, 1.1]), np.array([1.0, 2.0, -0.5])
     v = np.zeros(system.n)
     for body, q, rows in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
@@ -133,7 +133,7 @@ def test_a_rigid_motion_moves_no_contact(pressed: Stepper) -> None:
         else:
             v[rows] = (speed + np.cross(spin, state.q[q].reshape(-1, 3))).ravel()
     u = np.linalg.norm((J @ v).reshape(-1, 3), axis=1)
-    gap = np.abs(found.contacts.gap[rows.keep])
+    gap = np.abs(found.contacts.gap[kept.keep])
     assert len(u) > 30
     assert (u <= np.linalg.norm(spin) * gap + 1e-12).all()
 

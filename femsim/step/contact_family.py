@@ -5,7 +5,8 @@ What a call finds is a value that the next one takes, so no call depends on what
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -98,6 +99,13 @@ class Sides:
     point: np.ndarray
     weight: np.ndarray
 
+    @classmethod
+    def joined(cls, families: Sequence[Sides]) -> Sides:
+        """Those of all families, one after the other."""
+        if len(families) == 1:
+            return families[0]
+        return cls(*(joined([getattr(one, field.name) for one in families]) for field in fields(cls)))
+
 
 class Family(Protocol):
     """Contacts of one kind."""
@@ -129,6 +137,11 @@ class Family(Protocol):
     def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
         """Parts that overlap more than contact can undo: (part, part, depth, largest depth that is undone), m; slow."""
         ...
+
+
+def joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """One array of those of all families."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def room(n: int, most_entries: int) -> Rows:

@@ -12,7 +12,7 @@ Each call takes what the one before it found::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +21,7 @@ from contact import ContactProblem, WarmStart
 from femsim.base.rotations import cross
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
-from femsim.step.contact_family import Family, FamilyRows, Found, Rates, Sides
+from femsim.step.contact_family import Family, FamilyRows, Found, Rates, Sides, joined
 from femsim.step.deforming_contacts import deforming_contacts
 from femsim.step.force_memory import ForceMemory
 from femsim.step.placed import Placed, Places
@@ -176,22 +176,23 @@ class Contacts:
         """Rows of the contacts, without those that nothing can press, at prescribed velocities (n,)."""
         given = Given(self.system.prescribed, v_prescribed, dt, self.rules.correction, self.rules.max_correction)
         each = tuple(family.rows(one, given) for family, one in zip(self.families, found, strict=True))
-        entries = np.cumsum([0, *(rows.indptr[-1] for rows in each)])
-        indptr = _joined([rows.indptr[min(k, 1) :] + entries[k].astype(np.int32) for k, rows in enumerate(each)])
-        phi = _joined([rows.phi for rows in each])
+        indptr = each[0].indptr
+        for more in each[1:]:
+            indptr = np.concatenate([indptr, indptr[-1] + more.indptr[1:]])
+        phi = joined([rows.phi for rows in each])
         J = sp.csr_matrix(
-            (_joined([rows.data for rows in each]), _joined([rows.indices for rows in each]), indptr),
+            (joined([rows.data for rows in each]), joined([rows.indices for rows in each]), indptr),
             shape=(3 * len(phi), self.system.n),
         )
         friction = [rows.friction for rows in each]
         if any(one.ndim == 2 for one in friction):
             friction = [one if one.ndim == 2 else np.repeat(one[:, None], 2, axis=1) for one in friction]
-        return ContactRows(each, J, phi, _joined(friction))
+        return ContactRows(each, J, phi, joined(friction))
 
     def warm_start(self, rows: ContactRows, memory: Memory, v_hat: np.ndarray) -> WarmStart:
         """Velocity of the last step, and the forces of contacts that persist, turned into the frames of this step."""
         each = zip(rows.families, memory, strict=True)
-        return WarmStart(v_hat, _joined([known.recall(own.key, own.frame) for own, known in each]))
+        return WarmStart(v_hat, joined([known.recall(own.key, own.frame) for own, known in each]))
 
     def accept(self, rows: ContactRows, lam: np.ndarray, u: np.ndarray) -> tuple[ContactForces, Memory]:
         """Return the forces of a solution on parts and nodes, and what the next step starts from.
@@ -213,7 +214,7 @@ class Contacts:
             sides.append(family.accept(own, pressure[start : start + len(own)], sums))
             start += len(own)
         memory = tuple(ForceMemory.of(own.key, side.force) for own, side in zip(rows.families, sides, strict=True))
-        side = Sides(*(_joined([getattr(one, field.name) for one in sides]) for field in fields(Sides)))
+        side = Sides.joined(sides)
         pressing = lam[:, 0] > 1e-9 * max(float(lam[:, 0].max(initial=0.0)), 1e-300)
         slips = pressing & (np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2) > 1e-6)
         contacts = StepContacts(
@@ -249,13 +250,8 @@ class Contacts:
         """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
         placed = self.places.read(state)
         parts, gaps = zip(*(family.gaps(state, placed, reach) for family in self.families), strict=True)
-        return _joined(parts), _joined(gaps)
+        return joined(parts), joined(gaps)
 
     def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
         """Parts that overlap more than contact can undo: (part, part, depth, largest depth that is undone), m; slow."""
         return [one for family in self.families for one in family.overlaps(state)]
-
-
-def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """One array of those of all families."""
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

@@ -7,7 +7,18 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from femsim.step.rows_kernels import Given, Rows, Sums, add_side, keep_contact, moment_entry, put_entry, world_force
+from femsim.step.rows_kernels import (
+    Given,
+    Rows,
+    Sums,
+    add_side,
+    can_press,
+    moment_entry,
+    normal_offset,
+    put_entry,
+    triple,
+    world_force,
+)
 
 #: Nodes that one side of a contact may rest on: three points with two nodes each.
 SIDE_NODES = 6
@@ -140,24 +151,30 @@ def fill_rows(pairs: Pairs, points: Points, given: Given, nodes: Nodes, rows: Ro
     The contact velocity is u = frame (v_0 - v_1) at the positions of the two sides. Prescribed rows of v, contacts that
     nothing can press and the normal part of phi are treated as in :func:`femsim.step.point_rows_kernels.fill_rows`.
     """
-    prescribed, v, indices, data = given.prescribed, given.v, rows.indices, rows.data
+    prescribed, v, indptr, indices, data = given.prescribed, given.v, rows.indptr, rows.indices, rows.data
+    frame, columns = pairs.frame, points.columns
     kept, entry = 0, 0
-    rows.indptr[0] = 0
+    indptr[0] = 0
     for m in range(pairs.gap.shape[0]):
         count = gather_nodes(m, pairs, points, nodes)
         first_entry = entry
         for i in range(3):
-            axis = (pairs.frame[m, i, 0], pairs.frame[m, i, 1], pairs.frame[m, i, 2])
+            axis = (frame[m, i, 0], frame[m, i, 1], frame[m, i, 2])
             offset = 0.0
             for k in range(count):
-                row, lever = nodes.row[k], (nodes.lever[k, 0], nodes.lever[k, 1], nodes.lever[k, 2])
-                for c in range(points.columns[row]):
-                    value = nodes.pull[k] * axis[c] if c < 3 else moment_entry(c - 3, lever, axis)
+                row, pull, lever = nodes.row[k], nodes.pull[k], triple(nodes.lever, k)
+                for c in range(columns[row]):
+                    value = pull * axis[c] if c < 3 else moment_entry(c - 3, lever, axis)
                     entry, moved = put_entry(row + c, value, prescribed, v, indices, data, entry)
                     offset += moved
-            rows.indptr[3 * kept + i + 1] = entry
+            indptr[3 * kept + i + 1] = entry
             rows.phi[kept, i] = offset
-        kept, entry = keep_contact(m, pairs.gap[m], kept, first_entry, entry, given, rows)
+        if not can_press(data, first_entry, indptr[3 * kept + 1], entry):
+            entry = first_entry
+            continue
+        rows.phi[kept, 0] += normal_offset(pairs.gap[m], given.dt, given.correction, given.max_correction)
+        rows.keep[kept] = m
+        kept += 1
     return kept, entry
 
 
@@ -176,17 +193,24 @@ def add_forces(
 
     ``reference`` (parts, 3) is what torques on parts are about. On each side the force acts at its own position.
     """
+    node_force, position = sums.node_force, pairs.position
     for k in range(keep.shape[0]):
         m = keep[k]
-        force = world_force(pairs.frame[m], lam[k])
+        force = world_force(pairs.frame, m, lam, k)
         for c in range(3):
             world[k, c] = force[c]
         for n in range(gather_nodes(m, pairs, points, nodes)):
-            row, lever = nodes.row[n], (nodes.lever[n, 0], nodes.lever[n, 1], nodes.lever[n, 2])
+            row, pull, lever = nodes.row[n], nodes.pull[n], triple(nodes.lever, n)
             for c in range(3):
-                sums.node_force[row + c] += nodes.pull[n] * force[c]
+                node_force[row + c] += pull * force[c]
             if points.columns[row] == 6:
                 for c in range(3):
-                    sums.node_force[row + 3 + c] += moment_entry(c, lever, force)
-        add_side(pairs.part[m, 0], 1.0, pairs.position[m, 0], force, reference, sums)
-        add_side(pairs.part[m, 1], -1.0, pairs.position[m, 1], force, reference, sums)
+                    node_force[row + 3 + c] += moment_entry(c, lever, force)
+        for side in range(2):
+            part, sign = pairs.part[m, side], 1.0 if side == 0 else -1.0
+            lever = (
+                position[m, side, 0] - reference[part, 0],
+                position[m, side, 1] - reference[part, 1],
+                position[m, side, 2] - reference[part, 2],
+            )
+            add_side(part, sign, lever, force, sums.wrench, sums.force_sum)

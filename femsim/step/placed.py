@@ -66,6 +66,7 @@ class Places:
                 joint, _ = body.link_joint(body.initial_q(), part.link)
                 if joint >= 0:
                     self.joint_row[k] = start + joint
+        self._slides = (self.joint_row >= 0).tolist()
 
     def read(self, state: State) -> Placed:
         """Read a state."""
@@ -78,6 +79,7 @@ class Places:
             if body.rigid:
                 placed.rotation[k], placed.translation[k] = body.link_pose(q, part.link)
                 placed.origin[k] = body.link_origin(q, part.link)
-                _, placed.axis[k] = body.link_joint(q, part.link)
+                if self._slides[k]:
+                    _, placed.axis[k] = body.link_joint(q, part.link)
             placed.reference[k] = body.reference(q, part.link)
         return placed

@@ -88,6 +88,7 @@ class PointFamily:
             (self._own[rule.part][0].start + rule.first, self._own[rule.part][0].start + rule.last, rule.other)
             for rule in rules.no_contact
         ]
+        self._first = np.array([where.start for where, _ in self._own])
         #: how far the shapes of a part reach from its centre of mass, m
         self._reach = [
             max((float(np.linalg.norm(t)) + s.bounding_radius for s, _, t in part.shapes), default=0.0) for part in parts
@@ -131,16 +132,16 @@ class PointFamily:
     def fastest(self, placed: Placed, v: np.ndarray) -> float:
         """Bound of the speed (m/s) of every point of every part at the velocities v (n,)."""
         fastest = 0.0
-        for k, part in enumerate(self._parts):
+        for k, (part, joint_row) in enumerate(zip(self._parts, self._places.joint_row.tolist(), strict=True)):
             if part.body < 0:
                 continue
             own = v[self._system.v_slices[part.body]]
-            if self._places.row[k] < 0:
+            if not self._system.bodies[part.body].rigid:
                 x, y, z = own.reshape(-1, self._system.groups[part.body].stride).T[:3]
                 speed = math.sqrt((x * x + y * y + z * z).max(initial=0.0))
             else:
                 lever = float(np.linalg.norm(placed.translation[k] - placed.origin[k])) + self._reach[k]
-                joint = abs(float(v[self._places.joint_row[k]])) if self._places.joint_row[k] >= 0 else 0.0
+                joint = abs(float(v[joint_row])) if joint_row >= 0 else 0.0
                 speed = float(np.linalg.norm(own[:3])) + lever * float(np.linalg.norm(own[3:6])) + joint
             fastest = max(fastest, speed)
         return fastest
@@ -229,9 +230,9 @@ class PointFamily:
             keep, self._pairs(c), self._points(found), self.shape_part, found.placed.reference, lam, sums, world
         )  # fmt: skip
         number, position = c.point[keep], c.position[keep]
-        part = np.stack([self.point_part[number], self.shape_part[c.shape[keep]]], axis=1)
-        first = np.array([where.start for where, _ in self._own])
+        part = np.empty((len(keep), 2), dtype=np.int64)
+        part[:, 0], part[:, 1] = self.point_part[number], self.shape_part[c.shape[keep]]
         point, weight = np.full((len(keep), 2, 3), -1), np.zeros((len(keep), 2, 3))
-        point[:, 0, 0] = np.where(self._row[number] >= 0, number - first[part[:, 0]], -1)
+        point[:, 0, 0] = np.where(self._row[number] >= 0, number - self._first[part[:, 0]], -1)
         weight[:, 0, 0] = 1.0
         return Sides(position, position, rows.frame[:, 0], c.gap[keep], world, part, point, weight)

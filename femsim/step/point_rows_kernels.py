@@ -13,9 +13,11 @@ from femsim.step.rows_kernels import (
     Sums,
     add_side,
     between,
-    keep_contact,
+    can_press,
     moment_entry,
+    normal_offset,
     put_entry,
+    triple,
     world_force,
 )
 
@@ -99,42 +101,46 @@ def fill_rows(
     A contact whose normal nothing can move along is dropped: without any column, or, say, between a floor and a finger that
     slides level on a driven base. The normal part of phi is that of :func:`femsim.step.rows_kernels.normal_offset`.
     """
-    prescribed, v, indices, data = given.prescribed, given.v, rows.indices, rows.data
+    prescribed, v, indptr, indices, data = given.prescribed, given.v, rows.indptr, rows.indices, rows.data
+    frame, position, rigid_row = pairs.frame, pairs.position, rigid.row
     kept, entry = 0, 0
-    rows.indptr[0] = 0
+    indptr[0] = 0
     for m in range(pairs.gap.shape[0]):
         point, other = pairs.point[m], shape_part[pairs.shape[m]]
-        own = points.part[point]
-        point_first = points.row[point] if points.row[point] >= 0 else rigid.row[own]
-        point_leads = rigid.row[other] < 0 or point_first < rigid.row[other]
+        own, node_row = points.part[point], points.row[point]
+        point_first = node_row if node_row >= 0 else rigid_row[own]
+        point_leads = rigid_row[other] < 0 or point_first < rigid_row[other]
         first_entry = entry
         for i in range(3):
             offset = 0.0
             for order in range(2):
                 is_point = (order == 0) == point_leads
-                sign = 1.0 if is_point else -1.0
-                part = own if is_point else other
-                by_node = is_point and points.row[point] >= 0
-                if not by_node and rigid.row[part] < 0:
-                    continue
+                part, sign = (own, 1.0) if is_point else (other, -1.0)
+                by_node = is_point and node_row >= 0
                 if by_node:
-                    row, columns, origin = points.row[point], points.columns[point], points.place[point]
+                    row, columns, lever = node_row, points.columns[point], between(points.place, point, position, m)
                 else:
-                    row, columns, origin = rigid.row[part], 6, rigid.origin[part]
-                lever = between(origin, pairs.position[m])
-                force = (sign * pairs.frame[m, i, 0], sign * pairs.frame[m, i, 1], sign * pairs.frame[m, i, 2])
+                    row, columns, lever = rigid_row[part], 6, between(rigid.origin, part, position, m)
+                if row < 0:
+                    continue
+                force = (sign * frame[m, i, 0], sign * frame[m, i, 1], sign * frame[m, i, 2])
                 for c in range(columns):
                     value = force[c] if c < 3 else moment_entry(c - 3, lever, force)
                     entry, moved = put_entry(row + c, value, prescribed, v, indices, data, entry)
                     offset += moved
                 if not by_node and rigid.joint_row[part] >= 0:
-                    axis = rigid.axis[part]
+                    axis = triple(rigid.axis, part)
                     value = force[0] * axis[0] + force[1] * axis[1] + force[2] * axis[2]
                     entry, moved = put_entry(rigid.joint_row[part], value, prescribed, v, indices, data, entry)
                     offset += moved
-            rows.indptr[3 * kept + i + 1] = entry
+            indptr[3 * kept + i + 1] = entry
             rows.phi[kept, i] = offset
-        kept, entry = keep_contact(m, pairs.gap[m], kept, first_entry, entry, given, rows)
+        if not can_press(data, first_entry, indptr[3 * kept + 1], entry):
+            entry = first_entry
+            continue
+        rows.phi[kept, 0] += normal_offset(pairs.gap[m], given.dt, given.correction, given.max_correction)
+        rows.keep[kept] = m
+        kept += 1
     return kept, entry
 
 
@@ -153,18 +159,20 @@ def add_forces(
 
     ``reference`` (parts, 3) is what torques on parts are about.
     """
+    node_force = sums.node_force
     for k in range(keep.shape[0]):
         m = keep[k]
         point = pairs.point[m]
-        force = world_force(pairs.frame[m], lam[k])
+        own, other = points.part[point], shape_part[pairs.shape[m]]
+        force = world_force(pairs.frame, m, lam, k)
         row = points.row[point]
         for c in range(3):
             world[k, c] = force[c]
             if row >= 0:
-                sums.node_force[row + c] += force[c]
+                node_force[row + c] += force[c]
         if row >= 0 and points.columns[point] == 6:
-            lever = between(points.place[point], pairs.position[m])
+            lever = between(points.place, point, pairs.position, m)
             for c in range(3):
-                sums.node_force[row + 3 + c] += moment_entry(c, lever, force)
-        add_side(points.part[point], 1.0, pairs.position[m], force, reference, sums)
-        add_side(shape_part[pairs.shape[m]], -1.0, pairs.position[m], force, reference, sums)
+                node_force[row + 3 + c] += moment_entry(c, lever, force)
+        add_side(own, 1.0, between(reference, own, pairs.position, m), force, sums.wrench, sums.force_sum)
+        add_side(other, -1.0, between(reference, other, pairs.position, m), force, sums.wrench, sums.force_sum)

@@ -86,9 +86,9 @@ def can_press(data: np.ndarray, first: int, tangents: int, stop: int) -> bool:
 
 
 @njit(cache=True)
-def normal_offset(gap: float, given: Given) -> float:
+def normal_offset(gap: float, dt: float, correction: float, max_correction: float) -> float:
     """Return the normal part of phi: gap/dt, for a penetration only correction * gap/dt and at most max_correction m/s."""
-    return gap / given.dt if gap >= 0.0 else max(given.correction * gap / given.dt, -given.max_correction)
+    return gap / dt if gap >= 0.0 else max(correction * gap / dt, -max_correction)
 
 
 @njit(cache=True)
@@ -101,10 +101,19 @@ def moment_entry(c: int, lever: Triple, force: Triple) -> float:
     return lever[0] * force[1] - lever[1] * force[0]
 
 
+# Rows of arrays go by array and number below: a view of each would cost more than what is done with it.
+
+
 @njit(cache=True)
-def between(a: np.ndarray, b: np.ndarray) -> Triple:
-    """Vector from a to b."""
-    return b[0] - a[0], b[1] - a[1], b[2] - a[2]
+def triple(a: np.ndarray, i: int) -> Triple:
+    """Row i of an array (n, 3)."""
+    return a[i, 0], a[i, 1], a[i, 2]
+
+
+@njit(cache=True)
+def between(a: np.ndarray, i: int, b: np.ndarray, j: int) -> Triple:
+    """Vector from row i of a to row j of b, both (n, 3)."""
+    return b[j, 0] - a[i, 0], b[j, 1] - a[i, 1], b[j, 2] - a[i, 2]
 
 
 @njit(cache=True)
@@ -120,30 +129,19 @@ def put_entry(
 
 
 @njit(cache=True)
-def keep_contact(m: int, gap: float, kept: int, first: int, entry: int, given: Given, rows: Rows) -> tuple[int, int]:
-    """End the rows of contact m, whose entries start at first; drop it if nothing can press it. Return contacts kept, entries."""
-    if not can_press(rows.data, first, rows.indptr[3 * kept + 1], entry):
-        return kept, first
-    rows.phi[kept, 0] += normal_offset(gap, given)
-    rows.keep[kept] = m
-    return kept + 1, entry
-
-
-@njit(cache=True)
-def world_force(frame: np.ndarray, lam: np.ndarray) -> Triple:
-    """Force lam (3,), normal first, of a contact with a frame (3, 3), in world components."""
+def world_force(frame: np.ndarray, m: int, lam: np.ndarray, k: int) -> Triple:
+    """Force lam (row k of (kept, 3), normal first) of a contact with the frame m of (nc, 3, 3), in world components."""
     return (
-        frame[0, 0] * lam[0] + frame[1, 0] * lam[1] + frame[2, 0] * lam[2],
-        frame[0, 1] * lam[0] + frame[1, 1] * lam[1] + frame[2, 1] * lam[2],
-        frame[0, 2] * lam[0] + frame[1, 2] * lam[1] + frame[2, 2] * lam[2],
+        frame[m, 0, 0] * lam[k, 0] + frame[m, 1, 0] * lam[k, 1] + frame[m, 2, 0] * lam[k, 2],
+        frame[m, 0, 1] * lam[k, 0] + frame[m, 1, 1] * lam[k, 1] + frame[m, 2, 1] * lam[k, 2],
+        frame[m, 0, 2] * lam[k, 0] + frame[m, 1, 2] * lam[k, 1] + frame[m, 2, 2] * lam[k, 2],
     )
 
 
 @njit(cache=True)
-def add_side(part: int, sign: float, position: np.ndarray, force: Triple, reference: np.ndarray, sums: Sums) -> None:
-    """Add the force of a contact, which acts at a position, to the wrench on a part about its reference."""
-    lever = between(reference[part], position)
+def add_side(part: int, sign: float, lever: Triple, force: Triple, wrench: np.ndarray, force_sum: np.ndarray) -> None:
+    """Add the force of a contact at a lever from the reference of a part to the wrench on it."""
     for c in range(3):
-        sums.wrench[part, c] += sign * force[c]
-        sums.wrench[part, 3 + c] += sign * moment_entry(c, lever, force)
-    sums.force_sum[part] += np.sqrt(force[0] ** 2 + force[1] ** 2 + force[2] ** 2)
+        wrench[part, c] += sign * force[c]
+        wrench[part, 3 + c] += sign * moment_entry(c, lever, force)
+    force_sum[part] += np.sqrt(force[0] ** 2 + force[1] ** 2 + force[2] ** 2)

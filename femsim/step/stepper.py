@@ -76,7 +76,7 @@ class Stepper:
         self.state = replace(self.system.remember(self.system.initial_state()), contacts=self.contacts.no_memory())
         self.problem: ContactProblem | None = None
         self.timings = dict.fromkeys(STAGES, 0.0)
-        self._placed = (self.state.q, self.contacts.places.read(self.state))
+        self._placed = (self.state.q.copy(), self.contacts.places.read(self.state))
         self._check_start()
 
     def step(self) -> StepReport:
@@ -86,7 +86,7 @@ class Stepper:
             v_prescribed = prescribed_velocity(self.scene, system, state, settings.dt)
             system.assemble(state, settings, v_prescribed)
         with self.timed("detect"):
-            placed = contacts.places.read(state)
+            placed = self.placed
             found = contacts.detect(state, placed, self._margins(placed, v_prescribed))
         with self.timed("build"):
             rows = contacts.rows(found, v_prescribed, settings.dt)
@@ -98,13 +98,14 @@ class Stepper:
         with self.timed("advance"):
             new = system.advance(state, solution.v, settings)
         with self.timed("measure"):
-            self._placed = (new.q, contacts.places.read(new))
-            penetration = contacts.max_penetration(new, self.placed)
+            arrived = contacts.places.read(new)
+            penetration = contacts.max_penetration(new, arrived)
             report = measure(self.scene, system, problem, solution, forces, state, new, penetration)
             self.state = replace(
                 system.remember(new), step=report.step, work=report.work, friction_loss=report.friction_loss,
                 halving_is_vain=state.halving_is_vain, contacts=memory, sensors=state.sensors,
             )  # fmt: skip
+            self._placed = (new.q.copy(), arrived)
         return report
 
     def restore(self, state: State) -> None:
@@ -164,8 +165,8 @@ class Stepper:
     @property
     def placed(self) -> Placed:
         """Where the parts are."""
-        if self._placed[0] is not self.state.q:
-            self._placed = (self.state.q, self.contacts.places.read(self.state))
+        if not np.array_equal(self._placed[0], self.state.q):
+            self._placed = (self.state.q.copy(), self.contacts.places.read(self.state))
         return self._placed[1]
 
     def held_centre(self, name: str) -> np.ndarray:
