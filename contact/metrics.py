@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from contact import metrics_kernels as kernels
+from contact.metrics_kernels import TINY, larger, relative
 from contact.problem import ContactProblem, force_scales, isotropic, to_isotropic
 
-TINY = 1e-300
 #: A force balance is relative to the net force on a body, but at least to this part of the sum of all force magnitudes on it.
 NET_FRACTION = 0.01
 #: ... and to this part of the sum of all |b|, far above rounding, where nothing acts on a body or all of it cancels.
@@ -74,7 +74,7 @@ class _Terms:
     @property
     def relative(self) -> float:
         """Norm of the residual relative to that of the largest term."""
-        return norm(self.residual) / max(self.size, TINY)
+        return float(relative(norm(self.residual), self.size))
 
     def weighted(self, weight: np.ndarray) -> _Terms:
         """Return the same in the norm that a weight of each row, (n,), makes."""
@@ -82,7 +82,7 @@ class _Terms:
 
 
 def _sized(Av: np.ndarray, b: np.ndarray, force: np.ndarray, residual: np.ndarray) -> _Terms:
-    return _Terms(Av, b, force, residual, max(norm(Av), norm(b), norm(force)))
+    return _Terms(Av, b, force, residual, larger(norm(Av), larger(norm(b), norm(force))))
 
 
 def _terms(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> _Terms:
@@ -118,7 +118,7 @@ def natural_map(u: np.ndarray, lam: np.ndarray, rho: np.ndarray, friction: np.nd
     """
     rho_u, wrong = np.empty(lam.shape), np.empty(lam.shape)
     kernels.natural_map_parts(u, lam, rho, friction, relaxed, rho_u, wrong)
-    return norm(wrong) / max(norm(lam), norm(rho_u), TINY)
+    return float(relative(norm(wrong), larger(norm(lam), norm(rho_u))))
 
 
 def distance_to_cone(lam: np.ndarray, friction: np.ndarray) -> float:
@@ -221,14 +221,15 @@ def _balance(problem: ContactProblem, lam: np.ndarray, terms: _Terms, weighted: 
         if group.stride:
             kernels.point_sums(terms.residual, terms.force, own, group.start, group.stop, group.stride, sums)
             wrong, *net = (norm(total) for total in sums)
-            scale = max(*net, NET_FRACTION * float(magnitude[touching].sum()), NOISE_FRACTION * problem.b_size)
+            floor = max(NET_FRACTION * float(magnitude[touching].sum()), NOISE_FRACTION * problem.b_size)
+            scale = larger(larger(*net), floor)
         else:
             rows = slice(group.start, group.stop)
-            sizes = (norm(part[rows]) for part in (weighted.Av, weighted.b, weighted.force))
-            scale = max(*sizes, NOISE_FRACTION * weighted.size)
+            Av_size, b_size, force_size = (norm(part[rows]) for part in (weighted.Av, weighted.b, weighted.force))
+            scale = larger(larger(Av_size, larger(b_size, force_size)), NOISE_FRACTION * weighted.size)
             wrong = norm(weighted.residual[rows])
-        worst = max(worst, wrong / max(scale, TINY))
-    return worst
+        worst = larger(worst, relative(wrong, scale))
+    return float(worst)
 
 
 def residuals(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> tuple[float, float, float, float]:

@@ -9,6 +9,21 @@ from numba import njit
 
 from contact.cone import project_cone
 
+#: Scales below this count as zero.
+TINY = 1e-300
+
+
+@njit(cache=True)
+def relative(residual: float, scale: float) -> float:
+    """Divide a residual by its scale: 0 where both are 0, and NaN unless both are finite.
+
+    An overflow is therefore never a small residual: without the rule, forces of 1e170 N, whose squares are infinite, would have
+    the residual 0.
+    """
+    if not (math.isfinite(residual) and math.isfinite(scale)):
+        return math.nan
+    return residual / max(scale, TINY)
+
 
 @njit(cache=True)
 def natural_map_parts(

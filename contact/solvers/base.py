@@ -153,11 +153,13 @@ class Judge:
         else:
             dynamics, contact, unbalanced, plain = residuals(self.problem, v, lam)
         self._rows.append((dynamics, contact, step_norm))
+        # before any comparison: max() forgets a NaN that stands second, and comparisons with one are False
+        self.failed = not np.isfinite((dynamics, contact, unbalanced, plain)).all()
+        if self.failed:
+            self.converged, self.dynamics = False, np.inf
+            return True
         self.dynamics = max(dynamics, plain, unbalanced / BALANCE_FACTOR)
         worst = max(dynamics, contact)
-        if not np.isfinite(worst):
-            self.failed = True
-            return True
         self.converged = max(worst, plain) <= self.tolerance and unbalanced <= BALANCE_FACTOR * self.tolerance
         if worst < self._best or self.converged:
             self._best, self._best_row = worst, len(self._rows) - 1

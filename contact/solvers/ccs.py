@@ -15,6 +15,7 @@ from contact.delassus import DelassusOperator
 from contact.linear import Backend
 from contact.local import LocalProblem
 from contact.metrics import natural_map_scale
+from contact.metrics_kernels import larger, relative
 from contact.nodalize import nodalize
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers.base import Solution, WarmStart, check_options
@@ -216,7 +217,8 @@ class _Splitting:
         """Iterate until dynamics and contact residual are at most ``aim``."""
         while not self.over:
             self._advance()
-            if max(self.rows[-1][:2]) <= aim:
+            dynamics, contact, _ = self.rows[-1]
+            if dynamics <= aim and contact <= aim:
                 return
 
     def _advance(self) -> None:
@@ -238,8 +240,9 @@ class _Splitting:
         residual = relative_residual(self._now, u, law.friction, self.rho)
         self.rows.append((dynamics, residual, step))
         own = residual if self.strict else relative_residual(self._now, u, law.friction, self.rho, False)
-        if max(own, dynamics) < self._smallest:
-            self.best, self.law_residual, self._smallest = len(self.rows) - 1, own, max(own, dynamics)
+        worst = larger(own, dynamics)
+        if worst < self._smallest:
+            self.best, self.law_residual, self._smallest = len(self.rows) - 1, own, worst
             self.lam, self._force, self._v = self._now.copy(), force, None
 
     def _dynamics(self, carried: np.ndarray) -> float:
@@ -247,8 +250,8 @@ class _Splitting:
         force = self._J_weighted @ carried
         Av = np.hypot(float(np.linalg.norm(self._b_weighted + force)), self._b_elsewhere)
         now = self._J_weighted @ self._now
-        scale = max(Av, self._b_size, float(np.linalg.norm(now)))
-        return float(np.linalg.norm(force - now)) / scale if scale > 0 else 0.0
+        scale = larger(Av, larger(self._b_size, float(np.linalg.norm(now))))
+        return float(relative(float(np.linalg.norm(force - now)), scale))
 
     def _rebalance(self) -> None:
         """Change the penalty where one residual has been far above the other over the last half of the iterations since."""

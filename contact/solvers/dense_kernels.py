@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from contact.cone import project_cone
+from contact.metrics_kernels import larger
 
 #: Relative size of what is added to the diagonal of a 3x3 block before it is inverted, so that an empty row stays harmless.
 _TINY_DIAGONAL = 1e-14
@@ -188,7 +189,7 @@ def natural_map(lam: np.ndarray, u: np.ndarray, mu: np.ndarray, rho: np.ndarray,
         residual += (lam[n] - p_n) ** 2 + (lam[s] - p_0) ** 2 + (lam[t] - p_1) ** 2
         force += lam[n] ** 2 + lam[s] ** 2 + lam[t] ** 2
         velocity += v_n**2 + v_0**2 + v_1**2
-    return math.sqrt(residual), math.sqrt(max(force, velocity))
+    return math.sqrt(residual), math.sqrt(larger(force, velocity))
 
 
 @njit(cache=True)
