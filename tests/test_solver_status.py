@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
-from contact import SOLVERS, ContactProblem, Group, LocalProblem, Solution, WarmStart, make_local_problem, make_problem, make_solver
+from contact import (
+    SOLVERS,
+    ContactProblem,
+    Group,
+    LocalProblem,
+    Solution,
+    WarmStart,
+    make_local_problem,
+    make_problem,
+    make_solver,
+)
 from contact import metrics as yardstick
+from contact.errors import ContactError
 from contact.local import measure_local
 from contact.metrics_kernels import relative
-from contact.solvers.base import Judge
+from contact.solvers.base import Judge, Row, SolverOptions, drive
 
 #: Numbers that no answer may hold: the square of the last one overflows.
 BAD = (math.nan, math.inf, -math.inf, 1e170)
@@ -63,16 +75,17 @@ def test_the_judge_calls_it_failed_and_keeps_the_best_iterate(bad: float, entry:
     rod, contacts = two_links(), two_contacts()
     for problem, v in ((rod, np.ones(12)), (contacts, np.zeros(0))):
         judge, good = Judge(problem, 1e-3), np.ones(6)
-        assert not judge.done(v, good, 0.0) and not judge.failed
+        assert not judge.look(v, good, 0) and not judge.failed
         lam = good.copy()
         lam[entry] = bad
-        assert judge.done(v, lam, 0.0) and judge.failed and not judge.converged
+        assert judge.look(v, lam, 1) and judge.failed and not judge.converged
+        judge.record([(None, None, 0.0)] * 2)
         solution = judge.solution({}, {})
         assert solution.status == "failed" and np.array_equal(solution.lam.ravel(), good) and "not finite" in solution.message
     wrong = np.ones(12)
     wrong[entry] = bad
     judge = Judge(rod, 1e-3)
-    assert judge.done(wrong, np.ones(6), 0.0) and judge.failed and not judge.converged
+    assert judge.look(wrong, np.ones(6), 0) and judge.failed and not judge.converged
 
 
 @pytest.mark.parametrize("bad", BAD)
@@ -80,7 +93,7 @@ def test_forces_without_any_velocity_are_judged_too(bad: float) -> None:
     """Where nothing moves, the scale alone overflows: the residual must not become 0 for that."""
     fixed = make_local_problem(np.zeros((3, 3)), np.array([[1.0, 0.0, 0.0]]), 0.5)
     judge = Judge(fixed, 1e-3)
-    assert judge.done(np.zeros(0), np.array([bad, 0.0, 0.0]), 0.0) and judge.failed and not judge.converged
+    assert judge.look(np.zeros(0), np.array([bad, 0.0, 0.0]), 0) and judge.failed and not judge.converged
 
 
 @pytest.mark.parametrize("limit", [1, 200])
@@ -140,3 +153,82 @@ def test_forces_that_run_away_are_no_answer(name: str, seed: int) -> None:
     limits = {"max_sweeps": 3000} if name == "exact" else {"max_iterations": 3000}
     solution = make_solver(name, **limits).solve_local(problem)  # type: ignore[attr-defined]
     assert is_true(problem, solution, 1e-5) and np.isfinite(solution.lam).all()
+
+
+# ---------------------------------------------------------------------- the driver
+
+
+class Scripted:
+    """A method that answers with given forces of :func:`two_contacts`, one after the other."""
+
+    over = failed = False
+
+    def __init__(self, *answers: np.ndarray, rows: int = 2) -> None:
+        self.answers, self.rows, self.best, self.asked = list(answers), rows, -1, list[tuple[float, int]]()
+
+    def until(self, aim: float, limit: int) -> list[Row]:
+        self.asked.append((aim, limit))
+        self.best += min(self.rows, limit)
+        return [(0.0, 0.5, 1.0)] * min(self.rows - 1, limit - 1) + [(None, None, 2.0)]
+
+    def answer(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(0), self.answers[min(len(self.asked), len(self.answers)) - 1]
+
+
+def answer_and_others() -> tuple[LocalProblem, np.ndarray, np.ndarray, np.ndarray]:
+    problem = two_contacts()
+    lam = make_solver("exact", tolerance=1e-12).solve_local(problem).lam  # type: ignore[attr-defined]
+    return problem, lam, 1.5 * lam, 1.1 * lam
+
+
+def test_a_method_that_the_judge_does_not_believe_is_asked_for_more() -> None:
+    problem, right, far, near = answer_and_others()
+    judge, method = Judge(problem, 1e-6), Scripted(far, near, right)
+    drive(method, judge, 50)
+    solution = judge.solution({"a": 1.0}, {"b": 2})
+    assert [limit for _, limit in method.asked] == [50, 48, 46] and [aim for aim, _ in method.asked] == sorted(
+        {aim for aim, _ in method.asked}, reverse=True
+    )
+    assert solution.converged and solution.iterations == 6 and np.array_equal(solution.lam, right)
+    assert "Converged in 6 iterations" in solution.message and solution.timings == {"a": 1.0} and solution.details == {"b": 2}
+    known = [measure_local(problem, lam).contact_residual for lam in (far, near, right)]
+    np.testing.assert_array_equal(solution.history.contact, [0.5, known[0], 0.5, known[1], 0.5, known[2]])
+    np.testing.assert_array_equal(solution.history.step_norm, [1.0, 2.0] * 3)
+
+
+def test_at_the_limit_the_best_answer_is_returned() -> None:
+    problem, _, far, near = answer_and_others()
+    judge, method = Judge(problem, 1e-6), Scripted(far, near, far, rows=3)
+    drive(method, judge, 7)
+    solution = judge.solution({}, {}, "A note.")
+    assert [limit for _, limit in method.asked] == [7, 4, 1]
+    assert solution.status == "stopped at the limit" and solution.iterations == 7 and np.array_equal(solution.lam, near)
+    assert solution.message.startswith("Stopped at the limit of 7 iterations (dynamics residual 0.00e+00, contact residual ")
+    assert solution.message.endswith("returned is the best iterate, that of iteration 6). A note.")
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_method_that_is_over_is_asked_once(failed: bool) -> None:
+    """It failed, whatever its best answer is, unless that converged."""
+    problem, right, far, _ = answer_and_others()
+    for lam, status in ((far, "failed" if failed else "stopped at the limit"), (right, "converged")):
+        method = Scripted(lam)
+        method.over, method.failed = True, failed
+        judge = Judge(problem, 1e-6)
+        drive(method, judge, 50)
+        assert len(method.asked) == 1 and judge.solution({}, {}).status == status
+
+
+# ---------------------------------------------------------------------- common options
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_all_options_extend_the_common_ones_and_are_described(name: str) -> None:
+    options = SOLVERS[name].options
+    assert issubclass(options, SolverOptions) and options.solver_name == name
+    text = options.describe()
+    for field in fields(options):
+        assert sum(line.startswith(f"{field.name} :") for line in text.splitlines()) == 1, field.name
+    for option, value in (("tolerance", 0.0), ("tolerance", math.nan), ("max_iterations", 0)):
+        with pytest.raises(ContactError, match=f"option {option} of solver '{name}' is {value!r}; allowed are"):
+            options(**{option: value})
