@@ -204,11 +204,13 @@ def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
     return _balance(problem, lam, terms, terms.weighted(problem.weight).sizes()[1])
 
 
-def _balance(problem: ContactProblem, lam: np.ndarray, terms: _Terms, size: float) -> float:
+def _balance(problem: ContactProblem, lam: np.ndarray, terms: _Terms, size: float, loads: np.ndarray | None = None) -> float:
     start, stop, stride = problem.group_rows
-    pressing, loads = np.empty(problem.n_contacts), np.empty(len(start))
+    pressing = np.empty(problem.n_contacts)
     kernels.lengths(lam.reshape(problem.phi.shape), pressing)
-    kernels.net_forces(start, stop, stride, problem.b if problem.led is None else problem.b - problem.led, loads)
+    if loads is None:
+        loads = np.empty(len(start))
+        kernels.net_forces(start, stop, stride, problem.b if problem.led is None else problem.b - problem.led, loads)
     sums = np.where(problem.touches, pressing, 0.0).sum(axis=1)
     least = np.maximum(np.maximum(loads, NET_FRACTION * sums), NOISE_FRACTION * problem.b_size)
     return float(kernels.worst_balance(start, stop, stride, least, problem.diagonal, terms.b, terms.Av, terms.force, size * size))
@@ -229,13 +231,23 @@ class Residuals(NamedTuple):
 
 
 def residuals(
-    problem: ContactProblem, v: np.ndarray, lam: np.ndarray, *, regularization: float = 0.0, relaxed: bool = False
+    problem: ContactProblem,
+    v: np.ndarray,
+    lam: np.ndarray,
+    *,
+    regularization: float = 0.0,
+    relaxed: bool = False,
+    loads: np.ndarray | None = None,
 ) -> Residuals:
-    """Dynamics residual, contact residual, balance and plain dynamics residual in one pass. Options as for :func:`measure`."""
+    """Dynamics residual, contact residual, balance and plain dynamics residual in one pass.
+
+    ``loads``, (groups,), N, is the load on each group of nodes or links to which its balance is relative, |B| of :func:`balance`
+    by default; the other options are those of :func:`measure`.
+    """
     terms = _terms(problem, v, lam)
     dynamics, size = terms.weighted(problem.weight).sizes()
     contact = contact_residual(problem, v, lam, regularization=regularization, relaxed=relaxed)
-    return Residuals(dynamics, contact, _balance(problem, lam, terms, size), terms.sizes()[0])
+    return Residuals(dynamics, contact, _balance(problem, lam, terms, size, loads), terms.sizes()[0])
 
 
 def measure(

@@ -294,6 +294,7 @@ class _FixedPoint:
         size, safe_step = nodal.size, 1.0 / eigenvalue if adaptive else 1.0
         x, x_old, Ax, Ax_old, star, A_star, A_best, b_now, force, zero = np.empty((10, size))
         lam, bodies = start.lam, _bodies(nodal)
+        self._bodies = bodies
         iterates = Iterates(x, x_old, Ax, Ax_old, star, A_star, nodal.extend(start.v), A_best, np.empty_like(lam), lam)
         work = Work(
             b_now, nodal.multiplier.copy(), force, np.empty(nodal.virtual_start), np.zeros((nodal.n_virtual, 3)),
@@ -318,7 +319,7 @@ class _FixedPoint:
     over = failed
 
     def until(self, aim: float, limit: int) -> list[Row]:
-        """Iterate until the residuals of COND's own judge, whose balance is a little sharper, are at most ``aim``."""
+        """Iterate until residuals and balances, judged in the loop, are at most ``aim``."""
         first = self.state.progress.iteration
         self.state = iteration.iterate(*self._system, aim, limit, self.state, self._history)
         return [tuple(row) for row in self._history[first : self.state.progress.iteration].tolist()]
@@ -327,12 +328,17 @@ class _FixedPoint:
         return self.state.iterates.best[self.nodal.rows], self.state.iterates.best_lam
 
     def measure(self, v: np.ndarray, lam: np.ndarray) -> Residuals:
-        """Residuals by the contact law that the options ask for; without multipliers it holds where the virtual nodes are."""
+        """Residuals by the contact law that the options ask for; without multipliers it holds where the virtual nodes are.
+
+        Balances are relative to what would hold each body at the start, see :func:`contact.metrics_kernels.holding_forces`.
+        """
         problem, options = self.nodal.problem, self._options
         if not options.exact_gain and self.nodal.n_virtual:
             problem = replace(problem, phi=problem.phi + self.nodal.contact_slip(self.state.iterates.best))
         relaxed, regularization = options.operator == "proximal", options.regularization or 0.0
-        return residuals(problem, v, lam, relaxed=relaxed, regularization=regularization)
+        return residuals(
+            problem, v, lam, relaxed=relaxed, regularization=regularization, loads=self._bodies.least_force
+        )  # fmt: skip
 
 
 def _coupled_contacts(nodal: NodalContactProblem) -> np.ndarray:
