@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
+from contact.delassus_kernels import congruence
 from contact.jacobian_kernels import gather, scatter
 from contact.linear import Backend, Factorization, make_factorization, same_pattern
 from contact.problem import ContactProblem
@@ -23,26 +23,6 @@ _CHUNK = 64
 def _worth_keeping(patch: int, rows: int, n: int) -> bool:
     """Whether a patch of that size pays: not one of nearly everything, nor one much larger than J needs."""
     return patch <= _PATCH_PER_ROW * rows and patch <= _PATCH_OF_ALL * n
-
-
-@njit(cache=True)
-def congruence(
-    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, compliance: np.ndarray, row: np.ndarray, W: np.ndarray
-) -> None:
-    """Fill W = J G J^T, exactly symmetric, for J in compressed rows and a symmetric dense G; ``row``, (m,), is working space."""
-    for i in range(W.shape[0]):
-        for c in range(row.shape[0]):
-            row[c] = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            factor, source = data[k], compliance[indices[k]]
-            for c in range(row.shape[0]):
-                row[c] += factor * source[c]
-        for j in range(i + 1):
-            total = 0.0
-            for k in range(indptr[j], indptr[j + 1]):
-                total += data[k] * row[indices[k]]
-            W[i, j] = total
-            W[j, i] = total
 
 
 class DelassusOperator:

@@ -10,17 +10,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from contact import metrics_kernels as kernels
+from contact.metrics_kernels import NET_FRACTION, NOISE_FRACTION, TINY, larger, relative, relative_to_terms
 from contact.problem import ContactProblem, force_scales, isotropic, to_isotropic
-
-TINY = 1e-300
-#: A force balance is relative to the net force on a body, but at least to this part of the sum of all force magnitudes on it.
-NET_FRACTION = 0.01
-#: ... and to this part of the sum of all |b|, far above rounding, where nothing acts on a body or all of it cancels.
-NOISE_FRACTION = 1e-6
 
 
 @dataclass(frozen=True)
@@ -63,31 +59,26 @@ def norm(x: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class _Terms:
-    """A v, b, J^T lam and A v - b - J^T lam, (n,) each, in N or times a weight; and the largest norm of the first three."""
+    """A v, b, J^T lam and A v - b - J^T lam, (n,) each, in N or times a weight."""
 
     Av: np.ndarray
     b: np.ndarray
     force: np.ndarray
     residual: np.ndarray
-    size: float
 
-    @property
-    def relative(self) -> float:
-        """Norm of the residual relative to that of the largest term."""
-        return norm(self.residual) / max(self.size, TINY)
+    def sizes(self) -> tuple[float, float]:
+        """Norm of the residual relative to that of the largest term, and the latter."""
+        Av, b, force = norm(self.Av), norm(self.b), norm(self.force)
+        return float(relative_to_terms(norm(self.residual), Av, b, force)), max(Av, b, force)
 
     def weighted(self, weight: np.ndarray) -> _Terms:
         """Return the same in the norm that a weight of each row, (n,), makes."""
-        return _sized(weight * self.Av, weight * self.b, weight * self.force, weight * self.residual)
-
-
-def _sized(Av: np.ndarray, b: np.ndarray, force: np.ndarray, residual: np.ndarray) -> _Terms:
-    return _Terms(Av, b, force, residual, max(norm(Av), norm(b), norm(force)))
+        return _Terms(weight * self.Av, weight * self.b, weight * self.force, weight * self.residual)
 
 
 def _terms(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> _Terms:
     force, Av = problem.pushed(lam), problem.A @ v
-    return _sized(Av, problem.b, force, Av - problem.b - force)
+    return _Terms(Av, problem.b, force, Av - problem.b - force)
 
 
 def dynamics_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
@@ -96,7 +87,7 @@ def dynamics_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -
     ``||A v - b - J^T lam|| / max(||A v||, ||b||, ||J^T lam||)`` in the norm ``||r||^2 = sum r_i^2 / A_ii``, which does not
     change when a component of v changes its unit (papers/001 gives no such measure; see papers/004 for the family).
     """
-    return _terms(problem, v, lam).weighted(problem.weight).relative
+    return _terms(problem, v, lam).weighted(problem.weight).sizes()[0]
 
 
 def dynamics_residual_plain(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
@@ -105,7 +96,7 @@ def dynamics_residual_plain(problem: ContactProblem, v: np.ndarray, lam: np.ndar
     The formula of :func:`dynamics_residual` without its weights: it mixes forces and torques where v has both, and rows with a
     large A hide the others.
     """
-    return _terms(problem, v, lam).relative
+    return _terms(problem, v, lam).sizes()[0]
 
 
 # ---------------------------------------------------------------------- the contact law, one formula each
@@ -118,7 +109,7 @@ def natural_map(u: np.ndarray, lam: np.ndarray, rho: np.ndarray, friction: np.nd
     """
     rho_u, wrong = np.empty(lam.shape), np.empty(lam.shape)
     kernels.natural_map_parts(u, lam, rho, friction, relaxed, rho_u, wrong)
-    return norm(wrong) / max(norm(lam), norm(rho_u), TINY)
+    return float(relative(norm(wrong), larger(norm(lam), norm(rho_u))))
 
 
 def distance_to_cone(lam: np.ndarray, friction: np.ndarray) -> float:
@@ -210,32 +201,53 @@ def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
     the dynamics residual of their own rows. No scale is below 1e-6 of its kind for the whole problem.
     """
     terms = _terms(problem, v, lam)
-    return _balance(problem, lam, terms, terms.weighted(problem.weight))
+    return _balance(problem, lam, terms, terms.weighted(problem.weight).sizes()[1])
 
 
-def _balance(problem: ContactProblem, lam: np.ndarray, terms: _Terms, weighted: _Terms) -> float:
-    own = terms.b if problem.led is None else terms.b - problem.led
-    magnitude, sums, worst = np.empty(problem.n_contacts), np.empty((3, 3)), 0.0
-    kernels.lengths(lam.reshape(problem.phi.shape), magnitude)
-    for group, touching in zip(problem.groups, problem.touches, strict=True):
-        if group.stride:
-            kernels.point_sums(terms.residual, terms.force, own, group.start, group.stop, group.stride, sums)
-            wrong, *net = (norm(total) for total in sums)
-            scale = max(*net, NET_FRACTION * float(magnitude[touching].sum()), NOISE_FRACTION * problem.b_size)
-        else:
-            rows = slice(group.start, group.stop)
-            sizes = (norm(part[rows]) for part in (weighted.Av, weighted.b, weighted.force))
-            scale = max(*sizes, NOISE_FRACTION * weighted.size)
-            wrong = norm(weighted.residual[rows])
-        worst = max(worst, wrong / max(scale, TINY))
-    return worst
+def _balance(problem: ContactProblem, lam: np.ndarray, terms: _Terms, size: float, loads: np.ndarray | None = None) -> float:
+    start, stop, stride = problem.group_rows
+    pressing = np.empty(problem.n_contacts)
+    kernels.lengths(lam.reshape(problem.phi.shape), pressing)
+    if loads is None:
+        loads = np.empty(len(start))
+        kernels.net_forces(start, stop, stride, problem.b if problem.led is None else problem.b - problem.led, loads)
+    sums = np.where(problem.touches, pressing, 0.0).sum(axis=1)
+    least = np.maximum(np.maximum(loads, NET_FRACTION * sums), NOISE_FRACTION * problem.b_size)
+    return float(kernels.worst_balance(start, stop, stride, least, problem.diagonal, terms.b, terms.Av, terms.force, size * size))
 
 
-def residuals(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> tuple[float, float, float, float]:
-    """Dynamics residual, contact residual, balance and plain dynamics residual in one pass: what decides on convergence."""
+class Residuals(NamedTuple):
+    """What decides on convergence, unit-free; see the functions of these names."""
+
+    dynamics: float
+    contact: float
+    balance: float
+    plain: float
+
+    @property
+    def worst(self) -> float:
+        """The larger of dynamics and contact residual, by which iterates are compared."""
+        return max(self.dynamics, self.contact)
+
+
+def residuals(
+    problem: ContactProblem,
+    v: np.ndarray,
+    lam: np.ndarray,
+    *,
+    regularization: float = 0.0,
+    relaxed: bool = False,
+    loads: np.ndarray | None = None,
+) -> Residuals:
+    """Dynamics residual, contact residual, balance and plain dynamics residual in one pass.
+
+    ``loads``, (groups,), N, is the load on each group of nodes or links to which its balance is relative, |B| of :func:`balance`
+    by default; the other options are those of :func:`measure`.
+    """
     terms = _terms(problem, v, lam)
-    weighted = terms.weighted(problem.weight)
-    return weighted.relative, contact_residual(problem, v, lam), _balance(problem, lam, terms, weighted), terms.relative
+    dynamics, size = terms.weighted(problem.weight).sizes()
+    contact = contact_residual(problem, v, lam, regularization=regularization, relaxed=relaxed)
+    return Residuals(dynamics, contact, _balance(problem, lam, terms, size, loads), terms.sizes()[0])
 
 
 def measure(
@@ -260,11 +272,11 @@ def measure(
         Judge the contact residual by the convex relaxation that the proximal operator solves, see :func:`measure_law`.
     """
     terms = _terms(problem, v, lam)
-    weighted = terms.weighted(problem.weight)
+    dynamics, size = terms.weighted(problem.weight).sizes()
     law = measure_law(*_law(problem, v, lam, regularization), relaxed)
     return Metrics(
         **vars(law),
-        dynamics_residual=weighted.relative,
-        dynamics_residual_plain=terms.relative,
-        balance=_balance(problem, lam, terms, weighted),
+        dynamics_residual=dynamics,
+        dynamics_residual_plain=terms.sizes()[0],
+        balance=_balance(problem, lam, terms, size),
     )

@@ -9,25 +9,62 @@ from numba import njit
 
 from contact.cone import project_cone
 
+#: Scales below this count as zero.
+TINY = 1e-300
+#: A force balance is relative to the net force on a body, but at least to this part of the sum of all force magnitudes on it.
+NET_FRACTION = 0.01
+#: ... and to this part of the sum of all |b|, far above rounding, where nothing acts on a body or all of it cancels.
+NOISE_FRACTION = 1e-6
+
 
 @njit(cache=True)
-def natural_map_parts(
-    u: np.ndarray, lam: np.ndarray, rho: np.ndarray, friction: np.ndarray, relaxed: bool, rho_u: np.ndarray, wrong: np.ndarray
-) -> None:
-    """Fill rho uh and lam - P_K(lam - rho uh), (nc, 3) each, N; see ``contact.metrics.natural_map``."""
-    for m in range(lam.shape[0]):
-        normal = u[m, 0]
-        if not relaxed:
-            normal += friction[m] * math.sqrt(u[m, 1] * u[m, 1] + u[m, 2] * u[m, 2])
-        rho_u[m, 0], rho_u[m, 1], rho_u[m, 2] = normal * rho[m], u[m, 1] * rho[m], u[m, 2] * rho[m]
-        p_n, p_0, p_1 = project_cone(lam[m, 0] - rho_u[m, 0], lam[m, 1] - rho_u[m, 1], lam[m, 2] - rho_u[m, 2], friction[m])
-        wrong[m, 0], wrong[m, 1], wrong[m, 2] = lam[m, 0] - p_n, lam[m, 1] - p_0, lam[m, 2] - p_1
+def relative(residual: float, scale: float) -> float:
+    """Divide a residual by its scale: 0 where both are 0, and NaN unless both are finite.
+
+    An overflow is therefore never a small residual: without the rule, forces of 1e170 N, whose squares are infinite, would have
+    the residual 0.
+    """
+    if not (math.isfinite(residual) and math.isfinite(scale)):
+        return math.nan
+    return residual / max(scale, TINY)
 
 
 @njit(cache=True)
 def larger(x: float, y: float) -> float:
     """Return the larger of two numbers, and NaN where one of them is."""
     return y if y > x or y != y else x
+
+
+@njit(cache=True)
+def relative_to_terms(residual: float, Av: float, b: float, force: float) -> float:
+    """Size of A v - b - J^T lam relative to the largest of its three terms; all four are norms, or all four their squares."""
+    return relative(residual, larger(Av, larger(b, force)))
+
+
+@njit(cache=True)
+def law_parts(
+    u_n: float, u_0: float, u_1: float, lam_n: float, lam_0: float, lam_1: float, rho: float, mu: float, relaxed: bool
+) -> tuple[float, float, float, float, float, float]:
+    """Rho uh and lam - P_K(lam - rho uh) of one contact, N; the natural map of ``contact.metrics.natural_map``.
+
+    uh is u with mu |u_t| added to its normal part (De Saxce), or u itself for the ``relaxed`` law.
+    """
+    if not relaxed:
+        u_n += mu * math.sqrt(u_0 * u_0 + u_1 * u_1)
+    v_n, v_0, v_1 = u_n * rho, u_0 * rho, u_1 * rho
+    p_n, p_0, p_1 = project_cone(lam_n - v_n, lam_0 - v_0, lam_1 - v_1, mu)
+    return v_n, v_0, v_1, lam_n - p_n, lam_0 - p_0, lam_1 - p_1
+
+
+@njit(cache=True)
+def natural_map_parts(
+    u: np.ndarray, lam: np.ndarray, rho: np.ndarray, friction: np.ndarray, relaxed: bool, rho_u: np.ndarray, wrong: np.ndarray
+) -> None:
+    """Fill rho uh and lam - P_K(lam - rho uh), (nc, 3) each, N; see :func:`law_parts`."""
+    for m in range(lam.shape[0]):
+        rho_u[m, 0], rho_u[m, 1], rho_u[m, 2], wrong[m, 0], wrong[m, 1], wrong[m, 2] = law_parts(
+            u[m, 0], u[m, 1], u[m, 2], lam[m, 0], lam[m, 1], lam[m, 2], rho[m], friction[m], relaxed
+        )
 
 
 @njit(cache=True)
@@ -67,13 +104,98 @@ def lengths(vectors: np.ndarray, out: np.ndarray) -> None:
 
 
 @njit(cache=True)
-def point_sums(
-    first: np.ndarray, second: np.ndarray, third: np.ndarray, start: int, stop: int, stride: int, out: np.ndarray
+def net_forces(start: np.ndarray, stop: np.ndarray, stride: np.ndarray, force: np.ndarray, out: np.ndarray) -> None:
+    """Fill the length of the sum of the force vectors on the points of each group, 0 for groups without points (stride 0)."""
+    for g in range(start.shape[0]):
+        square = 0.0
+        if stride[g] > 0:
+            for c in range(3):
+                total = 0.0
+                for i in range(start[g] + c, stop[g], stride[g]):
+                    total += force[i]
+                square += total * total
+        out[g] = math.sqrt(square)
+
+
+@njit(cache=True)
+def worst_balance(
+    start: np.ndarray,
+    stop: np.ndarray,
+    stride: np.ndarray,
+    least: np.ndarray,
+    diagonal: np.ndarray,
+    b: np.ndarray,
+    Av: np.ndarray,
+    force: np.ndarray,
+    size: float,
+) -> float:
+    """Worst relative force balance of a body, see ``contact.metrics.balance``.
+
+    Parameters
+    ----------
+    start, stop, stride : ndarray, (groups,)
+        Rows of each group, and rows from one node or link to the next, 0 for generalized groups.
+    least : ndarray, (groups,), N
+        Least scale of a group of nodes or links.
+    diagonal, b, Av, force : ndarray, (rows,)
+        Diagonal of A in N s/m; b, A v and J^T lam in N.
+    size : float
+        Squared scale of the dynamics residual of the whole problem.
+    """
+    worst = 0.0
+    for g in range(start.shape[0]):
+        total = 0.0
+        scale = 0.0
+        if stride[g] > 0:
+            net = 0.0
+            for c in range(3):
+                r = 0.0
+                f = 0.0
+                for i in range(start[g] + c, stop[g], stride[g]):
+                    r += Av[i] - b[i] - force[i]
+                    f += force[i]
+                total += r * r
+                net += f * f
+            scale = larger(least[g] * least[g], net)
+        else:
+            terms_b = 0.0
+            terms_a = 0.0
+            terms_f = 0.0
+            for i in range(start[g], stop[g]):
+                d = 1.0 / diagonal[i]
+                total += (Av[i] - b[i] - force[i]) ** 2 * d
+                terms_b += b[i] * b[i] * d
+                terms_a += Av[i] * Av[i] * d
+                terms_f += force[i] * force[i] * d
+            scale = larger(larger(terms_b, larger(terms_a, terms_f)), NOISE_FRACTION * NOISE_FRACTION * size)
+        worst = larger(worst, math.sqrt(relative(total, scale)))
+    return worst
+
+
+@njit(cache=True)
+def holding_forces(
+    start: np.ndarray, stop: np.ndarray, stride: np.ndarray, b: np.ndarray, Av: np.ndarray, out: np.ndarray
 ) -> None:
-    """Fill the sums (3, 3) of the vectors that begin at every stride-th row of three arrays from start to stop - 1."""
-    out[:] = 0.0
-    for row in range(start, stop, stride):
+    """Fill the force (N) that would keep each group of nodes or links from accelerating, |sum of b - A v| at the warm start v.
+
+    It is weight and load where the warm start is the last velocity, so that a fast body is balanced as sharply as one at rest.
+    1e-3 of |sum of b| and ``NOISE_FRACTION`` of the sum of |b| over all these groups keep it from zero where a body flies freely
+    without gravity or rests on what holds it.
+    """
+    magnitudes = 0.0
+    for g in range(start.shape[0]):
+        if stride[g] > 0:
+            for i in range(start[g], stop[g], stride[g]):
+                magnitudes += abs(b[i]) + abs(b[i + 1]) + abs(b[i + 2])
+    for g in range(start.shape[0]):
+        total = 0.0
+        b_total = 0.0
         for c in range(3):
-            out[0, c] += first[row + c]
-            out[1, c] += second[row + c]
-            out[2, c] += third[row + c]
+            r = 0.0
+            s = 0.0
+            for i in range(start[g] + c, stop[g], max(stride[g], 3)):
+                r += b[i] - Av[i]
+                s += b[i]
+            total += r * r
+            b_total += s * s
+        out[g] = max(math.sqrt(total), max(1e-3 * math.sqrt(b_total), NOISE_FRACTION * magnitudes))

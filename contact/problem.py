@@ -152,6 +152,12 @@ class ContactProblem:
         return sum(float(np.abs(b).sum()) for b in points)
 
     @cached_property
+    def group_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """First row, last row + 1, and rows from one point to the next of each group, (groups,) int64, computed once."""
+        rows = np.array([(g.start, g.stop, g.stride) for g in self.groups], dtype=np.int64).reshape(-1, 3)
+        return rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy()
+
+    @cached_property
     def touches(self) -> np.ndarray:
         """Whether each group takes part in each contact, (groups, nc), bool, computed once."""
         found = np.zeros((len(self.groups), self.n_contacts), dtype=np.bool_)

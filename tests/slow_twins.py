@@ -236,6 +236,19 @@ def block_rows(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.array(ptr), np.array(col, dtype=np.int32), np.concatenate([*blocks, [1e6]])
 
 
+def block_product(ptr: np.ndarray, col: np.ndarray, values: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Product of such blocks with x, one sum for each column of the blocks of a row, in the order of the compiled one."""
+    y = np.empty(3 * (len(ptr) - 1))
+    for i in range(len(ptr) - 1):
+        sums = np.zeros((3, 3))
+        for k in range(ptr[i], ptr[i + 1]):
+            for c in range(3):
+                for r in range(3):
+                    sums[c, r] += values[9 * k + 3 * c + r] * x[3 * col[k] + c]
+        y[3 * i : 3 * i + 3] = (sums[0] + sums[1]) + sums[2]
+    return y
+
+
 def frobenius_steps(A: np.ndarray) -> np.ndarray:
     """Steps w, equal within a node, that minimise ||I - W A||_F (papers/001 IV-C1): tr(A_ii) / ||rows of node i||_F^2."""
     w = np.empty(len(A))

@@ -136,11 +136,13 @@ def test_newton_step_against_a_dense_one(shift: float) -> None:
         states.add("open" if y[0] <= 0 else "stick" if np.linalg.norm(y[1:]) <= 0.4 * y[0] else "slip")
     assert states == {"open", "stick", "slip"}
     compliance = problem.compliance.sum(axis=1) / 3.0
-    assert kernels.newton_step(
-        diagonal, upper, problem.b.reshape(6, 6), link, jacobian, problem.phi, problem.friction, compliance, shift,
-        10.0, v, lam, u, np.empty((6, 6)), np.empty((6, 6, 6)), np.empty((6, 6, 6)), np.empty((6, 6), dtype=np.int64),
+    work = kernels.NewtonWork(
+        np.empty((6, 6)), np.empty((6, 6, 6)), np.empty((6, 6, 6)), np.empty((6, 6), dtype=np.int64),
         np.empty((9, 3, 3)), np.empty((9, 3)),
     )  # fmt: skip
+    contacts = kernels.LinkContacts(link, jacobian, problem.phi, problem.friction, compliance)
+    rules = kernels.ProximalRules(shift, 10.0)
+    assert kernels.newton_step(kernels.Chain(diagonal, upper, problem.b.reshape(6, 6)), contacts, rules, v, lam, u, work)
     scale = np.abs(expected_lam).max()
     np.testing.assert_allclose(v.ravel(), expected_v, atol=1e-8)
     np.testing.assert_allclose(lam, expected_lam, atol=1e-8 * scale)

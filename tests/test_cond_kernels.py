@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from slow_twins import (
+    block_product,
     block_rows,
     body_between_nodes,
     closest_in_cone,
@@ -23,12 +24,22 @@ from slow_twins import (
     random_spd,
 )
 
-from contact import ContactProblem, Group, NodalContactProblem, make_problem, metrics as yardstick, nodalize
+from contact import (
+    ContactProblem,
+    Group,
+    NodalContactProblem,
+    WarmStart,
+    make_problem,
+    metrics as yardstick,
+    metrics_kernels as formulas,
+    nodalize,
+)
 from contact.metrics import natural_map_scale
 from contact.problem import isotropic
-from contact.solvers import cond_kernels as kernels
+from contact.solvers import cond_contact_kernels as on_contacts, cond_kernels as kernels, cond_system_kernels as system
 from contact.solvers.block_rows import apply_blocks
-from contact.solvers.cond import _BlockPattern
+from contact.solvers.cond import Cond, CondOptions, _BlockPattern
+from contact.solvers.cond_groups import Acceleration, ContactArrays, Guard, Iterates, Matrix, Rules, Steps
 
 
 def two_bodies(rng: np.random.Generator, *, anisotropic: bool = False) -> ContactProblem:
@@ -62,7 +73,7 @@ class Case:
 
     problem: ContactProblem
     nodal: NodalContactProblem
-    matrix: tuple[np.ndarray, ...]
+    matrix: Matrix
     A: np.ndarray
     J: np.ndarray
     rng: np.random.Generator
@@ -72,6 +83,15 @@ class Case:
         """Contacts with a node that another one uses too."""
         touched = [{int(s) for s in pair if s >= 0} for pair in self.nodal.node]
         return np.array([any(t & o for k, o in enumerate(touched) if k != m) for m, t in enumerate(touched)])
+
+    def contacts(self, regularization: float = 0.0) -> ContactArrays:
+        """The arrays of the contacts, from the plain loops above."""
+        problem, nodal = self.problem, self.nodal
+        rho = natural_map_scale(problem, regularization)
+        return ContactArrays(
+            nodal.node, nodal.block, nodal.virtual_start, problem.phi, problem.coefficients, isotropic(problem).friction,
+            problem.tangent_stretch, rho, self.coupled, bool(self.coupled.any()),
+        )  # fmt: skip
 
     def gamma(self, w: np.ndarray) -> np.ndarray:
         return np.array([sum(w[s] for s in pair if s >= 0) for pair in self.nodal.node])
@@ -84,7 +104,7 @@ def make_case(seed: int, *, bodies: str = "many", with_multiplier: bool = False,
     nodal = nodalize(problem, multiplier=multiplier)
     padded = np.eye(nodal.virtual_start)
     padded[np.ix_(nodal.rows, nodal.rows)] = problem.A.toarray()
-    matrix = (*block_rows(padded), nodal.ptr, nodal.dof, nodal.jac, nodal.gain)
+    matrix = Matrix(*block_rows(padded), nodal.virtual_start, nodal.ptr, nodal.dof, nodal.jac, nodal.gain)
     return Case(problem, nodal, matrix, padded_matrix(nodal), nodal_jacobian(nodal), rng)
 
 
@@ -97,7 +117,7 @@ CASES = [(seed, bodies) for seed in range(3) for bodies in ("many", "one")]
 def test_gather_blocks_by_hand() -> None:
     values = np.full(19, np.nan)
     index = np.array([3, 0, -1, -2, 1, 1, -1, 2, -2, *[-1] * 8, 4])
-    kernels.gather_blocks(np.array([10.0, 11.0, 12.0, 13.0, 14.0]), index, values)
+    system.gather_blocks(np.array([10.0, 11.0, 12.0, 13.0, 14.0]), index, values)
     assert values[:18].tolist() == [13, 10, 0, 1, 11, 11, 0, 12, 1, 0, 0, 0, 0, 0, 0, 0, 0, 14]
     assert np.isnan(values[18])
 
@@ -113,6 +133,7 @@ def test_apply_blocks_is_the_dense_product(empty_row: bool) -> None:
     x, y = rng.standard_normal(15), np.full(18, 7.0)
     apply_blocks(ptr, col, values, x, y)
     np.testing.assert_allclose(y[:15], dense @ x, rtol=1e-13, atol=1e-14)
+    assert np.array_equal(y[:15], block_product(ptr, col, values, x))  # to the last bit: sums are never reordered
     assert np.all(y[15:] == 7.0)
 
 
@@ -130,7 +151,7 @@ def test_the_block_pattern_holds_a(n: int) -> None:
         pattern = _BlockPattern(A, rows, size)
         for factor in (1.0, -3.0):
             A.data *= factor
-            kernels.gather_blocks(A.data, pattern.index, pattern.values)
+            system.gather_blocks(A.data, pattern.index, pattern.values)
             blocks = pattern.values[:-1].reshape(-1, 3, 3).transpose(0, 2, 1)
             found = sp.bsr_matrix((blocks, pattern.col, pattern.ptr), shape=(size, size)).toarray()
             expected = np.eye(size)
@@ -143,7 +164,7 @@ def test_the_block_pattern_holds_a(n: int) -> None:
 def test_apply_matrix(seed: int, bodies: str) -> None:
     case = make_case(seed, bodies=bodies)
     x, y = case.rng.standard_normal(case.nodal.size), np.full(case.nodal.size, np.nan)
-    kernels.apply_matrix(*case.matrix, x, y)
+    system.apply_matrix(case.matrix, x, y)
     np.testing.assert_allclose(y, case.A @ x, rtol=1e-11, atol=1e-12 * np.abs(case.A).max())
 
 
@@ -151,7 +172,7 @@ def test_apply_matrix(seed: int, bodies: str) -> None:
 def test_extended_diagonal(seed: int, bodies: str) -> None:
     case = make_case(seed, bodies=bodies)
     diagonal = np.full(case.nodal.size, np.nan)
-    kernels.extended_diagonal(*case.matrix, diagonal)
+    system.extended_diagonal(case.matrix, diagonal)
     np.testing.assert_allclose(diagonal, np.diag(case.A), rtol=1e-13)
 
 
@@ -176,7 +197,7 @@ def test_node_steps(bodies: str) -> None:
     case = make_case(4, bodies=bodies)
     nodal, start = case.nodal, case.nodal.virtual_start
     w = np.diag(case.A).copy()
-    kernels.node_steps(case.matrix[0], case.matrix[2], 0, start // 3, start, nodal.gain, w)
+    system.node_steps(case.matrix, 0, start // 3, w)
     np.testing.assert_allclose(w[start:], np.repeat(1.0 / nodal.gain, 3), rtol=1e-15)
     plain = np.eye(start)
     plain[np.ix_(nodal.rows, nodal.rows)] = case.problem.A.toarray()
@@ -191,7 +212,7 @@ def test_node_steps_of_some_rows_leave_the_others() -> None:
     case = make_case(5, bodies="one")
     w = np.diag(case.A).copy()
     before = w.copy()
-    kernels.node_steps(case.matrix[0], case.matrix[2], 2, 4, case.nodal.virtual_start, case.nodal.gain[:0], w)
+    system.node_steps(case.matrix._replace(gain=case.nodal.gain[:0]), 2, 4, w)
     assert np.array_equal(np.delete(w, slice(6, 12)), np.delete(before, slice(6, 12)))
     assert not np.isclose(w[6:12], before[6:12]).any()
 
@@ -210,7 +231,7 @@ def test_jacobi_steps(bodies: str) -> None:
     case = make_case(4, bodies=bodies)
     start = case.nodal.virtual_start
     w = np.diag(case.A).copy()
-    kernels.jacobi_steps(start, case.nodal.gain, w)
+    system.jacobi_steps(case.matrix, w)
     mean = np.diag(case.A)[:start].reshape(-1, 3).mean(axis=1)
     np.testing.assert_allclose(w, np.repeat(1.0 / np.concatenate([mean, case.nodal.gain]), 3), rtol=1e-14)
 
@@ -222,7 +243,7 @@ def test_apply_steps(seed: int, bodies: str, alpha: float) -> None:
     w, blocks = case.rng.uniform(0.1, 1.0, case.nodal.size), bodies_of(case)
     b, Ax, x = case.rng.standard_normal((3, case.nodal.size))
     star = np.full(case.nodal.size, np.nan)
-    kernels.apply_steps(w, *blocks, alpha, b, Ax, x, star)
+    system.apply_steps(Steps(w, *blocks, blocks[2]), alpha, b, Ax, x, star)
     np.testing.assert_allclose(star, x + alpha * dense_steps(w, *blocks) @ (b - Ax), rtol=1e-12, atol=1e-13)
 
 
@@ -237,13 +258,12 @@ def test_barzilai_borwein_is_its_formula(bodies: str) -> None:
     W = dense_steps(w, start, size, dense)
     x, x_old = case.rng.standard_normal((2, case.nodal.size))
     s, z, step = x - x_old, case.A @ (x - x_old), np.empty(case.nodal.size)
-    found = kernels.barzilai_borwein(
-        w, start, size, dense, inverse, x, x_old, case.A @ x, case.A @ x_old, np.zeros(len(x)), step
-    )  # fmt: skip
+    steps, zero = Steps(w, start, size, dense, inverse), np.zeros(len(x))
+    found = system.barzilai_borwein(steps, x, x_old, case.A @ x, case.A @ x_old, zero, step)
     np.testing.assert_allclose(found, [s @ np.linalg.solve(W, s) / (s @ z), s @ z / (z @ W @ z)], rtol=1e-9)
     eigenvalues = np.linalg.eigvals(W @ case.A).real
     assert 1 / eigenvalues.max() < found[1] < found[0] < 1 / eigenvalues.min()
-    still = kernels.barzilai_borwein(w, start, size, dense, inverse, x, x, case.A @ x, case.A @ x, np.zeros(len(x)), step)
+    still = system.barzilai_borwein(steps, x, x, case.A @ x, case.A @ x, zero, step)
     assert still == (0.0, 0.0)
 
 
@@ -255,7 +275,8 @@ def test_largest_eigenvalue(bodies: str) -> None:
     exact = np.linalg.eigvals(W @ case.A)
     assert np.abs(exact.imag).max() < 1e-10 * exact.real.max()
     x = case.rng.standard_normal(case.nodal.size)
-    estimates = [kernels.largest_eigenvalue(*case.matrix, w, *blocks, x, 1) for _ in range(400)]
+    steps, scratch = Steps(w, *blocks, blocks[2]), np.full((3, len(x)), np.nan)
+    estimates = [system.largest_eigenvalue(case.matrix, steps, x, 1, scratch) for _ in range(400)]
     assert estimates[-1] == pytest.approx(exact.real.max(), rel=1e-9)
     assert np.all(np.array(estimates) <= exact.real.max() * (1 + 1e-12))  # from below
     assert np.all(np.diff(estimates) >= -1e-12 * exact.real.max())  # and rising, so x was updated
@@ -287,10 +308,7 @@ def test_contact_sweep(seed: int, bodies: str, first: bool, strict: bool, regula
     )  # fmt: skip
     before = case.rng.standard_normal(nodal.size)
     force = before.copy()
-    change = kernels.contact_sweep(
-        first, strict, nodal.node, nodal.block, nodal.virtual_start, problem.phi, problem.coefficients, coupled,
-        alpha, w, regularization, lam, x, force,
-    )  # fmt: skip
+    change = on_contacts.contact_sweep(first, strict, regularization, case.contacts(), alpha, w, lam, x, force)
     np.testing.assert_allclose(lam, expected_lam, rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(x, expected_x, rtol=1e-11, atol=1e-13)
     alone = np.where(coupled[:, None] | (not first), 0.0, lam)
@@ -309,10 +327,7 @@ def test_one_pass_solves_contacts_that_share_no_node() -> None:
     w = np.repeat(case.rng.uniform(0.2, 1.0, nodal.size // 3), 3)
     lam, x = case.rng.standard_normal((5, 3)), case.rng.standard_normal(nodal.size)
     start = x.copy()  # v* of the surrogate problem
-    kernels.contact_sweep(
-        True, True, nodal.node, nodal.block, nodal.virtual_start, problem.phi, problem.coefficients, case.coupled,
-        1.0, w, 0.0, lam, x, np.zeros(nodal.size),
-    )  # fmt: skip
+    on_contacts.contact_sweep(True, True, 0.0, case.contacts(), 1.0, w, lam, x, np.zeros(nodal.size))
     surrogate = make_problem(np.diag(1.0 / w), start / w, case.J, problem.phi, problem.friction, dt=0.01)
     found = yardstick.measure(surrogate, x, lam)
     assert found.dynamics_residual < 1e-14 and found.contact_residual < 1e-14
@@ -329,12 +344,9 @@ def test_passes_over_a_shared_node_converge_to_the_law(anisotropic: bool) -> Non
     phi[:6, 0] -= 2.0  # press all that can be moved
     lam, start = np.zeros((7, 3)), case.rng.standard_normal(nodal.size)
     x = start.copy()
+    contacts = case.contacts()._replace(phi=phi)
     changes = [
-        kernels.contact_sweep(
-            k == 0, True, nodal.node, nodal.block, nodal.virtual_start, phi, problem.coefficients, case.coupled,
-            1.0, w, 0.0, lam, x, np.zeros(nodal.size),
-        )
-        for k in range(200)
+        on_contacts.contact_sweep(k == 0, True, 0.0, contacts, 1.0, w, lam, x, np.zeros(nodal.size)) for k in range(200)
     ]  # fmt: skip
     assert changes[1] > 1e-3 and changes[-1] < 1e-14
     surrogate = make_problem(np.diag(1.0 / w), start / w, case.J, phi, problem.friction, dt=0.01)
@@ -349,14 +361,21 @@ def test_passes_over_a_shared_node_converge_to_the_law(anisotropic: bool) -> Non
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("alpha", [1.0, -0.5])
-def test_add_force(alpha: float, weighted: bool) -> None:
+def test_forces_of_contacts_that_share_a_node(alpha: float, weighted: bool) -> None:
+    """J^T lam, and alpha W J^T lam, of the chosen contacts only, on nodes and on virtual nodes."""
     case = make_case(9)
     w = np.repeat(case.rng.uniform(0.2, 1.0, case.nodal.size // 3), 3)
     lam, y = case.rng.standard_normal((7, 3)), case.rng.standard_normal(case.nodal.size)
-    expected = y + alpha * (w if weighted else 1.0) * (case.J.T @ lam.ravel())
-    for m in range(7):
-        kernels.add_force(case.nodal.node, case.nodal.block, case.nodal.virtual_start, m, *lam[m], alpha, w, weighted, y)
-    np.testing.assert_allclose(y, expected, rtol=1e-13, atol=1e-14)
+    for chosen in (case.coupled, np.ones(7, dtype=bool), ~case.coupled):
+        contacts = case.contacts()._replace(coupled=chosen)
+        added = case.J.T @ np.where(chosen[:, None], lam, 0.0).ravel()
+        found = y.copy()
+        if weighted:
+            on_contacts.add_coupled_steps(contacts, alpha, w, lam, found)
+            added = alpha * w * added
+        else:
+            on_contacts.add_coupled_forces(contacts, lam, found)
+        np.testing.assert_allclose(found, y + added, rtol=1e-13, atol=1e-14)
 
 
 # ---------------------------------------------------------------------- residuals
@@ -394,12 +413,9 @@ def test_natural_residual_is_that_of_the_yardstick(
     x = nodal.extend(v)
     points = x[nodal.virtual_start :].reshape(-1, 3).copy()
     x[nodal.virtual_start :] = 1e3 * case.rng.standard_normal(3 * nodal.n_virtual)  # their own velocities must not enter
-    arrays = nodal.node, nodal.block, problem.phi, isotropic(problem).friction, problem.tangent_stretch
-    rho = natural_map_scale(problem, regularization)
+    contacts = Case(problem, nodal, case.matrix, case.A, case.J, case.rng).contacts(regularization)
     for strict in (True, False):
-        found = kernels.natural_residual(
-            *arrays, strict, regularization, rho, lam, x, nodal.virtual_start, points
-        )  # fmt: skip
+        found = on_contacts.natural_residual(contacts, strict, regularization, lam, x, points)
         law = {"regularization": regularization, "relaxed": not strict}
         assert found == pytest.approx(yardstick.contact_residual(problem, v, lam, **law), rel=1e-11)
         twin = natural_map_residual(problem, v, lam, de_saxce=strict, regularization=regularization)
@@ -408,11 +424,8 @@ def test_natural_residual_is_that_of_the_yardstick(
 
 def test_natural_residual_of_nothing_is_zero() -> None:
     case = make_case(0, bodies="one")
-    none = slice(0, 0)
-    found = kernels.natural_residual(
-        case.nodal.node[none], case.nodal.block[none], case.problem.phi[none], case.problem.friction[none], np.zeros((0, 2)),
-        True, 0.0, np.zeros(0), np.zeros((0, 3)), np.zeros(case.nodal.size), case.nodal.virtual_start, np.zeros((5, 3)),
-    )  # fmt: skip
+    none = ContactArrays(*(part[:0] if isinstance(part, np.ndarray) else part for part in case.contacts()))
+    found = on_contacts.natural_residual(none, True, 0.0, np.zeros((0, 3)), np.zeros(case.nodal.size), np.zeros((5, 3)))
     assert found == 0.0
 
 
@@ -446,7 +459,7 @@ def test_worst_balance_is_that_of_the_yardstick(seed: int) -> None:
     rng = np.random.default_rng(seed)
     problem = two_bodies(rng)
     v, lam = rng.standard_normal(26), 0.05 * rng.standard_normal((7, 3))  # A v is the largest term of the bodies
-    found = kernels.worst_balance(*balance_arrays(problem, v, lam))
+    found = formulas.worst_balance(*balance_arrays(problem, v, lam))
     assert found == pytest.approx(yardstick.balance(problem, v, lam), rel=1e-12)
     # and group by group, with every other group in balance
     r = problem.A @ v - problem.b - problem.J.T @ lam.ravel()
@@ -457,7 +470,7 @@ def test_worst_balance_is_that_of_the_yardstick(seed: int) -> None:
             problem.A, problem.b + np.where(others, r, 0.0), problem.J, problem.phi, problem.friction,
             dt=0.01, groups=problem.groups,
         )  # fmt: skip
-        found = kernels.worst_balance(*balance_arrays(alone, v, lam))
+        found = formulas.worst_balance(*balance_arrays(alone, v, lam))
         assert found == pytest.approx(yardstick.balance(alone, v, lam), rel=1e-11) and found > 1e-3
 
 
@@ -471,7 +484,7 @@ def test_plain_residual_is_that_of_the_yardstick(seed: int) -> None:
     assert kernels.plain_residual(*np.zeros((3, 5))) == 0.0
 
 
-def test_force_scales_are_the_force_that_holds_each_group() -> None:
+def test_holding_forces_are_those_that_hold_each_group() -> None:
     """|sum of b - A x| over the nodes, at least 1e-3 of |sum of b| and 1e-6 of the sum of all |b| of all groups."""
     rng = np.random.default_rng(10)
     b, Ax = rng.standard_normal(24), rng.standard_normal(24)
@@ -479,6 +492,112 @@ def test_force_scales_are_the_force_that_holds_each_group() -> None:
     b[18:] = [1e3, -1e3, 0.0, -1e3, 1e3, 0.0]
     Ax[12:] = b[12:]
     scales = np.full(3, np.nan)
-    kernels.force_scales(np.array([0, 12, 18]), np.array([12, 18, 24]), np.array([3, 3, 3]), b, Ax, scales)
+    formulas.holding_forces(np.array([0, 12, 18]), np.array([12, 18, 24]), np.array([3, 3, 3]), b, Ax, scales)
     assert scales[0] == pytest.approx(np.linalg.norm((b - Ax)[:12].reshape(-1, 3).sum(axis=0)), rel=1e-13)
     assert scales[1:] == pytest.approx([1e-3 * 26.0, 1e-6 * np.abs(b).sum()], rel=1e-13)
+
+
+# ---------------------------------------------------------------------- the iteration
+
+
+def rules(**changes: object) -> Rules:
+    plain = Rules(True, 0.0, True, False, 1.0, 3, 5, 100, True, 0.1, 5.0)
+    return plain._replace(**changes)
+
+
+def iterates(rng: np.random.Generator, size: int, contacts: int) -> Iterates:
+    return Iterates(*rng.standard_normal((8, size)), *rng.standard_normal((2, contacts, 3)))
+
+
+def test_extrapolation_is_equations_38_and_39() -> None:
+    """nu is 1 up to the delay, then 2 / (2 - r^2), then 4 / (4 - r^2 nu); A of the iterate follows by linearity."""
+    rng = np.random.default_rng(0)
+    A, diagonal, relaxation = random_spd(rng, 12), rng.uniform(0.5, 2.0, 12), 0.8
+    state, x_old, x = Acceleration(0, 1.0, 0.0, 0.0), *rng.standard_normal((2, 12))
+    expected_nu, radius, last = 1.0, 0.0, 0.0
+    for k in range(1, 7):
+        star = rng.standard_normal(12)
+        i = iterates(rng, 12, 0)._replace(
+            x=x.copy(), x_old=x_old.copy(), Ax=A @ x, Ax_old=A @ x_old, star=star, A_star=A @ star
+        )  # fmt: skip
+        state = kernels.extrapolate(rules(relaxation=relaxation), False, diagonal, i, state, np.empty((3, 256)))
+        expected_nu = 1.0 if k < 3 else 2 / (2 - radius**2) if k == 3 else 4 / (4 - radius**2 * expected_nu)
+        new = expected_nu * (relaxation * (star - x) + x - x_old) + x_old
+        np.testing.assert_allclose(i.x_old, new, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(i.Ax_old, A @ new, rtol=1e-10, atol=1e-12)
+        length = math.sqrt((diagonal * (new - x) ** 2).sum())
+        radius, last = min(length / last, 1.0) if last else 0.0, length
+        assert state.since_start == k
+        np.testing.assert_allclose((state.nu, state.radius, state.step_norm), (expected_nu, radius, last), rtol=1e-12)
+        x_old, x = x, new
+    for changed, plain in ((rules(chebyshev=False), False), (rules(), True)):
+        assert kernels.extrapolate(changed, plain, diagonal, i, state, np.empty((3, 256))).nu == 1.0
+
+
+def test_the_guard_by_hand() -> None:
+    """Progress, a stall, a second one that halves the step, an adaptive iteration that is far off, an answer nearly there."""
+    new = Guard(1.0, 10, 0, 0.5, 0, 20)
+    assert kernels.guard(rules(), 1e-6, 109, 0.5, 0.95, new) == (False, new)
+    assert kernels.guard(rules(), 1e-6, 110, 0.5, 0.85, new) == (False, new._replace(reference=0.85, window=110))
+    back, after = kernels.guard(rules(), 1e-6, 110, 0.96, 0.95, new)
+    assert back and after == Guard(0.95, 110, 1, 0.5, 110 + kernels.SAFE_STEPS, 40)
+    plain = Guard(1.0, 10, kernels.MAX_RESTARTS + 1, 0.5, 0, 20)
+    assert not kernels.guard(rules(), 1e-6, 34, 0.96, 0.95, plain)[0]
+    back, after = kernels.guard(rules(), 1e-6, 35, 0.96, 0.95, plain)
+    assert back and after.safe_step == 0.25 and after.restarts == kernels.MAX_RESTARTS + 2
+    given_up = plain._replace(restarts=kernels.MAX_RESTARTS + kernels.MAX_HALVINGS + 1)
+    assert not kernels.guard(rules(), 1e-6, 500, 0.96, 0.95, given_up)[0]
+    assert kernels.guard(rules(adaptive=True), 1e-6, 20, 1.1 * kernels.RETREAT, 1.0, new) == (
+        True, Guard(1.0, 20, 0, 0.5, 20 + kernels.SAFE_STEPS, 20),
+    )  # fmt: skip
+    assert not kernels.guard(rules(), 1e-6, 20, 1.1 * kernels.RETREAT, 1.0, new)[0]
+    assert kernels.guard(rules(), 1e-6, 500, 1e-7, 1e-7, new) == (False, new._replace(window=500))
+
+
+def test_virtual_nodes_hand_their_forces_to_their_bodies() -> None:
+    """Eq. (18): J^T lam of the nodal problem becomes that of the original one; and the points' velocities are J_v v."""
+    case = make_case(3, with_multiplier=True)
+    nodal, n, rng = case.nodal, case.nodal.virtual_start, case.rng
+    lam, x = rng.standard_normal((7, 3)), rng.standard_normal(nodal.size)
+    multiplier, points, force = rng.standard_normal((nodal.n_virtual, 3)), np.empty((nodal.n_virtual, 3)), case.J.T @ lam.ravel()
+    on_virtual, Ax = force[n:].copy(), case.A @ x
+    found = kernels.hand_over(case.matrix, True, x, Ax, multiplier, force, points)
+    np.testing.assert_allclose(force[nodal.rows], case.problem.J.T @ lam.ravel(), rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(points.ravel(), nodal.extend(x[nodal.rows])[n:], rtol=1e-9, atol=1e-10)
+    expected = np.linalg.norm(Ax[n:]) / np.linalg.norm(np.concatenate([multiplier.ravel(), on_virtual]))
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert kernels.hand_over(case.matrix, False, x, Ax, multiplier, force, points) == 0.0
+    np.testing.assert_array_equal(points.ravel(), x[n:])
+
+
+def test_an_update_of_the_multipliers_keeps_the_residual() -> None:
+    """What the virtual nodes carry moves from A x into the right-hand side, on both sides of the coupling."""
+    case = make_case(4, with_multiplier=True)
+    x, b, multiplier = *case.rng.standard_normal((2, case.nodal.size)), np.zeros((case.nodal.n_virtual, 3))
+    Ax, before = case.A @ x, b.copy()
+    kernels.update_multipliers(case.matrix, Ax, multiplier, b)
+    carried = Ax[case.nodal.virtual_start :]
+    np.testing.assert_allclose(multiplier.ravel(), carried, rtol=1e-14)
+    np.testing.assert_allclose((b - before)[case.nodal.virtual_start :], -carried, rtol=1e-12)
+    plain = np.zeros(case.nodal.size)
+    system.add_virtual_nodes(case.matrix, x, plain)
+    np.testing.assert_allclose(b - before, -plain, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("options", [{}, {"step": "barzilai-borwein"}, {"chebyshev": False}, {"patience": 20}])
+def test_an_iteration_that_is_interrupted_goes_on_as_if_it_were_not(options: dict) -> None:
+    """The judge may ask for more: the state that a call returns continues it, to the last bit."""
+    problem = body_between_nodes(np.random.default_rng(1), 6, 5)
+    solver = Cond(CondOptions(max_iterations=60, **options))
+    start = WarmStart(np.zeros(problem.n), np.zeros((5, 3)))
+
+    def run(limits: list[int]) -> tuple[np.ndarray, ...]:
+        solver = Cond(CondOptions(max_iterations=60, **options))
+        method = solver._prepare(nodalize(problem, multiplier=start.lam), start.v, start.lam.copy())
+        rows = [row for limit in limits for row in method.until(1e-14, limit)]
+        v, lam = method.answer()
+        return v.copy(), lam.copy(), np.array(rows)
+
+    assert solver.solve(problem).iterations == 60
+    for one, other in zip(run([60]), run([1, 7, 30, 22]), strict=True):
+        assert np.array_equal(one, other)

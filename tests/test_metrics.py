@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 from slow_twins import (
     body_between_nodes,
     natural_map_residual,
+    nodes_on_floor,
     project_cones,
     project_strict as slow_project_strict,
     random_frame,
@@ -470,3 +471,14 @@ def test_projecting_twice_changes_nothing(x: float, y: float, z: float, mu: floa
     for project in (project_strict, project_cone):
         once = project(x, y, z, mu)
         np.testing.assert_allclose(project(*once, mu), once, rtol=1e-12, atol=1e-100)
+
+
+def test_the_balance_may_be_relative_to_a_given_load() -> None:
+    """That of COND is what would hold each body at the start, however fast it moves; the other residuals do not know of it."""
+    rng = np.random.default_rng(0)
+    problem = nodes_on_floor(rng, 6, 4)
+    v, lam = rng.standard_normal(18), rng.standard_normal((4, 3))
+    plain, loaded = m.residuals(problem, v, lam), m.residuals(problem, v, lam, loads=np.array([1e6]))
+    wrong = (problem.A @ v - problem.b - problem.J.T @ lam.ravel()).reshape(-1, 3).sum(axis=0)
+    assert loaded.balance == pytest.approx(np.linalg.norm(wrong) / 1e6, rel=1e-12) and plain.balance > 1e3 * loaded.balance
+    assert loaded._replace(balance=plain.balance) == plain

@@ -57,11 +57,13 @@ def test_the_loops_give_the_bits_of_numpy(nc: int, relaxed: bool) -> None:
 
 @pytest.mark.parametrize("stride", [3, 6])
 @pytest.mark.parametrize("points", [1, 7, 300])
-def test_sums_over_points_give_the_bits_of_numpy(stride: int, points: int) -> None:
-    values, out = np.random.default_rng(points).standard_normal((3, 2 + stride * points + 5)), np.empty((3, 3))
-    kernels.point_sums(*values, 2, 2 + stride * points, stride, out)
-    for one, total in zip(values, out, strict=True):
-        assert np.array_equal(total, one[2 : 2 + stride * points].reshape(-1, stride)[:, :3].sum(axis=0))
+def test_net_forces_are_the_sums_over_points(stride: int, points: int) -> None:
+    """Of groups one behind the other; a group without points has none."""
+    end = 2 + stride * points
+    force, out = np.random.default_rng(points).standard_normal(end + 7), np.full(3, np.nan)
+    kernels.net_forces(np.array([2, end, end + 1]), np.array([end, end + 1, end + 7]), np.array([stride, 0, 3]), force, out)
+    sums = [force[2:end].reshape(-1, stride)[:, :3].sum(axis=0), np.zeros(3), force[end + 1 :].reshape(2, 3).sum(axis=0)]
+    np.testing.assert_allclose(out, np.linalg.norm(sums, axis=1), rtol=1e-14)
 
 
 def test_a_number_that_is_none_is_reported_and_stops_nothing() -> None:

@@ -24,8 +24,9 @@ from contact import (
     measure_local,
     read_fclib,
 )
-from contact.solvers.apgd import accelerated_step
-from contact.solvers.ccs import split_step
+from contact.solvers.apgd_kernels import Iterates, accelerated_step
+from contact.solvers.ccs_kernels import split_step
+from contact.solvers.condensed import Condensed
 
 RIVALS = ("pgs", "apgd", "ccs")
 FRAME = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
@@ -354,9 +355,10 @@ def test_accelerated_step_against_its_twin(strict: bool, brake: float) -> None:
     new, y_new, theta_new, bound = twin()
     assert bound > 0.9 * L  # the bound had to grow
     u, u_y = W @ lam + q, W @ y + q
+    problem = Condensed(np.ascontiguousarray(W.T), q, mu, np.ones(3))
     found = accelerated_step(
-        np.ascontiguousarray(W.T), q, mu, scale, strict, theta, L, brake, y, u_y, lam, u, np.empty(9), np.empty(9)
-    )
+        problem, scale, strict, theta, L, brake, Iterates(y, u_y, lam, u, np.empty(9), np.empty(9))
+    )  # fmt: skip
     np.testing.assert_allclose(found, (theta_new, bound), rtol=1e-12)
     np.testing.assert_allclose(lam, new, atol=1e-13)
     np.testing.assert_allclose(y, y_new, atol=1e-13)

@@ -12,9 +12,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import femsim as fs
-from contact import contact_velocity, make_problem
+from contact import contact_velocity, make_problem, metrics_kernels as kernels
 from contact.metrics import balance
-from contact.solvers import cond_kernels as kernels, make_solver
+from contact.solvers import make_solver
 from femsim.step.point_contacts import PointFamily
 from femsim.step.stepper import Stepper
 
@@ -298,7 +298,7 @@ def test_cond_counts_the_balance_of_links_as_the_yardstick_does() -> None:
         )
         assert found == pytest.approx(total / scale, rel=1e-12)
     scales = np.empty(2)
-    kernels.force_scales(start, stop, stride, b, Av, scales)
+    kernels.holding_forces(start, stop, stride, b, Av, scales)
     for g in range(2):
         held = (b - Av)[start[g] : stop[g]].reshape(-1, stride[g])[:, :3].sum(axis=0)
         assert scales[g] == pytest.approx(np.linalg.norm(held), rel=1e-12)

@@ -1,7 +1,8 @@
 """Solvers of the contact problem by name.
 
-A solver is a class with ``description``, an options dataclass and ``solve(problem, warm_start) -> Solution``. To add one:
-write it in a file of this folder and add one line to :data:`SOLVERS`.
+A solver is a class with ``description``, an options dataclass that extends :class:`~contact.solvers.base.SolverOptions`, and
+``solve(problem, warm_start) -> Solution``. To add one: write it in a file of this folder, with its iterations as a
+:class:`~contact.solvers.base.Method` for :func:`~contact.solvers.base.drive`, and add one line to :data:`SOLVERS`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from contact.errors import ContactError
 from contact.solvers.apgd import Apgd, ApgdOptions
 from contact.solvers.auto import Auto, AutoOptions
 from contact.solvers.banded import Banded, BandedOptions
-from contact.solvers.base import History, Solution, Solver, WarmStart
+from contact.solvers.base import History, Solution, Solver, SolverOptions, WarmStart
 from contact.solvers.ccs import Ccs, CcsOptions
 from contact.solvers.cond import Cond, CondOptions
 from contact.solvers.exact import Exact, ExactOptions
@@ -25,7 +26,7 @@ class SolverEntry:
     """One line of the registry: a sentence, the options dataclass and the class."""
 
     description: str
-    options: type
+    options: type[SolverOptions]
     solver: type
 
 
@@ -80,6 +81,7 @@ __all__ = [
     "Solution",
     "Solver",
     "SolverEntry",
+    "SolverOptions",
     "WarmStart",
     "make_solver",
 ]

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
-from contact.cone import project_cone
 from contact.delassus import DelassusOperator
 from contact.local import LocalProblem
 from contact.problem import ContactProblem, force_scales
+from contact.solvers.apgd_kernels import Iterates, accelerated_step
 from contact.solvers.base import Solution, WarmStart
 from contact.solvers.condensed import Condensed, CondensedOptions, solve_condensed, solve_local
 from contact.solvers.dense import relative_residual
 from contact.solvers.dense_kernels import velocities
 
-#: Factor on the curvature L after each iteration, so that the steps can grow again (0.9 as in Mazhar et al. 2015).
-_FORGET = 0.9
-#: Trials of L in one iteration; from any start they reach the largest eigenvalue of a scaled W with 3 nc rows.
-_TRIALS = 60
 #: The strict operator loses its momentum and half its step length when the residual has not come down to this part of the best
 #: one before for so many iterations (doubled each time). Slow progress is common and braking hurts it; cycles make none.
 _PROGRESS, _PATIENCE = 0.97, 300
@@ -33,81 +27,15 @@ class ApgdOptions(CondensedOptions):
 
     Attributes
     ----------
-    tolerance : float
-        Both true residuals (dynamics and contact, see ``contact.metrics``) must be at most this, and the force balance of each
-        body at most five times this. Default 1e-5.
-    max_iterations : int
-        Limit of iterations. Default 1000.
     operator : {"strict", "proximal"}
         Proximal: the method of Mazhar et al. (2015), which minimises lam^T W lam / 2 + q^T lam over the friction cones, the
         convex relaxation; where contacts slide that is another law, so our metrics do not pass it and the status says "stopped
         at the limit". Strict: the same with q shifted by mu |u_t| (De Saxce; papers/004 eq. 163) of the present iterate, whose
         fixed points satisfy the Signorini-Coulomb law; it has no proof of convergence. Where it makes no progress (seen for
         mu >= 2), it goes on without momentum and with shorter steps.
-    backend : {"auto", "pardiso", "superlu"}
-        Direct solver of A, see ``contact.linear``.
-    threads : int
-        Threads of MKL. Default 1.
     """
 
     solver_name: ClassVar[str] = "apgd"
-
-
-@njit(cache=True)
-def accelerated_step(
-    WT: np.ndarray,
-    q: np.ndarray,
-    friction: np.ndarray,
-    scale: np.ndarray,
-    strict: bool,
-    theta: float,
-    L: float,
-    brake: float,
-    y: np.ndarray,
-    u_y: np.ndarray,
-    lam: np.ndarray,
-    u: np.ndarray,
-    new: np.ndarray,
-    u_new: np.ndarray,
-) -> tuple[float, float]:
-    """One iteration in place; return the momentum parameter theta and the curvature L.
-
-    From y, u_y = W y + q: the projected gradient step with the smallest L of a doubling sequence that bounds the curvature along
-    the step; then lam, u are the step's, and y, u_y extrapolate it, or equal it where the momentum points uphill (restart).
-    ``scale``, (nc,), N s/m, is the metric: it makes steps independent of units and of masses. ``new`` and ``u_new`` are scratch.
-    """
-    for _ in range(_TRIALS):
-        for i in range(friction.shape[0]):
-            n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
-            size = scale[i] / (L * brake)
-            lift = friction[i] * math.sqrt(u_y[s] * u_y[s] + u_y[t] * u_y[t]) if strict else 0.0
-            new[n], new[s], new[t] = project_cone(
-                y[n] - size * (u_y[n] + lift), y[s] - size * u_y[s], y[t] - size * u_y[t], friction[i]
-            )
-        velocities(WT, q, new, u_new)
-        curvature, length = 0.0, 0.0
-        for k in range(new.shape[0]):
-            d = new[k] - y[k]
-            curvature += d * (u_new[k] - u_y[k])
-            length += d * d / scale[k // 3]
-        if curvature <= L * length:
-            break
-        L = max(2.0 * L, curvature / length)
-    uphill = 0.0
-    for k in range(new.shape[0]):
-        uphill += (y[k] - new[k]) * (new[k] - lam[k]) / scale[k // 3]
-    momentum = 0.0
-    if uphill > 0.0 or brake > 1.0:
-        theta = 1.0
-    else:
-        next_theta = 0.5 * theta * (math.sqrt(theta * theta + 4.0) - theta)
-        momentum = theta * (1.0 - theta) / (theta * theta + next_theta)
-        theta = next_theta
-    for k in range(new.shape[0]):
-        y[k] = new[k] + momentum * (new[k] - lam[k])
-        u_y[k] = u_new[k] + momentum * (u_new[k] - u[k])
-        lam[k], u[k] = new[k], u_new[k]
-    return theta, L * _FORGET
 
 
 class _Gradient:
@@ -119,15 +47,15 @@ class _Gradient:
         self.refresh()
         self._scale = force_scales(problem.WT.diagonal().reshape(-1, 3))
         self._theta, self._L = 1.0, 1.0
-        self._y, self._u_y = self.lam.copy(), self.u.copy()
-        self._new, self._u_new = np.empty_like(lam), np.empty_like(lam)
+        self._iterates = Iterates(
+            self.lam.copy(), self.u.copy(), self.lam, self.u, np.empty_like(lam), np.empty_like(lam)
+        )  # fmt: skip
         self._brake, self._patience, self._waited, self._goal = 1.0, _PATIENCE, 0, np.inf
 
     def advance(self) -> None:
         p = self.problem
         self._theta, self._L = accelerated_step(
-            p.WT, p.q, p.friction, self._scale, self.strict, self._theta, self._L, self._brake,
-            self._y, self._u_y, self.lam, self.u, self._new, self._u_new,
+            p, self._scale, self.strict, self._theta, self._L, self._brake, self._iterates
         )  # fmt: skip
         if self.strict:
             self._watch(relative_residual(self.lam, self.u, p.friction, p.rho))

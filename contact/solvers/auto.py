@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from contact.linear import Backend
 from contact.local import LocalProblem
 from contact.metrics import contact_velocity
 from contact.problem import ContactProblem
 from contact.solvers.banded import Banded, BandedOptions
-from contact.solvers.base import Solution, Solver, WarmStart, check_options
+from contact.solvers.base import Check, FactorizationOptions, Solution, Solver, WarmStart
 from contact.solvers.cond import Cond, CondOptions
 from contact.solvers.exact import Exact, ExactOptions
 
@@ -32,37 +32,23 @@ _SUPERLU = 15.0
 
 
 @dataclass(frozen=True)
-class AutoOptions:
+class AutoOptions(FactorizationOptions):
     """Options of the automatic choice.
 
     Attributes
     ----------
-    tolerance : float
-        Bound of both true residuals, see ``contact.metrics``. Default 1e-8.
     max_iterations : int, optional
         Limit of iterations of the solver that is picked. Default: its own.
-    backend : {"auto", "pardiso", "superlu"}
-        Direct solver of the exact solver.
-    threads : int
-        Threads of the direct solver. Default 1.
     """
 
+    solver_name: ClassVar[str] = "auto"
+
     tolerance: float = 1e-8
-    max_iterations: int | None = None
-    backend: Backend = "auto"
-    threads: int = 1
+    max_iterations: int | None = None  # type: ignore[assignment]  # here only: the limit of the solver that is picked
 
-    def __post_init__(self) -> None:
-        """Check the values once; the solvers check the rest.
-
-        Raises
-        ------
-        ContactError
-            A value outside its range.
-        """
+    def _limit_check(self) -> Check:
         limit = self.max_iterations
-        check_options("auto", ("max_iterations", limit, limit is None or limit >= 1, "integers >= 1, or None"))
-        ExactOptions(tolerance=self.tolerance, backend=self.backend, threads=self.threads)
+        return "max_iterations", limit, limit is None or limit >= 1, "integers >= 1, or None"
 
 
 def conditioning(problem: ContactProblem) -> float:

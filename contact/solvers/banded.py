@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,41 +12,26 @@ from contact.errors import ContactError
 from contact.metrics import natural_map_scale, norm
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers import banded_kernels as kernels
-from contact.solvers.base import Judge, Solution, WarmStart, check_options
+from contact.solvers.base import Judge, Row, Solution, SolverOptions, WarmStart, drive
 
 #: Proximal shift relative to the compliance of a contact, and scale of the trial forces (see ``contact.solvers.dense``).
-_SHIFT, _TRIAL_SCALE = 1e-6, 10.0
+_RULES = kernels.ProximalRules(shift=1e-6, trial_scale=10.0)
 
 
 @dataclass(frozen=True)
-class BandedOptions:
+class BandedOptions(SolverOptions):
     """Options of the solver for chains.
 
     Attributes
     ----------
-    tolerance : float
-        Both true residuals (dynamics and contact, see ``contact.metrics``) must be at most this, and the force balance of each
-        body at most five times this. Default 1e-8.
     max_iterations : int
         Limit of Newton steps. Default 25; 1 to 4 are usual.
     """
 
+    solver_name: ClassVar[str] = "banded"
+
     tolerance: float = 1e-8
     max_iterations: int = 25
-
-    def __post_init__(self) -> None:
-        """Check the values once.
-
-        Raises
-        ------
-        ContactError
-            A value outside its range.
-        """
-        check_options(
-            "banded",
-            ("tolerance", self.tolerance, 0 < self.tolerance < 1, "numbers between 0 and 1"),
-            ("max_iterations", self.max_iterations, self.max_iterations >= 1, "integers >= 1"),
-        )
 
 
 class Banded:
@@ -96,38 +82,54 @@ class Banded:
         ContactError
             A problem of another kind.
         """
-        options, clock = self.options, time.perf_counter
-        started = clock()
-        same, nc = isotropic(problem), problem.n_contacts
-        n = problem.n // 6
+        started = time.perf_counter()
+        newton = _NewtonSteps(problem, warm_start)
+        gathered = time.perf_counter()
+        judge = Judge(problem, self.options.tolerance)
+        drive(newton, judge, self.options.max_iterations)
+        return judge.solution({"gather": gathered - started, "iterate": time.perf_counter() - gathered}, {})
+
+
+class _NewtonSteps:
+    """The iterations of :class:`Banded` on one problem; a singular matrix of a step is a failure."""
+
+    def __init__(self, problem: ContactProblem, warm_start: WarmStart | None) -> None:
+        self.problem, law = problem, isotropic(problem)
+        nc, n = problem.n_contacts, problem.n // 6
         diagonal, upper = np.empty((n, 6, 6)), np.empty((n, 6, 6))
         link, jacobian = np.empty(nc, dtype=np.int64), np.empty((nc, 3, 6))
         if not (
             problem.n == 6 * n
-            and kernels.gather_links(same.A.indptr, same.A.indices, same.A.data, diagonal, upper)
-            and kernels.gather_contacts(same.J.indptr, same.J.indices, same.J.data, link, jacobian)
+            and kernels.gather_links(law.A.indptr, law.A.indices, law.A.data, diagonal, upper)
+            and kernels.gather_contacts(law.J.indptr, law.J.indices, law.J.data, link, jacobian)
         ):
             raise ContactError(
                 "solver 'banded' takes rods alone: A must be block tridiagonal with 6x6 blocks and each contact act on one link; "
                 "use 'exact' or 'auto'."
             )
-        v, lam = np.zeros((n, 6)), np.zeros((nc, 3))
+        self.v, self.lam = np.zeros((n, 6)), np.zeros((nc, 3))
         if warm_start is not None:
-            v[:] = np.reshape(warm_start.v, (n, 6))
-            lam[:] = to_isotropic(problem, warm_start.lam.reshape(nc, 3))
-        b, rho = same.b.reshape(n, 6), natural_map_scale(same)
-        compliance = 1.0 / rho
-        u, step, gain, change = np.empty((nc, 3)), np.empty((n, 6)), np.empty((nc, 3, 3)), np.empty((nc, 3))
-        work_diagonal, work_upper, pivot = np.empty((n, 6, 6)), np.empty((n, 6, 6)), np.empty((n, 6), dtype=np.int64)
-        judge = Judge(problem, options.tolerance)
-        kernels.contact_velocities(link, jacobian, same.phi, v, u)
-        gathered = clock()
-        for _ in range(options.max_iterations):
-            solvable = kernels.newton_step(
-                diagonal, upper, b, link, jacobian, same.phi, same.friction, compliance, _SHIFT, _TRIAL_SCALE,
-                v, lam, u, step, work_diagonal, work_upper, pivot, gain, change,
-            )  # fmt: skip
-            if judge.done(v.ravel(), from_isotropic(problem, lam), norm(step)) or not solvable:
-                break
-        timings = {"gather": gathered - started, "iterate": clock() - gathered}
-        return judge.solution(timings, {})
+            self.v[:] = np.reshape(warm_start.v, (n, 6))
+            self.lam[:] = to_isotropic(problem, warm_start.lam.reshape(nc, 3))
+        self._chain = kernels.Chain(diagonal, upper, law.b.reshape(n, 6))
+        self._contacts = kernels.LinkContacts(link, jacobian, law.phi, law.friction, 1.0 / natural_map_scale(law))
+        self._u = np.empty((nc, 3))
+        self._work = kernels.NewtonWork(
+            np.empty((n, 6)), np.empty((n, 6, 6)), np.empty((n, 6, 6)), np.empty((n, 6), dtype=np.int64),
+            np.empty((nc, 3, 3)), np.empty((nc, 3)),
+        )  # fmt: skip
+        kernels.contact_velocities(link, jacobian, law.phi, self.v, self._u)
+        self.best, self.failed = -1, False
+
+    @property
+    def over(self) -> bool:
+        return self.failed
+
+    def until(self, aim: float, limit: int) -> list[Row]:
+        """One Newton step."""
+        self.failed = not kernels.newton_step(self._chain, self._contacts, _RULES, self.v, self.lam, self._u, self._work)
+        self.best += 1
+        return [(None, None, norm(self._work.step))]
+
+    def answer(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.v.ravel(), from_isotropic(self.problem, self.lam)

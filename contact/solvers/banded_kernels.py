@@ -7,9 +7,54 @@ block tridiagonal and solved by one block LU sweep along the chain.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+
+
+class Chain(NamedTuple):
+    """A and b of rods: diagonal blocks and those above them, ``diagonal`` and ``upper`` (n, 6, 6), N s/m; ``b`` (n, 6), N."""
+
+    diagonal: np.ndarray
+    upper: np.ndarray
+    b: np.ndarray
+
+
+class LinkContacts(NamedTuple):
+    """Contacts on links.
+
+    Attributes
+    ----------
+    link, jacobian : ndarray, (nc,), (nc, 3, 6)
+        Link of each contact, and its rows of J there.
+    phi, friction, compliance : ndarray, (nc, 3), (nc,), (nc,)
+        Offsets in m/s, Coulomb coefficients, velocity per force in m/(N s).
+    """
+
+    link: np.ndarray
+    jacobian: np.ndarray
+    phi: np.ndarray
+    friction: np.ndarray
+    compliance: np.ndarray
+
+
+class ProximalRules(NamedTuple):
+    """Proximal shift and scale of the trial forces, relative to the compliance of a contact."""
+
+    shift: float
+    trial_scale: float
+
+
+class NewtonWork(NamedTuple):
+    """Scratch of a Newton step: its velocities ``step`` (n, 6), factors, and ``gain``, ``change`` of :func:`linearise`."""
+
+    step: np.ndarray
+    diagonal: np.ndarray
+    upper: np.ndarray
+    pivot: np.ndarray
+    gain: np.ndarray
+    change: np.ndarray
 
 
 @njit(cache=True)
@@ -183,101 +228,105 @@ def contact_velocities(link: np.ndarray, jacobian: np.ndarray, phi: np.ndarray, 
             u[m, r] = total
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
+def linearise(contacts: LinkContacts, m: int, rules: ProximalRules, lam: np.ndarray, u: np.ndarray, work: NewtonWork) -> None:
+    """Fill change and gain of contact m, dlam = change - gain J dv: the law of Alart and Curnier with a proximal shift.
+
+    sigma = shift * compliance adds to the diagonal of the Delassus operator around the present forces, so that nothing of it
+    stays in the answer. Trial forces are lam - u / (trial_scale * compliance).
+    """
+    mu, gain, change = contacts.friction, work.gain, work.change
+    sigma = rules.shift * contacts.compliance[m]
+    rho = 1.0 / (rules.trial_scale * contacts.compliance[m])
+    for r in range(3):
+        for c in range(3):
+            gain[m, r, c] = 0.0
+    y_n = lam[m, 0] - rho * u[m, 0]
+    if y_n <= 0.0:
+        for r in range(3):
+            change[m, r] = -lam[m, r]
+    else:
+        change[m, 0] = -u[m, 0] / sigma
+        gain[m, 0, 0] = 1.0 / sigma
+        y_0, y_1 = lam[m, 1] - rho * u[m, 1], lam[m, 2] - rho * u[m, 2]
+        length = math.sqrt(y_0 * y_0 + y_1 * y_1)
+        if length <= mu[m] * y_n:
+            for r in range(1, 3):
+                change[m, r] = -u[m, r] / sigma
+                gain[m, r, r] = 1.0 / sigma
+        else:
+            d_0, d_1 = y_0 / length, y_1 / length
+            turn = mu[m] * y_n / length
+            # across the direction of slip: (1 - turn (1 - rho sigma)) dlam = right - rho turn J dv; along it nothing
+            across = 1.0 / (1.0 - turn * (1.0 - rho * sigma))
+            r_0, r_1 = mu[m] * lam[m, 0] * d_0 - lam[m, 1], mu[m] * lam[m, 0] * d_1 - lam[m, 2]
+            along = d_0 * r_0 + d_1 * r_1
+            bound = mu[m] * change[m, 0]
+            change[m, 1] = along * d_0 + across * (r_0 - along * d_0) + bound * d_0
+            change[m, 2] = along * d_1 + across * (r_1 - along * d_1) + bound * d_1
+            gain[m, 1, 0] = mu[m] * d_0 / sigma
+            gain[m, 2, 0] = mu[m] * d_1 / sigma
+            slope = across * rho * turn
+            gain[m, 1, 1] = slope * (1.0 - d_0 * d_0)
+            gain[m, 1, 2] = -slope * d_0 * d_1
+            gain[m, 2, 1] = -slope * d_0 * d_1
+            gain[m, 2, 2] = slope * (1.0 - d_1 * d_1)
+
+
+@njit(cache=True, _nrt=False)
+def eliminate(contacts: LinkContacts, m: int, work: NewtonWork) -> None:
+    """Add J^T change of contact m to the right-hand side, and J^T gain J to the block of its link."""
+    i, jacobian = contacts.link[m], contacts.jacobian
+    for r in range(3):
+        for c in range(6):
+            work.step[i, c] += jacobian[m, r, c] * work.change[m, r]
+        for s in range(3):
+            g = work.gain[m, r, s]
+            if g != 0.0:
+                for c in range(6):
+                    factor = g * jacobian[m, r, c]
+                    if factor != 0.0:
+                        for k in range(6):
+                            work.diagonal[i, c, k] += factor * jacobian[m, s, k]
+
+
+@njit(cache=True, _nrt=False)
 def newton_step(
-    diagonal: np.ndarray,
-    upper: np.ndarray,
-    b: np.ndarray,
-    link: np.ndarray,
-    jacobian: np.ndarray,
-    phi: np.ndarray,
-    mu: np.ndarray,
-    compliance: np.ndarray,
-    shift: float,
-    trial_scale: float,
+    chain: Chain,
+    contacts: LinkContacts,
+    rules: ProximalRules,
     v: np.ndarray,
     lam: np.ndarray,
     u: np.ndarray,
-    step: np.ndarray,
-    work_diagonal: np.ndarray,
-    work_upper: np.ndarray,
-    pivot: np.ndarray,
-    gain: np.ndarray,
-    change: np.ndarray,
+    work: NewtonWork,
 ) -> bool:
     """One step on v (n, 6) and lam (nc, 3) in place; False when the system is singular. u must be J v + phi.
 
-    The law of Alart and Curnier is linearised with sigma = shift * compliance added to the diagonal of the Delassus operator
-    around the present forces (a proximal step, so nothing of it stays in the answer): dlam = change - gain J dv, (nc, 3) and
-    (nc, 3, 3), and (A + J^T gain J) dv = b + J^T (lam + change) - A v. Trial forces are lam - u / (trial_scale * compliance).
+    (A + J^T gain J) dv = b + J^T (lam + change) - A v, with gain and change of :func:`linearise`.
     """
-    dynamics(diagonal, upper, b, link, jacobian, v, lam, step)
+    link, jacobian, step = contacts.link, contacts.jacobian, work.step
+    dynamics(chain.diagonal, chain.upper, chain.b, link, jacobian, v, lam, step)
     n = v.shape[0]
     for i in range(n):
         for r in range(6):
             for c in range(6):
-                work_diagonal[i, r, c] = diagonal[i, r, c]
+                work.diagonal[i, r, c] = chain.diagonal[i, r, c]
     for m in range(link.shape[0]):
-        sigma = shift * compliance[m]
-        rho = 1.0 / (trial_scale * compliance[m])
-        for r in range(3):
-            for c in range(3):
-                gain[m, r, c] = 0.0
-        y_n = lam[m, 0] - rho * u[m, 0]
-        if y_n <= 0.0:
-            for r in range(3):
-                change[m, r] = -lam[m, r]
-        else:
-            change[m, 0] = -u[m, 0] / sigma
-            gain[m, 0, 0] = 1.0 / sigma
-            y_0, y_1 = lam[m, 1] - rho * u[m, 1], lam[m, 2] - rho * u[m, 2]
-            length = math.sqrt(y_0 * y_0 + y_1 * y_1)
-            if length <= mu[m] * y_n:
-                for r in range(1, 3):
-                    change[m, r] = -u[m, r] / sigma
-                    gain[m, r, r] = 1.0 / sigma
-            else:
-                d_0, d_1 = y_0 / length, y_1 / length
-                turn = mu[m] * y_n / length
-                # across the direction of slip: (1 - turn (1 - rho sigma)) dlam = right - rho turn J dv; along it nothing
-                across = 1.0 / (1.0 - turn * (1.0 - rho * sigma))
-                r_0, r_1 = mu[m] * lam[m, 0] * d_0 - lam[m, 1], mu[m] * lam[m, 0] * d_1 - lam[m, 2]
-                along = d_0 * r_0 + d_1 * r_1
-                bound = mu[m] * change[m, 0]
-                change[m, 1] = along * d_0 + across * (r_0 - along * d_0) + bound * d_0
-                change[m, 2] = along * d_1 + across * (r_1 - along * d_1) + bound * d_1
-                gain[m, 1, 0] = mu[m] * d_0 / sigma
-                gain[m, 2, 0] = mu[m] * d_1 / sigma
-                slope = across * rho * turn
-                gain[m, 1, 1] = slope * (1.0 - d_0 * d_0)
-                gain[m, 1, 2] = -slope * d_0 * d_1
-                gain[m, 2, 1] = -slope * d_0 * d_1
-                gain[m, 2, 2] = slope * (1.0 - d_1 * d_1)
-        i = link[m]
-        for r in range(3):
-            for c in range(6):
-                step[i, c] += jacobian[m, r, c] * change[m, r]
-            for s in range(3):
-                g = gain[m, r, s]
-                if g != 0.0:
-                    for c in range(6):
-                        factor = g * jacobian[m, r, c]
-                        if factor != 0.0:
-                            for k in range(6):
-                                work_diagonal[i, c, k] += factor * jacobian[m, s, k]
-    if not solve_tridiagonal(work_diagonal, work_upper, upper, pivot, step):
+        linearise(contacts, m, rules, lam, u, work)
+        eliminate(contacts, m, work)
+    if not solve_tridiagonal(work.diagonal, work.upper, chain.upper, work.pivot, step):
         return False
     for i in range(n):
         for c in range(6):
             v[i, c] += step[i, c]
     for m in range(link.shape[0]):
         for r in range(3):
-            lam[m, r] += change[m, r]
+            lam[m, r] += work.change[m, r]
         for s in range(3):
             moved = 0.0
             for c in range(6):
                 moved += jacobian[m, s, c] * step[link[m], c]
             for r in range(3):
-                lam[m, r] -= gain[m, r, s] * moved
-    contact_velocities(link, jacobian, phi, v, u)
+                lam[m, r] -= work.gain[m, r, s] * moved
+    contact_velocities(link, jacobian, contacts.phi, v, u)
     return True

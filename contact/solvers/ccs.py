@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
-from contact.cone import project_cone, project_strict
 from contact.delassus import DelassusOperator
-from contact.linear import Backend
 from contact.local import LocalProblem
 from contact.metrics import natural_map_scale
+from contact.metrics_kernels import larger, relative
 from contact.nodalize import nodalize
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
-from contact.solvers.base import Solution, WarmStart, check_options
-from contact.solvers.condensed import RunJudge, relaxation_note
+from contact.solvers.base import Check, FactorizationOptions, Judge, OperatorOptions, Row, Solution, WarmStart, drive
+from contact.solvers.ccs_kernels import split_step
+from contact.solvers.condensed import relaxation_note
 from contact.solvers.converted import solve_converted
 from contact.solvers.dense import relative_residual
 
@@ -31,16 +30,11 @@ _GAIN_FACTOR = 50.0
 
 
 @dataclass(frozen=True)
-class CcsOptions:
+class CcsOptions(FactorizationOptions, OperatorOptions):
     """Options of CCS.
 
     Attributes
     ----------
-    tolerance : float
-        Both true residuals (dynamics and contact, see ``contact.metrics``) must be at most this, and the force balance of each
-        body at most five times this. Default 1e-5.
-    max_iterations : int
-        Limit of iterations. Default 1000.
     operator : {"strict", "proximal"}
         Projection of papers/001 eq. (26): strict satisfies the Signorini-Coulomb law, proximal its convex relaxation, which our
         metrics do not pass where contacts slide (the status then says "stopped at the limit"). ADMM is proven to converge for
@@ -60,63 +54,25 @@ class CcsOptions:
         between a virtual node and its body is a constraint of the splitting (its multiplier follows papers/000 eq. 11), so the
         answer is that of the original problem. Default off.
     gain : float, N s/m, optional
-        kv of all virtual nodes. Default: automatic, see ``contact.nodalize.automatic_gains``; it decides the speed only.
-    backend : {"auto", "pardiso", "superlu"}
-        Direct solver, see ``contact.linear``.
-    threads : int
-        Threads of MKL. Default 1.
+        kv of all virtual nodes; it decides the speed only. Default: see ``contact.nodalize_kernels.conditioning_gains``.
     """
 
-    tolerance: float = 1e-5
-    max_iterations: int = 1000
-    operator: Literal["strict", "proximal"] = "strict"
+    solver_name: ClassVar[str] = "ccs"
+
     penalty: float = 1.0
     adaptive: bool = True
     relaxation: float = 1.6
     virtual_nodes: bool = False
     gain: float | None = None
-    backend: Backend = "auto"
-    threads: int = 1
 
-    def __post_init__(self) -> None:
-        """Check the values once.
-
-        Raises
-        ------
-        ContactError
-            A value outside its range.
-        """
-        check_options(
-            "ccs",
-            ("tolerance", self.tolerance, 0 < self.tolerance < 1, "numbers between 0 and 1"),
-            ("max_iterations", self.max_iterations, self.max_iterations >= 1, "integers >= 1"),
-            ("operator", self.operator, self.operator in ("strict", "proximal"), "'strict' and 'proximal'"),
+    def _checks(self) -> list[Check]:
+        gain = self.gain
+        return [
+            *super()._checks(),
             ("penalty", self.penalty, 0 < self.penalty < np.inf, "positive numbers"),
             ("relaxation", self.relaxation, 0 < self.relaxation < 2, "numbers between 0 and 2"),
-            ("gain", self.gain, self.gain is None or 0 < self.gain < np.inf, "positive numbers in N s/m, or None for automatic"),
-            ("backend", self.backend, self.backend in get_args(Backend), "'auto', 'pardiso' and 'superlu'"),
-            ("threads", self.threads, self.threads >= 1, "integers >= 1"),
-        )
-
-
-@njit(cache=True)
-def split_step(
-    u: np.ndarray, friction: np.ndarray, penalty: np.ndarray, strict: bool, relaxation: float, z: np.ndarray, lam: np.ndarray
-) -> None:
-    """Projection and multiplier update of one ADMM iteration, z and lam, (3nc,), in place (papers/003 eqs. 37-38 on velocities).
-
-    With p = lam - penalty u the new lam = P(p) and z = (lam - p) / penalty satisfy the law of the operator exactly.
-    """
-    for i in range(friction.shape[0]):
-        n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
-        p_n = lam[n] - penalty[i] * (relaxation * u[n] + (1.0 - relaxation) * z[n])
-        p_0 = lam[s] - penalty[i] * (relaxation * u[s] + (1.0 - relaxation) * z[s])
-        p_1 = lam[t] - penalty[i] * (relaxation * u[t] + (1.0 - relaxation) * z[t])
-        if strict:
-            lam[n], lam[s], lam[t] = project_strict(p_n, p_0, p_1, friction[i])
-        else:
-            lam[n], lam[s], lam[t] = project_cone(p_n, p_0, p_1, friction[i])
-        z[n], z[s], z[t] = (lam[n] - p_n) / penalty[i], (lam[s] - p_0) / penalty[i], (lam[t] - p_1) / penalty[i]
+            ("gain", gain, gain is None or 0 < gain < np.inf, "positive numbers in N s/m, or None for automatic"),
+        ]
 
 
 class _Splitting:
@@ -134,7 +90,7 @@ class _Splitting:
         operator: DelassusOperator,
         pattern: sp.csc_matrix | None,
     ) -> None:
-        self.options, self.operator = options, operator
+        self.problem, self.options, self.operator = problem, options, operator
         self.law = isotropic(problem)
         self.strict = options.operator == "strict"
         self.rho = natural_map_scale(self.law)
@@ -198,8 +154,7 @@ class _Splitting:
 
     @property
     def over(self) -> bool:
-        """Whether the limit is reached or the values are not finite."""
-        return len(self.rows) >= self.options.max_iterations or self.failed
+        return self.failed
 
     @property
     def failed(self) -> bool:
@@ -212,12 +167,18 @@ class _Splitting:
             self._v = self.operator.finish(self._force)[: self.law.n]
         return self._v
 
-    def until(self, aim: float) -> None:
+    def answer(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.velocity(), from_isotropic(self.problem, self.lam.reshape(-1, 3))
+
+    def until(self, aim: float, limit: int) -> list[Row]:
         """Iterate until dynamics and contact residual are at most ``aim``."""
-        while not self.over:
+        first = len(self.rows)
+        while len(self.rows) < first + limit and not self.failed:
             self._advance()
-            if max(self.rows[-1][:2]) <= aim:
-                return
+            dynamics, contact, _ = self.rows[-1]
+            if dynamics <= aim and contact <= aim:
+                break
+        return list(self.rows[first:])
 
     def _advance(self) -> None:
         law, options = self.law, self.options
@@ -238,8 +199,9 @@ class _Splitting:
         residual = relative_residual(self._now, u, law.friction, self.rho)
         self.rows.append((dynamics, residual, step))
         own = residual if self.strict else relative_residual(self._now, u, law.friction, self.rho, False)
-        if max(own, dynamics) < self._smallest:
-            self.best, self.law_residual, self._smallest = len(self.rows) - 1, own, max(own, dynamics)
+        worst = larger(own, dynamics)
+        if worst < self._smallest:
+            self.best, self.law_residual, self._smallest = len(self.rows) - 1, own, worst
             self.lam, self._force, self._v = self._now.copy(), force, None
 
     def _dynamics(self, carried: np.ndarray) -> float:
@@ -247,8 +209,8 @@ class _Splitting:
         force = self._J_weighted @ carried
         Av = np.hypot(float(np.linalg.norm(self._b_weighted + force)), self._b_elsewhere)
         now = self._J_weighted @ self._now
-        scale = max(Av, self._b_size, float(np.linalg.norm(now)))
-        return float(np.linalg.norm(force - now)) / scale if scale > 0 else 0.0
+        scale = larger(Av, larger(self._b_size, float(np.linalg.norm(now))))
+        return float(relative(float(np.linalg.norm(force - now)), scale))
 
     def _rebalance(self) -> None:
         """Change the penalty where one residual has been far above the other over the last half of the iterations since."""
@@ -305,22 +267,22 @@ class Ccs:
             Velocity and forces of the previous step. Default zero.
         """
         started = time.perf_counter()
-        run = _Splitting(problem, warm_start, self.options, self._operator, self._matrix)
-        self._matrix = run.matrix
+        splitting = _Splitting(problem, warm_start, self.options, self._operator, self._matrix)
+        self._matrix = splitting.matrix
         prepared = time.perf_counter()
-        judge = RunJudge(problem, self.options.tolerance)
-        judge.follow(run, run.velocity, lambda lam: from_isotropic(problem, lam.reshape(-1, 3)))
+        judge = Judge(problem, self.options.tolerance)
+        drive(splitting, judge, self.options.max_iterations)
         details = {
             "operator": self.options.operator,
-            "law_residual": run.law_residual,
-            "returned_iteration": run.best + 1,
-            "penalty": run.factor,
-            "factorizations": run.factorizations,
-            "virtual_nodes": len(run.gain) // 3,
+            "law_residual": splitting.law_residual,
+            "returned_iteration": splitting.best + 1,
+            "penalty": splitting.factor,
+            "factorizations": splitting.factorizations,
+            "virtual_nodes": len(splitting.gain) // 3,
             "backend": self._operator.factorization.name,
         }
         times = {"prepare": prepared - started, "iterate": time.perf_counter() - prepared}
-        return judge.solution(times, details, relaxation_note(run.strict, run.law_residual))
+        return judge.solution(times, details, relaxation_note(splitting.strict, splitting.law_residual))
 
     def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve a problem given by W and q, by way of an equivalent one; see ``contact.solvers.converted.solve_converted``.

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from contact.local import LocalProblem
-from contact.metrics import natural_map_scale
+from contact.metrics import Residuals, natural_map_scale, residuals
 from contact.nodalize import AUTO_GAIN_FACTOR, NodalContactProblem, body_blocks, nodalize
 from contact.problem import ContactProblem, isotropic
-from contact.solvers import cond_kernels as kernels
-from contact.solvers.base import BALANCE_FACTOR, History, Solution, Status, WarmStart, check_options
+from contact.solvers import cond_kernels as iteration, cond_system_kernels as kernels
+from contact.solvers.base import BALANCE_FACTOR, Check, Judge, OperatorOptions, Row, Solution, WarmStart, drive
+from contact.solvers.cond_groups import (
+    Acceleration,
+    Bodies,
+    ContactArrays,
+    Guard,
+    Iterates,
+    Matrix,
+    Progress,
+    Rules,
+    State,
+    Steps,
+    Work,
+)
 from contact.solvers.converted import solve_converted
 
 _MAX_EIGENVALUE = 1.95
@@ -26,21 +39,18 @@ EXACT_GAIN_FACTOR = 50.0
 UPDATE_INTERVAL = 20
 #: ... and when the dynamics residual is below this part of what the virtual nodes carry beyond their multipliers.
 UPDATE_RATIO = 0.1
+#: Lanes of the sums over rows.
+_LANES = 256
 
 
 @dataclass(frozen=True)
-class CondOptions:
+class CondOptions(OperatorOptions):
     """Options of COND.
 
     Attributes
     ----------
-    tolerance : float
-        Both true residuals (dynamics and contact, see ``contact.metrics``) must be at most this, and the force balance of each
-        body at most five times this. Default 1e-5.
     max_iterations : int
         Limit of iterations. Default 5000.
-    operator : {"strict", "proximal"}
-        Projection of eq. (26): strict satisfies the Signorini-Coulomb law, proximal its convex relaxation (eq. 28).
     step : {"frobenius", "barzilai-borwein"}
         Step sizes: minimal Frobenius norm of I - W A (IV-C1), or both Barzilai-Borwein sizes in turn times a Jacobi-scaled W
         (IV-C2), with a safe step where they fail.
@@ -54,7 +64,7 @@ class CondOptions:
     gain : float, N s/m, optional
         kv of all virtual nodes (eq. 14). Default: automatic, ``gain_factor`` times the stiffness at the contact.
     gain_factor : float, optional
-        Factor of the automatic kv, see ``contact.nodalize.automatic_gains``. Default 50 with ``exact_gain``, where it only
+        Factor of the automatic kv, see ``contact.nodalize_kernels``. Default 50 with ``exact_gain``, where it only
         decides the speed, else 10, where it decides the accuracy.
     exact_gain : bool
         Update the multipliers of the virtual nodes until they move with their bodies to the tolerance (papers/000 eq. 11);
@@ -69,9 +79,9 @@ class CondOptions:
         plain iteration takes over, and its steps are halved when it stalls too. Default 1000: 300 gave up on balls of 10 MPa.
     """
 
-    tolerance: float = 1e-5
+    solver_name: ClassVar[str] = "cond"
+
     max_iterations: int = 5000
-    operator: Literal["strict", "proximal"] = "strict"
     step: Literal["frobenius", "barzilai-borwein"] = "frobenius"
     chebyshev: bool | None = None
     relaxation: float = 1.0
@@ -83,49 +93,22 @@ class CondOptions:
     local_sweeps: int = 5
     patience: int = 1000
 
-    def __post_init__(self) -> None:
-        """Check the values once.
-
-        Raises
-        ------
-        ContactError
-            A value outside its range.
-        """
-        check_options(
-            "cond",
-            ("tolerance", self.tolerance, 0 < self.tolerance < 1, "numbers between 0 and 1"),
-            ("max_iterations", self.max_iterations, self.max_iterations >= 1, "integers >= 1"),
-            ("operator", self.operator, self.operator in ("strict", "proximal"), "'strict' and 'proximal'"),
-            ("step", self.step, self.step in ("frobenius", "barzilai-borwein"), "'frobenius' and 'barzilai-borwein'"),
-            (
-                "chebyshev",
-                self.chebyshev,
-                not self.chebyshev or self.step == "frobenius",
-                "False and None with Barzilai-Borwein steps",
-            ),
+    def _checks(self) -> list[Check]:
+        step, gain, factor, regularization = self.step, self.gain, self.gain_factor, self.regularization
+        unaccelerated = "False and None with Barzilai-Borwein steps"
+        positive, omega = "positive numbers in N s/m, or None for automatic", "positive numbers in m/(N s), or None for none"
+        return [
+            *super()._checks(),
+            ("step", step, step in ("frobenius", "barzilai-borwein"), "'frobenius' and 'barzilai-borwein'"),
+            ("chebyshev", self.chebyshev, not self.chebyshev or step == "frobenius", unaccelerated),
             ("relaxation", self.relaxation, 0 < self.relaxation <= 1, "numbers in (0, 1]"),
-            (
-                "gain",
-                self.gain,
-                self.gain is None or self.gain > 0,
-                "positive numbers in N s/m, or None for automatic",
-            ),
-            (
-                "gain_factor",
-                self.gain_factor,
-                self.gain_factor is None or self.gain_factor > 0,
-                "positive numbers",
-            ),
-            (
-                "regularization",
-                self.regularization,
-                self.regularization is None or 0 < self.regularization < np.inf,
-                "positive numbers in m/(N s), or None for none",
-            ),
+            ("gain", gain, gain is None or gain > 0, positive),
+            ("gain_factor", factor, factor is None or factor > 0, "positive numbers"),
+            ("regularization", regularization, regularization is None or 0 < regularization < np.inf, omega),
             ("delay", self.delay, self.delay >= 1, "integers >= 1"),
             ("local_sweeps", self.local_sweeps, self.local_sweeps >= 0, "integers >= 0"),
             ("patience", self.patience, self.patience >= 10, "integers >= 10"),
-        )
+        ]
 
 
 class _BlockPattern:
@@ -186,12 +169,11 @@ class Cond:
         warm_start : WarmStart, optional
             Velocity and forces of the previous step. Default zero.
         """
-        options = self.options
-        clock = time.perf_counter
+        options, clock = self.options, time.perf_counter
         started = clock()
         nc = problem.n_contacts
         lam = np.zeros((nc, 3)) if warm_start is None else np.array(warm_start.lam, dtype=np.float64).reshape(nc, 3)
-        v0 = np.zeros(problem.n) if warm_start is None else warm_start.v
+        v = np.zeros(problem.n) if warm_start is None else warm_start.v
         nodal = nodalize(
             problem,
             gain=options.gain,
@@ -199,58 +181,23 @@ class Cond:
             multiplier=lam if options.exact_gain else None,
         )
         nodalized = clock()
-        if self._pattern is None or not self._pattern.matches(problem.A):
-            self._pattern = _BlockPattern(problem.A, nodal.rows, nodal.virtual_start)
-            self._eigenvector = None
-        pattern = self._pattern
-        kernels.gather_blocks(problem.A.data, pattern.index, pattern.values)
-        matrix = (pattern.ptr, pattern.col, pattern.values, nodal.ptr, nodal.dof, nodal.jac, nodal.gain)
-        diagonal = np.empty(nodal.size)
-        kernels.extended_diagonal(*matrix, diagonal)
-        w, dense_start, dense_size, dense = self._steps(nodal, matrix, diagonal)
-        eigenvalue = self._guard(nodal, matrix, diagonal, w, (dense_start, dense_size, dense))
-        coupled = _coupled_contacts(nodal)
-        x = nodal.extend(v0)
-        b = np.zeros(nodal.virtual_start)
-        b[nodal.rows] = problem.b
-        history = np.empty((options.max_iterations, 3))
-        multiplier = nodal.multiplier.copy()
+        fixed_point = self._prepare(nodal, v, lam)
         prepared = clock()
-        diagonal_bodies = np.ones(nodal.virtual_start)
-        diagonal_bodies[nodal.rows] = problem.diagonal
-        adaptive = options.step == "barzilai-borwein"
-        regularization = options.regularization or 0.0
-        iterations, code, returned = kernels.iterate(
-            *matrix, multiplier, b, diagonal, diagonal_bodies, w, dense_start, dense_size, dense,
-            np.linalg.inv(dense) if adaptive else dense, nodal.node, nodal.block, problem.phi, problem.coefficients,
-            isotropic(problem).friction, problem.tangent_stretch, coupled, regularization,
-            natural_map_scale(problem, regularization), *_group_arrays(nodal),
-            options.operator == "strict", not adaptive and options.chebyshev is not False, adaptive,
-            1.0 / eigenvalue if adaptive else 1.0, options.relaxation, options.delay, options.local_sweeps, options.patience,
-            options.exact_gain, UPDATE_INTERVAL, UPDATE_RATIO, options.tolerance, BALANCE_FACTOR, options.max_iterations,
-            x, lam, np.empty((12, nodal.size)), history,
-        )  # fmt: skip
-        done = clock()
-        history = history[:iterations].copy()
-        status, message = _verdict(code, iterations, returned, history, options)
-        return Solution(
-            x[nodal.rows],
-            lam,
-            status,
-            message,
-            iterations,
-            History(history[:, 0], history[:, 1], history[:, 2]),
-            {"nodalize": nodalized - started, "prepare": prepared - nodalized, "iterate": done - prepared},
-            {
-                "virtual_nodes": nodal.n_virtual,
-                "virtual_slip": nodal.virtual_slip(x),
-                "largest_eigenvalue": eigenvalue,
-                "coupled_contacts": int(coupled.sum()),
-                "returned_iteration": returned,
-                "regularization": regularization,
-                "operator": options.operator,
-            },
-        )
+        judge = Judge(problem, options.tolerance, fixed_point.measure)
+        drive(fixed_point, judge, options.max_iterations)
+        timings = {"nodalize": nodalized - started, "prepare": prepared - nodalized, "iterate": clock() - prepared}
+        details = {
+            "virtual_nodes": nodal.n_virtual,
+            "virtual_slip": nodal.virtual_slip(fixed_point.state.iterates.best),
+            "largest_eigenvalue": fixed_point.eigenvalue,
+            "coupled_contacts": int(fixed_point.contacts.coupled.sum()),
+            "returned_iteration": fixed_point.best + 1,
+            "regularization": options.regularization or 0.0,
+            "operator": options.operator,
+        }
+        regularization = options.regularization
+        law = f"contact law regularised by {regularization:g} m/(N s)" if regularization else ""
+        return judge.solution(timings, details, law=law)
 
     def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve a problem given by W and q, by way of an equivalent one; see ``contact.solvers.converted.solve_converted``.
@@ -264,39 +211,49 @@ class Cond:
         """
         return solve_converted(problem, warm_start, Cond, self.options)
 
-    def _steps(
-        self, nodal: NodalContactProblem, matrix: tuple[np.ndarray, ...], diagonal: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _prepare(self, nodal: NodalContactProblem, v: np.ndarray, lam: np.ndarray) -> _FixedPoint:
+        """Gather the arrays of the iteration that starts from v and lam."""
+        problem, options = nodal.problem, self.options
+        if self._pattern is None or not self._pattern.matches(problem.A):
+            self._pattern = _BlockPattern(problem.A, nodal.rows, nodal.virtual_start)
+            self._eigenvector = None
+        pattern = self._pattern
+        kernels.gather_blocks(problem.A.data, pattern.index, pattern.values)
+        matrix = Matrix(
+            pattern.ptr, pattern.col, pattern.values, nodal.virtual_start, nodal.ptr, nodal.dof, nodal.jac, nodal.gain
+        )  # fmt: skip
+        diagonal = np.empty(nodal.size)
+        kernels.extended_diagonal(matrix, diagonal)
+        steps = self._steps(nodal, matrix, diagonal)
+        eigenvalue = self._limit_steps(nodal, matrix, diagonal, steps)
+        if options.step == "barzilai-borwein":
+            steps = steps._replace(inverse=np.linalg.inv(steps.dense))
+        return _FixedPoint(nodal, matrix, steps, diagonal, eigenvalue, WarmStart(v, lam), options)
+
+    def _steps(self, nodal: NodalContactProblem, matrix: Matrix, diagonal: np.ndarray) -> Steps:
         """Step-size matrix W: Frobenius (IV-C1) or Jacobi on nodes, inverse diagonal block on bodies, 1/kv on virtual nodes."""
         w = diagonal.copy()
         w[nodal.rows] = nodal.problem.diagonal
-        bodies = [(i, g) for i, g in enumerate(nodal.problem.groups) if g.kind == "generalized"]
+        bodies = [i for i, g in enumerate(nodal.problem.groups) if g.kind == "generalized"]
         dense = body_blocks(nodal.problem)
         starts, stops, strides, _ = _group_arrays(nodal)
         is_nodes = strides > 0
-        kernels.add_gain_blocks(nodal.group_of, starts, nodal.ptr, nodal.dof, nodal.jac, nodal.gain, dense)
-        dense = np.linalg.inv(dense[[i for i, _ in bodies]])
+        kernels.add_gain_blocks(matrix, nodal.group_of, starts, dense)
+        dense = np.linalg.inv(dense[bodies])
         if self.options.step == "frobenius":
-            kernels.node_steps(matrix[0], matrix[2], 0, len(matrix[0]) - 1, nodal.virtual_start, nodal.gain, w)
+            kernels.node_steps(matrix, 0, nodal.virtual_start // 3, w)
         else:
-            kernels.jacobi_steps(nodal.virtual_start, nodal.gain, w)
-        kernels.shrink_steps(nodal.group_of, is_nodes, nodal.ptr, nodal.dof, nodal.jac, nodal.gain, w)
+            kernels.jacobi_steps(matrix, w)
+        kernels.shrink_steps(matrix, nodal.group_of, is_nodes, w)
         # padding rows stand alone; bodies with their virtual nodes have eigenvalues up to two, which 0.9 brings back to 1.8
         padding = np.ones(nodal.virtual_start, dtype=np.bool_)
         padding[nodal.rows] = False
         w[: nodal.virtual_start][padding] = 1.0
         w[nodal.virtual_start :] *= _BODY_STEP
         dense *= _BODY_STEP
-        return w, starts[~is_nodes], (stops - starts)[~is_nodes], dense
+        return Steps(w, starts[~is_nodes], (stops - starts)[~is_nodes], dense, dense)
 
-    def _guard(
-        self,
-        nodal: NodalContactProblem,
-        matrix: tuple[np.ndarray, ...],
-        diagonal: np.ndarray,
-        w: np.ndarray,
-        bodies: tuple[np.ndarray, np.ndarray, np.ndarray],
-    ) -> float:
+    def _limit_steps(self, nodal: NodalContactProblem, matrix: Matrix, diagonal: np.ndarray, steps: Steps) -> float:
         """Largest eigenvalue of W A; W of Frobenius steps is scaled where it comes too near to two, which nothing else bounds."""
         x = np.zeros(nodal.size)
         cold = self._eigenvector is None
@@ -304,12 +261,83 @@ class Cond:
             x[:] = np.random.default_rng(0).standard_normal(nodal.size) / np.sqrt(diagonal)
         else:
             x[: nodal.virtual_start] = self._eigenvector
-        value = kernels.largest_eigenvalue(*matrix, w, *bodies, x, 30 if cold else 3)
+        value = kernels.largest_eigenvalue(matrix, steps, x, 30 if cold else 3, np.empty((3, nodal.size)))
         self._eigenvector = x[: nodal.virtual_start].copy()
         if value > _MAX_EIGENVALUE and self.options.step == "frobenius":
-            w *= _MAX_EIGENVALUE / value
-            bodies[2][:] *= _MAX_EIGENVALUE / value
+            steps.w[:] *= _MAX_EIGENVALUE / value
+            steps.dense[:] *= _MAX_EIGENVALUE / value
         return float(value)
+
+
+class _FixedPoint:
+    """The iterations of :class:`Cond` on one problem."""
+
+    def __init__(
+        self,
+        nodal: NodalContactProblem,
+        matrix: Matrix,
+        steps: Steps,
+        diagonal: np.ndarray,
+        eigenvalue: float,
+        start: WarmStart,
+        options: CondOptions,
+    ) -> None:
+        self.nodal, self.eigenvalue, self._options = nodal, eigenvalue, options
+        self.contacts = _contact_arrays(nodal, options.regularization or 0.0)
+        adaptive = options.step == "barzilai-borwein"
+        rules = Rules(
+            options.operator == "strict", float(options.regularization or 0.0), not adaptive and options.chebyshev is not False,
+            adaptive, float(options.relaxation), options.delay, options.local_sweeps, options.patience, options.exact_gain,
+            UPDATE_RATIO, BALANCE_FACTOR,
+        )  # fmt: skip
+        size, safe_step = nodal.size, 1.0 / eigenvalue if adaptive else 1.0
+        x, x_old, Ax, Ax_old, star, A_star, A_best, b_now, force, zero = np.empty((10, size))
+        lam, bodies = start.lam, _bodies(nodal)
+        self._bodies = bodies
+        iterates = Iterates(x, x_old, Ax, Ax_old, star, A_star, nodal.extend(start.v), A_best, np.empty_like(lam), lam)
+        work = Work(
+            b_now, nodal.multiplier.copy(), force, np.empty(nodal.virtual_start), np.zeros((nodal.n_virtual, 3)),
+            np.empty(len(nodal.problem.groups)), np.empty((3, _LANES)), zero,
+        )  # fmt: skip
+        self.state = State(
+            Progress(0, True, 0.0, np.inf, 0, 0, safe_step), iterates, work, Acceleration(0, 1.0, 0.0, 0.0),
+            Guard(np.inf, 0, 0, safe_step, 0, UPDATE_INTERVAL),
+        )  # fmt: skip
+        iteration.begin(matrix, bodies, iterates, work)
+        self._system = matrix, steps, self.contacts, bodies, rules, diagonal
+        self._history = np.empty((options.max_iterations, 3))
+
+    @property
+    def best(self) -> int:
+        return self.state.progress.best_at - 1
+
+    @property
+    def failed(self) -> bool:
+        return not self.state.progress.finite
+
+    over = failed
+
+    def until(self, aim: float, limit: int) -> list[Row]:
+        """Iterate until residuals and balances, judged in the loop, are at most ``aim``."""
+        first = self.state.progress.iteration
+        self.state = iteration.iterate(*self._system, aim, limit, self.state, self._history)
+        return [tuple(row) for row in self._history[first : self.state.progress.iteration].tolist()]
+
+    def answer(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.state.iterates.best[self.nodal.rows], self.state.iterates.best_lam
+
+    def measure(self, v: np.ndarray, lam: np.ndarray) -> Residuals:
+        """Residuals by the contact law that the options ask for; without multipliers it holds where the virtual nodes are.
+
+        Balances are relative to what would hold each body at the start, see :func:`contact.metrics_kernels.holding_forces`.
+        """
+        problem, options = self.nodal.problem, self._options
+        if not options.exact_gain and self.nodal.n_virtual:
+            problem = replace(problem, phi=problem.phi + self.nodal.contact_slip(self.state.iterates.best))
+        relaxed, regularization = options.operator == "proximal", options.regularization or 0.0
+        return residuals(
+            problem, v, lam, relaxed=relaxed, regularization=regularization, loads=self._bodies.least_force
+        )  # fmt: skip
 
 
 def _coupled_contacts(nodal: NodalContactProblem) -> np.ndarray:
@@ -322,23 +350,25 @@ def _coupled_contacts(nodal: NodalContactProblem) -> np.ndarray:
 
 def _group_arrays(nodal: NodalContactProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """First row, last row + 1 and stride of each group in x, and the group of each row of x before the virtual nodes."""
-    groups = nodal.problem.groups
-    size = np.array([g.stop - g.start for g in groups], dtype=np.int64)
+    first, last, strides = nodal.problem.group_rows
+    size = last - first
     padded = 3 * ((size + 2) // 3)
     start = np.cumsum(padded) - padded
-    strides = np.array([g.stride for g in groups], dtype=np.int64)
-    return start, start + size, strides, np.repeat(np.arange(len(groups)), padded)
+    return start, start + size, strides, np.repeat(np.arange(len(size)), padded)
 
 
-def _verdict(code: int, iterations: int, returned: int, history: np.ndarray, options: CondOptions) -> tuple[Status, str]:
-    dynamics, contact = history[max(returned, 1) - 1, :2]
-    residuals = f"dynamics residual {dynamics:.2e}, contact residual {contact:.2e}, tolerance {options.tolerance:.0e}"
-    if options.regularization is not None:
-        residuals += f", contact law regularised by {options.regularization:g} m/(N s)"
-    if code == 0:
-        return "converged", f"Converged in {iterations} iterations ({residuals})."
-    if returned not in (0, iterations):
-        residuals = f"returned is the best iterate, that of iteration {returned}: {residuals}"
-    if code == 1:
-        return "stopped at the limit", f"Stopped at the limit of {iterations} iterations ({residuals})."
-    return "failed", f"Iteration {iterations} gave a value that is not finite ({residuals})."
+def _contact_arrays(nodal: NodalContactProblem, regularization: float) -> ContactArrays:
+    problem, coupled = nodal.problem, _coupled_contacts(nodal)
+    return ContactArrays(
+        nodal.node, nodal.block, nodal.virtual_start, problem.phi, problem.coefficients, isotropic(problem).friction,
+        problem.tangent_stretch, natural_map_scale(problem, regularization), coupled, bool(coupled.any()),
+    )  # fmt: skip
+
+
+def _bodies(nodal: NodalContactProblem) -> Bodies:
+    problem = nodal.problem
+    b, diagonal = np.zeros(nodal.virtual_start), np.ones(nodal.virtual_start)
+    b[nodal.rows], diagonal[nodal.rows] = problem.b, problem.diagonal
+    inverse = 1.0 / diagonal
+    b_square = iteration.weighted_square(b, inverse)
+    return Bodies(*_group_arrays(nodal), b, diagonal, inverse, b_square, np.empty(len(problem.groups)))

@@ -1,8 +1,11 @@
-"""Compiled kernels of COND: the whole fixed-point iteration in one function, arrays in, arrays filled.
+"""Compiled iteration of COND, papers/001 Algorithms 1 to 3; see ``cond_groups`` for the arrays.
 
-Layout of the unknown x (see ``contact.nodalize``): rows of nodes and bodies, padded to a multiple of three, then three
-rows a virtual node. A of the bodies comes as 3x3 blocks (compressed rows, see ``block_rows``), the virtual nodes are applied
-matrix-free.
+One iteration is :func:`step` (Alg. 1: eq. 20), :func:`solve_contacts` (Alg. 2: eq. 24), :func:`judge` (true residuals instead of
+the step norm of Alg. 1), :func:`extrapolate` (Alg. 3), :func:`update_multipliers` (papers/000 eq. 11) and :func:`guard`
+(restarts, smaller steps).
+
+The kernels are compiled without numba's reference counts (``_nrt=False``). That proves that they allocate nothing, since they
+would not compile otherwise, and an iteration does not count the references to each array of each group that it hands on.
 """
 
 from __future__ import annotations
@@ -12,9 +15,24 @@ import math
 import numpy as np
 from numba import njit
 
-from contact.cone import project_cone, project_cone_elliptic, project_strict_elliptic
-from contact.metrics import NET_FRACTION, NOISE_FRACTION
+from contact.metrics_kernels import NET_FRACTION, holding_forces, relative_to_terms, worst_balance
 from contact.solvers.block_rows import apply_blocks
+from contact.solvers.cond_contact_kernels import add_coupled_forces, add_coupled_steps, contact_sweep, natural_residual
+from contact.solvers.cond_groups import (
+    Acceleration,
+    Bodies,
+    ContactArrays,
+    Found,
+    Guard,
+    Iterates,
+    Matrix,
+    Progress,
+    Rules,
+    State,
+    Steps,
+    Work,
+)
+from contact.solvers.cond_system_kernels import add_virtual_nodes, apply_matrix, apply_steps, barzilai_borwein
 
 #: An accelerated iteration that is this many times worse than the best iterate goes back to it.
 RETREAT = 100.0
@@ -28,470 +46,173 @@ MAX_RESTARTS = 1
 MAX_HALVINGS = 6
 
 
-@njit(cache=True)
-def gather_blocks(source: np.ndarray, index: np.ndarray, values: np.ndarray) -> None:
-    """Fill the first entries of ``values`` from those of the CSC matrix: index -1 means 0, -2 means 1 (padding rows)."""
-    for k in range(index.shape[0]):
-        i = index[k]
-        values[k] = source[i] if i >= 0 else (0.0 if i == -1 else 1.0)
-
-
-@njit(cache=True)
-def add_virtual_nodes(
-    first_virtual: int,
-    vptr: np.ndarray,
-    vdof: np.ndarray,
-    vjac: np.ndarray,
-    gain: np.ndarray,
-    x: np.ndarray,
-    y: np.ndarray,
-) -> None:
-    """Update y += (A of eq. 15 - A of the bodies) x: fill the virtual rows, add kv J_v^T (J_v v - v_v) to those of the bodies."""
-    for q in range(gain.shape[0]):
-        row = first_virtual + 3 * q
-        d0 = x[row]
-        d1 = x[row + 1]
-        d2 = x[row + 2]
-        for e in range(vptr[q], vptr[q + 1]):
-            xe = x[vdof[e]]
-            d0 -= vjac[e, 0] * xe
-            d1 -= vjac[e, 1] * xe
-            d2 -= vjac[e, 2] * xe
-        d0 *= gain[q]
-        d1 *= gain[q]
-        d2 *= gain[q]
-        y[row] = d0
-        y[row + 1] = d1
-        y[row + 2] = d2
-        for e in range(vptr[q], vptr[q + 1]):
-            y[vdof[e]] -= vjac[e, 0] * d0 + vjac[e, 1] * d1 + vjac[e, 2] * d2
-
-
-@njit(cache=True)
-def apply_matrix(
-    ptr: np.ndarray,
-    col: np.ndarray,
-    values: np.ndarray,
-    vptr: np.ndarray,
-    vdof: np.ndarray,
-    vjac: np.ndarray,
-    gain: np.ndarray,
-    x: np.ndarray,
-    y: np.ndarray,
-) -> None:
-    """Update y = A x of eq. (15): block rows, then the virtual nodes without assembling them."""
-    apply_blocks(ptr, col, values, x, y)
-    add_virtual_nodes(3 * (ptr.shape[0] - 1), vptr, vdof, vjac, gain, x, y)
-
-
-@njit(cache=True)
-def extended_diagonal(
-    ptr: np.ndarray,
-    col: np.ndarray,
-    values: np.ndarray,
-    vptr: np.ndarray,
-    vdof: np.ndarray,
-    vjac: np.ndarray,
-    gain: np.ndarray,
-    diagonal: np.ndarray,
-) -> None:
-    """Fill the diagonal of A of eq. (15)."""
-    n_blocks = ptr.shape[0] - 1
-    for i in range(n_blocks):
-        for k in range(ptr[i], ptr[i + 1]):
-            if col[k] == i:
-                for c in range(3):
-                    diagonal[3 * i + c] = values[9 * k + 4 * c]
-    for q in range(gain.shape[0]):
+@njit(cache=True, _nrt=False)
+def copy_forces(source: np.ndarray, target: np.ndarray) -> None:
+    """Copy forces (nc, 3)."""
+    for m in range(source.shape[0]):
         for c in range(3):
-            diagonal[3 * n_blocks + 3 * q + c] = gain[q]
-        for e in range(vptr[q], vptr[q + 1]):
-            for c in range(3):
-                diagonal[vdof[e]] += gain[q] * vjac[e, c] * vjac[e, c]
+            target[m, c] = source[m, c]
 
 
-@njit(cache=True)
-def node_steps(
-    ptr: np.ndarray,
-    values: np.ndarray,
-    first: int,
-    last: int,
-    virtual_row: int,
-    gain: np.ndarray,
-    w: np.ndarray,
-) -> None:
-    """Fill w by Frobenius minimisation (papers/001 IV-C1), equal within a node, and by 1/kv on virtual nodes.
-
-    On entry w holds the diagonal of A; block rows first..last-1 are filled.
-
-    Departure from the paper: the two nodes of a D-contact keep steps of their own; Prop. 3 needs equal steps only within
-    a node. A virtual node takes 1/kv, which with the dense step of its body keeps the spectrum of W A below two.
-    """
-    for i in range(first, last):
-        trace = 0.0
-        square = 0.0
-        for k in range(ptr[i], ptr[i + 1]):
-            for entry in range(9 * k, 9 * k + 9):
-                square += values[entry] * values[entry]
+@njit(cache=True, _nrt=False)
+def begin(matrix: Matrix, bodies: Bodies, iterates: Iterates, work: Work) -> None:
+    """Fill iterates and right-hand side from the start in ``iterates.best`` and ``best_lam`` and from the multipliers."""
+    copy_forces(iterates.best_lam, iterates.lam)
+    for i in range(iterates.x.shape[0]):
+        work.zero[i] = 0.0
+        iterates.x[i] = iterates.x_old[i] = iterates.best[i]
+        work.b_now[i] = bodies.b[i] if i < matrix.first_virtual else 0.0
+    for q in range(matrix.gain.shape[0]):
         for c in range(3):
-            trace += w[3 * i + c]  # w holds the diagonal on entry
-        for c in range(3):
-            w[3 * i + c] = trace / square
-    for q in range(gain.shape[0]):
-        for c in range(3):
-            w[virtual_row + 3 * q + c] = 1.0 / gain[q]
+            work.b_now[matrix.first_virtual + 3 * q + c] = -work.multiplier[q, c]
+            for e in range(matrix.vptr[q], matrix.vptr[q + 1]):
+                work.b_now[matrix.vdof[e]] += matrix.vjac[e, c] * work.multiplier[q, c]
+    apply_matrix(matrix, iterates.x, iterates.Ax)
+    for i in range(iterates.x.shape[0]):
+        iterates.Ax_old[i] = iterates.A_best[i] = iterates.Ax[i]
+    holding_forces(bodies.start, bodies.stop, bodies.stride, bodies.b, iterates.Ax, bodies.least_force)
 
 
-@njit(cache=True)
-def shrink_steps(
-    group_of: np.ndarray,
-    group_is_nodes: np.ndarray,
-    vptr: np.ndarray,
-    vdof: np.ndarray,
-    vjac: np.ndarray,
-    gain: np.ndarray,
-    w: np.ndarray,
-) -> None:
-    """Shrink the steps of nodes that carry virtual nodes (points inside elements).
-
-    1/w grows by the absolute row sums of kv J_v^T J_v.
-    Equal within a node: each of its rows adds to all three.
-    """
-    for q in range(gain.shape[0]):
-        if not group_is_nodes[group_of[q]]:
-            continue
-        for e in range(vptr[q], vptr[q + 1]):
-            row_sum = 0.0
-            for f in range(vptr[q], vptr[q + 1]):
-                row_sum += abs(vjac[e, 0] * vjac[f, 0] + vjac[e, 1] * vjac[f, 1] + vjac[e, 2] * vjac[f, 2])
-            first = 3 * (vdof[e] // 3)
-            for c in range(3):
-                w[first + c] = 1.0 / (1.0 / w[first + c] + gain[q] * row_sum)
+@njit(cache=True, _nrt=False)
+def step(steps: Steps, contacts: ContactArrays, alpha: float, b: np.ndarray, iterates: Iterates) -> None:
+    """Fill star with v* = v - alpha W (A v - b), eq. (20), plus the last forces of contacts that share a node."""
+    apply_steps(steps, alpha, b, iterates.Ax, iterates.x, iterates.star)
+    if contacts.any_coupled:
+        add_coupled_steps(contacts, alpha, steps.w, iterates.lam, iterates.star)
 
 
-@njit(cache=True)
-def add_gain_blocks(
-    group_of: np.ndarray,
-    group_start: np.ndarray,
-    vptr: np.ndarray,
-    vdof: np.ndarray,
-    vjac: np.ndarray,
-    gain: np.ndarray,
-    dense: np.ndarray,
-) -> None:
-    """Add kv J_v^T J_v (eq. 15) of all virtual nodes to the blocks ``dense`` (groups, size, size) of generalized groups."""
-    size = dense.shape[1]
-    for q in range(gain.shape[0]):
-        g = group_of[q]
-        base = group_start[g]
-        if vdof[vptr[q + 1] - 1] - base >= size:
-            continue  # a virtual node on a group of nodes
-        for e in range(vptr[q], vptr[q + 1]):
-            for f in range(vptr[q], vptr[q + 1]):
-                dot = vjac[e, 0] * vjac[f, 0] + vjac[e, 1] * vjac[f, 1] + vjac[e, 2] * vjac[f, 2]
-                dense[g, vdof[e] - base, vdof[f] - base] += gain[q] * dot
-
-
-@njit(cache=True)
-def jacobi_steps(virtual_row: int, gain: np.ndarray, w: np.ndarray) -> None:
-    """Fill w with 1 / (mean diagonal of A) of each node and 1/kv of each virtual node; on entry w holds the diagonal of A."""
-    for i in range(0, virtual_row, 3):
-        step = 3.0 / (w[i] + w[i + 1] + w[i + 2])
-        w[i] = w[i + 1] = w[i + 2] = step
-    for q in range(gain.shape[0]):
-        for c in range(3):
-            w[virtual_row + 3 * q + c] = 1.0 / gain[q]
-
-
-@njit(cache=True)
-def apply_steps(
-    w: np.ndarray,
-    dense_start: np.ndarray,
-    dense_size: np.ndarray,
-    dense: np.ndarray,
+@njit(cache=True, _nrt=False)
+def solve_contacts(
+    contacts: ContactArrays,
+    rules: Rules,
     alpha: float,
-    b: np.ndarray,
-    Ax: np.ndarray,
-    x: np.ndarray,
+    w: np.ndarray,
+    tolerance: float,
+    lam: np.ndarray,
     star: np.ndarray,
-) -> None:
-    """Update star = x + alpha W (b - A x), eq. (20).
-
-    W is diagonal on nodes and a dense block ``dense[g, :size, :size]`` on each generalized group.
-    """
-    for i in range(x.shape[0]):
-        star[i] = x[i] + alpha * w[i] * (b[i] - Ax[i])
-    for g in range(dense_start.shape[0]):
-        base = dense_start[g]
-        for r in range(dense_size[g]):
-            total = 0.0
-            for c in range(dense_size[g]):
-                total += dense[g, r, c] * (b[base + c] - Ax[base + c])
-            star[base + r] = x[base + r] + alpha * total
-
-
-@njit(cache=True)
-def largest_eigenvalue(
-    ptr: np.ndarray,
-    col: np.ndarray,
-    values: np.ndarray,
-    vptr: np.ndarray,
-    vdof: np.ndarray,
-    vjac: np.ndarray,
-    gain: np.ndarray,
-    w: np.ndarray,
-    dense_start: np.ndarray,
-    dense_size: np.ndarray,
-    dense: np.ndarray,
-    x: np.ndarray,
-    iterations: int,
-) -> float:
-    """Power iteration on W A from x (updated in place): estimate of its largest eigenvalue from below."""
-    value = 0.0
-    y, step, zero = np.empty(x.shape[0]), np.empty(x.shape[0]), np.zeros(x.shape[0])
-    for _ in range(iterations):
-        apply_matrix(ptr, col, values, vptr, vdof, vjac, gain, x, y)
-        apply_steps(w, dense_start, dense_size, dense, 1.0, y, zero, zero, step)
-        norm = 0.0
-        energy = 0.0
-        for i in range(x.shape[0]):
-            energy += x[i] * y[i]
-            norm += step[i] * y[i]
-        value = norm / energy
-        scale = 1.0 / math.sqrt(norm)
-        for i in range(x.shape[0]):
-            x[i] = step[i] * scale
-    return value
-
-
-@njit(cache=True)
-def barzilai_borwein(
-    w: np.ndarray,
-    dense_start: np.ndarray,
-    dense_size: np.ndarray,
-    dense: np.ndarray,
-    dense_inverse: np.ndarray,
-    x: np.ndarray,
-    x_old: np.ndarray,
-    Ax: np.ndarray,
-    Ax_old: np.ndarray,
-    zero: np.ndarray,
-    step: np.ndarray,
-) -> tuple[float, float]:
-    """Both step sizes of papers/001 IV-C2 in the inner product of W^-1: (s.W^-1 s / s.z, s.z / z.W z), z = A s.
-
-    ``dense_inverse`` holds the inverses of the blocks ``dense``, ``zero`` zeros; ``step`` is overwritten by W z. Both are 0
-    where s is zero.
-    """
-    apply_steps(w, dense_start, dense_size, dense, 1.0, Ax, Ax_old, zero, step)
-    length = 0.0
-    energy = 0.0
-    square = 0.0
-    for i in range(x.shape[0]):
-        d = x[i] - x_old[i]
-        z = Ax[i] - Ax_old[i]
-        length += d * d / w[i]
-        energy += d * z
-        square += z * step[i]
-    for g in range(dense_start.shape[0]):
-        base = dense_start[g]
-        for r in range(dense_size[g]):
-            d = x[base + r] - x_old[base + r]
-            length -= d * d / w[base + r]
-            for c in range(dense_size[g]):
-                length += d * dense_inverse[g, r, c] * (x[base + c] - x_old[base + c])
-    if not (energy > 0.0 and square > 0.0):
-        return 0.0, 0.0
-    return length / energy, energy / square
-
-
-@njit(cache=True)
-def contact_sweep(
-    first: bool,
-    strict: bool,
-    node: np.ndarray,
-    block: np.ndarray,
-    first_virtual: int,
-    phi: np.ndarray,
-    friction: np.ndarray,
-    coupled: np.ndarray,
-    alpha: float,
-    w: np.ndarray,
-    regularization: float,
-    lam: np.ndarray,
-    x: np.ndarray,
     force: np.ndarray,
-) -> float:
-    """One Gauss-Seidel pass over the contacts of the surrogate problem with steps alpha w (Alg. 2).
-
-    Returns the largest force change of a coupled contact relative to the largest force of one.
-
-    x already holds v* and alpha W J^T lam of the contacts that share a node (``coupled``). Each of those removes its own share by
-    the projection of eq. (26) on gamma = sum of the steps of its nodes, and converges by passes with lam kept per contact
-    (design: a node in several contacts at once). The others are solved exactly, from zero, by the ``first`` pass and left out
-    later; ``force`` gets their J^T lam. A regularisation Omega = ``regularization`` I adds to gamma (eq. 37).
-    """
-    change = 0.0
-    largest = 0.0
-    for m in range(node.shape[0]):
-        shares = coupled[m]
-        if not (first or shares):
-            continue
-        u0 = phi[m, 0]
-        u1 = phi[m, 1]
-        u2 = phi[m, 2]
-        gamma = regularization
-        for side in range(2):
-            s = node[m, side]
-            if s >= first_virtual:  # its block is the identity
-                u0 += x[s]
-                u1 += x[s + 1]
-                u2 += x[s + 2]
-                gamma += alpha * w[s]
-            elif s >= 0:
-                x0 = x[s]
-                x1 = x[s + 1]
-                x2 = x[s + 2]
-                u0 += block[m, side, 0, 0] * x0 + block[m, side, 0, 1] * x1 + block[m, side, 0, 2] * x2
-                u1 += block[m, side, 1, 0] * x0 + block[m, side, 1, 1] * x1 + block[m, side, 1, 2] * x2
-                u2 += block[m, side, 2, 0] * x0 + block[m, side, 2, 1] * x1 + block[m, side, 2, 2] * x2
-                gamma += alpha * w[s]
-        if gamma == 0.0:  # an obstacle against an obstacle: no unknown is touched
-            lam[m, 0] = lam[m, 1] = lam[m, 2] = 0.0
-            continue
-        d0 = d1 = d2 = 0.0
-        if shares:
-            d0 = lam[m, 0]
-            d1 = lam[m, 1]
-            d2 = lam[m, 2]
-        stiffness = 1.0 / gamma
-        t0 = d0 - (u0 + regularization * d0) * stiffness
-        t1 = d1 - (u1 + regularization * d1) * stiffness
-        t2 = d2 - (u2 + regularization * d2) * stiffness
-        if strict:
-            p0, p1, p2 = project_strict_elliptic(t0, t1, t2, friction[m, 0], friction[m, 1])
-        else:
-            p0, p1, p2 = project_cone_elliptic(t0, t1, t2, friction[m, 0], friction[m, 1])
-        d0 = p0 - d0
-        d1 = p1 - d1
-        d2 = p2 - d2
-        lam[m, 0] = p0
-        lam[m, 1] = p1
-        lam[m, 2] = p2
-        for side in range(2):
-            s = node[m, side]
-            if s < 0:
-                continue
-            f0, f1, f2 = d0, d1, d2
-            if s < first_virtual:
-                f0 = block[m, side, 0, 0] * d0 + block[m, side, 1, 0] * d1 + block[m, side, 2, 0] * d2
-                f1 = block[m, side, 0, 1] * d0 + block[m, side, 1, 1] * d1 + block[m, side, 2, 1] * d2
-                f2 = block[m, side, 0, 2] * d0 + block[m, side, 1, 2] * d1 + block[m, side, 2, 2] * d2
-            step = alpha * w[s]
-            x[s] += step * f0
-            x[s + 1] += step * f1
-            x[s + 2] += step * f2
-            if not shares:
-                force[s] += f0
-                force[s + 1] += f1
-                force[s + 2] += f2
-        if shares:
-            change = max(change, abs(d0) + abs(d1) + abs(d2))
-            largest = max(largest, abs(p0) + abs(p1) + abs(p2))
-    return change / largest if largest > 0.0 else change
-
-
-@njit(cache=True)
-def add_force(
-    node: np.ndarray,
-    block: np.ndarray,
-    first_virtual: int,
-    m: int,
-    f0: float,
-    f1: float,
-    f2: float,
-    alpha: float,
-    w: np.ndarray,
-    weighted: bool,
-    y: np.ndarray,
 ) -> None:
-    """Update y += alpha W^weighted J_m^T f on the nodes of contact m."""
-    for side in range(2):
-        s = node[m, side]
-        if s < 0:
-            continue
-        factor = alpha * w[s] if weighted else alpha
-        if s >= first_virtual:
-            y[s] += factor * f0
-            y[s + 1] += factor * f1
-            y[s + 2] += factor * f2
-        else:
-            y[s] += factor * (block[m, side, 0, 0] * f0 + block[m, side, 1, 0] * f1 + block[m, side, 2, 0] * f2)
-            y[s + 1] += factor * (block[m, side, 0, 1] * f0 + block[m, side, 1, 1] * f1 + block[m, side, 2, 1] * f2)
-            y[s + 2] += factor * (block[m, side, 0, 2] * f0 + block[m, side, 1, 2] * f1 + block[m, side, 2, 2] * f2)
+    """Update star to v** = v* + alpha W J^T lam, eq. (24), with lam by Alg. 2; fill force with J^T lam.
+
+    Contacts that share a node take further passes until their forces settle to a tenth of the tolerance.
+    """
+    strict, regularization = rules.strict, rules.regularization
+    for i in range(force.shape[0]):
+        force[i] = 0.0
+    contact_sweep(True, strict, regularization, contacts, alpha, w, lam, star, force)
+    if contacts.any_coupled:
+        for _ in range(rules.local_sweeps):
+            change = contact_sweep(False, strict, regularization, contacts, alpha, w, lam, star, force)
+            if change < 0.1 * tolerance:
+                break
+        add_coupled_forces(contacts, lam, force)
 
 
-@njit(cache=True)
-def natural_residual(
-    node: np.ndarray,
-    block: np.ndarray,
-    phi: np.ndarray,
-    mean: np.ndarray,
-    stretch: np.ndarray,
-    strict: bool,
-    regularization: float,
-    rho: np.ndarray,
-    lam: np.ndarray,
-    x: np.ndarray,
-    first_virtual: int,
+@njit(cache=True, _nrt=False)
+def hand_over(
+    matrix: Matrix,
+    exact_gain: bool,
+    star: np.ndarray,
+    A_star: np.ndarray,
+    multiplier: np.ndarray,
+    force: np.ndarray,
     point_velocity: np.ndarray,
 ) -> float:
-    """Natural-map residual, formula of ``metrics.contact_residual`` (without the De Saxce term for the proximal law).
+    """Add the forces on virtual nodes to those on their bodies (eq. 18), and fill the velocities of the points they stand for.
 
-    Virtual nodes count with ``point_velocity`` (nv, 3): the velocity of the point of their body for the residual of the
-    original problem, or their own for that of the nodal one. ``mean`` (nc,) and ``stretch`` (nc, 2) are mubar and N of
-    ``problem.isotropic``.
+    Returns what the virtual nodes carry beyond their multipliers, relative to all that they carry; 0 without multipliers, where
+    a virtual node stands for itself.
     """
+    vptr, vdof, vjac, gain = matrix.vptr, matrix.vdof, matrix.vjac, matrix.gain
+    mismatch = 0.0
     total = 0.0
-    force = 0.0
-    velocity = 0.0
-    for m in range(node.shape[0]):
-        u0 = phi[m, 0] + regularization * lam[m, 0]
-        u1 = phi[m, 1] + regularization * lam[m, 1]
-        u2 = phi[m, 2] + regularization * lam[m, 2]
+    for q in range(gain.shape[0]):
+        row = matrix.first_virtual + 3 * q
+        for c in range(3):
+            carried = A_star[row + c]  # kv (v_v - J_v v), what the node carries beyond its multiplier
+            mismatch += carried * carried
+            total += multiplier[q, c] ** 2 + force[row + c] ** 2
+            point_velocity[q, c] = star[row + c]
+            if exact_gain:
+                point_velocity[q, c] -= carried / gain[q]
+        for e in range(vptr[q], vptr[q + 1]):
+            pushed = vjac[e, 0] * force[row] + vjac[e, 1] * force[row + 1] + vjac[e, 2] * force[row + 2]
+            force[vdof[e]] += pushed
+    return math.sqrt(mismatch / total) if exact_gain and total > 0.0 else 0.0
+
+
+@njit(cache=True, _nrt=False)
+def judge(
+    matrix: Matrix,
+    contacts: ContactArrays,
+    bodies: Bodies,
+    rules: Rules,
+    tolerance: float,
+    decides: bool,
+    contact: float,
+    iterates: Iterates,
+    work: Work,
+) -> Found:
+    """Return the true residuals of (v**, lam) on the problem without virtual nodes; fill A v**, the product of the iteration.
+
+    Where no node is shared or virtual, the projection satisfies the law to rounding in every iteration (Prop. 4); its residual is
+    then evaluated only where it ``decides`` or the dynamics pass, and stays ``contact``, its last value, in between.
+    """
+    star, A_star, force, b = iterates.star, iterates.A_star, work.force, bodies.b
+    apply_blocks(matrix.ptr, matrix.col, matrix.values, star, A_star)
+    Av = A_star
+    mismatch = 0.0
+    bound = matrix.gain.shape[0] > 0
+    if bound:
+        Av = work.body_Av
+        for i in range(b.shape[0]):
+            Av[i] = A_star[i]
+        add_virtual_nodes(matrix, star, A_star)
+        mismatch = hand_over(matrix, rules.exact_gain, star, A_star, work.multiplier, force, work.point_velocity)
+    r_2, a_2, f_2 = residual_sums(Av, b, force, bodies.inverse_diagonal, work.sums)
+    dynamics = math.sqrt(relative_to_terms(r_2, a_2, bodies.b_square, f_2))
+    if contacts.any_coupled or bound or decides or dynamics <= tolerance:
+        contact = natural_residual(contacts, rules.strict, rules.regularization, iterates.lam, star, work.point_velocity)
+    finite = math.isfinite(bodies.b_square + r_2 + a_2 + f_2) and math.isfinite(dynamics) and math.isfinite(contact)
+    return Found(dynamics, contact, mismatch, max(bodies.b_square, max(a_2, f_2)), finite)
+
+
+@njit(cache=True, _nrt=False)
+def balanced(
+    bodies: Bodies, node: np.ndarray, lam: np.ndarray, Av: np.ndarray, size: float, tolerance: float, factor: float, work: Work
+) -> bool:
+    """Whether the balance of each body holds to ``factor`` times the tolerance, and the plain norm of the dynamics to it."""
+    least_forces(bodies, node, lam, work.group_force)
+    imbalance = worst_balance(
+        bodies.start, bodies.stop, bodies.stride, work.group_force, bodies.diagonal, bodies.b, Av, work.force, size
+    )
+    return imbalance <= factor * tolerance and plain_residual(bodies.b, Av, work.force) <= tolerance
+
+
+@njit(cache=True, _nrt=False)
+def least_forces(bodies: Bodies, node: np.ndarray, lam: np.ndarray, out: np.ndarray) -> None:
+    """Fill the least scale of the balance of each group: a part of the forces that press on it, or what holds it at the start."""
+    for g in range(out.shape[0]):
+        out[g] = 0.0
+    for m in range(lam.shape[0]):
+        magnitude = math.sqrt(lam[m, 0] ** 2 + lam[m, 1] ** 2 + lam[m, 2] ** 2)
         for side in range(2):
-            s = node[m, side]
-            if s >= first_virtual:
-                q = (s - first_virtual) // 3
-                u0 += point_velocity[q, 0]
-                u1 += point_velocity[q, 1]
-                u2 += point_velocity[q, 2]
-            elif s >= 0:
-                x0 = x[s]
-                x1 = x[s + 1]
-                x2 = x[s + 2]
-                u0 += block[m, side, 0, 0] * x0 + block[m, side, 0, 1] * x1 + block[m, side, 0, 2] * x2
-                u1 += block[m, side, 1, 0] * x0 + block[m, side, 1, 1] * x1 + block[m, side, 1, 2] * x2
-                u2 += block[m, side, 2, 0] * x0 + block[m, side, 2, 1] * x1 + block[m, side, 2, 2] * x2
-        f0 = lam[m, 0]
-        f1 = lam[m, 1] / stretch[m, 0]
-        f2 = lam[m, 2] / stretch[m, 1]
-        u1 *= stretch[m, 0]
-        u2 *= stretch[m, 1]
-        if strict:
-            u0 += mean[m] * math.sqrt(u1 * u1 + u2 * u2)
-        u0 *= rho[m]
-        u1 *= rho[m]
-        u2 *= rho[m]
-        p0, p1, p2 = project_cone(f0 - u0, f1 - u1, f2 - u2, mean[m])
-        total += (f0 - p0) ** 2 + (f1 - p1) ** 2 + (f2 - p2) ** 2
-        force += f0 * f0 + f1 * f1 + f2 * f2
-        velocity += u0 * u0 + u1 * u1 + u2 * u2
-    scale = max(force, velocity)
-    return math.sqrt(total / scale) if scale > 0.0 else 0.0
+            if 0 <= node[m, side] < bodies.of_row.shape[0]:
+                out[bodies.of_row[node[m, side]]] += magnitude
+    for g in range(out.shape[0]):
+        out[g] = max(NET_FRACTION * out[g], bodies.least_force[g])
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
+def weighted_square(x: np.ndarray, weight: np.ndarray) -> float:
+    """Sum of weight x^2."""
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += x[i] * x[i] * weight[i]
+    return total
+
+
+@njit(cache=True, _nrt=False)
 def residual_sums(
     Av: np.ndarray, b: np.ndarray, force: np.ndarray, weight: np.ndarray, sums: np.ndarray
 ) -> tuple[float, float, float]:
@@ -520,7 +241,22 @@ def residual_sums(
     return r_total, a_total, f_total
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
+def plain_residual(b: np.ndarray, Av: np.ndarray, force: np.ndarray) -> float:
+    """Dynamics residual in the plain 2-norm, as ``metrics.dynamics_residual_plain``; arrays as long as ``b`` count."""
+    r_2 = 0.0
+    a_2 = 0.0
+    b_2 = 0.0
+    f_2 = 0.0
+    for i in range(b.shape[0]):
+        r_2 += (Av[i] - b[i] - force[i]) ** 2
+        a_2 += Av[i] * Av[i]
+        b_2 += b[i] * b[i]
+        f_2 += force[i] * force[i]
+    return math.sqrt(relative_to_terms(r_2, a_2, b_2, f_2))
+
+
+@njit(cache=True, _nrt=False)
 def distance(x: np.ndarray, y: np.ndarray, weight: np.ndarray, sums: np.ndarray) -> float:
     """Norm of x - y with weights, square root of the sum of weight (x - y)^2; ``sums`` (3, any) is overwritten."""
     lanes = sums.shape[1]
@@ -538,369 +274,162 @@ def distance(x: np.ndarray, y: np.ndarray, weight: np.ndarray, sums: np.ndarray)
     return math.sqrt(square)
 
 
-@njit(cache=True)
-def worst_balance(
-    group_start: np.ndarray,
-    group_stop: np.ndarray,
-    group_stride: np.ndarray,
-    group_force: np.ndarray,
-    diagonal: np.ndarray,
-    b: np.ndarray,
-    Ax: np.ndarray,
-    force: np.ndarray,
-    whole: float,
-) -> float:
-    """Worst relative force balance of a body, as ``metrics.balance``.
+@njit(cache=True, _nrt=False)
+def blend(nu: float, relaxation: float, star: np.ndarray, x: np.ndarray, x_old: np.ndarray) -> None:
+    """Replace x_old by nu (u (v** - x) + x - x_old) + x_old, eq. (38) with the under-relaxation u of Wang 2015."""
+    for i in range(x.shape[0]):
+        x_old[i] = nu * (relaxation * (star[i] - x[i]) + x[i] - x_old[i]) + x_old[i]
 
-    ``group_stride`` (groups,) are the rows from one node or link to the next, 0 for generalized groups; ``group_force``
-    (groups,) is the least scale of a group of nodes or links,
-    ``whole`` the squared scale of the dynamics residual of the whole problem.
+
+@njit(cache=True, _nrt=False)
+def extrapolate(
+    rules: Rules, plain: bool, diagonal: np.ndarray, iterates: Iterates, acceleration: Acceleration, sums: np.ndarray
+) -> Acceleration:
+    """Alg. 3: replace x_old by the next iterate of eq. (38), and A of it by linearity; by v** itself where it is ``plain``.
+
+    The norm of the step weighs each row by its ``diagonal`` of A, so that it does not depend on units.
     """
-    worst = 0.0
-    for g in range(group_start.shape[0]):
-        total = 0.0
-        scale = 0.0
-        if group_stride[g] > 0:
-            net = 0.0
-            for c in range(3):
-                r = 0.0
-                f = 0.0
-                for i in range(group_start[g] + c, group_stop[g], group_stride[g]):
-                    r += Ax[i] - b[i] - force[i]
-                    f += force[i]
-                total += r * r
-                net += f * f
-            scale = max(group_force[g] * group_force[g], net)
-        else:
-            b_total = 0.0
-            a_total = 0.0
-            for i in range(group_start[g], group_stop[g]):
-                d = 1.0 / diagonal[i]
-                total += (Ax[i] - b[i] - force[i]) ** 2 * d
-                b_total += b[i] * b[i] * d
-                a_total += Ax[i] * Ax[i] * d
-            scale = max(max(b_total, a_total), NOISE_FRACTION * NOISE_FRACTION * whole)
-        if total > 0.0:
-            worst = max(worst, math.sqrt(total / scale) if scale > 0.0 else math.inf)
-    return worst
+    since_start, nu, radius = acceleration.since_start + 1, acceleration.nu, acceleration.radius
+    if plain or not rules.chebyshev or since_start < rules.delay:
+        nu = 1.0
+    elif since_start == rules.delay:
+        nu = 2.0 / (2.0 - radius * radius)
+    else:
+        nu = 4.0 / (4.0 - radius * radius * nu)
+    blend(nu, rules.relaxation, iterates.star, iterates.x, iterates.x_old)
+    blend(nu, rules.relaxation, iterates.A_star, iterates.Ax, iterates.Ax_old)
+    step_norm = distance(iterates.x_old, iterates.x, diagonal, sums)
+    if acceleration.step_norm > 0.0:
+        radius = min(step_norm / acceleration.step_norm, 1.0)  # eq. (39)
+    return Acceleration(since_start, nu, radius, step_norm)
 
 
-@njit(cache=True)
-def plain_residual(b: np.ndarray, Ax: np.ndarray, force: np.ndarray) -> float:
-    """Dynamics residual in the plain 2-norm, as ``metrics.dynamics_residual_plain``; arrays as long as ``b`` count."""
-    r_2 = 0.0
-    a_2 = 0.0
-    b_2 = 0.0
-    f_2 = 0.0
-    for i in range(b.shape[0]):
-        r_2 += (Ax[i] - b[i] - force[i]) ** 2
-        a_2 += Ax[i] * Ax[i]
-        b_2 += b[i] * b[i]
-        f_2 += force[i] * force[i]
-    scale = max(a_2, max(b_2, f_2))
-    return math.sqrt(r_2 / scale) if scale > 0.0 else 0.0
-
-
-@njit(cache=True)
-def force_scales(
-    group_start: np.ndarray,
-    group_stop: np.ndarray,
-    group_stride: np.ndarray,
-    b: np.ndarray,
-    Ax: np.ndarray,
-    scales: np.ndarray,
-) -> None:
-    """Fill the force (N) that would keep each group of nodes or links from accelerating, |sum of b - A x| at the warm start.
-
-    It is weight and load where the warm start is the last velocity, so that a fast body is balanced as sharply as one at rest.
-    1e-3 of |sum of b| and ``NOISE_FRACTION`` of the sum of |b| over all these groups keep it from zero where a body flies freely
-    without gravity or rests on what holds it.
-    """
-    magnitudes = 0.0
-    for g in range(group_start.shape[0]):
-        if group_stride[g] > 0:
-            for i in range(group_start[g], group_stop[g], group_stride[g]):
-                magnitudes += abs(b[i]) + abs(b[i + 1]) + abs(b[i + 2])
-    for g in range(group_start.shape[0]):
-        total = 0.0
-        b_total = 0.0
+@njit(cache=True, _nrt=False)
+def update_multipliers(matrix: Matrix, A_star: np.ndarray, multiplier: np.ndarray, b_now: np.ndarray) -> None:
+    """Let the multipliers take over what the virtual nodes carry now: augmented-Lagrangian update, papers/000 eq. (11)."""
+    for q in range(matrix.gain.shape[0]):
+        row = matrix.first_virtual + 3 * q
         for c in range(3):
-            r = 0.0
-            s = 0.0
-            for i in range(group_start[g] + c, group_stop[g], max(group_stride[g], 3)):
-                r += b[i] - Ax[i]
-                s += b[i]
-            total += r * r
-            b_total += s * s
-        scales[g] = max(math.sqrt(total), max(1e-3 * math.sqrt(b_total), NOISE_FRACTION * magnitudes))
+            change = A_star[row + c]
+            multiplier[q, c] += change
+            b_now[row + c] -= change
+            for e in range(matrix.vptr[q], matrix.vptr[q + 1]):
+                b_now[matrix.vdof[e]] += matrix.vjac[e, c] * change
 
 
-@njit(cache=True)
-def iterate(
-    ptr: np.ndarray,
-    col: np.ndarray,
-    values: np.ndarray,
-    vptr: np.ndarray,
-    vdof: np.ndarray,
-    vjac: np.ndarray,
-    gain: np.ndarray,
-    multiplier: np.ndarray,
-    b: np.ndarray,
-    diagonal: np.ndarray,
-    diagonal_bodies: np.ndarray,
-    w: np.ndarray,
-    dense_start: np.ndarray,
-    dense_size: np.ndarray,
-    dense: np.ndarray,
-    dense_inverse: np.ndarray,
-    node: np.ndarray,
-    block: np.ndarray,
-    phi: np.ndarray,
-    friction: np.ndarray,
-    mean: np.ndarray,
-    stretch: np.ndarray,
-    coupled: np.ndarray,
-    regularization: float,
-    rho_contact: np.ndarray,
-    group_start: np.ndarray,
-    group_stop: np.ndarray,
-    group_stride: np.ndarray,
-    group_of_row: np.ndarray,
-    strict: bool,
-    chebyshev: bool,
-    adaptive: bool,
-    safe_step: float,
-    relaxation: float,
-    delay: int,
-    local_sweeps: int,
-    patience: int,
-    exact_gain: bool,
-    update_interval: int,
-    update_ratio: float,
-    tolerance: float,
-    balance_factor: float,
-    max_iterations: int,
-    answer: np.ndarray,
-    answer_lam: np.ndarray,
-    work: np.ndarray,
-    history: np.ndarray,
-) -> tuple[int, int, int]:
-    """Velocity fixed-point iteration with Chebyshev acceleration or Barzilai-Borwein steps (papers/001 Algs. 1-3, IV-C).
+@njit(cache=True, _nrt=False)
+def back_to_best(iterates: Iterates) -> None:
+    """Start again from the best iterate."""
+    for i in range(iterates.x.shape[0]):
+        iterates.x[i] = iterates.x_old[i] = iterates.best[i]
+        iterates.Ax[i] = iterates.Ax_old[i] = iterates.A_best[i]
+    copy_forces(iterates.best_lam, iterates.lam)
 
-    Where no node is shared or virtual, the projection satisfies the law to rounding in every iteration (Prop. 4); its residual is
-    then evaluated only in the first iteration and wherever it decides, and its last value stands in the history between.
 
-    On entry ``answer`` and ``answer_lam`` hold the warm start; on return the un-extrapolated iterate v** and its force: the one
-    that converged, else the best by the larger of its true residuals. Updates ``history`` (iterations, 3): dynamics residual,
-    contact residual, step norm. Returns (iterations, status, iteration that is returned): status 0 converged, 1 stopped at the
-    limit, 2 not finite.
+@njit(cache=True, _nrt=False)
+def guard(rules: Rules, tolerance: float, iteration: int, merit: float, best: float, watch: Guard) -> tuple[bool, Guard]:
+    """Whether to go back to the best iterate and restart the acceleration, and the state of the safeguards after that.
 
-    One product with A an iteration: A is applied to v** (so that the residual of the returned pair is exact and free), and
-    A of the extrapolated iterate follows from the same linear combination. The norms of eq. (39) and of the step weigh each
-    row by its diagonal of A, so that they do not depend on units.
-
-    Safeguards: when the best residual has not fallen to ``PROGRESS`` of itself within ``patience`` iterations, or an adaptive
-    iteration is ``RETREAT`` times worse than the best iterate, the acceleration restarts there; restarts for lack of progress
-    also halve the rate of the multipliers' updates, and after ``MAX_RESTARTS`` of them the plain iteration with the step
+    That is where the best residual has not fallen to ``PROGRESS`` of itself within ``patience`` iterations, or where ``merit``,
+    the larger residual of an adaptive iteration, is ``RETREAT`` times that of the best one. Restarts for lack of progress also
+    halve the rate of the multipliers' updates, and after ``MAX_RESTARTS`` of them the plain iteration with the step
     ``safe_step`` runs for the rest, halved each time it stalls for a quarter of the patience (the strict operator can make the
     plain iteration cycle where friction is large).
     """
-    size = answer.shape[0]
-    n_rows = 3 * (ptr.shape[0] - 1)
-    nv = gain.shape[0]
-    x, x_old, Ax, Ax_old = work[0], work[1], work[2], work[3]
-    star, A_star, x_best, A_best = work[4], work[5], work[6], work[7]
-    body_Av, force, b_now, zero = work[8], work[9], work[10], work[11]
-    inverse_diagonal = np.empty(n_rows)
-    nc = node.shape[0]
-    lam, best_lam = np.empty((nc, 3)), np.empty((nc, 3))
-    any_coupled = False
-    for m in range(nc):
-        any_coupled = any_coupled or coupled[m]
-        for c in range(3):
-            lam[m, c] = best_lam[m, c] = answer_lam[m, c]
-    point_velocity = np.zeros((nv, 3))
-    sums = np.empty((3, 256))
+    reference, window, restarts, safe_step, safe_until, interval = watch
+    if merit <= tolerance:  # only the balance of the bodies or the plain norm is missing
+        window = iteration
+    stalled = iteration - window >= (rules.patience if restarts <= MAX_RESTARTS else rules.patience // 4)
+    if stalled and best < PROGRESS * reference:
+        stalled = False
+        reference = best
+        window = iteration
+    stalled = stalled and restarts <= MAX_RESTARTS + MAX_HALVINGS
+    back = stalled or (rules.adaptive and merit > RETREAT * best)
+    if back:
+        if stalled:
+            restarts += 1
+            interval *= 2
+            if restarts > MAX_RESTARTS + 1:
+                safe_step *= 0.5
+        safe_until = iteration + SAFE_STEPS
+        window = iteration
+        reference = best
+    return back, Guard(reference, window, restarts, safe_step, safe_until, interval)
 
-    for i in range(size):
-        zero[i] = 0.0
-        x[i] = x_old[i] = x_best[i] = answer[i]
-        b_now[i] = b[i] if i < n_rows else 0.0
-    for q in range(nv):
-        for c in range(3):
-            b_now[n_rows + 3 * q + c] = -multiplier[q, c]
-            for e in range(vptr[q], vptr[q + 1]):
-                b_now[vdof[e]] += vjac[e, c] * multiplier[q, c]
-    apply_matrix(ptr, col, values, vptr, vdof, vjac, gain, x, Ax)
-    for i in range(size):
-        Ax_old[i] = A_best[i] = Ax[i]
-    b2 = 0.0
-    for i in range(n_rows):
-        inverse_diagonal[i] = 1.0 / diagonal_bodies[i]
-        b2 += b[i] * b[i] * inverse_diagonal[i]
-    group_force = np.zeros(group_start.shape[0])
-    free_force = np.zeros(group_start.shape[0])
-    force_scales(group_start, group_stop, group_stride, b, Ax, free_force)
 
-    alpha = safe_step
-    safe_until = 0
-    nu = 1.0
-    radius = 0.0
-    contact = 0.0
-    since_start = 0
-    step_norm_old = 0.0
-    best = math.inf
-    best_at = 0
-    reference = math.inf
-    window = 0
-    restarts = 0
-    last_update = 0
-    for iteration in range(1, max_iterations + 1):
-        # v* = v - W (A v - b), eq. (20); then v** = v* + W J^T lam, eq. (24), with lam by Alg. 2
-        apply_steps(w, dense_start, dense_size, dense, alpha, b_now, Ax, x, star)
-        if any_coupled:
-            for m in range(nc):
-                if coupled[m]:
-                    add_force(node, block, n_rows, m, lam[m, 0], lam[m, 1], lam[m, 2], alpha, w, True, star)
-        for i in range(size):
-            force[i] = 0.0
-        contact_sweep(True, strict, node, block, n_rows, phi, friction, coupled, alpha, w, regularization, lam, star, force)
-        if any_coupled:
-            for _ in range(local_sweeps):
-                change = contact_sweep(
-                    False, strict, node, block, n_rows, phi, friction, coupled, alpha, w, regularization, lam, star, force
-                )
-                if change < 0.1 * tolerance:
-                    break
+@njit(cache=True, _nrt=False)
+def iterate(
+    matrix: Matrix,
+    steps: Steps,
+    contacts: ContactArrays,
+    bodies: Bodies,
+    rules: Rules,
+    diagonal: np.ndarray,
+    tolerance: float,
+    limit: int,
+    state: State,
+    history: np.ndarray,
+) -> State:
+    """Iterate until an answer passes, ``limit`` more times, or until a value is not finite.
 
-        # true residuals of the pair (v**, lam), on the problem without virtual nodes: they hand their force to the body (eq. 18)
-        apply_blocks(ptr, col, values, star, A_star)
-        Av = A_star
-        if nv > 0:
-            for i in range(n_rows):
-                body_Av[i] = A_star[i]
-            Av = body_Av
-            add_virtual_nodes(n_rows, vptr, vdof, vjac, gain, star, A_star)
-        if any_coupled:
-            for m in range(nc):
-                if coupled[m]:
-                    add_force(node, block, n_rows, m, lam[m, 0], lam[m, 1], lam[m, 2], 1.0, w, False, force)
-        mismatch = 0.0
-        total = 0.0
-        for q in range(nv):
-            row = n_rows + 3 * q
-            for c in range(3):
-                carried = A_star[row + c]  # kv (v_v - J_v v), what the node carries beyond its multiplier
-                mismatch += carried * carried
-                total += multiplier[q, c] ** 2 + force[row + c] ** 2
-                point_velocity[q, c] = star[row + c]
-                if exact_gain:
-                    point_velocity[q, c] -= carried / gain[q]
-            for e in range(vptr[q], vptr[q + 1]):
-                pushed = vjac[e, 0] * force[row] + vjac[e, 1] * force[row + 1] + vjac[e, 2] * force[row + 2]
-                force[vdof[e]] += pushed
-        mismatch = math.sqrt(mismatch / total) if exact_gain and total > 0.0 else 0.0
-        r_2, a_2, f_2 = residual_sums(Av, b, force, inverse_diagonal, sums)
-        scale = max(b2, max(a_2, f_2))
-        dynamics = math.sqrt(r_2 / scale) if scale > 0.0 else 0.0
-        if any_coupled or nv > 0 or iteration == 1 or dynamics <= tolerance or iteration == max_iterations:
-            contact = natural_residual(
-                node, block, phi, mean, stretch, strict, regularization, rho_contact, lam, star, n_rows, point_velocity
-            )
+    One product with A an iteration: A is applied to v** (so that the residual of the returned pair is exact and free), and
+    A of the extrapolated iterate follows from the same linear combination.
 
-        # extrapolation, eq. (38) with the under-relaxation of Wang 2015, and A of it by linearity
-        since_start += 1
-        if not chebyshev or since_start < delay or restarts > MAX_RESTARTS:
-            nu = 1.0
-        elif since_start == delay:
-            nu = 2.0 / (2.0 - radius * radius)
-        else:
-            nu = 4.0 / (4.0 - radius * radius * nu)
-        for i in range(size):
-            x_old[i] = nu * (relaxation * (star[i] - x[i]) + x[i] - x_old[i]) + x_old[i]
-        for i in range(size):
-            Ax_old[i] = nu * (relaxation * (A_star[i] - Ax[i]) + Ax[i] - Ax_old[i]) + Ax_old[i]
-        x, x_old, Ax, Ax_old = x_old, x, Ax_old, Ax
-        step_norm = distance(x, x_old, diagonal, sums)
-        history[iteration - 1, 0] = dynamics
+    Parameters
+    ----------
+    matrix, steps, contacts, bodies, rules, state
+        See ``cond_groups``; arrays of the state are updated, and the state that is returned continues it.
+    diagonal : ndarray, (size,), N s/m
+        Diagonal of A of eq. (15).
+    tolerance : float
+        Bound of the residuals.
+    limit : int
+        Most iterations of this call.
+    history : ndarray, (iterations in all, 3)
+        Updated: dynamics residual, contact residual and step norm of each iteration.
+    """
+    iteration, finite, contact, best, best_at, updated, alpha = state.progress
+    i, work, acceleration, watch = state.iterates, state.work, state.acceleration, state.guard
+    last = iteration + limit
+    finite, done = True, False
+    while finite and not done and iteration < last:
+        iteration += 1
+        step(steps, contacts, alpha, work.b_now, i)
+        solve_contacts(contacts, rules, alpha, steps.w, tolerance, i.lam, i.star, work.force)
+        decides = iteration == 1 or iteration == last
+        found = judge(matrix, contacts, bodies, rules, tolerance, decides, contact, i, work)
+        contact, merit = found.contact, max(found.dynamics, found.contact)
+        plain = watch.restarts > MAX_RESTARTS
+        acceleration = extrapolate(rules, plain, diagonal, i, acceleration, work.sums)
+        i = Iterates(i.x_old, i.x, i.Ax_old, i.Ax, i.star, i.A_star, i.best, i.A_best, i.lam, i.best_lam)
+        history[iteration - 1, 0] = found.dynamics
         history[iteration - 1, 1] = contact
-        history[iteration - 1, 2] = step_norm
-        finite = math.isfinite(b2 + r_2 + a_2 + f_2) and math.isfinite(contact) and math.isfinite(step_norm)
-        if step_norm_old > 0.0:
-            radius = min(step_norm / step_norm_old, 1.0)  # eq. (39)
-        step_norm_old = step_norm
+        history[iteration - 1, 2] = acceleration.step_norm
+        finite = found.finite and math.isfinite(acceleration.step_norm)
 
-        done = finite and dynamics <= tolerance and contact <= tolerance
-        if done:
-            group_force[:] = 0.0
-            for m in range(nc):
-                magnitude = math.sqrt(lam[m, 0] ** 2 + lam[m, 1] ** 2 + lam[m, 2] ** 2)
-                for side in range(2):
-                    if 0 <= node[m, side] < group_of_row.shape[0]:
-                        group_force[group_of_row[node[m, side]]] += magnitude
-            for g in range(group_force.shape[0]):
-                group_force[g] = max(NET_FRACTION * group_force[g], free_force[g])
-            imbalance = worst_balance(group_start, group_stop, group_stride, group_force, diagonal_bodies, b, Av, force, scale)
-            done = imbalance <= balance_factor * tolerance and plain_residual(b, Av, force) <= tolerance
-        merit = max(dynamics, contact)
+        if finite and merit <= tolerance:
+            Av = work.body_Av if matrix.gain.shape[0] > 0 else i.A_star
+            done = balanced(bodies, contacts.node, i.lam, Av, found.size, tolerance, rules.balance_factor, work)
         if done or (finite and merit < best):
-            best = merit
-            best_at = iteration
-            star, A_star, x_best, A_best = x_best, A_best, star, A_star
-            for m in range(nc):
-                for c in range(3):
-                    best_lam[m, c] = lam[m, c]
-        if done or not finite or iteration == max_iterations:
-            for i in range(size):
-                answer[i] = x_best[i]
-            for m in range(nc):
-                for c in range(3):
-                    answer_lam[m, c] = best_lam[m, c]
-            return iteration, 0 if done else (1 if finite else 2), best_at
+            best, best_at = merit, iteration
+            copy_forces(i.lam, i.best_lam)
+            i = Iterates(i.x, i.x_old, i.Ax, i.Ax_old, i.best, i.A_best, i.star, i.A_star, i.lam, i.best_lam)
+        if rules.exact_gain and iteration - updated >= watch.update_interval:
+            if found.dynamics < rules.update_ratio * found.mismatch:
+                updated = iteration
+                update_multipliers(matrix, i.A_best if best_at == iteration else i.A_star, work.multiplier, work.b_now)
 
-        if exact_gain and iteration - last_update >= update_interval and dynamics < update_ratio * mismatch:
-            # augmented-Lagrangian update (papers/000 eq. 11): the multiplier takes over what the virtual nodes carry now
-            last_update = iteration
-            current = A_best if best_at == iteration else A_star
-            for q in range(nv):
-                for c in range(3):
-                    change = current[n_rows + 3 * q + c]
-                    multiplier[q, c] += change
-                    b_now[n_rows + 3 * q + c] -= change
-                    for e in range(vptr[q], vptr[q + 1]):
-                        b_now[vdof[e]] += vjac[e, c] * change
-        if merit <= tolerance:  # only the balance of the bodies or the plain norm is missing
-            window = iteration
-        stalled = iteration - window >= (patience if restarts <= MAX_RESTARTS else patience // 4)
-        if stalled and best < PROGRESS * reference:
-            stalled = False
-            reference = best
-            window = iteration
-        stalled = stalled and restarts <= MAX_RESTARTS + MAX_HALVINGS
-        if stalled or (adaptive and merit > RETREAT * best):
-            if stalled:
-                restarts += 1
-                update_interval *= 2
-                if restarts > MAX_RESTARTS + 1:
-                    safe_step *= 0.5
-            safe_until = iteration + SAFE_STEPS
-            window = iteration
-            reference = best
-            since_start = 0
-            nu = 1.0
-            for i in range(size):
-                x[i] = x_old[i] = x_best[i]
-                Ax[i] = Ax_old[i] = A_best[i]
-            for m in range(nc):
-                for c in range(3):
-                    lam[m, c] = best_lam[m, c]
-            step_norm_old = 0.0
-            radius = 0.0
-        if restarts > MAX_RESTARTS:
-            alpha = safe_step
-        elif adaptive:
-            one, two = barzilai_borwein(w, dense_start, dense_size, dense, dense_inverse, x, x_old, Ax, Ax_old, zero, force)
+        back, watch = guard(rules, tolerance, iteration, merit, best, watch)
+        if back:
+            back_to_best(i)
+            acceleration = Acceleration(0, 1.0, 0.0, 0.0)
+        if watch.restarts > MAX_RESTARTS:
+            alpha = watch.safe_step
+        elif rules.adaptive:  # both Barzilai-Borwein sizes in turn (IV-C2), where they can be trusted
+            one, two = barzilai_borwein(steps, i.x, i.x_old, i.Ax, i.Ax_old, work.zero, work.force)
             alpha = one if iteration % 2 else two
-            if alpha <= 0.0 or iteration < safe_until:
-                alpha = safe_step
-    return 0, 1, 0
+            if alpha <= 0.0 or iteration < watch.safe_until:
+                alpha = watch.safe_step
+    progress = Progress(iteration, finite, contact, best, best_at, updated, alpha)
+    return State(progress, i, work, acceleration, watch)

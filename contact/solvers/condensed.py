@@ -10,54 +10,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from contact.delassus import DelassusOperator
-from contact.linear import Backend
 from contact.local import LocalProblem
 from contact.metrics import natural_map_scale
 from contact.problem import ContactProblem, force_scales, from_isotropic, isotropic, to_isotropic
-from contact.solvers.base import Judge, Solution, WarmStart, check_options
+from contact.solvers.base import FactorizationOptions, Judge, OperatorOptions, Row, Solution, WarmStart, drive
 from contact.solvers.dense import relative_residual
 
-#: Where A or the balance of a body refuses an answer that the contact law passes, the law is asked for this much more.
-_TIGHTER = 0.3
-
 
 @dataclass(frozen=True)
-class CondensedOptions:
-    """Options that PGS and APGD share; each documents them."""
-
-    solver_name: ClassVar[str]
-
-    tolerance: float = 1e-5
-    max_iterations: int = 1000
-    operator: Literal["strict", "proximal"] = "strict"
-    backend: Backend = "auto"
-    threads: int = 1
-
-    def __post_init__(self) -> None:
-        """Check the values once.
-
-        Raises
-        ------
-        ContactError
-            A value outside its range.
-        """
-        check_options(
-            self.solver_name,
-            ("tolerance", self.tolerance, 0 < self.tolerance < 1, "numbers between 0 and 1"),
-            ("max_iterations", self.max_iterations, self.max_iterations >= 1, "integers >= 1"),
-            ("operator", self.operator, self.operator in ("strict", "proximal"), "'strict' and 'proximal'"),
-            ("backend", self.backend, self.backend in get_args(Backend), "'auto', 'pardiso' and 'superlu'"),
-            ("threads", self.threads, self.threads >= 1, "integers >= 1"),
-        )
+class CondensedOptions(FactorizationOptions, OperatorOptions):
+    """Options that PGS and APGD share."""
 
 
-@dataclass(frozen=True)
-class Condensed:
+class Condensed(NamedTuple):
     """The contact law between u = W lam + q and lam, with one friction coefficient a contact.
 
     Attributes
@@ -99,61 +69,6 @@ class DualMethod(Protocol):
         ...
 
 
-class Run(Protocol):
-    """Iterations that can be continued, judged by :class:`RunJudge`.
-
-    Attributes
-    ----------
-    rows : list of (dynamics, contact, step)
-        Residuals of every iteration; dynamics is NaN where it is only known when v is computed.
-    best : int
-        Row of the iterate ``lam``, (3nc,), the best by the law of the method.
-    over, failed : bool
-        Whether to stop for good, and whether that is for a value that is not finite.
-    """
-
-    rows: list[tuple[float, float, float]]
-    best: int
-    lam: np.ndarray
-
-    @property
-    def over(self) -> bool: ...  # noqa: D102
-
-    @property
-    def failed(self) -> bool: ...  # noqa: D102
-
-    def until(self, aim: float) -> None:
-        """Iterate until the Signorini-Coulomb law and the dynamics hold to ``aim`` as far as the method sees, or it is over."""
-        ...
-
-
-class RunJudge(Judge):
-    """A judge that sees only the iterates that could be answers; the history of the others comes from the run."""
-
-    def follow(self, run: Run, velocity: Callable[[], np.ndarray], force: Callable[[np.ndarray], np.ndarray]) -> None:
-        """Let a run iterate until an answer passes or the run is over; then own its history.
-
-        Parameters
-        ----------
-        run : Run
-            The iterations.
-        velocity : callable
-            v, (n,), of the run's best iterate.
-        force : callable
-            lam, (nc, 3), of the problem from that of the run.
-        """
-        history: list[tuple[float, float, float]] = []
-        aim, finished = self.tolerance, False
-        while not finished:
-            run.until(aim)
-            finished = self.done(velocity(), force(run.lam), 0.0) or run.over
-            judged = self._rows[-1][0]
-            history += [(judged if np.isnan(d) else d, c, step) for d, c, step in run.rows[len(history) :]]
-            aim *= _TIGHTER
-        self._rows, self._best_row = history, run.best
-        self.failed = run.failed and not self.converged
-
-
 def relaxation_note(strict: bool, law_residual: float) -> str:
     """Sentence on what an answer of the proximal operator is; empty for the strict one."""
     if strict:
@@ -165,31 +80,33 @@ def relaxation_note(strict: bool, law_residual: float) -> str:
 StartMethod = Callable[[Condensed, np.ndarray], DualMethod]
 
 
-class _Run:
-    """Iterations of a method with one row of history each, and the best iterate by the law of the method."""
+class _DualIterations:
+    """Iterations of a method on the forces with one row of history each, and the best iterate by the law of the method."""
 
-    def __init__(self, problem: Condensed, lam: np.ndarray, options: CondensedOptions, method: StartMethod) -> None:
-        self.problem, self.options = problem, options
+    def __init__(
+        self,
+        problem: Condensed,
+        lam: np.ndarray,
+        options: CondensedOptions,
+        method: StartMethod,
+        answer: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    ) -> None:
+        self.problem, self.options, self._answer = problem, options, answer
         self.strict = options.operator == "strict"
         self.lam = np.array(lam, dtype=np.float64).ravel()
         self.method = method(problem, self.lam.copy())
-        self.rows: list[tuple[float, float, float]] = []
-        self.best, self.law_residual = 0, np.inf
+        self.best, self.law_residual, self.failed = 0, np.inf, False
+        self._done = 0
 
     @property
     def over(self) -> bool:
-        """Whether the limit is reached or the values are not finite."""
-        return len(self.rows) >= self.options.max_iterations or self.failed
+        return self.failed
 
-    @property
-    def failed(self) -> bool:
-        """Whether the last iteration gave a value that is not finite."""
-        return bool(self.rows) and not np.isfinite(self.rows[-1][1])
-
-    def until(self, aim: float) -> None:
-        """Iterate until the Signorini-Coulomb law holds to ``aim`` by a fresh u."""
+    def until(self, aim: float, limit: int) -> list[Row]:
+        """Iterate until the Signorini-Coulomb law holds to ``aim`` by a fresh u; the dynamics holds to rounding."""
         method, problem = self.method, self.problem
-        while not self.over:
+        rows: list[Row] = []
+        while len(rows) < limit and not self.failed:
             before = method.u.copy()
             method.advance()
             step = float(np.linalg.norm(method.u - before))
@@ -197,12 +114,18 @@ class _Run:
             if contact <= aim:
                 method.refresh()
                 contact = self._residual()
-            self.rows.append((np.nan, contact, step))
+            rows.append((None, contact, step))
+            self.failed = not np.isfinite(contact)
             own = contact if self.strict else relative_residual(method.lam, method.u, problem.friction, problem.rho, False)
             if own < self.law_residual or contact <= aim:
-                self.best, self.law_residual, self.lam = len(self.rows) - 1, own, method.lam.copy()
+                self.best, self.law_residual, self.lam = self._done, own, method.lam.copy()
+            self._done += 1
             if contact <= aim:
-                return
+                break
+        return rows
+
+    def answer(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._answer(self.lam)
 
     def _residual(self) -> float:
         return relative_residual(self.method.lam, self.method.u, self.problem.friction, self.problem.rho)
@@ -229,11 +152,19 @@ def solve_condensed(
     q = operator.begin(same.b) + same.phi.ravel()
     assembled = clock()
     start = np.zeros((problem.n_contacts, 3)) if warm_start is None else to_isotropic(problem, warm_start.lam.reshape(-1, 3))
-    run = _Run(Condensed(W, q, same.friction, natural_map_scale(same)), start, options, method)
-    judge = RunJudge(problem, options.tolerance)
-    judge.follow(run, lambda: operator.finish(run.lam), lambda lam: from_isotropic(problem, lam.reshape(-1, 3)))
+
+    def answer(lam: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return operator.finish(lam), from_isotropic(problem, lam.reshape(-1, 3))
+
+    condensed = Condensed(W, q, same.friction, natural_map_scale(same))
+    iterations, judge = _DualIterations(condensed, start, options, method, answer), Judge(problem, options.tolerance)
+    drive(iterations, judge, options.max_iterations)
     times = {"factorize": factorized - started, "operator": assembled - factorized, "iterate": clock() - assembled}
-    return judge.solution(times, run.details(backend=operator.factorization.name), relaxation_note(run.strict, run.law_residual))
+    return judge.solution(
+        times,
+        iterations.details(backend=operator.factorization.name),
+        relaxation_note(iterations.strict, iterations.law_residual),
+    )
 
 
 def solve_local(problem: LocalProblem, warm_start: WarmStart | None, options: CondensedOptions, method: StartMethod) -> Solution:
@@ -242,8 +173,8 @@ def solve_local(problem: LocalProblem, warm_start: WarmStart | None, options: Co
     start = np.zeros((problem.n_contacts, 3)) if warm_start is None else warm_start.lam
     rho = force_scales(problem.W.diagonal().reshape(-1, 3))
     condensed = Condensed(np.ascontiguousarray(problem.W.T), problem.q.ravel(), problem.friction, rho)
-    run = _Run(condensed, start, options, method)
-    judge = RunJudge(problem, options.tolerance)
-    judge.follow(run, lambda: np.zeros(0), lambda lam: lam)
+    iterations = _DualIterations(condensed, start, options, method, lambda lam: (np.zeros(0), lam))
+    judge = Judge(problem, options.tolerance)
+    drive(iterations, judge, options.max_iterations)
     times = {"iterate": time.perf_counter() - started}
-    return judge.solution(times, run.details(), relaxation_note(run.strict, run.law_residual))
+    return judge.solution(times, iterations.details(), relaxation_note(iterations.strict, iterations.law_residual))

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, TypeVar
 
 import numpy as np
 
-from contact.local import LocalProblem, measure_local
-from contact.solvers.base import History, Solution, Solver, WarmStart
+from contact.local import LocalProblem
+from contact.solvers.base import Judge, Row, Solution, Solver, SolverOptions, WarmStart, drive
 
 #: A solver that converged on the equivalent problem but not on the given one goes on at this part of its tolerance ...
 _TIGHTER = 0.1
 #: ... at most so many times.
 _REPEATS = 4
 
-
-class _Options(Protocol):
-    @property
-    def tolerance(self) -> float: ...
-
-    @property
-    def max_iterations(self) -> int: ...
+Options = TypeVar("Options", bound=SolverOptions)
 
 
 def solve_converted(
-    problem: LocalProblem, warm_start: WarmStart | None, make: Callable[[Any], Solver], options: _Options
+    problem: LocalProblem, warm_start: WarmStart | None, make: Callable[[Options], Solver], options: Options
 ) -> Solution:
     """Solve W r + q = u under the contact law by a solver of A v = b + J^T lam, see :func:`contact.local.to_global`.
 
@@ -44,39 +38,54 @@ def solve_converted(
     Returns
     -------
     Solution
-        ``v`` is empty. The history holds the residuals of the equivalent problem; the verdict is by
-        :func:`contact.local.measure_local`.
+        ``v`` is empty. The history holds the residuals of the equivalent problem; the verdict is that of the given one.
 
     Raises
     ------
     NotApplicableError
         W is not symmetric or has negative eigenvalues.
     """
-    converted = problem.equivalent
-    warm = None
-    if warm_start is not None:
-        warm = WarmStart(converted.J.T @ warm_start.lam.ravel(), warm_start.lam)
-    rows, timings = [np.zeros((0, 3))], dict[str, float]()
-    tolerance, max_iterations = options.tolerance, options.max_iterations
-    goal, left = tolerance, max_iterations
-    for _ in range(1 + _REPEATS):
-        found = make(replace(options, tolerance=goal, max_iterations=left)).solve(converted, warm)  # type: ignore[type-var]
-        rows.append(np.column_stack([found.history.dynamics, found.history.contact, found.history.step_norm]))
+    judge = Judge(problem, options.tolerance)
+    repeats = _Repeats(problem, warm_start, make, options)
+    drive(repeats, judge, options.max_iterations)
+    note = "" if judge.converged else repeats.found.message
+    if repeats.found.converged and not judge.converged:
+        note += f" But the contact residual {judge.last.contact:.2e} of the problem as it was given is above the tolerance."
+    return judge.solution(repeats.timings, repeats.found.details, note)
+
+
+class _Repeats:
+    """Solves of the equivalent problem, each to a smaller tolerance and from the answer before."""
+
+    def __init__(
+        self, problem: LocalProblem, warm_start: WarmStart | None, make: Callable[[Any], Solver], options: SolverOptions
+    ) -> None:
+        self.problem, self._make, self.options = problem, make, options
+        self._warm = None
+        if warm_start is not None:
+            self._warm = WarmStart(problem.equivalent.J.T @ warm_start.lam.ravel(), warm_start.lam)
+        self.timings = dict[str, float]()
+        self.best, self._solves, self._goal = -1, 0, options.tolerance
+        self.found: Solution
+
+    @property
+    def over(self) -> bool:
+        return not self.found.converged or self._solves > _REPEATS
+
+    @property
+    def failed(self) -> bool:
+        return self.found.status == "failed"
+
+    def until(self, aim: float, limit: int) -> list[Row]:
+        """One solve, to a tenth of the tolerance of the one before."""
+        solver = self._make(replace(self.options, tolerance=self._goal, max_iterations=limit))
+        found = self.found = solver.solve(self.problem.equivalent, self._warm)
+        self._solves, self._goal, self._warm = self._solves + 1, _TIGHTER * self._goal, WarmStart(found.v, found.lam)
+        self.best += found.iterations
         for stage, seconds in found.timings.items():
-            timings[stage] = timings.get(stage, 0.0) + seconds
-        residual = measure_local(problem, found.lam).contact_residual
-        left -= found.iterations
-        if not found.converged or residual <= tolerance or left < 1:
-            break
-        goal, warm = _TIGHTER * goal, WarmStart(found.v, found.lam)
-    status, message = found.status, found.message
-    said = f"contact residual {residual:.2e} of the problem as it was given"
-    if residual <= tolerance:
-        status, message = "converged", f"Converged in {max_iterations - left} iterations ({said}, tolerance {tolerance:.0e})."
-    elif found.converged:
-        status, message = "stopped at the limit", f"{message} But the {said} is above the tolerance {tolerance:.0e}."
-    history = np.concatenate(rows)
-    return replace(
-        found, v=np.zeros(0), status=status, message=message, iterations=len(history),
-        history=History(history[:, 0], history[:, 1], history[:, 2]), timings=timings,
-    )  # fmt: skip
+            self.timings[stage] = self.timings.get(stage, 0.0) + seconds
+        history = found.history
+        return list(zip(history.dynamics.tolist(), history.contact.tolist(), history.step_norm.tolist(), strict=True))
+
+    def answer(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(0), self.found.lam

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sl
 
+from contact.metrics_kernels import relative
 from contact.solvers import dense_kernels as kernels
 
 #: Sweeps before the first attempts of Newton's method; after the proximal points the last number goes on doubling.
@@ -41,8 +42,7 @@ class DenseResult:
 
 def relative_residual(lam: np.ndarray, u: np.ndarray, friction: np.ndarray, rho: np.ndarray, strict: bool = True) -> float:
     """Natural-map residual of forces lam and velocities u, (3k,) each; 0 without contacts."""
-    residual, scale = kernels.natural_map(lam, u, friction, rho, strict)
-    return residual / scale if scale > 0 else 0.0
+    return float(relative(*kernels.natural_map(lam, u, friction, rho, strict)))
 
 
 class DenseSolver:

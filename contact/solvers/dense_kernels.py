@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from contact.cone import project_cone
+from contact.metrics_kernels import larger, law_parts
 
 #: Relative size of what is added to the diagonal of a 3x3 block before it is inverted, so that an empty row stays harmless.
 _TINY_DIAGONAL = 1e-14
@@ -173,22 +174,17 @@ def gauss_seidel(
 
 @njit(cache=True)
 def natural_map(lam: np.ndarray, u: np.ndarray, mu: np.ndarray, rho: np.ndarray, strict: bool) -> tuple[float, float]:
-    """Return |lam - P_K(lam - rho uh)| and max(|lam|, |rho uh|), formula as ``metrics.contact_residual``.
-
-    ``strict`` false: without the term mu |u_t| of uh, the residual of the convex relaxation.
-    """
+    """Return |lam - P_K(lam - rho uh)| and max(|lam|, |rho uh|), see :func:`contact.metrics_kernels.law_parts`."""
     residual = 0.0
     force = 0.0
     velocity = 0.0
     for i in range(mu.shape[0]):
         n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
-        lift = mu[i] * math.sqrt(u[s] * u[s] + u[t] * u[t]) if strict else 0.0
-        v_n, v_0, v_1 = rho[i] * (u[n] + lift), rho[i] * u[s], rho[i] * u[t]
-        p_n, p_0, p_1 = project_cone(lam[n] - v_n, lam[s] - v_0, lam[t] - v_1, mu[i])
-        residual += (lam[n] - p_n) ** 2 + (lam[s] - p_0) ** 2 + (lam[t] - p_1) ** 2
+        v_n, v_0, v_1, e_n, e_0, e_1 = law_parts(u[n], u[s], u[t], lam[n], lam[s], lam[t], rho[i], mu[i], not strict)
+        residual += e_n**2 + e_0**2 + e_1**2
         force += lam[n] ** 2 + lam[s] ** 2 + lam[t] ** 2
         velocity += v_n**2 + v_0**2 + v_1**2
-    return math.sqrt(residual), math.sqrt(max(force, velocity))
+    return math.sqrt(residual), math.sqrt(larger(force, velocity))
 
 
 @njit(cache=True)

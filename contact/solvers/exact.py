@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass
-from typing import get_args
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from contact.delassus import DelassusOperator
-from contact.linear import Backend
 from contact.local import LocalProblem
 from contact.metrics import contact_velocity, norm
 from contact.problem import ContactProblem, force_scales, from_isotropic, isotropic, to_isotropic
-from contact.solvers.base import Judge, Solution, WarmStart, check_options
-from contact.solvers.dense import DenseSolver
+from contact.solvers.base import Check, FactorizationOptions, Judge, Row, Solution, WarmStart, drive
+from contact.solvers.dense import DenseResult, DenseSolver
 
 #: An older factorization is renewed when, at the pace of the last iteration, more than this many would still be needed.
 _PATIENCE = 12
@@ -33,49 +33,28 @@ def _too_slow(before: float, after: float, tolerance: float) -> bool:
 
 
 @dataclass(frozen=True)
-class ExactOptions:
+class ExactOptions(FactorizationOptions):
     """Options of the exact solver.
 
     Attributes
     ----------
-    tolerance : float
-        Both true residuals (dynamics and contact, see ``contact.metrics``) must be at most this, and the force balance of each
-        body at most five times this. Default 1e-8.
     max_iterations : int
         Limit of refinements, each with a contact problem of its own. Default 60; 2 to 4 are usual.
     max_sweeps : int
         Limit of Gauss-Seidel sweeps and Newton steps in one contact problem. Default 20000; less than 100 are usual.
-    backend : {"auto", "pardiso", "superlu"}
-        Direct solver, see ``contact.linear``. Default: Pardiso where it runs.
-    threads : int
-        Threads of the direct solver. Default 1.
     lag : bool
         Use the factorization of an earlier problem for as long as it serves. Default on; off factorizes every problem.
     """
 
+    solver_name: ClassVar[str] = "exact"
+
     tolerance: float = 1e-8
     max_iterations: int = 60
     max_sweeps: int = 20000
-    backend: Backend = "auto"
-    threads: int = 1
     lag: bool = True
 
-    def __post_init__(self) -> None:
-        """Check the values once.
-
-        Raises
-        ------
-        ContactError
-            A value outside its range.
-        """
-        check_options(
-            "exact",
-            ("tolerance", self.tolerance, 0 < self.tolerance < 1, "numbers between 0 and 1"),
-            ("max_iterations", self.max_iterations, self.max_iterations >= 1, "integers >= 1"),
-            ("max_sweeps", self.max_sweeps, self.max_sweeps >= 1, "integers >= 1"),
-            ("backend", self.backend, self.backend in get_args(Backend), "'auto', 'pardiso' and 'superlu'"),
-            ("threads", self.threads, self.threads >= 1, "integers >= 1"),
-        )
+    def _checks(self) -> list[Check]:
+        return [*super()._checks(), ("max_sweeps", self.max_sweeps, self.max_sweeps >= 1, "integers >= 1")]
 
 
 class Exact:
@@ -127,75 +106,11 @@ class Exact:
         ContactError
             A is not positive definite.
         """
-        options, operator = self.options, self._operator
-        clock = time.perf_counter
-        same = isotropic(problem)
-        nc = problem.n_contacts
-        v, forces = np.zeros(problem.n), np.zeros((nc, 3))
-        if warm_start is not None:
-            v, forces = np.array(warm_start.v, dtype=np.float64), to_isotropic(problem, warm_start.lam.reshape(nc, 3)).copy()
-        timings = dict.fromkeys(("factorize", "operator", "contact", "refine", "judge"), 0.0)
-        details = {"factorizations": 0, "sweeps": 0, "newton_steps": 0}
-        judge = Judge(problem, options.tolerance)
-        u = contact_velocity(same, v)
-        chosen = forces.any(axis=1) | (u[:, 0] <= 0)
-        J, dense, fresh = same.J, None, False
-        before = sharper = 1.0
-        for _ in range(options.max_iterations):
-            started = clock()
-            if dense is None:
-                J = same.J if chosen.all() else same.J[np.repeat(chosen, 3)]
-                fresh = not (options.lag and operator.fits(same, J))
-                if fresh:
-                    operator.factorize(same, self._patch(same, J))
-                    details["factorizations"] += 1
-                timings["factorize"] += clock() - started
-                started = clock()
-                W = operator.operator(J)
-                dense = DenseSolver(W, same.friction[chosen], force_scales(W.diagonal().reshape(-1, 3)))
-                timings["operator"] += clock() - started
-                started = clock()
-            residual = same.b + same.pushed(forces) - same.A @ v
-            q = operator.begin(residual) + u[chosen].ravel()
-            timings["refine"] += clock() - started
-            started = clock()
-            old, new = forces[chosen].ravel(), forces[chosen].ravel()
-            q -= dense.WT.T @ old
-            aim = sharper * max(_INNER_TOLERANCE * options.tolerance, _INNER_REDUCTION * min(before, 1.0))
-            found = dense.solve(q, new, aim, options.max_sweeps)
-            details["sweeps"] += found.sweeps
-            details["newton_steps"] += found.newton_steps
-            timings["contact"] += clock() - started
-            started = clock()
-            step = operator.finish(new - old)
-            v += step
-            u = contact_velocity(same, v)
-            forces[chosen] = new.reshape(-1, 3)
-            timings["refine"] += clock() - started
-            started = clock()
-            done = judge.done(v, from_isotropic(problem, forces), norm(step))
-            timings["judge"] += clock() - started
-            if done:
-                break
-            approaching = ~chosen & (u[:, 0] < 0)
-            if approaching.any():
-                chosen |= approaching
-                dense = None
-            dynamics, contact = judge.residuals
-            if found.residual <= aim and dynamics <= options.tolerance < contact:
-                sharper *= _SHARPER
-            if not fresh and _too_slow(before, judge.dynamics, options.tolerance):
-                operator.forget()
-                dense = None
-            before = judge.dynamics
-        details["condensed_contacts"] = int(chosen.sum())
-        return judge.solution(timings, {**details, "linear_algebra": self.linear_algebra})
-
-    @staticmethod
-    def _patch(problem: ContactProblem, J: sp.csr_matrix) -> np.ndarray:
-        """Rows that the factorization keeps: those of all contacts while they are few, so that it serves the next steps too."""
-        everything = np.unique(problem.J.indices)
-        return everything if len(everything) <= _GENEROUS_PATCH else np.unique(J.indices)
+        judge = Judge(problem, self.options.tolerance)
+        refinement = _Refinement(problem, warm_start, self.options, self._operator, judge)
+        drive(refinement, judge, self.options.max_iterations)
+        details = {**refinement.counts, "condensed_contacts": int(refinement.chosen.sum()), "linear_algebra": self.linear_algebra}
+        return judge.solution(refinement.timings, details)
 
     def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve a problem given as u = W lam + q; ``Solution.v`` is empty.
@@ -207,18 +122,140 @@ class Exact:
         warm_start : WarmStart, optional
             Forces of the previous step. Default zero.
         """
-        options, started = self.options, time.perf_counter()
-        lam = np.zeros(3 * problem.n_contacts) if warm_start is None else np.array(warm_start.lam, dtype=np.float64).ravel()
-        judge, nothing = Judge(problem, options.tolerance), np.zeros(0)
+        started = time.perf_counter()
+        judge = Judge(problem, self.options.tolerance)
+        search = _LocalSearch(problem, warm_start, self.options, judge)
+        drive(search, judge, sys.maxsize)
+        details = {"sweeps": search.found.sweeps, "newton_steps": search.found.newton_steps}
+        return judge.solution({"contact": time.perf_counter() - started}, details)
+
+
+class _Refinement:
+    """The iterations of :class:`Exact` on one problem; the judge's numbers steer how sharply and with which factors."""
+
+    over = failed = False
+
+    def __init__(
+        self,
+        problem: ContactProblem,
+        warm_start: WarmStart | None,
+        options: ExactOptions,
+        operator: DelassusOperator,
+        judge: Judge,
+    ) -> None:
+        self.problem, self.options, self.operator, self.judge = problem, options, operator, judge
+        self.law = isotropic(problem)
+        nc = problem.n_contacts
+        self.v, self.forces = np.zeros(problem.n), np.zeros((nc, 3))
+        if warm_start is not None:
+            self.v = np.array(warm_start.v, dtype=np.float64)
+            self.forces = to_isotropic(problem, warm_start.lam.reshape(nc, 3)).copy()
+        self.u = contact_velocity(self.law, self.v)
+        self.chosen = self.forces.any(axis=1) | (self.u[:, 0] <= 0)
+        self.timings = dict.fromkeys(("factorize", "operator", "contact", "refine", "judge"), 0.0)
+        self.counts = {"factorizations": 0, "sweeps": 0, "newton_steps": 0}
+        self.best = -1
+        self._dense: DenseSolver | None = None
+        self._fresh = False
+        self._before = self._sharper = 1.0
+        self._aim, self._reached = 0.0, np.inf
+
+    def until(self, aim: float, limit: int) -> list[Row]:
+        """One refinement: what contacts need for the residual of the dynamics, solved to a part of it."""
+        if self.best >= 0:
+            self._adapt()
+        dense = self._dense or self._condense()
+        clock, started = time.perf_counter, time.perf_counter()
+        law, chosen, operator = self.law, self.chosen, self.operator
+        residual = law.b + law.pushed(self.forces) - law.A @ self.v
+        q = operator.begin(residual) + self.u[chosen].ravel()
+        self.timings["refine"] += clock() - started
+        started = clock()
+        old, new = self.forces[chosen].ravel(), self.forces[chosen].ravel()
+        q -= dense.WT.T @ old
+        self._aim = self._sharper * max(_INNER_TOLERANCE * self.options.tolerance, _INNER_REDUCTION * min(self._before, 1.0))
+        found = dense.solve(q, new, self._aim, self.options.max_sweeps)
+        self._reached = found.residual
+        self.counts["sweeps"] += found.sweeps
+        self.counts["newton_steps"] += found.newton_steps
+        self.timings["contact"] += clock() - started
+        started = clock()
+        step = operator.finish(new - old)
+        self.v += step
+        self.u = contact_velocity(law, self.v)
+        self.forces[chosen] = new.reshape(-1, 3)
+        self.timings["refine"] += clock() - started
+        self.best += 1
+        return [(None, None, norm(step))]
+
+    def answer(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.v, from_isotropic(self.problem, self.forces)
+
+    def _condense(self) -> DenseSolver:
+        """Condense on the chosen contacts, by the last factorization where it serves."""
+        started, law, chosen = time.perf_counter(), self.law, self.chosen
+        J = law.J if chosen.all() else law.J[np.repeat(chosen, 3)]
+        self._fresh = not (self.options.lag and self.operator.fits(law, J))
+        if self._fresh:
+            self.operator.factorize(law, _patch(law, J))
+            self.counts["factorizations"] += 1
+        factorized = time.perf_counter()
+        self.timings["factorize"] += factorized - started
+        W = self.operator.operator(J)
+        self._dense = DenseSolver(W, law.friction[chosen], force_scales(W.diagonal().reshape(-1, 3)))
+        self.timings["operator"] += time.perf_counter() - factorized
+        return self._dense
+
+    def _adapt(self) -> None:
+        """Take in contacts that approach; renew factors that are too slow; solve more sharply where the judge is not content."""
+        tolerance, last, excess = self.options.tolerance, self.judge.last, self.judge.excess
+        approaching = ~self.chosen & (self.u[:, 0] < 0)
+        if approaching.any():
+            self.chosen |= approaching
+            self._dense = None
+        if self._reached <= self._aim and last.dynamics <= tolerance < last.contact:
+            self._sharper *= _SHARPER
+        if not self._fresh and _too_slow(self._before, excess, tolerance):
+            self.operator.forget()
+            self._dense = None
+        self._before = excess
+
+
+class _LocalSearch:
+    """One search of :class:`~contact.solvers.dense.DenseSolver` on a local problem; its rows are what it reports on the way."""
+
+    over, failed = True, False
+
+    def __init__(self, problem: LocalProblem, warm_start: WarmStart | None, options: ExactOptions, judge: Judge) -> None:
+        self.problem, self.options, self.judge = problem, options, judge
+        self.lam = np.zeros(3 * problem.n_contacts)
+        if warm_start is not None:
+            self.lam = np.array(warm_start.lam, dtype=np.float64).ravel()
         rho = force_scales(problem.W.diagonal().reshape(-1, 3))
-        dense = DenseSolver(np.ascontiguousarray(problem.W.T), problem.friction, rho)
+        self._dense = DenseSolver(np.ascontiguousarray(problem.W.T), problem.friction, rho)
+        self.best, self.found = -1, DenseResult(0, 0, np.inf)
+
+    def until(self, aim: float, limit: int) -> list[Row]:
+        """Search to the end; the last row is that of the answer."""
+        nothing = np.zeros(0)
+        rows: list[Row] = []
 
         def report(iterate: np.ndarray, _u: np.ndarray) -> None:
-            judge.done(nothing, iterate, 0.0)
+            self.judge.look(nothing, iterate, len(rows))
+            rows.append((0.0, self.judge.last.contact, 0.0))
 
-        aim = _INNER_TOLERANCE * options.tolerance
-        found = dense.solve(problem.q.ravel(), lam, aim, options.max_sweeps, report)
-        if not judge.converged:
-            judge.done(nothing, lam, 0.0)
-        details = {"sweeps": found.sweeps, "newton_steps": found.newton_steps}
-        return judge.solution({"contact": time.perf_counter() - started}, details)
+        goal = _INNER_TOLERANCE * aim
+        self.found = self._dense.solve(self.problem.q.ravel(), self.lam, goal, self.options.max_sweeps, report)
+        if not self.judge.converged:
+            rows.append((0.0, None, 0.0))
+        self.best = len(rows) - 1
+        return rows
+
+    def answer(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(0), self.lam
+
+
+def _patch(problem: ContactProblem, J: sp.csr_matrix) -> np.ndarray:
+    """Rows that the factorization keeps: those of all contacts while they are few, so that it serves the next steps too."""
+    everything = np.unique(problem.J.indices)
+    return everything if len(everything) <= _GENEROUS_PATCH else np.unique(J.indices)

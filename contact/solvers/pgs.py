@@ -11,7 +11,7 @@ from contact.delassus import DelassusOperator
 from contact.local import LocalProblem
 from contact.problem import ContactProblem
 from contact.solvers import dense_kernels as kernels
-from contact.solvers.base import Solution, WarmStart, check_options
+from contact.solvers.base import Check, Solution, WarmStart
 from contact.solvers.condensed import Condensed, CondensedOptions, solve_condensed, solve_local
 
 
@@ -21,19 +21,12 @@ class PgsOptions(CondensedOptions):
 
     Attributes
     ----------
-    tolerance : float
-        Both true residuals (dynamics and contact, see ``contact.metrics``) must be at most this, and the force balance of each
-        body at most five times this. Default 1e-5.
     max_iterations : int
         Limit of sweeps over all contacts. Default 1000.
     operator : {"strict", "proximal"}
         Strict: the local problem of each contact is solved exactly for the Signorini-Coulomb law (papers/004: NBGS). Proximal:
         closest point of the friction cone (papers/004 Alg. 2, PGS-CCP), which converges to the convex relaxation; where contacts
         slide that is another law, so our metrics do not pass it and the status says "stopped at the limit".
-    backend : {"auto", "pardiso", "superlu"}
-        Direct solver of A, see ``contact.linear``.
-    threads : int
-        Threads of MKL. Default 1.
     check_every : int
         Sweeps after which u = W lam + q is evaluated afresh, against the rounding of its updates. A verdict always comes from a
         fresh one. Default 50.
@@ -43,16 +36,8 @@ class PgsOptions(CondensedOptions):
 
     check_every: int = 50
 
-    def __post_init__(self) -> None:
-        """Check the values once.
-
-        Raises
-        ------
-        ContactError
-            A value outside its range.
-        """
-        super().__post_init__()
-        check_options(self.solver_name, ("check_every", self.check_every, self.check_every >= 1, "integers >= 1"))
+    def _checks(self) -> list[Check]:
+        return [*super()._checks(), ("check_every", self.check_every, self.check_every >= 1, "integers >= 1")]
 
 
 class _Sweeps:

@@ -180,7 +180,6 @@ def _bench_table(rows: list[BenchRow]) -> Table:
 @app.command
 def solvers() -> int:
     """List the contact solvers and their options."""
-    import inspect
     from dataclasses import fields as options_of
 
     from contact.solvers import SOLVERS
@@ -188,8 +187,7 @@ def solvers() -> int:
     console = make_console()
     for name, entry in SOLVERS.items():
         print(f"{name}: {entry.description}\n")
-        doc = inspect.getdoc(entry.options) or ""
-        print("\n".join(f"    {line}".rstrip() for line in doc.splitlines()))
+        print("\n".join(f"    {line}".rstrip() for line in entry.options.describe().splitlines()))
         table = make_table("option", "default")
         for option in options_of(entry.options):
             table.add_row(option.name, str(option.default))

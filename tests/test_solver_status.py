@@ -1,0 +1,234 @@
+"""What is not finite or overflows is never called converged: the judge, and every solver of the registry in both forms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from contact import (
+    SOLVERS,
+    ContactProblem,
+    Group,
+    LocalProblem,
+    Solution,
+    WarmStart,
+    make_local_problem,
+    make_problem,
+    make_solver,
+    metrics as yardstick,
+)
+from contact.errors import ContactError
+from contact.local import measure_local
+from contact.metrics_kernels import relative
+from contact.solvers.base import Judge, Row, SolverOptions, drive
+
+#: Numbers that no answer may hold: the square of the last one overflows.
+BAD = (math.nan, math.inf, -math.inf, 1e170)
+LOCAL = sorted(name for name, entry in SOLVERS.items() if hasattr(entry.solver, "solve_local"))
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of numpy, about the numbers given here
+
+
+def two_links(load: float = 1.0) -> ContactProblem:
+    """Two links of a rod on a floor, pressed and pushed: a problem that every solver of the registry takes."""
+    J = np.zeros((6, 12))
+    J[0:3, 0:3] = J[3:6, 6:9] = [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
+    A = 2.0 * np.eye(12)
+    A[[0, 6], [6, 0]] = -0.5
+    b = load * np.tile([0.3, 0.1, -1.0, 0.0, 0.0, 0.0], 2)
+    return make_problem(A, b, J, np.zeros(2), 0.5, dt=0.01, groups=(Group("rod", 0, 12, "links"),))
+
+
+def two_contacts(load: float = 1.0) -> LocalProblem:
+    return make_local_problem(np.eye(6) + 0.1, load * np.array([[-1.0, 0.3, 0.0], [-0.5, 0.9, 0.1]]), 0.5)
+
+
+def is_true(problem: ContactProblem | LocalProblem, solution: Solution, tolerance: float) -> bool:
+    """Whether an answer that is called converged holds by the yardstick; one that is not so called says nothing wrong."""
+    if not solution.converged:
+        return solution.status in ("failed", "stopped at the limit")
+    if isinstance(problem, LocalProblem):
+        found = measure_local(problem, solution.lam).contact_residual
+    else:
+        measured = yardstick.measure(problem, solution.v, solution.lam)
+        found = measured.dynamics_residual + measured.contact_residual
+    return bool(np.isfinite(solution.lam).all() and np.isfinite(solution.v).all() and found <= 2 * tolerance)
+
+
+@pytest.mark.parametrize("scale", [1.0, *BAD, 0.0])
+@pytest.mark.parametrize("residual", BAD[:3])
+def test_a_residual_that_is_not_finite_stays_so(residual: float, scale: float) -> None:
+    assert math.isnan(relative(residual, scale))
+
+
+def test_relative_residuals() -> None:
+    assert relative(1.0, 4.0) == 0.25 and relative(0.0, 0.0) == 0.0
+    assert math.isnan(relative(1.0, math.inf)) and math.isnan(relative(0.0, math.nan))
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("entry", range(6))
+def test_the_judge_calls_it_failed_and_keeps_the_best_iterate(bad: float, entry: int) -> None:
+    rod, contacts = two_links(), two_contacts()
+    for problem, v in ((rod, np.ones(12)), (contacts, np.zeros(0))):
+        judge, good = Judge(problem, 1e-3), np.ones(6)
+        assert not judge.look(v, good, 0) and not judge.failed
+        lam = good.copy()
+        lam[entry] = bad
+        assert judge.look(v, lam, 1) and judge.failed and not judge.converged
+        judge.record([(None, None, 0.0)] * 2)
+        solution = judge.solution({}, {})
+        assert solution.status == "failed" and np.array_equal(solution.lam.ravel(), good) and "not finite" in solution.message
+    wrong = np.ones(12)
+    wrong[entry] = bad
+    judge = Judge(rod, 1e-3)
+    assert judge.look(wrong, np.ones(6), 0) and judge.failed and not judge.converged
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_forces_without_any_velocity_are_judged_too(bad: float) -> None:
+    """Where nothing moves, the scale alone overflows: the residual must not become 0 for that."""
+    fixed = make_local_problem(np.zeros((3, 3)), np.array([[1.0, 0.0, 0.0]]), 0.5)
+    judge = Judge(fixed, 1e-3)
+    assert judge.look(np.zeros(0), np.array([bad, 0.0, 0.0]), 0) and judge.failed and not judge.converged
+
+
+@pytest.mark.parametrize("limit", [1, 200])
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("name", SOLVERS)
+def test_no_solver_takes_a_bad_start_for_the_answer(name: str, bad: float, limit: int) -> None:
+    """The first iterates hold the bad number; a solver may get over it, but what it calls converged is an answer."""
+    rod = two_links()
+    for v, lam in ((bad, 0.0), (0.0, bad), (bad, bad)):
+        solver = make_solver(name, tolerance=1e-6, max_iterations=limit)
+        assert is_true(rod, solver.solve(rod, WarmStart(np.full(12, v), np.full((2, 3), lam))), 1e-6)
+    assert make_solver(name, tolerance=1e-6).solve(rod).converged
+
+
+@pytest.mark.parametrize("limit", [1, 200])
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("name", LOCAL)
+def test_no_local_form_takes_a_bad_start_for_the_answer(name: str, bad: float, limit: int) -> None:
+    problem = two_contacts()
+    for entries in ([0], [4], list(range(6))):
+        start = np.zeros(6)
+        start[entries] = bad
+        solver = make_solver(name, tolerance=1e-6, max_iterations=limit)
+        found = solver.solve_local(problem, WarmStart(np.zeros(0), start.reshape(2, 3)))  # type: ignore[attr-defined]
+        assert is_true(problem, found, 1e-6)
+    assert make_solver(name, tolerance=1e-6).solve_local(problem).converged  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_loads_whose_squares_overflow_are_a_failure(name: str) -> None:
+    solution = make_solver(name).solve(two_links(1e170))
+    assert solution.status == "failed" and "not finite" in solution.message
+
+
+@pytest.mark.parametrize("name", LOCAL)
+def test_loads_of_a_local_problem_whose_squares_overflow_are_no_answer(name: str) -> None:
+    solution = make_solver(name).solve_local(two_contacts(1e170))  # type: ignore[attr-defined]
+    assert not solution.converged
+
+
+#: Seeds of W without any sign for which iterations run away: before the judge looked, exact gave NaN, 9e153 and 5e154 N.
+RUNAWAYS = (3, 17, 80, 85)
+
+
+@pytest.mark.parametrize("seed", RUNAWAYS)
+@pytest.mark.parametrize("name", ["exact", "auto", "pgs", "apgd"])
+def test_forces_that_run_away_are_no_answer(name: str, seed: int) -> None:
+    """W with positive blocks of each contact and anything between them; nothing says that there is a solution."""
+    rng = np.random.default_rng(seed)
+    n = rng.integers(1, 5)
+    W = rng.standard_normal((3 * n, 3 * n))
+    W += 0.0 if seed % 2 else 3.0 * np.eye(3 * n)
+    for i in range(n):
+        own = slice(3 * i, 3 * i + 3)
+        W[own, own] = W[own, own] @ W[own, own].T * 0.3
+    problem = make_local_problem(W, rng.standard_normal((n, 3)) * [1.0, 0.3, 0.3] - 0.5, float(rng.uniform(0, 2)))
+    limits = {"max_sweeps": 3000} if name == "exact" else {"max_iterations": 3000}
+    solution = make_solver(name, **limits).solve_local(problem)  # type: ignore[attr-defined]
+    assert is_true(problem, solution, 1e-5) and np.isfinite(solution.lam).all()
+
+
+# ---------------------------------------------------------------------- the driver
+
+
+class Scripted:
+    """A method that answers with given forces of :func:`two_contacts`, one after the other."""
+
+    over = failed = False
+
+    def __init__(self, *answers: np.ndarray, rows: int = 2) -> None:
+        self.answers, self.rows, self.best, self.asked = list(answers), rows, -1, list[tuple[float, int]]()
+
+    def until(self, aim: float, limit: int) -> list[Row]:
+        self.asked.append((aim, limit))
+        self.best += min(self.rows, limit)
+        return [(0.0, 0.5, 1.0)] * min(self.rows - 1, limit - 1) + [(None, None, 2.0)]
+
+    def answer(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(0), self.answers[min(len(self.asked), len(self.answers)) - 1]
+
+
+def answer_and_others() -> tuple[LocalProblem, np.ndarray, np.ndarray, np.ndarray]:
+    problem = two_contacts()
+    lam = make_solver("exact", tolerance=1e-12).solve_local(problem).lam  # type: ignore[attr-defined]
+    return problem, lam, 1.5 * lam, 1.1 * lam
+
+
+def test_a_method_that_the_judge_does_not_believe_is_asked_for_more() -> None:
+    problem, right, far, near = answer_and_others()
+    judge, method = Judge(problem, 1e-6), Scripted(far, near, right)
+    drive(method, judge, 50)
+    solution = judge.solution({"a": 1.0}, {"b": 2})
+    assert [limit for _, limit in method.asked] == [50, 48, 46] and [aim for aim, _ in method.asked] == sorted(
+        {aim for aim, _ in method.asked}, reverse=True
+    )
+    assert solution.converged and solution.iterations == 6 and np.array_equal(solution.lam, right)
+    assert "Converged in 6 iterations" in solution.message and solution.timings == {"a": 1.0} and solution.details == {"b": 2}
+    known = [measure_local(problem, lam).contact_residual for lam in (far, near, right)]
+    np.testing.assert_array_equal(solution.history.contact, [0.5, known[0], 0.5, known[1], 0.5, known[2]])
+    np.testing.assert_array_equal(solution.history.step_norm, [1.0, 2.0] * 3)
+
+
+def test_at_the_limit_the_best_answer_is_returned() -> None:
+    problem, _, far, near = answer_and_others()
+    judge, method = Judge(problem, 1e-6), Scripted(far, near, far, rows=3)
+    drive(method, judge, 7)
+    solution = judge.solution({}, {}, "A note.")
+    assert [limit for _, limit in method.asked] == [7, 4, 1]
+    assert solution.status == "stopped at the limit" and solution.iterations == 7 and np.array_equal(solution.lam, near)
+    assert solution.message.startswith("Stopped at the limit of 7 iterations (dynamics residual 0.00e+00, contact residual ")
+    assert solution.message.endswith("returned is the best iterate, that of iteration 6). A note.")
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_method_that_is_over_is_asked_once(failed: bool) -> None:
+    """It failed, whatever its best answer is, unless that converged."""
+    problem, right, far, _ = answer_and_others()
+    for lam, status in ((far, "failed" if failed else "stopped at the limit"), (right, "converged")):
+        method = Scripted(lam)
+        method.over, method.failed = True, failed
+        judge = Judge(problem, 1e-6)
+        drive(method, judge, 50)
+        assert len(method.asked) == 1 and judge.solution({}, {}).status == status
+
+
+# ---------------------------------------------------------------------- common options
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_all_options_extend_the_common_ones_and_are_described(name: str) -> None:
+    options = SOLVERS[name].options
+    assert issubclass(options, SolverOptions) and options.solver_name == name
+    text = options.describe()
+    for field in fields(options):
+        assert sum(line.startswith(f"{field.name} :") for line in text.splitlines()) == 1, field.name
+    for option, value in (("tolerance", 0.0), ("tolerance", math.nan), ("max_iterations", 0)):
+        with pytest.raises(ContactError, match=f"option {option} of solver '{name}' is {value!r}; allowed are"):
+            options(**{option: value})
