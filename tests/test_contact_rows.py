@@ -11,7 +11,7 @@ from contact import Box, Contacts, Plane, Sphere, contact_velocity
 from femsim.base.rotations import quaternion_from_vector
 from femsim.model.bodies.articulated import ArticulatedBody, Link
 from femsim.model.bodies.body import StepSettings
-from femsim.model.bodies.soft import SoftBody
+from femsim.model.bodies.corotational import CorotationalBody
 from femsim.step.contacts import Collision, CollisionBody
 from femsim.step.state import State
 from femsim.step.system import System
@@ -33,7 +33,7 @@ def make_collision(rng: np.random.Generator, *, correction: float = 0.2, max_cor
         quaternion=quaternion_from_vector(rng.standard_normal(3)), velocity=ORIGIN, angular_velocity=ORIGIN,
     )  # fmt: skip
     mesh = box_tets((0.02, 0.02, 0.04), (1, 1, 2))
-    soft = SoftBody("ball", mesh.points, mesh.tets, Elastic(1e5, 0.3, 1000.0), velocity=ORIGIN)
+    soft = CorotationalBody("ball", mesh.points, mesh.tets, Elastic(1e5, 0.3, 1000.0), velocity=ORIGIN)
     axes = [a / np.linalg.norm(a) for a in rng.standard_normal((2, 3))]
     links = [
         Link("base", 0.8, 1e-3 * EYE, ORIGIN),
@@ -102,7 +102,7 @@ def carried(collision: Collision, state: State, part: int, node: int, position: 
         return position
     body, q = system.bodies[owner.body], state.q[system.q_slices[owner.body]]
     own = step[system.v_slices[owner.body]]
-    if isinstance(body, SoftBody):
+    if isinstance(body, CorotationalBody):
         return q.reshape(-1, 3)[node] + own.reshape(-1, 3)[node]
     (R_old, c_old), (R, c) = body.link_pose(q, owner.link), body.link_pose(moved_pose(q, own), owner.link)
     return c + R @ R_old.T @ (position - c_old)
@@ -291,7 +291,7 @@ def test_the_gap_changes_as_the_normal_row_says() -> None:
             moved = state.copy()
             for body, q, own in zip(collision.system.bodies, collision.system.q_slices, collision.system.v_slices, strict=True):
                 step = s * v[own]
-                moved.q[q] = state.q[q] + step if isinstance(body, SoftBody) else moved_pose(state.q[q], step)
+                moved.q[q] = state.q[q] + step if isinstance(body, CorotationalBody) else moved_pose(state.q[q], step)
             collision.detect(moved, 0.004)
             found = collision.contacts
             gaps.append({(p, k): g for p, k, g in zip(found.point, found.shape, found.gap, strict=True)})
@@ -334,7 +334,7 @@ def test_wrenches_are_plain_sums(seed: int) -> None:
         if part.body < 0:
             continue
         body, q = collision.system.bodies[part.body], state.q[collision.system.q_slices[part.body]]
-        if isinstance(body, SoftBody):
+        if isinstance(body, CorotationalBody):
             references[k] = body.node_mass @ q.reshape(-1, 3) / body.node_mass.sum()
         else:
             references[k] = body.link_pose(q, part.link)[1]

@@ -18,9 +18,9 @@ from femsim.base.errors import InputError, did_you_mean
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.actuators import ACTUATOR_COLUMNS, Actuator, Chamber, Tendon, find_chamber, route
 from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
-from femsim.model.bodies.hyperelastic import ElementKind, make_soft_body
 from femsim.model.bodies.rod import Rod, RodEnd
 from femsim.model.bodies.soft import SoftBody
+from femsim.model.bodies.soft_bodies import ElementKind, make_soft_body
 from femsim.model.contact_rules import AnisotropicPair, Apart
 from femsim.model.couplings import Coupling, HeldEnd, LinkFrame, PatchFrame, check_reach, holder_gap, surface_patch
 from femsim.model.drives import PoseFunction

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 import numpy as np
 
 from femsim.model.bodies import soft_output_kernels as kernels
-from femsim.model.bodies.hyperelastic import HyperelasticBody
 from femsim.model.bodies.soft import SoftBody
-from femsim.model.bodies.soft_kernels import CHUNK
 from meshes import boundary_triangles
 
 #: Fields of elements that :meth:`SoftOutput.elements` knows.
@@ -51,26 +49,14 @@ class SoftOutput:
         """
         body = self.body
         body.update_elements(q)
-        if isinstance(body, HyperelasticBody):
-            return {name: values() for name, values in _of_law(body).items() if name in names}
-        m, strain = len(body.tets), body.strain
-        out: dict[str, np.ndarray] = {}
-        if "von_mises" in names:
-            out["von_mises"] = np.empty(m)
-            kernels.von_mises_stress(strain, body.lame_lambda, body.lame_mu, out["von_mises"])
-        if "cauchy_stress" in names:
-            out["cauchy_stress"] = np.empty((m, 6))
-            kernels.cauchy_stress(strain, body.lame_lambda, body.lame_mu, self._quaternions(), out["cauchy_stress"])
-        if "strain_energy_density" in names:
-            out["strain_energy_density"] = np.empty(m)
-            kernels.strain_energy_density(strain, body.lame_lambda, body.lame_mu, out["strain_energy_density"])
-        if "rotation" in names:
-            quaternion = self._quaternions()
-            out["rotation"] = np.where(quaternion[:, :1] < 0.0, -quaternion, quaternion)
-        if "principal_stretches" in names:
-            out["principal_stretches"] = np.empty((m, 3))
-            kernels.principal_stretches(strain, out["principal_stretches"])
-        return out
+        values = {
+            "von_mises": body.von_mises,
+            "cauchy_stress": lambda: body.stress,
+            "strain_energy_density": lambda: body.energy_density,
+            "rotation": lambda: body.rotations,
+            "principal_stretches": lambda: body.principal_stretches,
+        }
+        return {name: value() for name, value in values.items() if name in names}
 
     def contact_pressure(self, x: np.ndarray, force: np.ndarray) -> np.ndarray:
         """Contact pressure on each node, (n,), Pa, from positions x (n, 3) m and contact forces (n, 3) N."""
@@ -84,19 +70,3 @@ class SoftOutput:
         pressure, area = np.empty(len(x)), np.empty(len(x))
         kernels.contact_pressure(x, self._triangles, self._first, self._around, force, pressure, area)
         return pressure, area
-
-    def _quaternions(self) -> np.ndarray:
-        """Rotations of the last update as unit quaternions, (m, 4), unpacked from chunks."""
-        packed = self.body.packed_quaternions.reshape(-1, 4, CHUNK)
-        return np.ascontiguousarray(packed.transpose(0, 2, 1).reshape(-1, 4)[: len(self.body.tets)])
-
-
-def _of_law(body: HyperelasticBody) -> dict[str, Callable[[], np.ndarray]]:
-    """Return how to get the fields of a body whose stress is not that of Hooke's law; by drawn tetrahedron."""
-    return {
-        "von_mises": body.von_mises,
-        "cauchy_stress": lambda: body.stress,
-        "strain_energy_density": lambda: body.energy_density,
-        "rotation": lambda: body.rotations,
-        "principal_stretches": lambda: body.principal_stretches,
-    }
