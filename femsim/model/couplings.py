@@ -10,6 +10,7 @@ import numpy as np
 from contact import Mesh, Shape, signed_distance
 from femsim.base.errors import InputError
 from femsim.base.rotations import (
+    cross_matrix,
     quaternion_conjugate,
     quaternion_from_matrix,
     quaternion_multiply,
@@ -125,7 +126,7 @@ class LinkFrame:
     def jacobian(self) -> np.ndarray:
         """Twist of the link, moved to the frame: (6, 6), or (6, 7) with the joint of a finger."""
         G = self._motion.copy()
-        G[:3, 3:6] -= _cross_matrix(self._arm)
+        G[:3, 3:6] -= cross_matrix(self._arm)
         return G
 
 
@@ -172,9 +173,10 @@ class PatchFrame:
 
     def jacobian(self) -> np.ndarray:
         """(6, 3 k): weighted mean velocity, moved to the frame, and angular velocity of the polar rotation."""
-        turning = np.concatenate([w * self._inverse @ _cross_matrix(a) for w, a in zip(self.weights, self._arms, strict=True)], 1)
+        arms = cross_matrix(self._arms)
+        turning = np.concatenate([w * self._inverse @ a for w, a in zip(self.weights, arms, strict=True)], 1)
         G = np.vstack([np.kron(self.weights, np.eye(3)), turning])
-        G[:3] -= _cross_matrix(self.lever) @ turning
+        G[:3] -= cross_matrix(self.lever) @ turning
         return G
 
 
@@ -334,9 +336,3 @@ def _closest_points(point: np.ndarray, corners: np.ndarray) -> np.ndarray:
         closer = distance < least
         best[closer], least[closer] = found[closer], distance[closer]
     return best
-
-
-def _cross_matrix(a: np.ndarray) -> np.ndarray:
-    """Matrix (3, 3) of the cross product a x."""
-    x, y, z = (float(c) for c in a)
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from contact import GroupKind
 from femsim.base.errors import InputError
@@ -21,6 +20,7 @@ from femsim.base.rotations import (
 )
 from femsim.model.bodies import rod_kernels as kernels
 from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings
+from femsim.model.bodies.rod_shape import carried_frames, checked, link_lengths, turns_at_rest, turns_at_start
 from femsim.model.drives import PoseFunction, driven_pose
 from materials import Elastic, RodSection
 
@@ -29,10 +29,6 @@ EndLoad = Callable[[float], tuple[np.ndarray, np.ndarray]]
 
 #: Largest pull that enters A as tension stiffness, as a fraction of the shear stiffness k G A.
 MAX_TENSION = 0.7
-#: Largest ratio of the lengths of neighbours; with it the tension stiffness stays definite up to MAX_TENSION.
-MAX_RATIO = 3.0
-#: Largest turn from one link to the next at the start, rad; the joint's formulas hold up to pi.
-MAX_TURN = 2.0
 _KINDS = {"free": kernels.ABSENT, "clamped": kernels.FULL, "hinged": kernels.BALL}
 
 
@@ -208,34 +204,49 @@ class Rod(BodyDefaults):
     ) -> None:
         self.name, self.section, self.elastic, self.load = name, section, elastic, load
         self.ends = (start or RodEnd(), end or RodEnd())
-        points = self._checked("points", points, (None, 3))
+        points = checked(name, "points", points, (None, 3))
         for field, value in (("translational_damping", translational_damping), ("rotational_damping", rotational_damping)):
             if not 0.0 <= value < np.inf:
                 raise InputError(f"rod {name}: {field} is {value!r}, but must be finite and at least 0, per metre of rod.")
         self.translational_damping, self.rotational_damping = float(translational_damping), float(rotational_damping)
-        self.lengths = _link_lengths(name, points)
+        self.lengths = link_lengths(name, points)
         n = self.n_links = len(self.lengths)
         self.n_q, self.n_v = 7 * n, 6 * n
-        self._velocity = np.zeros(3) if velocity is None else self._checked("velocity", velocity, (3,))
+        self._velocity = np.zeros(3) if velocity is None else checked(name, "velocity", velocity, (3,))
         tangents = np.diff(points, axis=0) / self.lengths[:, None]
-        quaternions = _carried_frames(name, tangents, None if normal is None else self._checked("normal", normal, (3,)))
+        quaternions = carried_frames(name, tangents, None if normal is None else checked(name, "normal", normal, (3,)))
         self._q0 = np.column_stack([0.5 * (points[1:] + points[:-1]), quaternions]).ravel()
-
-        mass = elastic.density * section.area * self.lengths
-        self.link_mass = mass
-        slender = mass * self.lengths**2 / 12.0
-        rotary = (
-            elastic.density * self.lengths[:, None] * [section.second_moment_1, section.second_moment_2, section.polar_moment]
+        self._make_links()
+        self._make_joints()
+        turn = turns_at_start(quaternions, self._joint_lengths)
+        self._rest = turn if rest_curvature is None else turns_at_rest(name, rest_curvature, self._joint_lengths)
+        self._frame0 = np.array(
+            [
+                [*points[0], *quaternion_multiply(quaternions[0], quaternion_from_vector(-turn[0]))],
+                [*points[-1], *quaternion_multiply(quaternions[-1], quaternion_from_vector(turn[-1]))],
+            ]
         )
-        self.link_inertia = np.ascontiguousarray(rotary + slender[:, None] * [1.0, 1.0, 0.0])
-        self._damping = self.lengths[:, None] * [translational_damping, rotational_damping]
+        self._make_state()
+        self._make_pattern()
+        self.reset()
 
-        # poses: the frame of the start, the links, the frame of the end; joint k stands between poses k and k + 1
+    def _make_links(self) -> None:
+        """Mass, inertia about the axes and damping of each link: a slender bar with the rotary inertia of the section."""
+        section, density, lengths = self.section, self.elastic.density, self.lengths
+        mass = density * section.area * lengths
+        self.link_mass = mass
+        slender = mass * lengths**2 / 12.0
+        rotary = density * lengths[:, None] * [section.second_moment_1, section.second_moment_2, section.polar_moment]
+        self.link_inertia = np.ascontiguousarray(rotary + slender[:, None] * [1.0, 1.0, 0.0])
+        self._damping = lengths[:, None] * [self.translational_damping, self.rotational_damping]
+
+    def _make_joints(self) -> None:
+        """Kinds, lengths and stiffness of the joints; joint k is between poses k and k + 1, of which 0 and n + 1 are the ends."""
+        section, young, shear = self.section, self.elastic.young_modulus, self.elastic.lame_mu
         self._arm = np.concatenate([[0.0], 0.5 * self.lengths, [0.0]])
         self._joint_lengths = self._arm[:-1] + self._arm[1:]
-        self._kind = np.full(n + 1, kernels.FULL, dtype=np.int64)
+        self._kind = np.full(self.n_links + 1, kernels.FULL, dtype=np.int64)
         self._kind[[0, -1]] = [_KINDS[end.kind] for end in self.ends]
-        young, shear = elastic.young_modulus, elastic.lame_mu
         along = [
             section.shear_factor_1 * shear * section.area,
             section.shear_factor_2 * shear * section.area,
@@ -244,20 +255,10 @@ class Rod(BodyDefaults):
         about = [young * section.second_moment_1, young * section.second_moment_2, shear * section.torsion_constant]
         self._stiffness = np.array(along + about) / self._joint_lengths[:, None]
         self._ceiling = MAX_TENSION * min(along[:2])
-        turn = np.zeros((n + 1, 3))
-        for k in range(1, n):
-            turn[k] = vector_from_quaternion(quaternion_multiply(quaternion_conjugate(quaternions[k - 1]), quaternions[k]))
-        if n > 1:
-            for k, inner in ((0, 1), (n, n - 1)):  # half a joint
-                turn[k] = turn[inner] * self._joint_lengths[k] / self._joint_lengths[inner]
-        self._rest = turn if rest_curvature is None else self._rest_turn(rest_curvature)
-        self._frame0 = np.array(
-            [
-                [*points[0], *quaternion_multiply(quaternions[0], quaternion_from_vector(-turn[0]))],
-                [*points[-1], *quaternion_multiply(quaternions[-1], quaternion_from_vector(turn[-1]))],
-            ]
-        )
 
+    def _make_state(self) -> None:
+        """Arrays that the kernels fill, and what is known of the ends."""
+        n = self.n_links
         self._poses = np.empty((n + 2, 7))
         self._rotation = np.empty((n + 2, 9))
         self._geometry = np.zeros((n + 1, kernels.GEOMETRY))
@@ -273,40 +274,6 @@ class Rod(BodyDefaults):
         self._energy = 0.0
         self.end_wrench = np.zeros((2, 6))
         self.end_power = 0.0
-        self._make_pattern()
-        self.reset()
-
-    def _checked(self, field: str, given: np.ndarray, shape: tuple[int | None, ...]) -> np.ndarray:
-        """Array of numbers of a shape (None: any length); InputError otherwise."""
-        try:
-            values = np.ascontiguousarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            values = np.full((), np.nan)
-        fits = values.ndim == len(shape) and all(want in (None, have) for want, have in zip(shape, values.shape, strict=True))
-        if not fits:
-            wanted = ", ".join("any" if size is None else str(size) for size in shape)
-            raise InputError(f"rod {self.name}: {field} has shape {values.shape}; allowed are numbers of shape ({wanted}).")
-        if not np.all(np.isfinite(values)):
-            bad = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
-            raise InputError(
-                f"rod {self.name}: {field}{list(bad)} is {values[bad]}; remove or repair it, every number must be finite."
-            )
-        return values
-
-    def _rest_turn(self, rest_curvature: np.ndarray) -> np.ndarray:
-        """Turn of each joint at rest, (n + 1, 3), rad."""
-        n = self.n_links
-        each = np.ndim(rest_curvature) == 2
-        curvature = self._checked("rest_curvature", rest_curvature, (n - 1, 3) if each else (3,))
-        if each and n > 1:
-            curvature = curvature[[0, *range(n - 1), n - 2]]  # half joints at the ends bend as the joint beside them
-        turn = self._joint_lengths[:, None] * (np.zeros(3) if each and n == 1 else curvature)
-        largest = float(np.linalg.norm(turn, axis=1).max())
-        if largest > MAX_TURN:
-            raise InputError(
-                f"rod {self.name}: rest_curvature turns a joint by {largest:.3g} rad; allowed are {MAX_TURN}, so take more links."
-            )
-        return turn
 
     def _make_pattern(self) -> None:
         """CSC pattern of full 6x6 blocks, block tridiagonal, link after link."""
@@ -577,84 +544,3 @@ class Rod(BodyDefaults):
         frames = np.empty((2, 7))
         self._place_frames(t, frames)
         return frames
-
-
-def _link_lengths(name: str, points: np.ndarray) -> np.ndarray:
-    """Lengths (n,) of the links between points (n + 1, 3); InputError where they cannot be a rod."""
-    if len(points) < 2:
-        raise InputError(f"rod {name}: points has {len(points)} rows; a rod needs at least the two ends of one link.")
-    steps = np.diff(points, axis=0)
-    lengths = np.asarray(np.linalg.norm(steps, axis=1))
-    shortest = int(np.argmin(lengths))
-    if lengths[shortest] <= 1e-9 * lengths.sum():
-        raise InputError(
-            f"rod {name}: link {shortest} has length {lengths[shortest]:.3g} m, between points {shortest} and {shortest + 1}; "
-            "remove one of these points, every link needs a length."
-        )
-    tangents = steps / lengths[:, None]
-    ratios = lengths[1:] / lengths[:-1]
-    if len(ratios) and max(ratios.max(), 1.0 / ratios.min()) > MAX_RATIO * (1.0 + 1e-9):
-        worst = int(np.argmax(np.maximum(ratios, 1.0 / ratios)))
-        raise InputError(
-            f"rod {name}: links {worst} and {worst + 1} have lengths {lengths[worst]:.3g} m and {lengths[worst + 1]:.3g} m; "
-            f"neighbours may differ by a factor of {MAX_RATIO}, so spread the points more evenly."
-        )
-    turns = np.arctan2(np.linalg.norm(np.cross(tangents[:-1], tangents[1:]), axis=1), (tangents[:-1] * tangents[1:]).sum(axis=1))
-    if len(turns) and turns.max() > MAX_TURN:
-        sharpest = int(np.argmax(turns)) + 1
-        raise InputError(
-            f"rod {name}: the centre line turns by {turns.max():.3g} rad at point {sharpest}; allowed are {MAX_TURN} rad, so "
-            "give more points round this bend."
-        )
-    crossing = _first_crossing(points, 1e-6 * float(lengths.min()))
-    if crossing is not None:
-        raise InputError(
-            f"rod {name}: the centre line crosses itself, links {crossing[0]} and {crossing[1]} meet; move the points apart."
-        )
-    return lengths
-
-
-def _first_crossing(points: np.ndarray, tolerance: float) -> tuple[int, int] | None:
-    """Two links that are no neighbours and come closer than the tolerance, m; None where there are none.
-
-    The tips of a closed ring may touch. Distances of segments as in Ericson, Real-Time Collision Detection, section 5.1.9.
-    """
-    n = len(points) - 1
-    i, j = np.triu_indices(n, 2)
-    if n > 2 and np.linalg.norm(points[0] - points[-1]) < tolerance:
-        keep = (i > 0) | (j < n - 1)
-        i, j = i[keep], j[keep]
-    if not len(i):
-        return None
-    p, r = points[i], points[i] - points[j]
-    d, e = points[i + 1] - p, points[j + 1] - points[j]
-    dd, ee, de = (d * d).sum(axis=1), (e * e).sum(axis=1), (d * e).sum(axis=1)
-    dr, er = (d * r).sum(axis=1), (e * r).sum(axis=1)
-    area = dd * ee - de * de
-    skew = area > 1e-12 * dd * ee
-    s = np.clip((de * er - dr * ee) / np.where(skew, area, 1.0), 0.0, 1.0) * skew
-    t = np.clip((de * s + er) / ee, 0.0, 1.0)
-    s = np.clip((de * t - dr) / dd, 0.0, 1.0)
-    gap = r + s[:, None] * d - t[:, None] * e
-    near = np.flatnonzero((gap * gap).sum(axis=1) < tolerance * tolerance)
-    return (int(i[near[0]]), int(j[near[0]])) if len(near) else None
-
-
-def _carried_frames(name: str, tangents: np.ndarray, normal: np.ndarray | None) -> np.ndarray:
-    """Quaternions (n, 4) with axis 3 along the tangents (n, 3) and axis 1 carried from link to link without twist."""
-    if normal is None:
-        normal = np.eye(3)[int(np.argmin(np.abs(tangents[0])))]
-    first = normal - (normal @ tangents[0]) * tangents[0]
-    size = float(np.linalg.norm(first))
-    if size <= 1e-6 * float(np.linalg.norm(normal)):
-        raise InputError(f"rod {name}: normal {normal.tolist()} lies along the first link; give a direction across it.")
-    first /= size
-    axes = np.column_stack([first, cross(tangents[0], first), tangents[0]])
-    quaternions = np.empty((len(tangents), 4))
-    quaternions[0] = Rotation.from_matrix(axes).as_quat()[[3, 0, 1, 2]]
-    for k in range(1, len(tangents)):
-        axis = cross(tangents[k - 1], tangents[k])
-        half = np.concatenate([[1.0 + float(tangents[k - 1] @ tangents[k])], axis])
-        turned = quaternion_multiply(half / np.linalg.norm(half), quaternions[k - 1])
-        quaternions[k] = turned / np.linalg.norm(turned)
-    return quaternions

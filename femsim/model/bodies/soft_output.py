@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class SoftOutput:
         """
         body = self.body
         body.update_elements(q)
-        values = {
+        values: dict[str, Callable[[], np.ndarray]] = {
             "von_mises": body.von_mises,
             "cauchy_stress": lambda: body.stress,
             "strain_energy_density": lambda: body.energy_density,
