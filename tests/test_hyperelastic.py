@@ -1,4 +1,9 @@
-"""Elastic laws and quadratic tetrahedra: finite differences, slow twins, closed forms, locking, inversion, contact."""
+"""Elastic laws and quadratic tetrahedra: finite differences, slow twins, closed forms, locking, inversion, contact.
+
+Kernels: the laws (energy_terms, dilatation) and element_stresses against `twin_energy`; forces and element_matrices, by that
+stretch_derivatives and point_tangent, against finite differences of the energy; eigen_symmetric against numpy; energy_densities
+against the co-rotational body's own formula here and in test_soft_output_laws.
+"""
 
 from __future__ import annotations
 

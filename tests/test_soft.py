@@ -1,4 +1,8 @@
-"""Soft bodies: co-rotational tetrahedra against scipy's SVD, textbook element matrices and finite differences."""
+"""Soft bodies: co-rotational tetrahedra against scipy's SVD, textbook element matrices and finite differences.
+
+Kernels: polar_quaternion and rotation_steps against the SVD; deformation_gradients, chunk_forces and element_forces by energy,
+forces and strains of whole bodies against the formula; stiffness_blocks against the sum of element matrices.
+"""
 
 from __future__ import annotations
 

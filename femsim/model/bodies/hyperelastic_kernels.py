@@ -217,12 +217,12 @@ def element_stresses(
                     force[elements[e, a], i] += weight[e, p] * push[i]
             scale = 1.0 / max(abs(s[0] * s[1] * s[2]), _SMALL_VOLUME)
             T = times_transposed(scaled_columns(U, (scale * g[0] * s[0], scale * g[1] * s[1], scale * g[2] * s[2])), U)
-            cauchy[e, p, 0] = T[0]
-            cauchy[e, p, 1] = T[4]
-            cauchy[e, p, 2] = T[8]
-            cauchy[e, p, 3] = T[1]
-            cauchy[e, p, 4] = T[5]
-            cauchy[e, p, 5] = T[6]
+            cauchy[e, p, 0] = T[0] + 0.0  # no zero is negative
+            cauchy[e, p, 1] = T[4] + 0.0
+            cauchy[e, p, 2] = T[8] + 0.0
+            cauchy[e, p, 3] = T[1] + 0.0
+            cauchy[e, p, 4] = T[5] + 0.0
+            cauchy[e, p, 5] = T[6] + 0.0
     return total, inverted
 
 
