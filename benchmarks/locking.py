@@ -16,6 +16,7 @@ import scipy.sparse.linalg as spla
 import femsim as fs
 from femsim.model.bodies import hyperelastic
 from femsim.model.bodies.soft import SoftBody
+from femsim.model.bodies.soft_bodies import make_soft_body
 
 G = 9.81
 BEAM = (0.1, 0.02, 0.02)
@@ -71,7 +72,7 @@ def cantilever(
     """Mean vertical displacement (mm) of the free end of a beam 0.1 x 0.02 x 0.02 m, E 83 kPa, 1070 kg/m3, under its weight."""
     material = fs.Elastic(83e3, poisson, 1070.0, law=law)
     box = fs.box_tets(BEAM, divisions, alternating=alternating)
-    body, mesh = hyperelastic.make_soft_body("beam", box, material, element=element, velocity=np.zeros(3))
+    body, mesh = make_soft_body("beam", box, material, element=element, velocity=np.zeros(3))
     free = np.repeat(mesh.points[:, 0] > mesh.points[:, 0].min() + 1e-9, 3)
     load = np.zeros((body.n_nodes, 3))
     load[:, 2] = -gravity * body.node_mass
@@ -82,9 +83,7 @@ def cantilever(
 def small_cantilever(divisions: tuple[int, int, int], element: str, poisson: float, patches: bool = False) -> float:
     """As :func:`cantilever` at g/50 for small strain: one linear solution from rest; ``patches`` as in :func:`cook`."""
     material = fs.Elastic(83e3, poisson, 1070.0)
-    body, mesh = hyperelastic.make_soft_body(
-        "beam", fs.box_tets(BEAM, divisions), material, element=element, velocity=np.zeros(3)
-    )
+    body, mesh = make_soft_body("beam", fs.box_tets(BEAM, divisions), material, element=element, velocity=np.zeros(3))
     free = np.repeat(mesh.points[:, 0] > mesh.points[:, 0].min() + 1e-9, 3)
     load = np.zeros((body.n_nodes, 3))
     load[:, 2] = -G / 50 * body.node_mass
@@ -106,7 +105,7 @@ def cook(cells: int, element: str, poisson: float, patches: bool = False) -> flo
     points = np.column_stack([48.0 * x, lower + y * (upper - lower), (box.points[:, 2] + 0.5) * 48.0 / cells])
     material = fs.Elastic(250.0, poisson, 1.0)
     mesh = fs.make_tetmesh(points, box.tets, name="cook", source="benchmarks.locking")
-    body, mesh = hyperelastic.make_soft_body("cook", mesh, material, element=element, velocity=REST)
+    body, mesh = make_soft_body("cook", mesh, material, element=element, velocity=REST)
     load = np.zeros((body.n_nodes, 3))
     right = mesh.points[:, 0] > 48.0 - 1e-9
     for triangle in mesh.surface_triangles[right[mesh.surface_triangles].all(axis=1)]:

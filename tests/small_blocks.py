@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from contact import ContactProblem, Group, make_problem
 from femsim.model.bodies.body import StepSettings
-from femsim.model.bodies.soft import SoftBody
+from femsim.model.bodies.corotational import CorotationalBody
 from materials import Elastic
 from meshes.generate import box_tets
 
@@ -17,7 +17,7 @@ UP = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # normal, tangents
 def soft_block(young: float, divisions: int = 6, friction: float = 0.4) -> ContactProblem:
     """A block of 4 cm on a floor, falling: the nodes of its underside touch."""
     mesh = box_tets((0.04, 0.04, 0.04), divisions)
-    body = SoftBody("block", mesh.points, mesh.tets, Elastic(young, 0.4, 1100.0), velocity=np.zeros(3))
+    body = CorotationalBody("block", mesh.points, mesh.tets, Elastic(young, 0.4, 1100.0), velocity=np.zeros(3))
     indptr, indices = body.pattern()
     data, b, external = np.empty(len(indices)), np.empty(body.n_v), np.empty(body.n_v)
     body.assemble(mesh.points.ravel(), np.tile([0.05, 0.02, -0.1], body.n_v // 3), 0.0,

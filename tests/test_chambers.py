@@ -12,7 +12,7 @@ from hollow_boxes import hollow_box, without
 import femsim as fs
 from femsim.model.actuators import Chamber, find_chamber
 from femsim.model.bodies.body import StepSettings
-from femsim.model.bodies.soft import SoftBody
+from femsim.model.bodies.corotational import CorotationalBody
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -27,10 +27,10 @@ def hollow_ball(divisions: int, inner: int, radius: float = 0.03) -> fs.TetMesh:
     return without(mesh, (np.linalg.norm(mesh.points[mesh.tets], axis=2) < hole * (1 + 1e-9)).all(axis=1))
 
 
-def box_chamber(**drive: Any) -> tuple[SoftBody, Chamber, np.ndarray]:
+def box_chamber(**drive: Any) -> tuple[CorotationalBody, Chamber, np.ndarray]:
     """A chamber and its nodes in a disturbed place, (k, 3)."""
     mesh = hollow_box()
-    body = SoftBody("box", mesh.points, mesh.tets, RUBBER, velocity=np.zeros(3))
+    body = CorotationalBody("box", mesh.points, mesh.tets, RUBBER, velocity=np.zeros(3))
     chamber = Chamber("chamber", body, 0, find_chamber(body, None), **(drive or {"pressure": lambda t: 2e4}))
     rng = np.random.default_rng(3)
     return body, chamber, body.rest + 1e-3 * rng.standard_normal(body.rest.shape)
@@ -122,7 +122,7 @@ def test_equal_pressure_inside_and_outside_scales_the_body_exactly() -> None:
     """Uniform stress: a co-rotational body scaled by s has 3 K (s - 1) on its rest area, the pressure p s^2."""
     scene, pressure = still(hollow_box(2), steps=60), 2e4
     body = scene.body("body")
-    assert isinstance(body, SoftBody)
+    assert isinstance(body, CorotationalBody)
     outside = fs.make_tetmesh(body.rest, body.tets, name="all", source="test").surface_triangles
     for number in range(2):
         scene.pressurize("body", lambda t: pressure, where=number)
@@ -150,7 +150,7 @@ def test_thick_sphere_swells_as_lame_says() -> None:
         scene.sensor("air", scene.pressurize("body", lambda t: pressure), kind="chamber")
         run = fs.simulate(scene)
         body = scene.body("body")
-        assert isinstance(body, SoftBody) and run.status == "converged"
+        assert isinstance(body, CorotationalBody) and run.status == "converged"
         inner = np.isclose(np.linalg.norm(body.rest, axis=1), a)
         x = run.stepper.state.q.reshape(-1, 3)
         grown = np.linalg.norm(x - x.mean(axis=0), axis=1)[inner].mean() - a
@@ -210,7 +210,7 @@ def box_scene(holes: int = 2) -> fs.Scene:
 
 def opened() -> np.ndarray:
     body = box_scene().body("body")
-    assert isinstance(body, SoftBody)
+    assert isinstance(body, CorotationalBody)
     return find_chamber(body, 0)[1:]
 
 

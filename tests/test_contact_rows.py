@@ -14,7 +14,7 @@ from contact import Box, ContactProblem, Plane, Sphere, contact_velocity
 from femsim.base.rotations import quaternion_from_vector
 from femsim.model.bodies.articulated import ArticulatedBody, Link
 from femsim.model.bodies.body import StepSettings
-from femsim.model.bodies.soft import SoftBody
+from femsim.model.bodies.corotational import CorotationalBody
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step.contact_family import Found
@@ -40,7 +40,7 @@ def make_contacts(rng: np.random.Generator, *, correction: float = 0.2, max_corr
         quaternion=quaternion_from_vector(rng.standard_normal(3)), velocity=ORIGIN, angular_velocity=ORIGIN,
     )  # fmt: skip
     mesh = box_tets((0.02, 0.02, 0.04), (1, 1, 2))
-    soft = SoftBody("ball", mesh.points, mesh.tets, Elastic(1e5, 0.3, 1000.0), velocity=ORIGIN)
+    soft = CorotationalBody("ball", mesh.points, mesh.tets, Elastic(1e5, 0.3, 1000.0), velocity=ORIGIN)
     axes = [a / np.linalg.norm(a) for a in rng.standard_normal((2, 3))]
     links = [
         Link("base", 0.8, 1e-3 * EYE, ORIGIN),
@@ -127,7 +127,7 @@ def carried(model: Contacts, state: State, part: int, node: int, position: np.nd
         return position
     body, q = system.bodies[owner.body], state.q[system.q_slices[owner.body]]
     own = step[system.v_slices[owner.body]]
-    if isinstance(body, SoftBody):
+    if isinstance(body, CorotationalBody):
         return q.reshape(-1, 3)[node] + own.reshape(-1, 3)[node]
     (R_old, c_old), (R, c) = body.link_pose(q, owner.link), body.link_pose(moved_pose(q, own), owner.link)
     return c + R @ R_old.T @ (position - c_old)
@@ -321,7 +321,7 @@ def test_the_gap_changes_as_the_normal_row_says() -> None:
             moved = state.copy()
             for body, q, own in zip(model.system.bodies, model.system.q_slices, model.system.v_slices, strict=True):
                 step = s * v[own]
-                moved.q[q] = state.q[q] + step if isinstance(body, SoftBody) else moved_pose(state.q[q], step)
+                moved.q[q] = state.q[q] + step if isinstance(body, CorotationalBody) else moved_pose(state.q[q], step)
             near = detected(model, moved, 0.004).contacts
             gaps.append({(p, k): g for p, k, g in zip(near.point, near.shape, near.gap, strict=True)})
         rate = [(gaps[0][k] - gaps[1][k]) / (2 * h) for k in keys]
@@ -363,7 +363,7 @@ def test_wrenches_are_plain_sums(seed: int) -> None:
         if part.body < 0:
             continue
         body, q = model.system.bodies[part.body], state.q[model.system.q_slices[part.body]]
-        if isinstance(body, SoftBody):
+        if isinstance(body, CorotationalBody):
             references[k] = body.node_mass @ q.reshape(-1, 3) / body.node_mass.sum()
         else:
             references[k] = body.link_pose(q, part.link)[1]

@@ -12,8 +12,8 @@ from contact.solvers import make_solver
 from femsim.base.rotations import quaternion_conjugate, quaternion_from_vector, quaternion_multiply, vector_from_quaternion
 from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
 from femsim.model.bodies.body import StepSettings
+from femsim.model.bodies.corotational import CorotationalBody
 from femsim.model.bodies.rod import Rod, RodEnd
-from femsim.model.bodies.soft import SoftBody
 from femsim.model.couplings import HeldEnd
 from femsim.model.frames import HoldFrame, LinkFrame, PatchFrame, surface_patch
 from femsim.step.state import State
@@ -39,12 +39,12 @@ def gripper() -> ArticulatedBody:
     )  # fmt: skip
 
 
-def block() -> SoftBody:
+def block() -> CorotationalBody:
     mesh = box_tets((0.04, 0.03, 0.02), (4, 3, 2))
-    return SoftBody("block", mesh.points - [0, 0, 0.01], mesh.tets, Elastic(1e5, 0.3, 1000.0), velocity=np.zeros(3))
+    return CorotationalBody("block", mesh.points - [0, 0, 0.01], mesh.tets, Elastic(1e5, 0.3, 1000.0), velocity=np.zeros(3))
 
 
-def make_frame(holder: str, pose: np.ndarray) -> tuple[ArticulatedBody | SoftBody, HoldFrame]:
+def make_frame(holder: str, pose: np.ndarray) -> tuple[ArticulatedBody | CorotationalBody, HoldFrame]:
     if holder == "soft":
         soft = block()
         nodes, weights, _ = surface_patch(soft, pose[:3], 0.012)
@@ -123,7 +123,7 @@ def test_frames_follow_rigid_motions_exactly(holder: str) -> None:
     body, frame = make_frame(holder, pose)
     turn, shift = Rotation.from_rotvec([0.5, -1.2, 0.8]), np.array([0.1, 0.2, -0.3])
     q = body.initial_q()
-    if isinstance(body, SoftBody):
+    if isinstance(body, CorotationalBody):
         q = (turn.apply(q.reshape(-1, 3)) + shift).ravel()
     else:
         q[:3] = turn.apply(q[:3]) + shift
@@ -133,7 +133,7 @@ def test_frames_follow_rigid_motions_exactly(holder: str) -> None:
     expected = turn * Rotation.from_quat(pose[[4, 5, 6, 3]])
     assert (Rotation.from_quat(new[[4, 5, 6, 3]]).inv() * expected).magnitude() < 1e-14
     u, w = np.array([0.2, -0.1, 0.4]), np.array([1.0, 2.0, -0.5])
-    if isinstance(body, SoftBody):
+    if isinstance(body, CorotationalBody):
         v = (u + np.cross(w, q.reshape(-1, 3)[frame.nodes])).ravel()
     else:
         v = np.zeros(len(frame.rows))

@@ -1,4 +1,8 @@
-"""Rods: the joint against plain twins and finite differences, balances, and statics and dynamics with closed forms."""
+"""Rods: the joint against plain twins and finite differences, balances, and statics and dynamics with closed forms.
+
+Kernels: `Joint` and `plain_system` are the twins of joint_states, joint_blocks and system, checked by finite differences of the
+energy as well; advance, rotations and spins have plain twins of their own, joint_response is in the wrenches of held ends.
+"""
 
 from __future__ import annotations
 

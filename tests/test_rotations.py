@@ -94,3 +94,9 @@ def test_cross_is_the_cross_product() -> None:
     rng = np.random.default_rng(3)
     for a, b in rng.standard_normal((20, 2, 3)):
         np.testing.assert_allclose(r.cross(a, b), np.cross(a, b), rtol=1e-14, atol=1e-15)
+
+
+def test_cross_matrices_are_those_of_the_cross_product() -> None:
+    a = np.random.default_rng(4).standard_normal((20, 3))
+    np.testing.assert_array_equal(r.cross_matrix(a[0]), cross(a[0]))
+    np.testing.assert_array_equal(r.cross_matrix(a), [cross(w) for w in a])

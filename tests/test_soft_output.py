@@ -9,7 +9,7 @@ import pytest
 from slow_twins import random_frame
 
 from femsim.base.rotations import quaternion_to_matrix
-from femsim.model.bodies.soft import SoftBody
+from femsim.model.bodies.corotational import CorotationalBody
 from femsim.model.fields import FRAME_FIELDS
 from materials import Elastic
 from meshes.generate import box_tets
@@ -18,9 +18,9 @@ RUBBER = Elastic(2e5, 0.35, 1100.0)
 ELEMENT_FIELDS = [field.name for field in FRAME_FIELDS if "element" in field.of]
 
 
-def block(divisions: int = 2, side: float = 1.0) -> SoftBody:
+def block(divisions: int = 2, side: float = 1.0) -> CorotationalBody:
     mesh = box_tets((side, side, side), divisions)
-    return SoftBody("block", mesh.points, mesh.tets, RUBBER, velocity=np.zeros(3))
+    return CorotationalBody("block", mesh.points, mesh.tets, RUBBER, velocity=np.zeros(3))
 
 
 def full(stress: np.ndarray) -> np.ndarray:
@@ -28,7 +28,7 @@ def full(stress: np.ndarray) -> np.ndarray:
     return stress[:, [[0, 3, 5], [3, 1, 4], [5, 4, 2]]]
 
 
-def deformed(body: SoftBody, seed: int) -> np.ndarray:
+def deformed(body: CorotationalBody, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     return (body.rest + 0.06 * rng.standard_normal(body.rest.shape)) @ random_frame(rng).T
 

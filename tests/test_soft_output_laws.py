@@ -5,7 +5,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 from slow_twins import random_frame
 
-from femsim.model.bodies.hyperelastic import HyperelasticBody, make_soft_body
+from femsim.model.bodies.hyperelastic import HyperelasticBody
+from femsim.model.bodies.soft_bodies import make_soft_body
 from femsim.model.fields import FRAME_FIELDS
 from materials import Elastic, StableNeoHookean
 from meshes.generate import box_tets

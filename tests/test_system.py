@@ -9,7 +9,7 @@ from contact import Group
 from femsim.base.rotations import quaternion_from_vector
 from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
 from femsim.model.bodies.body import StepSettings
-from femsim.model.bodies.soft import SoftBody
+from femsim.model.bodies.corotational import CorotationalBody
 from femsim.step.state import State
 from femsim.step.system import System
 from materials import Elastic
@@ -19,10 +19,10 @@ G = np.array([0.0, 0.0, -9.81])
 DT = 0.01
 
 
-def make_bodies() -> tuple[SoftBody, ArticulatedBody, ArticulatedBody]:
+def make_bodies() -> tuple[CorotationalBody, ArticulatedBody, ArticulatedBody]:
     """A soft block of 12 nodes, a gripper of 8 coordinates, a rigid body of 6."""
     mesh = box_tets((0.02, 0.02, 0.04), (1, 1, 2))
-    soft = SoftBody(
+    soft = CorotationalBody(
         "soft", mesh.points, mesh.tets, Elastic(1e5, 0.3, 1000.0, rayleigh_beta=1e-3), velocity=np.array([0.1, 0.0, -0.2])
     )
     along = np.array([1.0, 0.0, 0.0])

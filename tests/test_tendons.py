@@ -11,7 +11,7 @@ import pytest
 import femsim as fs
 from femsim.model.actuators import Tendon, route
 from femsim.model.bodies.body import StepSettings
-from femsim.model.bodies.soft import SoftBody
+from femsim.model.bodies.corotational import CorotationalBody
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -27,15 +27,15 @@ def bar() -> fs.TetMesh:
     return fs.box_tets((LENGTH, SIDE, SIDE), (6, 1, 1))
 
 
-def bent_tendon(**drive: Any) -> tuple[SoftBody, Tendon, np.ndarray]:
+def bent_tendon(**drive: Any) -> tuple[CorotationalBody, Tendon, np.ndarray]:
     """A tendon along a bent way, and its body in a disturbed place, (n, 3)."""
     mesh = bar()
-    body = SoftBody("bar", mesh.points, mesh.tets, RUBBER, velocity=np.zeros(3))
+    body = CorotationalBody("bar", mesh.points, mesh.tets, RUBBER, velocity=np.zeros(3))
     tendon = Tendon("tendon", 0, *route(body, BENT), body.rest, **drive)
     return body, tendon, body.rest + 1e-3 * np.random.default_rng(5).standard_normal(body.rest.shape)
 
 
-def length_twin(body: SoftBody, q: np.ndarray) -> float:
+def length_twin(body: CorotationalBody, q: np.ndarray) -> float:
     """Length of the way through the points, each carried by its tetrahedron."""
     total, last = 0.0, None
     for point in BENT:
@@ -100,7 +100,7 @@ def bar_scene(*, dt: float = 0.5, steps: int = 40) -> fs.Scene:
     return scene
 
 
-def edges(body: SoftBody) -> list[tuple[np.ndarray, float]]:
+def edges(body: CorotationalBody) -> list[tuple[np.ndarray, float]]:
     """Four ways along the edges of the bar and the part of the end's area that each end node has; same on both ends."""
     found = []
     for y in (-1, 1):
@@ -115,7 +115,7 @@ def shortened(run: fs.Run) -> float:
     """Length of the bar over that at rest, where each cross section is as at rest."""
     x = run.stepper.state.q.reshape(-1, 3)
     body = run.stepper.scene.body("bar")
-    assert isinstance(body, SoftBody)
+    assert isinstance(body, CorotationalBody)
     s = float(np.ptp(x[:, 0]) / LENGTH)
     np.testing.assert_allclose(x - x.mean(axis=0), body.rest * [s, 1, 1], atol=1e-8)
     return s
@@ -125,7 +125,7 @@ def test_tendons_along_its_edges_shorten_a_bar_as_hooke_says() -> None:
     """Uniform stress, co-rotational: E A (1 - s) is the force of all tendons; at 30 % of strain."""
     scene, total = bar_scene(), 0.3 * E * SIDE**2
     body = scene.body("bar")
-    assert isinstance(body, SoftBody)
+    assert isinstance(body, CorotationalBody)
     for k, (way, part) in enumerate(edges(body)):
         scene.sensor(f"t{k}", scene.add_tendon("bar", way, lambda t, part=part: part * total), kind="tendon")
     run = fs.simulate(scene)
@@ -138,7 +138,7 @@ def test_tendons_pulled_by_length_share_the_strain_with_the_bar() -> None:
     """k_i (s L - L + pull) = E A (1 - s) part_i, with stiffness in the same parts."""
     scene, pull, stiffness = bar_scene(), 0.012, 400.0
     body = scene.body("bar")
-    assert isinstance(body, SoftBody)
+    assert isinstance(body, CorotationalBody)
     for k, (way, part) in enumerate(edges(body)):
         tendon = scene.add_tendon("bar", way, pull=fs.Profile([0.0, 5.0], [0.0, pull]), stiffness=part * stiffness)
         scene.sensor(f"t{k}", tendon, kind="tendon")
@@ -154,7 +154,7 @@ def test_a_slack_tendon_does_nothing() -> None:
     run = fs.simulate(scene)
     assert not run.tendons["t"].force.any()
     body = scene.body("bar")
-    assert isinstance(body, SoftBody)
+    assert isinstance(body, CorotationalBody)
     np.testing.assert_allclose(run.stepper.state.q.reshape(-1, 3), body.rest, atol=1e-12)
 
 
@@ -168,7 +168,7 @@ def test_a_held_finger_bends_and_its_mount_feels_nothing_of_the_tendon() -> None
     scene.sensor("mount", hold, kind="mount")
     scene.sensor("pull", pull, kind="tendon")
     body = scene.body("finger")
-    assert isinstance(body, SoftBody)
+    assert isinstance(body, CorotationalBody)
     tip = int(np.argmax(body.rest @ [1, 0, 0.01]))
     scene.sensor("tip", finger, kind="marker", node=tip)
     run = fs.simulate(scene)

@@ -76,7 +76,7 @@ def test_joint_against_plain_matrices(ends: str, amount: float) -> None:
         got, got_lam, wrench = poses.copy(), lam.copy(), np.zeros((2, 6))
         kernels.project_joint(
             k, got, joints.arm, joints.kind, joints.stiffness, joints.rest, *mass, h * h, got_lam, wrench,
-            np.empty((kernels.SCRATCH, 3, 3)), np.empty((6, 6)), np.empty(6),
+            np.empty((6, 6)), np.empty(6),
         )  # fmt: skip
         if joints.kind[k] == 0:  # a free end
             assert np.array_equal(got, poses) and np.array_equal(got_lam, lam)
@@ -145,8 +145,8 @@ def test_velocities_are_what_moved_the_poses() -> None:
     for p in range(1, n - 1):
         expected[p, :3] += h * mass[p] * force[p, :3]
         expected[p, 3:] += h * axes[p] @ (inertia[p] * (axes[p].T @ force[p, 3:]))
-    now, got, scratch = poses.copy(), velocity.copy(), np.empty((2, 3, 3))
-    kernels.predict(now, got, mass, inertia, force, h, *scratch)
+    now, got = poses.copy(), velocity.copy()
+    kernels.predict(now, got, mass, inertia, force, h)
     np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-15)
     for p in range(n):
         np.testing.assert_allclose(now[p, 3:], turned(poses[p, 3:], h * expected[p, 3:]), atol=1e-14)
@@ -159,7 +159,7 @@ def test_velocities_are_what_moved_the_poses() -> None:
     for p in range(1, n - 1):
         expected[p, :3] /= 1.0 + h * damping[p, 0] * mass[p]
         expected[p, 3:] = axes[p] @ (axes[p].T @ expected[p, 3:] / (1.0 + h * damping[p, 1:] * inertia[p]))
-    kernels.slow_down(poses, got, mass, inertia, damping, h, scratch[0])
+    kernels.slow_down(poses, got, mass, inertia, damping, h)
     np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-13)
 
 

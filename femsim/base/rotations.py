@@ -15,6 +15,13 @@ def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.array([y0 * z1 - z0 * y1, z0 * x1 - x0 * z1, x0 * y1 - y0 * x1])
 
 
+def cross_matrix(a: np.ndarray) -> np.ndarray:
+    """Matrix of the cross product a x, (3, 3) for a vector (3,), (n, 3, 3) for vectors (n, 3)."""
+    out = np.zeros((*a.shape, 3))
+    out[..., 0, 1], out[..., 0, 2], out[..., 1, 2] = -a[..., 2], a[..., 1], -a[..., 0]
+    return np.asarray(out - np.swapaxes(out, -1, -2))
+
+
 def quaternion_to_matrix(q: np.ndarray) -> np.ndarray:
     """Rotation matrix (3, 3) of a unit quaternion (4,)."""
     w, x, y, z = (float(c) for c in q)

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from femsim.base.errors import InputError
+from femsim.base.rotations import cross_matrix
 from femsim.model.bodies.body import StepSettings
 from femsim.model.couplings import CouplingDefaults
 from femsim.model.frames import Tetrahedra
@@ -115,7 +116,7 @@ class Chamber(CouplingDefaults):
         k, a, tri = len(self.nodes), self._anchors, self._triangles
         H = np.zeros((len(tri), 3, 3, 3, 3))  # triangle, corner, axis, corner, axis
         for i, j, c in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-            block = -cross_matrices(self._corners[:, c]) / 6.0  # of x_i . (x_j x x_c) / 6
+            block = -cross_matrix(self._corners[:, c]) / 6.0  # of x_i . (x_j x x_c) / 6
             H[:, i, :, j, :] = block
             H[:, j, :, i, :] = block.transpose(0, 2, 1)
         values, vectors = np.linalg.eigh(-pressure * H.reshape(-1, 9, 9))
@@ -433,13 +434,6 @@ def _spread_nodes(x: np.ndarray, count: int) -> np.ndarray:
         chosen.append(int(np.argmax(distance)))
         distance = np.minimum(distance, np.linalg.norm(x - x[chosen[-1]], axis=1))
     return np.array(chosen)
-
-
-def cross_matrices(a: np.ndarray) -> np.ndarray:
-    """Matrices (n, 3, 3) of the cross products a x, a (n, 3)."""
-    out = np.zeros((len(a), 3, 3))
-    out[:, 0, 1], out[:, 0, 2], out[:, 1, 2] = -a[:, 2], a[:, 1], -a[:, 0]
-    return out - out.transpose(0, 2, 1)
 
 
 def _finite(name: str, what: str, value: float, t: float, unit: str) -> float:

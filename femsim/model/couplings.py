@@ -7,11 +7,11 @@ from typing import Protocol
 
 import numpy as np
 
-from contact import Mesh, Shape, signed_distance
+from contact import Mesh, Shape, closest_points_on_triangles, signed_distance
 from femsim.base.errors import InputError
 from femsim.model.bodies.body import StepSettings
 from femsim.model.bodies.rod import Rod
-from femsim.model.frames import HoldFrame, closest_points
+from femsim.model.frames import HoldFrame
 
 
 class Coupling(Protocol):
@@ -200,7 +200,7 @@ def holder_gap(
         distance = signed_distance(shape, np.ascontiguousarray(local))[0]
         if isinstance(shape, Mesh):  # far from it its grid says only that
             for k in np.flatnonzero(np.isinf(distance)):
-                closest = closest_points(local[k], shape.points[shape.triangles])
+                closest = closest_points_on_triangles(local[k], shape.points[shape.triangles])
                 distance[k] = np.linalg.norm(closest - local[k], axis=1).min()
         gap = np.minimum(gap, distance)
     return gap

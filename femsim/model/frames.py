@@ -6,7 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
-from femsim.base.rotations import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply
+from contact import closest_points_on_triangles
+from femsim.base.rotations import cross_matrix, quaternion_conjugate, quaternion_from_matrix, quaternion_multiply
 from meshes import boundary_triangles
 
 
@@ -106,7 +107,7 @@ class LinkFrame:
     def jacobian(self) -> np.ndarray:
         """Twist of the link, moved to the frame: (6, 6), or (6, 7) with the joint of a finger."""
         G = self._motion.copy()
-        G[:3, 3:6] -= _cross_matrix(self._arm)
+        G[:3, 3:6] -= cross_matrix(self._arm)
         return G
 
 
@@ -155,9 +156,9 @@ class PatchFrame:
 
     def jacobian(self) -> np.ndarray:
         """(6, 3 k): weighted mean velocity, moved to the frame, and angular velocity of the polar rotation."""
-        turning = np.concatenate([w * self._inverse @ _cross_matrix(a) for w, a in zip(self.weights, self._arms, strict=True)], 1)
+        turning = np.concatenate([w * self._inverse @ cross_matrix(a) for w, a in zip(self.weights, self._arms, strict=True)], 1)
         G = np.vstack([np.kron(self.weights, np.eye(3)), turning])
-        G[:3] -= _cross_matrix(self.lever) @ turning
+        G[:3] -= cross_matrix(self.lever) @ turning
         return G
 
 
@@ -184,7 +185,7 @@ def surface_patch(body: Tetrahedra, point: np.ndarray, radius: float) -> tuple[n
     """
     triangles = boundary_triangles(body.tets)
     corners = body.rest[triangles]
-    closest = closest_points(point, corners)
+    closest = closest_points_on_triangles(point, corners)
     distances = np.linalg.norm(closest - point, axis=1)
     nearest = int(np.argmin(distances))
     area = 0.5 * np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
@@ -193,32 +194,3 @@ def surface_patch(body: Tetrahedra, point: np.ndarray, radius: float) -> tuple[n
     near[triangles[distances <= distances[nearest] + 1e-6 * radius]] = True  # a point on an edge or corner is close to several
     nodes = np.flatnonzero(near)
     return nodes, weights[nodes], float(distances[nearest])
-
-
-def closest_points(point: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """Return the point (m, 3) of each triangle, corners (m, 3, 3), that is closest to a point (3,)."""
-    best = np.empty((len(corners), 3))
-    least = np.full(len(corners), np.inf)
-    candidates = []
-    for k in range(3):
-        a, side = corners[:, k], corners[:, (k + 1) % 3] - corners[:, k]
-        along = np.clip(((point - a) * side).sum(axis=1) / (side * side).sum(axis=1), 0.0, 1.0)
-        candidates.append((a + along[:, None] * side, np.ones(len(corners), dtype=np.bool_)))
-    a, first, second = corners[:, 0], corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
-    normal = np.cross(first, second)
-    square = (normal * normal).sum(axis=1)
-    r = point - a
-    s = (np.cross(r, second) * normal).sum(axis=1) / square
-    t = (np.cross(first, r) * normal).sum(axis=1) / square
-    candidates.append((a + s[:, None] * first + t[:, None] * second, (s >= 0.0) & (t >= 0.0) & (s + t <= 1.0)))
-    for found, valid in candidates:
-        distance = np.where(valid, np.linalg.norm(found - point, axis=1), np.inf)
-        closer = distance < least
-        best[closer], least[closer] = found[closer], distance[closer]
-    return best
-
-
-def _cross_matrix(a: np.ndarray) -> np.ndarray:
-    """Matrix (3, 3) of the cross product a x."""
-    x, y, z = (float(c) for c in a)
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])

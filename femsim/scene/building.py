@@ -18,8 +18,8 @@ from contact import Box, Mesh, Plane, Shape
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
-from femsim.model.bodies.hyperelastic import ElementKind, make_soft_body
 from femsim.model.bodies.rod import Rod, RodEnd
+from femsim.model.bodies.soft_bodies import ElementKind, make_soft_body
 from femsim.model.contact_rules import NoContact
 from femsim.model.couplings import HeldEnd, check_reach, holder_gap
 from femsim.model.holds import nodes_where

@@ -9,8 +9,8 @@ import numpy as np
 
 from contact import Mesh, Plane, Shape
 from femsim.base.errors import InputError, did_you_mean
-from femsim.model.bodies.hyperelastic import ElementKind
 from femsim.model.bodies.rod import RodEnd
+from femsim.model.bodies.soft_bodies import ElementKind
 from femsim.model.drives import PoseFunction
 from femsim.scene import building, driving
 from femsim.scene.building import RodContact

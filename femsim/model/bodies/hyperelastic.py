@@ -1,28 +1,21 @@
-"""Soft bodies of any elastic law, with linear or quadratic tetrahedra."""
+"""Soft bodies of any elastic law in principal stretches, with linear or quadratic tetrahedra."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Collection
-from typing import Literal
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from femsim.model.bodies import hyperelastic_kernels as kernels
-from femsim.model.bodies.soft import Load, SoftBody, block_pattern
-from materials import Corotational, Elastic, Law, MooneyRivlin, Ogden, StableNeoHookean, StVenantKirchhoff
-from meshes import TetMesh
-from meshes.quadratic import EDGES, quadratic
-
-#: Kinds of finite elements.
-ElementKind = Literal["linear", "quadratic"]
+from femsim.model.bodies import hyperelastic_kernels as kernels, law_kernels as laws
+from femsim.model.bodies.soft import SoftBody, block_pattern
+from materials import Corotational, Law, MooneyRivlin, Ogden, StableNeoHookean, StVenantKirchhoff
+from meshes.quadratic import EDGES
 
 _CODES: dict[type[Law], int] = {
-    Corotational: kernels.COROTATIONAL,
-    StVenantKirchhoff: kernels.ST_VENANT_KIRCHHOFF,
-    StableNeoHookean: kernels.STABLE_NEO_HOOKEAN,
-    MooneyRivlin: kernels.MOONEY_RIVLIN,
-    Ogden: kernels.OGDEN,
+    Corotational: laws.COROTATIONAL,
+    StVenantKirchhoff: laws.ST_VENANT_KIRCHHOFF,
+    StableNeoHookean: laws.STABLE_NEO_HOOKEAN,
+    MooneyRivlin: laws.MOONEY_RIVLIN,
+    Ogden: laws.OGDEN,
 }
 # quadratic elements keep at most this part of lambda, over mu, at the integration points: as much as Poisson's ratio 1/3
 _POINT_RATIO = 2.0
@@ -30,43 +23,6 @@ _POINT_RATIO = 2.0
 _POINTS = np.full((4, 4), (5.0 - 5.0**0.5) / 20.0) + np.eye(4) * (5.0**0.5 / 5.0)
 # lumped mass of quadratic elements: the diagonal of the consistent matrix, scaled to the mass (Hinton, Rock and Zienkiewicz 1976)
 _MASS = np.array([1.0 / 36.0] * 4 + [4.0 / 27.0] * 6)
-
-
-def make_soft_body(
-    name: str,
-    mesh: TetMesh,
-    elastic: Elastic,
-    *,
-    element: ElementKind = "linear",
-    velocity: np.ndarray,
-    load: Load | None = None,
-) -> tuple[SoftBody, TetMesh]:
-    """Make the body that a law and a kind of element need, and the mesh of its nodes.
-
-    Parameters
-    ----------
-    name : str
-        Name in outputs.
-    mesh : TetMesh
-        Rest shape, in the world, m.
-    elastic : Elastic
-        Material with its law.
-    element : {"linear", "quadratic"}
-        Quadratic elements add a node to every edge.
-    velocity, load
-        As in `SoftBody`.
-
-    Returns
-    -------
-    SoftBody, TetMesh
-        The mesh has all nodes of the body; for quadratic elements it is cut into eighths.
-    """
-    if element == "linear" and isinstance(elastic.law, Corotational):
-        return SoftBody(name, mesh.points, mesh.tets, elastic, velocity=velocity, load=load), mesh
-    elements = mesh.tets
-    if element == "quadratic":
-        mesh, elements = quadratic(mesh)
-    return HyperelasticBody(name, mesh.points, mesh.tets, elastic, elements=elements, velocity=velocity, load=load), mesh
 
 
 class HyperelasticBody(SoftBody):
@@ -80,24 +36,10 @@ class HyperelasticBody(SoftBody):
     Parameters
     ----------
     name, points, tets, elastic, velocity, load
-        As in `SoftBody`; ``tets`` are what is drawn.
+        As in :class:`SoftBody`.
     elements : ndarray, (m, 4) or (m, 10)
         Nodes of the elements: ``tets``, or those of :func:`meshes.quadratic.quadratic`.
     """
-
-    def __init__(
-        self,
-        name: str,
-        points: np.ndarray,
-        tets: np.ndarray,
-        elastic: Elastic,
-        *,
-        elements: np.ndarray,
-        velocity: np.ndarray,
-        load: Load | None = None,
-    ) -> None:
-        self._elements = np.ascontiguousarray(elements, dtype=np.int64)
-        super().__init__(name, points, tets, elastic, velocity=velocity, load=load)
 
     def _make_elements(self) -> None:
         """Constants and state of the elements, masses of the nodes, and the pattern."""
@@ -122,7 +64,7 @@ class HyperelasticBody(SoftBody):
         self._lame_lambda, self._lame_mu = np.full(m, elastic.lame_lambda), np.full(m, elastic.lame_mu)
         self._law = _CODES[type(elastic.law)]
         self._constants = _over_shear_modulus(elastic.law)
-        self._quaternion = np.empty((m, points, 4))
+        self._quaternion = np.tile([1.0, 0.0, 0.0, 0.0], (m, points, 1))
         self._stretches = np.ones((m, points, 3))
         self._left, self._right = np.empty((m, points, 3, 3)), np.empty((m, points, 3, 3))
         self._excess, self._cauchy = np.empty(m), np.zeros((m, points, 6))
@@ -132,21 +74,6 @@ class HyperelasticBody(SoftBody):
         self._place = place[np.searchsorted(unique, keys)]
         self._stride = np.diff(self._indptr)[::3].copy()
         self._diagonal_place = place[np.searchsorted(unique, np.arange(n) * (n + 1))]
-
-    @property
-    def elements(self) -> np.ndarray:
-        """Nodes of the finite elements, (m, 4) or (m, 10)."""
-        return self._elements
-
-    @property
-    def lame_lambda(self) -> np.ndarray:
-        """First Lame constant of each element, (m,), Pa; a view."""
-        return self._lame_lambda
-
-    @property
-    def lame_mu(self) -> np.ndarray:
-        """Second Lame constant of each element, (m,), Pa; a view."""
-        return self._lame_mu
 
     @property
     def stress(self) -> np.ndarray:
@@ -161,7 +88,7 @@ class HyperelasticBody(SoftBody):
 
     @property
     def energy_density(self) -> np.ndarray:
-        """Elastic energy of each drawn tetrahedron at the last update, (len(tets),), J a m^3 at rest."""
+        """Elastic energy by volume at rest of each drawn tetrahedron at the last update, (len(tets),), J/m^3."""
         density = np.empty(self._weight.shape)
         kernels.energy_densities(
             self._stretches, self._weight, self._law, self._constants, self._lame_lambda, self._lame_mu, self._point_lambda(),
@@ -185,28 +112,19 @@ class HyperelasticBody(SoftBody):
         drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
         return np.where(drawn[:, :1] < 0.0, -drawn, drawn)
 
-    def reset(self) -> None:
-        """Forget the last positions: the search for rotations starts as in a new body, so a second run gives the same bits."""
-        self._quaternion[:] = [1.0, 0.0, 0.0, 0.0]
-        self._started_from = self._quaternion.copy()
-        self._updated_at[:] = np.nan
-
-    def update_elements(self, q: np.ndarray) -> None:
-        """Update stretches, forces and energy for positions q; also counts inverted elements. No work when q is the last one."""
-        if np.array_equal(q, self._updated_at):
-            return
-        self._started_from = self._quaternion.copy()
-        self._updated_at[:] = q
-        self._energy, self.inverted_elements = kernels.element_stresses(
-            q.reshape(-1, 3), self._elements, self._gradient, self._weight, self._law, self._constants, self._lame_lambda,
+    def _update(self, x: np.ndarray) -> tuple[float, int]:
+        """Update stretches and forces; energy and number of inverted elements."""
+        energy, inverted = kernels.element_stresses(
+            x, self.elements, self._gradient, self._weight, self._law, self._constants, self._lame_lambda,
             self._lame_mu, self._point_lambda(), self._quaternion, self._stretches, self._left, self._right, self._excess,
             self.internal_force, self._cauchy,
         )  # fmt: skip
+        return energy, inverted
 
     def _fill_matrix(self, stiffness_factor: float, mass_factor: float, data: np.ndarray, *, project: bool = True) -> None:
         """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update."""
         kernels.element_matrices(
-            self._elements, self._gradient, self._weight, self._law, self._constants, self._lame_lambda, self._lame_mu,
+            self.elements, self._gradient, self._weight, self._law, self._constants, self._lame_lambda, self._lame_mu,
             self._point_lambda(), self._stretches, self._left, self._right, self._excess, project, self.node_mass,
             stiffness_factor, mass_factor, self._place, self._stride, self._diagonal_place, data,
         )  # fmt: skip
@@ -227,20 +145,6 @@ class HyperelasticBody(SoftBody):
         if values.shape[1] > 1:
             values = np.concatenate([values, np.repeat(values.mean(axis=1, keepdims=True), 4, axis=1)], axis=1)
         return values.reshape(len(self.tets), -1)
-
-    # ---- outputs
-
-    def element_fields(self, q: np.ndarray, names: Collection[str]) -> dict[str, np.ndarray]:
-        """Fields of its drawn tetrahedra at positions q (3 n,), m, by the stress of its law."""
-        self.update_elements(q)
-        known: dict[str, Callable[[], np.ndarray]] = {
-            "von_mises": self.von_mises,
-            "cauchy_stress": lambda: self.stress,
-            "strain_energy_density": lambda: self.energy_density,
-            "rotation": lambda: self.rotations,
-            "principal_stretches": lambda: self.principal_stretches,
-        }
-        return {name: values() for name, values in known.items() if name in names}
 
 
 def _over_shear_modulus(law: Law) -> np.ndarray:

@@ -23,7 +23,7 @@ from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSet
 from femsim.model.bodies.deforming import Deforming, strand
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, describe_elastic
 from femsim.model.bodies.rod_output import RodJoints, rod_fields
-from femsim.model.bodies.rod_shape import MAX_TURN, carried_frames, link_lengths
+from femsim.model.bodies.rod_shape import carried_frames, checked, link_lengths, turns_at_rest, turns_at_start
 from femsim.model.drives import PoseFunction, driven_pose
 from femsim.model.parts import Part
 from materials import Elastic, RodSection
@@ -184,7 +184,7 @@ class Rod(BodyDefaults):
     ) -> None:
         self.name, self.section, self.elastic, self.load = name, section, elastic, load
         self.ends = (start or RodEnd(), end or RodEnd())
-        points = self._checked("points", points, (None, 3))
+        points = checked(name, "points", points, (None, 3))
         for field, value in (("translational_damping", translational_damping), ("rotational_damping", rotational_damping)):
             if not 0.0 <= value < np.inf:
                 raise InputError(f"rod {name}: {field} is {value!r}, but must be finite and at least 0, per metre of rod.")
@@ -192,26 +192,41 @@ class Rod(BodyDefaults):
         self.lengths = link_lengths(name, points)
         n = self.n_links = len(self.lengths)
         self.n_q, self.n_v = 7 * n, 6 * n
-        self._velocity = np.zeros(3) if velocity is None else self._checked("velocity", velocity, (3,))
+        self._velocity = np.zeros(3) if velocity is None else checked(name, "velocity", velocity, (3,))
         tangents = np.diff(points, axis=0) / self.lengths[:, None]
-        quaternions = carried_frames(name, tangents, None if normal is None else self._checked("normal", normal, (3,)))
+        quaternions = carried_frames(name, tangents, None if normal is None else checked(name, "normal", normal, (3,)))
         self._q0 = np.column_stack([0.5 * (points[1:] + points[:-1]), quaternions]).ravel()
-
-        mass = elastic.density * section.area * self.lengths
-        self.link_mass = mass
-        slender = mass * self.lengths**2 / 12.0
-        rotary = (
-            elastic.density * self.lengths[:, None] * [section.second_moment_1, section.second_moment_2, section.polar_moment]
+        self._make_links()
+        self._make_joints()
+        turn = turns_at_start(quaternions, self._joint_lengths)
+        self._rest = turn if rest_curvature is None else turns_at_rest(name, rest_curvature, self._joint_lengths)
+        self._frame0 = np.array(
+            [
+                [*points[0], *quaternion_multiply(quaternions[0], quaternion_from_vector(-turn[0]))],
+                [*points[-1], *quaternion_multiply(quaternions[-1], quaternion_from_vector(turn[-1]))],
+            ]
         )
-        self.link_inertia = np.ascontiguousarray(rotary + slender[:, None] * [1.0, 1.0, 0.0])
-        self._damping = self.lengths[:, None] * [translational_damping, rotational_damping]
+        self._make_state()
+        self._make_pattern()
+        self.reset()
 
-        # poses: the frame of the start, the links, the frame of the end; joint k stands between poses k and k + 1
+    def _make_links(self) -> None:
+        """Mass, inertia about the axes and damping of each link: a slender bar with the rotary inertia of the section."""
+        section, density, lengths = self.section, self.elastic.density, self.lengths
+        mass = density * section.area * lengths
+        self.link_mass = mass
+        slender = mass * lengths**2 / 12.0
+        rotary = density * lengths[:, None] * [section.second_moment_1, section.second_moment_2, section.polar_moment]
+        self.link_inertia = np.ascontiguousarray(rotary + slender[:, None] * [1.0, 1.0, 0.0])
+        self._damping = lengths[:, None] * [self.translational_damping, self.rotational_damping]
+
+    def _make_joints(self) -> None:
+        """Kinds, lengths and stiffness of the joints; joint k is between poses k and k + 1, of which 0 and n + 1 are the ends."""
+        section, young, shear = self.section, self.elastic.young_modulus, self.elastic.lame_mu
         self._arm = np.concatenate([[0.0], 0.5 * self.lengths, [0.0]])
         self._joint_lengths = self._arm[:-1] + self._arm[1:]
-        self._kind = np.full(n + 1, kernels.FULL, dtype=np.int64)
+        self._kind = np.full(self.n_links + 1, kernels.FULL, dtype=np.int64)
         self._kind[[0, -1]] = [_KINDS[end.kind] for end in self.ends]
-        young, shear = elastic.young_modulus, elastic.lame_mu
         along = [
             section.shear_factor_1 * shear * section.area,
             section.shear_factor_2 * shear * section.area,
@@ -220,20 +235,10 @@ class Rod(BodyDefaults):
         about = [young * section.second_moment_1, young * section.second_moment_2, shear * section.torsion_constant]
         self._stiffness = np.array(along + about) / self._joint_lengths[:, None]
         self._ceiling = MAX_TENSION * min(along[:2])
-        turn = np.zeros((n + 1, 3))
-        for k in range(1, n):
-            turn[k] = vector_from_quaternion(quaternion_multiply(quaternion_conjugate(quaternions[k - 1]), quaternions[k]))
-        if n > 1:
-            for k, inner in ((0, 1), (n, n - 1)):  # half a joint
-                turn[k] = turn[inner] * self._joint_lengths[k] / self._joint_lengths[inner]
-        self._rest = turn if rest_curvature is None else self._rest_turn(rest_curvature)
-        self._frame0 = np.array(
-            [
-                [*points[0], *quaternion_multiply(quaternions[0], quaternion_from_vector(-turn[0]))],
-                [*points[-1], *quaternion_multiply(quaternions[-1], quaternion_from_vector(turn[-1]))],
-            ]
-        )
 
+    def _make_state(self) -> None:
+        """Arrays that the kernels fill, and what is known of the ends."""
+        n = self.n_links
         self._poses = np.empty((n + 2, 7))
         self._rotation = np.empty((n + 2, 9))
         self._geometry = np.zeros((n + 1, kernels.GEOMETRY))
@@ -249,40 +254,6 @@ class Rod(BodyDefaults):
         self._energy = 0.0
         self.end_wrench = np.zeros((2, 6))
         self.end_power = 0.0
-        self._make_pattern()
-        self.reset()
-
-    def _checked(self, field: str, given: np.ndarray, shape: tuple[int | None, ...]) -> np.ndarray:
-        """Array of numbers of a shape (None: any length); InputError otherwise."""
-        try:
-            values = np.ascontiguousarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            values = np.full((), np.nan)
-        fits = values.ndim == len(shape) and all(want in (None, have) for want, have in zip(shape, values.shape, strict=True))
-        if not fits:
-            wanted = ", ".join("any" if size is None else str(size) for size in shape)
-            raise InputError(f"rod {self.name}: {field} has shape {values.shape}; allowed are numbers of shape ({wanted}).")
-        if not np.all(np.isfinite(values)):
-            bad = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
-            raise InputError(
-                f"rod {self.name}: {field}{list(bad)} is {values[bad]}; remove or repair it, every number must be finite."
-            )
-        return values
-
-    def _rest_turn(self, rest_curvature: np.ndarray) -> np.ndarray:
-        """Turn of each joint at rest, (n + 1, 3), rad."""
-        n = self.n_links
-        each = np.ndim(rest_curvature) == 2
-        curvature = self._checked("rest_curvature", rest_curvature, (n - 1, 3) if each else (3,))
-        if each and n > 1:
-            curvature = curvature[[0, *range(n - 1), n - 2]]  # half joints at the ends bend as the joint beside them
-        turn = self._joint_lengths[:, None] * (np.zeros(3) if each and n == 1 else curvature)
-        largest = float(np.linalg.norm(turn, axis=1).max())
-        if largest > MAX_TURN:
-            raise InputError(
-                f"rod {self.name}: rest_curvature turns a joint by {largest:.3g} rad; allowed are {MAX_TURN}, so take more links."
-            )
-        return turn
 
     def _make_pattern(self) -> None:
         """CSC pattern of full 6x6 blocks, block tridiagonal, link after link."""

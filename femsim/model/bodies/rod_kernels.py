@@ -17,97 +17,136 @@ import math
 import numpy as np
 from numba import njit
 
-from femsim.model.bodies.soft_kernels import rotation_entries
+from femsim.model.bodies.rotation_kernels import (
+    Matrix,
+    Quaternion,
+    Vector,
+    add_to_diagonal,
+    by_entries,
+    cross,
+    cross_matrix,
+    cross_times,
+    dot,
+    middle_rotation,
+    minus,
+    outer,
+    plus,
+    rotation_at,
+    rotation_of,
+    scaled,
+    scaled_matrix,
+    times,
+    times_vector,
+    transposed,
+    transposed_times,
+    transposed_times_vector,
+    turned_diagonal,
+)
 
 #: Kinds of joints: no joint (a free end), stiff in all six ways, a ball joint (ends only).
 ABSENT, FULL, BALL = 0, 1, 2
-# a row of ``geometry``: C (9), H_i (9), H_j (9), D (9), axis (3), tension, stretch
+# where the parts of a row of ``geometry`` begin: C (9), H_i (9), H_j (9), D (9), axis (3), tension, stretch
 _C, _HI, _HJ, _D, _AXIS, _TENSION, _STRETCH = 0, 9, 18, 27, 36, 39, 40
 #: Numbers that a joint keeps of its geometry.
 GEOMETRY = 41
-# a row of ``blocks``: S (9), U_i (9), U_j (9), T_ii (9), T_ij (9), T_jj (9)
+# where the parts of a row of ``blocks`` begin: S (9), U_i (9), U_j (9), T_ii (9), T_ij (9), T_jj (9)
 _S, _UI, _UJ, _TII, _TIJ, _TJJ = 0, 9, 18, 27, 36, 45
 #: Numbers in the stiffness of a joint.
 BLOCKS = 54
 
 
-@njit(cache=True)
-def _times(out: np.ndarray, o: int, a: np.ndarray, i: int, b: np.ndarray, j: int) -> None:
-    """Fill out[o:o+9] with the product of the matrices a[i:i+9] and b[j:j+9]."""
-    for r in range(3):
-        a0 = a[i + 3 * r]
-        a1 = a[i + 3 * r + 1]
-        a2 = a[i + 3 * r + 2]
-        for c in range(3):
-            out[o + 3 * r + c] = a0 * b[j + c] + a1 * b[j + 3 + c] + a2 * b[j + 6 + c]
+@njit(cache=True, forceinline=True)
+def _vector(a: np.ndarray, k: int, o: int) -> Vector:
+    """Read the vector a[k, o:o+3]."""
+    return a[k, o], a[k, o + 1], a[k, o + 2]
 
 
-@njit(cache=True)
-def _transposed_times(out: np.ndarray, o: int, a: np.ndarray, i: int, b: np.ndarray, j: int) -> None:
-    """Fill out[o:o+9] with the product of the transpose of a[i:i+9] and b[j:j+9]."""
-    for r in range(3):
-        a0 = a[i + r]
-        a1 = a[i + 3 + r]
-        a2 = a[i + 6 + r]
-        for c in range(3):
-            out[o + 3 * r + c] = a0 * b[j + c] + a1 * b[j + 3 + c] + a2 * b[j + 6 + c]
+@njit(cache=True, forceinline=True)
+def _put_vector(a: np.ndarray, k: int, o: int, x: Vector) -> None:
+    """Fill a[k, o:o+3]."""
+    a[k, o] = x[0]
+    a[k, o + 1] = x[1]
+    a[k, o + 2] = x[2]
 
 
-@njit(cache=True)
-def _add_cross(out: np.ndarray, o: int, x: float, y: float, z: float) -> None:
-    """Add the matrix of the cross product, [x, y, z] times, to out[o:o+9]."""
-    out[o + 1] -= z
-    out[o + 2] += y
-    out[o + 3] += z
-    out[o + 5] -= x
-    out[o + 6] -= y
-    out[o + 7] += x
+@njit(cache=True, forceinline=True)
+def _matrix(a: np.ndarray, k: int, o: int) -> Matrix:
+    """Read the matrix a[k, o:o+9]."""
+    return a[k, o], a[k, o + 1], a[k, o + 2], a[k, o + 3], a[k, o + 4], a[k, o + 5], a[k, o + 6], a[k, o + 7], a[k, o + 8]
 
 
-@njit(cache=True)
-def _add_across(out: np.ndarray, o: int, factor: float, axis: np.ndarray, a: int) -> None:
-    """Add factor (I - d d^T) to out[o:o+9], d the unit vector axis[a:a+3]."""
-    for r in range(3):
-        for c in range(3):
-            out[o + 3 * r + c] -= factor * axis[a + r] * axis[a + c]
-        out[o + 4 * r] += factor
-
-
-@njit(cache=True)
-def _middle_rotation(poses: np.ndarray, i: int, j: int) -> tuple[float, float, float, float, float, float, float]:
-    """Quaternion half-way from pose i to pose j by the shorter turn, and the vector of that turn in the axes of both, rad."""
-    a0 = poses[i, 3]
-    a1 = poses[i, 4]
-    a2 = poses[i, 5]
-    a3 = poses[i, 6]
-    b0 = poses[j, 3]
-    b1 = poses[j, 4]
-    b2 = poses[j, 5]
-    b3 = poses[j, 6]
-    w = a0 * b0 + a1 * b1 + a2 * b2 + a3 * b3
-    sign = 1.0 if w >= 0.0 else -1.0
-    # conjugate(a) b
-    x = sign * (a0 * b1 - a1 * b0 - a2 * b3 + a3 * b2)
-    y = sign * (a0 * b2 + a1 * b3 - a2 * b0 - a3 * b1)
-    z = sign * (a0 * b3 - a1 * b2 + a2 * b1 - a3 * b0)
-    sine = math.sqrt(x * x + y * y + z * z)
-    factor = 2.0 * math.atan2(sine, sign * w) / sine if sine > 1e-12 else 2.0
-    m0 = a0 + sign * b0
-    m1 = a1 + sign * b1
-    m2 = a2 + sign * b2
-    m3 = a3 + sign * b3
-    scale = 1.0 / math.sqrt(m0 * m0 + m1 * m1 + m2 * m2 + m3 * m3)
-    return scale * m0, scale * m1, scale * m2, scale * m3, factor * x, factor * y, factor * z
+@njit(cache=True, forceinline=True)
+def _put_matrix(a: np.ndarray, k: int, o: int, A: Matrix) -> None:
+    """Fill a[k, o:o+9]."""
+    a[k, o] = A[0]
+    a[k, o + 1] = A[1]
+    a[k, o + 2] = A[2]
+    a[k, o + 3] = A[3]
+    a[k, o + 4] = A[4]
+    a[k, o + 5] = A[5]
+    a[k, o + 6] = A[6]
+    a[k, o + 7] = A[7]
+    a[k, o + 8] = A[8]
 
 
 @njit(cache=True)
 def rotations(poses: np.ndarray, rotation: np.ndarray) -> None:
     """Fill the rotation matrices (n, 9) of the quaternions of poses (n, 7)."""
     for p in range(poses.shape[0]):
-        (
-            rotation[p, 0], rotation[p, 1], rotation[p, 2], rotation[p, 3], rotation[p, 4], rotation[p, 5], rotation[p, 6],
-            rotation[p, 7], rotation[p, 8],
-        ) = rotation_entries(poses[p, 3], poses[p, 4], poses[p, 5], poses[p, 6])  # fmt: skip
+        _put_matrix(rotation, p, 0, rotation_at(poses, p))
+
+
+@njit(cache=True, forceinline=True)
+def _axis(rotation: np.ndarray, p: int) -> Vector:
+    """Axis 3 of pose p, along the rod."""
+    return rotation[p, 2], rotation[p, 5], rotation[p, 8]
+
+
+@njit(cache=True, forceinline=True)
+def _gap(poses: np.ndarray, k: int, c_i: Vector, c_j: Vector) -> Vector:
+    """Gap of joint k, g = (x_j - c_j) - (x_i + c_i)."""
+    j = k + 1
+    return (
+        (poses[j, 0] - c_j[0]) - (poses[k, 0] + c_i[0]),
+        (poses[j, 1] - c_j[1]) - (poses[k, 1] + c_i[1]),
+        (poses[j, 2] - c_j[2]) - (poses[k, 2] + c_i[2]),
+    )
+
+
+@njit(cache=True, forceinline=True)
+def _plus_energy(energy: float, K: Vector, e: Vector) -> float:
+    """Energy + K_a e_a^2 / 2, summed one after another."""
+    return energy + 0.5 * K[0] * e[0] * e[0] + 0.5 * K[1] * e[1] * e[1] + 0.5 * K[2] * e[2] * e[2]
+
+
+@njit(cache=True, forceinline=True)
+def _angle_factors(p: Vector) -> tuple[float, float, float]:
+    """Factors s = (a/2) / sin(a/2), (1 - s) / a^2 and tan(a/4) / a of a turn p by the angle a; small angles by their series."""
+    square = dot(p, p)
+    if square < 1e-4:
+        return 1.0 + square / 24.0 + 7.0 * square * square / 5760.0, -1.0 / 24.0 - 7.0 * square / 5760.0, 0.25 + square / 192.0
+    angle = math.sqrt(square)
+    s = 0.5 * angle / math.sin(0.5 * angle)
+    return s, (1.0 - s) / square, math.tan(0.25 * angle) / angle
+
+
+@njit(cache=True, forceinline=True)
+def _turned_axes(R: Matrix, phi: Vector, p: Vector, s: float, along: float) -> Matrix:
+    """L R with L = s I + along p p^T and p = R phi: column a is s times axis a, plus along phi_a p."""
+    return (
+        s * R[0] + along * phi[0] * p[0], s * R[1] + along * phi[1] * p[0], s * R[2] + along * phi[2] * p[0],
+        s * R[3] + along * phi[0] * p[1], s * R[4] + along * phi[1] * p[1], s * R[5] + along * phi[2] * p[1],
+        s * R[6] + along * phi[0] * p[2], s * R[7] + along * phi[1] * p[2], s * R[8] + along * phi[2] * p[2],
+    )  # fmt: skip
+
+
+@njit(cache=True, forceinline=True)
+def _gap_derivatives(c_i: Vector, c_j: Vector, g: Vector, p: Vector, tangent: float) -> tuple[Matrix, Matrix]:
+    """H_i = [c_i] + [g] (I - B) and H_j = [c_j] + [g] B with [g] B = [g]/2 - tangent/2 (p g^T - (g . p) I)."""
+    half = 0.5 * tangent
+    skew = cross_matrix(scaled(0.5, g))
+    uneven = add_to_diagonal(outer(scaled(half, p), g), -(half * dot(g, p)))
+    return plus(plus(cross_matrix(c_i), skew), uneven), minus(plus(cross_matrix(c_j), skew), uneven)
 
 
 @njit(cache=True)
@@ -130,158 +169,103 @@ def joint_states(
     (n + 1, 6) N/m and N m/rad along axes 1, 2, 3 and about them, ``rest`` (n + 1, 3) rad the rotation phi_0 at rest.
 
     ``strain`` (n + 1, 6) becomes e (m and rad, axes of the joint), ``force`` (n + 1, 9) the derivative of the energy: by x_j (N,
-    that by x_i is minus it), by the rotation of i and by that of j (N m). With ``geometry`` (n + 1, GEOMETRY) the variation of
-    the gap, turned to world axes, is u_j - u_i + H_i w_i + H_j w_j, its stiffness C, that of rotation D, so the kept part of
-    the second derivative is J^T K J; ``axis`` is the tangent and ``tension`` the pull for :func:`joint_blocks`, clipped to
-    [0, ceiling] N.
+    that by x_i is minus it), by the rotation of i and by that of j (N m). Of each joint ``geometry`` (n + 1, GEOMETRY) keeps
+    C, H_i, H_j and D (below), the tangent ``axis``, the ``tension`` for :func:`joint_blocks`, clipped to [0, ceiling] N, and
+    the stretch.
 
-    d(R) is exact: its angular velocity is (I - B) w_i + B w_j with B = (I - tan(|phi|/4)/|phi| [phi]) / 2 in world axes, and
-    d(phi) = R^T (s I + (1 - s) phi phi^T / |phi|^2) (w_j - w_i) with s = (|phi|/2) / sin(|phi|/2).
+    Derivation, sums over repeated indices, K and N the stiffness along the axes and about them. The strain is
+    e_a = R_ka g_k and f_a = phi_a - phi_0a, the energy E = (K_a e_a^2 + N_a f_a^2) / 2. A turn w of a pose changes its
+    axes by d R_ka = eps_klm w_l R_ma, so with the velocities of both links
+
+        d g_k = u_jk - u_ik + [c_i]_kl w_il + [c_j]_kl w_jl,
+        R_ka d e_a = d g_k + [g]_kl w_l,  w = (I - B) w_i + B w_j the velocity of R, B = (I - tan(|p|/4)/|p| [p]) / 2,
+        R_ka d phi_a = L_kl (w_jl - w_il),  L = s I + (1 - s) p p^T / |p|^2,  s = (|p|/2) / sin(|p|/2),
+
+    p_k = R_ka phi_a the turn in world axes; B and L are the exact tangent maps of the rotation half-way and of the logarithm.
+    So R d e = u_j - u_i + H_i w_i + H_j w_j with H_i = [c_i] + [g] (I - B) and H_j = [c_j] + [g] B, and with
+    [g] [p] = p g^T - (g . p) I both are plain sums. The derivatives of E are
+
+        n = C g by x_j,  H_i^T n - m by the turn of i,  H_j^T n + m by the turn of j,
+        C = R K R^T,  m = L R N f;
+
+    C and D = L R N R^T L^T are the stiffness that :func:`joint_blocks` takes. A ball joint has C = K I, H = [c] and no m.
     """
     energy = 0.0
-    last = poses.shape[0] - 1
-    for k in range(last):
-        i, j = k, k + 1
-        for c in range(6):
-            strain[k, c] = 0.0
-        for c in range(9):
-            force[k, c] = 0.0
+    for k in range(kind.shape[0]):
         if kind[k] == ABSENT:
-            continue
-        row = geometry[k]
-        for c in range(GEOMETRY):
-            row[c] = 0.0
-        ci0 = arm[i] * rotation[i, 2]
-        ci1 = arm[i] * rotation[i, 5]
-        ci2 = arm[i] * rotation[i, 8]
-        cj0 = arm[j] * rotation[j, 2]
-        cj1 = arm[j] * rotation[j, 5]
-        cj2 = arm[j] * rotation[j, 8]
-        g0 = (poses[j, 0] - cj0) - (poses[i, 0] + ci0)
-        g1 = (poses[j, 1] - cj1) - (poses[i, 1] + ci1)
-        g2 = (poses[j, 2] - cj2) - (poses[i, 2] + ci2)
-        _add_cross(row, _HI, ci0, ci1, ci2)
-        _add_cross(row, _HJ, cj0, cj1, cj2)
-        if kind[k] == BALL:
-            link = j if k == 0 else i
-            spring = stiffness[k, 2]
-            for c in range(3):
-                row[_C + 4 * c] = spring
-                row[_AXIS + c] = rotation[link, 3 * c + 2]
-                strain[k, c] = rotation[link, c] * g0 + rotation[link, 3 + c] * g1 + rotation[link, 6 + c] * g2
-            row[_TENSION] = max(spring * strain[k, 2], 0.0)
-            energy += 0.5 * spring * (g0 * g0 + g1 * g1 + g2 * g2)
-            n0 = spring * g0
-            n1 = spring * g1
-            n2 = spring * g2
-            m0 = m1 = m2 = 0.0
-        else:
-            q0, q1, q2, q3, phi0, phi1, phi2 = _middle_rotation(poses, i, j)
-            r00, r01, r02, r10, r11, r12, r20, r21, r22 = rotation_entries(q0, q1, q2, q3)
-            strain[k, 0] = r00 * g0 + r10 * g1 + r20 * g2
-            strain[k, 1] = r01 * g0 + r11 * g1 + r21 * g2
-            strain[k, 2] = r02 * g0 + r12 * g1 + r22 * g2
-            strain[k, 3] = phi0 - rest[k, 0]
-            strain[k, 4] = phi1 - rest[k, 1]
-            strain[k, 5] = phi2 - rest[k, 2]
             for c in range(6):
-                energy += 0.5 * stiffness[k, c] * strain[k, c] * strain[k, c]
-            # the turn in world axes, and s, (1 - s) / |phi|^2, tan(|phi| / 4) / |phi|
-            p0 = r00 * phi0 + r01 * phi1 + r02 * phi2
-            p1 = r10 * phi0 + r11 * phi1 + r12 * phi2
-            p2 = r20 * phi0 + r21 * phi1 + r22 * phi2
-            square = p0 * p0 + p1 * p1 + p2 * p2
-            if square < 1e-4:
-                s = 1.0 + square / 24.0 + 7.0 * square * square / 5760.0
-                along = -1.0 / 24.0 - 7.0 * square / 5760.0
-                tangent = 0.25 + square / 192.0
-            else:
-                angle = math.sqrt(square)
-                s = 0.5 * angle / math.sin(0.5 * angle)
-                along = (1.0 - s) / square
-                tangent = math.tan(0.25 * angle) / angle
-            # C = R K R^T of the gap; D = (s I + along p p^T) R K R^T (s I + along p p^T) of the rotation
-            k0 = stiffness[k, 0]
-            k1 = stiffness[k, 1]
-            k2 = stiffness[k, 2]
-            row[_C] = k0 * r00 * r00 + k1 * r01 * r01 + k2 * r02 * r02
-            row[_C + 4] = k0 * r10 * r10 + k1 * r11 * r11 + k2 * r12 * r12
-            row[_C + 8] = k0 * r20 * r20 + k1 * r21 * r21 + k2 * r22 * r22
-            row[_C + 1] = row[_C + 3] = k0 * r00 * r10 + k1 * r01 * r11 + k2 * r02 * r12
-            row[_C + 2] = row[_C + 6] = k0 * r00 * r20 + k1 * r01 * r21 + k2 * r02 * r22
-            row[_C + 5] = row[_C + 7] = k0 * r10 * r20 + k1 * r11 * r21 + k2 * r12 * r22
-            k0 = stiffness[k, 3]
-            k1 = stiffness[k, 4]
-            k2 = stiffness[k, 5]
-            # rows of R^T (s I + along p p^T): axis a of R is turned to s axis + along phi_a p
-            a0 = s * r00 + along * phi0 * p0
-            a1 = s * r10 + along * phi0 * p1
-            a2 = s * r20 + along * phi0 * p2
-            b0 = s * r01 + along * phi1 * p0
-            b1 = s * r11 + along * phi1 * p1
-            b2 = s * r21 + along * phi1 * p2
-            d0 = s * r02 + along * phi2 * p0
-            d1 = s * r12 + along * phi2 * p1
-            d2 = s * r22 + along * phi2 * p2
-            row[_D] = k0 * a0 * a0 + k1 * b0 * b0 + k2 * d0 * d0
-            row[_D + 4] = k0 * a1 * a1 + k1 * b1 * b1 + k2 * d1 * d1
-            row[_D + 8] = k0 * a2 * a2 + k1 * b2 * b2 + k2 * d2 * d2
-            row[_D + 1] = row[_D + 3] = k0 * a0 * a1 + k1 * b0 * b1 + k2 * d0 * d1
-            row[_D + 2] = row[_D + 6] = k0 * a0 * a2 + k1 * b0 * b2 + k2 * d0 * d2
-            row[_D + 5] = row[_D + 7] = k0 * a1 * a2 + k1 * b1 * b2 + k2 * d1 * d2
-            couple0 = k0 * strain[k, 3]
-            couple1 = k1 * strain[k, 4]
-            couple2 = k2 * strain[k, 5]
-            m0 = couple0 * a0 + couple1 * b0 + couple2 * d0
-            m1 = couple0 * a1 + couple1 * b1 + couple2 * d1
-            m2 = couple0 * a2 + couple1 * b2 + couple2 * d2
-            n0 = row[_C] * g0 + row[_C + 1] * g1 + row[_C + 2] * g2
-            n1 = row[_C + 3] * g0 + row[_C + 4] * g1 + row[_C + 5] * g2
-            n2 = row[_C + 6] * g0 + row[_C + 7] * g1 + row[_C + 8] * g2
-            # [g] B = [g]/2 - tangent/2 (p g^T - (g . p) I), and [g] (I - B) with the other sign
-            _add_cross(row, _HI, 0.5 * g0, 0.5 * g1, 0.5 * g2)
-            _add_cross(row, _HJ, 0.5 * g0, 0.5 * g1, 0.5 * g2)
-            half = 0.5 * tangent
-            dot = half * (g0 * p0 + g1 * p1 + g2 * p2)
-            h = half * p0
-            row[_HI] += h * g0 - dot
-            row[_HI + 1] += h * g1
-            row[_HI + 2] += h * g2
-            row[_HJ] -= h * g0 - dot
-            row[_HJ + 1] -= h * g1
-            row[_HJ + 2] -= h * g2
-            h = half * p1
-            row[_HI + 3] += h * g0
-            row[_HI + 4] += h * g1 - dot
-            row[_HI + 5] += h * g2
-            row[_HJ + 3] -= h * g0
-            row[_HJ + 4] -= h * g1 - dot
-            row[_HJ + 5] -= h * g2
-            h = half * p2
-            row[_HI + 6] += h * g0
-            row[_HI + 7] += h * g1
-            row[_HI + 8] += h * g2 - dot
-            row[_HJ + 6] -= h * g0
-            row[_HJ + 7] -= h * g1
-            row[_HJ + 8] -= h * g2 - dot
-            row[_AXIS] = r02
-            row[_AXIS + 1] = r12
-            row[_AXIS + 2] = r22
-            row[_TENSION] = min(max(stiffness[k, 2] * strain[k, 2], 0.0), ceiling)
-            row[_STRETCH] = strain[k, 2]
-        force[k, 0] = n0
-        force[k, 1] = n1
-        force[k, 2] = n2
-        for c in range(3):
-            force[k, 3 + c] = row[_HI + c] * n0 + row[_HI + 3 + c] * n1 + row[_HI + 6 + c] * n2
-            force[k, 6 + c] = row[_HJ + c] * n0 + row[_HJ + 3 + c] * n1 + row[_HJ + 6 + c] * n2
-        force[k, 3] -= m0
-        force[k, 4] -= m1
-        force[k, 5] -= m2
-        force[k, 6] += m0
-        force[k, 7] += m1
-        force[k, 8] += m2
+                strain[k, c] = 0.0
+            for c in range(9):
+                force[k, c] = 0.0
+            continue
+        c_i = scaled(arm[k], _axis(rotation, k))
+        c_j = scaled(arm[k + 1], _axis(rotation, k + 1))
+        g = _gap(poses, k, c_i, c_j)
+        if kind[k] == BALL:
+            link = 1 if k == 0 else k
+            spring = stiffness[k, 2]
+            e = transposed_times_vector(_matrix(rotation, link, 0), g)
+            f = (0.0, 0.0, 0.0)
+            energy += 0.5 * spring * dot(g, g)
+            n = scaled(spring, g)
+            m = (0.0, 0.0, 0.0)
+            H_i, H_j = cross_matrix(c_i), cross_matrix(c_j)
+            C = (spring, 0.0, 0.0, 0.0, spring, 0.0, 0.0, 0.0, spring)
+            D = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+            axis = _axis(rotation, link)
+            tension = max(spring * e[2], 0.0)
+            stretch = 0.0
+        else:
+            middle, phi = middle_rotation(poses, k, k + 1)
+            R = rotation_of(middle)
+            along_axes, about_axes = _vector(stiffness, k, 0), _vector(stiffness, k, 3)
+            e = transposed_times_vector(R, g)
+            f = (phi[0] - rest[k, 0], phi[1] - rest[k, 1], phi[2] - rest[k, 2])
+            energy = _plus_energy(_plus_energy(energy, along_axes, e), about_axes, f)
+            p = times_vector(R, phi)
+            s, along, tangent = _angle_factors(p)
+            LR = _turned_axes(R, phi, p, s, along)
+            C = turned_diagonal(R, along_axes)
+            D = turned_diagonal(LR, about_axes)
+            n = times_vector(C, g)
+            m = times_vector(LR, by_entries(about_axes, f))
+            H_i, H_j = _gap_derivatives(c_i, c_j, g, p, tangent)
+            axis = (R[2], R[5], R[8])
+            tension = min(max(along_axes[2] * e[2], 0.0), ceiling)
+            stretch = e[2]
+        turn_i, turn_j = transposed_times_vector(H_i, n), transposed_times_vector(H_j, n)
+        _put_vector(strain, k, 0, e)
+        _put_vector(strain, k, 3, f)
+        _put_vector(force, k, 0, n)
+        _put_vector(force, k, 3, (turn_i[0] - m[0], turn_i[1] - m[1], turn_i[2] - m[2]))
+        _put_vector(force, k, 6, (turn_j[0] + m[0], turn_j[1] + m[1], turn_j[2] + m[2]))
+        _put_matrix(geometry, k, _C, C)
+        _put_matrix(geometry, k, _HI, H_i)
+        _put_matrix(geometry, k, _HJ, H_j)
+        _put_matrix(geometry, k, _D, D)
+        _put_vector(geometry, k, _AXIS, axis)
+        geometry[k, _TENSION] = tension
+        geometry[k, _STRETCH] = stretch
     return energy
+
+
+@njit(cache=True, forceinline=True)
+def _across(A: Matrix, factor: float, d: Vector) -> Matrix:
+    """Return A + factor (I - d d^T), d of unit length."""
+    return add_to_diagonal(minus(A, outer(scaled(factor, d), d)), factor)
+
+
+@njit(cache=True, forceinline=True)
+def _mirrored(A: Matrix) -> Matrix:
+    """Copy the lower triangle of A to the upper one: symmetric to the last bit."""
+    return A[0], A[3], A[6], A[3], A[4], A[7], A[6], A[7], A[8]
+
+
+@njit(cache=True, forceinline=True)
+def _sum_by_rows(A: Matrix, B: Matrix, C: Matrix) -> Matrix:
+    """Return A + B + C, below the diagonal A + C + B: the same bits as the transpose of A^T + C^T + B^T, summed alike."""
+    upper, lower = plus(plus(A, B), C), plus(plus(A, C), B)
+    return upper[0], upper[1], upper[2], lower[3], upper[4], upper[5], lower[6], lower[7], upper[8]
 
 
 @njit(cache=True)
@@ -304,54 +288,41 @@ def joint_blocks(
     long as (a_j - a_i)^2 / l^2 <= 1 - T / (k G A). At a ball joint it is T l |t|^2 / 2 of its link. ``blocks``
     (n + 1, BLOCKS) of absent joints stay as they are.
     """
-    last = kind.shape[0] - 1
-    for k in range(last + 1):
+    for k in range(kind.shape[0]):
         if kind[k] == ABSENT:
             continue
-        g = geometry[k]
-        out = blocks[k]
-        _times(out, _UI, g, _C, g, _HI)
-        _times(out, _UJ, g, _C, g, _HJ)
-        _transposed_times(out, _TII, g, _HI, out, _UI)
-        _transposed_times(out, _TIJ, g, _HI, out, _UJ)
-        _transposed_times(out, _TJJ, g, _HJ, out, _UJ)
-        for c in range(9):
-            out[_S + c] = material * g[_C + c]
-            out[_UI + c] *= material
-            out[_UJ + c] *= material
-            out[_TII + c] = material * (out[_TII + c] + g[_D + c])
-            out[_TIJ + c] = material * (out[_TIJ + c] - g[_D + c])
-            out[_TJJ + c] = material * (out[_TJJ + c] + g[_D + c])
-        pull = geometric * g[_TENSION]
+        C, D = _matrix(geometry, k, _C), _matrix(geometry, k, _D)
+        H_i, H_j = _matrix(geometry, k, _HI), _matrix(geometry, k, _HJ)
+        U_i, U_j = times(C, H_i), times(C, H_j)
+        T_ii = scaled_matrix(material, plus(transposed_times(H_i, U_i), D))
+        T_ij = scaled_matrix(material, minus(transposed_times(H_i, U_j), D))
+        T_jj = scaled_matrix(material, plus(transposed_times(H_j, U_j), D))
+        U_i, U_j = scaled_matrix(material, U_i), scaled_matrix(material, U_j)
+        pull = geometric * geometry[k, _TENSION]
         length = arm[k] + arm[k + 1]
         if pull > 0.0:
+            axis = _vector(geometry, k, _AXIS)
             if kind[k] == BALL:
-                _add_across(out, _TJJ if k == 0 else _TII, pull * length, g, _AXIS)
+                if k == 0:
+                    T_jj = _across(T_jj, pull * length, axis)
+                else:
+                    T_ii = _across(T_ii, pull * length, axis)
             else:
-                half = -0.5 * pull
-                _add_cross(out, _UI, half * g[_AXIS], half * g[_AXIS + 1], half * g[_AXIS + 2])
-                _add_cross(out, _UJ, half * g[_AXIS], half * g[_AXIS + 1], half * g[_AXIS + 2])
-                middle = 0.25 * pull * (2.0 * length + g[_STRETCH])
+                stretch = geometry[k, _STRETCH]
+                middle = 0.25 * pull * (2.0 * length + stretch)
                 uneven = 0.5 * pull * (arm[k + 1] - arm[k])
-                _add_across(out, _TII, middle - uneven, g, _AXIS)
-                _add_across(out, _TJJ, middle + uneven, g, _AXIS)
-                _add_across(out, _TIJ, 0.25 * pull * g[_STRETCH], g, _AXIS)
-                for r in range(3):
-                    d1 = 0.5 * pull * g[_AXIS + (r + 1) % 3]
-                    d2 = 0.5 * pull * g[_AXIS + (r + 2) % 3]
-                    for c in range(3):  # axis x columns of H_i and H_j
-                        z_i = d1 * g[_HI + 3 * ((r + 2) % 3) + c] - d2 * g[_HI + 3 * ((r + 1) % 3) + c]
-                        z_j = d1 * g[_HJ + 3 * ((r + 2) % 3) + c] - d2 * g[_HJ + 3 * ((r + 1) % 3) + c]
-                        out[_TII + 3 * r + c] += z_i
-                        out[_TII + 3 * c + r] += z_i
-                        out[_TJJ + 3 * r + c] += z_j
-                        out[_TJJ + 3 * c + r] += z_j
-                        out[_TIJ + 3 * r + c] += z_j
-                        out[_TIJ + 3 * c + r] += z_i
-        for block in (_TII, _TJJ):  # symmetric to the last bit
-            out[block + 1] = out[block + 3]
-            out[block + 2] = out[block + 6]
-            out[block + 5] = out[block + 7]
+                turning = scaled(0.5 * pull, axis)
+                Z_i, Z_j = cross_times(turning, H_i), cross_times(turning, H_j)
+                U_i, U_j = minus(U_i, cross_matrix(turning)), minus(U_j, cross_matrix(turning))
+                T_ii = plus(plus(_across(T_ii, middle - uneven, axis), transposed(Z_i)), Z_i)
+                T_jj = plus(plus(_across(T_jj, middle + uneven, axis), transposed(Z_j)), Z_j)
+                T_ij = _sum_by_rows(_across(T_ij, 0.25 * pull * stretch, axis), Z_j, transposed(Z_i))
+        _put_matrix(blocks, k, _S, scaled_matrix(material, C))
+        _put_matrix(blocks, k, _UI, U_i)
+        _put_matrix(blocks, k, _UJ, U_j)
+        _put_matrix(blocks, k, _TII, _mirrored(T_ii))
+        _put_matrix(blocks, k, _TIJ, T_ij)
+        _put_matrix(blocks, k, _TJJ, _mirrored(T_jj))
 
 
 @njit(cache=True)
@@ -408,34 +379,16 @@ def system(
         start = 36 * (3 * i - 1) if i > 0 else 0
         own = 6 if i > 0 else 0
         stride = own + (12 if i < n - 1 else 6)
-        p = i + 1
-        r00 = rotation[p, 0]
-        r01 = rotation[p, 1]
-        r02 = rotation[p, 2]
-        r10 = rotation[p, 3]
-        r11 = rotation[p, 4]
-        r12 = rotation[p, 5]
-        r20 = rotation[p, 6]
-        r21 = rotation[p, 7]
-        r22 = rotation[p, 8]
-        i0 = inertia[i, 0]
-        i1 = inertia[i, 1]
-        i2 = inertia[i, 2]
-        t00 = i0 * r00 * r00 + i1 * r01 * r01 + i2 * r02 * r02
-        t11 = i0 * r10 * r10 + i1 * r11 * r11 + i2 * r12 * r12
-        t22 = i0 * r20 * r20 + i1 * r21 * r21 + i2 * r22 * r22
-        t01 = i0 * r00 * r10 + i1 * r01 * r11 + i2 * r02 * r12
-        t02 = i0 * r00 * r20 + i1 * r01 * r21 + i2 * r02 * r22
-        t12 = i0 * r10 * r20 + i1 * r11 * r21 + i2 * r12 * r22
+        spin_matrix = turned_diagonal(_matrix(rotation, i + 1, 0), _vector(inertia, i, 0))
         # what stands before (as j of joint i) and behind (as i of joint i + 1); absent joints are zero
         place = start + own
         for c in range(3):
             for r in range(3):
                 rc = 3 * r + c
-                cross = blocks[i, _UJ + rc] - blocks[i + 1, _UI + rc]
+                coupled = blocks[i, _UJ + rc] - blocks[i + 1, _UI + rc]
                 data[place + c * stride + r] = blocks[i, _S + rc] + blocks[i + 1, _S + rc]
-                data[place + (3 + c) * stride + r] = cross
-                data[place + r * stride + 3 + c] = cross
+                data[place + (3 + c) * stride + r] = coupled
+                data[place + r * stride + 3 + c] = coupled
                 data[place + (3 + c) * stride + 3 + r] = blocks[i, _TJJ + rc] + blocks[i + 1, _TII + rc]
         factor = 1.0 / implicit + alpha
         along = factor * mass[i] + damping[i, 0]
@@ -443,24 +396,15 @@ def system(
         data[place + stride + 1] += along
         data[place + 2 * stride + 2] += along
         turn = place + 3 * stride + 3
-        data[turn] += factor * t00 + damping[i, 1]
-        data[turn + stride + 1] += factor * t11 + damping[i, 1]
-        data[turn + 2 * stride + 2] += factor * t22 + damping[i, 1]
-        data[turn + 1] += factor * t01
-        data[turn + stride] += factor * t01
-        data[turn + 2] += factor * t02
-        data[turn + 2 * stride] += factor * t02
-        data[turn + stride + 2] += factor * t12
-        data[turn + 2 * stride + 1] += factor * t12
-        o0 = v[6 * i + 3]
-        o1 = v[6 * i + 4]
-        o2 = v[6 * i + 5]
-        s0 = t00 * o0 + t01 * o1 + t02 * o2
-        s1 = t01 * o0 + t11 * o1 + t12 * o2
-        s2 = t02 * o0 + t12 * o1 + t22 * o2
-        b[6 * i + 3] += s0 / implicit - (o1 * s2 - o2 * s1)
-        b[6 * i + 4] += s1 / implicit - (o2 * s0 - o0 * s2)
-        b[6 * i + 5] += s2 / implicit - (o0 * s1 - o1 * s0)
+        turning = add_to_diagonal(scaled_matrix(factor, spin_matrix), damping[i, 1])
+        for c in range(3):
+            for r in range(3):
+                data[turn + c * stride + r] += turning[3 * r + c]
+        w = (v[6 * i + 3], v[6 * i + 4], v[6 * i + 5])
+        spin = times_vector(spin_matrix, w)
+        gyroscopic = cross(w, spin)
+        for c in range(3):
+            b[6 * i + 3 + c] += spin[c] / implicit - gyroscopic[c]
         for c in range(3):
             b[6 * i + c] += mass[i] * v[6 * i + c] / implicit - force[i, c] + force[i + 1, c]
             b[6 * i + 3 + c] -= force[i, 6 + c] + force[i + 1, 3 + c]
@@ -525,71 +469,52 @@ def advance(
         for c in range(3):
             q_new[i, c] = q[i, c] + dt * v_hat[o + c]
             v_new[o + c] = v[o + c] + (v_hat[o + c] - v[o + c]) / theta
-        x = 0.5 * dt * v_hat[o + 3]
-        y = 0.5 * dt * v_hat[o + 4]
-        z = 0.5 * dt * v_hat[o + 5]
-        half = math.sqrt(x * x + y * y + z * z)
-        w = math.cos(half)
-        factor = math.sin(half) / half if half > 1e-8 else 1.0
-        x *= factor
-        y *= factor
-        z *= factor
-        q0 = q[i, 3]
-        q1 = q[i, 4]
-        q2 = q[i, 5]
-        q3 = q[i, 6]
-        n0 = w * q0 - x * q1 - y * q2 - z * q3
-        n1 = w * q1 + x * q0 + y * q3 - z * q2
-        n2 = w * q2 - x * q3 + y * q0 + z * q1
-        n3 = w * q3 + x * q2 - y * q1 + z * q0
-        scale = 1.0 / math.sqrt(n0 * n0 + n1 * n1 + n2 * n2 + n3 * n3)
-        q_new[i, 3] = scale * n0
-        q_new[i, 4] = scale * n1
-        q_new[i, 5] = scale * n2
-        q_new[i, 6] = scale * n3
-        a0 = v[o + 3] + (v_hat[o + 3] - v[o + 3]) / theta
-        a1 = v[o + 4] + (v_hat[o + 4] - v[o + 4]) / theta
-        a2 = v[o + 5] + (v_hat[o + 5] - v[o + 5]) / theta
-        s0, s1, s2 = _body_scaled(q0, q1, q2, q3, inertia[i, 0], inertia[i, 1], inertia[i, 2], a0, a1, a2)
-        o0 = v[o + 3]
-        o1 = v[o + 4]
-        o2 = v[o + 5]
-        t0, t1, t2 = _body_scaled(q0, q1, q2, q3, inertia[i, 0], inertia[i, 1], inertia[i, 2], o0, o1, o2)
-        s0 += dt * (o1 * t2 - o2 * t1)
-        s1 += dt * (o2 * t0 - o0 * t2)
-        s2 += dt * (o0 * t1 - o1 * t0)
-        v_new[o + 3], v_new[o + 4], v_new[o + 5] = _body_scaled(
-            q_new[i, 3], q_new[i, 4], q_new[i, 5], q_new[i, 6],
-            1.0 / inertia[i, 0], 1.0 / inertia[i, 1], 1.0 / inertia[i, 2], s0, s1, s2,
-        )  # fmt: skip
+        start = (q[i, 3], q[i, 4], q[i, 5], q[i, 6])
+        turned = _turned(start, (0.5 * dt * v_hat[o + 3], 0.5 * dt * v_hat[o + 4], 0.5 * dt * v_hat[o + 5]))
+        for c in range(4):
+            q_new[i, 3 + c] = turned[c]
+        principal = _vector(inertia, i, 0)
+        w = (v[o + 3], v[o + 4], v[o + 5])
+        w_end = (
+            w[0] + (v_hat[o + 3] - w[0]) / theta,
+            w[1] + (v_hat[o + 4] - w[1]) / theta,
+            w[2] + (v_hat[o + 5] - w[2]) / theta,
+        )
+        gained = _by_body_axes(start, principal, w_end)
+        gyroscopic = cross(w, _by_body_axes(start, principal, w))
+        spin = (gained[0] + dt * gyroscopic[0], gained[1] + dt * gyroscopic[1], gained[2] + dt * gyroscopic[2])
+        inverse = (1.0 / inertia[i, 0], 1.0 / inertia[i, 1], 1.0 / inertia[i, 2])
+        w_end = _by_body_axes(turned, inverse, spin)
+        for c in range(3):
+            v_new[o + 3 + c] = w_end[c]
 
 
-@njit(cache=True)
-def _body_scaled(
-    q0: float,
-    q1: float,
-    q2: float,
-    q3: float,
-    k0: float,
-    k1: float,
-    k2: float,
-    x: float,
-    y: float,
-    z: float,
-) -> tuple[float, float, float]:
-    """Return R diag(k) R^T (x, y, z), R the rotation of the unit quaternion q."""
-    r00, r01, r02, r10, r11, r12, r20, r21, r22 = rotation_entries(q0, q1, q2, q3)
-    a = k0 * (r00 * x + r10 * y + r20 * z)
-    b = k1 * (r01 * x + r11 * y + r21 * z)
-    c = k2 * (r02 * x + r12 * y + r22 * z)
-    return r00 * a + r01 * b + r02 * c, r10 * a + r11 * b + r12 * c, r20 * a + r21 * b + r22 * c
+@njit(cache=True, forceinline=True)
+def _turned(q: Quaternion, half: Vector) -> Quaternion:
+    """Turn q by the world rotation vector 2 half, rad, by the exponential map; normalised."""
+    angle = math.sqrt(dot(half, half))
+    w = math.cos(angle)
+    x, y, z = scaled(math.sin(angle) / angle if angle > 1e-8 else 1.0, half)
+    q0, q1, q2, q3 = q
+    n0 = w * q0 - x * q1 - y * q2 - z * q3
+    n1 = w * q1 + x * q0 + y * q3 - z * q2
+    n2 = w * q2 - x * q3 + y * q0 + z * q1
+    n3 = w * q3 + x * q2 - y * q1 + z * q0
+    scale = 1.0 / math.sqrt(n0 * n0 + n1 * n1 + n2 * n2 + n3 * n3)
+    return scale * n0, scale * n1, scale * n2, scale * n3
+
+
+@njit(cache=True, forceinline=True)
+def _by_body_axes(q: Quaternion, k: Vector, x: Vector) -> Vector:
+    """R diag(k) R^T x, R the rotation of the unit quaternion q."""
+    R = rotation_of(q)
+    return times_vector(R, by_entries(k, transposed_times_vector(R, x)))
 
 
 @njit(cache=True)
 def spins(q: np.ndarray, v: np.ndarray, inertia: np.ndarray, spin: np.ndarray) -> None:
     """Fill the angular momentum (n, 3) of each link about its own centre, kg m^2/s, from poses (n, 7) and velocities (6 n,)."""
     for i in range(q.shape[0]):
-        spin[i, 0], spin[i, 1], spin[i, 2] = _body_scaled(
-            q[i, 3], q[i, 4], q[i, 5], q[i, 6], inertia[i, 0], inertia[i, 1], inertia[i, 2],
-            v[6 * i + 3], v[6 * i + 4], v[6 * i + 5],
-        )  # fmt: skip
+        w = (v[6 * i + 3], v[6 * i + 4], v[6 * i + 5])
+        L = _by_body_axes((q[i, 3], q[i, 4], q[i, 5], q[i, 6]), _vector(inertia, i, 0), w)
+        _put_vector(spin, i, 0, L)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from femsim.base.errors import InputError
-from femsim.base.rotations import cross, quaternion_multiply
+from femsim.base.rotations import cross, quaternion_conjugate, quaternion_multiply, vector_from_quaternion
 
 #: Largest ratio of the lengths of neighbours; with it the tension stiffness stays definite up to MAX_TENSION of a rod.
 MAX_RATIO = 3.0
@@ -93,3 +93,47 @@ def carried_frames(name: str, tangents: np.ndarray, normal: np.ndarray | None) -
         turned = quaternion_multiply(half / np.linalg.norm(half), quaternions[k - 1])
         quaternions[k] = turned / np.linalg.norm(turned)
     return quaternions
+
+
+def turns_at_start(quaternions: np.ndarray, joint_lengths: np.ndarray) -> np.ndarray:
+    """Turn of each joint at the start, (n + 1, 3), rad: from link to link, at the ends that of half a joint."""
+    n = len(quaternions)
+    turn = np.zeros((n + 1, 3))
+    for k in range(1, n):
+        turn[k] = vector_from_quaternion(quaternion_multiply(quaternion_conjugate(quaternions[k - 1]), quaternions[k]))
+    if n > 1:
+        for k, inner in ((0, 1), (n, n - 1)):
+            turn[k] = turn[inner] * joint_lengths[k] / joint_lengths[inner]
+    return turn
+
+
+def turns_at_rest(name: str, rest_curvature: np.ndarray, joint_lengths: np.ndarray) -> np.ndarray:
+    """Turn of each joint at rest, (n + 1, 3), rad, for a curvature (3,) or (n - 1, 3), 1/m; InputError where it is too sharp."""
+    n = len(joint_lengths) - 1
+    each = np.ndim(rest_curvature) == 2
+    curvature = checked(name, "rest_curvature", rest_curvature, (n - 1, 3) if each else (3,))
+    if each and n > 1:
+        curvature = curvature[[0, *range(n - 1), n - 2]]  # half joints at the ends bend as the joint beside them
+    turn = joint_lengths[:, None] * (np.zeros(3) if each and n == 1 else curvature)
+    largest = float(np.linalg.norm(turn, axis=1).max())
+    if largest > MAX_TURN:
+        raise InputError(
+            f"rod {name}: rest_curvature turns a joint by {largest:.3g} rad; allowed are {MAX_TURN}, so take more links."
+        )
+    return np.asarray(turn)
+
+
+def checked(name: str, field: str, given: np.ndarray, shape: tuple[int | None, ...]) -> np.ndarray:
+    """Array of numbers of a shape (None: any length); InputError otherwise."""
+    try:
+        values = np.ascontiguousarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.full((), np.nan)
+    fits = values.ndim == len(shape) and all(want in (None, have) for want, have in zip(shape, values.shape, strict=True))
+    if not fits:
+        wanted = ", ".join("any" if size is None else str(size) for size in shape)
+        raise InputError(f"rod {name}: {field} has shape {values.shape}; allowed are numbers of shape ({wanted}).")
+    if not np.all(np.isfinite(values)):
+        bad = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+        raise InputError(f"rod {name}: {field}{list(bad)} is {values[bad]}; remove or repair it, every number must be finite.")
+    return values

@@ -1,7 +1,8 @@
-"""Soft bodies: co-rotational linear tetrahedra with lumped mass and Rayleigh damping."""
+"""What soft bodies of every elastic law share: nodes, lumped mass, loads, the step, Rayleigh damping."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import Any
@@ -10,11 +11,10 @@ import numpy as np
 
 from contact import GroupKind
 from femsim.base.errors import InputError
-from femsim.model.bodies import soft_kernels as kernels
 from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings
 from femsim.model.bodies.deforming import Deforming, surface
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, Marker, describe_elastic, point_fields
-from femsim.model.bodies.soft_output import PressedSurface, corotational_fields
+from femsim.model.bodies.soft_output import PressedSurface
 from femsim.model.frames import PatchFrame, surface_patch
 from femsim.model.parts import Part
 from materials import Elastic
@@ -55,8 +55,11 @@ def block_pattern(keys: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.
     return indptr, indices, unique, place
 
 
-class SoftBody(BodyDefaults):
-    """Deformable body of linear tetrahedra with the co-rotational law; others are in `femsim.model.bodies.hyperelastic`.
+class SoftBody(BodyDefaults, ABC):
+    """Deformable body of tetrahedra; a subclass gives the law and the kind of element.
+
+    The law of a subclass makes its constants in :meth:`_make_elements`, the forces in :meth:`_update` and the stiffness in
+    :meth:`_fill_matrix`, and answers for the fields of its drawn tetrahedra at the last update.
 
     Parameters
     ----------
@@ -65,13 +68,26 @@ class SoftBody(BodyDefaults):
     points : ndarray, (n, 3), m
         Rest positions, already placed in the world.
     tets : ndarray, (m, 4)
-        Node numbers, positive volume.
+        Node numbers of the tetrahedra that are drawn, positive volume.
     elastic : Elastic
         Material (SI).
+    elements : ndarray, (e, k)
+        Nodes of the finite elements: ``tets``, or elements with more nodes whose subdivision they are.
     velocity : ndarray, (3,), m/s
         Initial velocity of all nodes.
     load : callable, optional
         ``load(t) -> (n, 3)`` nodal forces in N, or ``(3,)`` total force spread by mass.
+
+    Attributes
+    ----------
+    elements : ndarray, (e, k)
+        As given.
+    node_mass : ndarray, (n,), kg
+        Lumped mass of the nodes.
+    internal_force : ndarray, (n, 3), N
+        Force of the elements against deformation at the last update.
+    inverted_elements : int
+        How many elements were inverted there.
     """
 
     kind: GroupKind = "nodes"
@@ -83,12 +99,14 @@ class SoftBody(BodyDefaults):
         tets: np.ndarray,
         elastic: Elastic,
         *,
+        elements: np.ndarray,
         velocity: np.ndarray,
         load: Load | None = None,
     ) -> None:
         self.name = name
         self.rest = np.ascontiguousarray(points, dtype=np.float64)
         self.tets = np.ascontiguousarray(tets, dtype=np.int64)
+        self.elements = np.ascontiguousarray(elements, dtype=np.int64)
         self.elastic = elastic
         self.load = load
         self._velocity = np.asarray(velocity, dtype=np.float64)
@@ -100,79 +118,75 @@ class SoftBody(BodyDefaults):
         self._energy = 0.0
         self._updated_at = np.full(self.n_q, np.nan)
         self._make_elements()
+        self._unturned = self._quaternion.copy()
         self._row_mass = np.repeat(self.node_mass, 3)
         self.reset()
 
+    # ---- law: what a subclass gives
+
+    _indptr: np.ndarray
+    _indices: np.ndarray
+    _quaternion: np.ndarray
+    _lame_lambda: np.ndarray
+    _lame_mu: np.ndarray
+
+    @abstractmethod
     def _make_elements(self) -> None:
-        """Constants and state of the elements, masses of the nodes, and the pattern."""
-        n, m, elastic = self.n_nodes, len(self.tets), self.elastic
-        edges = self.rest[self.tets[:, 1:]] - self.rest[self.tets[:, :1]]  # rows x_a - x_0
-        inverse = np.linalg.inv(edges)
-        volume = np.linalg.det(edges) / 6.0
-        self.node_mass[:] = np.bincount(self.tets.ravel(), weights=np.repeat(elastic.density * volume / 4.0, 4), minlength=n)
-        # for the kernels: whole chunks of elements, see soft_kernels
-        chunks, padding = -(-m // kernels.CHUNK), -m % kernels.CHUNK
-        gradient = np.pad(inverse.transpose(0, 2, 1).reshape(m, 9), ((0, padding), (0, 0)))  # corners 1 to 3
-        self._gradient = gradient.reshape(chunks, kernels.CHUNK, 9).transpose(0, 2, 1).ravel()
-        self._volume = np.pad(volume, (0, padding))
-        self._lame_lambda = np.full(m + padding, elastic.lame_lambda)
-        self._lame_mu = np.full(m + padding, elastic.lame_mu)
-        self._ratio = np.empty(m + padding)
-        self._quaternion = np.empty(chunks * 4 * kernels.CHUNK)
-        self._scratch = np.zeros(kernels.SCRATCH)
-        self._rotated = np.empty((m, 4, 3))
-        self._diagonal = np.empty((n, 6))
-        self._strain = np.zeros((m, 6))
-        self._make_pattern()
+        """Fill the masses of the nodes; make the constants of the elements, identity quaternions and the CSC pattern of A."""
+
+    @abstractmethod
+    def _update(self, x: np.ndarray) -> tuple[float, int]:
+        """Update rotations, strains and ``internal_force`` for positions x (n, 3) m; energy (J), number of inverted elements."""
+
+    @abstractmethod
+    def _fill_matrix(self, stiffness_factor: float, mass_factor: float, data: np.ndarray) -> None:
+        """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update."""
+
+    @property
+    @abstractmethod
+    def strain(self) -> np.ndarray:
+        """Co-rotated strain sym(R^T F) - I of each drawn tetrahedron at the last update, (m, 6): xx, yy, zz, xy, yz, zx."""
+
+    @property
+    @abstractmethod
+    def stress(self) -> np.ndarray:
+        """True (Cauchy) stress of each drawn tetrahedron at the last update, (m, 6), Pa: xx, yy, zz, xy, yz, zx, world frame."""
+
+    @abstractmethod
+    def von_mises(self) -> np.ndarray:
+        """Von Mises value of the true stress of each drawn tetrahedron at the last update, (m,), Pa."""
+
+    @property
+    @abstractmethod
+    def energy_density(self) -> np.ndarray:
+        """Elastic energy by volume at rest of each drawn tetrahedron at the last update, (m,), J/m^3."""
+
+    @property
+    @abstractmethod
+    def principal_stretches(self) -> np.ndarray:
+        """Stretches of each drawn tetrahedron at the last update, (m, 3), largest first."""
+
+    @property
+    @abstractmethod
+    def rotations(self) -> np.ndarray:
+        """Rotation of each drawn tetrahedron from rest at the last update, (m, 4): unit quaternions w, x, y, z, w >= 0."""
+
+    @property
+    def lame_lambda(self) -> np.ndarray:
+        """First Lame constant of each element, (e,), Pa; a view."""
+        return self._lame_lambda[: len(self.elements)]
+
+    @property
+    def lame_mu(self) -> np.ndarray:
+        """Second Lame constant of each element, (e,), Pa; a view."""
+        return self._lame_mu[: len(self.elements)]
+
+    # ---- nodes
 
     @property
     def mass(self) -> float:
         """Total mass, kg."""
         return float(self.node_mass.sum())
-
-    @property
-    def elements(self) -> np.ndarray:
-        """Nodes of the finite elements, here the tetrahedra ``tets``."""
-        return self.tets
-
-    @property
-    def lame_lambda(self) -> np.ndarray:
-        """First Lame constant of each element, (m,), Pa; a view."""
-        return self._lame_lambda[: len(self.tets)]
-
-    @property
-    def lame_mu(self) -> np.ndarray:
-        """Second Lame constant of each element, (m,), Pa; a view."""
-        return self._lame_mu[: len(self.tets)]
-
-    @property
-    def strain(self) -> np.ndarray:
-        """Co-rotated strain sym(R^T F) - I of each tetrahedron at the last update, (m, 6): xx, yy, zz, xy, yz, zx; a view."""
-        return self._strain
-
-    def _make_pattern(self) -> None:
-        """CSC pattern, and for each block (i, j), i < j: its place, that of its mirror, and the corners that make it."""
-        n, m = self.n_nodes, len(self.tets)
-        pair_a, pair_b = np.repeat(np.arange(4), 4), np.tile(np.arange(4), 4)
-        i, j = self.tets[:, pair_a].ravel(), self.tets[:, pair_b].ravel()
-        keys = j * n + i  # column-major block order
-        self._indptr, self._indices, unique, place = block_pattern(keys, n)
-        column, row = unique // n, unique % n
-        upper = row < column
-        upper_keys = unique[upper]
-        use = i < j
-        slot = np.searchsorted(upper_keys, keys[use])
-        order = np.argsort(slot, kind="stable")
-        first = np.repeat(4 * np.arange(m), 16)
-        # half the size of int64, and corners without a sign: less to read in every step
-        self._column_ptr = np.concatenate([[0], np.cumsum(np.bincount(column[upper], minlength=n))]).astype(np.int32)
-        self._column_start = self._indptr[:-1:3].astype(np.int32)
-        self._stride = np.diff(self._indptr)[::3].astype(np.int32)
-        self._block_row = row[upper].astype(np.int32)
-        self._mirror = place[np.searchsorted(unique, row[upper] * n + column[upper])].astype(np.int32)
-        self._block_ptr = np.concatenate([[0], np.cumsum(np.bincount(slot, minlength=len(upper_keys)))]).astype(np.int32)
-        self._corner_row = (first + np.tile(pair_a, m))[use][order].astype(np.uint32)
-        self._corner_column = (first + np.tile(pair_b, m))[use][order].astype(np.uint32)
 
     def carry(self, mass: np.ndarray) -> None:
         """Hang further mass on the nodes, (n,) kg: weight and inertia without stiffness."""
@@ -181,7 +195,7 @@ class SoftBody(BodyDefaults):
 
     def reset(self) -> None:
         """Forget the last positions: the search for rotations starts as in a new body, so a second run gives the same bits."""
-        self._quaternion.reshape(-1, 4, kernels.CHUNK)[:] = np.array([1.0, 0.0, 0.0, 0.0])[:, None]
+        self._quaternion[:] = self._unturned
         self._started_from = self._quaternion.copy()
         self._updated_at[:] = np.nan
 
@@ -209,24 +223,12 @@ class SoftBody(BodyDefaults):
         return self._indptr, self._indices
 
     def update_elements(self, q: np.ndarray) -> None:
-        """Update rotations, forces and energy for positions q; also counts inverted elements. No work when q is the last one."""
+        """Update forces, energy and the count of inverted elements for positions q (3 n,), m; no work when q is the last one."""
         if np.array_equal(q, self._updated_at):
             return
         self._started_from = self._quaternion.copy()
         self._updated_at[:] = q
-        np.divide(self._lame_lambda, self._lame_mu, out=self._ratio)
-        self._energy, self.inverted_elements = kernels.element_forces(
-            q.reshape(-1, 3), self.tets, self._gradient, self._volume, self._lame_lambda, self._lame_mu,
-            self._quaternion, self._scratch, self._rotated, self.internal_force, self._strain,
-        )  # fmt: skip
-
-    def _fill_matrix(self, stiffness_factor: float, mass_factor: float, data: np.ndarray) -> None:
-        """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update."""
-        kernels.stiffness_blocks(
-            self._column_ptr, self._column_start, self._stride, self._block_row, self._mirror, self._block_ptr,
-            self._corner_row, self._corner_column, self._rotated.reshape(-1, 3), self._ratio, self.node_mass,
-            stiffness_factor, mass_factor, self._diagonal, data,
-        )  # fmt: skip
+        self._energy, self.inverted_elements = self._update(q.reshape(-1, 3))
 
     def assemble(
         self,
@@ -281,7 +283,7 @@ class SoftBody(BodyDefaults):
         return float(0.5 * np.dot(self._row_mass * v, v))
 
     def elastic_energy(self, q: np.ndarray) -> float:
-        """Elastic energy of the co-rotated strain, J."""
+        """Elastic energy, J."""
         self.update_elements(q)
         return self._energy
 
@@ -341,9 +343,21 @@ class SoftBody(BodyDefaults):
         return DrawnFrame(x, fields, self.element_fields(q, names))
 
     def element_fields(self, q: np.ndarray, names: Collection[str]) -> dict[str, np.ndarray]:
-        """Fields of its elements at positions q (3 n,), m, as in :func:`femsim.model.bodies.soft_output.corotational_fields`."""
+        """Fields of its drawn tetrahedra at positions q (3 n,), m.
+
+        Those of ``von_mises`` (m,) Pa, of the Cauchy stress; ``cauchy_stress`` (m, 6) Pa: XX, YY, ZZ, XY, YZ, XZ, world frame;
+        ``strain_energy_density`` (m,) J per m^3 at rest; ``rotation`` (m, 4): unit quaternion w, x, y, z of the rotation from
+        rest, w >= 0; and ``principal_stretches`` (m, 3), largest first, that ``names`` has. Stress of inverted elements is NaN.
+        """
         self.update_elements(q)
-        return corotational_fields(self.strain, self.lame_lambda, self.lame_mu, self._quaternion, names)
+        values: dict[str, Callable[[], np.ndarray]] = {
+            "von_mises": self.von_mises,
+            "cauchy_stress": lambda: self.stress,
+            "strain_energy_density": lambda: self.energy_density,
+            "rotation": lambda: self.rotations,
+            "principal_stretches": lambda: self.principal_stretches,
+        }
+        return {name: value() for name, value in values.items() if name in names}
 
     def marker(self, what: str, link: int, node: int | None, at: np.ndarray | None) -> Marker:
         """Marker at a node, or glued to the element that is nearest to a place, also outside it."""

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numba import njit
 
-from femsim.model.bodies.soft_kernels import rotation_entries
+from femsim.model.bodies.rotation_kernels import rotation_entries
 
 
 @njit(cache=True)

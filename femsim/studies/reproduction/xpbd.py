@@ -174,7 +174,7 @@ class _RodSteps:
         self.damping[1:-1] += rod.elastic.rayleigh_alpha * np.column_stack([rod.link_mass, rod.link_inertia])
         self.force, self.before = np.zeros((n + 2, 6)), np.zeros((n + 2, 7))
         self.end_wrench, self.contact_wrench = np.zeros((2, 6)), np.zeros((len(stepper.scene.parts), 6))
-        self._work = np.zeros((n + 1, 6)), np.zeros((kernels.SCRATCH, 3, 3)), np.zeros((6, 6)), np.zeros(6)
+        self._work = np.zeros((n + 1, 6)), np.zeros((6, 6)), np.zeros(6)
 
     def step(self) -> bool:
         """Take one time step; return whether all its numbers are finite."""
@@ -191,13 +191,13 @@ class _RodSteps:
         contacts, friction = rows.families[0].found.contacts, rows.friction
         self._aim_frames(rod.frames_at(state.t), rod.frames_at(state.t + dt))
         forces = np.zeros((len(contacts), 3))
-        lam, scratch, S, y = self._work
+        lam, S, y = self._work
         kernels.run_substeps(
             self.poses, self.velocity, self.before, self.poses.copy(), self.joints.arm, self.joints.kind, self.joints.stiffness,
             self.joints.rest, self.inverse_mass, self.inverse_inertia, self.damping, self.force,
             # points of the rod come in the order of its links
             contacts.point + 1, contacts.gap, contacts.frame, friction, dt / self.substeps, self.substeps, self.iterations,
-            lam, np.zeros_like(forces), forces, self.end_wrench, scratch, S, y,
+            lam, np.zeros_like(forces), forces, self.end_wrench, S, y,
         )  # fmt: skip
         if not (np.isfinite(self.poses).all() and np.isfinite(self.velocity).all()):
             return False

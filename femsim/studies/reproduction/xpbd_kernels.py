@@ -11,17 +11,32 @@ import math
 import numpy as np
 from numba import njit
 
-from femsim.model.bodies.rod_kernels import ABSENT, BALL, _middle_rotation
-from femsim.model.bodies.soft_kernels import rotation_entries
-
-#: 3x3 matrices that a joint needs while it is projected.
-SCRATCH = 9
-_HI, _HJ, _II, _IJ, _L, _R, _GI, _GJ, _T = range(SCRATCH)
+from femsim.model.bodies.rod_kernels import ABSENT, BALL
+from femsim.model.bodies.rotation_kernels import (
+    Matrix,
+    Vector,
+    add_to_diagonal,
+    cross_matrix,
+    dot,
+    middle_rotation,
+    minus,
+    outer,
+    plus,
+    rotation_at,
+    rotation_of,
+    scaled,
+    scaled_columns,
+    times,
+    times_transposed,
+    times_vector,
+    transposed_times_vector,
+)
 
 
 @njit(cache=True)
-def _turn(poses: np.ndarray, p: int, x: float, y: float, z: float) -> None:
+def _turn(poses: np.ndarray, p: int, w: Vector) -> None:
     """Turn the quaternion of a pose by a small rotation vector (world), and make it of unit length."""
+    x, y, z = w
     q0 = poses[p, 3]
     q1 = poses[p, 4]
     q2 = poses[p, 5]
@@ -37,40 +52,47 @@ def _turn(poses: np.ndarray, p: int, x: float, y: float, z: float) -> None:
     poses[p, 6] = scale * d
 
 
-@njit(cache=True)
-def _rotation(poses: np.ndarray, p: int, out: np.ndarray) -> None:
-    """Fill the rotation matrix (3, 3) of a pose."""
-    (
-        out[0, 0], out[0, 1], out[0, 2], out[1, 0], out[1, 1], out[1, 2], out[2, 0], out[2, 1], out[2, 2],
-    ) = rotation_entries(poses[p, 3], poses[p, 4], poses[p, 5], poses[p, 6])  # fmt: skip
+@njit(cache=True, forceinline=True)
+def _turned_diagonal(R: Matrix, d0: float, d1: float, d2: float) -> Matrix:
+    """R diag(d0, d1, d2) R^T."""
+    return times_transposed(scaled_columns(R, (d0, d1, d2)), R)
 
 
-@njit(cache=True)
-def _turned_diagonal(R: np.ndarray, d0: float, d1: float, d2: float, out: np.ndarray) -> None:
-    """Fill out (3, 3) with R diag(d0, d1, d2) R^T."""
+@njit(cache=True, forceinline=True)
+def _arm(arm: np.ndarray, p: int, R: Matrix) -> Vector:
+    """Half the link of pose p along its tangent."""
+    return arm[p] * R[2], arm[p] * R[5], arm[p] * R[8]
+
+
+@njit(cache=True, forceinline=True)
+def _angle_factors(p: Vector) -> tuple[float, float, float]:
+    """Factors s = (a/2) / sin(a/2), (1 - s) / a^2 and tan(a/4) / (2 a) of a turn p by the angle a."""
+    angle = math.sqrt(dot(p, p))
+    if angle < 1e-3:  # the next terms of the series are below 1e-13
+        return 1.0 + angle * angle / 24.0, -1.0 / 24.0, 0.125 + angle * angle / 384.0
+    s = 0.5 * angle / math.sin(0.5 * angle)
+    return s, (1.0 - s) / (angle * angle), 0.5 * math.tan(0.25 * angle) / angle
+
+
+@njit(cache=True, forceinline=True)
+def _halfway(c: Vector, g: Vector) -> Vector:
+    """Return c + g/2."""
+    return c[0] + 0.5 * g[0], c[1] + 0.5 * g[1], c[2] + 0.5 * g[2]
+
+
+@njit(cache=True, forceinline=True)
+def _add_lower(S: np.ndarray, r0: int, c0: int, factor: float, A: Matrix) -> None:
+    """Add factor A, of which the lower triangle is read, to the block of S that begins at (r0, c0)."""
     for r in range(3):
-        for c in range(3):
-            out[r, c] = R[r, 0] * d0 * R[c, 0] + R[r, 1] * d1 * R[c, 1] + R[r, 2] * d2 * R[c, 2]
+        for c in range(r + 1):
+            S[r0 + r, c0 + c] += factor * A[3 * r + c]
 
 
-@njit(cache=True)
-def _times(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """Fill out (3, 3) with a b."""
+@njit(cache=True, forceinline=True)
+def _add_response(y: np.ndarray, o: int, A: Matrix, lam: np.ndarray, k: int) -> None:
+    """Add A lam[k, o:o+3] to y[o:o+3], one product after another."""
     for r in range(3):
-        for c in range(3):
-            out[r, c] = a[r, 0] * b[0, c] + a[r, 1] * b[1, c] + a[r, 2] * b[2, c]
-
-
-@njit(cache=True)
-def _cross_matrix(x: float, y: float, z: float, out: np.ndarray) -> None:
-    """Fill out (3, 3) with the matrix of the cross product, [x, y, z] times."""
-    out[0, 0] = out[1, 1] = out[2, 2] = 0.0
-    out[0, 1] = -z
-    out[0, 2] = y
-    out[1, 0] = z
-    out[1, 2] = -x
-    out[2, 0] = -y
-    out[2, 1] = x
+        y[o + r] = y[o + r] + A[3 * r] * lam[k, o] + A[3 * r + 1] * lam[k, o + 1] + A[3 * r + 2] * lam[k, o + 2]
 
 
 @njit(cache=True)
@@ -106,7 +128,6 @@ def project_joint(
     square: float,
     lam: np.ndarray,
     end_wrench: np.ndarray,
-    scratch: np.ndarray,
     S: np.ndarray,
     y: np.ndarray,
 ) -> None:
@@ -115,80 +136,47 @@ def project_joint(
     ``poses`` (n + 2, 7) change; ``arm``, ``kind``, ``stiffness`` and ``rest`` as in :class:`femsim.model.bodies.rod.RodJoints`;
     ``inverse_mass`` (n + 2,) 1/kg and ``inverse_inertia`` (n + 2, 3) 1/(kg m^2) about the axes of the link; ``square`` is h^2,
     s^2; ``lam`` (n + 1, 6) N and N m, world axes. Of the first and the last joint J^T d is added to ``end_wrench`` (2, 6), the
-    wrench on the frame. ``scratch`` (SCRATCH, 3, 3), ``S`` (6, 6) and ``y`` (6,) are overwritten.
+    wrench on the frame. ``S`` (6, 6) and ``y`` (6,) are overwritten. The 13 arguments are the rod and the state of the sweep.
 
-    Long because it is one formula whose 3 x 3 blocks are shared by all three kinds of joint; its arrays are those of a run.
-    e is the strain of :func:`femsim.model.bodies.rod_kernels.joint_states` with its exact derivative, turned to world axes.
+    e is the strain of :func:`femsim.model.bodies.rod_kernels.joint_states` with its exact derivative J, turned to world axes:
+    of the gap u_j - u_i + H_i w_i + H_j w_j, of the rotation L (w_j - w_i). With G = H I^-1 the blocks of J M^-1 J^T are
+    S_gg = sum of 1/m + H I^-1 H^T, S_pg = L (G_j - G_i)^T and S_pp = L (I_i^-1 + I_j^-1) L.
     """
     if kind[k] == ABSENT:
         return
     i, j = k, k + 1
-    R, L, turned = scratch[_R], scratch[_L], scratch[_T]
-    _rotation(poses, i, R)
-    ci0 = arm[i] * R[0, 2]
-    ci1 = arm[i] * R[1, 2]
-    ci2 = arm[i] * R[2, 2]
-    _turned_diagonal(R, inverse_inertia[i, 0], inverse_inertia[i, 1], inverse_inertia[i, 2], scratch[_II])
-    _rotation(poses, j, R)
-    cj0 = arm[j] * R[0, 2]
-    cj1 = arm[j] * R[1, 2]
-    cj2 = arm[j] * R[2, 2]
-    _turned_diagonal(R, inverse_inertia[j, 0], inverse_inertia[j, 1], inverse_inertia[j, 2], scratch[_IJ])
-    g0 = (poses[j, 0] - cj0) - (poses[i, 0] + ci0)
-    g1 = (poses[j, 1] - cj1) - (poses[i, 1] + ci1)
-    g2 = (poses[j, 2] - cj2) - (poses[i, 2] + ci2)
-    y[0] = g0
-    y[1] = g1
-    y[2] = g2
+    R_i, R_j = rotation_at(poses, i), rotation_at(poses, j)
+    c_i, c_j = _arm(arm, i, R_i), _arm(arm, j, R_j)
+    I_i = _turned_diagonal(R_i, inverse_inertia[i, 0], inverse_inertia[i, 1], inverse_inertia[i, 2])
+    I_j = _turned_diagonal(R_j, inverse_inertia[j, 0], inverse_inertia[j, 1], inverse_inertia[j, 2])
+    g = (
+        (poses[j, 0] - c_j[0]) - (poses[i, 0] + c_i[0]),
+        (poses[j, 1] - c_j[1]) - (poses[i, 1] + c_i[1]),
+        (poses[j, 2] - c_j[2]) - (poses[i, 2] + c_i[2]),
+    )
+    H_i, H_j = cross_matrix(c_i), cross_matrix(c_j)
+    R = L = R_i
     size = 3
-    if kind[k] == BALL:
-        _cross_matrix(ci0, ci1, ci2, scratch[_HI])
-        _cross_matrix(cj0, cj1, cj2, scratch[_HJ])
-    else:
+    if kind[k] != BALL:
         size = 6
-        q0, q1, q2, q3, phi0, phi1, phi2 = _middle_rotation(poses, i, j)
-        (
-            R[0, 0], R[0, 1], R[0, 2], R[1, 0], R[1, 1], R[1, 2], R[2, 0], R[2, 1], R[2, 2],
-        ) = rotation_entries(q0, q1, q2, q3)  # fmt: skip
-        e0 = phi0 - rest[k, 0]
-        e1 = phi1 - rest[k, 1]
-        e2 = phi2 - rest[k, 2]
-        p0 = R[0, 0] * phi0 + R[0, 1] * phi1 + R[0, 2] * phi2
-        p1 = R[1, 0] * phi0 + R[1, 1] * phi1 + R[1, 2] * phi2
-        p2 = R[2, 0] * phi0 + R[2, 1] * phi1 + R[2, 2] * phi2
+        middle, phi = middle_rotation(poses, i, j)
+        R = rotation_of(middle)
+        e = times_vector(R, (phi[0] - rest[k, 0], phi[1] - rest[k, 1], phi[2] - rest[k, 2]))
         for r in range(3):
-            y[3 + r] = R[r, 0] * e0 + R[r, 1] * e1 + R[r, 2] * e2
-        angle = math.sqrt(p0 * p0 + p1 * p1 + p2 * p2)
-        if angle < 1e-3:  # the next terms of the series are below 1e-13
-            s = 1.0 + angle * angle / 24.0
-            along = -1.0 / 24.0
-            half = 0.125 + angle * angle / 384.0
-        else:
-            s = 0.5 * angle / math.sin(0.5 * angle)
-            along = (1.0 - s) / (angle * angle)
-            half = 0.5 * math.tan(0.25 * angle) / angle
-        _cross_matrix(ci0 + 0.5 * g0, ci1 + 0.5 * g1, ci2 + 0.5 * g2, scratch[_HI])
-        _cross_matrix(cj0 + 0.5 * g0, cj1 + 0.5 * g1, cj2 + 0.5 * g2, scratch[_HJ])
-        dot = half * (g0 * p0 + g1 * p1 + g2 * p2)
-        for r in range(3):
-            p = p0 if r == 0 else (p1 if r == 1 else p2)
-            L[r, 0] = along * p * p0
-            L[r, 1] = along * p * p1
-            L[r, 2] = along * p * p2
-            L[r, r] += s
-            p *= half
-            for c in range(3):
-                x = p * (g0 if c == 0 else (g1 if c == 1 else g2)) - (dot if r == c else 0.0)
-                scratch[_HI, r, c] += x
-                scratch[_HJ, r, c] -= x
-    # with G = H I^-1: S_gg = sum of 1/m + H I^-1 H^T, S_pg = L (G_j - G_i)^T, S_pp = L (I_i^-1 + I_j^-1) L
-    _times(scratch[_HI], scratch[_II], scratch[_GI])
-    _times(scratch[_HJ], scratch[_IJ], scratch[_GJ])
+            y[3 + r] = e[r]
+        p = times_vector(R, phi)
+        s, along, half = _angle_factors(p)
+        L = add_to_diagonal(outer(scaled(along, p), p), s)
+        uneven = add_to_diagonal(outer(scaled(half, p), g), -(half * dot(g, p)))
+        H_i = plus(cross_matrix(_halfway(c_i, g)), uneven)
+        H_j = minus(cross_matrix(_halfway(c_j, g)), uneven)
+    G_i, G_j = times(H_i, I_i), times(H_j, I_j)
     for r in range(3):
+        y[r] = g[r]
         for c in range(r + 1):
             total = 0.0
             for m in range(3):
-                total += scratch[_GI, r, m] * scratch[_HI, c, m] + scratch[_GJ, r, m] * scratch[_HJ, c, m]
+                total += G_i[3 * r + m] * H_i[3 * c + m] + G_j[3 * r + m] * H_j[3 * c + m]
             S[r, c] = square * total
         S[r, r] += square * (inverse_mass[i] + inverse_mass[j])
     if size == 3:
@@ -196,61 +184,52 @@ def project_joint(
             S[r, r] += 1.0 / stiffness[k, 2]
             y[r] += lam[k, r] / stiffness[k, 2]
     else:
+        coupled = times_transposed(L, minus(G_j, G_i))
         for r in range(3):
             for c in range(3):
-                total = 0.0
-                for m in range(3):
-                    total += L[r, m] * (scratch[_GJ, c, m] - scratch[_GI, c, m])
-                S[3 + r, c] = square * total
-        for r in range(3):
-            for c in range(3):
-                total = 0.0
-                for m in range(3):
-                    total += L[r, m] * (scratch[_II, m, c] + scratch[_IJ, m, c])
-                turned[r, c] = total
-        for r in range(3):
+                S[3 + r, c] = square * coupled[3 * r + c]
             for c in range(r + 1):
-                total = 0.0
-                for m in range(3):
-                    total += turned[r, m] * L[m, c]
-                S[3 + r, 3 + c] = square * total
-        for part in range(2):
-            o = 3 * part
-            _turned_diagonal(R, 1.0 / stiffness[k, o], 1.0 / stiffness[k, o + 1], 1.0 / stiffness[k, o + 2], turned)
-            for r in range(3):
-                for c in range(r + 1):
-                    S[o + r, o + c] += turned[r, c]
-                for c in range(3):
-                    y[o + r] += turned[r, c] * lam[k, o + c]
+                S[3 + r, 3 + c] = 0.0
+        _add_lower(S, 3, 3, square, times(times(L, plus(I_i, I_j)), L))
+        for o in (0, 3):
+            soft = _turned_diagonal(R, 1.0 / stiffness[k, o], 1.0 / stiffness[k, o + 1], 1.0 / stiffness[k, o + 2])
+            _add_lower(S, o, o, 1.0, soft)
+            _add_response(y, o, soft, lam, k)
     solve_spd(S, y, size)
     for r in range(size):
         y[r] = -y[r]
         lam[k, r] += y[r]
-    # wrenches J^T d on both sides, their torques in S
-    for r in range(3):
-        S[0, r] = scratch[_HI, 0, r] * y[0] + scratch[_HI, 1, r] * y[1] + scratch[_HI, 2, r] * y[2]
-        S[1, r] = scratch[_HJ, 0, r] * y[0] + scratch[_HJ, 1, r] * y[1] + scratch[_HJ, 2, r] * y[2]
-        if size == 6:
-            couple = L[r, 0] * y[3] + L[r, 1] * y[4] + L[r, 2] * y[5]
-            S[0, r] -= couple
-            S[1, r] += couple
-    for side in range(2):
-        p = i + side
-        sign = 2.0 * side - 1.0
-        inverse = scratch[_II + side]
-        if inverse_mass[p] > 0.0:
-            for r in range(3):
-                poses[p, r] += sign * square * inverse_mass[p] * y[r]
-            _turn(
-                poses, p,
-                square * (inverse[0, 0] * S[side, 0] + inverse[0, 1] * S[side, 1] + inverse[0, 2] * S[side, 2]),
-                square * (inverse[1, 0] * S[side, 0] + inverse[1, 1] * S[side, 1] + inverse[1, 2] * S[side, 2]),
-                square * (inverse[2, 0] * S[side, 0] + inverse[2, 1] * S[side, 1] + inverse[2, 2] * S[side, 2]),
-            )  # fmt: skip
-        else:
-            for r in range(3):
-                end_wrench[side, r] += sign * y[r]
-                end_wrench[side, 3 + r] += S[side, r]
+    push = (y[0], y[1], y[2])
+    turn_i, turn_j = transposed_times_vector(H_i, push), transposed_times_vector(H_j, push)
+    if size == 6:
+        couple = times_vector(L, (y[3], y[4], y[5]))
+        turn_i = (turn_i[0] - couple[0], turn_i[1] - couple[1], turn_i[2] - couple[2])
+        turn_j = (turn_j[0] + couple[0], turn_j[1] + couple[1], turn_j[2] + couple[2])
+    _push(poses, i, 0, square, inverse_mass[i], I_i, (-push[0], -push[1], -push[2]), turn_i, end_wrench)
+    _push(poses, j, 1, square, inverse_mass[j], I_j, push, turn_j, end_wrench)
+
+
+@njit(cache=True)
+def _push(
+    poses: np.ndarray,
+    p: int,
+    side: int,
+    square: float,
+    inverse_mass: float,
+    inverse_inertia: Matrix,
+    force: Vector,
+    torque: Vector,
+    end_wrench: np.ndarray,
+) -> None:
+    """Move pose p by h^2 M^-1 times a wrench; add the wrench to that on the frame of its side where the pose is a frame."""
+    if inverse_mass > 0.0:
+        for r in range(3):
+            poses[p, r] += square * inverse_mass * force[r]
+        _turn(poses, p, scaled(square, times_vector(inverse_inertia, torque)))
+    else:
+        for r in range(3):
+            end_wrench[side, r] += force[r]
+            end_wrench[side, 3 + r] += torque[r]
 
 
 @njit(cache=True)
@@ -301,25 +280,23 @@ def predict(
     inverse_inertia: np.ndarray,
     force: np.ndarray,
     h: float,
-    R: np.ndarray,
-    inverse: np.ndarray,
 ) -> None:
     """Move poses (n + 2, 7) by their velocities (n + 2, 6) after the forces (n + 2, 6) have changed these.
 
-    Poses without inverse mass go on as they are. ``R`` and ``inverse`` (3, 3) are overwritten. The gyroscopic torque is left out.
+    Poses without inverse mass go on as they are. The gyroscopic torque is left out.
     """
     for p in range(poses.shape[0]):
         if inverse_mass[p] > 0.0:
-            _rotation(poses, p, R)
-            _turned_diagonal(R, inverse_inertia[p, 0], inverse_inertia[p, 1], inverse_inertia[p, 2], inverse)
+            inverse = _turned_diagonal(
+                rotation_at(poses, p), inverse_inertia[p, 0], inverse_inertia[p, 1], inverse_inertia[p, 2]
+            )  # fmt: skip
+            spin_up = times_vector(inverse, (force[p, 3], force[p, 4], force[p, 5]))
             for c in range(3):
                 velocity[p, c] += h * inverse_mass[p] * force[p, c]
-                velocity[p, 3 + c] += h * (
-                    inverse[c, 0] * force[p, 3] + inverse[c, 1] * force[p, 4] + inverse[c, 2] * force[p, 5]
-                )
+                velocity[p, 3 + c] += h * spin_up[c]
         for c in range(3):
             poses[p, c] += h * velocity[p, c]
-        _turn(poses, p, h * velocity[p, 3], h * velocity[p, 4], h * velocity[p, 5])
+        _turn(poses, p, (h * velocity[p, 3], h * velocity[p, 4], h * velocity[p, 5]))
 
 
 @njit(cache=True)
@@ -330,28 +307,26 @@ def slow_down(
     inverse_inertia: np.ndarray,
     damping: np.ndarray,
     h: float,
-    R: np.ndarray,
 ) -> None:
     """Take drag from the velocities, implicitly: ``damping`` (n + 2, 4) N s/m and, about the axes of the link, N m s/rad.
 
-    It comes after the joints, so that what is at rest feels none. ``R`` (3, 3) is overwritten.
+    It comes after the joints, so that what is at rest feels none.
     """
     for p in range(poses.shape[0]):
         if inverse_mass[p] == 0.0:
             continue
         factor = 1.0 / (1.0 + h * damping[p, 0] * inverse_mass[p])
-        spin0 = spin1 = spin2 = 0.0
-        _rotation(poses, p, R)
-        for a in range(3):
-            own = R[0, a] * velocity[p, 3] + R[1, a] * velocity[p, 4] + R[2, a] * velocity[p, 5]
-            own /= 1.0 + h * damping[p, 1 + a] * inverse_inertia[p, a]
-            spin0 += R[0, a] * own
-            spin1 += R[1, a] * own
-            spin2 += R[2, a] * own
-            velocity[p, a] *= factor
-        velocity[p, 3] = spin0
-        velocity[p, 4] = spin1
-        velocity[p, 5] = spin2
+        R = rotation_at(poses, p)
+        own = transposed_times_vector(R, (velocity[p, 3], velocity[p, 4], velocity[p, 5]))
+        own = (
+            own[0] / (1.0 + h * damping[p, 1] * inverse_inertia[p, 0]),
+            own[1] / (1.0 + h * damping[p, 2] * inverse_inertia[p, 1]),
+            own[2] / (1.0 + h * damping[p, 3] * inverse_inertia[p, 2]),
+        )
+        spin = times_vector(R, own)
+        for c in range(3):
+            velocity[p, c] *= factor
+            velocity[p, 3 + c] = spin[c]
 
 
 @njit(cache=True)
@@ -402,7 +377,6 @@ def run_substeps(
     contact_lam: np.ndarray,
     contact_sum: np.ndarray,
     end_wrench: np.ndarray,
-    scratch: np.ndarray,
     S: np.ndarray,
     y: np.ndarray,
 ) -> None:
@@ -419,15 +393,13 @@ def run_substeps(
     end_wrench[:] = 0.0
     for substep in range(substeps):
         before[:] = poses
-        predict(poses, velocity, inverse_mass, inverse_inertia, force, h, scratch[_R], scratch[_T])
+        predict(poses, velocity, inverse_mass, inverse_inertia, force, h)
         lam[:] = 0.0
         contact_lam[:] = 0.0
         for iteration in range(iterations):
             for number in range(last + 1):
                 k = number if (substep + iteration) % 2 == 0 else last - number
-                project_joint(
-                    k, poses, arm, kind, stiffness, rest, inverse_mass, inverse_inertia, h * h, lam, end_wrench, scratch, S, y
-                )
+                project_joint(k, poses, arm, kind, stiffness, rest, inverse_mass, inverse_inertia, h * h, lam, end_wrench, S, y)
             for c in range(contact_gap.shape[0]):
                 p = contact_pose[c]
                 project_contact(
@@ -436,6 +408,6 @@ def run_substeps(
                 )  # fmt: skip
         contact_sum += contact_lam
         find_velocities(poses, before, inverse_mass, h, velocity)
-        slow_down(poses, velocity, inverse_mass, inverse_inertia, damping, h, scratch[_R])
+        slow_down(poses, velocity, inverse_mass, inverse_inertia, damping, h)
     contact_sum /= substeps
     end_wrench /= substeps
