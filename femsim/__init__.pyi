@@ -23,6 +23,11 @@ from contact import (
     write_fclib as write_fclib,
 )
 from femsim.base.errors import InputError as InputError
+from femsim.model.bodies.body import (
+    Body as Body,
+    BodyDefaults as BodyDefaults,
+    StepSettings as StepSettings,
+)
 from femsim.model.bodies.rod import RodEnd as RodEnd
 from femsim.model.drives import (
     Motion as Motion,

@@ -18,6 +18,7 @@ from contact import Box, Mesh, Plane, Shape
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
+from femsim.model.bodies.body import Body, check_body
 from femsim.model.bodies.rod import Rod, RodEnd
 from femsim.model.bodies.soft_bodies import ElementKind, make_soft_body
 from femsim.model.contact_rules import NoContact
@@ -89,6 +90,28 @@ def add_soft(
         "law": elastic.law.kind,
     }
     return Handle(name, (name,))
+
+
+def add_body(
+    scene: SceneContents, body: Body, shape: Shape | None, nodes: Sequence[int] | np.ndarray | None, surface: str
+) -> Handle:
+    """Add a body of the user's own, see :meth:`femsim.scene.scene.Scene.add_body`."""
+    body = check_body(body)
+    scene.check_name(body.name)
+    points = {"nodes": body.n_v // 3, "links": body.n_v // 6}.get(body.kind, 0)
+    if body.rigid and nodes is not None:
+        raise InputError(f"body {body.name!r} is rigid and has no nodes; give it a shape instead.")
+    if not body.rigid and shape is not None:
+        raise InputError(f"body {body.name!r} is not rigid, so a shape cannot be fixed to it; its nodes have contact.")
+    chosen = np.arange(points) if nodes is None else np.asarray(nodes)
+    if chosen.ndim != 1 or (len(chosen) and (chosen.dtype.kind not in "iu" or not 0 <= chosen.min() <= chosen.max() < points)):
+        raise InputError(f"nodes of {body.name!r} are {nodes!r}; allowed are whole numbers from 0 to {points - 1}.")
+    part = Part(body.name, len(scene.bodies), 0, surface, nodes=np.unique(chosen).astype(np.int64))
+    if shape is not None:
+        part.shapes, part.visual = [(shape, np.eye(3), np.zeros(3))], visual(shape, np.zeros(3), np.eye(3))
+    scene.parts.append(part)
+    scene.bodies.append(body)
+    return Handle(body.name, (body.name,))
 
 
 def add_rod(

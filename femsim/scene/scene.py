@@ -9,6 +9,7 @@ import numpy as np
 
 from contact import Mesh, Plane, Shape
 from femsim.base.errors import InputError, did_you_mean
+from femsim.model.bodies.body import Body
 from femsim.model.bodies.rod import RodEnd
 from femsim.model.bodies.soft_bodies import ElementKind
 from femsim.model.drives import PoseFunction
@@ -263,6 +264,34 @@ class Scene(SceneContents):
             Surface name for friction; name in outputs and sensors.
         """
         return self.add_obstacle(name, Plane(), position=(0.0, 0.0, float(height)), surface=surface)
+
+    def add_body(
+        self,
+        body: Body,
+        *,
+        shape: Shape | None = None,
+        nodes: Sequence[int] | np.ndarray | None = None,
+        surface: str = "rigid",
+    ) -> Handle:
+        """Add a body of your own that answers what :class:`fs.Body` lists (CONTRIBUTING.md, "A body").
+
+        Parameters
+        ----------
+        body : Body
+            The body; classes derived from ``fs.BodyDefaults`` write what is special about them only.
+        shape : Shape, optional
+            Contact shape of a rigid body, at its centre of mass; without it the body has no contact.
+        nodes : sequence of int, optional
+            Nodes of a body that is not rigid that have contact with shapes. Default: all.
+        surface : str
+            Surface name for friction.
+
+        Raises
+        ------
+        InputError
+            What the body lacks, answers of the wrong size, a shape on a body that is not rigid, or nodes that do not exist.
+        """
+        return building.add_body(self, body, shape, nodes, surface)
 
     def add_obstacle(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast, get_args
 
 import numpy as np
 
@@ -301,6 +301,43 @@ class Body(Protocol):
     def link_joint(self, q: np.ndarray, link: int) -> tuple[int, np.ndarray]:
         """Row of its v that slides a rigid link along an axis, -1 for none, and this axis (3,), world."""
         ...
+
+
+def check_body(body: object) -> Body:
+    """Return a body of your own after a check that it answers everything that :class:`Body` lists, in the sizes that it states.
+
+    Raises
+    ------
+    InputError
+        Names what the body lacks, or the first answer that does not fit its ``kind``, ``n_q`` or ``n_v``.
+    """
+    name = getattr(body, "name", type(body).__name__)
+    wanted = [member for member in {**Body.__annotations__, **vars(Body)} if not member.startswith("_")]
+    lacking = sorted(member for member in wanted if not hasattr(body, member))
+    if lacking:
+        raise InputError(
+            f"body {name!r} lacks {', '.join(lacking)}; give its class these, or derive it from fs.BodyDefaults, which answers "
+            "for a body without elements, joints and memory."
+        )
+    checked = cast(Body, body)
+    if checked.kind not in get_args(GroupKind):
+        raise InputError(f"kind of body {name!r} is {checked.kind!r}; allowed are {', '.join(map(repr, get_args(GroupKind)))}.")
+    per_q, per_v = {"nodes": (3, 3), "links": (7, 6), "generalized": (1, 1)}[checked.kind]
+    if checked.n_q % per_q or checked.n_v % per_v or (checked.n_q * per_v != checked.n_v * per_q and per_q > 1):
+        raise InputError(
+            f"body {name!r} of kind {checked.kind!r} has n_q {checked.n_q} and n_v {checked.n_v}; allowed are "
+            f"{per_q} coordinates and {per_v} velocities for each of its points."
+        )
+    indptr, indices = checked.pattern()
+    for what, size, right in (
+        ("initial_q", len(checked.initial_q()), checked.n_q),
+        ("initial_v", len(checked.initial_v()), checked.n_v),
+        ("pattern, column pointers", len(indptr), checked.n_v + 1),
+        ("pattern, rows", len(indices), int(indptr[-1])),
+    ):
+        if size != right:
+            raise InputError(f"body {name!r}: {what} has length {size}; it must be {right}.")
+    return checked
 
 
 def translations(kind: GroupKind, rows: np.ndarray) -> np.ndarray:

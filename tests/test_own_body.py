@@ -1,0 +1,125 @@
+"""A body that femsim has never seen takes part in everything by its answers alone, or is refused with what it lacks.
+
+Three particles of 0.1, 0.2 and 0.3 kg and 5 mm radius fall 20 mm onto a floor (backward Euler, plastic contact) and stay there:
+force 0.6 g = 5.886 N, centres at 5 mm.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from particles import Particles
+
+import femsim as fs
+from femsim.step.stepper import Stepper
+
+G = 9.81
+MASSES = np.array([0.1, 0.2, 0.3])
+STARTS = np.array([[0.0, 0, 0.025], [0.1, 0, 0.025], [0, 0.1, 0.025]])
+
+
+def scene(**options: object) -> fs.Scene:
+    scene = fs.Scene("particles", dt=0.005, duration=0.2)
+    scene.add_floor()
+    scene.add_body(Particles("cloud", STARTS, MASSES, 0.005, np.array([0.3, 0, 0])), **options)  # type: ignore[arg-type]
+    scene.set_friction("cloud", "floor", 0.4)
+    return scene
+
+
+def test_every_output_is_right(tmp_path: Path) -> None:
+    built = scene()
+    built.sensor("floor", "floor")
+    built.sensor("cloud", "cloud")
+    built.sensor("second", "cloud", kind="marker", node=1)
+    built.sensor("energy", "cloud", kind="energy")
+    built.sensor("gap", "cloud", kind="gap", partner="floor", reach=1.0)
+    built.sensor("slip", "cloud", kind="slip")
+    run = fs.simulate(built, out=tmp_path / "run", fields=["all"])
+    assert run.status == "converged"
+    weight = G * MASSES.sum()
+    # the balance of forces, relative to the net force, in flight, impact, sliding and rest
+    assert run.steps["wrench_balance"].max() < 1e-8
+    assert run.steps["max_penetration_m"].max() < 1e-9
+    floor, cloud = run.sensors["floor"].force, run.sensors["cloud"].force
+    np.testing.assert_allclose(floor, -cloud, atol=1e-12)
+    np.testing.assert_allclose(cloud[-1], [0, 0, weight], rtol=1e-6, atol=1e-6)
+    flight = run.steps["time_s"] < 0.05
+    assert not cloud[flight].any()
+    # markers and energies are those of the particles
+    marker = run.markers["second"].position
+    np.testing.assert_allclose(marker[flight, 0], 0.1 + 0.3 * run.steps["time_s"][flight], rtol=1e-12)
+    assert marker[-1, 2] == pytest.approx(0.005, abs=1e-9)
+    kinetic = run.gauges["energy"].values["kinetic_J"]
+    np.testing.assert_allclose(kinetic, run.steps["kinetic_energy_J"], rtol=1e-9)
+    potential = run.gauges["energy"].values["potential_J"]
+    assert potential[-1] == pytest.approx(weight * 0.005, rel=1e-6)
+    assert run.gauges["gap"].values["gap_m"][-1] == pytest.approx(0.0, abs=1e-9)
+    # sliding stops by friction: the work of friction is what is left of the sliding energy
+    slipped = run.gauges["slip"].values["friction_J"][-1]
+    assert 0.0 < slipped <= 0.5 * MASSES.sum() * 0.3**2 * (1 + 1e-9)
+    assert np.abs(run.stepper.state.v).max() < 1e-6
+    # files: tables, description and frames
+    with (run.folder / "sensors.csv").open(newline="") as file:
+        assert "second_z_m" in next(csv.reader(file))
+    entry = json.loads((run.folder / "run.json").read_text())["bodies"]["cloud"]
+    assert entry["mass_kg"] == pytest.approx(0.6) and entry["what"] == "cloud of particles"
+    frames = fs.open_frames(run.folder)
+    last = frames.read(len(frames.times) - 1, "cloud")
+    np.testing.assert_allclose(last.points, run.stepper.state.q.reshape(-1, 3), rtol=1e-12)
+    np.testing.assert_allclose(last.point_data["contact_force"][:, 2], G * MASSES, rtol=1e-5)
+    np.testing.assert_allclose(last.point_data["displacement"], last.points - STARTS, atol=1e-7)
+
+
+def test_a_restored_state_goes_on_to_the_same_bits() -> None:
+    stepper = Stepper(scene(), fs.make_solver("exact"))
+    for _ in range(15):
+        stepper.step()
+    before = stepper.state.copy()
+    first = [stepper.step().forces.wrench for _ in range(5)]
+    after = stepper.state.copy()
+    stepper.restore(before)
+    again = [stepper.step().forces.wrench for _ in range(5)]
+    assert stepper.state == after and np.array_equal(first, again)
+
+
+def test_what_it_lacks_is_named() -> None:
+    class Half:
+        name, kind, n_q, n_v = "half", "nodes", 3, 3
+
+        def initial_q(self) -> np.ndarray:
+            return np.zeros(3)
+
+    with pytest.raises(fs.InputError, match=r"'half' lacks acted, .*initial_v.*momentum.*; give its class these, or derive"):
+        fs.Scene("s").add_body(Half())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"kind": "points"}, "kind of body 'cloud' is 'points'; allowed are 'nodes', 'links', 'generalized'"),
+        ({"n_v": 8}, "has n_q 9 and n_v 8; allowed are 3 coordinates and 3 velocities"),
+        ({"n_q": 12, "n_v": 12}, "initial_q has length 9; it must be 12"),
+    ],
+)
+def test_answers_of_the_wrong_size_are_named(change: dict[str, object], words: str) -> None:
+    body = Particles("cloud", STARTS, MASSES, 0.005, np.zeros(3))
+    for name, value in change.items():
+        setattr(body, name, value)
+    with pytest.raises(fs.InputError, match=words):
+        fs.Scene("s").add_body(body)
+
+
+def test_what_it_cannot_have_is_said() -> None:
+    with pytest.raises(fs.InputError, match="'cloud' is not rigid, so a shape cannot be fixed to it"):
+        scene(shape=fs.Sphere(0.01))
+    with pytest.raises(fs.InputError, match=r"nodes of 'cloud' are .*; allowed are whole numbers from 0 to 2"):
+        scene(nodes=[0, 3])
+    built = scene()
+    with pytest.raises(fs.InputError, match="'cloud'"):
+        built.drive("cloud", fs.Motion([0, 1], [(0, 0, 0), (0, 0, 1)]))
+    with pytest.raises(fs.InputError, match="cloud"):
+        built.add_tendon("cloud", [0, 1], lambda t: 1.0)
