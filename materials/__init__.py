@@ -1,23 +1,23 @@
 """Materials: parameters in, numbers out.
 
-The room holds the constants of solids and surfaces, and imports nothing of ours.
+The room defines the constants of solids and surfaces. It imports nothing else of femsim.
 
 - `library/` has one TOML card a material (each value with unit and source) and `friction.toml` with the
   Coulomb coefficients of pairs. To add a material, add a card: the file name is its name.
-- `load`: `materials()` lists the cards, `material(name)` reads one, `load_card(path)` reads a user's own,
+- `load`: `materials()` lists the cards, `material(name)` reads one, `load_card(path)` reads your own,
   `friction(a, b)` looks up a pair.
-- `elastic`: `Elastic`, the validated constants that bodies are built from, with the derived moduli.
-- `laws`: elastic laws of large strains (`StableNeoHookean`, `MooneyRivlin`, `Ogden`, ...), part of `Elastic`.
+- `elastic`: `Elastic`, the validated constants of a body, with the derived moduli.
+- `laws`: elastic laws for large strain (`StableNeoHookean`, `MooneyRivlin`, `Ogden`, ...), part of `Elastic`.
 - `friction`: `FrictionTable`, the coefficients of one scene by pair of surface materials.
-- `damping`: between Rayleigh's alpha, beta and damping ratios.
-- `rod_section`: `RodSection`, the cross section of a rod: circular, rectangular or numbers of your own.
+- `damping`: conversion between Rayleigh's alpha and beta and damping ratios.
+- `rod_section`: `RodSection`, the cross section of a rod: circular, rectangular or custom.
 
 >>> from materials import material
 >>> ball = material("soft_ball_rubber").elastic(young_modulus=5e5)
 >>> ball.poisson_ratio
 0.35
 
-Everything wrong raises `MaterialError`, a ValueError, with a sentence that names file, field and cure.
+Invalid input raises `MaterialError`, a ValueError, with a sentence that names file, field and remedy.
 """
 
 from materials.damping import damping_ratio, rayleigh_from_ratios

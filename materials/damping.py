@@ -1,4 +1,4 @@
-"""Rayleigh damping D = alpha M + beta K: from constants to damping ratios and back."""
+"""Rayleigh damping D = alpha M + beta K: conversion between its constants and damping ratios."""
 
 import math
 
@@ -41,7 +41,7 @@ def rayleigh_from_ratios(zeta1: float, omega1: float, zeta2: float, omega2: floa
     Parameters
     ----------
     zeta1, zeta2 : float
-        Damping ratios wanted, dimensionless, at least 0.
+        Required damping ratios, dimensionless, at least 0.
     omega1, omega2 : float
         Angular frequencies of the two modes, rad/s, different and greater than 0.
 
@@ -65,7 +65,7 @@ def rayleigh_from_ratios(zeta1: float, omega1: float, zeta2: float, omega2: floa
     span = omega2 * omega2 - omega1 * omega1
     alpha = 2.0 * omega1 * omega2 * (zeta1 * omega2 - zeta2 * omega1) / span
     beta = 2.0 * (zeta2 * omega2 - zeta1 * omega1) / span
-    # Round-off of an exact zero (for example zeta proportional to omega) must not count as negative.
+    # Rounding of an exact zero (for example with zeta proportional to omega) must not count as negative.
     tiny = 1e-12 * max(zeta1, zeta2)
     alpha = 0.0 if abs(alpha) <= tiny * max(omega1, omega2) else alpha
     beta = 0.0 if abs(beta) <= tiny / max(omega1, omega2) else beta

@@ -50,8 +50,8 @@ class Elastic:
     name : str
         Name shown in messages and used to look up friction pairs.
     law : Law or str
-        Elastic law of large strains (see `materials.laws`), by name where it has no constants of its own. Constants of the law
-        give the shape of its curve only: they are scaled so that E and nu hold for small strains. Default co-rotational.
+        Elastic law for large strain (see `materials.laws`), by name if it has no constants. The constants of a law only set the
+        shape of its curve: they are scaled so that E and nu hold at small strain. Default co-rotational.
 
     Raises
     ------
@@ -98,19 +98,19 @@ class Elastic:
         rayleigh_beta: float = 0.0,
         name: str = "",
     ) -> "Elastic":
-        """Return the solid whose law has exactly the published constants: E = 2 G (1 + nu), G the law's shear modulus.
+        """Return the solid whose law has exactly the given constants: E = 2 G (1 + nu), G the law's shear modulus.
 
         Parameters
         ----------
         law : Law
-            Law with constants of its own, Pa.
+            Law with constants, Pa.
         poisson_ratio, density, rayleigh_alpha, rayleigh_beta, name
             See the class.
 
         Raises
         ------
         MaterialError
-            If the law has no constants of its own, or a value is out of range.
+            If the law has no constants, or a value is out of range.
         """
         shear = law.shear_modulus
         if shear is None:

@@ -10,12 +10,12 @@ from materials.errors import MaterialError
 
 
 class FrictionTable:
-    """Friction coefficient of each unordered pair of surface materials, with a default for the rest.
+    """Friction coefficients of unordered pairs of surface materials, with a default.
 
     Parameters
     ----------
     default : float
-        Coefficient of every pair that was not set, dimensionless, at least 0.
+        Coefficient of all other pairs, dimensionless, at least 0.
 
     Raises
     ------
@@ -29,16 +29,16 @@ class FrictionTable:
 
     @property
     def default(self) -> float:
-        """Coefficient of the pairs that were not set, dimensionless."""
+        """Coefficient of pairs without a value, dimensionless."""
         return self._default
 
     @property
     def pairs(self) -> dict[tuple[str, str], float]:
-        """Copy of the pairs that were set: sorted pair of names to coefficient."""
+        """Copy of the pairs with a value: sorted pair of names to coefficient."""
         return dict(self._pairs)
 
     def set(self, a: str, b: str, mu: float) -> None:
-        """Set the coefficient of the pair (a, b), which is the same pair as (b, a).
+        """Set the coefficient of the pair (a, b), in either order.
 
         Parameters
         ----------
@@ -55,7 +55,7 @@ class FrictionTable:
         self._pairs[_key(a, b)] = _checked(mu, f"pair {a!r} / {b!r}")
 
     def get(self, a: str, b: str) -> float:
-        """Return the coefficient of the pair (a, b): the one set, else the default."""
+        """Return the coefficient of the pair (a, b), or the default."""
         return self._pairs.get(_key(a, b), self._default)
 
     def matrix(self, names: Sequence[str]) -> NDArray[np.float64]:

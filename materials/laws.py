@@ -1,9 +1,9 @@
-"""Elastic laws of large strains: energy per rest volume as a function of the principal stretches.
+"""Elastic laws for large strain: energy per rest volume as a function of the principal stretches.
 
-A law gives the shape of the stress-stretch curve. Its size comes from :class:`materials.Elastic`: the initial shear modulus is
-E / (2 (1 + nu)), and the volumetric term is chosen so that small strains follow Hooke's law with E and nu exactly. With
-s_1, s_2, s_3 the principal stretches, the smallest one negative where an element is inverted, J = s_1 s_2 s_3 and
-I_1 = sum s_i^2, I_2 = sum over pairs s_i^2 s_j^2, mu and lambda the Lame constants:
+A law sets the shape of the stress-stretch curve. :class:`materials.Elastic` sets its scale: the initial shear modulus is
+E / (2 (1 + nu)), and the volumetric term makes Hooke's law with E and nu hold exactly at small strain. With the principal
+stretches s_1, s_2, s_3 (in an inverted element the smallest is negative), J = s_1 s_2 s_3, I_1 = sum s_i^2,
+I_2 = sum over pairs s_i^2 s_j^2, and the Lame constants mu and lambda:
 
 - co-rotational: mu sum (s_i - 1)^2 + lambda/2 (sum s_i - 3)^2;
 - Saint Venant-Kirchhoff: mu sum E_i^2 + lambda/2 (sum E_i)^2, E_i = (s_i^2 - 1)/2;
@@ -11,10 +11,10 @@ I_1 = sum s_i^2, I_2 = sum over pairs s_i^2 s_j^2, mu and lambda the Lame consta
   m/2 (I_1 - 3) - m/2 log((I_1 + 1)/4) - 3/4 m (J - 1) + l/2 (J - 1)^2 with m = 4/3 mu, l = lambda + 5/6 mu;
 - Mooney-Rivlin: c10 (I_1 - 3) + c01 (I_2 - 3) - (2 c10 + 4 c01)(J - 1) + l/2 (J - 1)^2 with l = lambda + 2 c10;
 - Ogden: sum_p mu_p (sum_i (s_i^alpha_p - 1)/alpha_p - (J - 1)) + l/2 (J - 1)^2 with l = lambda + sum mu_p; below a stretch of 0.1
-  the powers go on as parabolas, so that they are defined for inverted elements too.
+  the powers continue as parabolas, so they are defined for inverted elements too.
 
-Departure from the textbooks: Mooney-Rivlin and Ogden are coupled (the stretches are not made isochoric first) with terms that are
-polynomials of J. They tend to the textbook laws as nu tends to 1/2, and are finite at and beyond J = 0.
+Departure from textbooks: Mooney-Rivlin and Ogden use the full, not the isochoric stretches, and volumetric terms that are
+polynomials of J. They tend to the textbook laws as nu tends to 1/2, and are finite at J <= 0.
 """
 
 import math
@@ -35,7 +35,7 @@ MAX_TERMS = 6
 
 
 class Law(ABC):
-    """Base of the elastic laws.
+    """Base class of the elastic laws.
 
     Attributes
     ----------
@@ -47,19 +47,19 @@ class Law(ABC):
 
     @property
     def shear_modulus(self) -> float | None:
-        """Initial shear modulus that the law's own constants make, Pa; None where it has no constants."""
+        """Initial shear modulus from the law's constants, Pa; None if it has none."""
         return None
 
     @abstractmethod
     def slopes(self, stretches: Floats, shear_modulus: float) -> Floats:
-        """Return the derivatives of the energy without its volumetric term by each principal stretch.
+        """Return the derivatives of the energy, without its volumetric term, with respect to the principal stretches.
 
         Parameters
         ----------
         stretches : ndarray, (..., 3)
             Principal stretches.
         shear_modulus : float, Pa
-            Initial shear modulus that the law is scaled to.
+            Initial shear modulus to which the law is scaled.
 
         Returns
         -------
@@ -67,7 +67,7 @@ class Law(ABC):
         """
 
     def nominal_stress(self, stretch: ArrayLike, loading: Loading = "uniaxial", shear_modulus: float | None = None) -> Floats:
-        """Stress per rest area of an incompressible body that is stretched homogeneously.
+        """Nominal stress (force per rest area) of an incompressible body in homogeneous stretch.
 
         Parameters
         ----------
@@ -76,12 +76,12 @@ class Law(ABC):
         loading : {"uniaxial", "equibiaxial", "planar"}
             Lateral stretches: both stretch^(-1/2); the second equal to the first; the second 1.
         shear_modulus : float, Pa, optional
-            Initial shear modulus; default that of the law's own constants.
+            Initial shear modulus; default: from the law's constants.
 
         Returns
         -------
         ndarray, (n,), Pa
-            Force over rest area along the (first) direction of stretch.
+            Force per rest area along the (first) direction of stretch.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class Law(ABC):
         second = {"uniaxial": first**-0.5, "equibiaxial": first, "planar": np.ones_like(first)}[loading]
         third = 1.0 / (first * second)
         slopes = self.slopes(np.stack([first, second, third], axis=-1), float(shear))
-        return slopes[:, 0] - slopes[:, 2] * third / first  # the pressure makes the third direction free of stress
+        return slopes[:, 0] - slopes[:, 2] * third / first  # the pressure cancels the stress in the third direction
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Corotational(Law):
 
 @dataclass(frozen=True)
 class StVenantKirchhoff(Law):
-    """Linear elasticity of Green's strain; for small strains and large turns, as it softens when compressed below 0.58."""
+    """Linear elasticity of Green's strain, for small strain and large rotation; it softens below a stretch of 0.58."""
 
     kind: ClassVar[str] = "st_venant_kirchhoff"
 
@@ -126,7 +126,7 @@ class StVenantKirchhoff(Law):
 
 @dataclass(frozen=True)
 class StableNeoHookean(Law):
-    """Neo-Hookean rubber that is stable at rest and recovers from inversion (Smith, de Goes and Kim, 2018)."""
+    """Neo-Hookean rubber, stable at rest, which recovers from inversion (Smith, de Goes and Kim, 2018)."""
 
     kind: ClassVar[str] = "stable_neo_hookean"
 
@@ -249,14 +249,14 @@ LAWS: dict[str, type[Law]] = {law.kind: law for law in (Corotational, StVenantKi
 
 
 def as_law(where: str, given: object) -> Law:
-    """Return a law given as itself or by name.
+    """Return a law that is given directly or by name.
 
     Parameters
     ----------
     where : str
-        Begins the message.
+        Start of the error message.
     given : Law or str
-        A law, or the name of one without constants of its own.
+        A law, or the name of one without constants.
 
     Raises
     ------

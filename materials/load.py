@@ -23,7 +23,7 @@ _UNITS = {
     "rayleigh_alpha": "1/s",
     "rayleigh_beta": "s",
 }
-# pydantic reads this name on a plain dataclass; the classes stay free of the import.
+# pydantic reads this attribute of a plain dataclass, so the classes need no import of it.
 _CONFIG = {"extra": "forbid", "allow_inf_nan": False}
 
 
@@ -38,7 +38,7 @@ class Quantity:
     unit : str
         SI unit; "1" for a dimensionless number.
     source : str
-        Where the number comes from: data sheet, standard, paper, or that it is a typical or assumed value.
+        Origin of the number: data sheet, standard, paper, or the remark that it is typical or assumed.
     """
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _CONFIG
@@ -82,7 +82,7 @@ class LawCard:
         Raises
         ------
         MaterialError
-            If there is no such law, a constant is missing, out of range, or none of this law.
+            If there is no such law, or a constant is missing, out of range, or belongs to another law.
         """
         cls = LAWS.get(self.kind)
         if cls is None:
@@ -109,9 +109,9 @@ class Material:
     young_modulus, poisson_ratio, density : Quantity
         Pa, dimensionless, kg/m3.
     rayleigh_alpha, rayleigh_beta : Quantity or None
-        Rayleigh damping in 1/s and s, where the card has it.
+        Rayleigh damping, 1/s and s, if the card has it.
     law : LawCard or None
-        Elastic law of large strains; co-rotational where the card has none. Its initial shear modulus agrees with E and nu.
+        Elastic law for large strain; co-rotational if the card has none. Its initial shear modulus agrees with E and nu.
     note : str
         What a user should know before trusting the numbers.
     """
@@ -129,7 +129,7 @@ class Material:
     note: str = ""
 
     def elastic(self, **changes: float | str | Law) -> Elastic:
-        """Return the card's constants, with some replaced.
+        """Return the card's constants, optionally with some replaced.
 
         Parameters
         ----------
@@ -265,7 +265,7 @@ def load_card(path: str | Path) -> Material:
 
 
 def friction(a: str, b: str) -> FrictionPair | None:
-    """Return the friction pair of two materials, in either order, or None where the library has none.
+    """Return the friction pair of two materials, in either order, or None if the library has none.
 
     Parameters
     ----------
@@ -307,7 +307,7 @@ def load_friction(path: str | Path) -> dict[frozenset[str], FrictionPair]:
     ------
     MaterialError
         If the file is missing or no TOML, a key is unknown or missing, a name is no card, a
-        coefficient is negative, a source is empty, or a pair stands twice.
+        coefficient is negative, a source is empty, or a pair is given twice.
     """
     path = Path(path)
     known = materials()
@@ -348,13 +348,13 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _validated(cls: type[Any], data: dict[str, Any], path: Path) -> Any:
-    """Turn a TOML table into the dataclass; report one wrong key in one sentence, unknown keys first."""
+    """Convert a TOML table to the dataclass; report one invalid key in one sentence, unknown keys first."""
     from pydantic import TypeAdapter, ValidationError
 
     try:
         return TypeAdapter(cls).validate_python(data)
     except ValidationError as error:
-        # A misspelt key is also a missing one: the misspelling tells more.
+        # A misspelt key is also a missing one; the misspelling is the better message.
         errors = sorted(error.errors(include_url=False), key=lambda e: e["type"] != "unexpected_keyword_argument")
         first = errors[0]
         field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")

@@ -22,7 +22,7 @@ _FIELDS = {
 class RodSection:
     """Cross section of a rod in its principal axes 1 and 2; axis 3 is the tangent of the rod.
 
-    Sections of common shape come from :func:`circular_section` and :func:`rectangular_section`; for any other give the numbers.
+    Use :func:`circular_section` or :func:`rectangular_section` for common shapes, and give the numbers for any other.
 
     Parameters
     ----------
@@ -33,12 +33,11 @@ class RodSection:
     second_moment_2 : float
         Integral of x1^2 dA, m4: resists bending about axis 2.
     torsion_constant : float
-        St. Venant's constant, m4: torque = G torsion_constant times twist. Not more than the polar moment, which only a circle
-        reaches.
+        St. Venant's constant, m4: torque = G torsion_constant times twist. At most the polar moment, which only a circle reaches.
     shear_factor_1, shear_factor_2 : float
         Fraction of G A that resists shear along axis 1 and 2, in (0, 1].
     contact_radius : float
-        Radius of the round surface that contact sees, m.
+        Radius of the round contact surface, m.
 
     Raises
     ------
@@ -76,17 +75,17 @@ class RodSection:
 
 
 def circular_section(radius: float, *, shear_factor: float = 0.9, bending: float = 1.0) -> RodSection:
-    """Circle: a solid rod, or a rope of many threads.
+    """Circular section: a solid rod, or a rope of many threads.
 
     Parameters
     ----------
     radius : float
         Radius, m, greater than 0.
     shear_factor : float
-        Fraction of G A that resists shear, in (0, 1]. Default 9/10: the energy of the parabolic shear stress. Cowper (1966)
-        gives 6 (1 + nu) / (7 + 6 nu); papers/001's program has 1.
+        Fraction of G A that resists shear, in (0, 1]. Default 9/10, from the energy of the parabolic shear stress. Cowper (1966)
+        gives 6 (1 + nu) / (7 + 6 nu); the program of papers/001 uses 1.
     bending : float
-        Second moments and torsion constant as a part of those of a solid circle. Default 1; threads that slide on each other
+        Second moments and torsion constant, as a fraction of those of a solid circle. Default 1; threads that slide on each other
         resist bending and twist far less, e.g. 1e-4.
 
     Returns
@@ -105,20 +104,20 @@ def circular_section(radius: float, *, shear_factor: float = 0.9, bending: float
 
 
 def rectangular_section(width: float, height: float, *, shear_factor: float = 5.0 / 6.0) -> RodSection:
-    """Rectangle, ``width`` along axis 1 and ``height`` along axis 2.
+    """Rectangular section, ``width`` along axis 1 and ``height`` along axis 2.
 
     Parameters
     ----------
     width, height : float
         Sides, m, greater than 0.
     shear_factor : float
-        Fraction of G A that resists shear, in (0, 1]. Default 5/6: the energy of the parabolic shear stress.
+        Fraction of G A that resists shear, in (0, 1]. Default 5/6, from the energy of the parabolic shear stress.
 
     Returns
     -------
     RodSection
-        Its torsion constant is St. Venant's series (Timoshenko and Goodier, Theory of Elasticity, section 109); contact sees the
-        largest circle in the section.
+        Its torsion constant is St. Venant's series (Timoshenko and Goodier, Theory of Elasticity, section 109); contact uses the
+        largest circle inside the section.
 
     Raises
     ------
@@ -128,7 +127,7 @@ def rectangular_section(width: float, height: float, *, shear_factor: float = 5.
     width = _positive("rectangular rod section", "width", "m", width)
     height = _positive("rectangular rod section", "height", "m", height)
     long, short = max(width, height), min(width, height)
-    # the rest of the sum is below 1e-14
+    # the remainder of the sum is below 1e-14
     series = sum(math.tanh(0.5 * n * math.pi * long / short) / n**5 for n in range(1, 2000, 2))
     torsion = long * short**3 / 3.0 * (1.0 - 192.0 * short / (math.pi**5 * long) * series)
     return RodSection(

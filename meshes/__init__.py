@@ -1,11 +1,11 @@
-"""Meshes: points and cells, read, made, checked and written. Imports nothing of ours; lengths are metres.
+"""Meshes: reading, generating, checking and writing points and cells. Imports nothing else of femsim; lengths in metres.
 
 - `tetmesh`: `TetMesh`, the tetrahedra of a soft body, validated once by `make_tetmesh`.
 - `surface`: `TriMesh`, `boundary_triangles`, closedness, and `solid_mass_properties` for rigid bodies.
 - `generate`: structured boxes, cylinders and balls of tetrahedra, and triangle surfaces to draw.
 - `load`: `load_tetmesh`, `load_surface`, `save_tetmesh` by meshio; `FILES` is the folder of our own meshes.
 - `quality`: scaled Jacobian, dihedral angle, radius ratio; `describe` prints them.
-- `volume`: `load_volume` and `tetrahedralize` fill a closed surface with tetrahedra, by the extra `mesh`.
+- `volume`: `load_volume` and `tetrahedralize` fill a closed surface with tetrahedra (extra `mesh`).
 - `recipes/`: how the files in `files/` were made.
 
 >>> from meshes import ball_tets, solid_mass_properties
@@ -14,7 +14,7 @@
 (125, 384)
 >>> mass, com, inertia = solid_mass_properties(ball.surface(), density=1000.0)
 
-Everything wrong raises `MeshError`, a ValueError, with a sentence that names the file and the cure.
+Invalid input raises `MeshError`, a ValueError, with a sentence that names the file and the remedy.
 """
 
 from meshes.errors import MeshError

@@ -1,4 +1,4 @@
-"""Structured primitives in plain numpy: tetrahedra and triangle surfaces, deterministic, centred at 0."""
+"""Structured primitives in numpy: tetrahedra and triangle surfaces, deterministic, centred at 0."""
 
 import itertools
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 
 
 def box_tets(size: ArrayLike, divisions: int | Sequence[int], *, alternating: bool = False) -> TetMesh:
-    """Return a box of structured tetrahedra, six a cell (Kuhn's division: any two cells fit).
+    """Return a box of structured tetrahedra, six per cell (Kuhn's division: any two cells fit).
 
     Parameters
     ----------
@@ -25,8 +25,8 @@ def box_tets(size: ArrayLike, divisions: int | Sequence[int], *, alternating: bo
     divisions : int or sequence of 3 int
         Cells along x, y, z, each at least 1.
     alternating : bool
-        Each cell is the mirror image of its neighbours, so that a thin box prefers no diagonal: it bends without twisting.
-        Default all cells alike.
+        Make each cell the mirror image of its neighbours, so that no diagonal dominates and a thin box bends without twisting.
+        Default: all cells alike.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def box_tets(size: ArrayLike, divisions: int | Sequence[int], *, alternating: bo
 def cylinder_tets(radius: float, length: float, divisions: Sequence[int]) -> TetMesh:
     """Return a solid cylinder along z of structured tetrahedra.
 
-    A square lattice is bent onto the disc; the nodes of the mantle lie on the radius exactly.
+    A square lattice is mapped onto the disc; the nodes of the lateral surface lie exactly on the radius.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ def cylinder_tets(radius: float, length: float, divisions: Sequence[int]) -> Tet
 def ball_tets(radius: float, divisions: int) -> TetMesh:
     """Return a solid ball of structured tetrahedra.
 
-    A cube lattice is bent onto the ball, shell by shell; the surface nodes lie on the radius exactly, so
-    the volume is a little less than that of the sphere. The mesh is symmetric about the three planes.
+    A cube lattice is mapped onto the ball, shell by shell; the surface nodes lie exactly on the radius, so the volume is slightly
+    less than that of the sphere. The mesh is symmetric about the three coordinate planes.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def box_triangles(size: ArrayLike) -> TriMesh:
 
 
 def chamfered_box_triangles(size: ArrayLike, chamfer: float) -> TriMesh:
-    """Return the surface of a box whose 12 edges are cut at 45 degrees, 44 triangles.
+    """Return the surface of a box with its 12 edges chamfered at 45 degrees, 44 triangles.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def chamfered_box_triangles(size: ArrayLike, chamfer: float) -> TriMesh:
             f"chamfered_box_triangles: chamfer is {cut} m, but must be less than half the smallest edge "
             f"({0.5 * lengths.min()} m); reduce it."
         )
-    # Corner c of the box becomes three points 3 c + axis: on that face, drawn in along the others.
+    # Corner c of the box becomes three points 3 c + axis: on that face, moved inwards along the other axes.
     half = 0.5 * lengths
     points = np.concatenate([corner * np.where(np.eye(3, dtype=bool), half, half - cut) for corner in _CORNERS])
     faces: list[list[int]] = []
@@ -144,19 +144,19 @@ def chamfered_box_triangles(size: ArrayLike, chamfer: float) -> TriMesh:
 
 
 def sphere_triangles(radius: float, subdivisions: int = 3) -> TriMesh:
-    """Return a sphere: an icosahedron whose triangles are cut in four, again and again.
+    """Return a sphere: an icosahedron whose triangles are repeatedly divided into four.
 
     Parameters
     ----------
     radius : float
         Radius of all points, m.
     subdivisions : int
-        How often to cut, 0 to 7: 20 * 4^s triangles.
+        Number of divisions s, 0 to 7: 20 * 4^s triangles.
 
     Raises
     ------
     MeshError
-        If the radius is not positive or the number of cuts not allowed.
+        If the radius is not positive or the number of divisions not allowed.
     """
     (r,) = _positive("sphere_triangles", "radius", (radius,), 1).tolist()
     if isinstance(subdivisions, bool) or not isinstance(subdivisions, (int, np.integer)) or not 0 <= subdivisions <= 7:
@@ -220,7 +220,7 @@ def capsule_triangles(radius: float, length: float, segments: int = 48, rings: i
     r, h = _positive("capsule_triangles", "radius and length", (radius, length), 2).tolist()
     n = _segments("capsule_triangles", "segments", segments, 3)
     k = _segments("capsule_triangles", "rings", rings, 1)
-    angle = 0.5 * np.pi * np.arange(k) / k  # 0 on the equator; the pole is a point of its own
+    angle = 0.5 * np.pi * np.arange(k) / k  # 0 on the equator; the pole is a separate point
     upper = np.column_stack([r * np.cos(angle), 0.5 * h + r * np.sin(angle)])
     profile = np.concatenate([(upper * (1.0, -1.0))[::-1], upper])
     poles = (-0.5 * h - r, 0.5 * h + r)
@@ -274,7 +274,7 @@ def _subdivided(points: Floats, triangles: Ints) -> tuple[Floats, Ints]:
 
 
 def _revolved(profile: Floats, poles: tuple[float, float], segments: int, name: str, source: str) -> TriMesh:
-    """Turn a profile of (radius, z), rising in z, about z and close it at two points on the axis."""
+    """Revolve a profile of (radius, z), ascending in z, about z and close it at two points on the axis."""
     turn = 2.0 * np.pi * np.arange(segments) / segments
     rings = [np.column_stack([r * np.cos(turn), r * np.sin(turn), np.full(segments, z)]) for r, z in profile]
     points = np.concatenate([*rings, [[0.0, 0.0, poles[0]], [0.0, 0.0, poles[1]]]])
@@ -293,13 +293,13 @@ def _revolved(profile: Floats, poles: tuple[float, float], segments: int, name: 
 
 
 def _convex(points: Floats, faces: Sequence[Sequence[int]], name: str, source: str) -> TriMesh:
-    """Fan-triangulate the faces of a convex body around the origin and turn them outward."""
+    """Fan-triangulate the faces of a convex body around the origin and orient them outward."""
     fans = [[face[0], face[i], face[i + 1]] for face in faces for i in range(1, len(face) - 1)]
     return make_trimesh(points, _outward(points, np.array(fans)), name=name, source=source)
 
 
 def _outward(points: Floats, triangles: Ints) -> Ints:
-    """Turn triangles of a convex body around the origin outward."""
+    """Orient the triangles of a convex body around the origin outward."""
     corners = points[triangles]
     inward = np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) < 0.0
     return np.where(inward[:, None], triangles[:, [0, 2, 1]], triangles)

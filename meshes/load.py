@@ -1,4 +1,4 @@
-"""Reading and writing mesh files by meshio, with sentences instead of tracebacks."""
+"""Reading and writing mesh files with meshio, with messages instead of tracebacks."""
 
 import contextlib
 import difflib
@@ -26,7 +26,7 @@ def load_tetmesh(path: str | Path, *, scale: float = 1.0) -> TetMesh:
     Parameters
     ----------
     path : path-like
-        A .vtu, .vtk, .msh, .mesh or .inp file; cells that are no linear tetrahedra are left out.
+        A .vtu, .vtk, .msh, .mesh or .inp file; cells other than linear tetrahedra are ignored.
     scale : float
         Factor from the file's unit of length to metres: 0.001 for a file in millimetres.
 
@@ -61,11 +61,11 @@ def load_surface(path: str | Path, *, scale: float = 1.0, closed: bool = False) 
     Parameters
     ----------
     path : path-like
-        An .stl, .obj, .ply, .vtk or .vtu file; quadrilaterals are cut in two, other cells are left out.
+        An .stl, .obj, .ply, .vtk or .vtu file; quadrilaterals are divided in two, other cells are ignored.
     scale : float
         Factor from the file's unit of length to metres.
     closed : bool
-        Whether to demand a closed, outward surface.
+        Whether to require a closed, outward surface.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def load_surface(path: str | Path, *, scale: float = 1.0, closed: bool = False) 
     ------
     MeshError
         If the file is missing (meshes of the same folder are listed), unreadable or without triangles, a
-        coordinate is not finite, or a closed surface was demanded and it is open or inside out.
+        coordinate is not finite, or a closed surface is required and it is open or inside out.
     """
     path = Path(path)
     factor = check_scale(scale, str(path))
@@ -105,7 +105,7 @@ def save_tetmesh(mesh: TetMesh, path: str | Path) -> Path:
     mesh : TetMesh
         The mesh.
     path : path-like
-        Where to; the suffix must be .vtu and the folder must exist.
+        File to write; the suffix must be .vtu and the folder must exist.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def save_tetmesh(mesh: TetMesh, path: str | Path) -> Path:
     Raises
     ------
     MeshError
-        If the suffix is another or the file cannot be written.
+        If the suffix differs or the file cannot be written.
     """
     import meshio
 
@@ -140,9 +140,9 @@ def _read(path: Path, suffixes: tuple[str, ...]) -> Any:
         raise MeshError(f"{path}: there is no such file; {_nearby(path, suffixes)}")
     import meshio
 
-    noise = io.StringIO()  # meshio prints what it tried, and ends the process where no reader fits
+    noise = io.StringIO()  # meshio prints its attempts, and ends the process if no reader fits
     try:
-        # it takes the size of a text .stl for that of a binary one, which may overflow, before it sees the difference
+        # before it detects a text .stl it reads its size as that of a binary one, which may overflow
         with contextlib.redirect_stdout(noise), contextlib.redirect_stderr(noise), np.errstate(over="ignore"):
             return meshio.read(path)
     except (Exception, SystemExit) as error:
@@ -169,9 +169,9 @@ def _nearby(path: Path, suffixes: tuple[str, ...]) -> str:
 
 
 def _merged(points: NDArray[np.float64], triangles: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Merge points of equal coordinates, drop triangles that lose a corner by it, keep the order."""
+    """Merge points with equal coordinates, drop triangles that lose a corner, keep the order."""
     if not np.isfinite(points).all() or triangles.min(initial=0) < 0 or triangles.max(initial=-1) >= len(points):
-        return points, triangles  # make_trimesh says what is wrong
+        return points, triangles  # make_trimesh reports the error
     _, first, inverse = np.unique(points + 0.0, axis=0, return_index=True, return_inverse=True)
     merged = first[inverse.reshape(-1)][triangles]
     a, b, c = merged.T

@@ -8,7 +8,7 @@ from meshes.tetmesh import TetMesh, make_tetmesh, tet_determinants
 EDGES = ((0, 1), (1, 2), (0, 2), (0, 3), (1, 3), (2, 3))
 """Corners of the edge that carries node 4, 5, ... of a quadratic tetrahedron (VTK's order)."""
 
-# the four corners cut off, then the inner octahedron along the diagonal from node 6 to node 8
+# the four corners, then the inner octahedron divided along the diagonal from node 6 to node 8
 _PARTS = np.array(
     [[0, 4, 6, 7], [4, 1, 5, 8], [6, 5, 2, 9], [7, 8, 9, 3], [6, 8, 4, 5], [6, 8, 5, 9], [6, 8, 9, 7], [6, 8, 7, 4]]
 )
@@ -25,7 +25,7 @@ def quadratic(mesh: TetMesh) -> tuple[TetMesh, NDArray[np.int64]]:
     Returns
     -------
     refined : TetMesh
-        The n nodes, followed by those of the edges; each tetrahedron cut into eight, elements 8 e to 8 e + 7: corners 0 to 3
+        The n nodes, followed by those of the edges; each tetrahedron divided into eight, elements 8 e to 8 e + 7: corners 0 to 3
         first, then four from the middle. For pictures, surfaces and contact.
     elements : ndarray of int64, (m, 10)
         Nodes of the quadratic tetrahedra: corners, then the edges `EDGES`. Edges are straight.

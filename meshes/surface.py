@@ -15,18 +15,18 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class TriMesh:
-    """Triangle surface; build it by `make_trimesh`, which validates.
+    """Triangle surface; create it with `make_trimesh`, which validates.
 
     Parameters
     ----------
     points : ndarray, shape (n, 3), m
         Corner coordinates.
     triangles : ndarray of int64, shape (k, 3)
-        Corner numbers, counter-clockwise seen from outside where the surface is closed.
+        Corner numbers; on a closed surface counter-clockwise seen from outside.
     name : str
         Name shown in messages and pictures.
     source : str
-        File or generator that the surface comes from.
+        File or generator of the surface.
     """
 
     points: Floats
@@ -41,13 +41,13 @@ class TriMesh:
 
     @cached_property
     def is_consistently_oriented(self) -> bool:
-        """Whether neighbouring triangles run through their common edge in opposite directions."""
+        """Whether neighbouring triangles traverse their common edge in opposite directions."""
         edges = _directed_edges(self.triangles)
         return len(np.unique(edges, axis=0)) == len(edges)
 
     @cached_property
     def signed_volume(self) -> float:
-        """Volume enclosed, m3: positive for outward triangles; means nothing for an open surface."""
+        """Enclosed volume, m3: positive for outward triangles; meaningless for an open surface."""
         if len(self.triangles) == 0:
             return 0.0
         corners = (self.points - self.points.mean(axis=0))[self.triangles]
@@ -74,7 +74,7 @@ def make_trimesh(points: ArrayLike, triangles: ArrayLike, *, name: str, source: 
     Raises
     ------
     MeshError
-        If a shape is wrong, there is no triangle, a coordinate is not finite, or a number is no corner.
+        If a shape is wrong, there is no triangle, a coordinate is not finite, or a number refers to no corner.
     """
     where = f"surface {name!r} from {source}"
     xyz = as_points(points, where)
@@ -83,7 +83,7 @@ def make_trimesh(points: ArrayLike, triangles: ArrayLike, *, name: str, source: 
 
 
 def boundary_triangles(tets: ArrayLike) -> Ints:
-    """Return the faces that belong to one tetrahedron only, outward for positive tetrahedra.
+    """Return the faces of only one tetrahedron, outward for positive tetrahedra.
 
     Parameters
     ----------
@@ -122,9 +122,9 @@ def count_bad_edges(triangles: Ints) -> int:
 def solid_mass_properties(trimesh: TriMesh, density: float) -> tuple[float, Floats, Floats]:
     """Return mass, centre of mass and inertia of the solid inside a closed surface.
 
-    Exact integrals over the polyhedron, as a sum over the signed tetrahedra between one point and each
-    triangle (covariance of a tetrahedron: J. Blow, A. J. Binstock, "How to find the inertia tensor (or
-    other mass properties) of a 3D solid body represented by a triangle mesh", 2004).
+    Exact integrals over the polyhedron, as a sum over the signed tetrahedra between one point and each triangle (covariance of a
+    tetrahedron: J. Blow, A. J. Binstock, "How to find the inertia tensor (or other mass properties) of a 3D solid body
+    represented by a triangle mesh", 2004).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The tetrahedral mesh that soft bodies are made of: validated once, constant afterwards."""
+"""The tetrahedral mesh of a soft body: validated once, constant afterwards."""
 
 import hashlib
 from dataclasses import dataclass
@@ -21,18 +21,18 @@ _UNITS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
 
 @dataclass(frozen=True, eq=False)
 class TetMesh:
-    """Linear tetrahedra, all positively oriented; build it by `make_tetmesh`, which validates.
+    """Linear tetrahedra, all positively oriented; create it with `make_tetmesh`, which validates.
 
     Parameters
     ----------
     points : ndarray, shape (n, 3), m
-        Node coordinates. Treat the arrays as constant: `digest` was taken of them.
+        Node coordinates. Treat the arrays as constant: `digest` is computed from them.
     tets : ndarray of int64, shape (m, 4)
         Node numbers with (b - a) x (c - a) . (d - a) > 0.
     name : str
         Name shown in messages and pictures.
     source : str
-        File or generator that the mesh comes from.
+        File or generator of the mesh.
     digest : str
         SHA-256 of both arrays (little-endian float64 and int64), hexadecimal.
     """
@@ -64,7 +64,7 @@ class TetMesh:
         return np.unique(self.surface_triangles)
 
     def surface(self) -> TriMesh:
-        """Return the boundary as a surface of its own, with only the nodes it uses.
+        """Return the boundary as a separate surface, with only the nodes that it uses.
 
         Corner i of the surface is node `surface_nodes[i]` of this mesh.
         """
@@ -118,7 +118,7 @@ def make_tetmesh(points: ArrayLike, tets: ArrayLike, *, name: str, source: str) 
     Returns
     -------
     TetMesh
-        With copies of the arrays, C-ordered float64 and int64.
+        Its arrays are copies, C-ordered float64 and int64.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def make_tetmesh(points: ArrayLike, tets: ArrayLike, *, name: str, source: str) 
     except MeshError as error:
         raise MeshError(f"{where}: {error}") from None
     mesh = TetMesh(xyz, cells, name, source, _digest(xyz, cells))
-    mesh.__dict__["surface_triangles"] = boundary  # what the cached property would compute again
+    mesh.__dict__["surface_triangles"] = boundary  # fills the cached property
     return mesh
 
 

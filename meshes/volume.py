@@ -1,4 +1,4 @@
-"""From a closed surface to tetrahedra by pytetwild (extra `mesh`), and surfaces that cross themselves."""
+"""Filling closed surfaces with tetrahedra by pytetwild (extra `mesh`), and detection of self-intersection."""
 
 import contextlib
 import tempfile
@@ -13,7 +13,7 @@ from meshes.surface import TriMesh, listed, require_closed
 from meshes.tetmesh import TetMesh, make_tetmesh, tet_determinants
 
 MOST_TETS = 1_000_000
-"""More tetrahedra than this, by the volume of the body, are refused: a wrong unit of length is the likely reason."""
+"""More tetrahedra than this, estimated from the volume, are refused: the likely reason is a wrong unit of length."""
 
 CROSSING = 1e-6
 """A surface crosses itself where parts go through each other by more than this times its largest coordinate; files in single
@@ -24,14 +24,14 @@ _PAIRS_AT_ONCE = 2_000_000
 
 
 def load_volume(path: str | Path, *, edge_length: float, scale: float = 1.0) -> TetMesh:
-    """Read the mesh of a soft body: tetrahedra as they are, or a closed surface, which is meshed.
+    """Read the mesh of a soft body: tetrahedra, or a closed surface, which is then filled with tetrahedra.
 
     Parameters
     ----------
     path : path-like
         Tetrahedra (.vtu, .vtk, .msh, .mesh, .inp), or a surface (.stl, .obj, .ply).
     edge_length : float
-        Edges of the tetrahedra that a surface is meshed with, m; unused for tetrahedra.
+        Edge length of the tetrahedra that fill a surface, m; not used for tetrahedra.
     scale : float
         Factor from the file's unit of length to metres: 0.001 for a file in millimetres.
 
@@ -51,26 +51,26 @@ def tetrahedralize(
 ) -> TetMesh:
     """Fill a closed surface with tetrahedra by fTetWild.
 
-    The mesher's result differs from run to run; save what is to be used again.
+    The mesh differs from run to run; save it for later use.
 
     Parameters
     ----------
     surface : TriMesh
-        Closed, outward, not crossing itself.
+        Closed, outward, without self-intersection.
     edge_length : float
-        Edge length asked of the mesher, m.
+        Target edge length, m.
     envelope : float
-        How far the mesher may leave the surface, as a fraction of the diagonal of its box.
+        Allowed distance from the surface, as a fraction of the diagonal of its bounding box.
     stop_energy : float
-        Energy at which the mesher stops to improve elements; 3 is that of regular ones.
+        Energy at which the mesher stops improving elements; 3 is that of regular ones.
     name : str, optional
         Name of the mesh; default that of the surface.
 
     Raises
     ------
     MeshError
-        If the surface is open, not manifold, inside out or crosses itself, the edge length is not positive, longer than the body
-        or so short that more than `MOST_TETS` tetrahedra would come out, pytetwild is not installed, or it fails.
+        If the surface is open, non-manifold, inside out or self-intersecting, the edge length is not positive, longer than the
+        body or so short that it would give more than `MOST_TETS` tetrahedra, or pytetwild is not installed or fails.
     """
     where = f"surface {surface.name!r} from {surface.source}"
     if not (np.isfinite(edge_length) and edge_length > 0.0):
@@ -99,7 +99,7 @@ def tetrahedralize(
             f"{where}: pytetwild, which fills surfaces with tetrahedra, is not installed; install the extra 'mesh' "
             "(pip install 'femsim[mesh]'), or mesh the surface elsewhere and give tetrahedra."
         ) from None
-    # the mesher leaves a file behind
+    # the mesher leaves a file in the working folder
     with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
         try:
             points, cells = pytetwild.tetrahedralize(  # type: ignore[attr-defined]  # it exports without __all__
@@ -122,7 +122,7 @@ def tetrahedralize(
 
 
 def require_simple(surface: TriMesh) -> None:
-    """Raise MeshError if the surface crosses itself."""
+    """Raise MeshError if the surface intersects itself."""
     crossed = crossing_triangles(surface)
     if len(crossed):
         raise MeshError(
@@ -132,12 +132,12 @@ def require_simple(surface: TriMesh) -> None:
 
 
 def crossing_triangles(surface: TriMesh) -> NDArray[np.int64]:
-    """Return the triangles, sorted, that an edge pierces with which they share no corner.
+    """Return the triangles, sorted, that are pierced by an edge that shares no corner with them.
 
     Parameters
     ----------
     surface : TriMesh
-        Any surface. Parts that only touch, lie in one plane, or cross by less than `CROSSING` do not count.
+        Any surface. Parts that are in contact, lie in one plane, or intersect by less than `CROSSING` do not count.
     """
     from scipy.spatial import cKDTree
 
@@ -166,7 +166,7 @@ def crossing_triangles(surface: TriMesh) -> NDArray[np.int64]:
         below, above = _dot(normal, p - a), _dot(normal, q - a)
         pierced = (np.minimum(below, above) < -thin) & (np.maximum(below, above) > thin)
         sense = np.sign(above - below)
-        for start, end in ((a, b), (b, c), (c, a)):  # the edge passes inside each side of the triangle
+        for start, end in ((a, b), (b, c), (c, a)):  # the edge passes on the inner side of each triangle edge
             common = np.cross(end - start, q - p)
             pierced &= sense * _dot(common, p - start) < -least * np.linalg.norm(common, axis=1)
         crossed.append(triangle[pierced])

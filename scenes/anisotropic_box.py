@@ -1,7 +1,7 @@
-"""A flat box slides over a floor whose friction differs by direction (papers/001, section V-G).
+"""A flat box slides over a floor with anisotropic friction (papers/001, section V-G).
 
-A good result: the path bends towards the slippery direction and ends where an integration of the law of largest dissipation,
-dv/dt = -g M^2 v / |M v| with M = diag(mu1, mu2), brings a point; the box turns by less than a degree, since it is flat.
+A good result: the path bends towards the slippery direction and ends where the law of maximum dissipation,
+dv/dt = -g M^2 v / |M v| with M = diag(mu1, mu2), takes a point mass; the box rotates by less than a degree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def build(
     height: float = 0.002,
     dt: float = 0.005,
 ) -> fs.Scene:
-    """Throw a box of 0.2 x 0.2 m over an anisotropic floor.
+    """Slide a box of 0.2 x 0.2 m over an anisotropic floor.
 
     Parameters
     ----------
@@ -27,11 +27,11 @@ def build(
     mu_across : float, 1
         Coulomb coefficient across it.
     angle : float, rad
-        Angle of the first direction to the x axis.
+        Angle between the first direction and the x axis.
     speed_x, speed_y : float, m/s
-        Velocity at the start.
+        Initial velocity.
     height : float, m
-        Height of the box; the flatter, the nearer to a point.
+        Height of the box; a flatter box behaves more like a point mass.
     dt : float, s
         Time step.
     """

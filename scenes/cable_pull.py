@@ -1,8 +1,8 @@
-"""A gripper pulls a rope over the rounded edge of a table, against a force on its other end.
+"""A gripper pulls a rope over the rounded edge of a table, against a force on the rope's other end.
 
-A good result: the rope does not slip in the grip, and while it slides the fingers pull with the force of a rope that bends
-freely, T = (F + mu w l) exp(mu pi / 2) - w h, with the force F on the tail, the weight w a metre, the length l that still lies on
-the table and the height h from the edge to the grip.
+A good result: the rope does not slip in the grip, and while it slides over the edge the fingers pull with the force of a
+perfectly flexible rope, T = (F + mu w l) exp(mu pi / 2) - w h, with the force F on the tail, the weight per metre w, the length l
+on the table and the height h from the grip to the edge.
 """
 
 from __future__ import annotations
@@ -42,28 +42,28 @@ def build(
     grip_force : float, N
         Closing force of each finger.
     tail_force : float, N
-        Horizontal force that holds the rope back at its end on the table.
+        Horizontal force that pulls back the end on the table.
     pull : float, m
-        How far the gripper pulls.
+        Distance that the gripper pulls.
     length : float, m
         Length of the rope.
     density : float, kg/m^3
         Density of the rope.
     young_modulus : float, Pa
-        Young's modulus of the rope along it.
+        Young's modulus of the rope.
     bending : float, 1
-        Second moments of the section as a part of those of a full circle.
+        Second moments and torsion constant, as a fraction of those of a solid circle.
     damping : float, N s/m^2
         Drag per metre of rope.
     links : int, 1
-        Number of links; they should not be longer than 3 mm, a quarter of the radius at the edge.
+        Number of links; links should be no longer than 3 mm, a quarter of the radius at the edge.
     dt : float, s
-        Time step. Contact normals are those of its start, so a rope that slides by s = v dt a step round the radius R rubs as
-        if mu were mu + s / R.
+        Time step. Contact normals are those at its start, so a rope that slides by s = v dt per step round a radius R sees a
+        friction coefficient of mu + s / R.
     """
     scene = fs.Scene("cable_pull", dt=dt, duration=2.0, margin=5e-4)
     bend = EDGE_RADIUS + RADIUS
-    bend /= math.cos(0.5 * length / links / bend)  # the middle of a link touches, its ends stand off
+    bend /= math.cos(0.5 * length / links / bend)  # a link has contact at its middle, not at its ends
     flat = length - HANGING - 0.5 * math.pi * bend
     if flat <= 0.0:
         raise fs.InputError(f"length is {length} m; a rope that lies on the table is longer than {length - flat:.3f} m.")
@@ -74,7 +74,7 @@ def build(
     points = np.column_stack(
         [np.minimum(along - flat, 0.0) + bend * np.sin(turn), np.zeros(links + 1), bend * np.cos(turn) - EDGE_RADIUS - down]
     )
-    back = fs.Profile([0.2, 0.5], [0.0, -tail_force])  # once the rope is gripped
+    back = fs.Profile([0.2, 0.5], [0.0, -tail_force])  # after the grip has closed
     rope = scene.add_rod(
         "rope",
         points,

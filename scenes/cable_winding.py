@@ -1,12 +1,12 @@
 """A robot winds a cable round a post (papers/001, section V-C5).
 
-One end of a rubber cable of 0.4 m is clamped at the foot of a post; a robot lifts the other end and walks it twice round the
-post, so that the cable winds up. A good result: every step converges, the penetration stays below a nanometre, the cable is wound
-by 721 degrees at the end (:func:`wrap_angle`), and the pull on the robot grows to about 10 N. From 80 links on it does not depend
-on their number; links longer than a quarter of the post's radius are too coarse.
+One end of a rubber cable of 0.4 m is clamped at the foot of a post; a robot lifts the other end and carries it twice round the
+post. A good result: every step converges, the penetration stays below a nanometre, the final wrap angle is 721 degrees
+(:func:`wrap_angle`), and the pull on the robot grows to about 10 N. With 80 or more links the force no longer depends on their
+number; links longer than a quarter of the post's radius are too coarse.
 
-The path of the held end is that of the published robot data to 0.01 mm: up in a straight line for 5 s, then the end of a taut
-cable that winds on the post, an involute that climbs. A file of positions replaces it, see ``trajectory``.
+The path of the held end follows the published robot data to 0.01 mm: up a straight line for 5 s, then a rising involute, the path
+of the end of a taut cable that winds onto the post. ``trajectory`` replaces it by a file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ AXIS = np.array([0.492, -0.2025])  # m, of the post, which stands upright on z =
 POST_RADIUS, RADIUS, LENGTH = 0.02, 0.002, 0.4  # m
 LIFT_STEPS, WIND_STEPS, STEP = 500, 5000, 0.01  # steps of s
 EASE_STEPS = 20
-#: Largest distance of the first position of a path from the end of the cable, m.
+#: Largest allowed distance from the end of the cable to the first position of a path, m.
 REACH = 0.01
 
 
@@ -39,7 +39,7 @@ def build(
     dt: float = 0.01,
     theta: float = 1.0,
 ) -> fs.Scene:
-    """Clamp a cable at the post and lead its other end along a path.
+    """Clamp a cable at the post and move its other end along a path.
 
     Parameters
     ----------
@@ -56,18 +56,18 @@ def build(
     damping : float, N s/m^2
         Drag per metre of cable.
     rotational_damping : float, N s
-        Drag on the turning of the cable, N m s/rad per metre of cable.
+        Rotational drag, N m s/rad per metre of cable.
     contact : str, choice
-        Where contact forces act: at the "centre" of a link, as in the paper, or on its "surface", so that friction turns it too.
+        Where contact forces act: at the "centre" of a link, as in the paper, or on its "surface", where friction also turns it.
     trajectory : str, file
-        Positions of the held end (m), one a step of 0.01 s: one number a line (x, y, z in turn), three columns, four columns with
-        the time first, or a table with a header; see fs.load_path. Default: the scene's own path.
+        File with positions of the held end (m), one per 0.01 s: one number per line (x, y, z in turn), three columns, four
+        columns with the time first, or a table with a header; see fs.load_path. Default: the path described above.
     duration : float, s
         Simulated time; the path lasts 55 s.
     dt : float, s
         Time step.
     theta : float, 1
-        Integration parameter; 0.6 to 1, the mid-point rule (0.5) is not stable here.
+        Integration parameter, 0.6 to 1; the mid-point rule (0.5) is unstable here.
     """
     scene = fs.Scene("cable_winding", dt=dt, duration=duration, theta=theta, margin=5e-4)
     start = np.array([AXIS[0] + POST_RADIUS + RADIUS, AXIS[1], 0.1])
@@ -79,7 +79,7 @@ def build(
             f"trajectory {trajectory} starts at {np.round(path[0], 4).tolist()} m, {1e3 * away:.1f} mm away from the end of the "
             f"cable at {np.round(end, 4).tolist()} m; allowed are {1e3 * REACH:g} mm."
         )
-    # the first positions are eased in, since the path starts a fraction of a millimetre beside the end of the cable
+    # the path starts a fraction of a millimetre from the end of the cable, so its first positions are blended in
     ease = np.minimum(np.arange(1, len(path) + 1) / EASE_STEPS, 1.0)
     way = ease[:, None] * (path - end)
     cable = scene.add_rod(
@@ -103,13 +103,13 @@ def build(
 
 
 def own_path() -> tuple[np.ndarray, np.ndarray]:
-    """Return times (n,), s, and positions (n, 3), m, of the held end, one a step."""
+    """Return times (n,), s, and positions (n, 3), m, of the held end, one per step."""
     reach = POST_RADIUS + RADIUS
     foot = np.array([AXIS[0] + reach, AXIS[1], 0.0])
     lift = foot + np.linspace([0.0, 0.399804, 0.100524], [0.0, 0.302059, 0.362222], LIFT_STEPS)
     part = np.arange(1, WIND_STEPS + 1) / WIND_STEPS
-    wound = 12.5 * part  # rad, where the cable leaves the post
-    free = 0.302059 + (0.0648157 - 0.302059) * part  # m, from there to the held end, seen from above
+    wound = 12.5 * part  # rad, angle at which the cable leaves the post
+    free = 0.302059 + (0.0648157 - 0.302059) * part  # m, horizontal distance from there to the held end
     wind = np.column_stack(
         [
             AXIS[0] + reach * np.cos(wound) - free * np.sin(wound),
@@ -121,9 +121,9 @@ def own_path() -> tuple[np.ndarray, np.ndarray]:
 
 
 def wrap_angle(run: fs.Run) -> float:
-    """Angle (degree) round the post from the clamp to where the cable is 0.1 mm off it, at the end of a run.
+    """Angle (degree) round the post from the clamp to the point at which the cable is 0.1 mm off it, at the end of a run.
 
-    It is a few degrees more than the angle by which the tangent has turned: a straight cable needs them to get that far away.
+    It exceeds the rotation of the tangent by the few degrees in which a straight cable gains that distance.
     """
     q = run.stepper.state.q[run.stepper.system.q_slices[0]]
     centres = q.reshape(-1, 7)[:, :2] - AXIS

@@ -1,10 +1,9 @@
 """A string is pulled over a post against a dead weight: the capstan (Euler and Eytelwein).
 
-A good result: once the string slides, the pull T2 at the led end is the weight T1 times exp(mu theta cos(alpha)), with theta the
-wrap angle and alpha the small angle by which the string climbs along the post, so that its turns do not meet. For a polygon of
-links whose neighbours stand at the angle h = L / (R + r) on the post, that is
-T2 / T1 = [(1 + mu tan(h / 2)) / (1 - mu tan(h / 2))]^(theta cos(alpha) / h), a part of mu (1 + mu^2) h^2 theta / 12 larger than
-the exponential. The reading ripples as links pass the points where the string lifts off; take the mean over the last second.
+A good result: once the string slides, the pull T2 at the driven end is the weight T1 times exp(mu theta cos(alpha)), with the
+wrap angle theta and the small helix angle alpha that keeps the turns apart. For a polygon of links at an angle of h = L / (R + r)
+to each other, T2 / T1 = [(1 + mu tan(h / 2)) / (1 - mu tan(h / 2))]^(theta cos(alpha) / h), which exceeds the exponential by a
+relative mu (1 + mu^2) h^2 theta / 12. The force ripples as links pass the lift-off points; average over the last second.
 """
 
 from __future__ import annotations
@@ -39,30 +38,30 @@ def build(
     weight : float, N
         Dead weight T1 on the other end.
     speed : float, m/s
-        Speed of the pulled end.
+        Speed of the driven end.
     post_radius : float, m
         Radius of the post.
     rod_radius : float, m
         Radius of the string.
     link_angle : float, rad
-        Angle on the post that a link stands for; at most 0.25.
+        Angle that a link covers on the post; at most 0.25.
     young_modulus : float, Pa
-        Young's modulus of the string; the larger, the earlier it slides.
+        Young's modulus of the string; a stiffer string slides earlier.
     bending : float, 1
-        Second moments of the section as a part of those of a full circle: a string is many threads.
+        Second moments and torsion constant, as a fraction of those of a solid circle: a string consists of many threads.
     dt : float, s
         Time step.
     """
     scene = fs.Scene("capstan", dt=dt, duration=2.0, gravity=(0.0, 0.0, 0.0), margin=5e-4)
     radius = post_radius + rod_radius
-    # the string as a geodesic of a cylinder: straight when that is rolled out, with a leg off the post at both ends
-    climb = 2.5 * rod_radius / (2.0 * math.pi * radius)  # along the post per way round it
+    # the string is a geodesic of a cylinder: straight on the unrolled surface, with a free leg at both ends
+    climb = 2.5 * rod_radius / (2.0 * math.pi * radius)  # axial distance per distance round the post
     angle, leg = math.radians(wrap), 0.05
-    touching = radius / math.cos(0.5 * link_angle)  # the middle of a link touches, its ends stand off
+    touching = radius / math.cos(0.5 * link_angle)  # a link has contact at its middle, not at its ends
     around = np.linspace(-leg, radius * angle + leg, math.ceil((radius * angle + 2.0 * leg) / (radius * link_angle)) + 1)
     on_post = np.clip(around / radius, 0.0, angle)
     beyond = around - radius * on_post
-    turn = math.pi - on_post  # the weight hangs at the left, the string goes over the top
+    turn = math.pi - on_post  # the weight hangs on the left, the string passes over the top
     points = np.column_stack(
         [
             touching * np.cos(turn) + beyond * np.sin(turn),

@@ -1,9 +1,9 @@
 """A hanging cable is lifted by its lower end until both ends are level: the catenary.
 
-A good result: the middle and the pull at the ends are those of the catenary. With the length L, the span d and the weight w a
-metre, the parameter a solves L = 2 a sinh(d / (2 a)); the sag is a (cosh(d / (2 a)) - 1), the pull inwards at each end w a, the
-weight that each end carries w L / 2. What bends in the lowest point takes a part of that pull: with ``bending`` = 1 the cable is
-a full rod, and the pull inwards is off; a string or rope, made of many threads, bends far more easily.
+A good result: sag and end forces are those of the catenary. With length L, span d and weight per metre w, the parameter a solves
+L = 2 a sinh(d / (2 a)); the sag is a (cosh(d / (2 a)) - 1), the inward pull at each end w a and the vertical force w L / 2.
+Bending at the lowest point reduces the inward pull, noticeably for a solid rod (``bending`` = 1); a string or rope of many
+threads is far more flexible.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def build(
     length : float, m
         Length of the cable.
     span : float, m
-        Distance of its ends in the end.
+        Final distance between its ends.
     radius : float, m
         Radius of the cable.
     young_modulus : float, Pa
@@ -42,11 +42,11 @@ def build(
     density : float, kg/m^3
         Density.
     bending : float, 1
-        Second moments of the section as a part of those of a full circle.
+        Second moments and torsion constant, as a fraction of those of a solid circle.
     damping : float, N s/m^2
-        Drag per metre of cable, so that it comes to rest.
+        Drag per metre of cable, which brings it to rest.
     links : int, 1
-        Number of links; with an odd number the marker "middle" is the middle of the cable.
+        Number of links; use an odd number, so that the marker "middle" is the middle of the cable.
     dt : float, s
         Time step.
     """

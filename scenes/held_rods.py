@@ -1,9 +1,9 @@
-"""A hand swings a bob on a cable through three whiskers that stand on a soft pad.
+"""A hand swings a bob on a cable through three whiskers on a soft pad.
 
-Rods held by bodies of the scene: the cable hangs from the driven hand and carries the bob, the whiskers are clamped to the pad.
-The bob bends them one after another and slips off; what it pushes them by reaches the pad through their roots and holds back
-the hand through the cable. A good result: every step converged, the whiskers stand again at the end, the hand carries its own
-weight and that of cable and bob, the pad that of the whiskers. Rods do not touch the soft pad yet.
+Other bodies hold the rods: the cable hangs from the driven hand and carries the bob, and the whiskers are clamped to the pad. The
+bob bends them one after another and slips off; its contact force acts on the pad through their roots and on the hand through
+the cable. A good result: every step converges, the whiskers are upright again at the end, and the hand carries its own weight
+and that of cable and bob, the pad that of the whiskers.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def build(
     duration : float, s
         Simulated time.
     travel : float, m
-        Way of the hand.
+        Travel of the hand.
     seconds : float, s
-        Time that it takes.
+        Duration of the travel.
     links : int, 1
         Links of the cable and of each whisker.
     pad_stiffness : float, Pa
@@ -42,7 +42,7 @@ def build(
     bob_mass : float, kg
         Mass of the bob.
     mu : float, 1
-        Friction of bob and whiskers.
+        Coulomb coefficient between bob and whiskers.
     """
     scene = fs.Scene("held_rods", dt=dt, duration=duration)
     rubber = fs.Elastic(5e6, 0.45, 1200.0, rayleigh_beta=0.005, name="rubber")

@@ -1,7 +1,7 @@
-"""A clamped silicone beam is let go from straight and swings until it rests (beam of diffPD_sim2real, ETH Zurich).
+"""A clamped silicone beam is released from straight and swings until it rests (beam of diffPD_sim2real, ETH Zurich).
 
-A good result: the tip sinks by 6.6 mm under the beam's own weight (17.4 mm with 0.51 N hung on it) and swings at 8 Hz (4.6 Hz),
-dying out in about a second. docs/comparison.md lays it over the motion capture of the real beam, marker by marker.
+A good result: the tip sinks by 6.7 mm under the beam's own weight (16.1 mm with 0.51 N on the tip) and swings at 8 Hz (4.6 Hz),
+which decays in about a second. docs/comparison.md compares it with motion capture of the real beam, marker by marker.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 import femsim as fs
 
-#: Balls of the motion capture on the free end, (x, y, z) m from the middle of the clamped face; they stand off the surface.
+#: Motion-capture markers on the free end, (x, y, z) m from the centre of the clamped face; they lie outside the surface.
 MARKERS = {"tip_1": (0.1, 0.0, 0.021), "tip_2": (0.1, -0.021, 0.009), "tip_3": (0.1, 0.021, -0.009)}
 
 
@@ -30,28 +30,28 @@ def build(
     dt: float = 0.005,
     theta: float = 0.5,
 ) -> fs.Scene:
-    """Let a clamped beam of 30 x 30 x 100 mm go from straight.
+    """Release a clamped beam of 30 x 30 x 100 mm from straight.
 
     Parameters
     ----------
     tip_load : float, N
-        Weight of a mass that hangs on the free end and swings with it; the experiment has 0 and 0.51012 N.
+        Weight of a mass on the free end that swings with it; the experiment has 0 and 0.51012 N.
     material : str, card
-        Material of the library; the default holds what the authors of the experiment identified.
+        Material card; the default has the values that the authors of the experiment identified.
     young_modulus : float, Pa
-        Young's modulus; 0 takes that of the card.
+        Young's modulus; 0 takes the card's.
     poisson_ratio : float, 1
-        Poisson's ratio; 0 takes that of the card, at which linear tetrahedra lock (take 0.4 and 8 cells for them).
+        Poisson's ratio; 0 takes the card's, at which linear tetrahedra lock (use 0.4 and 8 cells for these).
     rayleigh_alpha : float, 1/s
         Damping proportional to the mass.
     rayleigh_beta : float, s
         Damping proportional to the stiffness.
     hold_time : float, s
-        How long the beam is held straight before it is let go.
+        Time for which the beam is held straight.
     release_time : float, s
-        How long the hand takes to let go; what it carries fades out smoothly.
+        Duration of the release, during which the supporting force fades out smoothly.
     cells : int, 1
-        Cells of the mesh across the beam; as fine along it.
+        Cells across the beam; equally fine along it.
     element : {"linear", "quadratic"}, kind
         "quadratic" tetrahedra, which do not lock, or "linear" ones.
     dt : float, s

@@ -1,7 +1,7 @@
 """A gripper grasps a soft ball, lifts it and holds it (papers/001, section V-C4).
 
-A good result: the ball follows the gripper without visible slip, the penetration stays below a micrometre once the grip is
-closed, every step converges, and while the ball is held the two fingers together carry its weight of 1.1 N.
+A good result: every step converges, the ball follows the gripper without visible slip, the penetration stays below a micrometre
+once the grip is closed, and the two fingers together carry the weight of 1.1 N while they hold the ball.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def build(
     grip_force : float, N
         Closing force of each finger.
     lift_height : float, m
-        How far the gripper lifts the ball.
+        Height to which the gripper lifts the ball.
     damping_time : float, s
         Rayleigh damping proportional to the stiffness (beta).
     mesh : str, file
-        Mesh of the ball: a file that comes with femsim, or a path.
+        Mesh of the ball: a shipped file or a path.
     pad : str, shape
-        Pads of the fingers: "box", or an STL file (one that comes with femsim, or a path).
+        Finger pads: "box", or an STL file (shipped or a path).
     dt : float, s
         Time step.
     theta : float, 1

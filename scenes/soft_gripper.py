@@ -1,9 +1,8 @@
 """A silicone gripper on a linear actuator grasps a rigid PLA object, lifts it and holds it (papers/001, section V-C6).
 
-A good result: every step converges, the object follows the jaws, the penetration stays below a micrometre, and while the object
-is held the wrenches of the two jaws balance its weight and that of the fingers. With mounted=true the object stands on a
-force/torque sensor instead, as in the paper's experiment, and the fingers only close on it. Chambers and tendons can bend
-the fingers too.
+A good result: every step converges, the object follows the jaws, the penetration stays below a micrometre, and during the hold
+the wrenches on the two jaws balance the weight of object and fingers. With mounted=true the object stands on a force/torque
+sensor, as in the paper's experiment, and the fingers only close on it. Chambers and tendons can also bend the fingers.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ import numpy as np
 
 import femsim as fs
 
-#: Root of a finger, thickness and width, and thickness at the tip, m.
+#: Thickness of a finger at its root, its width, and its thickness at the tip, m.
 ROOT, WIDTH, TIP = 0.015, 0.025, 0.010
-#: How far a finger bends inwards at its tip, and from where on its jaw holds it, m.
+#: Inward bend of a finger at its tip, and length at the root that its jaw holds, m.
 HOOK, GRIPPED = 0.005, 0.004
-#: Depth of its tendon behind its inner side, m.
+#: Depth of the tendon below the inner side, m.
 TENDON = 0.002
-#: Free way of each jaw to the object and of the tips to the floor, m.
+#: Clearance between each finger and the object, and between tips and floor, m.
 OPENING, CLEARANCE = 0.005, 0.002
 
 
@@ -30,8 +29,8 @@ def finger_mesh(length: float, cells: tuple[int, int, int]) -> fs.TetMesh:
     length : float, m
         From tip to root, along z.
     cells : tuple, 1
-        Cells across the thickness (x, the inner side at the largest x), the width (y) and the length (z). The chamber is
-        one cell thick, the last but one of the outer side, and leaves two cells of wall at the sides and two at the ends.
+        Cells across the thickness (x, the inner side at the largest x), the width (y) and the length (z). The chamber is one
+        cell thick, the second from the outer side, with walls of two cells at the sides and the ends.
     """
     _, wide, long = cells
     block = fs.box_tets((1.0, 1.0, 1.0), cells)
@@ -71,30 +70,30 @@ def build(
     Parameters
     ----------
     young_modulus : float, Pa
-        Young's modulus of the fingers; the paper uses 83 kPa, and 50 to 100 kPa.
+        Young's modulus of the fingers; the paper uses 83 kPa and, in random trials, 50 to 100 kPa.
     poisson_ratio : float, 1
-        Poisson's ratio of the fingers; the paper uses 0.42, and 0.4 to 0.49.
+        Poisson's ratio of the fingers; the paper uses 0.42 and, in random trials, 0.4 to 0.49.
     friction : float, 1
-        Coulomb coefficient of fingers and object; the paper uses 2.1, and 0.5 to 2.1.
+        Coulomb coefficient between fingers and object; the paper uses 2.1 and, in random trials, 0.5 to 2.1.
     squeeze : float, m
-        How far each jaw goes on once its finger touches.
+        Travel of each jaw after its finger is in contact.
     lift_height : float, m
-        How far the jaws lift the object.
+        Height to which the jaws lift the object.
     object : str, shape
-        "box" (30 mm), "cylinder" (radius 15 mm, upright), or a closed surface file, whose z points up.
+        "box" (30 mm), "cylinder" (radius 15 mm, upright), or a file with a closed surface, z up.
     mounted : bool, choice
         Whether the object stands on a force/torque sensor, without floor and lift.
     pressure : float, Pa
-        Pressure in the chambers once the jaws are closed; it bends the fingers inwards. A finger from a file needs a chamber.
+        Chamber pressure after the jaws have closed; it bends the fingers inwards. A finger from a file must have a chamber.
     tendon_force : float, N
-        Force of a tendon behind the inner side of each made finger, once the jaws are closed; it bends them inwards too.
+        Force in a tendon below the inner side of each made finger, after the jaws have closed; it bends them inwards.
     finger : str, file
-        "made", or a mesh of a finger: tetrahedra (.msh, .vtu, ...) or a closed surface (.stl, .obj, .ply), which is meshed.
-        Its z points to the jaw, its x inwards.
+        "made", or a file with tetrahedra (.msh, .vtu, ...) or a closed surface (.stl, .obj, .ply), which is then meshed;
+        z points to the jaw, x inwards.
     mesh_unit : str, choice
-        Unit of length of the files: "m", "cm" or "mm".
+        Length unit of the files: "m", "cm" or "mm".
     edge_length : float, m
-        Edges of the tetrahedra that a surface is meshed with.
+        Edge length of the tetrahedra that fill a surface.
     length : float, m
         Length of a made finger.
     cells : tuple, 1
@@ -141,7 +140,7 @@ def build(
     height = CLEARANCE + top - bottom
     meet = half + mesh.bounds[1, 0] - mesh.points[mesh.points[:, 2] > top - GRIPPED, 0].max()
     if squeeze > meet:
-        raise fs.InputError(f"squeeze is {squeeze} m, but the jaws meet at {meet:.6g} m; close them less.")
+        raise fs.InputError(f"squeeze is {squeeze} m, but the jaws meet at {meet:.6g} m; choose a smaller squeeze.")
     for name, side in (("left", -1.0), ("right", 1.0)):
         start = side * (half + OPENING)
         body = scene.add_soft(

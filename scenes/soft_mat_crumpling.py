@@ -1,7 +1,7 @@
-"""Two walls push a soft mat together on a floor, then a lid presses the heap flat: the mat is crumpled.
+"""Two walls compress a soft mat on a floor, then a lid presses the crumpled heap flat.
 
-A good result: every step converges and stays finite, the mat lies on itself in several layers with friction, no part passes
-another by more than a tenth of a millimetre, and when the lid and the walls draw back, the mat springs open again.
+A good result: every step converges, the mat lies on itself in several layers with friction, no penetration exceeds a tenth of a
+millimetre, and the mat springs open when lid and walls retract.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ def build(
     poisson_ratio : float, 1
         Poisson's ratio of the mat.
     friction : float, 1
-        Coulomb coefficient of the mat on everything, itself too.
+        Coulomb coefficient between the mat and everything, including itself.
     density : float, kg/m^3
         Density of the mat.
     length, width, thickness : float, m
-        Size of the mat: along the way of the walls, across it, and upwards.
+        Size of the mat along the motion of the walls, across it, and upwards.
     cells : tuple, 1
-        Cells of the mesh along and across; there is one over the thickness.
+        Cells along and across; there is one through the thickness.
     wave : float, m
-        Height of the waves in which the mat is made, oblique to the walls, so that it knows where to buckle.
+        Height of the initial waves, oblique to the walls, which trigger buckling.
     narrow : float, 1
-        Distance of the walls at the end, as a share of the length.
+        Final distance between the walls, as a fraction of the length.
     pressed : float, m
-        Height of the lid over the floor at the end.
+        Final height of the lid above the floor.
     damping_time : float, s
         Rayleigh damping proportional to the stiffness (beta).
     dt : float, s
@@ -68,7 +68,7 @@ def build(
     mesh = fs.make_tetmesh(points, flat.tets, name="mat", source="soft_mat_crumpling")
     mat = scene.add_soft("mat", mesh, foam, self_contact=True)
 
-    # half sizes; the lid starts above all that the mat can reach and fits between the walls
+    # half sizes; the lid fits between the walls and starts above any point that the mat can reach
     tall, thick, start_height = 0.5 * length, 0.005, 0.6 * length
     way = 0.5 * length * (1.0 - narrow)
     for name, side in (("left", -1.0), ("right", 1.0)):

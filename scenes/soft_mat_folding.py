@@ -1,10 +1,10 @@
 """A two-finger hand folds a soft mat on a table (papers/001, section V-C3).
 
-The hand takes the edge that hangs over the table, carries it over in an arc while it turns, lays it down on the other edge,
-opens and draws back; the mat sticks to the table and slides on it, and its folded half lies on the other with friction.
+The hand grips the edge that overhangs the table, carries it over in an arc while turning, lays it on the other edge, opens and
+retracts; the mat sticks to the table and slides on it, and its folded half lies on the other with friction.
 
-A good result: the held edge follows the hand, every step converges, no node gets deeper than a micrometre into the table or
-into the other half of the mat, and the mat stays folded when the hand is gone.
+A good result: every step converges, the held edge follows the hand, no node penetrates the table or the other half of the mat by
+more than a micrometre, and the mat stays folded without the hand.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 
 import femsim as fs
 
-#: Half sizes of a pad, distance from its inner side to the mat before it closes, and from the grip to the centre of the hand, m.
+#: Half sizes of a pad, its distance from the mat before closing, and the distance from the grip to the centre of the hand, m.
 PAD, OPENING, REACH = (0.012, 0.04, 0.0015), 0.004, 0.08
-#: How far the edge hangs over the table, and how much of it the pads hold, m.
+#: Overhang of the edge beyond the table, and the part of it that the pads hold, m.
 OVERHANG, HELD = 0.026, 0.02
 
 
@@ -47,22 +47,22 @@ def build(
     poisson_ratio : float, 1
         Poisson's ratio of the mat; the paper uses 0.3 to 0.4.
     friction : float, 1
-        Coulomb coefficient of the mat on the table and on itself; the paper uses 0.1 to 0.5.
+        Coulomb coefficient between the mat and the table or itself; the paper uses 0.1 to 0.5.
     grip_friction : float, 1
-        Coulomb coefficient of the mat on the pads.
+        Coulomb coefficient between the mat and the pads.
     density : float, kg/m^3
         Density of the mat.
     length, width, thickness : float, m
-        Size of the mat: along the way of the hand, across it, and upwards.
+        Size of the mat along the motion of the hand, across it, and upwards.
     cells : tuple, 1
-        Cells of the mesh along and across; there is one over the thickness. The default gives 1472 nodes and 4092 tetrahedra,
-        the paper's mat has 1477 and 4100.
+        Cells along and across; there is one through the thickness. The default gives 1472 nodes and 4092 tetrahedra (paper:
+        1477 and 4100).
     grip_force : float, N
-        Force of the upper finger; the lower one holds against it.
+        Force of the upper finger; the lower one holds its position.
     carry_time : float, s
         Time from lifting to laying down.
     arc_height : float, m
-        Height of the arc of the hand above the table.
+        Height of the hand's arc above the table.
     damping_time : float, s
         Rayleigh damping proportional to the stiffness (beta).
     dt : float, s
@@ -82,7 +82,7 @@ def build(
     mat = scene.add_soft("mat", mesh, foam, position=(0.0, 0.0, 0.5 * thickness), self_contact=True)
 
     grip = np.array([0.5 * length - HELD + PAD[0], 0.0, 0.5 * thickness])
-    # the inner pad lies between the halves when it opens, two millimetres above the lower one
+    # when the hand opens, the inner pad is between the halves, two millimetres above the lower one
     lowest = 1.5 * thickness + 2.0 * PAD[2] + OPENING + 2e-3
     way, away = -2.0 * grip[0], 0.08
     start = grip + np.array([REACH + away, 0.0, 0.0])

@@ -1,8 +1,8 @@
-"""A soft ball on a floor is squeezed between two fingers, let loose a little, and pulled up by fingers that slip.
+"""Two fingers squeeze a soft ball on a floor, release it a little, and slip as they pull it up.
 
-A good result: while the ball is squeezed it presses on the floor with more than its weight of 1.1 N; at the end the fingers slip
-along it, and each carries the friction coefficient times what it presses. So forces of fingers and floor tell Young's modulus,
-Poisson's ratio and friction (docs/calibration.md).
+A good result: the squeezed ball presses on the floor with more than its weight of 1.1 N; at the end the fingers slip, and the
+pull of each is the friction coefficient times its normal force. The forces on fingers and floor therefore determine Young's
+modulus, Poisson's ratio and friction (docs/calibration.md).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def build(
     divisions: int = 6,
     dt: float = 0.02,
 ) -> fs.Scene:
-    """Squeeze, loosen and pull.
+    """Squeeze a soft ball, release it a little and pull it up.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ def build(
     damping_time : float, s
         Rayleigh damping proportional to the stiffness.
     squeeze, loose : float, m
-        How far each finger presses into the ball, first and while it is pulled.
+        Indentation of each finger during the squeeze and during the pull.
     lift : float, m
-        How far the fingers move up.
+        Upward travel of the fingers.
     divisions : int, 1
-        Cells of the mesh across the ball.
+        Cells across the ball.
     dt : float, s
         Time step.
     """

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from command_line import Call, assert_sentence
+from random_problems import random_local
 from slow_twins import body_between_nodes
 from small_scene import cube_scene
-from test_cli import Call, assert_sentence
-from test_local import random_local
 
 import femsim as fs
 from contact.solvers import Exact, ExactOptions, History, Solution, SolverEntry, WarmStart

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from inline_engine import Inline
-from test_calibrate import FIT, FREE, write
+from small_calibrations import FIT, FREE, write
 
 import femsim as fs
 from femsim.cli import execute

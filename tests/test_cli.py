@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -13,6 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from command_line import Call, assert_sentence, info
 from small_scene import FILE, scene_file
 
 import femsim as fs
@@ -21,24 +21,13 @@ ROOT = Path(fs.__file__).resolve().parent.parent
 SCENE = ROOT / "scenes" / "soft_ball_gripping.py"
 
 
-Call = Callable[..., tuple[int, str, str]]
-
-
-def info(folder: Path) -> dict:
-    return json.loads((folder / "run.json").read_text(encoding="utf-8"))
-
-
-def assert_sentence(status: int, out: str, err: str, *words: str) -> None:
-    """Wrong input: status 2, nothing on stdout, and on stderr one line with these words."""
-    assert status == 2, err
-    assert out == ""
-    assert err.startswith("femsim: ") and err.count("\n") == 1 and err.endswith("\n")
-    assert "Traceback" not in err
-    for word in words:
-        assert word in err, f"{word!r} is not in: {err}"
-
-
 # ------------------------------------------------------------------ run
+
+
+@pytest.fixture
+def folder(scene: str, call: Call) -> Path:
+    assert call("run", scene, "--set", "steps=2", "--out", "cube", "--quiet")[0] == 0
+    return Path("cube")
 
 
 def test_run_writes_a_folder_and_prints_a_summary(scene: str, call: Call) -> None:
@@ -211,12 +200,6 @@ def test_doctor(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("femsim.cli.doctor._PACKAGES", ("numpy", "no-such-package"))
     status, out, _ = call("doctor")
     assert status == 2 and out.splitlines()[-1] == "NOT OK: install no-such-package (./go setup does it)."
-
-
-@pytest.fixture
-def folder(scene: str, call: Call) -> Path:
-    assert call("run", scene, "--set", "steps=2", "--out", "cube", "--quiet")[0] == 0
-    return Path("cube")
 
 
 def test_plot(folder: Path, call: Call) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from slow_twins import body_between_nodes, nodes_on_floor, random_spd
-from test_linear import BACKENDS
+from small_matrices import BACKENDS
 
 from contact import ContactProblem, make_problem
 from contact.delassus import DelassusOperator

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from slow_twins import body_between_nodes, nodes_on_floor, random_spd, solve_contact
+from small_blocks import soft_block
+from small_matrices import BACKENDS
 from small_scene import STEPS, cube_scene
-from test_auto import soft_block
-from test_linear import BACKENDS
 
 import femsim as fs
 from contact import (

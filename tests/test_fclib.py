@@ -12,8 +12,8 @@ import h5py
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from slow_twins import body_between_nodes, random_spd
-from test_local import random_local
+from random_problems import random_global, random_local
+from slow_twins import random_spd
 from test_metrics import CHECKER, load_checker
 
 from contact import (
@@ -28,19 +28,6 @@ from contact import (
     read_fclib,
     write_fclib,
 )
-
-
-def random_global(seed: int, *, plane: bool = False, anisotropic: bool = False) -> ContactProblem:
-    """Nodes and a body, with names, kinds and a time step of their own; in the plane without second tangents."""
-    problem = body_between_nodes(np.random.default_rng(seed), 5, 4, inertia=3.0)
-    phi = np.random.default_rng(seed + 100).standard_normal((4, 3))
-    J = problem.J.toarray()
-    if plane:
-        J[2::3], phi[:, 2] = 0.0, 0.0
-    friction = np.column_stack([problem.friction, 2.0 * problem.friction]) if anisotropic else problem.friction
-    groups = (Group("weich é", 0, 15, "nodes"), Group("body", 15, problem.n, "generalized"))
-    A = 0.5 * (problem.A + problem.A.T)  # bit for bit symmetric
-    return make_problem(A, problem.b, sp.csr_array(J), phi, friction, dt=0.0125, groups=groups)
 
 
 def assert_same(a: ContactProblem | LocalProblem, b: ContactProblem | LocalProblem) -> None:

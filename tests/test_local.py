@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from random_problems import random_local
 from slow_twins import body_between_nodes, random_spd
 from test_metrics import load_checker
 
@@ -14,7 +15,6 @@ from contact import (
     CondOptions,
     ContactError,
     ContactProblem,
-    LocalProblem,
     Solution,
     WarmStart,
     make_local_problem,
@@ -37,18 +37,6 @@ def entry(array: np.ndarray, place: Any, value: float) -> np.ndarray:
     out = np.array(array, dtype=np.float64)
     out[place] = value
     return out
-
-
-def random_local(
-    rng: np.random.Generator, nc: int, *, rank: int | None = None, plane: bool = False, asymmetry: float = 0.0
-) -> LocalProblem:
-    """A problem of random rank; in the plane its second tangents have zero rows and columns."""
-    G = rng.standard_normal((3 * nc, rank or 3 * nc))
-    W = G @ G.T + asymmetry * rng.standard_normal((3 * nc, 3 * nc))
-    q = rng.standard_normal((nc, 3))
-    if plane:
-        W[2::3], W[:, 2::3], q[:, 2] = 0.0, 0.0, 0.0
-    return make_local_problem(W, q, rng.uniform(0.1, 1.0, nc))
 
 
 # ---------------------------------------------------------------------- the door

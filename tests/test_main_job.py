@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_paraview import run_in_paraview
+from paraview_runs import run_in_paraview
 
 import femsim as fs
 from viz import read_part, read_pvd

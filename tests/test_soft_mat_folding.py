@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_touching import crossings
+from crossing_surfaces import crossings
 
 import femsim as fs
 from femsim.base.rotations import quaternion_to_matrix

@@ -12,11 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from command_line import Call, assert_sentence, info
+from random_problems import random_global, random_local
 from slow_twins import body_between_nodes, project_cones
 from small_scene import cube_scene
-from test_cli import Call, assert_sentence, info
-from test_fclib import random_global
-from test_local import random_local
 from test_metrics import CHECKER, load_checker
 
 import femsim as fs

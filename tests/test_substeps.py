@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hollow_boxes import hollow_box
 from small_scene import DT, STEPS, cube_scene
-from test_chambers import hollow_box
 
 import femsim as fs
 from contact import ContactError, ContactProblem, Solution, Solver, WarmStart, make_solver

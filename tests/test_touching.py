@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from crossing_surfaces import crossings
 
 import femsim as fs
 from contact import ContactError, ContactProblem, make_solver
@@ -303,24 +304,6 @@ def folded_mat(young_modulus: float, radius: float, *, self_contact: bool) -> fs
     start = middle + height[:, None] * np.column_stack([-np.sin(angle), 0 * angle, np.cos(angle)])
     body.initial_q = lambda: start.ravel().copy()
     return scene
-
-
-def crossings(x: np.ndarray, triangles: np.ndarray, depth: float = 1e-6) -> int:
-    """Count the edges that pass through a triangle they share no node with, both ends further than a depth (m) from its plane."""
-    edges = np.unique(np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0)
-    a, b, c = (x[triangles[:, i]] for i in range(3))
-    normal = np.cross(b - a, c - a)
-    normal /= np.linalg.norm(normal, axis=1)[:, None]
-    count = 0
-    for p, q in edges:
-        start, end = ((x[k] - a) * normal for k in (p, q))
-        start, end = start.sum(axis=1), end.sum(axis=1)
-        apart = ~np.isin(triangles, (p, q)).any(axis=1)
-        for t in np.flatnonzero(apart & (start * end < 0) & (np.minimum(np.abs(start), np.abs(end)) > depth)):
-            point = x[p] + start[t] / (start[t] - end[t]) * (x[q] - x[p])
-            weights, *_ = np.linalg.lstsq(np.column_stack([b[t] - a[t], c[t] - a[t]]), point - a[t], rcond=None)
-            count += weights.min() > 1e-3 and weights.sum() < 1 - 1e-3
-    return count
 
 
 def test_a_folded_mat_lies_on_itself() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_vtk_series import TET_POINTS, TETS, TRIANGLES, make_frame
+from small_frames import TET_POINTS, TETS, TRIANGLES, make_frame
 
 from viz import HdfSeries, PartFrame, PvdSeries, VizError, open_frames
 

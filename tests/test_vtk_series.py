@@ -11,39 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_frames import TET_POINTS, TETS, TRIANGLES, make_frame, make_series
 
 from viz import PartFrame, PvdSeries, VizError, background as writing, read_part, read_pvd
 
 ROOT = Path(__file__).parent.parent
-TET_POINTS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=float)
-TETS = np.array([[0, 1, 2, 3], [1, 2, 3, 4]])
-TRIANGLES = np.array([[0, 1, 2], [0, 2, 3]])
-
-
-def make_series(folder: Path, **options) -> PvdSeries:
-    series = PvdSeries(folder / "frames.pvd", folder / "frames", **options)
-    series.add_part("ball", TET_POINTS, TETS, "tetra")
-    series.add_part("pad", TET_POINTS[:4], TRIANGLES, "triangle")
-    series.add_part("contacts", None, None, "points")
-    return series
-
-
-def make_frame(number: int, seed: int = 1) -> dict[str, PartFrame]:
-    """Random but repeatable values; the number of contacts is 0, 1, 2, 0, ..."""
-    rng = np.random.default_rng([seed, number])
-    k = number % 3
-    return {
-        "ball": PartFrame(
-            TET_POINTS + rng.standard_normal((5, 3)) / 3,
-            {"velocity": rng.standard_normal((5, 3)), "marker": rng.integers(-9, 9, 5)},
-            {"von_mises": rng.random(2)},
-        ),
-        "pad": PartFrame(TET_POINTS[:4] + rng.standard_normal((4, 3))),
-        "contacts": PartFrame(
-            rng.standard_normal((k, 3)),
-            {"force": rng.standard_normal((k, 3)), "gap": rng.standard_normal(k), "state": np.arange(k) > 0},
-        ),
-    }
 
 
 def check_frame(files: dict[str, Path], expected: dict[str, PartFrame], points_dtype: str = "float64") -> None:
@@ -169,7 +141,7 @@ def test_kill_at_any_time_leaves_a_readable_index(tmp_path):
     """Kill a writer at five moments: every listed frame must be whole."""
     writer = (
         "import sys; sys.path[:0] = sys.argv[2:]\n"
-        "from pathlib import Path; from test_vtk_series import make_frame, make_series\n"
+        "from pathlib import Path; from small_frames import make_frame, make_series\n"
         "series = make_series(Path(sys.argv[1])); number = 0\n"
         "while True: series.write_frame(number * 0.01, make_frame(number)); number += 1\n"
     )
@@ -363,7 +335,7 @@ def test_importing_viz_is_light():
 
 def test_writing_imports_neither_pyvista_nor_a_renderer(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from test_vtk_series import make_frame, make_series\n"
+        "import sys; from pathlib import Path; from small_frames import make_frame, make_series\n"
         "with make_series(Path(sys.argv[1])) as series: series.write_frame(0.0, make_frame(1))\n"
         "found = [name for name in sys.modules if name.startswith(('pyvista', 'vtkmodules.vtkRendering'))]\n"
         "assert not found, found"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_rod import ENDS, Joint, frames_and_links, heavy_cantilever, line, shaken, uneven
+from slow_rods import ENDS, Joint, frames_and_links, heavy_cantilever, line, shaken, uneven
 
 import femsim as fs
 from femsim.base.rotations import quaternion_multiply, quaternion_to_matrix

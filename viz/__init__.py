@@ -1,38 +1,39 @@
-"""Pictures: write the time series that ParaView opens, render it, plot the tables of a run.
+"""Pictures: time series for ParaView, renderings, plots and reports of runs.
 
 The tour, in the order of use:
 
 `vtk_series`
-    `PvdSeries` writes a PVD index beside one .vtu/.vtp file a body and frame, safe against a killed run;
-    `read_pvd` and `read_part` read the series back. `vtk_xml` makes its files.
+    `PvdSeries` writes a PVD index and one .vtu/.vtp file per body and frame, safe if the run is killed;
+    `read_pvd` and `read_part` read the series back. `vtk_xml` writes the files.
 `vtk_hdf`
-    `HdfSeries` writes the same as VTKHDF, topology once and compressed.
+    `HdfSeries` writes the same data as compressed VTKHDF, topology only once.
 `parts`
-    `PartFrame` is one body at one time, in both formats.
+    `PartFrame` is one body at one time, for both formats.
 `series`
     `open_frames` reads a run folder in either format.
 `render`
-    `probe_rendering` says whether this machine can draw (and which packages to install when not);
-    `render_run` makes stills and films of run folders without a display. `survey` looks through a run before the first
-    picture, `stage` draws, `film` writes.
+    `probe_rendering` reports whether this machine can draw (and if not, which packages to install);
+    `render_run` makes stills and films of run folders without a display. `survey` scans a run before the first picture, `stage`
+    draws, `film` writes.
 `view`
-    `view_run` shows a run in the browser, also while it goes on.
+    `view_run` shows a run in the browser, even while it is running.
 `paraview`
     `write_paraview_script` writes a script that shows a run in ParaView.
 `plots`
-    `plot_runs` draws forces, solver, energy and penetration from the tables of run folders, `plot_run` of one;
-    `plot_convergence` draws residuals of several solvers.
+    `plot_runs` plots forces, solver, energy and penetration from the tables of run folders, `plot_run` those of one;
+    `plot_convergence` plots the residuals of several solvers.
 `comparison`
-    `plot_comparison` lays a run over the logs of an experiment; `comparison_page` makes one HTML page of it.
+    `plot_comparison` plots a run over experiment logs; `comparison_page` makes an HTML page of it.
 `calibration`
-    `plot_calibration` draws how a calibration converged, `plot_profiles` its profiles; `calibration_page` makes one HTML page.
+    `plot_calibration` plots the convergence of a calibration, `plot_profiles` its profiles; `calibration_page` makes an HTML
+    page.
 `sweep_plots`
-    `plot_sweep` draws the metrics of a sweep over its parameters, `plot_sensitivity` indices of sensitivity.
+    `plot_sweep` plots the metrics of a sweep over its parameters, `plot_sensitivity` Sobol indices.
 `report`
-    `write_report` writes one HTML page about a run. `page` has the pieces of both pages.
+    `write_report` writes an HTML page about a run. `page` has the building blocks of all pages.
 
-Units are SI. Wrong input raises `VizError`. VTK, pyvista, matplotlib and imageio are imported when they are
-first needed, so importing this package costs nothing. It imports nothing else of femsim.
+Units are SI. Invalid input raises `VizError`. VTK, pyvista, matplotlib and imageio are imported on first use, so importing this
+package costs nothing. It imports nothing else of femsim.
 """
 
 from viz.calibration import calibration_page, plot_calibration, plot_profiles

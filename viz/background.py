@@ -12,12 +12,12 @@ _BINARY = getattr(os, "O_BINARY", 0)  # Windows
 
 
 class Worker:
-    """Does one piece of work after the other, each when the one before it is done; an error comes with the next call.
+    """Does one task after another; the error of a task is raised by the next call.
 
     Parameters
     ----------
     background : bool
-        Work in a thread while the caller goes on. Otherwise each piece is done, or fails, where it is given.
+        Work in a thread while the caller continues. Otherwise each task is done, or fails, in `start`.
     """
 
     def __init__(self, background: bool) -> None:
@@ -25,7 +25,7 @@ class Worker:
         self._running: Future[None] | None = None
 
     def wait(self) -> None:
-        """Wait until the piece that was given last is done, and raise its error if it failed."""
+        """Wait for the last task, and raise its error if it failed."""
         running = self._running
         if running is None:
             return
@@ -37,11 +37,11 @@ class Worker:
 
     @property
     def busy(self) -> bool:
-        """Whether a piece is being done, or was and nobody waited for it."""
+        """Whether a task is running, or has ended without a `wait`."""
         return self._running is not None
 
     def start(self, work: Callable[[], None]) -> None:
-        """Wait for the piece before, then start this one."""
+        """Wait for the previous task, then start this one."""
         self.wait()
         if self._pool is None:
             work()
@@ -49,7 +49,7 @@ class Worker:
             self._running = self._pool.submit(work)
 
     def close(self) -> None:
-        """Wait for the last piece, end the thread, and raise the error of that piece if it failed."""
+        """Wait for the last task, end the thread, and raise the error of that task if it failed."""
         if self._pool is not None:
             self._pool.shutdown()
         self.wait()

@@ -1,4 +1,4 @@
-"""Figures of how a calibration converged and of its profiles, and one page that holds all of it."""
+"""Figures of the convergence and the profiles of a calibration, and its HTML page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from viz.plots import COLOURS, STYLE, _figure
 
 __all__ = ["calibration_page", "plot_calibration", "plot_profiles"]
 
-_RISE = 2.0  # largest rise of a profile that is drawn, by its level
+_RISE = 2.0  # largest rise of a profile that is drawn, relative to its level
 
 
 def plot_calibration(
@@ -32,7 +32,7 @@ def plot_calibration(
     phases : sequence of str
         Phase of each evaluation.
     misfits : sequence of float, 1
-        Root mean square of the errors by the range of the logs; NaN where a run failed.
+        Root mean square of the errors relative to the range of the logs; NaN if a run failed.
     values : mapping of str to sequence of float
         By parameter.
     axes : mapping of str to (str, str)
@@ -89,16 +89,16 @@ def plot_profiles(
     axes: Mapping[str, tuple[str, str]],
     paths: Sequence[Path],
 ) -> list[Path]:
-    """Draw the profile of each parameter beside the parabola of the Jacobian, and the intervals below.
+    """Draw the profile of each parameter with the parabola of the Jacobian, and the intervals below them.
 
     Parameters
     ----------
     curves : mapping of str to (sequence of float, sequence of float)
-        By parameter: rising values, and the rise of the sum of squares there in parts of the level (1 at the ends).
+        By parameter: ascending values, and the rise of the sum of squares there relative to the level (1 at the ends).
     values : mapping of str to float
         Best fit.
     intervals, profiles, bootstraps : mapping of str to (float, float)
-        Intervals of the Jacobian, of the profile (NaN without an end), of the bootstrap (empty without one).
+        Intervals from the Jacobian, the profile (NaN without an end) and the bootstrap (empty without one).
     axes : mapping of str to (str, str)
         Unit and scale ("linear" or "log") by parameter.
     paths : sequence of Path
@@ -136,10 +136,10 @@ def plot_profiles(
             to, back = (np.log, np.exp) if scale == "log" else (np.asarray, np.asarray)
             x, best = to(np.asarray(points, dtype=float)), float(to(values[name]))
             half = float(to(intervals[name][1])) - best
-            rise = np.asarray(rises, dtype=float)  # below 0 where a better fit was found
-            root = np.sign(x - best) * np.sign(rise) * np.sqrt(np.abs(rise))  # a line where the model is linear
+            rise = np.asarray(rises, dtype=float)  # below 0 at a better fit
+            root = np.sign(x - best) * np.sign(rise) * np.sqrt(np.abs(rise))  # a straight line if the model is linear
             near = x[rise <= _RISE]
-            reach = min(1.2 * half, float(np.ptp(x)) or 1.2 * half)  # of a parameter without effect the bounds are enough
+            reach = min(1.2 * half, float(np.ptp(x)) or 1.2 * half)  # for a parameter without effect, the bounds
             low, high = min(float(near[0]), best - reach), max(float(near[-1]), best + reach)
             parabola = np.linspace(low, high, 200)
             panel.plot(back(parabola), ((parabola - best) / half) ** 2, "--", color="0.55", label="Jacobian")
@@ -166,7 +166,7 @@ def plot_profiles(
             panel.set_yticks([0.0, 0.5, 1.0, 1.5, 2.0])
             panel.set_xlabel(f"{name.replace('_', ' ')} [{unit or '1'}]")
         for first in panels[::columns]:
-            first.set_ylabel("rise by the level [1]")
+            first.set_ylabel("rise / level [1]")
         named = {label: line for panel in panels for line, label in zip(*panel.get_legend_handles_labels(), strict=True)}
         figure.legend(list(named.values()), list(named), loc="outside upper right", ncols=3)
         for path in paths:
@@ -177,14 +177,14 @@ def plot_profiles(
 def calibration_page(
     content: Mapping[str, Any], convergence: Path, overlays: Mapping[str, Path], profiles: Path | None = None
 ) -> str:  # fmt: skip
-    """Make one HTML page of a calibration, which needs no other file.
+    """Make a self-contained HTML page of a calibration.
 
     Parameters
     ----------
     content : mapping
         Content of calibration.json.
     convergence : Path
-        Figure as SVG; it goes into the page.
+        Figure as SVG, which is embedded.
     overlays : mapping of str to Path
         Overlay of each reading as SVG, by title.
     profiles : Path, optional
@@ -203,7 +203,7 @@ def calibration_page(
         ]
         for name, p in content["parameters"].items()
     ]  # fmt: skip
-    head = ["parameter", "unit", "value", f"{level} interval", f"{level} for all at once", "bounds", "reference"]
+    head = ["parameter", "unit", "value", f"{level} interval", f"{level} simultaneous", "bounds", "reference"]
     reference = content["errors"]["reference"]
     errors = [
         [
@@ -226,11 +226,11 @@ def calibration_page(
         + warnings(content["warnings"])
         + "<h2>Errors</h2>\n"
         + table(["experiment", "", "group", "RMS", "largest", "RMS at the reference"], errors)
-        + "<p>Length of the error vector, run minus mean of the trials, SI units.</p>\n"
+        + "<p>Length of the error vector (run minus mean of the trials), SI units.</p>\n"
         + _more_intervals(content, profiles)
         + f"<h2>Correlation of the estimates</h2>\n{table(['', *names], correlation)}"
         + f"<h2>Convergence</h2>\n{_drawing(convergence)}\n"
-        + "<p>Misfit: root mean square of the errors by the range of the logs.</p>\n"
+        + "<p>Misfit: root mean square of the errors relative to the range of the logs.</p>\n"
         + drawings,
     )
 
@@ -244,7 +244,7 @@ def _ends(pair: Sequence[float | None]) -> str:
 
 
 def _more_intervals(content: Mapping[str, Any], profiles: Path | None) -> str:
-    """Make the section of profiles and bootstrap; nothing without any."""
+    """Make the section on profiles and bootstrap; empty without any."""
     more = [kind for kind in ("profile", "bootstrap") if kind in content["intervals"]]
     if not more:
         return ""
@@ -254,7 +254,7 @@ def _more_intervals(content: Mapping[str, Any], profiles: Path | None) -> str:
     ]
     text = f"<h2>Intervals of {100 * content['confidence']:g} %</h2>\n" + table(["parameter", "unit", "Jacobian", *more], rows)
     if profiles is not None:
-        text += f"{_drawing(profiles)}\n<p>Rise of the sum of squares with the others fitted again: 1 at the ends of a profile. "
+        text += f"{_drawing(profiles)}\n<p>Rise of the sum of squares with the others refitted: 1 at the ends of a profile. "
         text += "Bars: the intervals.</p>\n"
     return text
 

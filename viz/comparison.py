@@ -1,4 +1,4 @@
-"""Overlay of a run and the logs of an experiment, and one page that holds all of a comparison."""
+"""Overlay of a run and experiment logs, and the HTML page of a comparison."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def plot_comparison(
     channels: Sequence[tuple[str, str, str]],
     paths: Sequence[Path],
 ) -> list[Path]:
-    """Draw each channel of a run over the same channel of its logs, one panel a channel, in columns of three.
+    """Draw each channel of a run over that of its logs, one panel per channel, in three columns.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ def plot_comparison(
     simulated : ndarray, (n, k), N, N m or m
         The run.
     trials : sequence of ndarray, (n, k)
-        The logs; NaN are gaps.
+        The logs; NaN is a gap.
     channels : sequence of (str, str, str)
-        Name, group and unit of each channel; a group with several channels is one row.
+        Name, group and unit of each channel; a group of several channels takes one row.
     paths : sequence of Path
         Files to write, .png, .svg or .pdf.
 
@@ -48,7 +48,7 @@ def plot_comparison(
     Raises
     ------
     VizError
-        No channel, or arrays that do not fit each other.
+        No channel, or arrays of different sizes.
     """
     if not channels or any(np.shape(a) != (len(time), len(channels)) for a in (simulated, *trials)):
         raise VizError("a comparison needs at least one channel, and a column for each in the run and in every log.")
@@ -82,14 +82,14 @@ def plot_comparison(
 
 
 def comparison_page(content: Mapping[str, Any], picture: Path) -> str:
-    """Make one HTML page of a comparison, which needs no other file.
+    """Make a self-contained HTML page of a comparison.
 
     Parameters
     ----------
     content : mapping
         Content of comparison.json.
     picture : Path
-        The overlay as SVG; it goes into the page.
+        The overlay as SVG, which is embedded.
 
     Returns
     -------
@@ -113,10 +113,10 @@ def comparison_page(content: Mapping[str, Any], picture: Path) -> str:
     ]
     vectors = [[name, v["unit"], number(v["rmse"]), number(v["largest_error"])] for name, v in content["vectors"].items()]
     explained = (
-        "Error is run minus log. NRMSE is by the range of the log; peak error is max|run| - max|log|; lag (s) is what remains of "
-        "the log's delay; gain and offset are of the line log = gain run + offset."
+        "Error is run minus log. NRMSE is relative to the range of the log; peak error is max|run| - max|log|; lag (s) is the "
+        "remaining delay of the log; gain and offset come from the line log = gain run + offset."
         + (
-            " Axes are against the mean of the trials; after +- stands half the 95 % interval of the single trials."
+            " Axes are relative to the mean of the trials; ± gives the half-width of the 95 % interval over the trials."
             if repeated
             else ""
         )

@@ -13,7 +13,7 @@ from viz.errors import VizError
 
 
 class Film:
-    """An mp4 or GIF (by suffix) that is written under a temporary name and renamed when it is whole."""
+    """An mp4 or GIF (by suffix) that is written under a temporary name and renamed when complete."""
 
     def __init__(self, path: Path, size: tuple[int, int], fps: float) -> None:
         try:
@@ -35,7 +35,7 @@ class Film:
             "-",
         ]
         coding = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "18", "-movflags", "+faststart"]
-        if path.suffix == ".gif":  # at most 640 wide and 25 a second, with a palette of its own
+        if path.suffix == ".gif":  # at most 640 pixels wide, 25 frames per second, with an optimised palette
             scale = f"fps={min(fps, 25.0)},scale='min(640,iw)':-1:flags=lanczos"
             coding = ["-vf", f"{scale},split[a][b];[a]palettegen[p];[b][p]paletteuse=dither=bayer:bayer_scale=4"]
         self._process = subprocess.Popen(
@@ -62,12 +62,12 @@ class Film:
             self._end()
 
     def finish(self) -> None:
-        """Complete the film and give it its name."""
+        """Complete the film and rename it."""
         self._end()
         os.replace(self._temporary, self._path)
 
     def abandon(self) -> None:
-        """Throw away an unfinished film; nothing after `finish`."""
+        """Discard an unfinished film; no effect after `finish`."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.communicate()

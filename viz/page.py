@@ -1,4 +1,4 @@
-"""Pieces of HTML pages that need no other file; shared by all reports."""
+"""Building blocks of self-contained HTML pages, shared by all reports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KINDS = {".png": "image/png", ".svg": "image/svg+xml"}
 
 
 def page(title: str, body: str) -> str:
-    """Make a whole page; the title is escaped, the body is HTML."""
+    """Make a page; the title is escaped, the body is HTML."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>'
         f"{html.escape(title)}</title><style>{_CSS}</style></head><body>\n{body}</body></html>\n"
@@ -32,7 +32,7 @@ def page(title: str, body: str) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, text: bool = False) -> str:
-    """Make a table; cells are escaped. Numbers stand at the right, words (`text`) at the left."""
+    """Make a table; cells are escaped. Numbers are right-aligned, words (`text`) left-aligned."""
     top = "".join(f"<th>{html.escape(x)}</th>" for x in head)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     style = ' class="text"' if text else ""
@@ -40,13 +40,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, text: bool = Fa
 
 
 def warnings(texts: Sequence[str]) -> str:
-    """Make the block of warnings; nothing without any."""
+    """Make the block of warnings; empty without any."""
     items = "".join(f"<li>{html.escape(text)}</li>" for text in texts)
     return f'<h2>Warnings</h2><ul class="warnings">{items}</ul>\n' if texts else ""
 
 
 def picture(path: Path, caption: str) -> str:
-    """Make a figure that carries its .png or .svg file."""
+    """Make a figure with its .png or .svg file embedded."""
     data = base64.b64encode(path.read_bytes()).decode("ascii")
     words = html.escape(caption)
     return (

@@ -1,4 +1,4 @@
-"""A script that shows a run in ParaView with sensible colours: bodies by a field, rods as tubes, contact forces as arrows."""
+"""Script that shows a run in ParaView: bodies coloured by a field, rods as tubes, contact forces as arrows."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ if "PICTURE" in os.environ:
 def write_paraview_script(run_dir: Path, field: str = DEFAULT_FIELD) -> Path:
     """Write ``RUN/show_in_paraview.py``; an existing one is replaced.
 
-    The script opens each part as a source of its own name, colours soft bodies and rods by the field with the colours and range
-    of `render_run`, draws rods as tubes, contact forces as arrows and all else in greys. The run folder may be moved.
+    The script opens each part as a source with its name, colours soft bodies and rods by the field with the colours and range of
+    `render_run`, and draws rods as tubes, contact forces as arrows and all other parts in grey. The run folder may be moved.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Parts of a time series: what they are, and whether a frame fits them; shared by all formats."""
+"""Parts of a time series and the checks of their frames, shared by all formats."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
 
 @dataclass(frozen=True)
 class PartFrame:
-    """What one part looks like at one time.
+    """One part at one time.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class PartFrame:
 
 @dataclass
 class Part:
-    """One part: its topology and, once a frame was written, its fields.
+    """One part: its topology and, after the first frame, its fields.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Part:
     kind : {"tetra", "triangle", "line", "points"}
         What the cells are.
     n_points : int
-        Number of points; 0 for "points", which may change it.
+        Number of points; 0 for "points", where it may change.
     cells : ndarray of int32, shape (m, corners)
         Corners of each cell; none for "points".
     points_dtype : dtype
@@ -67,7 +67,7 @@ class Part:
     fields: dict[str, dict[str, tuple[int, ...]]] | None = None
 
     def check(self, frame: PartFrame) -> None:
-        """Raise VizError unless the frame fits this part; nothing is changed."""
+        """Raise VizError unless the frame fits this part; changes nothing."""
         points = checked_points(self.name, frame.points)
         if self.kind != "points" and points.shape[0] != self.n_points:
             raise VizError(
@@ -89,7 +89,7 @@ class Part:
 
 
 class PartRegister:
-    """The parts of one series, and the rules for its frames.
+    """The parts of one series and the rules for its frames.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class PartRegister:
         return time
 
     def written(self, time: float, parts: Mapping[str, PartFrame]) -> None:
-        """Note that a checked frame is written."""
+        """Record that a checked frame has been written."""
         for name, part in self.parts.items():
             frame = parts[name]
             part.fields = {
@@ -229,6 +229,6 @@ def _listed(fields: Mapping[str, Mapping[str, tuple[int, ...]]]) -> str:
 
 
 def stored_fields(fields: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
-    """Copy fields as they are stored: float32, or int32."""
+    """Copy fields in their stored type: float32 or int32."""
     arrays = {name: np.asarray(values) for name, values in fields.items()}
     return {name: array.astype(np.float32 if array.dtype.kind == "f" else np.int32) for name, array in arrays.items()}

@@ -1,4 +1,4 @@
-"""Figures of a run's tables (forces, solver, energy, penetration), and of how solvers converge."""
+"""Figures of a run's tables (forces, solver, energy, penetration) and of solver convergence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["plot_convergence", "plot_run", "plot_runs"]
 FloatArray = npt.NDArray[np.float64]
 Table = dict[str, FloatArray]
 
-# Okabe & Ito (2008): told apart by all common kinds of colour vision.
+# Okabe & Ito (2008): distinguishable with all common kinds of colour vision.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 STYLE: dict[Any, Any] = {
     "figure.dpi": 100,
@@ -58,12 +58,12 @@ def plot_run(run_dir: Path, out: Path | None = None) -> list[Path]:
 
 
 def plot_runs(run_dirs: Sequence[Path], out: Path | None = None) -> list[Path]:
-    """Draw the tables of run folders, several laid over each other.
+    """Draw the tables of run folders, several runs over each other.
 
-    Five figures, each as PNG, SVG and PDF: ``forces`` (the force components of each sensor in sensors.csv), ``gauges`` (its other
-    columns but those of torques and markers), ``solver`` (iterations and residuals), ``energy`` (kinetic, elastic, work) and
-    ``penetration``, the last three from steps.csv. Colour tells quantities apart in figures of one run, runs in figures of
-    several: there each quantity has a panel of its own, and the legend names the folders.
+    Five figures, each as PNG, SVG and PDF: ``forces`` (the force components of each sensor in sensors.csv), ``gauges`` (the other
+    columns except torques and markers), ``solver`` (iterations and residuals), ``energy`` (kinetic, elastic, work) and
+    ``penetration``, the last three from steps.csv. In figures of one run colours distinguish quantities; in figures of several
+    they distinguish runs, each quantity has its own panel, and the legend names the folders.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def plot_runs(run_dirs: Sequence[Path], out: Path | None = None) -> list[Path]:
     Returns
     -------
     list of Path
-        The files written. ``forces`` and ``gauges`` are left out when no run has a sensor for them.
+        The files written. ``forces`` and ``gauges`` are omitted if no run has a sensor for them.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def plot_runs(run_dirs: Sequence[Path], out: Path | None = None) -> list[Path]:
 
 
 def _labels(folders: list[Path]) -> list[str]:
-    """Names of the runs: the last part of their paths, the whole paths where that is not enough."""
+    """Names of the runs: the last part of their paths, or the full paths if these are equal."""
     names = [folder.resolve().name for folder in folders]
     return names if len(set(names)) == len(names) else [str(folder) for folder in folders]
 
@@ -126,7 +126,7 @@ def _force_sensors(sensors: Table) -> list[str]:
 
 
 def _gauge_panels(tables: Iterable[Table]) -> list[tuple[str, str, float, bool]]:
-    """Panels of :func:`_overlay` for columns that belong to no force sensor and no marker: name and unit are in the header."""
+    """Panels of :func:`_overlay` for columns of no force sensor and no marker; the header has their names and units."""
     panels = []
     for column in dict.fromkeys(name for table in tables for name in table):
         name, _, unit = column.rpartition("_")
@@ -168,7 +168,7 @@ def _figures_of_several(runs: Mapping[str, tuple[Table, Table]]) -> dict[str, Fi
 
 
 def _overlay(tables: Mapping[str, Table], panels: Sequence[tuple[str, str, float, bool]]) -> Figure:
-    """One panel a column (name, label, unit, whether logarithmic) with a curve a run that has it."""
+    """One panel per column (name, label, unit, whether logarithmic) with one curve per run that has it."""
     figure, axes = _figure(len(panels), 0.9 + 1.3 * len(panels))
     for axis, (column, label, unit, logarithmic) in zip(axes, panels, strict=True):
         shown = []
@@ -202,7 +202,7 @@ def plot_convergence(
     title: str = "",
     tolerance: float | None = None,
 ) -> Path:
-    """Draw how solvers converge on one problem: the residual over CPU time and over iterations, all axes logarithmic.
+    """Draw the convergence of solvers on one problem: the residual over CPU time and over iterations, all axes logarithmic.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def plot_convergence(
         By solver: CPU time at the end of each iteration, (iterations,), ms, and the residual there, (iterations,), 1. Residuals
         that are zero or not finite are gaps.
     path : Path
-        File to write; its suffix says the format. An existing one is replaced.
+        File to write; its suffix sets the format. An existing file is replaced.
     title : str
         Name of the problem.
     tolerance : float, optional
@@ -252,7 +252,7 @@ def plot_convergence(
             style = {
                 "color": COLOURS[number % len(COLOURS)],
                 "linestyle": ("-", "--", "-.", ":")[number // len(COLOURS) % 4],
-                "marker": "." if len(residuals) <= 30 else None,  # few points: a line alone says little, or nothing
+                "marker": "." if len(residuals) <= 30 else None,  # with few points a line alone shows little
             }
             shown = _positive(np.where(np.isfinite(residuals), residuals, np.nan))
             panels[0].plot(times, shown, label=name, **style)
@@ -272,7 +272,7 @@ def plot_convergence(
 
 
 def _read_table(path: Path, needed: tuple[str, ...]) -> Table:
-    """Read a CSV with a header line into one array a column; an unfinished last line is left out."""
+    """Read a CSV with a header line into one array per column; an incomplete last line is ignored."""
     if not path.is_file():
         raise VizError(f"{path} does not exist; give the folder of a run that wrote its tables.")
     with open(path, newline="", encoding="utf-8") as stream:
@@ -373,7 +373,7 @@ def _penetration_figure(steps: Table) -> Figure:
 
 
 def _whole_decades(axis: Any, *curves: FloatArray) -> None:
-    """Let a logarithmic x axis begin and end at powers of ten round its curves, so that it has two labels at least."""
+    """Let a logarithmic x axis begin and end at powers of ten around its curves, so that it has at least two labels."""
     shown = np.concatenate([curve[curve > 0] for curve in curves])
     if shown.size:
         first, last = np.floor(np.log10(shown.min())), np.ceil(np.log10(shown.max()))
@@ -381,14 +381,14 @@ def _whole_decades(axis: Any, *curves: FloatArray) -> None:
 
 
 def _positive(values: FloatArray) -> FloatArray:
-    """Return the values with those that a logarithmic axis cannot show as gaps."""
+    """Return the values, with gaps for those that a logarithmic axis cannot show."""
     return np.where(values > 0, values, np.nan)
 
 
 def _logarithmic(axis: Any, *curves: FloatArray) -> None:
-    """Use a logarithmic axis when anything can be shown on one."""
+    """Use a logarithmic axis if it can show any value."""
     shown = np.concatenate([curve[curve > 0] for curve in curves])
     if shown.size:
-        if shown.min() == shown.max():  # a flat curve has no range of its own
+        if shown.min() == shown.max():  # a flat curve has no range
             axis.set_ylim(shown.min() / 3, shown.max() * 3)
         axis.set_yscale("log")

@@ -1,8 +1,8 @@
 """Pictures and a film of a run folder, drawn without a display.
 
-VTK's renderer needs OpenGL from the system. Where it is missing the process dies by a segmentation fault
-instead of an exception, so `probe_rendering` draws a tiny picture in a child process first, once per process,
-and everything here asks it before touching the renderer.
+VTK's renderer needs the system's OpenGL. Without it the process ends in a segmentation fault instead of an exception, so
+`probe_rendering` first draws a tiny picture in a child process, once per process, and every function here checks it before it
+uses the renderer.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class RenderingStatus:
     Attributes
     ----------
     ok : bool
-        True when the trial picture was right.
+        True if the trial picture was correct.
     message : str
-        What was found; when not ok, also what to install.
+        The finding; if not ok, also what to install.
     """
 
     ok: bool
@@ -60,9 +60,9 @@ class RenderResult:
     Attributes
     ----------
     frames : list of Path
-        The PNG stills, in order of time.
+        The PNG stills, in time order.
     mp4, gif : Path or None
-        The films, or None when they were not asked for.
+        The films, or None if not requested.
     """
 
     frames: list[Path]
@@ -71,7 +71,7 @@ class RenderResult:
 
 
 def probe_rendering() -> RenderingStatus:
-    """Draw a 16 x 16 picture in a child process and say whether it worked; asked once per process.
+    """Draw a 16 x 16 picture in a child process and report whether it worked; runs once per process.
 
     Returns
     -------
@@ -139,39 +139,38 @@ def render_run(
 ) -> RenderResult:
     """Draw a run folder, or several side by side: PNG stills, an mp4 film, a GIF.
 
-    Parts of tetrahedra (.vtu) are coloured by `field`, lines (rods) drawn as tubes of their point field ``radius`` [m] and
-    coloured too where they have it, other surfaces (.vtp) drawn in greys and blues, the part "floor" as a plane with a light
-    chequer, the part "contacts" as arrows of its point field ``force`` [N] that end at the contact. Camera, colour range (0
-    to the 98th percentile over the run, rounded up) and arrow scale (the largest is a quarter of the scene, less where
-    many forces act) are the same in
-    all frames.
+    Parts of tetrahedra (.vtu) are coloured by `field`; lines (rods) are tubes of their point field ``radius`` [m], also coloured
+    if they have the field; other surfaces (.vtp) are grey or blue, the part "floor" is a plane with a light chequer, and the part
+    "contacts" is drawn as arrows of its point field ``force`` [N] that end at the contact. Camera, colour range (0 to the 98th
+    percentile over the run, rounded up) and arrow scale (the largest is a quarter of the scene, less if many forces act) are the
+    same in all frames.
 
     Parameters
     ----------
     run_dir : Path or sequence of Path
-        Run folder with frames in either format. Several are drawn side by side with one camera, colour range and arrow scale; the
-        others show the frame nearest in time to that of the longest.
+        Run folder with frames in either format. Several are drawn side by side with one camera, colour range and arrow scale;
+        each shows the frame nearest in time to that of the longest run.
     out : Path, optional
         Folder of the pictures, by default ``RUN/pictures`` of the first run; files of the same name are replaced.
     fps : float
-        Film frames a second, > 0; each drawn frame of the run is one film frame.
+        Film frames per second, > 0; each drawn frame of the run is one film frame.
     size : (int, int)
         Width and height [pixel] of the picture of a run, 64 to 8192; odd numbers are rounded up (the film needs even ones).
     every : int
-        Draw every this many frames of the run, >= 1; the last frame is always drawn.
+        Draw every n-th frame of the run, >= 1; the last frame is always drawn.
     stills : int
         Number of PNG pictures, evenly spaced in the drawn frames, first and last included; 0 for none.
     field : str
-        Point or cell field of the soft bodies and rods; of vectors the length is shown.
+        Point or cell field of the soft bodies and rods; vectors are shown by their length.
     mp4 : bool
         Write ``run.mp4`` (H.264, yuv420p).
     gif : bool
         Write ``run.gif``, at most 640 pixels wide and 25 frames a second.
     clip : str, optional
-        Cut soft bodies open: "y" takes away what lies beyond the middle along +y, "-y" along -y, "z=0.02" beyond 0.02 m.
+        Cut soft bodies open: "y" removes the half beyond the middle along +y, "-y" along -y, "z=0.02" the part beyond 0.02 m.
     camera : {"iso", "front", "side", "top"} or (position, focal point, up)
         "front" looks along +y (x right, z up), "side" along -x (y right), "top" along -z (x right, y up).
-        Three 3-vectors [m] give a camera outright.
+        Three 3-vectors [m] define any other camera.
     arrows : bool
         Draw the contact forces.
     progress : callable, optional
@@ -185,8 +184,8 @@ def render_run(
     Raises
     ------
     VizError
-        When the run folder, its frames or the field are missing, an option is not allowed, or nothing can be
-        drawn on this machine (the message then names the packages to install).
+        When the run folder, its frames or the field are missing, an option is not allowed, or this machine cannot draw (the
+        message then names the packages to install).
     """
     run_dirs = [Path(run_dir)] if isinstance(run_dir, (str, Path)) else [Path(folder) for folder in run_dir]
     if not run_dirs:
@@ -239,7 +238,7 @@ def render_run(
 
 
 def _side_by_side(runs: list[list[Frame]]) -> list[list[Frame]]:
-    """For each frame of the run that lasts longest, the frames of all runs nearest to it in time."""
+    """For each frame of the longest run, the frames of all runs nearest to it in time."""
     longest = max(runs, key=lambda frames: (frames[-1].time, len(frames)))
     times = [np.array([frame.time for frame in frames]) for frames in runs]
     return [

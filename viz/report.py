@@ -1,4 +1,4 @@
-"""One HTML page that tells all of a run: what was asked, what came out, what to doubt, how to repeat it."""
+"""HTML page about a run: its input, results, warnings, and how to repeat it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from viz.survey import DEFAULT_FIELD
 
 __all__ = ["write_report"]
 
-#: Columns of steps.csv whose largest value is told: what it is, unit, factor to that unit.
+#: Columns of steps.csv whose largest value is reported: description, unit, factor to that unit.
 _WORST = {
     "dynamics_residual": ("dynamics residual", "1", 1.0),
     "contact_residual": ("contact residual", "1", 1.0),
@@ -47,18 +47,18 @@ def write_report(
     stills: int = 4,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
-    """Write one HTML page about a run, which needs no other file.
+    """Write a self-contained HTML page about a run.
 
-    It holds warnings (steps that did not converge, inverted elements, a run that stopped early), parameters with units, pictures,
-    plots, the largest residuals and where they were, times by stage, and what is needed to repeat the run. What the run folder
-    does not have, or this machine cannot draw, is left out and named among the warnings.
+    It has warnings (steps that did not converge, inverted elements, a run that stopped early), parameters with units, pictures,
+    plots, the largest residuals and their steps, times by stage, and all that is needed to repeat the run. Items that the run
+    folder lacks, or that this machine cannot draw, are omitted and named among the warnings.
 
     Parameters
     ----------
     run_dir : Path
-        Run folder with run.json; finished, going on or stopped.
+        Run folder with run.json; finished, running or stopped.
     out : Path, optional
-        The page, by default ``RUN/report.html``; an older one is replaced.
+        The page, by default ``RUN/report.html``; an existing one is replaced.
     field : str
         Field that colours soft bodies and rods in the pictures.
     stills : int
@@ -74,8 +74,7 @@ def write_report(
     Raises
     ------
     VizError
-        When the folder is not one of a run, ``run.json`` or a table is broken, the field is unknown, or the page cannot be
-        written.
+        When the folder is no run folder, ``run.json`` or a table is broken, the field is unknown, or the page cannot be written.
     """
     run_dir = Path(run_dir)
     info = read_info(run_dir)
@@ -98,7 +97,7 @@ def write_report(
                     run_dir, out=Path(scratch), size=_PIXELS, stills=stills, field=field, mp4=False, progress=progress
                 ).frames
             except VizError as error:
-                if "has a field" in str(error):  # a wrong word of the user, not a lack of the run
+                if "has a field" in str(error):  # an error of the user, not a defect of the run
                     raise
                 notes.append(f"No pictures: {error}")
             else:
@@ -124,7 +123,7 @@ def write_report(
     try:
         write_page(target, page(f"{name}: report of a run", body))
     except OSError as error:
-        raise VizError(f"the page {target} cannot be written ({error.strerror}); choose another by out.") from error
+        raise VizError(f"the page {target} cannot be written ({error.strerror}); choose another with out=") from error
     return target
 
 
@@ -149,7 +148,7 @@ def read_info(run_dir: Path) -> dict[str, Any]:
 
 
 def _section(info: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a part of run.json; empty where an older run has none."""
+    """Return a part of run.json; empty if an older run has none."""
     found = info.get(name)
     return found if isinstance(found, Mapping) else {}
 
@@ -157,12 +156,12 @@ def _section(info: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def _status_warnings(info: Mapping[str, Any]) -> list[str]:
     status = info.get("status")
     if status == "running":
-        return ["The run had not ended when this page was made, or it was killed: all here is up to its last finished step."]
+        return ["The run had not ended when this page was made, or was killed; this page shows it up to its last finished step."]
     return [] if status == "converged" else [f"The run is {status}: {info.get('message') or 'no message'}"]
 
 
 def _step_warnings(steps: Table) -> list[str]:
-    """Sentences about steps that did not converge and elements that turned inside out."""
+    """Warnings about steps that did not converge and inverted elements."""
     notes = []
     number_of, time = steps.get("step", np.arange(1.0, len(steps["time_s"]) + 1.0)), steps["time_s"]
     for column, words in (("converged", "did not converge"), ("inverted_elements", "ended with inverted elements")):
@@ -210,17 +209,15 @@ def _timings(info: Mapping[str, Any], steps: Table) -> str:
             rows.append([stage, number(seconds), number(float(np.median(ms))), number(float(ms.max()))])
     if not rows:
         return ""
-    whole = f"The run took {number(spent['wall'])} s" if "wall" in spent else "The run has told no whole time"
+    whole = f"The run took {number(spent['wall'])} s" if "wall" in spent else "The run reports no total time"
     first = (
-        f", its first step {number(spent['first_step'])} s (kernels are compiled or loaded in it)"
-        if "first_step" in spent
-        else ""
+        f", its first step {number(spent['first_step'])} s (which compiles or loads the kernels)" if "first_step" in spent else ""
     )
-    return f"<h2>Timings</h2>\n{table(['stage', 's in all', 'median ms a step', 'largest ms'], rows)}<p>{whole}{first}.</p>\n"
+    return f"<h2>Timings</h2>\n{table(['stage', 'total s', 'median ms per step', 'largest ms'], rows)}<p>{whole}{first}.</p>\n"
 
 
 def _setting(info: Mapping[str, Any]) -> str:
-    """Tell bodies, friction, solver and settings."""
+    """List bodies, friction, solver and settings."""
     parts = []
     settings = [[name, _plain(value)] for name, value in _section(info, "settings").items()]
     bodies = []

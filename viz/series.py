@@ -1,4 +1,4 @@
-"""Read the frames of a run, whatever their format."""
+"""Read the frames of a run in any format."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FrameSeries(Protocol):
     path : Path
         The file that was opened.
     times : list of float
-        Time of each frame, s, rising.
+        Time of each frame, s, ascending.
     parts : list of str
         Names of the parts of the first frame.
     """
@@ -58,7 +58,7 @@ class PvdFrames:
 
 
 class HdfFrames:
-    """Frames in VTKHDF, also of a run that goes on or was killed: those that all parts have."""
+    """Frames in VTKHDF, also of a running or killed run: those that all parts have."""
 
     def __init__(self, path: Path) -> None:
         h5py = import_h5py()
@@ -83,7 +83,7 @@ class HdfFrames:
             raise VizError(f"{self.path} lists no part {part!r}; it has {', '.join(self.parts)}.")
         group = self._files[part]
         steps = group["Steps"]
-        own = int(steps["PartOffsets"][number])  # of this frame, where the topology changes; else 0
+        own = int(steps["PartOffsets"][number])  # of this frame if the topology changes, else 0
         n_points = int(group["NumberOfPoints"][own])
         points = _rows(group["Points"], int(steps["PointOffsets"][number]), n_points)
         data: Any
@@ -128,7 +128,7 @@ def open_frames(run_dir: Path) -> FrameSeries:
     Parameters
     ----------
     run_dir : Path
-        Folder with ``frames.pvd`` or ``frames.vtkhdf``, of a run that is finished, goes on, or was stopped.
+        Folder with ``frames.pvd`` or ``frames.vtkhdf``, of a finished, running or stopped run.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The drawing: one actor a part, moved from frame to frame."""
+"""The drawing: one actor per part, updated from frame to frame."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ ARROW = "#c8102e"
 ROD = "#c98a2b"
 RIGID = ("#8fa3b8", "#b9c0c8", "#6f8296", "#a7b7a9", "#c2b8a8")
 COLOURS = ("#f0dfb4", "#a9d3b4", "#4fb0b8", "#2a72ad", "#283a86", "#1a1a4d")  # light to dark, also in grey
-# Fields by name: quantity in the legend, unit in the file. A name may also end in its unit, as `gap_m` does.
+# Fields by name: quantity in the legend, unit in the file. A name may also end in its unit, for instance `gap_m`.
 _QUANTITIES = {
     "von_mises": ("von Mises stress", "Pa"),
     "velocity": ("speed", "m/s"),
     "displacement": ("displacement", "m"),
     "contact_force": ("contact force", "N"),
     "contact_pressure": ("contact pressure", "Pa"),
-    "cauchy_stress": ("size of the Cauchy stress", "Pa"),
+    "cauchy_stress": ("magnitude of Cauchy stress", "Pa"),
     "strain_energy_density": ("strain energy density", "J/m³"),
-    "principal_stretches": ("size of the principal stretches", ""),
+    "principal_stretches": ("magnitude of principal stretches", ""),
     "tension": ("tension", "N"),
     "bending_moment": ("bending moment", "N m"),
     "twisting_moment": ("twisting moment", "N m"),
@@ -68,7 +68,7 @@ _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
 
 
 def render_environment() -> dict[str, str]:
-    """Variables that make VTK draw without a display; nothing where there is one or the user chose."""
+    """Variables that make VTK draw without a display; empty if there is one or the user has chosen."""
     if os.environ.get("DISPLAY") or "VTK_DEFAULT_OPENGL_WINDOW" in os.environ or not sys.platform.startswith("linux"):
         return {}
     return {"VTK_DEFAULT_OPENGL_WINDOW": "vtkEGLRenderWindow"}
@@ -76,7 +76,7 @@ def render_environment() -> dict[str, str]:
 
 @contextmanager
 def without_display() -> Iterator[None]:
-    """Hold `render_environment` while a window is made."""
+    """Apply `render_environment` while a window is created."""
     added = render_environment()
     os.environ.update(added)
     try:
@@ -88,14 +88,14 @@ def without_display() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Clip:
-    """Cut through the soft bodies: what lies beyond a plane across an axis is taken away.
+    """Cut through the soft bodies, which removes everything beyond a plane across an axis.
 
     Attributes
     ----------
     axis : int
         0, 1 or 2: x, y or z.
     sign : int
-        +1 takes away what lies at larger coordinates, -1 at smaller ones.
+        +1 removes larger coordinates, -1 smaller ones.
     place : float
         Coordinate of the plane [m].
     """
@@ -106,7 +106,7 @@ class Clip:
 
     @staticmethod
     def read(text: str, survey: Survey) -> Clip:
-        """Read ``[-]AXIS[=PLACE]``; without a place the plane goes through the middle of what is shown."""
+        """Read ``[-]AXIS[=PLACE]``; without a place the plane goes through the middle of the scene."""
         axis, equals, place = text.strip().partition("=")
         sign = -1 if axis.startswith("-") else 1
         number = "xyz".find(axis.lstrip("-")) if len(axis.lstrip("-")) == 1 else -1
@@ -121,14 +121,14 @@ class Clip:
         return Clip(number, sign, value)
 
     def applied(self, data: pyvista.DataSet) -> Any:
-        """Return what is left of a part."""
+        """Return the rest of a part after the cut."""
         normal, origin = np.zeros((2, 3))
         normal[self.axis], origin[self.axis] = self.sign, self.place
         return data.clip(normal=normal, origin=origin, invert=True)
 
 
 class Stage:
-    """The plotter with one actor a part; `draw` moves them to a frame and takes the picture."""
+    """The plotter with one actor per part; `draw` updates them to a frame and takes the picture."""
 
     def __init__(
         self,
@@ -219,7 +219,7 @@ class Stage:
             )
 
     def _add_floor(self, data: pyvista.DataSet) -> None:
-        """Draw a chequered plane under the scene, fading out, in place of the part's own triangles."""
+        """Draw a chequered plane that fades out under the scene, instead of the part's triangles."""
         import pyvista
 
         surface = data.extract_surface(algorithm=None) if not isinstance(data, pyvista.PolyData) else data
@@ -270,7 +270,7 @@ class Stage:
         """Return the picture of a frame, shape (height, width, 3)."""
         for name, skin in self._skins.items():
             data = drawn_solid(self._read(frame, name))
-            if self._clip is not None and is_soft(data):  # the cut has other points in every frame
+            if self._clip is not None and is_soft(data):  # the cut has different points in every frame
                 self._actors[name].SetVisibility(data.n_cells > 0)
                 if not data.n_cells:
                     continue
@@ -293,7 +293,7 @@ class Stage:
         return np.ascontiguousarray(picture[:, :, :3], dtype=np.uint8)
 
     def _read(self, frame: Frame, name: str) -> pyvista.DataSet:
-        """Read a part, of a soft body what the clip leaves."""
+        """Read a part; of a soft body, the rest after the clip."""
         data = frame.read(name)
         return self._clip.applied(data) if self._clip is not None and is_soft(data) else data
 
@@ -303,9 +303,9 @@ class Stage:
 
 
 class Skin:
-    """The drawn surface of one part: found once, moved in every frame.
+    """The drawn surface of one part: extracted once, updated in every frame.
 
-    Sharp edges (more than 40 degrees in the first frame) get a normal a side, all else is shaded smoothly.
+    Sharp edges (more than 40 degrees in the first frame) get one normal per side; the rest is shaded smoothly.
     """
 
     def __init__(self, data: pyvista.DataSet) -> None:
@@ -340,7 +340,7 @@ class Skin:
         self.mesh.point_data.active_normals = normals.astype(np.float32)
 
     def samples(self, spacing: float) -> FloatArray:
-        """Return points on the surface about a spacing [m] apart, shape (k, 3) m."""
+        """Return points on the surface at about this spacing [m], shape (k, 3), m."""
         corner = np.asarray(self.mesh.points)[self._triangles]
         if self._samples is None:  # the pattern is kept: bodies change little in size
             area = np.linalg.norm(np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]), axis=1) / 2
@@ -367,10 +367,10 @@ class Skin:
 
 
 class Floor:
-    """The ground: a chequer that fades into the background, darkened softly under bodies that are near it."""
+    """The ground: a chequer that fades into the background, softly shaded under nearby bodies."""
 
     PIXELS = 640
-    SHADOW = 0.42  # how dark the darkest spot gets, of 1
+    SHADOW = 0.42  # darkest shade, of 1
 
     def __init__(self, plotter: Any, centre: FloatArray, up: FloatArray, survey: Survey) -> None:
         import pyvista
@@ -390,7 +390,7 @@ class Floor:
         ticks = ((np.arange(self.PIXELS) + 0.5) / self.PIXELS * 2 - 1) * half
         a, b = np.meshgrid(ticks, ticks)
         side = round_down(survey.size / 4)
-        a0, b0 = (self._axes.T @ centre)[:2]  # the squares' edges stand at round coordinates
+        a0, b0 = (self._axes.T @ centre)[:2]  # the squares' edges lie at round coordinates
         odd = (np.floor((a + a0) / side) + np.floor((b + b0) / side)) % 2 > 0
         tone = np.where(odd[:, :, None], np.array([232.0, 236.0, 241.0]), np.array([246.0, 248.0, 250.0]))
         fade = np.clip(1.0 - np.hypot(a, b) / half, 0.0, 1.0)[:, :, None]
@@ -421,7 +421,7 @@ class Floor:
 
 
 class Arrows:
-    """Contact forces; the parts hidden by bodies show through faintly."""
+    """Contact forces; parts hidden by bodies remain faintly visible."""
 
     def __init__(self, plotter: Any, survey: Survey) -> None:
         import pyvista
@@ -452,14 +452,14 @@ class Arrows:
         plotter.render_window.AddRenderer(overlay)
 
     def point(self, contacts: pyvista.DataSet | None) -> None:
-        """Show the forces of a frame; forces below 1 % of the longest arrow are left out."""
+        """Show the forces of a frame, except those below 1 % of the longest arrow."""
         import pyvista
 
         force = np.zeros((0, 3))
         if contacts is not None and "force" in contacts.point_data:
             force = np.asarray(contacts.point_data["force"], dtype=np.float64)
         length = np.linalg.norm(force, axis=1)
-        shown = length > 0  # also leaves out what is not a number
+        shown = length > 0  # also excludes NaN
         if shown.any():
             shown &= length > 1e-2 * length.max()
         self._actor.SetVisibility(bool(shown.any()))
@@ -475,7 +475,7 @@ class Arrows:
 
 
 def legend(field: str, limit: float) -> tuple[str, str, float]:
-    """Return the quantity's name, the unit shown and what to divide by, for a field and its largest value."""
+    """Return the quantity's name, the unit shown and the divisor, for a field and its largest value."""
     quantity, unit = _QUANTITIES.get(field, ("", ""))
     if not quantity:
         stem, _, suffix = field.rpartition("_")

@@ -1,4 +1,4 @@
-"""What has to be known of a run before the first picture: extent, colour range, largest force, and where the camera stands."""
+"""Survey of a run before the first picture: extent, colour range, largest force and camera position."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ CAMERAS: dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]
     "top": ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0)),
 }
 VIEW_ANGLE = 24.0  # degrees, vertical: a long lens, little distortion
-DEFAULT_FIELD = "von_mises"  # a run without soft bodies need not have it
+DEFAULT_FIELD = "von_mises"  # optional in a run without soft bodies
 TUBE_SIDES = 16
-FEW_ARROWS = 6  # as many of the largest force hide nothing
+FEW_ARROWS = 6  # this many of the largest force hide nothing
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Frame:
 
 
 def frames_of(run_dir: Path, every: int) -> list[Frame]:
-    """Every so many frames of a run, and its last."""
+    """Every n-th frame of a run, and its last."""
     series = open_frames(run_dir)
     frames = [Frame(number, time, series) for number, time in enumerate(series.times)]
     chosen = frames[::every]
@@ -55,7 +55,7 @@ def frames_of(run_dir: Path, every: int) -> list[Frame]:
 
 
 def is_soft(data: Any) -> bool:
-    """Whether a part is one of tetrahedra."""
+    """Whether a part consists of tetrahedra."""
     return bool(data.IsA("vtkUnstructuredGrid"))
 
 
@@ -70,17 +70,17 @@ def is_line(data: Any) -> bool:
 
 
 def drawn_solid(data: pyvista.DataSet) -> Any:
-    """Return what is drawn of a part: the part itself, or the tube around a line, which always has the same points."""
+    """Return the drawn shape of a part: the part itself, or the tube around a line, which always has the same points."""
     return data.tube(scalars="radius", absolute=True, n_sides=TUBE_SIDES) if is_line(data) else data
 
 
 def has_faces(data: Any) -> bool:
-    """Return False for parts of loose points, such as markers; they are not drawn."""
+    """Return False for parts of loose points, such as markers, which are not drawn."""
     return bool(data.GetNumberOfPolys() if data.IsA("vtkPolyData") else data.n_cells)
 
 
 def field_values(data: pyvista.DataSet, field: str) -> FloatArray | None:
-    """Return the field as one number a point or cell, the length of vectors, or None when it is not there."""
+    """Return the field as one number per point or cell (vectors by their length), or None without it."""
     for place in (data.point_data, data.cell_data):
         if field in place:
             values = np.asarray(place[field], dtype=np.float64)
@@ -90,29 +90,29 @@ def field_values(data: pyvista.DataSet, field: str) -> FloatArray | None:
 
 @dataclass(frozen=True)
 class Survey:
-    """What has to be known of the whole run before the first picture."""
+    """Data of the whole run that the first picture needs."""
 
     corners: FloatArray  # (k, 3) m: corners of the boxes around what the camera must show, over all frames
     limit: float  # upper end of the colour range, in the field's own unit
     largest_force: float  # N
-    crowd: float  # how many arrows of the largest force the forces of one frame add up to, at most
-    decimals: int  # of the time, enough to tell neighbouring frames apart
+    crowd: float  # largest sum of the forces of one frame, in units of the largest force
+    decimals: int  # of the time, enough to distinguish neighbouring frames
 
     @property
     def size(self) -> float:
-        """Diagonal of what is shown [m]."""
+        """Diagonal of the visible scene [m]."""
         return float(np.linalg.norm(np.ptp(self.corners, axis=0))) or 1.0
 
     @property
     def arrow_scale(self) -> float:
-        """Length of an arrow by its force [m/N]: a quarter of the scene for the largest, less where many would hide it."""
+        """Arrow length per force [m/N]: a quarter of the scene for the largest, less if many would hide it."""
         if self.largest_force == 0.0:
             return 0.0
         return 0.25 * self.size / self.largest_force * min(1.0, math.sqrt(FEW_ARROWS / self.crowd))
 
     @staticmethod
     def joint(surveys: list[Survey]) -> Survey:
-        """Return the one survey that pictures of several runs share: same camera, colours and arrows."""
+        """Return the survey that pictures of several runs share: same camera, colours and arrows."""
         return Survey(
             np.concatenate([survey.corners for survey in surveys]),
             max(survey.limit for survey in surveys),
@@ -123,7 +123,7 @@ class Survey:
 
     @staticmethod
     def of(frames: list[Frame], field: str) -> Survey:
-        """Look through the frames of a run."""
+        """Scan the frames of a run."""
         boxes: dict[str, list[FloatArray]] = {}
         samples: list[FloatArray] = []
         largest, together = 0.0, 0.0
@@ -162,7 +162,7 @@ class Survey:
             raise VizError("the frames show no body besides the floor; there is nothing to draw.")
         values = np.concatenate(samples) if samples else np.ones(1)
         limit = float(np.percentile(values, 98.0)) if values.size else 1.0
-        if limit == 0.0 and values.any():  # zero nearly everywhere, as contact pressure is
+        if limit == 0.0 and values.any():  # zero nearly everywhere, e.g. contact pressure
             limit = float(np.percentile(values[values > 0.0], 98.0))
         interval = min(np.diff([frame.time for frame in frames]), default=0.01)
         decimals = int(np.clip(np.ceil(-np.log10(interval) - 1e-6), 2, 6))
@@ -177,7 +177,7 @@ def box_corners(data: pyvista.DataSet) -> FloatArray:
 
 
 def framed_corners(boxes: dict[str, list[FloatArray]], soft: set[str]) -> FloatArray:
-    """Corners of all that moves or is soft, and of fixed bodies that are not much larger than those."""
+    """Corners of all moving or soft bodies, and of fixed bodies that are not much larger."""
     moving = {name for name, history in boxes.items() if name in soft or np.ptp(history, axis=0).max() > 1e-9} or boxes.keys()
     shown = [np.concatenate(boxes[name]) for name in moving]
     extent = np.ptp(np.concatenate(shown), axis=0).max()
@@ -190,7 +190,7 @@ def framed_corners(boxes: dict[str, list[FloatArray]], soft: set[str]) -> FloatA
 
 @dataclass(frozen=True)
 class View:
-    """Where the camera stands, what it looks at [m], and which way is up."""
+    """Camera position and focal point [m], and its up direction."""
 
     position: FloatArray
     focal_point: FloatArray
@@ -221,7 +221,7 @@ def placed_camera(camera: Camera, survey: Survey, aspect: float) -> View:
 
 
 def fitted_view(direction: FloatArray, up: FloatArray, corners: FloatArray, aspect: float) -> View:
-    """Place the camera so that all corners just fit, with room at the right for the colour bar."""
+    """Place the camera so that all corners just fit, with space at the right for the colour bar."""
     right = np.cross(up, direction)
     right /= np.linalg.norm(right)
     above = np.cross(direction, right)
@@ -247,6 +247,6 @@ def round_down(value: float) -> float:
 
 
 def round_up(value: float) -> float:
-    """Return the smallest number with a quarter that is easy to read, at or above a positive value."""
+    """Return the smallest number at or above a positive value whose quarter is easy to read."""
     power = 10.0 ** np.floor(np.log10(value))
     return float(power * min(factor for factor in (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10) if factor * power >= value))

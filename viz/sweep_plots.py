@@ -1,4 +1,4 @@
-"""Figures of a sweep: metrics over parameters as curves, heat maps, parallel coordinates and pairs; indices of sensitivity."""
+"""Figures of a sweep: metrics over parameters as curves, heat maps, parallel coordinates and pairs; Sobol indices."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _FINISHED = ("converged", "not converged")
 def plot_sweep(folder: Path, out: Path | None = None) -> list[Path]:
     """Draw the table of a sweep.
 
-    Each figure as PNG and SVG: ``curves`` (each metric over the parameter with most values; a line for each combination of the
-    others where these are few, else points), ``map_METRIC`` (a metric over two parameters, where exactly two numbers vary and
-    form a grid), ``parallel`` (parallel coordinates, coloured by the first metric) and ``pairs`` (each varied parameter and
-    metric over each other). Cases that failed or were not run are left out. The first six metrics are drawn.
+    Each figure as PNG and SVG: ``curves`` (each metric over the parameter with most values; one line per combination of the
+    others if these are few, else points), ``map_METRIC`` (a metric over two parameters, if exactly two numbers vary and form a
+    grid), ``parallel`` (parallel coordinates, coloured by the first metric) and ``pairs`` (all varied parameters and metrics
+    against each other). Cases that failed or were not run are omitted. The first six metrics are drawn.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def plot_sweep(folder: Path, out: Path | None = None) -> list[Path]:
     Raises
     ------
     VizError
-        A folder that is no sweep, a sweep without metrics, without varied numbers or without finished cases; pandas is missing.
+        A folder without a sweep; a sweep without metrics, varied numbers or finished cases; pandas is missing.
     """
     folder = Path(folder)
     try:
@@ -96,12 +96,12 @@ def plot_sweep(folder: Path, out: Path | None = None) -> list[Path]:
 def plot_sensitivity(
     indices: Mapping[str, tuple[Sequence[str], Sequence[tuple[float, float]], Sequence[tuple[float, float]]]], path: Path
 ) -> Path:
-    """Draw indices of sensitivity as bars with their intervals, a panel a metric.
+    """Draw Sobol indices as bars with their intervals, one panel per metric.
 
     Parameters
     ----------
     indices : mapping
-        By metric: names of the parameters, their indices of first order and their total ones, each with half its interval; 1.
+        By metric: names of the parameters, their first-order and total indices, each with the half-width of its interval; 1.
     path : Path
         File to write, .png or .svg.
 
@@ -150,7 +150,7 @@ def _new(rows: int, columns: int, width: float, height: float, **options: Any) -
 
 
 def _logarithmic(values: npt.NDArray[np.float64]) -> bool:
-    """Whether values are spread so that a logarithmic axis shows them better."""
+    """Whether a logarithmic axis shows the values better."""
     known = values[np.isfinite(values)]
     return bool(known.size and known.min() > 0 and known.max() > 9.9 * known.min())
 
@@ -200,7 +200,7 @@ def _heat_map(table: DataFrame, numbers: list[str], metric: str) -> Figure:
 
 
 def _parallel(table: DataFrame, names: list[str], colour_by: str) -> Figure:
-    """Draw a line a case through one vertical axis a column, each from its least to its largest value."""
+    """Draw one line per case through one vertical axis per column, each from its smallest to its largest value."""
     from matplotlib import colormaps
     from matplotlib.collections import LineCollection
 
@@ -231,7 +231,7 @@ def _parallel(table: DataFrame, names: list[str], colour_by: str) -> Figure:
     axis.grid(False)
     axis.spines[["left", "bottom"]].set_visible(False)
     bar = figure.colorbar(lines, ax=axis, label=colour_by)
-    if bar.solids is not None:  # the colours themselves, not as pale as the lines
+    if bar.solids is not None:  # full colours, unlike the pale lines
         bar.solids.set_alpha(1.0)
     return figure
 

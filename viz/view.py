@@ -1,7 +1,7 @@
-"""A run in the browser, also while it goes on: bodies, rods, contact forces; play, pause, scrub, choose a field.
+"""A run in the browser, even while it is running: bodies, rods, contact forces; play, pause, scrub, choose a field.
 
-The server (viser) runs in threads of its own and only keeps what the page shows; everything is drawn from one loop, which looks
-at the controls and at the run folder. Frames are read when they are shown, so a long run costs no memory.
+The server (viser) runs in its own threads and keeps only the shown frame; one loop reads the controls and the run folder and
+draws. Frames are read when shown, so a long run costs no memory.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from viz.survey import (
 
 __all__ = ["RunView", "view_run"]
 
-SURVEYED = 12  # frames that colour range, arrow scale and camera are taken from
-TICK = 1.0 / 30.0  # s between looks at the controls
-LOOK = 0.5  # s between looks at the run folder
+SURVEYED = 12  # frames that determine colour range, arrow scale and camera
+TICK = 1.0 / 30.0  # s between two reads of the controls
+LOOK = 0.5  # s between two reads of the run folder
 
 
 class RunView:
@@ -52,9 +52,9 @@ class RunView:
     run_dir : Path
         Run folder with at least one frame, in either format.
     host : str
-        Address that the server listens at; "0.0.0.0" lets other machines in.
+        Address at which the server listens; "0.0.0.0" admits other machines.
     port : int
-        First port that is tried, 1 to 65535; where it is taken, the next ones are.
+        First port to try, 1 to 65535; if taken, the next ones follow.
     field : str
         Field shown first.
 
@@ -68,7 +68,7 @@ class RunView:
     Raises
     ------
     VizError
-        The package viser is missing, there are no frames, no body has the field, or the host or port is not allowed.
+        viser is missing, there are no frames, no body has the field, or the host or port is not allowed.
     """
 
     def __init__(self, run_dir: Path, *, host: str = "127.0.0.1", port: int = 8080, field: str = DEFAULT_FIELD) -> None:
@@ -77,7 +77,7 @@ class RunView:
             raise VizError(f"port is {port}; allowed are 1 to 65535.")
         self._run_dir = Path(run_dir)
         self._series = open_frames(self._run_dir)
-        self._surveyed = 0  # number of frames when the colours were chosen
+        self._surveyed = 0  # number of frames when the colour range was set
         fields = self._fields()
         self._survey = self._look_through(field)
         self._looked = time.monotonic()
@@ -91,10 +91,10 @@ class RunView:
         self._playing = False
 
         try:
-            socket.create_server((host, 0)).close()  # viser would wait for ever
+            socket.create_server((host, 0)).close()  # viser would wait forever
         except OSError as error:
             raise VizError(f"the host {host!r} cannot be listened at ({error}); use 127.0.0.1 or 0.0.0.0.") from error
-        with redirect_stdout(StringIO()):  # viser prints addresses; we say ours once
+        with redirect_stdout(StringIO()):  # viser prints addresses; we print ours once
             server = self._server = viser.ViserServer(host=host, port=port, label="femsim", verbose=False)
         self.url = f"http://{'localhost' if host in ('127.0.0.1', '0.0.0.0') else host}:{server.get_port()}"
         server.gui.configure_theme(show_logo=False, show_share_button=False)
@@ -131,12 +131,12 @@ class RunView:
             self._server.stop()
 
     def tick(self, elapsed: float) -> None:
-        """Take one look at the controls and the run folder, and draw what they ask for.
+        """Read the controls and the run folder once, and draw accordingly.
 
         Parameters
         ----------
         elapsed : float, s
-            Time since the last look.
+            Time since the last update.
         """
         if time.monotonic() - self._looked > LOOK:
             self._tail()
@@ -165,11 +165,11 @@ class RunView:
             self._slider.value = 0
 
     def _grows(self) -> bool:
-        """Whether the run wrote a frame lately."""
+        """Whether the run has written a frame recently."""
         return time.time() - self._series.path.stat().st_mtime < 10.0
 
     def _tail(self) -> None:
-        """Read the list of frames again; a file caught in the middle of a change is read at the next look."""
+        """Read the list of frames again; a file in the middle of a change is read next time."""
         self._looked = time.monotonic()
         try:
             series = open_frames(self._run_dir)
@@ -194,7 +194,7 @@ class RunView:
         return tuple(sorted(found - {"radius"}))
 
     def _look_through(self, field: str) -> Survey:
-        """Choose colour range and arrow scale from frames spread over the run, all of them where they are few."""
+        """Choose colour range and arrow scale from frames spread over the run, or from all if they are few."""
         self._surveyed = len(self._series.times)
         numbers = np.unique(np.linspace(0, self._surveyed - 1, SURVEYED).round().astype(int))
         return Survey.of([self._frame(int(number)) for number in numbers], field)
@@ -225,16 +225,16 @@ class RunView:
         )
 
     def _wanted(self) -> tuple[int, str, bool, int]:
-        """Return what the controls ask for; they change in another thread, at any time."""
+        """Return the state of the controls, which another thread may change at any time."""
         return self.shown, str(self._field.value), bool(self._arrows.value), len(self._series.times)
 
     def _draw(self) -> None:
-        """Show the frame, field and arrows that the controls ask for."""
+        """Show the frame, field and arrows that the controls select."""
         wanted = self._wanted()
         _, field, arrows, _ = wanted
         if self._drawn and field != self._drawn[1]:
             self._survey = self._look_through(field)
-            self._drawn_points.clear()  # colours change although points may not
+            self._drawn_points.clear()  # colours may change while points do not
         frame = self._frame(self.shown)
         quantity, unit, scale = legend(field, self._survey.limit)
         coloured = False
@@ -283,7 +283,7 @@ class RunView:
         return values is not None
 
     def _draw_arrows(self, frame: Frame, shown: bool) -> None:
-        """Draw contact forces as arrows that end at the contacts; those below 1 % of the largest are left out."""
+        """Draw contact forces as arrows that end at the contacts, except those below 1 % of the largest."""
         ends = np.zeros((0, 2, 3))
         scale = self._survey.arrow_scale
         if shown and scale > 0 and "contacts" in self._series.parts:
@@ -291,7 +291,7 @@ class RunView:
             if contacts.n_points and "force" in contacts.point_data:
                 force, at = np.asarray(contacts.point_data["force"], np.float64), np.asarray(contacts.points, np.float64)
                 length = np.linalg.norm(force, axis=1)
-                kept = length > 0.01 * np.nanmax(length, initial=0.0)  # also leaves out what is not a number
+                kept = length > 0.01 * np.nanmax(length, initial=0.0)  # also excludes NaN
                 ends = np.stack([at - scale * force, at], axis=1)[kept]
         if self._arrow_handle is None and len(ends):
             thick = 0.003 * self._survey.size
@@ -314,7 +314,7 @@ def view_run(
     ready: Callable[[str], None] | None = None,
     until: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Show a run in the browser until it is told to stop, or by Ctrl-C; a run that goes on is followed.
+    """Show a run in the browser until told to stop or Ctrl-C; follow a run that is still running.
 
     Parameters
     ----------
@@ -325,12 +325,12 @@ def view_run(
     ready : callable, optional
         Called once with the address of the page.
     until : callable, optional
-        Asked some thirty times a second whether to stop.
+        Called about thirty times per second; returns whether to stop.
 
     Raises
     ------
     VizError
-        As `RunView` does, and when a frame cannot be read.
+        As `RunView`, and if a frame cannot be read.
     """
     view = RunView(run_dir, host=host, port=port, field=field)
     try:
@@ -373,7 +373,7 @@ def _rgb(colour: str) -> tuple[int, int, int]:
 
 
 def _linear(rgb: npt.ArrayLike) -> npt.NDArray[np.uint8]:
-    """Turn display colours (0 to 255) into the linear ones that GLB files hold."""
+    """Convert display colours (0 to 255) to the linear ones of GLB files."""
     return np.asarray(255.0 * (np.asarray(rgb, np.float64) / 255.0) ** 2.2 + 0.5, np.uint8)
 
 
@@ -401,7 +401,7 @@ def _glb(mesh: Any, colours: npt.NDArray[np.uint8]) -> bytes:
 
 
 def _make_matt(tree: dict[str, Any]) -> None:
-    """Give a glTF tree one material that is no metal, as glTF's default is: metal is black under lights alone."""
+    """Give a glTF tree one non-metallic material: glTF's default is metal, which is black without an environment."""
     tree["materials"] = [{"pbrMetallicRoughness": {"metallicFactor": 0.0, "roughnessFactor": 0.9}, "doubleSided": True}]
     for mesh in tree["meshes"]:
         for primitive in mesh["primitives"]:

@@ -1,12 +1,11 @@
-"""Compact time series: VTKHDF by h5py, topology once, gzip; for ParaView 5.12 and newer.
+"""Compact time series: VTKHDF with h5py and gzip, topology only once; for ParaView 5.12 and newer.
 
-The layout (chosen because vtkHDFReader of VTK 9.7 and pyvista 0.49 open every file of it; see docs/outputs.md for what did not)::
+The layout (vtkHDFReader of VTK 9.7 and pyvista 0.49 open every file; docs/outputs.md lists layouts that fail)::
 
     frames.vtkhdf           "MultiBlockDataSet" of all parts: links to the files below, written once
-    frames/NAME.vtkhdf      one part, "UnstructuredGrid" (tetrahedra) or "PolyData" (triangles, lines, points), with all its times
+    frames/NAME.vtkhdf      one part, "UnstructuredGrid" (tetrahedra) or "PolyData" (triangles, lines, points), at all times
 
-Each file is flushed after each frame, data before the number of steps that counts it; that may be done in a thread while the
-next frame is made.
+Each file is flushed after each frame, data before the step count, optionally in a thread while the next frame is made.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _COMPRESSION: dict[str, Any] = {"compression": "gzip", "compression_opts": 1, "s
 
 
 def import_h5py() -> Any:
-    """Import h5py, or say how to get it."""
+    """Import h5py, or raise an error that says how to install it."""
     try:
         import h5py
     except ImportError as error:
@@ -49,19 +48,18 @@ class HdfSeries:
     Parameters
     ----------
     path : Path
-        The file that shows all parts, for instance ``RUN/frames.vtkhdf``; an existing one is replaced.
+        The file that links all parts, for instance ``RUN/frames.vtkhdf``; an existing one is replaced.
     frames_dir : Path
-        Folder of the files of the parts; created when missing.
+        Folder of the part files; created if missing.
     points_dtype : {"float64", "float32"}
         Precision of the stored positions.
     background : bool
-        Write a frame in a thread. An error then comes with the next frame or `close`, and a killed process may lose the last
-        frame.
+        Write frames in a thread. The next frame or `close` then raises an error, and a killed process may lose the last frame.
 
     Raises
     ------
     VizError
-        When h5py is missing or an option is outside what is allowed.
+        When h5py is missing or an option is not allowed.
     OSError
         When the file cannot be written.
     """
@@ -94,7 +92,7 @@ class HdfSeries:
         self._files[name] = _PartFile(self.frames_dir / f"{name}.vtkhdf", self._parts.add(name, points, cells, kind))
 
     def write_frame(self, time: float, parts: Mapping[str, PartFrame]) -> None:
-        """Append a frame; everything is checked before a file is touched. See `PvdSeries.write_frame`."""
+        """Append a frame; it is checked before any file is written. See `PvdSeries.write_frame`."""
         time = self._parts.check(time, parts)
         number = self.n_frames
         copies = {name: file.stored(parts[name]) for name, file in self._files.items()}
@@ -108,7 +106,7 @@ class HdfSeries:
             self._write_index()
 
     def _write_index(self) -> None:
-        """Write the file that shows all parts as blocks."""
+        """Write the file that links all parts as blocks."""
         h5py = import_h5py()
         temporary = self.path.with_name(f".{self.path.name}.tmp")
         prefix = os.path.relpath(self.frames_dir, self.path.parent).replace(os.sep, "/")
@@ -122,7 +120,7 @@ class HdfSeries:
         os.replace(temporary, self.path)
 
     def close(self) -> None:
-        """End the series; a second call does nothing."""
+        """End the series; a second call has no effect."""
         self._parts.closed = True
         try:
             self._worker.close()
@@ -145,7 +143,7 @@ class _PartFile:
     def __init__(self, path: Path, part: Part) -> None:
         h5py = import_h5py()
         self.part = part
-        # no lock: ParaView may look while the run goes on; the oldest file format: it has no mark "open for writing" that a
+        # no lock: ParaView may read during the run; the oldest file format: it has no mark "open for writing" that a
         # killed process would leave behind
         self._file = h5py.File(path, "w", libver=("earliest", "v108"), locking=False)
         group = self._group = self._file.create_group("VTKHDF")
@@ -158,7 +156,7 @@ class _PartFile:
         self._points = _Table(group, "Points", part.points_dtype, (3,), rows=self._rows)
         self._point_offsets = _Table(steps, "PointOffsets")
         self._times = _Table(steps, "Values", np.dtype(np.float64))
-        self._constant = [_Table(steps, "NumberOfParts", fill=1)]  # grow by their fill value
+        self._constant = [_Table(steps, "NumberOfParts", fill=1)]  # grow with their fill value
         self._fields: dict[tuple[str, str], tuple[_Table, _Table]] = {}
         for place in ("PointData", "CellData"):
             group.create_group(place)
@@ -187,7 +185,7 @@ class _PartFile:
             _write_once(group, "Types", np.full(len(part.cells), _VTK_TETRA, np.uint8))
 
     def _make_vertices(self) -> None:
-        """Make the tables of cells of a part of points, which change with every frame."""
+        """Make the cell tables of a part of points, which change with every frame."""
         self._counts = [_Table(self._group, "NumberOfPoints")]
         for section in _POLYDATA:
             own = self._group.create_group(section)
@@ -201,12 +199,12 @@ class _PartFile:
                 self._constant += [count, offsets]
 
     def stored(self, frame: PartFrame) -> PartFrame:
-        """Copy a checked frame as it is stored."""
+        """Copy a checked frame in stored form."""
         points = np.array(frame.points, dtype=self.part.points_dtype)
         return PartFrame(points, stored_fields(frame.point_data), stored_fields(frame.cell_data))
 
     def write(self, time: float, frame: PartFrame, number: int) -> None:
-        """Append a frame as it is stored and flush it, then count it."""
+        """Append a frame in stored form and flush it, then count it."""
         points = np.asarray(frame.points)
         begin, count = self._points.length, len(points)
         self._points.append(points)
@@ -242,7 +240,7 @@ class _PartFile:
 
 
 class _Table:
-    """A dataset that grows by rows; HDF5 is called directly because h5py's convenience costs more than the writing.
+    """A dataset that grows by rows. It calls HDF5 directly, because h5py's convenience costs more than the writing.
 
     Parameters
     ----------
@@ -255,10 +253,10 @@ class _Table:
     shape : tuple of int
         Shape of a row.
     rows : int, optional
-        Rows of a frame, which are compressed together. None: small blocks, stored as they are, because a block that is
-        compressed anew with every frame would not survive a kill.
+        Rows of a frame, which are compressed together. None: small uncompressed blocks, because a block that is recompressed with
+        every frame would not survive a kill.
     fill : int
-        Value of rows that are only grown.
+        Value of rows added without data.
     """
 
     def __init__(
@@ -300,7 +298,7 @@ def _write_once(group: Any, name: str, values: npt.NDArray[Any]) -> None:
 
 
 def _mark(group: Any, kind: str) -> None:
-    """Set the attributes that every group of VTKHDF carries."""
+    """Set the attributes of every VTKHDF group."""
     h5py = import_h5py()
     group.attrs["Version"] = np.array(_VERSION, dtype=np.int64)
     group.attrs.create("Type", kind.encode("ascii"), dtype=h5py.string_dtype("ascii", len(kind)))

@@ -1,18 +1,17 @@
-"""Time series for ParaView: a PVD index beside one VTK XML file a part and frame.
+"""Time series for ParaView: a PVD index and one VTK XML file per part and frame.
 
-The layout (chosen because Debian's ParaView 5.11 opens it with the right times, and a killed run leaves it
-readable)::
+The layout (Debian's ParaView 5.11 opens it with the right times, and it stays readable after a killed run)::
 
     frames.pvd                      index: time, part number, part name, file
     frames/NAME_000123.vtu          "tetra" parts
     frames/NAME_000123.vtp          "triangle", "line" and "points" parts
-                                    (no new file for a part that is as it was; the indices name the old one again)
-    frames/NAME.vtu.series          an index of one part alone (.vtp.series likewise); up to 25 frames late
+                                    (no new file for an unchanged part; the indices list the old one again)
+    frames/NAME.vtu.series          index of one part (.vtp.series likewise); up to 25 frames late
 
-Every file is written under a temporary name and then renamed, data files before the index that lists them, so
-at any moment each index on disk is complete and lists only complete files. (Nothing is forced to the disk:
-this protects against a killed process, not against a power cut.) The files of a frame may be written in a thread
-while the next frame is made: then a killed process may lose the last one.
+Every file is written under a temporary name and then renamed, data files before the index that lists them, so at any moment each
+index on disk is complete and lists only complete files. (Nothing is synced to disk: this protects against a killed process, not
+against a power failure.) A thread may write the files of a frame while the next frame is made; a killed process may then lose the
+last one.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["PvdSeries", "read_part", "read_pvd"]
 
 EXTENSION: dict[str, str] = {"tetra": "vtu", "triangle": "vtp", "line": "vtp", "points": "vtp"}
-_SERIES_EVERY = 25  # frames between two writes of the .series files: each costs as much time as the PVD index
+_SERIES_EVERY = 25  # frames between two writes of the .series files, each of which costs as much time as the PVD index
 
 _PVD_HEAD = (
     b'<?xml version="1.0"?>\n'
@@ -66,18 +65,17 @@ class PvdSeries:
     points_dtype : {"float64", "float32"}
         Precision of the stored positions.
     index_every : int
-        Rewrite the PVD index every this many frames (and on `close`). 1 = nothing is lost when the process is
-        killed.
+        Rewrite the PVD index every n frames (and on `close`). 1 = nothing is lost if the process is killed.
     components : mapping of str to tuple of str, optional
-        Names of the components of fields, by field, for instance of a quaternion; default numbers.
+        Component names by field, for instance of a quaternion; default: numbers.
     background : bool
-        Write the files of a frame in a thread. An error then comes with the next frame, `flush` or `close`, and a killed
-        process may lose the last frame.
+        Write the files of a frame in a thread. The next frame, `flush` or `close` then raises an error, and a killed process may
+        lose the last frame.
 
     Raises
     ------
     VizError
-        When an option is outside what is allowed.
+        When an option is not allowed.
     OSError
         When a folder or file cannot be written.
 
@@ -113,7 +111,7 @@ class PvdSeries:
         self._files: dict[str, _PartFiles] = {}
         self._pending = 0
         self._worker = Worker(background)
-        self._listed = 0  # bytes of the index before the frame that is being written
+        self._listed = 0  # bytes of the index before the frame in writing
         self.frames_dir.mkdir(parents=True, exist_ok=True)
         self._prefix = os.path.relpath(self.frames_dir, self.pvd_path.parent).replace(os.sep, "/") + "/"
         self._index = bytearray()
@@ -151,10 +149,10 @@ class PvdSeries:
         self._files[name] = _PartFiles(part, XmlPiece(kind, part.cells, self._components))
 
     def write_frame(self, time: float, parts: Mapping[str, PartFrame]) -> None:
-        """Write one file a part, then the index; in a thread where the series was made so.
+        """Write one file per part, then the index; with `background`, in a thread.
 
-        Everything is checked before the first file is touched. The first frame settles which fields a part
-        has; later frames must bring the same ones (ParaView shows only fields that every frame has).
+        Everything is checked before the first file is written. The first frame sets the fields of a part; later frames must have
+        the same ones (ParaView shows only fields that every frame has).
 
         Parameters
         ----------
@@ -180,7 +178,7 @@ class PvdSeries:
         self._parts.written(time, parts)
 
     def _start(self, time: float, parts: Mapping[str, PartFrame]) -> None:
-        """Make the files of a checked frame and have them written."""
+        """Make the files of a checked frame and start writing them."""
         new: list[tuple[str, bytes]] = []
         for name, files in self._files.items():
             new += files.files(parts[name], str(self.frames_dir), self.n_frames)
@@ -198,13 +196,13 @@ class PvdSeries:
         self._worker.start(lambda: _write(new))
 
     def flush(self) -> None:
-        """Write all that is not written yet, the PVD index last."""
+        """Write everything outstanding, the PVD index last."""
         self._finish(self._worker.wait)
         if self._pending:
             _write([self._index_file()])
 
     def close(self) -> None:
-        """Write the indices and end the series; a second call does nothing."""
+        """Write the indices and end the series; a second call has no effect."""
         if self._parts.closed:
             return
         self._parts.closed = True
@@ -214,11 +212,11 @@ class PvdSeries:
             _write(([self._index_file()] if self._pending else []) + self._series_files())
 
     def _finish(self, work: Callable[[], None]) -> None:
-        """Do something that brings the error of the last frame, if it had one; the indices then forget this frame."""
+        """Call a function that raises the error of the last frame, if any; the indices then drop this frame."""
         try:
             work()
         except BaseException:
-            if not self._worker.busy:  # else it was interrupted while the frame goes on being written
+            if not self._worker.busy:  # else it was interrupted while the frame is still being written
                 del self._index[self._listed :]
                 for files in self._files.values():
                     files.forget()
@@ -256,7 +254,7 @@ class _PartFiles:
         self._last: tuple[npt.NDArray[Any], dict[str, dict[str, npt.NDArray[Any]]]] | None = None
 
     def files(self, frame: PartFrame, folder: str, number: int) -> list[tuple[str, bytes]]:
-        """Name the file of a checked frame and say what is in it; none when it is the last one again: its file is both."""
+        """Return file name and content of a checked frame; no content if it equals the last one, whose file then serves both."""
         part = self.part
         points = np.array(frame.points, dtype=part.points_dtype)
         fields = {"point": stored_fields(frame.point_data), "cell": stored_fields(frame.cell_data)}
@@ -269,11 +267,11 @@ class _PartFiles:
         return [(f"{folder}/{self.file}", self._piece.content(points, fields))]
 
     def mark(self) -> None:
-        """Note where the index stands before a frame."""
+        """Record the end of the index before a frame."""
         self._listed = len(self.index)
 
     def forget(self) -> None:
-        """Take back the last frame, which could not be written."""
+        """Remove the last frame, which could not be written."""
         del self.index[self._listed :]
         self.file, self._last = "", None
 
@@ -303,8 +301,8 @@ def read_pvd(path: Path) -> list[tuple[float, dict[str, Path]]]:
     Returns
     -------
     list of (float, dict of str to Path)
-        For each time [s], in rising order, the file of each part by name (``part0`` and so on where a foreign
-        index has no names).
+        For each time [s], in ascending order, the file of each part by name (``part0`` and so on if a foreign index has no
+        names).
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""One VTK XML file (.vtu or .vtp) of one part at one time, written by hand because that is several times as fast as VTK's writer.
+"""One VTK XML file (.vtu or .vtp) per part and time, written by hand, which is several times faster than VTK's writer.
 
 The layout is VTK's: a header that names each array, then one block of appended raw data, LZ4. VTK compresses the topology once;
-its bytes are used again in every frame. Arrays that change are stored as LZ4 blocks of literals only, which is what LZ4 makes of
-floating-point numbers anyway and costs no time; runs of zeros at the end or in the whole array are coded as such.
+every frame reuses its bytes. Arrays that change are stored as LZ4 blocks of literals only, which costs no time and is no larger,
+because LZ4 does not compress floating-point numbers; runs of zeros at the end or in the whole array are encoded as such.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["XmlPiece", "lz4_literals"]
 
 _VTK_TYPES = {"f4": "Float32", "f8": "Float64", "i4": "Int32", "u1": "UInt8"}
 _VTK_TETRA = 10
-#: name of the section of a .vtp that holds the cells, by kind
+#: name of the .vtp section with the cells, by kind
 _SECTIONS = {"triangle": "Polys", "line": "Lines", "points": "Verts"}
 
 
 def lz4_literals(data: bytes) -> bytes:
-    """Wrap bytes as one LZ4 block that holds them as they are, so that any LZ4 decoder gives them back.
+    """Wrap bytes unchanged as one LZ4 block that any LZ4 decoder reads.
 
-    A block of nothing but zeros is coded as one match instead, 250 times smaller.
+    A block of zeros is encoded as one match instead, 250 times smaller.
 
     Parameters
     ----------
@@ -48,34 +48,34 @@ def lz4_literals(data: bytes) -> bytes:
 
 
 def _length(rest: int) -> bytes:
-    """Code what of a length does not fit its half of the token."""
+    """Encode the part of a length that does not fit its half of the token."""
     return b"\xff" * (rest // 255) + bytes([rest % 255])
 
 
 @cache
 def _quoted(name: str) -> str:
-    """Name as the value of an attribute."""
+    """Escape a name for an attribute."""
     return quoteattr(name)
 
 
 def _block(compressed: bytes, size: int) -> bytes:
-    """Compressed bytes behind VTK's header: number of blocks, size of a block, size of a last partial one, compressed sizes."""
+    """Compressed bytes after VTK's header: number of blocks, block size, size of a last partial block, compressed sizes."""
     return struct.pack("<4Q", 1, size, 0, len(compressed)) + compressed if size else struct.pack("<3Q", 0, 0, 0)
 
 
 def _compressed_once(values: npt.NDArray[Any]) -> bytes:
-    """Let VTK compress an array that is written in every frame."""
+    """Let VTK compress an array that every frame repeats."""
     from vtkmodules.vtkIOCore import vtkLZ4DataCompressor
 
     data = values.tobytes()
     if not data:
         return _block(b"", 0)
-    # the wrapped function can only take plain bytes
+    # the wrapped function only takes plain bytes
     return _block(bytes(memoryview(vtkLZ4DataCompressor().Compress(data, len(data)))), len(data))
 
 
 class XmlPiece:
-    """Writer of the files of one part.
+    """Writes the files of one part.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class XmlPiece:
     cells : ndarray of int32, shape (m, corners)
         Corners of each cell.
     components : mapping of str to tuple of str
-        Names of the components of fields that are neither scalars nor vectors.
+        Component names of fields that are neither scalars nor vectors.
     """
 
     def __init__(self, kind: str, cells: npt.NDArray[np.int32], components: dict[str, tuple[str, ...]]) -> None:
@@ -93,19 +93,19 @@ class XmlPiece:
         self.set_cells(cells)
 
     def set_cells(self, cells: npt.NDArray[np.int32]) -> None:
-        """Set the topology of the files to come."""
+        """Set the topology of the following files."""
         count, corners = cells.shape
         self._n_cells = count
         offsets = np.arange(corners, count * corners + 1, corners, dtype=np.int32)
         arrays = [("connectivity", cells.ravel()), ("offsets", offsets)]
         if self._kind == "tetra":
             arrays.append(("types", np.full(count, _VTK_TETRA, dtype=np.uint8)))
-        # the cells of "points" change with every frame, so VTK's compressor would be asked each time
+        # the cells of "points" change with every frame, which would need VTK's compressor each time
         squeeze = _stored if self._kind == "points" else _compressed_once
         self._topology = [(name, values.dtype.str[1:], squeeze(values)) for name, values in arrays]
 
     def content(self, points: npt.NDArray[Any], fields: dict[str, dict[str, npt.NDArray[Any]]]) -> bytes:
-        """Give what stands in a file.
+        """Return the content of a file.
 
         Parameters
         ----------
@@ -153,13 +153,13 @@ class XmlPiece:
         return b"".join([(head + "".join(text) + tail).encode(), *blocks, b"\n</AppendedData>\n</VTKFile>\n"])
 
     def _about(self, name: str, values: npt.NDArray[Any]) -> str:
-        """Attributes of a field: its number of components, their names, and the range that ParaView colours by at first."""
+        """Attributes of a field: number and names of its components, and the initial colour range in ParaView."""
         about = ""
         if values.ndim == 2:
             about += f' NumberOfComponents="{values.shape[1]}"'
             for number, label in enumerate(self._components.get(name, ())):
                 about += f" ComponentName{number}={_quoted(label)}"
-        # of vectors the length counts
+        # vectors by their length
         size = np.einsum("ij,ij->i", values, values) if values.ndim == 2 else values
         if len(size):
             low, high = float(np.fmin.reduce(size)), float(np.fmax.reduce(size))
