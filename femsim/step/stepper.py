@@ -111,9 +111,9 @@ class Stepper:
     def restore(self, state: State) -> None:
         """Go back (or on) to a state of this scene, so that what follows is what followed then, to the last bit.
 
-        What solvers remember stays as it is: factors, patterns, estimates of cost. It decides how long a solve takes and, for
-        ``auto``, which solver answers; ``exact`` may keep a factor of an earlier matrix. Where it differs, answers agree to the
-        tolerance of the solver instead of to the last bit. A solver that remembers nothing gives the same bits.
+        A solver that remembers nothing gives the same bits. What others remember (factors of an earlier matrix, gains,
+        estimates of cost by which ``auto`` picks) is no part of the state and stays as it is: with it, solves that converge
+        agree to the tolerance of the solver, and those that stop at their limit need not agree.
 
         Raises
         ------
