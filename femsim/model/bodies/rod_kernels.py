@@ -372,7 +372,7 @@ def system(
     damping, 1/s; ``response`` (2, 12) becomes the change of the forces there by this motion.
 
     The columns of link l are 36 (3 l - 1) entries from the start on (0 for the first), each with the rows of the link before, its
-    own and those of the link behind it, as far as there are.
+    own and those of the link behind it, as far as there are. The 15 arguments are state, constants, joints and ends of one rod.
     """
     n = mass.shape[0]
     for i in range(n):
