@@ -23,18 +23,23 @@ from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Quaternion,
     Vector,
+    add_to_diagonal,
     axial,
     cofactors,
     determinant,
     dot,
+    outer,
+    plus,
     polar_quaternion,
     retracted,
     rotation_of,
+    scaled,
     scaled_matrix,
     squared_norm,
     symmetric_times,
     times,
     times_transposed,
+    transposed,
     transposed_times,
 )
 
@@ -207,7 +212,8 @@ def element_forces(
     corner 0 is minus their sum. ``quaternion``, packed and flat with 4 rows, is read as warm start and updated. ``volume`` (m^3),
     ``lame_lambda`` and ``lame_mu`` (Pa) are as long as a whole number of chunks. ``w`` (SCRATCH,) is scratch. ``rotated``
     (m, 4, 3) becomes sqrt(V mu) R grad, ``force`` (n, 3) the force of the elements against deformation (N, gradient of the
-    energy), ``strain`` (m, 6) the strain sym(R^T F) - I as xx, yy, zz, xy, yz, zx.
+    energy), ``strain`` (m, 6) the strain sym(R^T F) - I as xx, yy, zz, xy, yz, zx. The 11 arguments are mesh, material, state and
+    results of one body.
     """
     m = tets.shape[0]
     energy = 0.0
@@ -300,112 +306,56 @@ def stiffness_blocks(
     these sums as xx, yy, zz and twice xy, xz, yz, symmetric to the last bit.
 
     The three scalar columns of block column j begin at ``column_start[j] + c * stride[j]``; ``mirror[k]`` is the place of block
-    (j, i) in column i.
+    (j, i) in column i. The 15 arguments are the pattern, state, factors and results of one body.
     """
     common = ratio[0] if ratio.shape[0] > 0 else 0.0
-    s = stiffness_factor
     for j in range(mass.shape[0]):
         place = column_start[j]
-        d = stride[j]
-        d00 = d11 = d22 = d01 = d02 = d12 = 0.0
+        column = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         for k in range(column_ptr[j], column_ptr[j + 1]):
-            s00 = s01 = s02 = s10 = s11 = s12 = s20 = s21 = s22 = 0.0
-            t00 = t01 = t02 = t10 = t11 = t12 = t20 = t21 = t22 = 0.0
+            S = T = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
             for p in range(block_ptr[k], block_ptr[k + 1]):
                 a = corner_row[p]
-                b = corner_column[p]
-                a0 = rotated[a, 0]
-                a1 = rotated[a, 1]
-                a2 = rotated[a, 2]
-                b0 = rotated[b, 0]
-                b1 = rotated[b, 1]
-                b2 = rotated[b, 2]
-                s00 += a0 * b0
-                s01 += a0 * b1
-                s02 += a0 * b2
-                s10 += a1 * b0
-                s11 += a1 * b1
-                s12 += a1 * b2
-                s20 += a2 * b0
-                s21 += a2 * b1
-                s22 += a2 * b2
+                ga, gb = _row(rotated, a), _row(rotated, corner_column[p])
+                S = plus(S, outer(ga, gb))
                 if ratio[a >> 2] != common:
-                    other = ratio[a >> 2] - common
-                    t00 += other * a0 * b0
-                    t01 += other * a0 * b1
-                    t02 += other * a0 * b2
-                    t10 += other * a1 * b0
-                    t11 += other * a1 * b1
-                    t12 += other * a1 * b2
-                    t20 += other * a2 * b0
-                    t21 += other * a2 * b1
-                    t22 += other * a2 * b2
-            trace = s00 + s11 + s22
-            k00 = s * (t00 + common * s00 + s00 + trace)
-            k01 = s * (t01 + common * s01 + s10)
-            k02 = s * (t02 + common * s02 + s20)
-            k10 = s * (t10 + common * s10 + s01)
-            k11 = s * (t11 + common * s11 + s11 + trace)
-            k12 = s * (t12 + common * s12 + s21)
-            k20 = s * (t20 + common * s20 + s02)
-            k21 = s * (t21 + common * s21 + s12)
-            k22 = s * (t22 + common * s22 + s22 + trace)
-            data[place] = k00
-            data[place + 1] = k10
-            data[place + 2] = k20
-            data[place + d] = k01
-            data[place + d + 1] = k11
-            data[place + d + 2] = k21
-            data[place + 2 * d] = k02
-            data[place + 2 * d + 1] = k12
-            data[place + 2 * d + 2] = k22
+                    T = plus(T, outer(scaled(ratio[a >> 2] - common, ga), gb))
+            K = add_to_diagonal(plus(plus(T, scaled_matrix(common, S)), transposed(S)), S[0] + S[4] + S[8])
+            K = scaled_matrix(stiffness_factor, K)
+            _put_block(data, place, stride[j], K)
             place += 3
             i = block_row[k]
-            m = mirror[k]
-            c = stride[i]
-            data[m] = k00
-            data[m + 1] = k01
-            data[m + 2] = k02
-            data[m + c] = k10
-            data[m + c + 1] = k11
-            data[m + c + 2] = k12
-            data[m + 2 * c] = k20
-            data[m + 2 * c + 1] = k21
-            data[m + 2 * c + 2] = k22
-            k01 += k10
-            k02 += k20
-            k12 += k21
-            diagonal[i, 0] += k00
-            diagonal[i, 1] += k11
-            diagonal[i, 2] += k22
-            diagonal[i, 3] += k01
-            diagonal[i, 4] += k02
-            diagonal[i, 5] += k12
-            d00 += k00
-            d11 += k11
-            d22 += k22
-            d01 += k01
-            d02 += k02
-            d12 += k12
-        diagonal[j, 0] = d00  # rows below j add to it later
-        diagonal[j, 1] = d11
-        diagonal[j, 2] = d22
-        diagonal[j, 3] = d01
-        diagonal[j, 4] = d02
-        diagonal[j, 5] = d12
+            _put_block(data, mirror[k], stride[i], transposed(K))
+            both = (K[0], K[4], K[8], K[1] + K[3], K[2] + K[6], K[5] + K[7])
+            for c in range(6):
+                diagonal[i, c] += both[c]
+            column = (
+                column[0] + both[0], column[1] + both[1], column[2] + both[2],
+                column[3] + both[3], column[4] + both[4], column[5] + both[5],
+            )  # fmt: skip
+        for c in range(6):
+            diagonal[j, c] = column[c]  # rows below j add to it later
     for j in range(mass.shape[0]):
         place = column_start[j] + 3 * (column_ptr[j + 1] - column_ptr[j])
-        d = stride[j]
         inertia = mass_factor * mass[j]
-        k01 = -0.5 * diagonal[j, 3]
-        k02 = -0.5 * diagonal[j, 4]
-        k12 = -0.5 * diagonal[j, 5]
-        data[place] = inertia - diagonal[j, 0]
-        data[place + 1] = k01
-        data[place + 2] = k02
-        data[place + d] = k01
-        data[place + d + 1] = inertia - diagonal[j, 1]
-        data[place + d + 2] = k12
-        data[place + 2 * d] = k02
-        data[place + 2 * d + 1] = k12
-        data[place + 2 * d + 2] = inertia - diagonal[j, 2]
+        k01, k02, k12 = -0.5 * diagonal[j, 3], -0.5 * diagonal[j, 4], -0.5 * diagonal[j, 5]
+        own = (
+            inertia - diagonal[j, 0], k01, k02,
+            k01, inertia - diagonal[j, 1], k12,
+            k02, k12, inertia - diagonal[j, 2],
+        )  # fmt: skip
+        _put_block(data, place, stride[j], own)
+
+
+@njit(cache=True, forceinline=True)
+def _row(a: np.ndarray, i: int) -> Vector:
+    """Row i of a (n, 3)."""
+    return a[i, 0], a[i, 1], a[i, 2]
+
+
+@njit(cache=True, forceinline=True)
+def _put_block(data: np.ndarray, place: int, stride: int, K: Matrix) -> None:
+    """Fill a block that begins at ``place``, its columns ``stride`` apart."""
+    for c in range(3):
+        for r in range(3):
+            data[place + c * stride + r] = K[3 * r + c]

@@ -114,6 +114,8 @@ class Rod(BodyDefaults):
     The step is linearised: at theta = 1 energy never grew in tests while no link turned by more than 0.3 rad a step, but can
     where a strongly bent rod springs loose in one large step; at theta = 1/2 a taut rod needs damping.
 
+    The 12 parameters are those of :meth:`femsim.scene.scene.Scene.add_rod`, all but four optional.
+
     Parameters
     ----------
     name : str

@@ -372,7 +372,7 @@ def system(
     damping, 1/s; ``response`` (2, 12) becomes the change of the forces there by this motion.
 
     The columns of link l are 36 (3 l - 1) entries from the start on (0 for the first), each with the rows of the link before, its
-    own and those of the link behind it, as far as there are.
+    own and those of the link behind it, as far as there are. The 15 arguments are state, constants, joints and ends of one rod.
     """
     n = mass.shape[0]
     for i in range(n):
@@ -408,7 +408,28 @@ def system(
         for c in range(3):
             b[6 * i + c] += mass[i] * v[6 * i + c] / implicit - force[i, c] + force[i + 1, c]
             b[6 * i + 3 + c] -= force[i, 6 + c] + force[i + 1, 3 + c]
-    for k in range(1, n):  # the two blocks of each joint between links, transposes of each other
+    _neighbour_blocks(blocks, n, data)
+    for end in range(2):
+        k = 0 if end == 0 else n
+        link = 0 if end == 0 else n - 1
+        start = 36 * (3 * link - 1) if link > 0 else 0
+        own = 6 if link > 0 else 0
+        stride = own + (12 if link < n - 1 else 6)
+        turn = start + own + 3 * stride + 3
+        for r in range(3):
+            for c in range(3):
+                data[turn + c * stride + r] -= end_pull[end] * rotation[link + 1, 3 * r + 2] * rotation[link + 1, 3 * c + 2]
+            data[turn + r * stride + r] += end_pull[end]
+        if kind[k] != ABSENT:
+            joint_response(blocks, k, end_motion[end], response[end])
+            for c in range(6):  # the link is pose j of the first joint and pose i of the last
+                b[6 * link + c] -= response[end, 6 - 6 * end + c]
+
+
+@njit(cache=True)
+def _neighbour_blocks(blocks: np.ndarray, n: int, data: np.ndarray) -> None:
+    """Fill the two blocks of A of each joint between links, transposes of each other; the places as in :func:`system`."""
+    for k in range(1, n):
         i = k - 1
         start = 36 * (3 * i - 1) if i > 0 else 0
         own = 6 if i > 0 else 0
@@ -431,21 +452,6 @@ def system(
                 data[above + r * other + 3 + c] = u
                 data[above + (3 + r) * other + c] = w
                 data[above + (3 + r) * other + 3 + c] = t
-    for end in range(2):
-        k = 0 if end == 0 else n
-        link = 0 if end == 0 else n - 1
-        start = 36 * (3 * link - 1) if link > 0 else 0
-        own = 6 if link > 0 else 0
-        stride = own + (12 if link < n - 1 else 6)
-        turn = start + own + 3 * stride + 3
-        for r in range(3):
-            for c in range(3):
-                data[turn + c * stride + r] -= end_pull[end] * rotation[link + 1, 3 * r + 2] * rotation[link + 1, 3 * c + 2]
-            data[turn + r * stride + r] += end_pull[end]
-        if kind[k] != ABSENT:
-            joint_response(blocks, k, end_motion[end], response[end])
-            for c in range(6):  # the link is pose j of the first joint and pose i of the last
-                b[6 * link + c] -= response[end, 6 - 6 * end + c]
 
 
 @njit(cache=True)
