@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact import Box, Capsule, Cylinder, Mesh, Shape, Sphere
+from contact import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
 from femsim.base.errors import InputError
 from meshes import (
     TriMesh,
@@ -70,7 +70,9 @@ def visual(shape: Shape, translation: np.ndarray, rotation: np.ndarray) -> TriMe
         surface = capsule_triangles(shape.radius, 2.0 * shape.half_length)
     elif isinstance(shape, Mesh):
         surface = make_trimesh(shape.points, shape.triangles, name=shape.name, source="")
-    else:
+    elif isinstance(shape, Plane):
         corners = 0.5 * np.array([[-1.0, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]])
         surface = make_trimesh(corners, np.array([[0, 1, 2], [0, 2, 3]]), name="plane", source="")
+    else:
+        raise InputError(f"a {type(shape).__name__} has no triangles to draw.")
     return make_trimesh(surface.points @ rotation.T + translation, surface.triangles, name=surface.name, source="")
