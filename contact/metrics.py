@@ -195,7 +195,7 @@ def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
 
     Groups of nodes or links: ``|R| / max(|F|, |B|, 0.01 S)`` with R the sum of the forces in A v - b - J^T lam over nodes or
     links (torques of links do not count), F that of J^T lam, B that of b (without what velocities that are given put there, see
-    ``ContactProblem.led``), and S the sum of |lam| on the group. Elastic forces
+    ``ContactProblem.b_prescribed``), and S the sum of |lam| on the group. Elastic forces
     cancel in the sums, so this is the error of "contact forces + gravity = rate of momentum change", which a small residual of
     stiff elastic rows can hide, relative to the net force also where two fingers press against each other. Generalized groups:
     the dynamics residual of their own rows. No scale is below 1e-6 of its kind for the whole problem.
@@ -210,7 +210,9 @@ def _balance(problem: ContactProblem, lam: np.ndarray, terms: _Terms, size: floa
     kernels.lengths(lam.reshape(problem.phi.shape), pressing)
     if loads is None:
         loads = np.empty(len(start))
-        kernels.net_forces(start, stop, stride, problem.b if problem.led is None else problem.b - problem.led, loads)
+        kernels.net_forces(
+            start, stop, stride, problem.b if problem.b_prescribed is None else problem.b - problem.b_prescribed, loads
+        )
     sums = np.where(problem.touches, pressing, 0.0).sum(axis=1)
     least = np.maximum(np.maximum(loads, NET_FRACTION * sums), NOISE_FRACTION * problem.b_size)
     return float(kernels.worst_balance(start, stop, stride, least, problem.diagonal, terms.b, terms.Av, terms.force, size * size))

@@ -78,9 +78,9 @@ class ContactProblem:
         Time step, used only to turn velocities into lengths in reports.
     groups : tuple of Group
         Which rows of v belong to which body.
-    led : ndarray, (n,), N, optional
-        What velocities that are given, e.g. of nodes that are led along a path, have put into b. It is no force of a body, so
-        balances of forces are relative to b without it.
+    b_prescribed : ndarray, (n,), N, optional
+        Contribution of prescribed velocities to b. It is not a force on any body, so balances of forces are relative to
+        b - b_prescribed.
     """
 
     A: sp.csc_matrix
@@ -90,7 +90,7 @@ class ContactProblem:
     friction: np.ndarray
     dt: float
     groups: tuple[Group, ...]
-    led: np.ndarray | None = None
+    b_prescribed: np.ndarray | None = None
 
     @property
     def n(self) -> int:

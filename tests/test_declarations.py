@@ -77,7 +77,7 @@ def test_every_kind_of_sensor_has_a_reader_a_series_and_its_name_in_the_help() -
 
 def test_plots_draw_declared_columns_and_know_wrenches_and_positions() -> None:
     assert set(plots.STEP_COLUMNS) <= {c.name for c in STEP_COLUMNS}
-    grouped = {c.name for kind in SENSOR_KINDS.values() for c in kind.columns if plots._GROUPED.search(f"s_{c.name}")}
+    grouped = {c.name for kind in SENSOR_KINDS.values() for c in kind.columns if plots.GROUPED.search(f"s_{c.name}")}
     assert grouped == {*names(WRENCH), *names(POSITION)}
 
 

@@ -325,12 +325,12 @@ def test_balance_of_a_squeezed_body_is_relative_to_its_net_force() -> None:
 
 
 def test_balance_is_not_relative_to_what_given_velocities_put_into_b() -> None:
-    """Nodes that are led along pull at the others by 50 N in b; the body's own 4 N are the scale."""
-    led = np.array([50.0, 0, 0, 0, 0, 0])
-    problem, v, lam = squeezed(0.0, led + np.array([4.0, 0, 0, 0, 0, 0]))
+    """Nodes with prescribed velocities pull at the others by 50 N in b; the body's own 4 N are the scale."""
+    given = np.array([50.0, 0, 0, 0, 0, 0])
+    problem, v, lam = squeezed(0.0, given + np.array([4.0, 0, 0, 0, 0, 0]))
     v[0] = 53.8
     assert m.balance(problem, v, lam) == pytest.approx(0.2 / 54.0, rel=1e-12)
-    assert m.balance(replace(problem, led=led), v, lam) == pytest.approx(0.2 / 4.0, rel=1e-12)
+    assert m.balance(replace(problem, b_prescribed=given), v, lam) == pytest.approx(0.2 / 4.0, rel=1e-12)
 
 
 def test_balance_ignores_rounding_of_large_forces_that_cancel() -> None:

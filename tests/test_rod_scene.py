@@ -147,7 +147,7 @@ def test_momentum_passes_between_a_rod_and_a_free_box() -> None:
 
 
 def test_a_led_rod_over_a_floor_balances_and_never_gains_energy() -> None:
-    scene = fs.Scene("led", dt=0.01, duration=0.6)
+    scene = fs.Scene("driven", dt=0.01, duration=0.6)
     scene.add_floor()
     rod = scene.add_rod(
         "rod", line(20, (0, 0, 0.004), (0.2, 0, 0.004)), ROUND, RUBBER, translational_damping=0.5,

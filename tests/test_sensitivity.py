@@ -18,7 +18,7 @@ from femsim.studies.sweeps import sweep as sweep_module
 from femsim.studies.sweeps.case import run_case
 from femsim.studies.sweeps.file import Sampling, read_sweep
 from femsim.studies.sweeps.process import CaseProcess
-from femsim.studies.sweeps.sampling import _unit, make_cases
+from femsim.studies.sweeps.sampling import make_cases, unit_samples
 from femsim.studies.sweeps.sensitivity import sobol_indices
 from viz import VizError, plot_sensitivity
 
@@ -57,7 +57,7 @@ def write(folder: Path, text: str, name: str = "s.toml") -> Path:
 
 def design(count: int, dimension: int, seed: int = 0) -> np.ndarray:
     """Values of the parameters of a design, (count, dimension + 2, dimension), as the sweep makes it."""
-    unit = _unit(Sampling(method="saltelli", count=count, seed=seed), dimension)
+    unit = unit_samples(Sampling(method="saltelli", count=count, seed=seed), dimension)
     return unit.reshape(count, dimension + 2, dimension)
 
 

@@ -23,18 +23,18 @@ def gripper(**parameters: Any) -> fs.Scene:
 
 
 def test_jaws_that_move_lead_the_fingers_without_a_force_of_theirs() -> None:
-    """b without what the led nodes put there sums to weight and momentum over dt, finger by finger; the leading is much more."""
+    """b without what the held nodes put there sums to weight and momentum over dt, finger by finger; the leading is much more."""
     stepper = Stepper(gripper(), fs.make_solver("auto"))
     for _ in range(20):
         before = stepper.state
         stepper.step()
-    assert stepper.problem is not None and stepper.problem.led is not None
+    assert stepper.problem is not None and stepper.problem.b_prescribed is not None
     for body, rows in list(zip(stepper.system.bodies, stepper.system.v_slices, strict=True))[1:]:
-        led = stepper.problem.led[rows].reshape(-1, 3).sum(axis=0)
-        own = stepper.problem.b[rows].reshape(-1, 3).sum(axis=0) - led
+        given = stepper.problem.b_prescribed[rows].reshape(-1, 3).sum(axis=0)
+        own = stepper.problem.b[rows].reshape(-1, 3).sum(axis=0) - given
         expected = body.node_mass @ before.v[rows].reshape(-1, 3) / stepper.settings.dt - [0, 0, GRAVITY * body.mass]
-        np.testing.assert_allclose(own, expected, atol=1e-9 * np.abs(led).max())
-        assert np.abs(led[0]) > 10 * np.linalg.norm(own)
+        np.testing.assert_allclose(own, expected, atol=1e-9 * np.abs(given).max())
+        assert np.abs(given[0]) > 10 * np.linalg.norm(own)
 
 
 def test_object_is_lifted_and_held_by_forces_that_balance() -> None:

@@ -250,7 +250,7 @@ def test_mass_proportional_damping_slows_a_fall() -> None:
 
 
 def test_winding_begins_as_ours_does() -> None:
-    """The led end pulls with what simulate says, to 5 %, as long as the cable hangs; nothing penetrates the post."""
+    """The driven end pulls with what simulate says, to 5 %, as long as the cable hangs; nothing penetrates the post."""
     scene = fs.load_scene(SCENES / "cable_winding.py", links=80)
     run = simulate_xpbd(scene, substeps=60, duration=3.0)
     ours = fs.simulate(scene, duration=3.0)

@@ -49,7 +49,7 @@ STEP_COLUMNS = (
     "work_J",
 )  # fmt: skip
 #: Columns of sensors.csv that belong to a force sensor or a marker.
-_GROUPED = re.compile(r"_(f[xyz]_N|t[xyz]_Nm|[xyz]_m)$")
+GROUPED = re.compile(r"_(f[xyz]_N|t[xyz]_Nm|[xyz]_m)$")
 WIDTH = 5.5  # inches: one and a half columns of a paper
 
 
@@ -131,7 +131,7 @@ def _gauge_panels(tables: Iterable[Table]) -> list[tuple[str, str, float, bool]]
     panels = []
     for column in dict.fromkeys(name for table in tables for name in table):
         name, _, unit = column.rpartition("_")
-        if column != "time_s" and name and not _GROUPED.search(column):
+        if column != "time_s" and name and not GROUPED.search(column):
             unit = unit.replace("m2", "m$^2$").replace("m3", "m$^3$")
             panels.append((column, f"{name.replace('_', ' ')} [{unit}]", 1.0, False))
     return panels

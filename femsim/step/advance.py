@@ -44,7 +44,12 @@ class _Outcome:
         if problem is not None:
             A = copy.copy(problem.A)  # with the same arrays of indices, by which solvers recognise a pattern
             A.data = A.data.copy()
-            problem = replace(problem, A=A, b=problem.b.copy(), led=None if problem.led is None else problem.led.copy())
+            problem = replace(
+                problem,
+                A=A,
+                b=problem.b.copy(),
+                b_prescribed=None if problem.b_prescribed is None else problem.b_prescribed.copy(),
+            )
         return cls(stepper.state, problem, stepper.system.acted())
 
     def restore(self, stepper: Stepper) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from contact import ContactProblem, Solution, metrics
-from contact.metrics import NET_FRACTION, NOISE_FRACTION, TINY, norm
+from contact.metrics import norm
+from contact.metrics_kernels import NET_FRACTION, NOISE_FRACTION, TINY
 from femsim.model.bodies.body import BodyStep
 from femsim.model.holds import held_wrench
 from femsim.scene.scene import Scene

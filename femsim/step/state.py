@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from femsim.base.errors import InputError
+from femsim.base.files import replacing
 from femsim.step.force_memory import ForceMemory
 
 #: Version of the files that hold a state.
@@ -117,14 +117,8 @@ class State:
 
     def save(self, path: Path | str) -> None:
         """Write the state to a file in numpy's format npz; it is there as a whole or not at all."""
-        path = Path(path)
-        temporary = path.with_name(f".{path.name}.tmp")
-        try:
-            with temporary.open("wb") as file:
-                np.savez(file, allow_pickle=False, version=np.array(VERSION), **self.arrays())
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with replacing(Path(path)) as temporary, temporary.open("wb") as file:
+            np.savez(file, allow_pickle=False, version=np.array(VERSION), **self.arrays())
 
     @classmethod
     def load(cls, path: Path | str) -> State:

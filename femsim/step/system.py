@@ -30,8 +30,8 @@ class System:
         Refilled in place by :meth:`assemble`.
     b, external : ndarray, (n,), N
         Right-hand side, and the part of it that gravity, loads and joints make.
-    led : ndarray, (n,), N, or None
-        The part of b that prescribed velocities make, see ``ContactProblem.led``.
+    b_prescribed : ndarray, (n,), N, or None
+        The part of b that prescribed velocities make, see ``ContactProblem.b_prescribed``.
     groups : tuple of Group
         Rows of each body.
     """
@@ -65,7 +65,7 @@ class System:
             rows, starts = self._couple(rows, starts)
         self.A = sp.csc_matrix((np.zeros(len(rows)), rows, starts), shape=(nv, nv))
         self.b, self.external = np.zeros(nv), np.zeros(nv)
-        self.led: np.ndarray | None = None
+        self.b_prescribed: np.ndarray | None = None
         self.prescribed = np.zeros(nv, dtype=np.bool_)
         self._columns_of_entries = np.repeat(np.arange(nv), np.diff(self.A.indptr))
         self.set_prescribed(self.prescribed)
@@ -179,7 +179,7 @@ class System:
         np.subtract.at(self.b, rows[self._coupling], data[self._coupling] * v_prescribed[columns[self._coupling]])
         data[self._cleared] = 0.0
         self.b[self._rows] = data[self._diagonal] * v_prescribed[self._rows]
-        self.led = self.b - own
+        self.b_prescribed = self.b - own
 
     def reaction(self, v_hat: np.ndarray, contact_force: np.ndarray) -> np.ndarray:
         """Generalized force (n,) that the drives exert on prescribed rows, N or N m; zero elsewhere.

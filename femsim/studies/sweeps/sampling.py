@@ -169,7 +169,7 @@ def _draw(sweep: SweepFile, axes: dict[str, Axis], known: dict[str, Parameter]) 
 
     assert sweep.sampling is not None
     columns: dict[str, list[Any]] = {}
-    for (name, axis), u in zip(axes.items(), _unit(sweep.sampling, len(axes)).T, strict=True):
+    for (name, axis), u in zip(axes.items(), unit_samples(sweep.sampling, len(axes)).T, strict=True):
         if axis.normal is not None:
             mean, deviation = axis.normal
             x = norm.ppf(np.clip(u, 1e-12, 1 - 1e-12), mean, deviation)
@@ -184,7 +184,7 @@ def _draw(sweep: SweepFile, axes: dict[str, Axis], known: dict[str, Parameter]) 
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-def _unit(sampling: Sampling, dimension: int) -> np.ndarray:
+def unit_samples(sampling: Sampling, dimension: int) -> np.ndarray:
     """Points of the unit cube, (n, dimension)."""
     from scipy.stats import qmc
 
