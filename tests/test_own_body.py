@@ -16,6 +16,7 @@ from particles import Particles
 
 import femsim as fs
 from femsim.step.stepper import Stepper
+from viz.survey import drawn_solid
 
 G = 9.81
 MASSES = np.array([0.1, 0.2, 0.3])
@@ -72,6 +73,10 @@ def test_every_output_is_right(tmp_path: Path) -> None:
     np.testing.assert_allclose(last.points, run.stepper.state.q.reshape(-1, 3), rtol=1e-12)
     np.testing.assert_allclose(last.point_data["contact_force"][:, 2], G * MASSES, rtol=1e-5)
     np.testing.assert_allclose(last.point_data["displacement"], last.points - STARTS, atol=1e-7)
+    # pictures draw a ball of 5 mm at each
+    balls = np.asarray(drawn_solid(last).points)
+    distances = np.linalg.norm(balls[:, None] - last.points, axis=2).min(axis=1)
+    np.testing.assert_allclose(distances, 0.005, rtol=1e-4)
 
 
 def test_a_restored_state_goes_on_to_the_same_bits() -> None:

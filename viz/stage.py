@@ -22,7 +22,7 @@ from viz.survey import (
     drawn_solid,
     field_values,
     has_faces,
-    is_line,
+    has_radius,
     is_shown_body,
     is_soft,
     round_down,
@@ -164,8 +164,8 @@ class Stage:
             data = self._read(frame, name)
             if name == "floor":
                 self._add_floor(data)
-            elif is_shown_body(name) and (is_line(data) or has_faces(data)):
-                values = field_values(data, field) if is_soft(data) or is_line(data) else None
+            elif is_shown_body(name) and (has_radius(data) or has_faces(data)):
+                values = field_values(data, field) if is_soft(data) or has_radius(data) else None
                 solid = drawn_solid(data)
                 skin = self._skins[name] = Skin(solid)
                 if values is not None:
@@ -176,7 +176,7 @@ class Stage:
                         "clim": (0.0, survey.limit / self._scale),
                         "show_scalar_bar": False,
                     }
-                elif is_line(data):
+                elif has_radius(data):
                     looks = {"color": ROD}
                 else:
                     looks = {"color": RIGID[rigid_number % len(RIGID)]}

@@ -69,13 +69,24 @@ def is_line(data: Any) -> bool:
     return bool(data.IsA("vtkPolyData") and data.GetNumberOfLines())
 
 
+def has_radius(data: Any) -> bool:
+    """Whether a part is drawn by the radius that its points carry: a rod, or a cloud of particles."""
+    return is_line(data) or bool(data.IsA("vtkPolyData") and not data.GetNumberOfPolys() and "radius" in data.point_data)
+
+
 def drawn_solid(data: pyvista.DataSet) -> Any:
-    """Return the drawn shape of a part: the part itself, or the tube around a line, which always has the same points."""
-    return data.tube(scalars="radius", absolute=True, n_sides=TUBE_SIDES) if is_line(data) else data
+    """Return the drawn shape of a part, with a fixed number of points: itself, a tube around a line, a ball at each particle."""
+    if is_line(data):
+        return data.tube(scalars="radius", absolute=True, n_sides=TUBE_SIDES)
+    if has_radius(data):
+        import pyvista
+
+        return data.glyph(scale="radius", orient=False, geom=pyvista.Sphere(radius=1.0, theta_resolution=16, phi_resolution=12))
+    return data
 
 
 def has_faces(data: Any) -> bool:
-    """Return False for parts of loose points, such as markers, which are not drawn."""
+    """Return False for parts of loose points without a radius, such as markers, which are not drawn."""
     return bool(data.GetNumberOfPolys() if data.IsA("vtkPolyData") else data.n_cells)
 
 
@@ -144,7 +155,7 @@ class Survey:
                     boxes.setdefault(name, []).append(box_corners(data))
                 if is_soft(data):
                     soft_names.add(name)
-                if is_soft(data) or is_line(data):
+                if is_soft(data) or has_radius(data):
                     must = must or is_soft(data) or field != DEFAULT_FIELD
                     present.update(data.point_data.keys(), data.cell_data.keys())
                     values = field_values(data, field)

@@ -30,7 +30,7 @@ from viz.survey import (
     drawn_solid,
     field_values,
     has_faces,
-    is_line,
+    has_radius,
     is_shown_body,
     is_soft,
     placed_camera,
@@ -189,7 +189,7 @@ class RunView:
         first, found = self._frame(0), set[str]()
         for name in self._series.parts:
             data = first.read(name)
-            if is_shown_body(name) and (is_soft(data) or is_line(data)):
+            if is_shown_body(name) and (is_soft(data) or has_radius(data)):
                 found.update(data.point_data.keys(), data.cell_data.keys())
         return tuple(sorted(found - {"radius"}))
 
@@ -254,9 +254,9 @@ class RunView:
     def _draw_body(self, frame: Frame, name: str, field: str, scale: float) -> bool:
         """Draw a part; return whether a field colours it."""
         data = frame.read(name)
-        if not (is_line(data) or has_faces(data)):
+        if not (has_radius(data) or has_faces(data)):
             return False
-        deformable = is_soft(data) or is_line(data)
+        deformable = is_soft(data) or has_radius(data)
         values = field_values(data, field) if deformable else None
         before = self._drawn_points.get(name)
         if before is not None and values is None and np.array_equal(before, data.points):

@@ -99,6 +99,7 @@ class OutputDefaults:
     what: str = "body"
     rigid: bool = False
     holds_rods: bool = True
+    contact_radius: float
     advice: str = "is no rigid body; drive rigid bodies and grippers."
 
     def initial_q(self) -> np.ndarray:
@@ -123,13 +124,14 @@ class OutputDefaults:
         return None if points is None else Drawing("points", points)
 
     def frame(self, q: np.ndarray, v: np.ndarray, force: np.ndarray, names: Collection[str]) -> DrawnFrame:
-        """Points and their velocity, contact force and displacement."""
+        """Points with velocity, contact force and displacement, and with the radius that pictures draw, if any."""
         x, start = points_of(self.kind, q), points_of(self.kind, self.initial_q())
         if x is None or start is None:
             raise InputError(f"{self.name}: a {self.what} has no points to draw; its parts need shapes.")
         stride = 3 if self.kind == "nodes" else 6
         velocity, pull = (rows.reshape(-1, stride)[:, :3] for rows in (v, force))
-        return DrawnFrame(x, point_fields(x, start, velocity, pull, names))
+        radius = {"radius": np.full(len(x), self.contact_radius)} if self.contact_radius > 0.0 else {}
+        return DrawnFrame(x, radius | point_fields(x, start, velocity, pull, names))
 
     def marker(self, what: str, link: int, node: int | None, at: np.ndarray | None) -> Marker:
         """Marker on a node, a link of a rod, or the centre of a rigid part."""
