@@ -172,10 +172,10 @@ def test_a_part_that_nothing_draws_is_refused(tmp_path: Path) -> None:
 def test_halved_steps_join_as_declared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns of a step in parts against those of the parts: the last, the sum or the worst."""
     parts: list[list[StepReport]] = [[]]
-    attempt = Stepper.attempt
+    take = Stepper.step
 
     def watched(stepper: Stepper) -> StepReport:
-        report = attempt(stepper)
+        report = take(stepper)
         parts[-1].append(report)
         return report
 
@@ -196,7 +196,7 @@ def test_halved_steps_join_as_declared(monkeypatch: pytest.MonkeyPatch) -> None:
             return replace(solution, status="stopped at the limit", message="Planted.") if problem.dt > 0.007 else solution
 
     reports: list[StepReport] = []
-    monkeypatch.setattr(Stepper, "attempt", watched)
+    monkeypatch.setattr(Stepper, "step", watched)
     monkeypatch.setattr("femsim.run.simulate.make_solver", lambda name, **chosen: Hasty())
     fs.simulate(cube_scene(), on_step=next_step)
     ms = dict.fromkeys(("assemble", "detect", "solve", "measure", "record"), 0.0)

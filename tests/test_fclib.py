@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,8 @@ from contact import (
 def assert_same(a: ContactProblem | LocalProblem, b: ContactProblem | LocalProblem) -> None:
     """Every array bit for bit, sparse ones with their structure."""
     assert type(a) is type(b)
-    for name, value in vars(a).items():
-        other = getattr(b, name)
+    for field in fields(a):
+        name, value, other = field.name, getattr(a, field.name), getattr(b, field.name)
         if sp.issparse(value):
             assert type(value) is type(other) and value.shape == other.shape
             for part in ("indptr", "indices", "data"):

@@ -94,7 +94,7 @@ def test_rows_are_the_derivative_of_the_gap_and_do_the_work_of_the_forces(contac
     (found,) = model.detect(state, model.places.read(state), [0.01])
     points = model.families[0]
     assert isinstance(points, PointFamily)
-    contacts = found.contacts.pick(points.point_part[found.contacts.point] == 2)  # not the ball and the box
+    contacts = found.contacts.select(points.point_part[found.contacts.point] == 2)  # not the ball and the box
     rows = model.rows([replace(found, contacts=contacts)], np.zeros(system.n), 0.01)
     problem = rows.problem(system, 0.01)
     assert {int(s) for s in contacts.shape} == {0, 1} and problem.n_contacts == len(contacts.gap) > 5

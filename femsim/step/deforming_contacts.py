@@ -67,9 +67,11 @@ class DeformingFamily:
         numbers = self._number.tolist()
         rod, other = numbers.index(rule.part), numbers.index(rule.other)
         where = self._where[rod]
-        # an end belongs to the link beside it
-        own = np.flatnonzero((self._own[where] >= rule.first) & (self._own[where] < rule.last))
-        return where.start + int(own[0]), where.start + int(own[-1]) + 1, rod, other
+        # points are the two ends and the centres between them; the end of the rod never has contact with what holds it
+        n = where.stop - where.start - 2
+        first = where.start + (rule.first + 1 if rule.first > 0 else 0)
+        last = where.start + rule.last + 1 if rule.last < n else where.stop
+        return first, last, rod, other
 
     # ------------------------------------------------------------------ detection
 

@@ -395,11 +395,6 @@ class BodyDefaults(OutputDefaults):
 
     rigid = False
 
-    @property
-    def contact_radius(self) -> float:
-        """The points lie on the surface."""
-        return 0.0
-
     def contact_points(self, q: np.ndarray, nodes: np.ndarray) -> np.ndarray:
         """Positions of its nodes, for a body whose coordinates are those of nodes."""
         self._check_nodes("contact_points")

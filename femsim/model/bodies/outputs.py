@@ -99,12 +99,16 @@ class OutputDefaults:
     what: str = "body"
     rigid: bool = False
     holds_rods: bool = True
-    contact_radius: float
     advice: str = "is no rigid body; drive rigid bodies and grippers."
 
     def initial_q(self) -> np.ndarray:
         """Coordinates at the start, (n_q,)."""
         raise NotImplementedError
+
+    @property
+    def contact_radius(self) -> float:
+        """The points lie on the surface."""
+        return 0.0
 
     def link_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
         """World rotation (3, 3) and centre of mass (3,), m, of a part."""
