@@ -58,6 +58,7 @@ def test_every_output_is_right(tmp_path: Path) -> None:
     np.testing.assert_allclose(kinetic, run.steps["kinetic_energy_J"], rtol=1e-9)
     potential = run.gauges["energy"].values["potential_J"]
     assert potential[-1] == pytest.approx(weight * 0.005, rel=1e-6)
+    np.testing.assert_allclose(run.steps["potential_energy_J"], potential, rtol=1e-9)
     assert run.gauges["gap"].values["gap_m"][-1] == pytest.approx(0.0, abs=1e-9)
     # sliding stops by friction: the work of friction is what is left of the sliding energy
     slipped = run.gauges["slip"].values["friction_J"][-1]
