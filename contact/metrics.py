@@ -76,8 +76,10 @@ class _Terms:
         return _Terms(weight * self.Av, weight * self.b, weight * self.force, weight * self.residual)
 
 
-def _terms(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> _Terms:
-    force, Av = problem.pushed(lam), problem.A @ v
+def _terms(problem: ContactProblem, v: np.ndarray, lam: np.ndarray, Av: np.ndarray | None = None) -> _Terms:
+    force = problem.pushed(lam)
+    if Av is None:
+        Av = problem.A @ v
     return _Terms(Av, problem.b, force, Av - problem.b - force)
 
 
@@ -166,11 +168,13 @@ def natural_map_scale(problem: ContactProblem, regularization: float = 0.0) -> n
 
 
 def _law(
-    problem: ContactProblem, v: np.ndarray, lam: np.ndarray, regularization: float
+    problem: ContactProblem, v: np.ndarray, lam: np.ndarray, regularization: float, slip: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Arguments of :func:`measure_law` in the variables of ``isotropic(problem)``: u + Omega lam, lam, rho and friction."""
     lam = lam.reshape(problem.phi.shape)
     u = contact_velocity(problem, v)
+    if slip is not None:
+        u += slip
     if regularization:
         u += regularization * lam
     if not problem.is_isotropic:
@@ -240,15 +244,18 @@ def residuals(
     regularization: float = 0.0,
     relaxed: bool = False,
     loads: np.ndarray | None = None,
+    slip: np.ndarray | None = None,
+    Av: np.ndarray | None = None,
 ) -> Residuals:
     """Dynamics residual, contact residual, balance and plain dynamics residual in one pass.
 
     ``loads``, (groups,), N, is the load on each group of nodes or links to which its balance is relative, |B| of :func:`balance`
-    by default; the other options are those of :func:`measure`.
+    by default; ``slip``, (nc, 3), m/s, is added to the contact velocities; ``Av``, (n,), N, is A v where the caller has it. The
+    other options are those of :func:`measure`.
     """
-    terms = _terms(problem, v, lam)
+    terms = _terms(problem, v, lam, Av)
     dynamics, size = terms.weighted(problem.weight).sizes()
-    contact = contact_residual(problem, v, lam, regularization=regularization, relaxed=relaxed)
+    contact = natural_map(*_law(problem, v, lam, regularization, slip), relaxed)
     return Residuals(dynamics, contact, _balance(problem, lam, terms, size, loads), terms.sizes()[0])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -15,6 +15,7 @@ from contact.nodalize import AUTO_GAIN_FACTOR, NodalContactProblem, body_blocks,
 from contact.problem import ContactProblem, isotropic
 from contact.solvers import cond_kernels as iteration, cond_system_kernels as kernels
 from contact.solvers.base import BALANCE_FACTOR, Check, Judge, OperatorOptions, Row, Solution, WarmStart, drive
+from contact.solvers.block_rows import apply_blocks
 from contact.solvers.cond_groups import (
     Acceleration,
     Bodies,
@@ -331,12 +332,13 @@ class _FixedPoint:
 
         Balances are relative to what would hold each body at the start, see :func:`contact.metrics_kernels.holding_forces`.
         """
-        problem, options = self.nodal.problem, self._options
-        if not options.exact_gain and self.nodal.n_virtual:
-            problem = replace(problem, phi=problem.phi + self.nodal.contact_slip(self.state.iterates.best))
-        relaxed, regularization = options.operator == "proximal", options.regularization or 0.0
+        nodal, options, best = self.nodal, self._options, self.state.iterates.best
+        slip = nodal.contact_slip(best) if nodal.n_virtual and not options.exact_gain else None
+        matrix, product = self._system[0], np.empty(nodal.virtual_start)
+        apply_blocks(matrix.ptr, matrix.col, matrix.values, best, product)
         return residuals(
-            problem, v, lam, relaxed=relaxed, regularization=regularization, loads=self._bodies.least_force
+            nodal.problem, v, lam, relaxed=options.operator == "proximal", regularization=options.regularization or 0.0,
+            loads=self._bodies.least_force, slip=slip, Av=product[nodal.rows],
         )  # fmt: skip
 
 
