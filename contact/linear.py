@@ -147,6 +147,13 @@ class Pardiso:
         if error:
             raise ContactError(f"MKL Pardiso stopped with its error {error} in phase {phase}; use backend 'superlu'.")
 
+    def _unjoined_pivots(self) -> np.ndarray | None:
+        """Entries of ``_values`` on the diagonal outside the patch where no entry joins two rows there, else None."""
+        outside = self._marks == 0
+        rows = np.repeat(np.arange(self._n, dtype=np.int32), np.diff(self._indptr))
+        entries = np.flatnonzero(outside[rows] & outside[self._indices])
+        return entries if np.array_equal(rows[entries], self._indices[entries]) else None
+
     def factorize(self, A: sp.csc_matrix, patch: np.ndarray) -> None:
         """Factorize A, (n, n), keeping the patch. ContactError when A is not positive definite or the patch is all of it."""
         if len(patch) == A.shape[0]:
@@ -166,7 +173,7 @@ class Pardiso:
             self._indices = A.indices[self._lower].astype(np.int32)
             counts = np.bincount(columns[self._lower], minlength=self._n)
             self._indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        self._values = A.data[self._lower]
+        self._values = A.data[self._lower].astype(np.float64, copy=False)
         m = len(patch)
         if analyse:
             self.patch = patch.astype(np.int64)
@@ -177,11 +184,18 @@ class Pardiso:
             self._options[:] = 0
             # own options; nested dissection; no permutation by matching; indices from 0
             self._options[[0, 1, 34]] = 1, 2, 1
+            self._pivots = self._unjoined_pivots()
+            if m and self._pivots is not None:
+                # MKL's default then reads memory that it never set, and at times ends the process; its two-level factorization
+                # does not, but takes negative pivots without a word
+                self._options[23] = 1
             if m:
                 # the Schur complement is returned, the factors are kept for the solves
                 self._options[35] = 2
             self._call(_ANALYSE, np.zeros(1), np.zeros(1), 1)
             self._pattern = (A.indptr, A.indices)
+        if self._pivots is not None and not (self._values[self._pivots] > 0).all():
+            raise ContactError(_NOT_POSITIVE)
         S = np.zeros((m, m), order="F")
         self._call(_FACTORIZE, np.zeros(1), S if m else np.zeros(1), 1)
         self.compliance = _inverse(S)
@@ -192,7 +206,7 @@ class Pardiso:
         if not len(self.patch):
             self._forward[:] = b
             return np.zeros(0)
-        self._call(_FORWARD, np.ascontiguousarray(b), self._forward, 1)
+        self._call(_FORWARD, np.ascontiguousarray(b, dtype=np.float64), self._forward, 1)
         return np.asarray(self.compliance @ self._forward[self.patch])
 
     def finish(self, force: np.ndarray) -> np.ndarray:
@@ -207,7 +221,7 @@ class Pardiso:
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         """Return A^-1 b for b of shape (n,) or (n, k)."""
-        b = np.asfortranarray(b)
+        b = np.asfortranarray(b, dtype=np.float64)
         x = np.empty_like(b, order="F")
         self._call(_SOLVE, b, x, 1 if b.ndim == 1 else b.shape[1])
         return x
@@ -221,7 +235,7 @@ class SuperLU:
     def factorize(self, A: sp.csc_matrix, patch: np.ndarray) -> None:
         """Factorize A, (n, n). ContactError when A is not positive definite."""
         try:
-            self._lu = splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+            self._lu = splu(A.astype(np.float64, copy=False), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
         except RuntimeError as error:
             raise ContactError(_NOT_POSITIVE) from error
         if A.shape[0] and (self._lu.U.diagonal().min() <= 0 or not np.array_equal(self._lu.perm_r, self._lu.perm_c)):
@@ -235,12 +249,12 @@ class SuperLU:
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         """Return A^-1 b for b of shape (n,) or (n, k)."""
-        return np.asarray(self._lu.solve(b))
+        return np.asarray(self._lu.solve(np.asarray(b, dtype=np.float64)))
 
     def begin(self, b: np.ndarray) -> np.ndarray:
         """Solve for b, (n,), and return the part on the patch, (m,)."""
-        self._b = b
-        return np.asarray(self._lu.solve(b)[self.patch])
+        self._b = np.asarray(b, dtype=np.float64)
+        return np.asarray(self._lu.solve(self._b)[self.patch])
 
     def finish(self, force: np.ndarray) -> np.ndarray:
         """Return A^-1 (b + E force), (n,), with b of the last ``begin`` and ``force`` (m,) on the patch."""

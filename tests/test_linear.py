@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +80,56 @@ def test_a_patch_of_all_rows_is_refused_by_pardiso() -> None:
     made = make_factorization("superlu")
     made.factorize(A, np.arange(4))
     assert_inverse(made, A, np.arange(4), np.random.default_rng(0))
+
+
+UNJOINED = """
+import numpy as np, scipy.sparse as sp
+from small_matrices import assert_inverse
+from contact.linear import make_factorization
+made = make_factorization("pardiso")
+for seed in range(30):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 60))
+    patch = np.sort(rng.choice(n, int(rng.integers(1, n)), replace=False))
+    A = np.zeros((n, n))
+    for row in patch:
+        A[row, rng.integers(n)] = -rng.random()
+    A += A.T
+    np.fill_diagonal(A, 0.0)
+    np.fill_diagonal(A, 1.0 + np.abs(A).sum(axis=0))
+    for factor in (1.0, 2.0):
+        made.factorize(sp.csc_matrix(factor * A), patch)
+        assert_inverse(made, sp.csc_matrix(factor * A), patch, rng)
+print("done")
+"""
+
+
+@needs_pardiso
+@pytest.mark.parametrize("filling", ["20", "170", "255"])
+def test_rows_joined_by_the_patch_alone_do_not_crash_mkl(filling: str) -> None:
+    """MKL reads memory that it never set there unless told otherwise; filled with 170, that ended the process."""
+    folder, environment = str(Path(__file__).parent), {**os.environ, "MALLOC_PERTURB_": filling}
+    done = subprocess.run(
+        [sys.executable, "-c", UNJOINED], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 and done.stdout == "done\n", done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("kind", [np.float32, np.int64])
+def test_numbers_of_other_types_are_solved_for(backend: str, kind: type) -> None:
+    """MKL would read and write them as float64, past their end."""
+    A = sparse_spd(np.random.default_rng(4), 20)
+    made = make_factorization(backend)  # type: ignore[arg-type]
+    made.factorize(A, rows(2, 7))
+    b = np.arange(20).astype(kind)
+    right = np.linalg.solve(A.toarray(), b.astype(float))
+    assert np.allclose(made.solve(b), right)
+    assert np.allclose(made.begin(b), right[[2, 7]])
+    assert np.allclose(made.finish(np.zeros(2)), right)
+    single = sp.csc_matrix((A.data.astype(np.float32), A.indices, A.indptr), shape=A.shape)
+    made.factorize(single, rows(2, 7))
+    assert np.allclose(made.solve(b), right, rtol=1e-4)
 
 
 FUZZ = """
