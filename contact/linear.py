@@ -235,7 +235,12 @@ class SuperLU:
     def factorize(self, A: sp.csc_matrix, patch: np.ndarray) -> None:
         """Factorize A, (n, n). ContactError when A is not positive definite."""
         try:
-            self._lu = splu(A.astype(np.float64, copy=False), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+            self._lu = splu(
+                A.astype(np.float64, copy=False),
+                permc_spec="MMD_AT_PLUS_A",
+                diag_pivot_thresh=0.0,
+                options={"SymmetricMode": True},
+            )
         except RuntimeError as error:
             raise ContactError(_NOT_POSITIVE) from error
         if A.shape[0] and (self._lu.U.diagonal().min() <= 0 or not np.array_equal(self._lu.perm_r, self._lu.perm_c)):
