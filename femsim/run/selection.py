@@ -20,7 +20,7 @@ class Selection:
     Parameters
     ----------
     stepper : Stepper
-        The simulation, before its first step.
+        The simulation.
     sensor : SensorSpec
         The sensor.
 
@@ -64,7 +64,10 @@ class Selection:
             return
         if not callable(where):
             raise InputError(f"{what} are numbers, but {sensor.part!r} is rigid and has no nodes; give a condition on points.")
-        condition, (turn, place) = where, (pose.copy() for pose in stepper.link_pose(self.part))
+        condition, turn, place = where, np.eye(3), np.zeros(3)
+        if body is not None and body.rigid:
+            link = stepper.scene.parts[self.part].link
+            turn, place = (pose.copy() for pose in body.link_pose(body.initial_q(), link))
 
         def inside(places: np.ndarray, c: StepContacts) -> np.ndarray:
             then = (places - c.reference[self.part]) @ c.rotation[self.part] @ turn.T + place

@@ -46,7 +46,8 @@ class State:
     contacts : tuple of ForceMemory
         Contact forces of the last step, of each family, where the next solve starts.
     sensors : dict of str to ndarray
-        What sensors carry from step to step. Steps pass it on; who reads the sensors fills it.
+        What sensors carry from step to step, by ``SENSOR/NAME``. Steps pass it on; who reads the sensors fills it, see
+        :class:`femsim.run.sensors.Sensors`.
     """
 
     q: np.ndarray
