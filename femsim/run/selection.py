@@ -100,7 +100,7 @@ class Selection:
 
 
 class GapSearch:
-    """Search for gaps, once per step for all sensors of a run.
+    """Search for gaps, once for all sensors of a run where the coordinates are the same.
 
     Parameters
     ----------
@@ -109,13 +109,14 @@ class GapSearch:
     """
 
     def __init__(self, stepper: Stepper) -> None:
-        self._stepper, self._step = stepper, -1
+        self._stepper = stepper
+        self._q = np.zeros(0)
         self._reach = max((s.reach for s in stepper.scene.sensors if "reach" in SENSOR_KINDS[s.kind].limits), default=0.0)
         self._found: tuple[np.ndarray, np.ndarray] = (np.zeros((0, 2)), np.zeros(0))
 
     def found(self) -> tuple[np.ndarray, np.ndarray]:
-        """Parts (n, 2) and gaps (n,), m, at the end of the last step."""
-        if self._step != self._stepper.state.step:
-            self._step = self._stepper.state.step
-            self._found = self._stepper.contacts.gaps(self._stepper.state, self._reach)
+        """Parts (n, 2) and gaps (n,), m, in the current state."""
+        state = self._stepper.state
+        if not np.array_equal(self._q, state.q):
+            self._q, self._found = state.q.copy(), self._stepper.contacts.gaps(state, self._reach)
         return self._found
