@@ -5,6 +5,7 @@ To add a kind: its declaration there, and a class here under the same name in :d
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -23,7 +24,7 @@ from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
 
 
-class Reader:
+class Reader(ABC):
     """Reads one sensor: one call per step, in the order of time.
 
     Parameters
@@ -45,9 +46,9 @@ class Reader:
         self.stepper, self.sensor, self.gaps = stepper, sensor, gaps
         self.part = stepper.scene.part_names.index(sensor.part)
 
+    @abstractmethod
     def read(self, report: StepReport) -> Sequence[float] | np.ndarray:
         """Give the numbers of the sensor after a step, in the order of its columns."""
-        raise NotImplementedError
 
     def origin(self) -> np.ndarray:
         """Point (3,), m, world, that a torque is about: the centre of mass of the part, the world's origin for obstacles."""
@@ -57,10 +58,10 @@ class Reader:
         """Give what the reader carries from step to step, arrays by name, for :meth:`recall`."""
         return {}
 
-    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:  # noqa: B027 (most readers carry nothing)
         """Take back what :meth:`memory` gave."""
 
-    def reset(self) -> None:
+    def reset(self) -> None:  # noqa: B027 (most readers carry nothing)
         """Forget it: the next step is the first that counts."""
 
     @property
