@@ -247,7 +247,9 @@ def test_couplings_are_put_back_at_once(monkeypatch: pytest.MonkeyPatch) -> None
     stepper.step()
     assert [coupling.reading()[1:] for coupling in couplings] != sizes and not recalled
     stepper.restore(before)
-    assert [coupling.reading()[1:] for coupling in couplings] == sizes and recalled == powers and any(power for _, power in powers)
+    assert (
+        [coupling.reading()[1:] for coupling in couplings] == sizes and recalled == powers and any(power for _, power in powers)
+    )
 
 
 def test_states_are_equal_by_their_bits() -> None:
