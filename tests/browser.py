@@ -44,7 +44,7 @@ class Browser:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=20) as answer:
                 (page,) = (target for target in json.load(answer) if target["type"] == "page")
             self._socket = connect(page["webSocketDebuggerUrl"], max_size=2**26)
-        except BaseException:
+        except BaseException:  # no browser is left behind, also not after Ctrl-C
             self._process.kill()
             self._process.wait()
             raise

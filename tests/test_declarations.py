@@ -28,7 +28,9 @@ from femsim.run.result import SERIES
 from femsim.run.sensors import READERS, Reader
 from femsim.scene import sensor_kinds
 from femsim.scene.sensor_kinds import POSITION, SENSOR_KINDS, WRENCH, SensorColumn, SensorKind, names
+from femsim.step.advance import take_step
 from femsim.step.report import StepReport
+from femsim.step.state import State
 from femsim.step.stepper import Stepper
 from viz import plots, stage
 
@@ -209,24 +211,74 @@ def test_halved_steps_join_as_declared(monkeypatch: pytest.MonkeyPatch) -> None:
             assert column.read(report, ms) == pytest.approx(wanted, rel=1e-12), column.name
 
 
-def test_what_sensors_remember_can_be_taken_back() -> None:
-    """A second set of sensors that is told what the first remembers reads the same from then on."""
+def remembering_scene() -> fs.Scene:
+    """Each sensor that carries something from step to step, and one whose points are those of the start, on a box that slides."""
     scene = cube_scene()
-    scene.sensor("noisy", "floor", reading=fs.Reading(lowpass=20.0, rate=80.0, noise=(0.1, 0.01), seed=4))
+    scene.sensor("noisy", "floor", reading=fs.Reading(lowpass=20.0, rate=40.0, noise=(0.1, 0.01), seed=4))
     scene.sensor("slid", "cube", kind="slip")
     hand = scene.add_gripper("hand", [fs.Finger("one", fs.Box((0.01, 0.01, 0.01)), (0.02, 0, 0), (1, 0, 0))], position=(1, 0, 1))
     scene.drive(hand, lambda t: (np.array([0.0, 0.0, t * t]), np.zeros(3)))
     scene.sensor("joint", "hand.one", kind="joint")
-    stepper = Stepper(scene, make_solver("exact"))
-    first, second = Recorder(stepper, None), Recorder(stepper, None)
-    for _ in range(4):
-        first.sensors.row(stepper.step())
-    remembered = first.memory()
-    assert {"next_frame", "slid/slip", "joint/momentum", "noisy_measured/filter", "noisy_measured/noise"} <= set(remembered)
-    assert all(isinstance(value, np.ndarray) and value.dtype.kind in "fu" for value in remembered.values())
-    second.recall(remembered)
-    for _ in range(4):
-        report = stepper.step()
-        row = first.sensors.row(report)
-        assert second.sensors.row(report) == row
-    assert abs(row[sensors.sensor_columns(scene).index("slid_slip_m")]) > 0.0
+    scene.add_rigid("crate", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(-0.2, 0, 0.01), velocity=(-1, 0, 0))
+    scene.sensor("edge", "crate", where=lambda x: x[:, 0] > -0.2)
+    return scene
+
+
+def exact_stepper(scene: fs.Scene) -> Stepper:
+    """With a solver that remembers nothing, so that equal states give equal bits."""
+    return Stepper(scene, make_solver("exact", tolerance=1e-10, lag=False))
+
+
+def read_steps(recorder: Recorder, count: int) -> list[list[float]]:
+    """Rows of sensors.csv of the next steps."""
+    return [recorder.sensors.row(take_step(recorder.stepper, 1)) for _ in range(count)]
+
+
+def test_a_state_carries_what_sensors_remember(tmp_path: Path) -> None:
+    """Saved after five steps and restored, before or after the sensors are made, or where it was: the same rows, bit by bit."""
+    stepper = exact_stepper(remembering_scene())
+    recorder = Recorder(stepper, None)
+    begun, first = stepper.state, read_steps(recorder, 5)
+    halfway = stepper.state
+    halfway.save(tmp_path / "state.npz")
+    carried = {"slid/slip", "slid/friction", "joint/momentum", *(f"noisy_measured/{x}" for x in ("filter", "noise", "held"))}
+    assert carried <= halfway.sensors.keys() == begun.sensors.keys()
+    kept = halfway.copy()
+    rows = read_steps(recorder, 5)
+    assert kept == halfway and not np.array_equal(
+        stepper.state.sensors["noisy_measured/noise"], kept.sensors["noisy_measured/noise"]
+    )
+    names = sensors.sensor_columns(stepper.scene)
+    assert all(rows[-1][names.index(name)] != 0.0 for name in ("slid_slip_m", "joint_fz_N", "noisy_measured_fz_N", "edge_fz_N"))
+    for restored_first in (True, False):
+        fresh = exact_stepper(remembering_scene())
+        if restored_first:
+            fresh.restore(State.load(tmp_path / "state.npz"))
+        again = Recorder(fresh, None)
+        if not restored_first:
+            fresh.restore(State.load(tmp_path / "state.npz"))
+        assert read_steps(again, 5) == rows and fresh.state == stepper.state
+    stepper.restore(begun)
+    assert read_steps(recorder, 5) == first and stepper.state == halfway
+
+
+def test_a_sensor_that_a_state_knows_nothing_of_starts_there() -> None:
+    """Sums from 0, no momentum of before, noise from its seed, and samples at the times at which they would have stood."""
+    stepper = exact_stepper(remembering_scene())
+    whole = read_steps(Recorder(stepper, None), 5)
+    state = replace(stepper.state, sensors={})
+    recorder = Recorder(stepper, None)
+    expected = read_steps(recorder, 5)
+    fresh = exact_stepper(remembering_scene())
+    fresh.restore(state)
+    rows = read_steps(Recorder(fresh, None), 5)
+    stepper.restore(state)
+    assert read_steps(recorder, 5) == rows
+    names = sensors.sensor_columns(fresh.scene)
+    column = {name: np.array([[row[k] for row in table] for table in (whole, expected, rows)]) for k, name in enumerate(names)}
+    assert np.array_equal(column["joint_fz_N"][2], column["joint_fz_N"][1])
+    np.testing.assert_allclose(column["slid_slip_m"][2], column["slid_slip_m"][1] - column["slid_slip_m"][0, -1], atol=1e-15)
+    _, shown, late = column["noisy_measured_fz_N"]  # samples at 80 and 100 ms, and the late one at once
+    np.testing.assert_array_equal(np.diff(late) != 0.0, [False, True, False, True])
+    np.testing.assert_array_equal(np.diff(shown) != 0.0, [False, True, False, True])
+    assert not np.array_equal(late, shown)

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import femsim as fs
+from femsim.run.selection import GapSearch
+from femsim.step.stepper import Stepper
 
 G = 9.81
 RUBBER = fs.Elastic(1e6, 0.3, 1000.0, rayleigh_beta=0.01, name="rubber")
@@ -151,6 +153,26 @@ def test_area_of_boxes_on_a_floor() -> None:
     np.testing.assert_allclose(area["under_left"] + area["under_right"], area["under"], rtol=1e-9)
     assert 0.3 < area["base_half"][-1] / area["base"][-1] < 0.5
     assert 0.0 < area["rod"][-1] <= 0.02**2  # of the nodes of the cube that carry the rod
+
+
+def test_gap_after_a_restore_is_that_of_the_state() -> None:
+    """Boxes fall from several heights: what was found for one is not shown for another after as many steps."""
+
+    def fallen(height: float) -> Stepper:
+        scene = fs.Scene("drop", dt=0.01, duration=0.1)
+        scene.add_floor()
+        scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(0, 0, 0.01 + height))
+        scene.sensor("gap", "box", kind="gap", partner="floor", reach=0.1)
+        stepper = Stepper(scene, fs.make_solver("exact"))
+        stepper.step()
+        return stepper
+
+    stepper = fallen(0.03)
+    search = GapSearch(stepper)
+    for height in (0.03, 0.05, 0.02):
+        stepper.restore(fallen(height).state)
+        assert search.found()[1].min() == pytest.approx(height - G * 0.01**2, abs=1e-12)
+        assert search.found() is search.found()  # once for all sensors
 
 
 def test_gap_is_the_height_of_a_fall_and_changes_nothing() -> None:

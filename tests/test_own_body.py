@@ -102,6 +102,12 @@ def test_what_it_lacks_is_named() -> None:
     with pytest.raises(fs.InputError, match=r"'half' lacks acted, .*initial_v.*momentum.*; give its class these, or derive"):
         fs.Scene("s").add_body(Half())  # type: ignore[arg-type]
 
+    class Derived(fs.BodyDefaults):
+        name, kind, n_q, n_v = "derived", "nodes", 3, 3
+
+    with pytest.raises(fs.InputError, match=r"'derived' lacks advance, assemble, .*, initial_q, .*; give its class these"):
+        fs.Scene("s").add_body(Derived())  # type: ignore[arg-type]
+
 
 @pytest.mark.parametrize(
     ("change", "words"),

@@ -1,4 +1,4 @@
-"""Rods: the joint against plain twins and finite differences, balances, and statics and dynamics with closed forms.
+"""Rods: the joint against plain twins and finite differences, balances of momentum and energy, and what is refused.
 
 Kernels: `Joint` and `plain_system` are the twins of joint_states, joint_blocks and system, checked by finite differences of the
 energy as well; advance, rotations and spins have plain twins of their own, joint_response is in the wrenches of held ends.
@@ -7,13 +7,24 @@ energy as well; advance, rotations and spins have plain twins of their own, join
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
-import scipy.linalg as sl
-import scipy.sparse as sp
-from scipy.optimize import brentq
+from lone_rods import (
+    CABLE,
+    DOWN,
+    NO_GRAVITY,
+    ROUND,
+    Stepped,
+    assembled,
+    dense,
+    force,
+    helix,
+    mass_matrix,
+    ring,
+    stiffness,
+    tangent,
+)
 from scipy.spatial.transform import Rotation
 from slow_rods import (
     CLAMPED,
@@ -21,7 +32,6 @@ from slow_rods import (
     HINGED,
     Joint,
     frames_and_links,
-    heavy_cantilever,
     line,
     moved,
     shaken,
@@ -30,145 +40,10 @@ from slow_rods import (
 )
 
 from femsim.base.errors import InputError
-from femsim.base.rotations import quaternion_from_vector, quaternion_multiply
+from femsim.base.rotations import quaternion_multiply
 from femsim.model.bodies.body import StepSettings
 from femsim.model.bodies.rod import MAX_TENSION, Rod, RodEnd
-from materials import Elastic, RodSection, circular_section, rectangular_section
-
-NO_GRAVITY = np.zeros(3)
-DOWN = np.array([0.0, 0.0, -9.81])
-CABLE = Elastic(2.954e6, 0.49, 1259.0)
-ROUND = circular_section(0.002)
-
-
-def beam(stretch: float = 1e4, *, density: float = 1.0, torsion: float = 2.0) -> dict[str, object]:
-    """Rod of E I = 1 N m^2 about both axes, E A = ``stretch`` N, shear stiffness half of it and G J = torsion / 2 N m^2."""
-    moment = 1.0 / stretch
-    return {
-        "section": RodSection(1.0, moment, moment, torsion * moment, 1.0, 1.0, 0.01),
-        "elastic": Elastic(stretch, 0.0, density),
-    }
-
-
-def helix(n: int, turns: float = 1.0) -> np.ndarray:
-    s = np.linspace(0.0, 2.0 * math.pi * turns, n + 1)
-    return 0.02 * np.column_stack([np.cos(s), np.sin(s), 0.4 * s])
-
-
-def ring(n: int) -> np.ndarray:
-    angle = np.linspace(0, 2 * math.pi, n + 1)
-    return np.column_stack([np.cos(angle), np.sin(angle), 0 * angle])
-
-
-def assembled(
-    rod: Rod, q: np.ndarray, v: np.ndarray | None = None, settings: StepSettings | None = None, t: float = 0.0
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A (CSC data), b and external; at rest and with a step so long that nothing of the mass is left, unless said."""
-    data, b, external = np.empty(len(rod.pattern()[1])), np.empty(rod.n_v), np.empty(rod.n_v)
-    rod.assemble(
-        q, np.zeros(rod.n_v) if v is None else v, t, settings or StepSettings(1.0, 1.0, NO_GRAVITY), data, b, external
-    )  # fmt: skip
-    return data, b, external
-
-
-def dense(rod: Rod, data: np.ndarray) -> np.ndarray:
-    indptr, indices = rod.pattern()
-    return sp.csc_matrix((data, indices, indptr), shape=(rod.n_v, rod.n_v)).toarray()
-
-
-def stiffness(rod: Rod, q: np.ndarray) -> np.ndarray:
-    """Stiffness that A keeps at q, out of A of two steps."""
-    one, two = (dense(rod, assembled(rod, q, None, StepSettings(dt, 1.0, NO_GRAVITY))[0]) for dt in (1.0, 2.0))
-    # A(dt) = M/dt + D + dt K
-    mass = mass_matrix(rod, q)
-    return (two - mass / 2.0) - (one - mass)
-
-
-def mass_matrix(rod: Rod, q: np.ndarray) -> np.ndarray:
-    blocks = []
-    for mass, inertia, R in zip(rod.link_mass, rod.link_inertia, rod.axes(q), strict=True):
-        blocks += [mass * np.eye(3), R @ np.diag(inertia) @ R.T]
-    return sl.block_diag(*blocks)
-
-
-def force(rod: Rod, q: np.ndarray, gravity: np.ndarray = NO_GRAVITY) -> np.ndarray:
-    """External minus elastic force at q, (6 n,)."""
-    return assembled(rod, q, None, StepSettings(1.0, 1.0, gravity))[1]
-
-
-def tangent(rod: Rod, q: np.ndarray, gravity: np.ndarray = NO_GRAVITY) -> np.ndarray:
-    """Minus the derivative of the force by central differences; links three apart do not touch the same force."""
-    n = rod.n_links
-    K = np.zeros((6 * n, 6 * n))
-    for colour in range(min(3, n)):
-        for c in range(6):
-            h = 1e-6 * rod.lengths.min() if c < 3 else 1e-6
-            motion = np.zeros((n, 6))
-            motion[colour::3, c] = h
-            low, high = (force(rod, moved(rod, q, s * motion.ravel()), gravity).reshape(n, 6) for s in (-1, 1))
-            change = (low - high) / (2.0 * h)
-            for link in range(colour, n, 3):
-                near = slice(max(link - 1, 0), link + 2)
-                K.reshape(n, 6, 6 * n)[near, :, 6 * link + c] = change[near]
-    return K
-
-
-def balanced(rod: Rod, q: np.ndarray, gravity: np.ndarray = NO_GRAVITY) -> np.ndarray:
-    """Poses of a rod clamped at its start near q where all forces balance, by Newton's method.
-
-    The links turn by the increments, but are placed by the strains that these make, so that large turns do not stretch the rod.
-    """
-    n = rod.n_links
-    for _ in range(40):
-        motion = np.linalg.solve(tangent(rod, q, gravity), force(rod, q, gravity))
-        largest = np.abs(motion.reshape(-1, 6)[:, 3:]).max()
-        motion *= min(1.0, 0.5 / max(largest, 1e-300))
-        gap = rod.strains(q)[:n, :3] + (rod.strains(moved(rod, q, 1e-6 * motion)) - rod.strains(q))[:n, :3] / 1e-6
-        gap *= np.concatenate([rod.lengths[:1] / 2, (rod.lengths[1:] + rod.lengths[:-1]) / 2])[:, None]
-        q = moved(rod, q, motion)
-        turns = Rotation.from_quat(np.vstack([rod.end_frames[0, 3:], rod.quaternions(q)])[:, [1, 2, 3, 0]])
-        middle = turns[:-1] * Rotation.from_rotvec((turns[:-1].inv() * turns[1:]).as_rotvec() / 2)
-        half = rod.axes(q)[:, :, 2] * rod.lengths[:, None] / 2
-        before = np.vstack([np.zeros(3), half[:-1]])
-        rod.centres(q)[:] = rod.end_frames[0, :3] + np.cumsum(middle.apply(gap) + before + half, axis=0)
-        if largest < 1e-8:
-            return q
-    raise AssertionError("Newton's method did not converge")
-
-
-def tip(rod: Rod, q: np.ndarray) -> np.ndarray:
-    return rod.centre_line(q)[-1]
-
-
-class Stepped:
-    """A rod that is stepped on its own."""
-
-    def __init__(self, rod: Rod, dt: float, theta: float = 1.0, gravity: np.ndarray = NO_GRAVITY) -> None:
-        self.rod, self.settings = rod, StepSettings(dt, theta, gravity)
-        rod.reset()
-        self.q, self.v, self.t = rod.initial_q(), rod.initial_v(), 0.0
-        self.old = (self.q, self.v)
-        self.data, self.b, self.external = np.empty(len(rod.pattern()[1])), np.empty(rod.n_v), np.empty(rod.n_v)
-        indptr, indices = rod.pattern()
-        columns = np.repeat(np.arange(rod.n_v), np.diff(indptr))
-        self._use = indices >= columns
-        self._place = (indices - columns)[self._use], columns[self._use]
-
-    def step(self) -> None:
-        rod = self.rod
-        rod.assemble(self.q, self.v, self.t, self.settings, self.data, self.b, self.external)
-        band = np.zeros((12, rod.n_v))
-        band[self._place] = self.data[self._use]
-        self.v_hat = sl.solveh_banded(band, self.b, lower=True)  # raises where A is not positive definite
-        q, v = np.empty_like(self.q), np.empty_like(self.v)
-        rod.advance(self.q, self.v, self.v_hat, self.settings, q, v)
-        self.old = (self.q, self.v)
-        self.q, self.v, self.t = q, v, self.t + self.settings.dt
-
-    @property
-    def energy(self) -> float:
-        return self.rod.kinetic_energy(self.q, self.v) + self.rod.elastic_energy(self.q)
-
+from materials import Elastic, rectangular_section
 
 # ---------------------------------------------------------------------- plain twins of the joint
 
@@ -538,228 +413,6 @@ def test_frames_are_followed_and_a_second_run_gives_the_same_bits() -> None:
     np.testing.assert_allclose(rod.centre_line(moving.q)[0], displacement, atol=1e-5)
     start = Rotation.from_rotvec(turn).as_matrix() @ rod.axes(rod.initial_q())[0]
     np.testing.assert_allclose(rod.axes(moving.q)[0], start, atol=1e-3)
-
-
-# ---------------------------------------------------------------------- statics
-
-
-@pytest.mark.parametrize("weight", [4.2, 33.0])
-def test_cantilever_under_its_weight_is_second_order(weight: float) -> None:
-    expected = heavy_cantilever(weight, 1e4)
-    errors, counts = [], (10, 20, 40)
-    for n in counts:
-        rod = Rod("rod", line(n), **beam(), start=CLAMPED)
-        q = rod.initial_q()
-        for part in (0.2, 1.0):
-            q = balanced(rod, q, np.array([0.0, 0.0, -part * weight]))
-        errors.append(np.linalg.norm(tip(rod, q)[[0, 2]] - expected))
-    order = -np.polyfit(np.log(counts), np.log(errors), 1)[0]
-    assert order == pytest.approx(2.0, abs=0.1)
-    assert errors[1] < (1.2e-3 if weight < 10 else 2.7e-3)
-
-
-def test_cantilever_under_tip_load() -> None:
-    """P L^2/EI = 10: Mattiasson (1981), elliptic integrals: tip at 1 - 0.55500, 0.81061 below."""
-    tips = []
-    for n in (20, 40):
-        size = {"load": 0.0}
-        rod = Rod(
-            "rod",
-            line(n),
-            **beam(1e6),
-            start=CLAMPED,
-            end=RodEnd(load=lambda t, p=size: (np.array([0, 0, -p["load"]]), NO_GRAVITY)),
-        )
-        q = rod.initial_q()
-        for size["load"] in (1.0, 3.0, 6.0, 10.0):
-            q = balanced(rod, q)
-        tips.append(tip(rod, q)[[0, 2]])
-    better = tips[1] + (tips[1] - tips[0]) / 3  # second order taken out
-    np.testing.assert_allclose(better, [1 - 0.55500, -0.81061], atol=5e-5)
-    np.testing.assert_allclose(tips[1], [1 - 0.55500, -0.81061], atol=1e-3)
-
-
-def critical(lowest: Callable[[float], float], low: float, high: float) -> float:
-    """Load where the smallest eigenvalue of the tangent changes its sign."""
-    return brentq(lowest, low, high, xtol=1e-6)
-
-
-def smallest_eigenvalue(K: np.ndarray) -> float:
-    assert np.abs(K - K.T).max() < 1e-4 * np.abs(K).max()
-    return float(np.linalg.eigvalsh(0.5 * (K + K.T))[0])
-
-
-def test_euler_buckling() -> None:
-    """A clamped-free column buckles at pi^2/4 E I/L^2."""
-    n, stretch = 20, 1e5
-    size = {"load": 0.0}
-    rod = Rod(
-        "rod", line(n), **beam(stretch), start=CLAMPED, end=RodEnd(load=lambda t: (np.array([-size["load"], 0, 0]), NO_GRAVITY))
-    )
-
-    def lowest(load: float) -> float:
-        size["load"] = load
-        q = rod.initial_q()
-        rod.centres(q)[:] *= 1 - load / stretch
-        # the links are rigid: the gaps at the joints take the shortening, that at the clamp half of one
-        assert np.abs(force(rod, q)).max() < 1e-9 * stretch
-        return smallest_eigenvalue(tangent(rod, q))
-
-    load = critical(lowest, 2.0, 3.0)
-    assert load == pytest.approx(math.pi**2 / 4, rel=2e-3)
-
-
-def test_clamped_twist_buckling() -> None:
-    """A rod between two clamps that is twisted buckles at a torque of 8.98682 E I/L (tan x = x, 2 x = 8.98682)."""
-    n = 20
-    bending_twist = brentq(lambda x: math.sin(x) - x * math.cos(x), 4.0, 4.7) * 2
-    assert bending_twist == pytest.approx(8.98682, abs=5e-6)
-    angle = {"end": 0.0}
-    end = RodEnd("clamped", lambda t: (NO_GRAVITY, np.array([angle["end"], 0, 0])))
-    rod = Rod("rod", line(n), **beam(1e5), start=CLAMPED, end=end)  # G J = E I = 1
-
-    def lowest(torque: float) -> float:
-        angle["end"] = torque
-        rod.reset()
-        q = rod.initial_q()
-        share = (np.arange(n) + 0.5) / n
-        for pose, part in zip(q.reshape(-1, 7), share, strict=True):
-            pose[3:] = quaternion_multiply(quaternion_from_vector(np.array([part * torque, 0, 0])), pose[3:])
-        assert np.abs(force(rod, q)).max() < 1e-9
-        assert rod.joint_wrenches(q)[n // 2, 3] == pytest.approx(torque, rel=1e-9)
-        return smallest_eigenvalue(tangent(rod, q))
-
-    torque = critical(lowest, 8.0, 10.0)
-    assert torque == pytest.approx(8.98682, rel=2e-3)
-
-
-def test_bend_of_45_degrees() -> None:
-    """Bathe and Bolourchi (1979): an arc of 45 degrees, radius 100, loaded across its plane; the published answers spread."""
-    elastic, section = (
-        Elastic(1e7, 0.0, 1.0),
-        RodSection(1.0, 1 / 12, 1 / 12, 1 / 6, 5 / 6, 5 / 6, 0.5),
-    )  # GJ = 2 GI, as they all do
-    tips = {}
-    for n in (16, 32):
-        angle = np.linspace(0, math.pi / 4, n + 1)
-        points = 100 * np.column_stack([np.sin(angle), 1 - np.cos(angle), 0 * angle])[:, [1, 0, 2]]
-        size = {"load": 0.0}
-        rod = Rod(
-            "rod",
-            points,
-            section,
-            elastic,
-            start=CLAMPED,
-            end=RodEnd(load=lambda t, p=size: (np.array([0, 0, p["load"]]), NO_GRAVITY)),
-        )
-        q = rod.initial_q()
-        for size["load"] in (60.0, 150.0, 300.0, 450.0, 600.0):
-            q = balanced(rod, q)
-            tips[n, size["load"]] = tip(rod, q)
-    # Bathe and Bolourchi, Simo and Vu-Quoc (1986), Cardona and Geradin (1988), Crisfield (1990)
-    for load, published in (
-        (300.0, [[22.5, 59.2, 39.5], [22.33, 58.84, 40.08], [22.14, 58.64, 40.35], [22.16, 58.53, 40.53]]),
-        (600.0, [[15.9, 47.2, 53.4], [15.79, 47.23, 53.37], [15.55, 47.04, 53.50], [15.61, 46.84, 53.71]]),
-    ):
-        better = tips[32, load] + (tips[32, load] - tips[16, load]) / 3
-        assert np.linalg.norm(tips[32, load] - better) < 0.03
-        assert np.all(better > np.min(published, axis=0)) and np.all(better < np.max(published, axis=0)), (load, better)
-
-
-def test_end_moment_bends_a_rod_to_a_circle() -> None:
-    """M = 2 pi E I/L closes the ring, exactly also for few links: all joints turn alike."""
-    size = {"moment": 0.0}
-    rod = Rod(
-        "rod", line(12), **beam(), start=CLAMPED, end=RodEnd(load=lambda t: (NO_GRAVITY, np.array([0, -size["moment"], 0])))
-    )
-    q = rod.initial_q()
-    for size["moment"] in np.linspace(0.1, 1.0, 10) * 2 * math.pi:
-        q = balanced(rod, q)
-    np.testing.assert_allclose(tip(rod, q), 0.0, atol=1e-9)
-    bending = np.linalg.norm(rod.strains(q)[:-1, 3:5], axis=1)
-    np.testing.assert_allclose(bending, 2 * math.pi, rtol=1e-9)
-
-
-def test_end_moment_along_no_axis_bends_a_rod_to_a_helix() -> None:
-    """A rod of one bending stiffness under an end moment M: its tangent turns about M at the rate |M|/EI, whatever G J is."""
-    moment, torsion = np.array([2.0, 0.0, 6.0]), 0.7
-    errors, counts = [], (12, 24)
-    for n in counts:
-        size = {"part": 0.0}
-        rod = Rod(
-            "rod", line(n), **beam(torsion=torsion), start=CLAMPED,
-            end=RodEnd(load=lambda t, p=size: (NO_GRAVITY, p["part"] * moment)),
-        )  # fmt: skip
-        q = rod.initial_q()
-        for size["part"] in (0.25, 0.5, 0.75, 1.0):
-            q = balanced(rod, q)
-        rate = np.linalg.norm(moment)
-        axis = moment / rate
-        along, across = axis[0] * axis, np.array([1.0, 0, 0]) - axis[0] * axis
-        expected = along + (math.sin(rate) * across + (1 - math.cos(rate)) * np.cross(axis, across)) / rate
-        errors.append(np.linalg.norm(tip(rod, q) - expected))
-        twist = moment[0] / (0.5 * torsion)  # along the tangent, as at the clamp
-        np.testing.assert_allclose(rod.strains(q)[:-1, 5], twist, rtol=0.04 * (12 / n) ** 2)
-    assert errors[1] < 0.01 and 3.5 < errors[0] / errors[1] < 4.5
-
-
-def test_rest_curvature_makes_a_helix_out_of_a_straight_rod() -> None:
-    """Curvature 1/m and twist of a helix, held at one end: it rolls up until nothing is left of the energy."""
-    n, curvature = 40, np.array([0.0, 5.0, 3.0])
-    rod = Rod("rod", line(n), **beam(), rest_curvature=curvature, start=CLAMPED)
-    q = rod.initial_q()
-    start = rod.elastic_energy(q)
-    assert start == pytest.approx(0.5 * (25 + 9) * (n - 0.5) / n, rel=1e-9)  # the last half link has no joint
-    q = balanced(rod, q)
-    assert rod.elastic_energy(q) < 1e-12 * start
-    rate = np.linalg.norm(curvature)
-    spin = rod.axes(rod.initial_q())[0] @ curvature  # the frames turn about an axis that is fixed in space
-    axis = spin / rate
-    along = axis[0] * axis
-    across = np.array([1.0, 0, 0]) - along
-    expected = along + (math.sin(rate) * across + (1 - math.cos(rate)) * np.cross(axis, across)) / rate
-    np.testing.assert_allclose(tip(rod, q), expected, atol=1e-3)
-
-
-def test_hanging_rod_stretches_by_its_weight() -> None:
-    """Weight w hangs from a clamp: stretch w/(2 EA), and each joint carries what is below it."""
-    weight, stretch = 50.0, 1e4
-    rod = Rod("rod", -line(16, axis=2), **beam(stretch), start=CLAMPED)
-    q = balanced(rod, rod.initial_q(), np.array([0.0, 0.0, -weight]))
-    assert -1.0 - tip(rod, q)[2] == pytest.approx(weight / 2 / stretch, rel=1e-7)
-    np.testing.assert_allclose(rod.joint_wrenches(q)[:-1, 2], -weight * (1 - np.arange(16) / 16), rtol=1e-5)
-
-
-# ---------------------------------------------------------------------- dynamics
-
-
-def test_first_frequency_of_a_cantilever() -> None:
-    """Euler-Bernoulli: 1.8751^2/(2 pi) sqrt(EI/(rho A L^4)) = 2.7106 Hz for 0.1 m of the cable of papers/001."""
-    n = 20
-    rod = Rod("rod", line(n, 0.1), ROUND, CABLE, start=CLAMPED)
-    root = brentq(lambda x: math.cos(x) * math.cosh(x) + 1, 1.8, 1.95)
-    expected = root**2 / (2 * math.pi) * math.sqrt(CABLE.young_modulus * ROUND.second_moment_1 / (1259.0 * ROUND.area * 0.1**4))
-    assert expected == pytest.approx(2.7106, abs=1e-4)
-    q = rod.initial_q()
-    modes = sl.eigh(stiffness(rod, q), mass_matrix(rod, q), eigvals_only=True)
-    assert math.sqrt(modes[0]) / (2 * math.pi) == pytest.approx(expected, rel=3e-3)
-    # and in time: small motion at theta = 1/2 keeps the beat and the amplitude
-    moving = Stepped(rod, 2e-3, 0.5)
-    _, shape = sl.eigh(stiffness(rod, q), mass_matrix(rod, q), subset_by_index=[0, 0])
-    moving.v = 1e-3 * shape[:, 0] / np.linalg.norm(shape.reshape(-1, 6)[-1, :3])
-    crossings, peaks, last = [], [0.0], 0.0
-    side = shape.reshape(-1, 6)[-1, :3] / np.linalg.norm(shape.reshape(-1, 6)[-1, :3])
-    for _ in range(700):
-        moving.step()
-        now = float((rod.centres(moving.q)[-1] - rod.centres(q)[-1]) @ side)
-        if last < 0 <= now:
-            crossings.append(moving.t - 2e-3 * now / (now - last))
-            peaks.append(0.0)
-        peaks[-1] = max(peaks[-1], abs(now))
-        last = now
-    frequency = (len(crossings) - 1) / (crossings[-1] - crossings[0])
-    assert frequency == pytest.approx(expected, rel=3e-3)
-    assert peaks[2] == pytest.approx(peaks[1], rel=1e-2)
 
 
 # ---------------------------------------------------------------------- input

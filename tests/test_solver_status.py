@@ -22,8 +22,9 @@ from contact import (
 )
 from contact.errors import ContactError
 from contact.local import measure_local
+from contact.metrics import Residuals
 from contact.metrics_kernels import relative
-from contact.solvers.base import Judge, Row, SolverOptions, drive
+from contact.solvers.base import BALANCE_FACTOR, Judge, Row, SolverOptions, drive
 
 #: Numbers that no answer may hold: the square of the last one overflows.
 BAD = (math.nan, math.inf, -math.inf, 1e170)
@@ -86,6 +87,30 @@ def test_the_judge_calls_it_failed_and_keeps_the_best_iterate(bad: float, entry:
     wrong[entry] = bad
     judge = Judge(rod, 1e-3)
     assert judge.look(wrong, np.ones(6), 0) and judge.failed and not judge.converged
+
+
+@pytest.mark.parametrize("name", Residuals._fields)
+def test_each_residual_alone_keeps_an_answer_from_being_converged(name: str) -> None:
+    """The balance of a body may be five times the tolerance; none may be NaN."""
+    tolerance = 1e-3
+    bound = BALANCE_FACTOR * tolerance if name == "balance" else tolerance
+    for value, good, excess in ((bound, True, tolerance), (1.001 * bound, False, 1.001 * tolerance), (math.nan, False, math.inf)):
+        found = Residuals(0.0, 0.0, 0.0, 0.0)._replace(**{name: value})
+        judge = Judge(two_links(), tolerance, lambda v, lam, found=found: found)
+        assert judge.look(np.zeros(12), np.zeros(6), 0) == (good or math.isnan(value))
+        assert (judge.converged, judge.failed) == (good, math.isnan(value))
+        assert judge.excess == pytest.approx(0.0 if name == "contact" and math.isfinite(value) else excess)
+
+
+def test_the_best_iterate_is_kept_although_the_method_goes_on_in_its_arrays() -> None:
+    rod = two_links()
+    found = make_solver("exact", tolerance=1e-10).solve(rod)
+    judge, v, lam = Judge(rod, 1e-6), found.v.copy(), found.lam.copy()
+    assert judge.look(v, lam, 0)
+    v[:], lam[:] = 7.0, 8.0
+    judge.record([(None, None, 0.0)])
+    solution = judge.solution({}, {})
+    assert np.array_equal(solution.v, found.v) and np.array_equal(solution.lam, found.lam)
 
 
 @pytest.mark.parametrize("bad", BAD)

@@ -16,6 +16,7 @@ import femsim as fs
 from contact import ContactError, ContactProblem, Solution, Solver, WarmStart, make_solver
 from contact.solvers.exact import Exact, ExactOptions
 from femsim.model.bodies.soft import SoftBody
+from femsim.model.couplings import CouplingDefaults
 from femsim.run.sensors import sensor_columns
 from femsim.step.advance import newly_inside_out, take_step
 from femsim.step.measure import measure
@@ -223,6 +224,32 @@ def test_a_state_goes_on_in_another_process_to_the_last_bit(seed: int, tmp_path:
         assert_same_bits(bits(fresh, fresh.step()), step)
     assert fresh.state == stepper.state and fresh.state.sensors == stepper.state.sensors
     assert not stepper.state.differences(fresh.state)
+
+
+def test_a_step_passes_on_what_it_does_not_change() -> None:
+    stepper = Stepper(cube_scene(), Exacting())
+    stepper.state = replace(stepper.state, halving_is_vain=True, sensors={"sum": np.array(0.25)})
+    stepper.step()
+    assert stepper.state.halving_is_vain and stepper.state.sensors == {"sum": np.array(0.25)}
+
+
+def test_couplings_are_put_back_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also before the next step a pump says its volume and a tendon its length, and each got what it remembered."""
+    recalled: list[tuple[str, float]] = []
+    monkeypatch.setattr(CouplingDefaults, "memory", lambda self: {"work": np.array(self.power)})
+    monkeypatch.setattr(CouplingDefaults, "recall", lambda self, memory: recalled.append((self.name, float(memory["work"]))))
+    stepper = Stepper(joined_scene(), Exacting())
+    for _ in range(2):
+        stepper.step()
+    before, couplings = stepper.state, stepper.system.couplings
+    sizes = [coupling.reading()[1:] for coupling in couplings]
+    powers = [(coupling.name, coupling.power) for coupling in couplings]
+    stepper.step()
+    assert [coupling.reading()[1:] for coupling in couplings] != sizes and not recalled
+    stepper.restore(before)
+    assert (
+        [coupling.reading()[1:] for coupling in couplings] == sizes and recalled == powers and any(power for _, power in powers)
+    )
 
 
 def test_states_are_equal_by_their_bits() -> None:

@@ -35,7 +35,7 @@ def replacing(path: str | Path) -> Iterator[str]:
     try:
         yield temporary
         os.replace(temporary, path)
-    except BaseException as error:
+    except BaseException as error:  # no temporary file stays, also not after Ctrl-C
         with suppress(OSError):
             os.unlink(temporary)
         if isinstance(error, OSError) and error.filename == temporary:

@@ -216,7 +216,7 @@ class PvdSeries:
         """Call a function that raises the error of the last frame, if any; the indices then drop this frame."""
         try:
             work()
-        except BaseException:
+        except BaseException:  # the indices must name no frame that is not there, also after Ctrl-C
             if not self._worker.busy:  # else it was interrupted while the frame is still being written
                 del self._index[self._listed :]
                 for files in self._files.values():

@@ -41,7 +41,7 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         os.replace(temporary, path)
-    except BaseException as error:
+    except BaseException as error:  # no temporary file stays, also not after Ctrl-C
         with suppress(OSError):
             shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()
         if isinstance(error, OSError) and error.filename == str(temporary):

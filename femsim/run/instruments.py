@@ -41,8 +41,12 @@ class Instrument:
 
         self.reading, self.gravity = reading, gravity
         self._sections = None if reading.lowpass is None else butter(2, reading.lowpass, fs=1.0 / dt, output="sos")
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all that was read: the next step is the first."""
         self._filter: np.ndarray | None = None
-        self._noise = np.random.Generator(np.random.PCG64(reading.seed))
+        self._noise = np.random.Generator(np.random.PCG64(self.reading.seed))
         self._next_sample = 0.0
         self._held = np.zeros(6)
 
@@ -90,7 +94,8 @@ class Instrument:
             shown = filtered[0]
         if r.rate is None or time >= self._next_sample - 1e-9:
             self._held = shown + r.bias + r.noise * self._noise.standard_normal(6)
-            self._next_sample += 1.0 / r.rate if r.rate is not None else 0.0
+            if r.rate is not None:  # samples stand on one grid of times, also of a reading that starts late
+                self._next_sample += max(1.0, np.floor((time - self._next_sample) * r.rate + 1.0 + 1e-9)) / r.rate
         return self._held.copy()
 
     def memory(self) -> dict[str, np.ndarray]:

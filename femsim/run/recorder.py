@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -150,15 +150,6 @@ class Recorder:
         """Return what the last step wrote to both tables, by name of the column."""
         tables = (self.sensor_table, self.steps)
         return {name: float(value) for table in tables for name, value in zip(table.columns, table.rows[-1], strict=True)}
-
-    def memory(self) -> dict[str, np.ndarray]:
-        """Give what it carries from step to step, arrays by name, for :meth:`recall`."""
-        return {"next_frame": np.array(self._next_frame), **self.sensors.memory()}
-
-    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
-        """Take back what :meth:`memory` gave."""
-        self._next_frame = float(memory["next_frame"])
-        self.sensors.recall(memory)
 
     def close(self) -> None:
         """Close all files; the frames and tables are complete up to the last step."""

@@ -20,7 +20,7 @@ class Selection:
     Parameters
     ----------
     stepper : Stepper
-        The simulation, before its first step.
+        The simulation.
     sensor : SensorSpec
         The sensor.
 
@@ -64,7 +64,10 @@ class Selection:
             return
         if not callable(where):
             raise InputError(f"{what} are numbers, but {sensor.part!r} is rigid and has no nodes; give a condition on points.")
-        condition, (turn, place) = where, (pose.copy() for pose in stepper.link_pose(self.part))
+        condition, turn, place = where, np.eye(3), np.zeros(3)
+        if body is not None and body.rigid:
+            link = stepper.scene.parts[self.part].link
+            turn, place = (pose.copy() for pose in body.link_pose(body.initial_q(), link))
 
         def inside(places: np.ndarray, c: StepContacts) -> np.ndarray:
             then = (places - c.reference[self.part]) @ c.rotation[self.part] @ turn.T + place
@@ -97,7 +100,7 @@ class Selection:
 
 
 class GapSearch:
-    """Search for gaps, once per step for all sensors of a run.
+    """Search for gaps, once for all sensors of a run where the coordinates are the same.
 
     Parameters
     ----------
@@ -106,13 +109,14 @@ class GapSearch:
     """
 
     def __init__(self, stepper: Stepper) -> None:
-        self._stepper, self._step = stepper, -1
+        self._stepper = stepper
+        self._q = np.zeros(0)
         self._reach = max((s.reach for s in stepper.scene.sensors if "reach" in SENSOR_KINDS[s.kind].limits), default=0.0)
         self._found: tuple[np.ndarray, np.ndarray] = (np.zeros((0, 2)), np.zeros(0))
 
     def found(self) -> tuple[np.ndarray, np.ndarray]:
-        """Parts (n, 2) and gaps (n,), m, at the end of the last step."""
-        if self._step != self._stepper.state.step:
-            self._step = self._stepper.state.step
-            self._found = self._stepper.contacts.gaps(self._stepper.state, self._reach)
+        """Parts (n, 2) and gaps (n,), m, in the current state."""
+        state = self._stepper.state
+        if not np.array_equal(self._q, state.q):
+            self._q, self._found = state.q.copy(), self._stepper.contacts.gaps(state, self._reach)
         return self._found

@@ -5,7 +5,9 @@ To add a kind: its declaration there, and a class here under the same name in :d
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,13 +24,13 @@ from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
 
 
-class Reader:
+class Reader(ABC):
     """Reads one sensor: one call per step, in the order of time.
 
     Parameters
     ----------
     stepper : Stepper
-        The simulation, before its first step.
+        The simulation.
     sensor : SensorSpec
         The sensor.
     gaps : GapSearch
@@ -44,9 +46,9 @@ class Reader:
         self.stepper, self.sensor, self.gaps = stepper, sensor, gaps
         self.part = stepper.scene.part_names.index(sensor.part)
 
+    @abstractmethod
     def read(self, report: StepReport) -> Sequence[float] | np.ndarray:
         """Give the numbers of the sensor after a step, in the order of its columns."""
-        raise NotImplementedError
 
     def origin(self) -> np.ndarray:
         """Point (3,), m, world, that a torque is about: the centre of mass of the part, the world's origin for obstacles."""
@@ -56,8 +58,11 @@ class Reader:
         """Give what the reader carries from step to step, arrays by name, for :meth:`recall`."""
         return {}
 
-    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:  # noqa: B027 (most readers carry nothing)
         """Take back what :meth:`memory` gave."""
+
+    def reset(self) -> None:  # noqa: B027 (most readers carry nothing)
+        """Forget it: the next step is the first that counts."""
 
     @property
     def body(self) -> Body:
@@ -134,6 +139,10 @@ class JointReader(Reader):
     def __init__(self, stepper: Stepper, sensor: SensorSpec, gaps: GapSearch) -> None:
         super().__init__(stepper, sensor, gaps)
         self._link = stepper.scene.parts[self.part].link
+        self.reset()
+
+    def reset(self) -> None:
+        """Start from the momentum of the current state."""
         self._momentum = self.body.link_momentum(self.q, self.v, self._link)[1]
 
     def read(self, report: StepReport) -> np.ndarray:
@@ -258,6 +267,10 @@ class SlipReader(Reader):
     def __init__(self, stepper: Stepper, sensor: SensorSpec, gaps: GapSearch) -> None:
         super().__init__(stepper, sensor, gaps)
         self._selection = Selection(stepper, sensor)
+        self.reset()
+
+    def reset(self) -> None:
+        """Start both sums at 0."""
         self._slip, self._friction = 0.0, 0.0
 
     def read(self, report: StepReport) -> list[float]:
@@ -303,10 +316,13 @@ READERS: dict[str, type[Reader]] = {
 class Sensors:
     """All sensors of a run, with the instruments that show some of them.
 
+    What they carry from step to step is kept in the state of the simulation (``State.sensors``), and taken back from a state
+    that is restored, before or after this is made. A sensor that such a state knows nothing of starts there.
+
     Parameters
     ----------
     stepper : Stepper
-        The simulation, before its first step.
+        The simulation.
 
     Raises
     ------
@@ -323,6 +339,9 @@ class Sensors:
             for sensor in scene.sensors
             if sensor.reading is not None
         }
+        self.recall(stepper.state.sensors)
+        self._keep()
+        stepper.on_restore.append(self.recall)
 
     def row(self, report: StepReport) -> list[float]:
         """Read all sensors after a step: the row of sensors.csv."""
@@ -332,7 +351,14 @@ class Sensors:
             row += values
             if reader.sensor.name in self._instruments:
                 measured += [float(x) for x in self._shown(reader, report.time, np.array(values))]
+        self._keep()
         return row + measured
+
+    def _keep(self) -> None:
+        """Put what is carried into the state; a new one, since nobody writes into a state."""
+        memory = self.memory()
+        if memory or self._stepper.state.sensors:
+            self._stepper.state = replace(self._stepper.state, sensors=memory)
 
     def _shown(self, reader: Reader, time: float, wrench: np.ndarray) -> np.ndarray:
         """Give what the instrument of a sensor shows of its wrench, (6,)."""
@@ -357,9 +383,13 @@ class Sensors:
         return {f"{name}/{key}": value for name, one in self._carriers().items() for key, value in one.memory().items()}
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
-        """Take back what :meth:`memory` gave."""
+        """Take back what :meth:`memory` gave; what it does not tell of starts in the current state."""
         for name, one in self._carriers().items():
-            one.recall({key.rpartition("/")[2]: value for key, value in memory.items() if key.rpartition("/")[0] == name})
+            own = {key.rpartition("/")[2]: value for key, value in memory.items() if key.rpartition("/")[0] == name}
+            if own.keys() == one.memory().keys():
+                one.recall(own)
+            else:
+                one.reset()
 
 
 def sensor_columns(scene: Scene) -> list[str]:

@@ -138,7 +138,7 @@ def simulate(
         if folder:
             write_json(folder / "run.json", info)
         recorder = Recorder(stepper, folder, fps=fps, fields=names, format=format, precision=precision, dump=dump)
-    except BaseException:
+    except BaseException:  # also after Ctrl-C the old run comes back
         if folder:
             undo_folder(folder, replaced)
         raise
@@ -160,7 +160,7 @@ def _record(
     try:
         status, message, first_step = loop()
         recorder.close()  # frames are written behind the steps, and the last one may fail
-    except BaseException as error:
+    except BaseException as error:  # run.json says how it ended, also by Ctrl-C or sys.exit
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         message = f"Stopped after step {stepper.state.step} by {type(error).__name__}: {error}{kept}"
         info.update(status=status, message=message, problems=recorder.problems)

@@ -244,7 +244,7 @@ def _import_file(path: Path) -> ModuleType:
                 raise SyntaxError("source code cannot contain null bytes")
             # not loader.exec_module: its bytecode cache goes by seconds and sizes, and misses a quick edit
             exec(compile(source, str(path), "exec"), module.__dict__)
-    except BaseException:
+    except BaseException:  # no half-made module stays, also not after Ctrl-C or sys.exit in the file
         del sys.modules[name]
         raise
     return module

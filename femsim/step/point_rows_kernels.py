@@ -13,9 +13,8 @@ from femsim.step.rows_kernels import (
     Sums,
     add_side,
     between,
-    can_press,
+    keep_contact,
     moment_entry,
-    normal_offset,
     put_entry,
     triple,
     world_force,
@@ -135,12 +134,7 @@ def fill_rows(
                     offset += moved
             indptr[3 * kept + i + 1] = entry
             rows.phi[kept, i] = offset
-        if not can_press(data, first_entry, indptr[3 * kept + 1], entry):
-            entry = first_entry
-            continue
-        rows.phi[kept, 0] += normal_offset(pairs.gap[m], given.dt, given.correction, given.max_correction)
-        rows.keep[kept] = m
-        kept += 1
+        kept, entry = keep_contact(m, pairs.gap[m], first_entry, kept, entry, given, rows)
     return kept, entry
 
 

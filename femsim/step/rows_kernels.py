@@ -92,6 +92,19 @@ def normal_offset(gap: float, dt: float, correction: float, max_correction: floa
 
 
 @njit(cache=True)
+def keep_contact(m: int, gap: float, first: int, kept: int, entry: int, given: Given, rows: Rows) -> tuple[int, int]:
+    """Keep contact m, with entries of J from ``first`` on, where anything can press it; return (contacts kept, entries).
+
+    Its phi so far is what prescribed velocities make; the normal part of it gets that of the gap.
+    """
+    if not can_press(rows.data, first, rows.indptr[3 * kept + 1], entry):
+        return kept, first
+    rows.phi[kept, 0] += normal_offset(gap, given.dt, given.correction, given.max_correction)
+    rows.keep[kept] = m
+    return kept + 1, entry
+
+
+@njit(cache=True)
 def moment_entry(c: int, lever: Triple, force: Triple) -> float:
     """Component c of the cross product of lever and force."""
     if c == 0:

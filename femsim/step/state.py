@@ -46,7 +46,8 @@ class State:
     contacts : tuple of ForceMemory
         Contact forces of the last step, of each family, where the next solve starts.
     sensors : dict of str to ndarray
-        What sensors carry from step to step. Steps pass it on; who reads the sensors fills it.
+        What sensors carry from step to step, by ``SENSOR/NAME``. Steps pass it on; who reads the sensors fills it, see
+        :class:`femsim.run.sensors.Sensors`.
     """
 
     q: np.ndarray
@@ -130,9 +131,9 @@ class State:
             No such file, one that holds no state, or one of another version.
         """
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-        except (OSError, ValueError, EOFError, BadZipFile) as error:
+            with Path(path).open("rb") as file:  # np.load would leave a damaged one open
+                arrays = dict(np.load(file, allow_pickle=False))
+        except (OSError, ValueError, TypeError, EOFError, BadZipFile) as error:
             raise InputError(
                 f"{path}: cannot be read as the state of a simulation ({error}); give a file that femsim saved."
             ) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from femsim.step.measure import measure
 from femsim.step.placed import Placed
 from femsim.step.prescribed import held_points, prescribed_rows, prescribed_velocity
 from femsim.step.report import StepReport
-from femsim.step.state import State
+from femsim.step.state import Memory, State
 from femsim.step.system import System
 
 #: What each stage counts into: the columns of steps.csv that hold times.
@@ -54,6 +54,8 @@ class Stepper:
         That of the last step; its matrix is overwritten by the next one.
     timings : dict of str to float
         Seconds spent so far, by column of steps.csv.
+    on_restore : list of callable
+        Each is called with the ``sensors`` of a state that was restored: who reads sensors goes on from there.
 
     Raises
     ------
@@ -76,6 +78,7 @@ class Stepper:
         self.state = replace(self.system.remember(self.system.initial_state()), contacts=self.contacts.no_memory())
         self.problem: ContactProblem | None = None
         self.timings = dict.fromkeys(STAGES, 0.0)
+        self.on_restore: list[Callable[[Memory], None]] = []
         self._placed = (self.state.q.copy(), self.contacts.places.read(self.state))
         self._check_start()
 
@@ -130,6 +133,8 @@ class Stepper:
             )
         system.recall(state)
         self.state = state
+        for recall in self.on_restore:
+            recall(state.sensors)
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -96,14 +96,12 @@ class OutputDefaults:
 
     name: str
     kind: GroupKind
+    #: coordinates at the start, (n_q,); no answer here, so that a body without its own is said to lack it
+    initial_q: Callable[[], np.ndarray]
     what: str = "body"
     rigid: bool = False
     holds_rods: bool = True
     advice: str = "is no rigid body; drive rigid bodies and grippers."
-
-    def initial_q(self) -> np.ndarray:
-        """Coordinates at the start, (n_q,)."""
-        raise NotImplementedError
 
     @property
     def contact_radius(self) -> float:

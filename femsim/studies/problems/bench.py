@@ -233,7 +233,7 @@ def bench(
             if folder is not None:
                 settings = {**options, "repeat": repeat, "parameters": parameters or {}, "solvers": names}
                 _write(folder, rows, settings, [problem.name for problem in sequence if problem.shown])
-    except BaseException:
+    except BaseException:  # no empty folder stays, also not after Ctrl-C
         if folder is not None:
             with suppress(OSError):  # it has results
                 folder.rmdir()
