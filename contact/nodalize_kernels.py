@@ -27,6 +27,14 @@ class GroupRows(NamedTuple):
     is_nodes: np.ndarray
 
 
+class ColumnMatrix(NamedTuple):
+    """A in compressed columns: ``indptr`` (n + 1,), ``indices`` (nnz,), ``data`` (nnz,)."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+
+
 class Parts(NamedTuple):
     """Nodes and virtual nodes of the contacts, rows of v; see the attributes of ``contact.nodalize.NodalContactProblem``."""
 
@@ -49,6 +57,36 @@ def point_velocities(virtual_start: int, ptr: np.ndarray, dof: np.ndarray, jac: 
         for e in range(ptr[q], ptr[q + 1]):
             for c in range(3):
                 x[row + c] += jac[e, c] * x[dof[e]]
+
+
+@njit(cache=True, _nrt=False)
+def slips(virtual_start: int, ptr: np.ndarray, dof: np.ndarray, jac: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
+    """Fill the velocity of each virtual node relative to the point of its body, v_v - J_v v, (nv, 3), m/s."""
+    for q in range(out.shape[0]):
+        for c in range(3):
+            moved = 0.0
+            for e in range(ptr[q], ptr[q + 1]):
+                moved += jac[e, c] * x[dof[e]]
+            out[q, c] = x[virtual_start + 3 * q + c] - moved
+
+
+@njit(cache=True, _nrt=False)
+def gather_body_blocks(A: ColumnMatrix, groups: GroupRows, stop: np.ndarray, blocks: np.ndarray) -> None:
+    """Fill the diagonal block of A of each generalized group, padded by the identity; that of the others is the identity.
+
+    ``stop`` (groups,) is the last row + 1 of each group, ``blocks`` (groups, size, size).
+    """
+    for g in range(blocks.shape[0]):
+        inner = 0 if groups.is_nodes[g] else stop[g] - groups.start[g]
+        for i in range(blocks.shape[1]):
+            for j in range(blocks.shape[2]):
+                blocks[g, i, j] = 1.0 if i == j and i >= inner else 0.0
+        for j in range(inner):
+            column = groups.start[g] + j
+            for k in range(A.indptr[column], A.indptr[column + 1]):
+                i = A.indices[k] - groups.start[g]
+                if 0 <= i < inner:  # the others couple it to other groups
+                    blocks[g, i, j] = A.data[k]
 
 
 @njit(cache=True, _nrt=False)
