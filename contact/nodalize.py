@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -10,7 +11,7 @@ import scipy.sparse as sp
 
 from contact import nodalize_kernels as kernels
 from contact.errors import ContactError
-from contact.problem import ContactProblem, Group, make_problem
+from contact.problem import ContactProblem, Group, group_rows, make_problem
 
 #: Largest group of kind "generalized", whose block of A is inverted densely.
 MAX_DENSE = 5000
@@ -53,9 +54,7 @@ class Layout:
 @lru_cache(maxsize=16)
 def layout(groups: tuple[Group, ...]) -> Layout:
     """Return the layout of x for these groups, which stay the same from step to step."""
-    starts = np.array([g.start for g in groups], dtype=np.int64)
-    last = np.array([g.stop for g in groups], dtype=np.int64)
-    strides = np.array([g.stride for g in groups], dtype=np.int64)
+    starts, last, strides = group_rows(groups)
     sizes = last - starts
     padded = 3 * ((sizes + 2) // 3)
     x_starts, size = np.cumsum(padded) - padded, int(padded.sum())
@@ -139,7 +138,7 @@ class NodalContactProblem:
         """Largest speed of a virtual node relative to its body, m/s: the constraint error lam/kv of Prop. 2."""
         if self.n_virtual == 0:
             return 0.0
-        return float(np.linalg.norm(self._slips(x), axis=1).max())
+        return math.sqrt(np.square(self._slips(x)).sum(axis=1).max())
 
     def contact_slip(self, x: np.ndarray) -> np.ndarray:
         """Velocity by which the virtual nodes of each contact creep on their bodies, (nc, 3), m/s, in its frame."""

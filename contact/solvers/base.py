@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
@@ -305,7 +306,7 @@ class Judge:
         law : str
             What to say of the contact law beside the residuals.
         """
-        history = np.array(self.rows).reshape(-1, 3)
+        history = np.fromiter(chain.from_iterable(self.rows), np.float64).reshape(-1, 3)
         n, best = len(history), self.best
         status: Status = "converged" if self.converged else "failed" if self.failed else "stopped at the limit"
         verdict = {

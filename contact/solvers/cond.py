@@ -193,7 +193,7 @@ class Cond:
             "virtual_nodes": nodal.n_virtual,
             "virtual_slip": nodal.virtual_slip(fixed_point.state.iterates.best),
             "largest_eigenvalue": fixed_point.eigenvalue,
-            "coupled_contacts": int(fixed_point.contacts.coupled.sum()),
+            "coupled_contacts": int(np.count_nonzero(fixed_point.contacts.coupled)),
             "returned_iteration": fixed_point.best + 1,
             "regularization": options.regularization or 0.0,
             "operator": options.operator,
@@ -348,9 +348,7 @@ def _contact_arrays(nodal: NodalContactProblem, regularization: float) -> Contac
 
 def _bodies(nodal: NodalContactProblem) -> Bodies:
     problem, places = nodal.problem, layout(nodal.problem.groups)
-    b, diagonal = np.zeros(nodal.virtual_start), np.ones(nodal.virtual_start)
-    b[nodal.rows], diagonal[nodal.rows] = problem.b, problem.diagonal
-    inverse = 1.0 / diagonal
-    b_square = iteration.weighted_square(b, inverse)
+    b, diagonal, inverse = np.empty((3, nodal.virtual_start))
+    b_square = iteration.spread_bodies(problem.b, problem.diagonal, nodal.rows, b, diagonal, inverse)
     least = np.empty(len(problem.groups))
     return Bodies(places.start, places.stop, places.stride, places.of_row, b, diagonal, inverse, b_square, least)
