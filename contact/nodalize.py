@@ -250,8 +250,7 @@ def nodalize(
             kernels.sharing(parts.group_of, groups.is_nodes, parts.ptr, parts.dof, np.empty(problem.n), sharers)
             kernels.conditioning_gains(parts, virtual_start, problem.diagonal, compliance, sharers, gain_factor, gains)
     node, contact_of, nnz = parts.node, parts.contact_of[:nv], int(parts.ptr[nv])
-    own_node = (node >= 0) & (node < virtual_start)
-    node[own_node] = rows[node[own_node]]
+    kernels.to_rows_of_x(node, rows, virtual_start)
     dof = rows[parts.dof[:nnz]]
     m = np.zeros((nv, 3)) if multiplier is None else np.ascontiguousarray(multiplier.reshape(-1, 3)[contact_of])
     return NodalContactProblem(

@@ -190,6 +190,14 @@ def test_extended_diagonal(seed: int, bodies: str) -> None:
     np.testing.assert_allclose(diagonal, np.diag(case.A), rtol=1e-13)
 
 
+def test_spread_bodies_by_hand() -> None:
+    """Row 1 of x is padding."""
+    b, diagonal, inverse = np.full((3, 3), np.nan)
+    square = kernels.spread_bodies(np.array([3.0, 5.0]), np.array([2.0, 4.0]), np.array([0, 2]), b, diagonal, inverse)
+    assert (b.tolist(), diagonal.tolist(), inverse.tolist()) == ([3.0, 0.0, 5.0], [2.0, 1.0, 4.0], [0.5, 1.0, 0.25])
+    assert square == 3.0 * 3.0 * 0.5 + 5.0 * 5.0 * 0.25
+
+
 # ---------------------------------------------------------------------- W
 
 

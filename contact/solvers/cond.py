@@ -239,7 +239,9 @@ class Cond:
         w[: nodal.virtual_start] = bodies.diagonal
         is_nodes, dense = bodies.stride > 0, nodal.blocks.copy()
         kernels.add_gain_blocks(matrix, nodal.group_of, bodies.start, dense)
-        dense = np.linalg.inv(dense[~is_nodes])
+        dense = dense[~is_nodes]
+        if dense.size:
+            dense = np.linalg.inv(dense)
         if self.options.step == "frobenius":
             kernels.node_steps(matrix, 0, nodal.virtual_start // 3, w)
         else:
