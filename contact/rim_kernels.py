@@ -23,6 +23,7 @@ from contact.detect_kernels import (
     DEEPER,
     HAIR,
     LEAN,
+    PARALLEL,
     PLANE,
     SPHERE,
     Distance,
@@ -333,6 +334,31 @@ def deepest_on_segment(middle: Place, along: Vector, length: float, radius: floa
 
 
 @njit(cache=True)
+def across_rims(place: Place, along: Vector, radius: float, half_length: float) -> tuple[float, Vector, Place]:
+    """Gap and normal of a line, or of another rim, over the rim of a cylinder, in its frame, and the point of the rim.
+
+    Given are the point of the line that is nearest and the direction of the line there. The normal is perpendicular to both:
+    that of the distance jumps from cap to mantle where the point enters the cylinder. The gap is inf where the two run along
+    each other.
+    """
+    side = 1.0 if place[2] >= 0.0 else -1.0
+    rho = sqrt(place[0] ** 2 + place[1] ** 2)
+    if rho == 0.0:
+        return inf, along, place
+    ux, uy = place[0] / rho, place[1] / rho
+    rim = (radius * ux, radius * uy, side * half_length)
+    normal = cross((-uy, ux, 0.0), along)
+    sine = sqrt(dot(normal, normal) / dot(along, along))
+    if sine < PARALLEL:
+        return inf, along, rim
+    outward = normal[0] * ux + normal[1] * uy + side * normal[2]
+    normal = times((1.0 if outward >= 0.0 else -1.0) / sqrt(dot(normal, normal)), normal)
+    if normal[0] * ux + normal[1] * uy < 0.0 or side * normal[2] < 0.0:
+        return inf, normal, rim
+    return dot(normal, minus(place, rim)), normal, rim
+
+
+@njit(cache=True)
 def segment_contacts(
     count: int,
     a: int,
@@ -352,7 +378,8 @@ def segment_contacts(
     They are the deepest point inside the segment; where it passes over a cap, the two points where it leaves the cap; and where
     it lies along the mantle, the two points where it leaves that. The last ones hold a segment that rests flat, and make the
     deepest point needless. Normals must lead into b: not along ``one`` or ``two``, the outward normals of the faces of an edge,
-    by more than LEAN. The arguments are many because they are all that is known of a segment.
+    by more than LEAN; where it cuts a rim see :func:`across_rims`. The
+    arguments are many because they are all that is known of a segment.
     """
     radius, half = shapes.size[a, 0], shapes.size[a, 1]
     place = place_of(shapes.translation, a)
@@ -374,31 +401,38 @@ def segment_contacts(
         if end <= 2:  # leaves the cap
             foot = m[0] * u[0] + m[1] * u[1]
             square = foot * foot - across * (m[0] ** 2 + m[1] ** 2 - radius * radius)
-            if across <= ALONG**2 or square <= 0.0:
+            if abs(u[2]) > LEAN or square <= 0.0:
                 continue
             at = (-foot + way * sqrt(square)) / across
             x, y, z = moved(m, at, u)
             side = 1.0 if z >= 0.0 else -1.0
-            gap, normal = side * z - half, (0.0, 0.0, side)
+            gap, normal, flat = side * z - half, (0.0, 0.0, side), abs(u[2]) < FLAT
         else:  # leaves the mantle
-            if abs(u[2]) <= ALONG:
+            if across > LEAN**2:
                 continue
             at = (way * half - m[2]) / u[2]
             x, y, z = moved(m, at, u)
             rho = sqrt(x * x + y * y)
             if rho == 0.0:
                 continue
-            gap, normal = rho - radius, (x / rho, y / rho, 0.0)
-        if abs(at) > length - hair or gap < floor or gap >= reach:
+            gap, normal, flat = rho - radius, (x / rho, y / rho, 0.0), across < FLAT**2
+        if abs(at) > length - hair or gap < floor or gap >= reach or not (flat or abs(at - t) > SHALLOW * radius):
             continue
         normal = world(shapes.rotation, a, normal)
-        if dot(normal, one) > LEAN or dot(normal, two) > LEAN:
+        if max(dot(normal, one), dot(normal, two)) > LEAN:
             continue
-        needless |= gap <= deepest + hair
+        needless |= flat and gap <= deepest + hair
         touch = moved(moved(middle, at, along), -gap, normal)
         count = put(count, shapes.rim[a], b, number + end, gap - thickness, times(-1.0, normal), touch, out)
-    normal = world(shapes.rotation, a, (nx, ny, nz))
-    if needless or dot(normal, one) > LEAN or dot(normal, two) > LEAN:
+    if needless:
+        return count
+    normal = (nx, ny, nz)
+    if abs(dot(normal, u)) > FLAT or (nz != 0.0 and abs(nz) != 1.0):
+        gap, sharp, _rim = across_rims(moved(m, t, u), u, radius, half)
+        if abs(gap - deepest) <= hair + 0.5 * max(-deepest, 0.0):
+            deepest, normal = gap, sharp
+    normal = world(shapes.rotation, a, normal)
+    if max(dot(normal, one), dot(normal, two)) > LEAN:
         return count
     touch = moved(moved(middle, t, along), -deepest, normal)
     return put(count, shapes.rim[a], b, number, deepest - thickness, times(-1.0, normal), touch, out)
@@ -469,6 +503,27 @@ def faced_distance(
 
 
 @njit(cache=True)
+def sharp_distance(
+    angle: float, centre: Place, x: Vector, y: Vector, out_of_cap: Vector, b: int, shapes: Shapes
+) -> tuple[float, Vector]:
+    """Return what :func:`faced_distance` does, but where a rim crosses that of another cylinder the normal across both.
+
+    There the normal of the distance is not across the first one, or leads to a rim; this one must be faced as well.
+    """
+    d, nx, ny, nz = on_circle(angle, centre, x, y, b, shapes)
+    radius = sqrt(dot(x, x))
+    radial = moved(times(cos(angle), x), sin(angle), y)
+    along = minus(times(cos(angle), y), times(sin(angle), x))
+    slope = nx * along[0] + ny * along[1] + nz * along[2]
+    if shapes.kind[b] == CYLINDER and (abs(slope) > FLAT * radius or (nz != 0.0 and abs(nz) != 1.0)):
+        gap, normal, _rim = across_rims(moved(centre, 1.0, radial), along, shapes.size[b, 0], shapes.size[b, 1])
+        if abs(gap - d) <= HAIR * radius + 0.5 * max(-d, 0.0):
+            if dot(normal, radial) <= LEAN * radius and dot(normal, out_of_cap) <= LEAN:
+                return gap, normal
+    return faced_distance(angle, centre, x, y, out_of_cap, b, shapes)
+
+
+@njit(cache=True)
 def rim_contacts(count: int, a: int, b: int, distance: FloatArray, shapes: Shapes, out: Output) -> int:
     """Contacts of the rims of cylinder a with shape b by its signed distance; ``distance`` (RIM_POINTS,) is room to work in.
 
@@ -498,9 +553,10 @@ def rim_contacts(count: int, a: int, b: int, distance: FloatArray, shapes: Shape
             if not dip or distance[i] - step * radius >= reach:
                 continue
             angle = deepest_on_circle(step * (i - 1), step * (i + 1), centre, x, y, b, shapes)
-            gap, normal = faced_distance(angle, centre, x, y, out_of_cap, b, shapes)
+            where = moved(moved(centre, cos(angle), x), sin(angle), y)
+            gap, normal = sharp_distance(angle, centre, x, y, out_of_cap, b, shapes)
             if gap < reach:
-                where = moved(origin, 1.0, world(turn, b, moved(moved(centre, cos(angle), x), sin(angle), y)))
+                where = moved(origin, 1.0, world(turn, b, where))
                 count = put(count, point, b, DEEPEST, gap, world(turn, b, normal), where, out)
     return count
 
