@@ -18,7 +18,8 @@ from contact.broad_phase import BroadPhase
 from contact.detect_kernels import detect_points, place_shapes
 from contact.edge_kernels import EDGE_PAIRS, crossing_edges
 from contact.errors import ContactError
-from contact.rim_kernels import Output, Shapes, rolling_contacts
+from contact.placed_kernels import Output, Shapes
+from contact.rim_kernels import rolling_contacts
 from contact.shapes import RIM_POINTS, Box, Cylinder, PlacedShape, ShapeTable
 
 FloatArray = npt.NDArray[np.float64]

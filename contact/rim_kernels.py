@@ -10,99 +10,30 @@ tested against the signed distance of the cylinder, which is convex, so that the
 from __future__ import annotations
 
 from math import cos, inf, pi, sin, sqrt
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from contact.detect_kernels import (
-    BOX,
-    CAPSULE,
-    CYLINDER,
-    DEEPER,
-    HAIR,
-    LEAN,
-    PARALLEL,
-    PLANE,
-    SPHERE,
-    Distance,
-    cylinder_distance,
-    shape_distance,
-    write_frame,
-)
+from contact.detect_kernels import BOX, CAPSULE, CYLINDER, DEEPER, HAIR, LEAN, PLANE, SPHERE, Distance, shape_distance
 from contact.distance_kernels import closest_on_lines
+from contact.placed_kernels import Output, Place, Shapes, axis_of, moved, near, own, place_of, put, world
+from contact.segment_kernels import ALONG, FLAT, GOLDEN, SECTIONS, SHALLOW, across_rims, segment_contacts
 from contact.shapes import RIM_POINTS
 from contact.vector_kernels import Vector, cross, dot, minus, times
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-
-#: A cap whose normal is off that of a face by less than this sine lies flat on it: its points are fixed to the cylinder.
-FLAT = 1e-6
 
 #: Below this sine all RIM_POINTS of the lower rim are tested, above it those a quarter of the rim apart. Points close to the
 #: lowest one would brake a cylinder that rolls fast: in a step they are taken to move straight on, into the face.
 NEARLY_FLAT = 0.05
 
-#: Mantles whose axes have less than this sine between them do not cross: their rims are as close.
-ALONG = 1e-4
-
-#: A rim that does not face the nearer of side and cap of a cylinder takes the other, up to this fraction of the radius behind.
-SHALLOW = 0.1
-
 #: Along a rim a dip of the distance by less than this fraction of the radius is none.
 LEVEL = 1e-9
 
 #: Features of contacts that are no points of a rim: those of segments start at SEGMENT, each has room for five.
-SEGMENT, DEEPEST, CROSSING = 1, 101, 102
-
-#: Steps of the golden section: 0.618 to this power is 1e-10.
-SECTIONS = 48
-GOLDEN = 0.6180339887498949
-
-Place = tuple[float, float, float]
-
-
-class Shapes(NamedTuple):
-    """Shapes (s of them) as in :class:`contact.shapes.ShapeTable`, with their poses in the world, and what belongs to them.
-
-    Attributes
-    ----------
-    kind, size, box_centre, box_half, grid_values, grid_index, grid_place : ndarray
-        Those of the table.
-    rotation, translation : ndarray, (s, 3, 3) and (s, 3), m
-        World poses.
-    body, rim : ndarray, (s,)
-        Body of each, and the first of the 2 RIM_POINTS points of a cylinder, -1 for none.
-    reach : ndarray, (s,), m
-        Margin of the contacts of a cylinder.
-    """
-
-    kind: IntArray
-    size: FloatArray
-    box_centre: FloatArray
-    box_half: FloatArray
-    grid_values: FloatArray
-    grid_index: IntArray
-    grid_place: FloatArray
-    rotation: FloatArray
-    translation: FloatArray
-    body: IntArray
-    rim: IntArray
-    reach: FloatArray
-
-
-class Output(NamedTuple):
-    """Room for contacts, as in :class:`contact.detect.PointContacts`."""
-
-    point: IntArray
-    shape: IntArray
-    gap: FloatArray
-    frame: FloatArray
-    position: FloatArray
-    feature: IntArray
+SEGMENT, DEEPEST, CROSSING, OVERLAP = 1, 101, 102, 103
 
 
 @njit(cache=True)
@@ -135,68 +66,13 @@ def rolling_contacts(count: int, shapes: Shapes, may_contact: BoolArray, out: Ou
                     count, a, b, SEGMENT, place_of(shapes.translation, b), along, shapes.size[b, 1], shapes.size[b, 0],
                     none, none, shapes, out,
                 )  # fmt: skip
+            elif kind == CYLINDER:
+                both = shapes.rim[b] >= 0 and may_contact[shapes.body[b], shapes.body[a]]
+                if a < b or not both:
+                    count = cylinder_contacts(count, a, b, both, distance, shapes, out)
             else:
-                count = rim_contacts(count, a, b, distance, shapes, out)
-                once = a < b or shapes.rim[b] < 0 or not may_contact[shapes.body[b], shapes.body[a]]
-                if kind == CYLINDER and once:
-                    count = mantle_contact(count, a, b, shapes, out)
+                count, _ = rim_contacts(count, a, b, distance, shapes, out)
     return count
-
-
-@njit(cache=True)
-def axis_of(rotation: FloatArray, s: int, i: int) -> Vector:
-    """Axis i of shape s in the world."""
-    return rotation[s, 0, i], rotation[s, 1, i], rotation[s, 2, i]
-
-
-@njit(cache=True)
-def place_of(translation: FloatArray, s: int) -> Place:
-    """Origin of shape s in the world, m."""
-    return translation[s, 0], translation[s, 1], translation[s, 2]
-
-
-@njit(cache=True)
-def own(rotation: FloatArray, s: int, v: Vector) -> Vector:
-    """World vector v in the frame of shape s."""
-    return dot(axis_of(rotation, s, 0), v), dot(axis_of(rotation, s, 1), v), dot(axis_of(rotation, s, 2), v)
-
-
-@njit(cache=True)
-def world(rotation: FloatArray, s: int, v: Vector) -> Vector:
-    """Vector v of the frame of shape s in the world."""
-    return (
-        rotation[s, 0, 0] * v[0] + rotation[s, 0, 1] * v[1] + rotation[s, 0, 2] * v[2],
-        rotation[s, 1, 0] * v[0] + rotation[s, 1, 1] * v[1] + rotation[s, 1, 2] * v[2],
-        rotation[s, 2, 0] * v[0] + rotation[s, 2, 1] * v[1] + rotation[s, 2, 2] * v[2],
-    )
-
-
-@njit(cache=True)
-def moved(place: Place, length: float, direction: Vector) -> Place:
-    """Place + length direction."""
-    return place[0] + length * direction[0], place[1] + length * direction[1], place[2] + length * direction[2]
-
-
-@njit(cache=True)
-def near(a: int, b: int, shapes: Shapes) -> bool:
-    """Whether the balls about the cylinder a and the bounding box of b come within the reach of a."""
-    half, size = shapes.box_half, shapes.size
-    centre = world(shapes.rotation, b, (shapes.box_centre[b, 0], shapes.box_centre[b, 1], shapes.box_centre[b, 2]))
-    between = minus(minus(place_of(shapes.translation, a), place_of(shapes.translation, b)), centre)
-    radii = sqrt(half[b, 0] ** 2 + half[b, 1] ** 2 + half[b, 2] ** 2) + sqrt(size[a, 0] ** 2 + size[a, 1] ** 2)
-    return sqrt(dot(between, between)) <= radii + max(shapes.reach[a], 0.0)
-
-
-@njit(cache=True)
-def put(count: int, point: int, b: int, feature: int, gap: float, normal: Vector, place: Place, out: Output) -> int:
-    """Write a contact where there is room, with the normal made a unit vector; return the number of contacts."""
-    if count < out.point.shape[0]:
-        out.point[count], out.shape[count], out.feature[count], out.gap[count] = point, b, feature, gap
-        length = sqrt(dot(normal, normal))
-        write_frame(out.frame[count], normal[0] / length, normal[1] / length, normal[2] / length)
-        for i in range(3):
-            out.position[count, i] = place[i]
-    return count + 1
 
 
 # ------------------------------------------------------------------ rims on flat faces
@@ -295,149 +171,6 @@ def box_contacts(count: int, a: int, b: int, shapes: Shapes, out: Output) -> int
     return count
 
 
-# ------------------------------------------------------------------ segments: edges of boxes, axes of capsules
-
-
-@njit(cache=True)
-def on_segment(t: float, middle: Place, along: Vector, radius: float, half_length: float) -> Distance:
-    """Signed distance and normal of a cylinder at the point t of a segment in its frame."""
-    x, y, z = moved(middle, t, along)
-    return cylinder_distance(x, y, z, radius, half_length)
-
-
-@njit(cache=True)
-def deepest_on_segment(middle: Place, along: Vector, length: float, radius: float, half_length: float) -> float:
-    """Parameter of the point of a segment that is nearest to (or deepest in) a cylinder, all in its frame.
-
-    The foot of the axis counts where the mantle is nearest there: no other point is nearer to the mantle. Else the golden
-    section finds the point, as the distance is convex.
-    """
-    across = along[0] ** 2 + along[1] ** 2
-    if across > ALONG**2:
-        t = min(max(-(middle[0] * along[0] + middle[1] * along[1]) / across, -length), length)
-        if on_segment(t, middle, along, radius, half_length)[3] == 0.0:
-            return t
-    low, high = -length, length
-    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    at_left = on_segment(left, middle, along, radius, half_length)[0]
-    at_right = on_segment(right, middle, along, radius, half_length)[0]
-    for _ in range(SECTIONS):
-        if at_left <= at_right:
-            high, right, at_right = right, left, at_left
-            left = high - GOLDEN * (high - low)
-            at_left = on_segment(left, middle, along, radius, half_length)[0]
-        else:
-            low, left, at_left = left, right, at_right
-            right = low + GOLDEN * (high - low)
-            at_right = on_segment(right, middle, along, radius, half_length)[0]
-    return 0.5 * (low + high)
-
-
-@njit(cache=True)
-def across_rims(place: Place, along: Vector, radius: float, half_length: float) -> tuple[float, Vector, Place]:
-    """Gap and normal of a line, or of another rim, over the rim of a cylinder, in its frame, and the point of the rim.
-
-    Given are the point of the line that is nearest and the direction of the line there. The normal is perpendicular to both:
-    that of the distance jumps from cap to mantle where the point enters the cylinder. The gap is inf where the two run along
-    each other.
-    """
-    side = 1.0 if place[2] >= 0.0 else -1.0
-    rho = sqrt(place[0] ** 2 + place[1] ** 2)
-    if rho == 0.0:
-        return inf, along, place
-    ux, uy = place[0] / rho, place[1] / rho
-    rim = (radius * ux, radius * uy, side * half_length)
-    normal = cross((-uy, ux, 0.0), along)
-    sine = sqrt(dot(normal, normal) / dot(along, along))
-    if sine < PARALLEL:
-        return inf, along, rim
-    outward = normal[0] * ux + normal[1] * uy + side * normal[2]
-    normal = times((1.0 if outward >= 0.0 else -1.0) / sqrt(dot(normal, normal)), normal)
-    if normal[0] * ux + normal[1] * uy < 0.0 or side * normal[2] < 0.0:
-        return inf, normal, rim
-    return dot(normal, minus(place, rim)), normal, rim
-
-
-@njit(cache=True)
-def segment_contacts(
-    count: int,
-    a: int,
-    b: int,
-    number: int,
-    middle: Place,
-    along: Vector,
-    length: float,
-    thickness: float,
-    one: Vector,
-    two: Vector,
-    shapes: Shapes,
-    out: Output,
-) -> int:
-    """Contacts of a segment of b (world: middle, unit vector, half its length) with cylinder a, features ``number`` and on.
-
-    They are the deepest point inside the segment; where it passes over a cap, the two points where it leaves the cap; and where
-    it lies along the mantle, the two points where it leaves that. The last ones hold a segment that rests flat, and make the
-    deepest point needless. Normals must lead into b: not along ``one`` or ``two``, the outward normals of the faces of an edge,
-    by more than LEAN; where it cuts a rim see :func:`across_rims`. The
-    arguments are many because they are all that is known of a segment.
-    """
-    radius, half = shapes.size[a, 0], shapes.size[a, 1]
-    place = place_of(shapes.translation, a)
-    m = own(shapes.rotation, a, minus(middle, place))
-    u = own(shapes.rotation, a, along)
-    reach = shapes.reach[a] + thickness
-    hair = HAIR * max(radius, half)
-    if on_segment(0.0, m, u, radius, half)[0] - length >= reach:
-        return count
-    t = deepest_on_segment(m, u, length, radius, half)
-    deepest, nx, ny, nz = on_segment(t, m, u, radius, half)
-    if deepest >= reach:
-        return count
-    floor = min(deepest, DEEPER * deepest) - hair
-    across = u[0] ** 2 + u[1] ** 2
-    needless = abs(t) > length - hair
-    for end in range(1, 5):
-        way = -1.0 if end % 2 == 1 else 1.0
-        if end <= 2:  # leaves the cap
-            foot = m[0] * u[0] + m[1] * u[1]
-            square = foot * foot - across * (m[0] ** 2 + m[1] ** 2 - radius * radius)
-            if abs(u[2]) > LEAN or square <= 0.0:
-                continue
-            at = (-foot + way * sqrt(square)) / across
-            x, y, z = moved(m, at, u)
-            side = 1.0 if z >= 0.0 else -1.0
-            gap, normal, flat = side * z - half, (0.0, 0.0, side), abs(u[2]) < FLAT
-        else:  # leaves the mantle
-            if across > LEAN**2:
-                continue
-            at = (way * half - m[2]) / u[2]
-            x, y, z = moved(m, at, u)
-            rho = sqrt(x * x + y * y)
-            if rho == 0.0:
-                continue
-            gap, normal, flat = rho - radius, (x / rho, y / rho, 0.0), across < FLAT**2
-        if abs(at) > length - hair or gap < floor or gap >= reach or not (flat or abs(at - t) > SHALLOW * radius):
-            continue
-        normal = world(shapes.rotation, a, normal)
-        if max(dot(normal, one), dot(normal, two)) > LEAN:
-            continue
-        needless |= flat and gap <= deepest + hair
-        touch = moved(moved(middle, at, along), -gap, normal)
-        count = put(count, shapes.rim[a], b, number + end, gap - thickness, times(-1.0, normal), touch, out)
-    if needless:
-        return count
-    normal = (nx, ny, nz)
-    if abs(dot(normal, u)) > FLAT or (nz != 0.0 and abs(nz) != 1.0):
-        gap, sharp, _rim = across_rims(moved(m, t, u), u, radius, half)
-        if abs(gap - deepest) <= hair + 0.5 * max(-deepest, 0.0):
-            deepest, normal = gap, sharp
-    normal = world(shapes.rotation, a, normal)
-    if max(dot(normal, one), dot(normal, two)) > LEAN:
-        return count
-    touch = moved(moved(middle, t, along), -deepest, normal)
-    return put(count, shapes.rim[a], b, number, deepest - thickness, times(-1.0, normal), touch, out)
-
-
 # ------------------------------------------------------------------ rims on curved shapes
 
 
@@ -524,11 +257,13 @@ def sharp_distance(
 
 
 @njit(cache=True)
-def rim_contacts(count: int, a: int, b: int, distance: FloatArray, shapes: Shapes, out: Output) -> int:
+def rim_contacts(count: int, a: int, b: int, distance: FloatArray, shapes: Shapes, out: Output) -> tuple[int, float]:
     """Contacts of the rims of cylinder a with shape b by its signed distance; ``distance`` (RIM_POINTS,) is room to work in.
 
-    Where the cap lies flat (NEARLY_FLAT) they are fixed points of the rim; elsewhere its local minima.
+    Where the cap lies flat (NEARLY_FLAT) they are fixed points of the rim; elsewhere its local minima. Returned are the number of
+    contacts and the least distance of a fixed point, m.
     """
+    least = inf
     radius, half, turn = shapes.size[a, 0], shapes.size[a, 1], shapes.rotation
     x = times(radius, own(turn, b, axis_of(turn, a, 0)))
     y = times(radius, own(turn, b, axis_of(turn, a, 1)))
@@ -540,6 +275,7 @@ def rim_contacts(count: int, a: int, b: int, distance: FloatArray, shapes: Shape
         centre = moved(middle, half, out_of_cap)
         for i in range(RIM_POINTS):
             distance[i] = on_circle(step * i, centre, x, y, b, shapes)[0]
+            least = min(least, distance[i])
         for i in range(RIM_POINTS):
             point = shapes.rim[a] + rim * RIM_POINTS + i
             if distance[i] < reach:
@@ -558,12 +294,84 @@ def rim_contacts(count: int, a: int, b: int, distance: FloatArray, shapes: Shape
             if gap < reach:
                 where = moved(origin, 1.0, world(turn, b, where))
                 count = put(count, point, b, DEEPEST, gap, world(turn, b, normal), where, out)
-    return count
+    return count, least
+
+
+@njit(cache=True)
+def cylinder_contacts(count: int, a: int, b: int, both: bool, distance: FloatArray, shapes: Shapes, out: Output) -> int:
+    """Contacts of cylinders a and b, with the rims of both where ``both``.
+
+    Where a rim is inside the other cylinder but no contact faces it, as after a step in which they shot into each other, there is
+    one in the direction of least overlap.
+    """
+    before = count
+    count, least = rim_contacts(count, a, b, distance, shapes, out)
+    if both:
+        count, other = rim_contacts(count, b, a, distance, shapes, out)
+        least = min(least, other)
+    count = mantle_contact(count, a, b, shapes, out)
+    if count > before or least >= 0.0:
+        return count
+    gap, normal, place = least_overlap(a, b, shapes)
+    return put(count, shapes.rim[a], b, OVERLAP, gap, normal, place, out) if gap < 0.0 else count
+
+
+@njit(cache=True)
+def extent(direction: Vector, s: int, shapes: Shapes) -> Vector:
+    """Point of cylinder s that lies farthest along a direction, from its centre, m."""
+    axis = axis_of(shapes.rotation, s, 2)
+    cosine = dot(direction, axis)
+    across = minus(direction, times(cosine, axis))
+    length = sqrt(dot(across, across))
+    end = times(shapes.size[s, 1] if cosine > 0.0 else -shapes.size[s, 1] if cosine < 0.0 else 0.0, axis)
+    return moved(end, shapes.size[s, 0] / length, across) if length > HAIR else end
+
+
+@njit(cache=True)
+def least_overlap(a: int, b: int, shapes: Shapes) -> tuple[float, Vector, Place]:
+    """Gap of cylinders a and b along the direction in which it is largest, that direction from b to a, and a place between them.
+
+    The search starts from the line between the centres and turns it by steps that halve where no turn gains.
+    """
+    centre = place_of(shapes.translation, b)
+    between = minus(place_of(shapes.translation, a), centre)
+    length = sqrt(dot(between, between))
+    normal = times(1.0 / length, between) if length > 0.0 else (0.0, 0.0, 1.0)
+    gap, turn = -inf, 0.5
+    while turn > 1e-6:
+        x = (0.0, normal[2], -normal[1]) if abs(normal[0]) < 0.6 else (normal[2], 0.0, -normal[0])
+        x = times(1.0 / sqrt(dot(x, x)), x)
+        y = cross(normal, x)
+        best, found = gap, normal
+        for k in range(9):
+            way = moved(moved(normal, turn * (k // 3 - 1), x), turn * (k % 3 - 1), y)
+            way = times(1.0 / sqrt(dot(way, way)), way)
+            on_a, on_b = extent(times(-1.0, way), a, shapes), extent(way, b, shapes)
+            apart = dot(way, minus(moved(between, 1.0, on_a), on_b))
+            if apart > best:
+                best, found = apart, way
+        if best > gap:
+            gap, normal = best, found
+        else:
+            turn *= 0.5
+    on_a, on_b = extent(times(-1.0, normal), a, shapes), extent(normal, b, shapes)
+    middle = times(0.5, moved(moved(between, 1.0, on_a), 1.0, on_b))
+    return gap, normal, moved(centre, 1.0, middle)
+
+
+@njit(cache=True)
+def apart_along(direction: Vector, a: int, b: int, shapes: Shapes) -> float:
+    """Gap between the extents of cylinders a and b along a unit vector, m."""
+    reach = abs(dot(direction, minus(place_of(shapes.translation, a), place_of(shapes.translation, b))))
+    return reach - dot(direction, extent(direction, a, shapes)) - dot(direction, extent(direction, b, shapes))
 
 
 @njit(cache=True)
 def mantle_contact(count: int, a: int, b: int, shapes: Shapes, out: Output) -> int:
-    """Contact of the mantles of cylinders a and b, whose axes cross at points inside both."""
+    """Contact of the mantles of cylinders a and b, whose axes cross at points inside both.
+
+    It must be no deeper than DEEPER times the depth across a cap: where a cap presses on a mantle the axes may cross too.
+    """
     along, other = axis_of(shapes.rotation, a, 2), axis_of(shapes.rotation, b, 2)
     between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
     cosine = dot(along, other)
@@ -577,7 +385,8 @@ def mantle_contact(count: int, a: int, b: int, shapes: Shapes, out: Output) -> i
     apart = minus(moved(between, on_a, along), times(on_b, other))
     length = sqrt(dot(apart, apart))
     gap = length - shapes.size[a, 0] - shapes.size[b, 0]
-    if gap >= shapes.reach[a] or length == 0.0:
+    caps = max(apart_along(along, a, b, shapes), apart_along(other, a, b, shapes))
+    if gap >= shapes.reach[a] or length == 0.0 or gap < DEEPER * caps:
         return count
     normal = times(1.0 / length, apart)
     foot = moved(place_of(shapes.translation, a), on_a, along)

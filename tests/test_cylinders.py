@@ -13,7 +13,8 @@ from scipy.spatial.transform import Rotation
 import femsim as fs
 from contact.detect import FEATURES, Detector, PointContacts
 from contact.errors import ContactError
-from contact.rim_kernels import FLAT, NEARLY_FLAT
+from contact.rim_kernels import NEARLY_FLAT
+from contact.segment_kernels import FLAT
 from contact.shapes import RIM_POINTS, Box, Capsule, Cylinder, PlacedShape, Plane, Shape, Sphere
 from contact.solvers import make_solver
 from femsim.step.stepper import Stepper
