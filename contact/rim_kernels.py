@@ -32,6 +32,9 @@ NEARLY_FLAT = 0.05
 #: Along a rim a dip of the distance by less than this fraction of the radius is none.
 LEVEL = 1e-9
 
+#: Steps of the search for the direction of least overlap.
+TURNS = 24
+
 #: Features of contacts that are no points of a rim: those of segments start at SEGMENT, each has room for five.
 SEGMENT, DEEPEST, CROSSING, OVERLAP = 1, 101, 102, 103
 
@@ -302,8 +305,14 @@ def cylinder_contacts(count: int, a: int, b: int, both: bool, distance: FloatArr
     """Contacts of cylinders a and b, with the rims of both where ``both``.
 
     Where a rim is inside the other cylinder but no contact faces it, as after a step in which they shot into each other, there is
-    one in the direction of least overlap.
+    one in the direction of least overlap. Most pairs are apart along an axis or the line between the centres.
     """
+    between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
+    length = sqrt(dot(between, between))
+    ways = (axis_of(shapes.rotation, a, 2), axis_of(shapes.rotation, b, 2), times(1.0 / max(length, 1e-300), between))
+    for way in ways:
+        if apart_along(way, a, b, shapes) >= shapes.reach[a]:
+            return count
     before = count
     count, least = rim_contacts(count, a, b, distance, shapes, out)
     if both:
@@ -338,7 +347,7 @@ def least_overlap(a: int, b: int, shapes: Shapes) -> tuple[float, Vector, Place]
     length = sqrt(dot(between, between))
     normal = times(1.0 / length, between) if length > 0.0 else (0.0, 0.0, 1.0)
     gap, turn = -inf, 0.5
-    while turn > 1e-6:
+    for _ in range(TURNS):
         x = (0.0, normal[2], -normal[1]) if abs(normal[0]) < 0.6 else (normal[2], 0.0, -normal[0])
         x = times(1.0 / sqrt(dot(x, x)), x)
         y = cross(normal, x)

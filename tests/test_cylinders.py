@@ -125,6 +125,14 @@ def test_cylinders_pressed_into_other_shapes_are_seen_and_no_deeper_than_they_ar
         assert sign * found.frame[deepest, 0] @ direction > 0.0
 
 
+@pytest.mark.parametrize("shove", [0.01, 0.1, 0.3])
+def test_cylinders_shot_into_each_other_are_seen(shove):
+    for shapes, rotation, translation, distance, direction in random_pairs(3, 60, "cylinder"):
+        translation[1] -= (distance + shove) * direction
+        found = detect(shapes, rotation, translation, 1e-3)
+        assert found.n > 0 and -2.5 * shove < found.gap.min() < 0.0
+
+
 @pytest.mark.parametrize("other", ["box", "cylinder"])
 def test_the_normal_on_a_rim_does_not_jump_where_two_bodies_begin_to_overlap(other):
     """Inside a cylinder the distance knows only cap and mantle; on the rim the normal stays across both edges."""
@@ -373,3 +381,25 @@ def test_cylinders_of_equal_length_lie_as_a_pyramid_and_across_each_other():
     _, deepest = advance(stepper, 0.3)
     assert deepest < 1e-8 and abs(stepper.state.v).max() < 1e-6
     np.testing.assert_allclose(stepper.placed.translation[1:4], places, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", [1, 6])
+def test_a_heap_of_cylinders_comes_down_and_stays_above_the_floor(seed):
+    """Contacts of opposite normals between one pair, or a deep crossing of axes, would burst the heap."""
+    rng = np.random.default_rng(seed)
+    scene = fs.Scene("heap", dt=0.005, duration=1.0, default_friction=0.4)
+    scene.add_floor()
+    for k in range(8):
+        shape = Cylinder(*rng.uniform(0.008, 0.02, 2).tolist())
+        place, turn = (*rng.uniform(-0.01, 0.01, 2), 0.03 + 0.045 * k), tuple(rng.normal(size=3))
+        scene.add_rigid(f"cylinder_{k}", shape, density=1000.0, position=place, rotation=turn)
+    stepper = Stepper(scene, make_solver("exact"))
+    energy = np.inf
+    for _ in range(200):
+        report = stepper.step()
+        assert report.solution.status == "converged"
+        now = report.kinetic_energy + report.potential_energy
+        assert now < energy + 1e-4  # J, of 0.3 J at the start
+        energy = now
+    assert report.max_penetration < 1e-4
+    assert stepper.placed.translation[1:, 2].min() > 0.0
