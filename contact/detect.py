@@ -2,7 +2,8 @@
 
 ``Detector(...)`` allocates once; ``Detector.detect`` is called every step: broad phase
 (:mod:`contact.broad_phase`), then the exact distance of each candidate point in the frame of the shape
-(:mod:`contact.detect_kernels`), then crossing edges of boxes (:mod:`contact.edge_kernels`).
+(:mod:`contact.detect_kernels`), then crossing edges of boxes (:mod:`contact.edge_kernels`), then cylinders as smooth surfaces
+(:mod:`contact.rim_kernels`).
 """
 
 from __future__ import annotations
@@ -15,25 +16,33 @@ import numpy.typing as npt
 
 from contact.broad_phase import BroadPhase
 from contact.detect_kernels import detect_points, place_shapes
-from contact.edge_kernels import crossing_edges
+from contact.edge_kernels import EDGE_PAIRS, crossing_edges
 from contact.errors import ContactError
-from contact.shapes import Box, PlacedShape, ShapeTable
+from contact.placed_kernels import Output, Shapes
+from contact.rim_kernels import rolling_contacts
+from contact.shapes import RIM_POINTS, Box, Cylinder, PlacedShape, ShapeTable
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
+#: ``PointContacts.feature`` is less than this.
+FEATURES = EDGE_PAIRS + 1
+
 
 @dataclass
 class PointContacts:
-    """Contacts of points with shapes at one instant, ordered by shape, then by point; those of edges of boxes follow.
+    """Contacts of points with shapes at one instant.
+
+    They are ordered by shape, then by point; those of edges of boxes follow, then those of cylinders.
 
     The arrays are views of the detector's own, which its next ``detect`` overwrites; ``copy`` keeps them.
 
     Attributes
     ----------
     point : ndarray, (n,)
-        Number of the point; where edges cross, of the corner at which the edge of the point's body starts.
+        Number of the point; where edges cross, of the corner at which the edge of the point's body starts; for a cylinder, of the
+        point of the rim, which moves along it, or of the first one for contacts on mantle and caps.
     shape : ndarray, (n,)
         Number of the placed shape.
     gap : ndarray, (n,), m
@@ -44,8 +53,8 @@ class PointContacts:
     position : ndarray, (n, 3), m
         Where the force acts, in the world: the point moved by its radius against the normal, or the point of the edge.
     feature : ndarray, (n,)
-        0 for a point, else 1 plus the number of the pair of edges (12 times the edge of the point's body, plus the other edge).
-        Each triple of point, shape and feature occurs once.
+        0 for a point, else 1 plus the number of the pair of edges (12 times the edge of the point's body, plus the other edge);
+        for a cylinder see :mod:`contact.rim_kernels`. Less than FEATURES. Each triple of point, shape and feature occurs once.
     """
 
     point: IntArray
@@ -97,11 +106,16 @@ class Detector:
         Whether points of body i are tested against shapes of body j, at [i, j]. The diagonal is ignored: no
         body is in contact with itself.
     max_contacts : int, optional
-        Room for this many contacts in one step; 4 p and 32 for each box of ``shape_corner`` when not given.
+        Room for this many contacts in one step; without it the room grows as needed.
     shape_corner : array_like, (s,), optional
         For each box whose corners are points, the first of the eight, which lie in the order of ``Box.features``; else -1. Such a
         corner is tested against boxes by :func:`contact.detect_kernels.corner_distance`, and the edges of such a box against
         those of others.
+    shape_rim : array_like, (s,), optional
+        For each cylinder whose rims are points, the first of the 2 RIM_POINTS, which lie in the order of ``Cylinder.features``;
+        else -1. Its rims, caps and mantle are then smooth surfaces to planes, boxes, capsules, cylinders and meshes, see
+        :mod:`contact.rim_kernels`; the points themselves only lend their numbers. Centres of spheres, ends of capsules,
+        corners of boxes and vertices of meshes have contact with it as points of their own.
 
     Attributes
     ----------
@@ -127,6 +141,7 @@ class Detector:
         may_contact: npt.ArrayLike,
         max_contacts: int | None = None,
         shape_corner: npt.ArrayLike | None = None,
+        shape_rim: npt.ArrayLike | None = None,
     ) -> None:
         self.shapes = tuple(shapes)
         matrix = np.array(may_contact)
@@ -153,15 +168,21 @@ class Detector:
         self.shape_body = _numbers("body of shapes", [s.body for s in self.shapes], None, n_bodies)
         self.shape_surface = _numbers("surface of shapes", [s.surface for s in self.shapes], None, None)
         self._shape_corner, self._point_corner = self._corners(shape_corner)
+        self._shape_rim, self._on_rim = self._rims(shape_rim)
         room = 4 * n_points + 32 * int((self._shape_corner >= 0).sum()) if max_contacts is None else int(max_contacts)
         if room < 0:
-            raise ContactError(f"Detector: max_contacts is {max_contacts}; give 0 or more, or leave it out for 4 per point.")
+            raise ContactError(
+                f"Detector: max_contacts is {max_contacts}; give 0 or more, or leave it out for as many as it takes."
+            )
+        self._grows = max_contacts is None
+        self._make_room(room)
         self._may_contact = matrix
         #: whether any edges of boxes can be in contact; where not, the kernel that looks for them is not compiled
         boxes = [s for s, placed in enumerate(self.shapes) if isinstance(placed.shape, Box)]
         pairs = matrix[np.ix_(self.shape_body[boxes], self.shape_body[boxes])]
         self._edges_may_cross = bool(pairs[self._shape_corner[boxes] >= 0].any())
         self._edge = np.zeros((3, 3))
+        self._rolls = bool((self._shape_rim >= 0).any())
 
         largest = [float(self.point_radius[matrix[self.point_body, body]].max(initial=0.0)) for body in self.shape_body]
         self._table = ShapeTable([s.shape for s in self.shapes], largest)
@@ -174,22 +195,36 @@ class Detector:
         self._rotation = np.zeros((n_shapes, 3, 3))
         self._translation = np.zeros((n_shapes, 3))
         self._n_bodies = n_bodies
+        self._rim_reach = np.zeros(n_shapes)
+
+    def _make_room(self, room: int) -> None:
         self._point: IntArray = np.zeros(room, dtype=np.int64)
         self._shape: IntArray = np.zeros(room, dtype=np.int64)
         self._gap = np.zeros(room)
         self._frame = np.zeros((room, 3, 3))
         self._position = np.zeros((room, 3))
         self._feature: IntArray = np.zeros(room, dtype=np.int64)
+        self._output = Output(self._point, self._shape, self._gap, self._frame, self._position, self._feature)
+
+    def _rims(self, shape_rim: npt.ArrayLike | None) -> tuple[IntArray, BoolArray]:
+        """First rim point of each shape (s,), -1 for none, and whether each point is on such a rim (p,)."""
+        on_rim = np.zeros(len(self.point_body), dtype=np.bool_)
+        first = _firsts("shape_rim", shape_rim, len(self.shapes))
+        for s in np.flatnonzero(first != -1):
+            own = slice(first[s], first[s] + 2 * RIM_POINTS)
+            rims = isinstance(self.shapes[s].shape, Cylinder) and first[s] >= 0 and len(self.point_body[own]) == 2 * RIM_POINTS
+            if not rims or (self.point_body[own] != self.shape_body[s]).any() or self.point_radius[own].any():
+                raise ContactError(
+                    f"Detector: shape_rim[{s}] is {first[s]}; give -1, or for a cylinder the first of {2 * RIM_POINTS} points of "
+                    "its body with radius 0, in the order of Cylinder.features()."
+                )
+            on_rim[own] = True
+        return first, on_rim
 
     def _corners(self, shape_corner: npt.ArrayLike | None) -> tuple[IntArray, IntArray]:
         """First corner of each shape (s,) and box whose corner each point is (p,), -1 for none."""
-        n_shapes, of_point = len(self.shapes), np.full(len(self.point_body), -1, dtype=np.int64)
-        first = np.full(n_shapes, -1) if shape_corner is None else np.array(shape_corner)
-        if first.shape != (n_shapes,) or (n_shapes and first.dtype.kind not in "iu"):
-            raise ContactError(
-                f"Detector: shape_corner has shape {first.shape} and type {first.dtype}; give a whole number for each of the "
-                f"{n_shapes} shapes."
-            )
+        of_point = np.full(len(self.point_body), -1, dtype=np.int64)
+        first = _firsts("shape_corner", shape_corner, len(self.shapes))
         for s in np.flatnonzero(first != -1):
             own = slice(first[s], first[s] + 8)
             corners = isinstance(self.shapes[s].shape, Box) and first[s] >= 0 and len(self.point_body[own]) == 8
@@ -199,7 +234,7 @@ class Detector:
                     "with radius 0, in the order of Box.features()."
                 )
             of_point[own] = s
-        return first.astype(np.int64), of_point
+        return first, of_point
 
     def world_poses(self, body_rotation: npt.ArrayLike, body_translation: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """World poses of the shapes: R = R_b R_s, t = R_b t_s + t_b.
@@ -256,8 +291,8 @@ class Detector:
         Raises
         ------
         ContactError
-            When an array has the wrong shape, a position or margin is not a number, or there are more than
-            ``max_contacts``.
+            When an array has the wrong shape, a position or margin is not a number, or there are more than the
+            ``max_contacts`` that were given.
         """
         n_points, n_shapes = len(self.point_body), len(self.shapes)
         where = _floats("points", points, (n_points, 3))
@@ -272,6 +307,9 @@ class Detector:
         if not self._reach.sum() < np.inf:
             bad = int(np.flatnonzero(~np.isfinite(self._margin))[0])
             raise ContactError(f"detect: margin of point {bad} is {self._margin[bad]} m; give finite lengths.")
+        if self._rolls:  # points of rims that are surfaces are no points: with this margin they are in contact with nothing
+            np.copyto(self._rim_reach, self._margin[self._shape_rim], where=self._shape_rim >= 0)
+            self._margin[self._on_rim] = self._reach[self._on_rim] = -np.inf
         n_pairs = self._broad.candidates(where, self._reach, rotation, translation)
         table = self._table
         n = detect_points(
@@ -318,6 +356,11 @@ class Detector:
                 self._position,
                 self._feature,
             )
+        if self._rolls:
+            n = rolling_contacts(n, self._placed(rotation, translation), self._may_contact, self._output)
+        if n > len(self._point) and self._grows:
+            self._make_room(2 * n)
+            return self.detect(where, rotation, translation, margin)
         if n > len(self._point):
             raise ContactError(
                 f"detect: {n} contacts, but there is room for max_contacts = {len(self._point)}; build the "
@@ -326,6 +369,14 @@ class Detector:
         return PointContacts(
             self._point[:n], self._shape[:n], self._gap[:n], self._frame[:n], self._position[:n], self._feature[:n]
         )
+
+    def _placed(self, rotation: FloatArray, translation: FloatArray) -> Shapes:
+        """Return what the kernel of cylinders reads."""
+        t = self._table
+        return Shapes(
+            t.kind, t.size, t.box_centre, t.box_half, t.grid_values, t.grid_index, t.grid_place, rotation, translation,
+            self.shape_body, self._shape_rim, self._rim_reach,
+        )  # fmt: skip
 
     def friction(self, contacts: PointContacts, table: npt.ArrayLike) -> FloatArray:
         """Coefficient of each contact, (n,), from a table (k, k) by surface of point and of shape."""
@@ -337,6 +388,17 @@ class Detector:
             )
         picked: FloatArray = values[self.point_surface[contacts.point], self.shape_surface[contacts.shape]]
         return picked
+
+
+def _firsts(field: str, value: npt.ArrayLike | None, n_shapes: int) -> IntArray:
+    """Return the first point of each shape (s,), -1 for all where none is given."""
+    first = np.full(n_shapes, -1) if value is None else np.array(value)
+    if first.shape != (n_shapes,) or (n_shapes and first.dtype.kind not in "iu"):
+        raise ContactError(
+            f"Detector: {field} has shape {first.shape} and type {first.dtype}; give a whole number for each of the "
+            f"{n_shapes} shapes."
+        )
+    return first.astype(np.int64)
 
 
 def _numbers(field: str, value: npt.ArrayLike, length: int | None, limit: int | None) -> IntArray:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-#: Points on each ring of a cylinder's features; the polygon lies at most 2 % of the radius inside the rim.
+#: Points on each ring of a cylinder's features. For fixed points the polygon lies at most 2 % of the radius inside the rim;
+#: a Detector that is told of the rims moves them (:mod:`contact.rim_kernels`).
 RIM_POINTS = 16
 
 #: A mesh grid reaches this fraction of the longest side beyond the mesh, plus the largest radius of points tested against it.

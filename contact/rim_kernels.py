@@ -1,0 +1,402 @@
+"""Compiled kernels of detection: cylinders as smooth surfaces, with contact at the lowest points of their rims and mantles.
+
+Fixed points on a rim would make a cylinder a prism, which does not roll. Here the points move along the rims with the pose: on a
+flat face the lowest point of each rim is known, on other shapes the signed distance is minimised along the rim. A cylinder
+that stands needs more than its lowest point: RIM_POINTS of its rim, evenly, the first of them the lowest; within FLAT of
+upright, where rounding decides which is lowest, they are points fixed to the cylinder. Edges of boxes and axes of capsules are
+tested against the signed distance of the cylinder, which is convex, so that they have one deepest point.
+"""
+
+from __future__ import annotations
+
+from math import cos, inf, pi, sin, sqrt
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from contact.detect_kernels import BOX, CAPSULE, CYLINDER, DEEPER, HAIR, LEAN, PLANE, SPHERE, Distance, shape_distance
+from contact.distance_kernels import closest_on_lines
+from contact.placed_kernels import Output, Place, Shapes, axis_of, moved, near, own, place_of, put, world
+from contact.segment_kernels import ALONG, FLAT, GOLDEN, SECTIONS, SHALLOW, across_rims, segment_contacts
+from contact.shapes import RIM_POINTS
+from contact.vector_kernels import Vector, cross, dot, minus, times
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+#: Below this sine all RIM_POINTS of the lower rim are tested, above it those a quarter of the rim apart. Points close to the
+#: lowest one would brake a cylinder that rolls fast: in a step they are taken to move straight on, into the face.
+NEARLY_FLAT = 0.05
+
+#: Along a rim a dip of the distance by less than this fraction of the radius is none.
+LEVEL = 1e-9
+
+#: Steps of the search for the direction of least overlap.
+TURNS = 24
+
+#: Features of contacts that are no points of a rim: those of segments start at SEGMENT, each has room for five.
+SEGMENT, DEEPEST, CROSSING, OVERLAP = 1, 101, 102, 103
+
+
+@njit(cache=True)
+def rolling_contacts(count: int, shapes: Shapes, may_contact: BoolArray, out: Output) -> int:
+    """Update ``out`` from ``count`` on with the contacts of all cylinders whose rims are points; return how many there are.
+
+    The contact is that of a point of the cylinder: for rims of one of its 2 RIM_POINTS (see :func:`rim_on_face`), for all others
+    of the first one. A sphere has contact by its centre already. The number may exceed the room; contacts beyond it are counted,
+    not written.
+    """
+    distance = np.empty(RIM_POINTS)
+    for a in range(shapes.kind.shape[0]):
+        if shapes.rim[a] < 0:
+            continue
+        for b in range(shapes.kind.shape[0]):
+            kind = shapes.kind[b]
+            if kind == SPHERE or not may_contact[shapes.body[a], shapes.body[b]]:
+                continue
+            if kind == PLANE:
+                normal = axis_of(shapes.rotation, b, 2)
+                count = face_contacts(count, a, b, normal, place_of(shapes.translation, b), -1, shapes, out)
+            elif not near(a, b, shapes):
+                continue
+            elif kind == BOX:
+                count = box_contacts(count, a, b, shapes, out)
+            elif kind == CAPSULE:
+                along = axis_of(shapes.rotation, b, 2)
+                none = (0.0, 0.0, 0.0)
+                count = segment_contacts(
+                    count, a, b, SEGMENT, place_of(shapes.translation, b), along, shapes.size[b, 1], shapes.size[b, 0],
+                    none, none, shapes, out,
+                )  # fmt: skip
+            elif kind == CYLINDER:
+                both = shapes.rim[b] >= 0 and may_contact[shapes.body[b], shapes.body[a]]
+                if a < b or not both:
+                    count = cylinder_contacts(count, a, b, both, distance, shapes, out)
+            else:
+                count, _ = rim_contacts(count, a, b, distance, shapes, out)
+    return count
+
+
+# ------------------------------------------------------------------ rims on flat faces
+
+
+@njit(cache=True)
+def rim_on_face(k: int, normal: Vector, radius: float, half_length: float) -> tuple[bool, float, float, float]:
+    """Point k of the rims of a cylinder against a face with this normal, both in its frame, and whether it is tested.
+
+    Points 0 to RIM_POINTS - 1 are on the rim at z < 0, the others on that at z > 0. The first point of each is the lowest one,
+    the others follow at equal angles; on the upper rim only the first is tested. Within FLAT they are the points of
+    ``Cylinder.features()``, and the upper rim has none.
+    """
+    nx, ny, nz = normal
+    lower = (k < RIM_POINTS) == (nz >= 0.0)
+    i = k % RIM_POINTS
+    z = -half_length if k < RIM_POINTS else half_length
+    sine = sqrt(nx * nx + ny * ny)
+    c, s = cos(2.0 * pi * i / RIM_POINTS), sin(2.0 * pi * i / RIM_POINTS)
+    if sine < FLAT:
+        return lower, radius * c, radius * s, z
+    tested = i == 0 or (lower and (sine < NEARLY_FLAT or i % (RIM_POINTS // 4) == 0))
+    ux, uy = -nx / sine, -ny / sine
+    return tested, radius * (c * ux - s * uy), radius * (s * ux + c * uy), z
+
+
+@njit(cache=True)
+def face_contacts(count: int, a: int, b: int, normal: Vector, origin: Place, axis: int, shapes: Shapes, out: Output) -> int:
+    """Contacts of the rims of cylinder a with a face through ``origin`` (world) of b.
+
+    The face is unbounded for ``axis`` -1; else it is that of a box across this axis, and points beside it by more than HAIR of
+    the largest half extent are no contacts.
+    """
+    lean = own(shapes.rotation, a, normal)
+    place, centre = place_of(shapes.translation, a), place_of(shapes.translation, b)
+    hair = HAIR * max(shapes.size[b, 0], shapes.size[b, 1], shapes.size[b, 2])
+    for k in range(2 * RIM_POINTS):
+        tested, x, y, z = rim_on_face(k, lean, shapes.size[a, 0], shapes.size[a, 1])
+        if not tested:
+            continue
+        point = moved(place, 1.0, world(shapes.rotation, a, (x, y, z)))
+        gap = dot(normal, minus(point, origin))
+        if not gap < shapes.reach[a]:
+            continue
+        if axis >= 0:
+            i, j = (axis + 1) % 3, (axis + 2) % 3
+            offset = own(shapes.rotation, b, minus(point, centre))
+            beside = max(abs(offset[i]) - shapes.size[b, i], abs(offset[j]) - shapes.size[b, j])
+            if beside > hair:
+                continue
+        count = put(count, shapes.rim[a] + k, b, 0, gap, normal, point, out)
+    return count
+
+
+# ------------------------------------------------------------------ boxes
+
+
+@njit(cache=True)
+def face_gap(face: int, a: int, b: int, shapes: Shapes) -> tuple[float, Vector]:
+    """Gap between cylinder a and the plane of a face of box b, and the normal: face 2 i is at the lower end of axis i."""
+    i, sign = face // 2, -1.0 if face % 2 == 0 else 1.0
+    axis = axis_of(shapes.rotation, b, i)
+    normal = times(sign, axis)
+    lean = own(shapes.rotation, a, normal)
+    between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
+    extent = shapes.size[a, 1] * abs(lean[2]) + shapes.size[a, 0] * sqrt(lean[0] ** 2 + lean[1] ** 2)
+    return dot(normal, between) - shapes.size[b, i] - extent, normal
+
+
+@njit(cache=True)
+def box_contacts(count: int, a: int, b: int, shapes: Shapes, out: Output) -> int:
+    """Contacts of cylinder a with the faces and the edges of box b; corners of boxes are points of their own.
+
+    A face counts unless it is behind the cylinder by more than DEEPER times the depth along the normal of the best face.
+    """
+    best = -inf
+    for face in range(6):
+        best = max(best, face_gap(face, a, b, shapes)[0])
+    if best >= shapes.reach[a]:
+        return count
+    size, centre = shapes.size, place_of(shapes.translation, b)
+    hair = HAIR * max(size[b, 0], size[b, 1], size[b, 2])
+    for face in range(6):
+        gap, normal = face_gap(face, a, b, shapes)
+        if gap >= min(best, DEEPER * best) - hair:
+            count = face_contacts(count, a, b, normal, moved(centre, size[b, face // 2], normal), face // 2, shapes, out)
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        for e in range(4):
+            first, second = (1.0 if e >> 1 else -1.0), (1.0 if e & 1 else -1.0)
+            x, y, z = axis_of(shapes.rotation, b, i), axis_of(shapes.rotation, b, j), axis_of(shapes.rotation, b, k)
+            middle = moved(moved(centre, first * size[b, j], y), second * size[b, k], z)
+            one, two = times(first, y), times(second, z)
+            number = SEGMENT + 5 * (4 * i + e)
+            count = segment_contacts(count, a, b, number, middle, x, size[b, i], 0.0, one, two, shapes, out)
+    return count
+
+
+# ------------------------------------------------------------------ rims on curved shapes
+
+
+@njit(cache=True)
+def on_circle(angle: float, centre: Place, x: Vector, y: Vector, b: int, shapes: Shapes) -> Distance:
+    """Signed distance and normal of shape b at centre + cos(angle) x + sin(angle) y, all in the frame of b."""
+    px, py, pz = moved(moved(centre, cos(angle), x), sin(angle), y)
+    return shape_distance(
+        b, px, py, pz, shapes.kind, shapes.size, shapes.grid_values, shapes.grid_index, shapes.grid_place
+    )  # fmt: skip
+
+
+@njit(cache=True)
+def deepest_on_circle(low: float, high: float, centre: Place, x: Vector, y: Vector, b: int, shapes: Shapes) -> float:
+    """Angle between two bounds at which a circle is nearest to shape b, by the golden section."""
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_left, at_right = on_circle(left, centre, x, y, b, shapes)[0], on_circle(right, centre, x, y, b, shapes)[0]
+    for _ in range(SECTIONS):
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - GOLDEN * (high - low)
+            at_left = on_circle(left, centre, x, y, b, shapes)[0]
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + GOLDEN * (high - low)
+            at_right = on_circle(right, centre, x, y, b, shapes)[0]
+    return 0.5 * (low + high)
+
+
+@njit(cache=True)
+def faced_distance(
+    angle: float, centre: Place, x: Vector, y: Vector, out_of_cap: Vector, b: int, shapes: Shapes
+) -> tuple[float, Vector]:
+    """Signed distance and normal of shape b for a point of a rim as in :func:`on_circle`, given the outward normal of the cap.
+
+    Where b is a cylinder the rim must face it: the normal leads along neither the radius nor ``out_of_cap`` by more than LEAN,
+    or other points of the cylinder are nearer. If the nearest surface fails, a point up to SHALLOW of the radius inside takes
+    the other one, so that cylinders of equal length lie side by side; without any the distance is infinite.
+    """
+    d, nx, ny, nz = on_circle(angle, centre, x, y, b, shapes)
+    normal = (nx, ny, nz)
+    if shapes.kind[b] != CYLINDER:
+        return d, normal
+    c, s = cos(angle), sin(angle)
+    radial = (c * x[0] + s * y[0], c * x[1] + s * y[1], c * x[2] + s * y[2])
+    lean = LEAN * sqrt(dot(radial, radial))
+    if dot(normal, radial) <= lean and dot(normal, out_of_cap) <= LEAN:
+        return d, normal
+    radius, half = shapes.size[b, 0], shapes.size[b, 1]
+    hair = HAIR * max(radius, half)
+    px, py, pz = moved(centre, 1.0, radial)
+    rho, side = sqrt(px * px + py * py), 1.0 if pz >= 0.0 else -1.0
+    side_gap, cap_gap = rho - radius, side * pz - half
+    if max(side_gap, cap_gap) > hair or rho == 0.0:
+        return inf, normal
+    normal = (px / rho, py / rho, 0.0)
+    if side_gap >= -SHALLOW * radius and dot(normal, radial) <= lean and dot(normal, out_of_cap) <= LEAN:
+        return side_gap, normal
+    normal = (0.0, 0.0, side)
+    if cap_gap >= -SHALLOW * radius and dot(normal, radial) <= lean and dot(normal, out_of_cap) <= LEAN:
+        return cap_gap, normal
+    return inf, normal
+
+
+@njit(cache=True)
+def sharp_distance(
+    angle: float, centre: Place, x: Vector, y: Vector, out_of_cap: Vector, b: int, shapes: Shapes
+) -> tuple[float, Vector]:
+    """Return what :func:`faced_distance` does, but where a rim crosses that of another cylinder the normal across both.
+
+    There the normal of the distance is not across the first one, or leads to a rim; this one must be faced as well.
+    """
+    d, nx, ny, nz = on_circle(angle, centre, x, y, b, shapes)
+    radius = sqrt(dot(x, x))
+    radial = moved(times(cos(angle), x), sin(angle), y)
+    along = minus(times(cos(angle), y), times(sin(angle), x))
+    slope = nx * along[0] + ny * along[1] + nz * along[2]
+    if shapes.kind[b] == CYLINDER and (abs(slope) > FLAT * radius or (nz != 0.0 and abs(nz) != 1.0)):
+        gap, normal, _rim = across_rims(moved(centre, 1.0, radial), along, shapes.size[b, 0], shapes.size[b, 1])
+        if abs(gap - d) <= HAIR * radius + 0.5 * max(-d, 0.0):
+            if dot(normal, radial) <= LEAN * radius and dot(normal, out_of_cap) <= LEAN:
+                return gap, normal
+    return faced_distance(angle, centre, x, y, out_of_cap, b, shapes)
+
+
+@njit(cache=True)
+def rim_contacts(count: int, a: int, b: int, distance: FloatArray, shapes: Shapes, out: Output) -> tuple[int, float]:
+    """Contacts of the rims of cylinder a with shape b by its signed distance; ``distance`` (RIM_POINTS,) is room to work in.
+
+    Where the cap lies flat (NEARLY_FLAT) they are fixed points of the rim; elsewhere its local minima. Returned are the number of
+    contacts and the least distance of a fixed point, m.
+    """
+    least = inf
+    radius, half, turn = shapes.size[a, 0], shapes.size[a, 1], shapes.rotation
+    x = times(radius, own(turn, b, axis_of(turn, a, 0)))
+    y = times(radius, own(turn, b, axis_of(turn, a, 1)))
+    axis = own(turn, b, axis_of(turn, a, 2))
+    middle = own(turn, b, minus(place_of(shapes.translation, a), place_of(shapes.translation, b)))
+    origin, reach, step = place_of(shapes.translation, b), shapes.reach[a], 2.0 * pi / RIM_POINTS
+    for rim in range(2):
+        out_of_cap = axis if rim == 1 else times(-1.0, axis)
+        centre = moved(middle, half, out_of_cap)
+        for i in range(RIM_POINTS):
+            distance[i] = on_circle(step * i, centre, x, y, b, shapes)[0]
+            least = min(least, distance[i])
+        for i in range(RIM_POINTS):
+            point = shapes.rim[a] + rim * RIM_POINTS + i
+            if distance[i] < reach:
+                gap, normal = faced_distance(step * i, centre, x, y, out_of_cap, b, shapes)
+                if gap < reach and abs(dot(normal, axis)) > sqrt(1.0 - NEARLY_FLAT**2):
+                    where = moved(moved(centre, cos(step * i), x), sin(step * i), y)
+                    where = moved(origin, 1.0, world(turn, b, where))
+                    count = put(count, point, b, 0, gap, world(turn, b, normal), where, out)
+            before, after = distance[i - 1], distance[(i + 1) % RIM_POINTS]
+            dip = distance[i] <= before and distance[i] < after and max(before, after) - distance[i] > LEVEL * radius
+            if not dip or distance[i] - step * radius >= reach:
+                continue
+            angle = deepest_on_circle(step * (i - 1), step * (i + 1), centre, x, y, b, shapes)
+            where = moved(moved(centre, cos(angle), x), sin(angle), y)
+            gap, normal = sharp_distance(angle, centre, x, y, out_of_cap, b, shapes)
+            if gap < reach:
+                where = moved(origin, 1.0, world(turn, b, where))
+                count = put(count, point, b, DEEPEST, gap, world(turn, b, normal), where, out)
+    return count, least
+
+
+@njit(cache=True)
+def cylinder_contacts(count: int, a: int, b: int, both: bool, distance: FloatArray, shapes: Shapes, out: Output) -> int:
+    """Contacts of cylinders a and b, with the rims of both where ``both``.
+
+    Where a rim is inside the other cylinder but no contact faces it, as after a step in which they shot into each other, there is
+    one in the direction of least overlap. Most pairs are apart along an axis or the line between the centres.
+    """
+    between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
+    length = sqrt(dot(between, between))
+    ways = (axis_of(shapes.rotation, a, 2), axis_of(shapes.rotation, b, 2), times(1.0 / max(length, 1e-300), between))
+    for way in ways:
+        if apart_along(way, a, b, shapes) >= shapes.reach[a]:
+            return count
+    before = count
+    count, least = rim_contacts(count, a, b, distance, shapes, out)
+    if both:
+        count, other = rim_contacts(count, b, a, distance, shapes, out)
+        least = min(least, other)
+    count = mantle_contact(count, a, b, shapes, out)
+    if count > before or least >= 0.0:
+        return count
+    gap, normal, place = least_overlap(a, b, shapes)
+    return put(count, shapes.rim[a], b, OVERLAP, gap, normal, place, out) if gap < 0.0 else count
+
+
+@njit(cache=True)
+def extent(direction: Vector, s: int, shapes: Shapes) -> Vector:
+    """Point of cylinder s that lies farthest along a direction, from its centre, m."""
+    axis = axis_of(shapes.rotation, s, 2)
+    cosine = dot(direction, axis)
+    across = minus(direction, times(cosine, axis))
+    length = sqrt(dot(across, across))
+    end = times(shapes.size[s, 1] if cosine > 0.0 else -shapes.size[s, 1] if cosine < 0.0 else 0.0, axis)
+    return moved(end, shapes.size[s, 0] / length, across) if length > HAIR else end
+
+
+@njit(cache=True)
+def least_overlap(a: int, b: int, shapes: Shapes) -> tuple[float, Vector, Place]:
+    """Gap of cylinders a and b along the direction in which it is largest, that direction from b to a, and a place between them.
+
+    The search starts from the line between the centres and turns it by steps that halve where no turn gains.
+    """
+    centre = place_of(shapes.translation, b)
+    between = minus(place_of(shapes.translation, a), centre)
+    length = sqrt(dot(between, between))
+    normal = times(1.0 / length, between) if length > 0.0 else (0.0, 0.0, 1.0)
+    gap, turn = -inf, 0.5
+    for _ in range(TURNS):
+        x = (0.0, normal[2], -normal[1]) if abs(normal[0]) < 0.6 else (normal[2], 0.0, -normal[0])
+        x = times(1.0 / sqrt(dot(x, x)), x)
+        y = cross(normal, x)
+        best, found = gap, normal
+        for k in range(9):
+            way = moved(moved(normal, turn * (k // 3 - 1), x), turn * (k % 3 - 1), y)
+            way = times(1.0 / sqrt(dot(way, way)), way)
+            on_a, on_b = extent(times(-1.0, way), a, shapes), extent(way, b, shapes)
+            apart = dot(way, minus(moved(between, 1.0, on_a), on_b))
+            if apart > best:
+                best, found = apart, way
+        if best > gap:
+            gap, normal = best, found
+        else:
+            turn *= 0.5
+    on_a, on_b = extent(times(-1.0, normal), a, shapes), extent(normal, b, shapes)
+    middle = times(0.5, moved(moved(between, 1.0, on_a), 1.0, on_b))
+    return gap, normal, moved(centre, 1.0, middle)
+
+
+@njit(cache=True)
+def apart_along(direction: Vector, a: int, b: int, shapes: Shapes) -> float:
+    """Gap between the extents of cylinders a and b along a unit vector, m."""
+    reach = abs(dot(direction, minus(place_of(shapes.translation, a), place_of(shapes.translation, b))))
+    return reach - dot(direction, extent(direction, a, shapes)) - dot(direction, extent(direction, b, shapes))
+
+
+@njit(cache=True)
+def mantle_contact(count: int, a: int, b: int, shapes: Shapes, out: Output) -> int:
+    """Contact of the mantles of cylinders a and b, whose axes cross at points inside both.
+
+    It must be no deeper than DEEPER times the depth across a cap: where a cap presses on a mantle the axes may cross too.
+    """
+    along, other = axis_of(shapes.rotation, a, 2), axis_of(shapes.rotation, b, 2)
+    between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
+    cosine = dot(along, other)
+    normal = cross(along, other)
+    square = dot(normal, normal)
+    if square < ALONG**2:
+        return count
+    on_a, on_b = closest_on_lines(1.0, cosine, 1.0, dot(along, between), dot(other, between), square)
+    if abs(on_a) >= shapes.size[a, 1] or abs(on_b) >= shapes.size[b, 1]:
+        return count
+    apart = minus(moved(between, on_a, along), times(on_b, other))
+    length = sqrt(dot(apart, apart))
+    gap = length - shapes.size[a, 0] - shapes.size[b, 0]
+    caps = max(apart_along(along, a, b, shapes), apart_along(other, a, b, shapes))
+    if gap >= shapes.reach[a] or length == 0.0 or gap < DEEPER * caps:
+        return count
+    normal = times(1.0 / length, apart)
+    foot = moved(place_of(shapes.translation, a), on_a, along)
+    return put(count, shapes.rim[a], b, CROSSING, gap, normal, moved(foot, -shapes.size[a, 0], normal), out)
