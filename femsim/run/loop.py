@@ -26,10 +26,12 @@ Until = Callable[[dict[str, float]], str | None]
 
 @dataclass
 class _Tally:
-    """Which steps of a run did not converge or were halved: how many, and the first."""
+    """Which steps of a run did not converge, had no solution or were halved: how many, and the first."""
 
     unconverged: int = 0
     first_bad: int = 0
+    infeasible: int = 0
+    first_infeasible: str = ""
     halved: int = 0
     first_halved: int = 0
 
@@ -37,6 +39,9 @@ class _Tally:
         if not report.solution.converged:
             self.unconverged += 1
             self.first_bad = self.first_bad or number
+        if report.solution.status == "infeasible":
+            self.infeasible += 1
+            self.first_infeasible = self.first_infeasible or f"step {number}: {report.solution.message}"
         if len(report.parts) > 1:
             self.halved += 1
             self.first_halved = self.first_halved or number
@@ -45,6 +50,12 @@ class _Tally:
         """Status of a run that came to its end, and the sentence."""
         if self.halved:
             ended = f" Taken in sub-steps: {self.halved} of {done}, first step {self.first_halved}.{ended}"
+        if self.infeasible:
+            return (
+                "not converged",
+                f"{self.unconverged} of {done} steps did not converge, {self.infeasible} of them because their contacts are "
+                f"infeasible: bodies are closed in by others that do not give way. First {self.first_infeasible}{ended}",
+            )
         if self.unconverged:
             return (
                 "not converged",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -193,6 +193,7 @@ class Run:
         if s["substeps"].max() > 1:
             lines.append(f"halved steps      {_halved(s)}")
         lines.append(f"iterations        mean {s['iterations'].mean():.1f}, largest {int(s['iterations'].max())}")
+        lines.append(f"answered by       {_answered(self.info.get('solver', {}).get('answered', {}))}")
         stages = ", ".join(f"{stage} {np.median(s[f'ms_{stage}']):.2f}" for stage in STAGES)
         lines.append(f"ms a step         {np.median(s['ms_step']):.2f} median ({stages}), {s['ms_step'].mean():.2f} mean")
         lines.append(f"max penetration   {1e3 * s['max_penetration_m'].max():.3g} mm{_at(s, 'max_penetration_m')}")
@@ -202,6 +203,11 @@ class Run:
         if s["inverted_elements"].max() > 0:
             lines.append(f"inverted elements {int(s['inverted_elements'].max())}{_at(s, 'inverted_elements')}")
         return "\n".join(lines)
+
+
+def _answered(steps: Mapping[str, int]) -> str:
+    """Solvers and their numbers of steps, most first."""
+    return ", ".join(f"{name} in {count} steps" for name, count in sorted(steps.items(), key=lambda item: -item[1])) or "unknown"
 
 
 def _halved(steps: dict[str, np.ndarray]) -> str:
