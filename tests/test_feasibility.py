@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.linalg as sl
 from slow_twins import body_between_nodes, project_cones
 
+import femsim as fs
 from contact import (
     SOLVERS,
     ContactProblem,
@@ -53,7 +56,8 @@ def boxes(*masses: float) -> ContactProblem:
     n = len(masses)
     b = np.outer(masses, [5e-3, 0.0, -0.0981]).ravel()
     groups = [Group(f"box {i}", 3 * i, 3 * i + 3, "nodes") for i in range(n)]
-    return make_problem(np.kron(np.diag(masses), np.eye(3)), b, np.kron(np.eye(n), FLOOR), np.zeros(n), 0.5, dt=0.01, groups=groups)
+    A, J = np.kron(np.diag(masses), np.eye(3)), np.kron(np.eye(n), FLOOR)
+    return make_problem(A, b, J, np.zeros(n), 0.5, dt=0.01, groups=groups)
 
 
 def net_of_springs(seed: int, stiffness: float = 1e8) -> ContactProblem:
@@ -181,7 +185,7 @@ def test_what_is_called_converged_for_stiff_free_bodies_is_right(name: str, seed
     assert solution.converged or name in ("apgd", "pgs", "cond")
 
 
-def test_the_judge_takes_the_scale_of_W() -> None:
+def test_the_judge_takes_the_scale_of_the_delassus_operator() -> None:
     """Forces four times too large lift the net, and the velocities seem to say that there is nothing wrong."""
     problem = net_of_springs(0)
     W = condensed(problem)
@@ -235,3 +239,19 @@ def test_the_estimate_of_the_free_velocity(force: float) -> None:
         assert estimate == pytest.approx(true, rel=near)
     still = make_problem(np.eye(3), np.zeros(3), FLOOR, [[0.5, 0.0, 0.1]], 0.5, dt=0.01)
     assert np.array_equal(free_velocity(still), still.phi)
+
+
+# ---------------------------------------------------------------------- in a run
+
+
+def test_a_run_names_the_bodies_that_close(tmp_path: Path) -> None:
+    """A box between two driven plates that meet: no step can keep them apart."""
+    scene = fs.Scene("press", dt=0.01, duration=0.02, gravity=(0, 0, 0))
+    scene.add_rigid("box", fs.Box((0.1, 0.1, 0.1)), density=1000.0)
+    for name, side in (("left", -1.0), ("right", 1.0)):
+        plate = scene.add_rigid(name, fs.Box((0.1, 0.3, 0.3)), density=1000.0, position=(0.2 * side, 0, 0))
+        scene.drive(plate, lambda t, k=side: (np.array([-0.1 * k * t, 0.0, 0.0]), np.zeros(3)))  # type: ignore[misc]
+    run = fs.simulate(scene, out=tmp_path / "run", quiet=True)
+    assert run.status == "not converged" and "infeasible" in run.message
+    assert "First step 1, box and left, box and right: " in run.message
+    assert sum(run.info["solver"]["answered"].values()) == 2

@@ -43,7 +43,9 @@ def test_each_body_keeps_its_own_friction(named: bool, tmp_path: Path) -> None:
     ratio = [run.sensors[name].force[-1, 0] / run.sensors[name].force[-1, 2] for name in ("rough", "smooth")]
     assert ratio == pytest.approx([-3.0 / 9.0, -0.1], rel=0.02)
     said = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["friction"]
-    assert {"bodies": ["floor", "rough"], "coefficient": 0.9} in said or {"bodies": ["rough", "floor"], "coefficient": 0.9} in said
+    assert {(*sorted(pair["bodies"]), pair["coefficient"]) for pair in said if "bodies" in pair} == {
+        ("floor", "rough", 0.9), ("floor", "smooth", 0.1)
+    }  # fmt: skip
     (line,) = [line for line in run.summary().splitlines() if line.startswith("friction")]
     assert "rough" in line and " 0.9" in line and "smooth" in line and " 0.1" in line
 
@@ -70,8 +72,8 @@ def test_statements_that_quarrel_are_refused_by_name_until_one_of_the_bodies_dec
     scene.set_friction("rubber", block, 0.6)
     with pytest.raises(fs.InputError) as error:
         fs.simulate(scene, quiet=True)
-    for words in ("'rough'", "'block'", "stated twice", "body 'rough' and surface 'steel': 0.1", "surface 'rubber' and body 'block': 0.6"):
-        assert words in str(error.value)
+    assert "friction of 'rough' and 'block' is stated twice" in str(error.value)
+    assert "body 'rough' and surface 'steel': 0.1; surface 'rubber' and body 'block': 0.6" in str(error.value)
     assert "set_friction of the two bodies" in str(error.value)
     scene.set_friction(rough, block, 0.4)
     assert coefficient(scene, "rough", "block") == 0.4 and coefficient(scene, "smooth", "block") == 0.6
@@ -110,7 +112,8 @@ def test_two_floors_of_one_surface_share_what_is_said_of_it() -> None:
 def test_the_links_of_a_body_go_with_its_name_and_each_has_its_own() -> None:
     scene = fs.Scene("hand")
     scene.add_floor()
-    fingers = [fs.Finger(side, fs.Box((0.01, 0.02, 0.04)), (x, 0, 0), (-x, 0, 0)) for side, x in (("left", -0.05), ("right", 0.05))]
+    pad = fs.Box((0.01, 0.02, 0.04))
+    fingers = [fs.Finger(side, pad, (x, 0, 0), (-x, 0, 0)) for side, x in (("left", -0.05), ("right", 0.05))]
     hand = scene.add_gripper("hand", fingers, position=(0, 0, 1))
     assert len(hand.parts) >= 2
     scene.set_friction("hand", "floor", 0.3)

@@ -230,7 +230,10 @@ def _setting(info: Mapping[str, Any]) -> str:
         )
         bodies.append([name, _plain(body.get("mass_kg")), _plain(body.get("velocities")), made])
     friction = [
-        [" / ".join(map(str, pair.get("bodies", pair.get("surfaces", ())))), _plain(pair.get("coefficients", pair.get("coefficient")))]
+        [
+            " / ".join(map(str, pair.get("bodies", pair.get("surfaces", ())))),
+            _plain(pair.get("coefficients", pair.get("coefficient"))),
+        ]
         for pair in info.get("friction", ())
     ]
     solver = _section(info, "solver")

@@ -406,7 +406,7 @@ class Judge:
             "stopped at the limit": f"Stopped at the limit of {n} iterations",
         }[status]
         if status == "stopped at the limit" and max(best.dynamics, best.contact) <= self.tolerance:
-            missing = "balance of a body or the plain norm of the dynamics" if not self.error else "law of a light or slow contact"
+            missing = "law of a light or slow contact" if self.error else "balance of a body or the plain norm of the dynamics"
             note = f"Only the {missing} is missing. {note}".strip()
         if status == "infeasible":
             note = f"{self._proof()} {note}".strip()

@@ -104,7 +104,7 @@ class _DualIterations:
         return self.failed
 
     def until(self, aim: float, limit: int) -> list[Row]:
-        """Iterate until the Signorini-Coulomb law holds to ``aim`` by a fresh u, scaled by A and by W; the dynamics holds to rounding."""
+        """Iterate until the Signorini-Coulomb law holds to ``aim`` by a fresh u, on the scales of A and W."""
         method, problem = self.method, self.problem
         rows: list[Row] = []
         while len(rows) < limit and not self.failed:
@@ -112,11 +112,11 @@ class _DualIterations:
             method.advance()
             step = float(np.linalg.norm(method.u - before))
             contact = self._residual()
-            done = contact <= aim and self._residual(by_W=True) <= aim
+            done = contact <= aim and self._residual(by_w=True) <= aim
             if done:
                 method.refresh()
                 contact = self._residual()
-                done = contact <= aim and self._residual(by_W=True) <= aim
+                done = contact <= aim and self._residual(by_w=True) <= aim
             rows.append((None, contact, step))
             self.failed = not np.isfinite(contact)
             own = contact if self.strict else relative_residual(method.lam, method.u, problem.friction, problem.rho, False)
@@ -130,8 +130,8 @@ class _DualIterations:
     def answer(self) -> tuple[np.ndarray, np.ndarray]:
         return self._answer(self.lam)
 
-    def _residual(self, by_W: bool = False) -> float:
-        rho = self._rho_of_W if by_W else self.problem.rho
+    def _residual(self, by_w: bool = False) -> float:
+        rho = self._rho_of_W if by_w else self.problem.rho
         return relative_residual(self.method.lam, self.method.u, self.problem.friction, rho)
 
     def details(self, **more: Any) -> dict[str, Any]:

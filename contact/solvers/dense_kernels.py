@@ -199,7 +199,7 @@ def natural_map(lam: np.ndarray, u: np.ndarray, mu: np.ndarray, rho: np.ndarray,
 def velocity_error(lam: np.ndarray, u: np.ndarray, q: np.ndarray, mu: np.ndarray, rho: np.ndarray) -> tuple[float, float, float]:
     """Largest velocities, m/s, over the contacts that press or approach, by components.
 
-    Those of the error (lam - P_K(lam - rho uh)) / rho, those of the problem, u and q, and those that forces could undo, lam / rho.
+    Of the error, (lam - P_K(lam - rho uh)) / rho; of the problem, u and q; and what forces could undo, lam / rho.
     """
     error = speed = reach = 0.0
     for i in range(mu.shape[0]):

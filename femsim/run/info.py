@@ -78,7 +78,8 @@ def describe_friction(scene: Scene) -> list[dict[str, Any]]:
         entry: dict[str, Any] = {what: list(names), "coefficient": float(found.values[i, j])}
         rule = scene.friction_rules[found.rule[i, j]] if found.rule[i, j] >= 0 else None
         if rule is not None and rule.coefficients is not None and rule.direction is not None:
-            entry |= {"coefficients": list(rule.coefficients), "direction": rule.direction.tolist(), "of": parts[rule.carrier].name}
+            both, axis = list(rule.coefficients), rule.direction.tolist()
+            entry |= {"coefficients": both, "direction": axis, "of": parts[rule.carrier].name}
         entries.append(entry)
 
     for first, second in combinations_with_replacement(range(len(surfaces)), 2):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -35,13 +35,16 @@ class _Tally:
     halved: int = 0
     first_halved: int = 0
 
-    def count(self, number: int, report: StepReport) -> None:
+    def count(self, number: int, report: StepReport, parts: Sequence[str]) -> None:
+        """Count a step; ``parts`` are the names of all parts."""
         if not report.solution.converged:
             self.unconverged += 1
             self.first_bad = self.first_bad or number
         if report.solution.status == "infeasible":
             self.infeasible += 1
-            self.first_infeasible = self.first_infeasible or f"step {number}: {report.solution.message}"
+            self.first_infeasible = (
+                self.first_infeasible or f"step {number}, {_closing(report, parts)}: {report.solution.message}"
+            )
         if len(report.parts) > 1:
             self.halved += 1
             self.first_halved = self.first_halved or number
@@ -91,7 +94,7 @@ def run_loop(
             recorder.step(report, timings)
             if number == 1:
                 first_step = time.perf_counter() - began
-            tally.count(number, report)
+            tally.count(number, report, stepper.scene.part_names)
             if on_step is not None:
                 on_step(stepper, report)
             advance(report)
@@ -102,6 +105,13 @@ def run_loop(
                 message = f"Interrupted after step {number} of {n_steps}; all steps so far are recorded."
                 return "interrupted", message, first_step
     return *tally.verdict(done, ended), first_step
+
+
+def _closing(report: StepReport, parts: Sequence[str]) -> str:
+    """Pairs of parts whose contacts close without a way out; of a halved step those of its last part."""
+    sides, which = report.contacts.part, report.solution.details.get("closing_contacts", ())
+    pairs = sorted({tuple(sorted(parts[k] for k in sides[m])) for m in which if m < len(sides)})
+    return ", ".join(" and ".join(pair) for pair in pairs) or "contacts"
 
 
 @contextmanager

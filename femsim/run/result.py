@@ -13,7 +13,6 @@ from femsim.base.status import Status
 from femsim.scene.sensor_kinds import POSITION, SENSOR_KINDS, WRENCH, SensorSpec, names
 from femsim.step.stepper import STAGES, Stepper
 
-
 #: Most pairs of bodies of which a summary says the friction.
 _MOST_PAIRS = 8
 

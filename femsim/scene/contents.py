@@ -106,5 +106,5 @@ class SceneContents:
             )
 
     def pair_friction(self) -> PairFriction:
-        """Friction of all pairs of parts, see :func:`femsim.scene.frictions.pair_friction`; InputError where statements quarrel."""
+        """Friction of all pairs of parts, see :func:`femsim.scene.frictions.pair_friction`."""
         return pair_friction(self.parts, self.friction_rules, self.frictions)

@@ -35,7 +35,8 @@ class Side:
 
     def of(self, parts: Sequence[Part]) -> np.ndarray:
         """Whether each part is meant, (np,) bool."""
-        return np.array([k in self.parts if self.parts else part.surface == self.name for k, part in enumerate(parts)], dtype=bool)
+        named = self.parts
+        return np.array([k in named if named else part.surface == self.name for k, part in enumerate(parts)], dtype=np.bool_)
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,8 @@ def pair_friction(parts: Sequence[Part], rules: Sequence[FrictionRule], table: F
     if len(quarrel):
         i, j = quarrel[0]
         raise InputError(
-            f"friction of {parts[i].name!r} and {parts[j].name!r} is stated twice: {rules[against[i, j]]}; {rules[chosen[i, j]]}. "
-            f"Say which holds by set_friction of the two bodies {parts[i].name!r} and {parts[j].name!r}."
+            f"friction of {parts[i].name!r} and {parts[j].name!r} is stated twice: {rules[against[i, j]]}; "
+            f"{rules[chosen[i, j]]}. Say which holds by set_friction of the two bodies {parts[i].name!r} and {parts[j].name!r}."
         )
     return PairFriction(values, chosen)
 
