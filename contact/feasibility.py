@@ -42,10 +42,10 @@ def free_velocity(problem: ContactProblem) -> np.ndarray:
         body = np.repeat(np.arange(len(start)), [len(range(first + c, last, stride)) for first, last, stride in start])
         t = np.zeros(law.n)
         t[rows] = 1.0 / weight[rows]
-        energy = np.bincount(body, (t * (weight * (law.A @ (weight * t))))[rows])
+        energies = np.bincount(body, (t * (weight * (law.A @ (weight * t))))[rows])
         work = np.bincount(body, (t * load)[rows])
-        x[rows] += t[rows] * np.divide(work, energy, out=np.zeros_like(work), where=energy > 0)[body]
-    residual = load - weight * (law.A @ (weight * x))
+        x[rows] += t[rows] * np.divide(work, energies, out=np.zeros_like(work), where=energies > 0)[body]
+    residual: np.ndarray = load - weight * (law.A @ (weight * x))
     direction, square = residual.copy(), float(residual @ residual)
     for _ in range(_STEPS):
         product = weight * (law.A @ (weight * direction))

@@ -430,6 +430,23 @@ def lenient(velocity: float, speed: float) -> float:
     return error / VELOCITY_FACTOR if error <= VELOCITY_BOUND else error
 
 
+def law_error(problem: ContactProblem | LocalProblem, v: np.ndarray, lam: np.ndarray) -> float:
+    """Error of the contact law of an answer on the scale of the velocities of its problem, unit-free; see :class:`Judge`.
+
+    An answer is good to a tolerance where this is at most the tolerance, beside the residuals. W is not used unless it is given.
+
+    Parameters
+    ----------
+    problem : ContactProblem or LocalProblem
+        The problem that was to be solved.
+    v : ndarray, (n,), m/s
+        Velocity; not used for a local problem.
+    lam : ndarray, (nc, 3) or (3 nc,), N
+        Contact forces, normal first.
+    """
+    return Judge(problem, 0.0)._law_error(_law(problem, v, lam))
+
+
 def _law(problem: ContactProblem | LocalProblem, v: np.ndarray, lam: np.ndarray) -> LawArguments:
     if isinstance(problem, LocalProblem):
         lam = lam.reshape(-1, 3)

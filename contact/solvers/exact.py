@@ -21,7 +21,7 @@ from contact.solvers.dense import DenseResult, DenseSolver
 _PATIENCE = 12
 #: The contact problem is solved to this part of the tolerance, or of the residual that the iteration started from.
 _INNER_TOLERANCE, _INNER_REDUCTION = 0.1, 1e-4
-#: ... times this for each time that the judge, who scales velocities by diag(A) instead of W, was not content with it.
+#: ... times this for each time that the judge, who also scales velocities by diag(A), was not content with it.
 _SHARPER = 0.1
 #: Rows that open contacts act on are kept in the patch as well while it stays below this size.
 _GENEROUS_PATCH = 900

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +83,8 @@ def describe_friction(scene: Scene) -> list[dict[str, Any]]:
         entries.append(entry)
 
     for first, second in combinations_with_replacement(range(len(surfaces)), 2):
-        pairs = [(i, j) for i in np.flatnonzero(own == first) for j in np.flatnonzero(own == second) if first < second or i <= j]
+        sides = (np.flatnonzero(own == which).tolist() for which in (first, second))
+        pairs = [(i, j) for i, j in product(*sides) if first < second or i <= j]
         rest = [(i, j) for i, j in pairs if not named[i, j]]
         if rest:
             add("surfaces", (surfaces[first], surfaces[second]), *rest[0])
