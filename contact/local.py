@@ -54,6 +54,11 @@ class LocalProblem:
         """What :func:`to_global` finds, made once."""
         return to_global(self)
 
+    @cached_property
+    def scales(self) -> np.ndarray:
+        """Force per velocity of each contact, (nc,), N s/m: ``force_scales`` of the diagonal of W, computed once."""
+        return force_scales(self.W.diagonal().reshape(-1, 3))
+
     def contact_velocity(self, r: np.ndarray) -> np.ndarray:
         """Velocity in the contact frames for forces r, u = W r + q, (nc, 3), m/s, normal first."""
         return np.asarray((self.W @ r.ravel()).reshape(-1, 3) + self.q)
@@ -116,8 +121,7 @@ def measure_local(problem: LocalProblem, r: np.ndarray) -> LocalMetrics:
     r : ndarray, (nc, 3) or (3 nc,), N
         Contact forces, normal first.
     """
-    rho = force_scales(problem.W.diagonal().reshape(-1, 3))
-    return measure_law(problem.contact_velocity(r), r.reshape(-1, 3), rho, problem.friction)
+    return measure_law(problem.contact_velocity(r), r.reshape(-1, 3), problem.scales, problem.friction)
 
 
 def to_global(problem: LocalProblem) -> ContactProblem:

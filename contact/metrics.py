@@ -167,10 +167,23 @@ def natural_map_scale(problem: ContactProblem, regularization: float = 0.0) -> n
     return force_scales(squared)
 
 
-def _law(
-    problem: ContactProblem, v: np.ndarray, lam: np.ndarray, regularization: float, slip: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Arguments of :func:`measure_law` in the variables of ``isotropic(problem)``: u + Omega lam, lam, rho and friction."""
+class LawArguments(NamedTuple):
+    """What the contact law is about, in the variables of ``isotropic(problem)``: see :func:`measure_law`; phi is part of u."""
+
+    u: np.ndarray
+    lam: np.ndarray
+    rho: np.ndarray
+    friction: np.ndarray
+    phi: np.ndarray
+
+
+def law_arguments(
+    problem: ContactProblem, v: np.ndarray, lam: np.ndarray, regularization: float = 0.0, slip: np.ndarray | None = None
+) -> LawArguments:
+    """Arguments of :func:`measure_law`, with u + regularization lam for u.
+
+    ``slip``, (nc, 3), m/s, is added to the contact velocities.
+    """
     lam = lam.reshape(problem.phi.shape)
     u = contact_velocity(problem, v)
     if slip is not None:
@@ -179,14 +192,15 @@ def _law(
         u += regularization * lam
     if not problem.is_isotropic:
         u[:, 1:] *= problem.tangent_stretch
-    return u, to_isotropic(problem, lam), natural_map_scale(problem, regularization), isotropic(problem).friction
+    same = isotropic(problem)
+    return LawArguments(u, to_isotropic(problem, lam), natural_map_scale(problem, regularization), same.friction, same.phi)
 
 
 def contact_residual(
     problem: ContactProblem, v: np.ndarray, lam: np.ndarray, *, regularization: float = 0.0, relaxed: bool = False
 ) -> float:
     """Residual of the contact law, unit-free: :func:`natural_map`; 0 when there is no contact. Options as for :func:`measure`."""
-    return natural_map(*_law(problem, v, lam, regularization), relaxed)
+    return natural_map(*law_arguments(problem, v, lam, regularization)[:4], relaxed)
 
 
 def cone_violation(problem: ContactProblem, lam: np.ndarray) -> float:
@@ -255,7 +269,7 @@ def residuals(
     """
     terms = _terms(problem, v, lam, Av)
     dynamics, size = terms.weighted(problem.weight).sizes()
-    contact = natural_map(*_law(problem, v, lam, regularization, slip), relaxed)
+    contact = natural_map(*law_arguments(problem, v, lam, regularization, slip)[:4], relaxed)
     return Residuals(dynamics, contact, _balance(problem, lam, terms, size, loads), terms.sizes()[0])
 
 
@@ -282,7 +296,7 @@ def measure(
     """
     terms = _terms(problem, v, lam)
     dynamics, size = terms.weighted(problem.weight).sizes()
-    law = measure_law(*_law(problem, v, lam, regularization), relaxed)
+    law = measure_law(*law_arguments(problem, v, lam, regularization)[:4], relaxed)
     return Metrics(
         **vars(law),
         dynamics_residual=dynamics,

@@ -37,6 +37,11 @@ class FrictionTable:
         """Copy of the pairs with a value: sorted pair of names to coefficient."""
         return dict(self._pairs)
 
+    @staticmethod
+    def check(mu: float, what: str) -> float:
+        """Return a coefficient as a number; MaterialError, which says ``what`` it is of, when negative or not finite."""
+        return _checked(mu, what)
+
     def set(self, a: str, b: str, mu: float) -> None:
         """Set the coefficient of the pair (a, b), in either order.
 

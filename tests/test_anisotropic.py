@@ -84,7 +84,7 @@ def test_direction_turns_with_the_body_that_carries_it() -> None:
 @pytest.mark.parametrize(
     ("coefficient", "direction", "words"),
     [
-        ((0.5, 0.2), None, ["rigid", "floor", "direction=(x, y, z)"]),
+        ((0.5, 0.2), None, ["box", "floor", "direction=(x, y, z)"]),
         ((0.5, 0.0), (1, 0, 0), ["0.0", "two positive numbers"]),
         ((0.5, 0.2, 0.1), (1, 0, 0), ["coefficients"]),
         ((0.5, 0.2), (0, 0, 0), ["direction", "not zero"]),
@@ -114,5 +114,6 @@ def test_soft_body_cannot_carry_the_direction() -> None:
 def test_setting_one_coefficient_again_ends_anisotropy() -> None:
     scene = fs.load_scene(SCENE)
     scene.set_friction("box", "floor", 0.3)
-    assert scene.anisotropic == []
-    assert scene.friction_matrix(["rigid", "floor"])[0, 1] == pytest.approx(0.3)
+    found, names = scene.pair_friction(), scene.part_names
+    assert [rule.coefficients for rule in scene.friction_rules] == [None]
+    assert found.values[names.index("box"), names.index("floor")] == pytest.approx(0.3)

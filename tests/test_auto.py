@@ -9,7 +9,8 @@ from slow_twins import body_between_nodes, random_spd
 from small_blocks import soft_block
 
 from contact import ContactError, ContactProblem, Group, WarmStart, make_local_problem, make_problem, measure
-from contact.solvers import Auto, AutoOptions, auto as auto_module
+from contact.metrics import residuals
+from contact.solvers import Auto, AutoOptions, Cond, CondOptions, Exact, ExactOptions, auto as auto_module
 from contact.solvers.auto import conditioning
 
 
@@ -76,6 +77,25 @@ def test_where_cond_stops_at_its_limit_exact_goes_on() -> None:
     assert "did not converge; exact went on." in solution.message and "cond, picked for" in solution.message
     found = measure(problem, solution.v, solution.lam)
     assert max(found.dynamics_residual, found.contact_residual) <= 1e-8
+
+
+def test_where_exact_fails_cond_goes_on() -> None:
+    """From where exact stopped, and the answer says who gave it; an infeasible problem goes to nobody else."""
+    problem = soft_block(1e8, 3)
+    solver = Auto(AutoOptions(tolerance=1e-6))
+    assert solver.pick(problem) == "exact"
+    solver._exact = Exact(ExactOptions(tolerance=1e-6, max_iterations=1, max_sweeps=1))
+    solver._cond = Cond(CondOptions(tolerance=1e-6, max_iterations=50000))
+    solution = solver.solve(problem)
+    assert solution.converged and solution.details["picked"] == "cond"
+    assert "exact, picked for a conditioning of about" in solution.message
+    assert "did not converge; cond went on." in solution.message
+    solver._cond = Cond(CondOptions(tolerance=1e-6, max_iterations=1))
+    solution = solver.solve(problem)
+    assert solution.status == "stopped at the limit" and "cond went on. The answer of" in solution.message
+    answers = [one.solve(problem) for one in (solver._exact, solver._cond)]
+    best = min(residuals(problem, one.v, one.lam).worst for one in answers)
+    assert residuals(problem, solution.v, solution.lam).worst <= 1.001 * best
 
 
 def test_what_is_not_finite_is_a_reported_failure() -> None:

@@ -68,7 +68,9 @@ def make_contacts(rng: np.random.Generator, *, correction: float = 0.2, max_corr
     friction = friction + friction.T
     pairs = ~np.eye(6, dtype=bool)
     pairs[2:5, 2:5] = False  # links of one gripper
-    return Contacts(system, parts, ContactRules(surfaces, friction, pairs, correction, max_correction)), state
+    own = [surfaces.index(part.surface) for part in parts]
+    friction = friction[np.ix_(own, own)]
+    return Contacts(system, parts, ContactRules(friction, pairs, correction, max_correction)), state
 
 
 # (part of the point, part of the shape): every pair that the rows treat differently

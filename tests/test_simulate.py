@@ -151,6 +151,7 @@ def test_run_json(done: tuple[fs.Run, Path]) -> None:
     assert {"surfaces": ["floor", "rubber"], "coefficient": 0.5} in content["friction"]
     assert content["solver"]["name"] == "auto" and content["solver"]["options"]["tolerance"] == 1e-8
     assert content["solver"]["linear_algebra"] == make_factorization().name
+    assert sum(content["solver"]["answered"].values()) == STEPS and set(content["solver"]["answered"]) <= {"cond", "exact"}
     assert content["versions"]["femsim"] == fs.__version__ and content["versions"]["numpy"] == np.__version__
     assert content["machine"]["cpus"] == os.cpu_count()
     assert content["timings_s"]["wall"] > 0 and content["health"]["steps"] == STEPS
@@ -164,7 +165,7 @@ def test_summary(done: tuple[fs.Run, Path]) -> None:
         assert words in text
     for stage in ("assemble", "detect", "solve", "measure", "record"):
         assert stage in text
-    for line in ("iterations", "max penetration", "dynamics residual", "contact residual", "wrench balance"):
+    for line in ("iterations", "max penetration", "dynamics residual", "contact residual", "wrench balance", "answered by"):
         assert any(row.startswith(line) for row in text.splitlines()), line
 
 

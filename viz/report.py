@@ -230,7 +230,10 @@ def _setting(info: Mapping[str, Any]) -> str:
         )
         bodies.append([name, _plain(body.get("mass_kg")), _plain(body.get("velocities")), made])
     friction = [
-        [" / ".join(map(str, pair.get("surfaces", ()))), _plain(pair.get("coefficients", pair.get("coefficient")))]
+        [
+            " / ".join(map(str, pair.get("bodies", pair.get("surfaces", ())))),
+            _plain(pair.get("coefficients", pair.get("coefficient"))),
+        ]
         for pair in info.get("friction", ())
     ]
     solver = _section(info, "solver")
@@ -238,7 +241,7 @@ def _setting(info: Mapping[str, Any]) -> str:
     options += [[name, _plain(value)] for name, value in _section(solver, "options").items()]
     for title, head, rows in (
         ("Bodies", ["body", "mass, kg", "unknowns", "made of"], bodies),
-        ("Friction", ["surfaces", "coefficient"], friction),
+        ("Friction", ["bodies or surfaces", "coefficient"], friction),
         ("Solver", ["option", "value"], options),
         ("Settings", ["setting", "value"], settings),
     ):

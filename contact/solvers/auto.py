@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from contact.local import LocalProblem
-from contact.metrics import contact_velocity
+from contact.metrics import contact_velocity, residuals
 from contact.problem import ContactProblem
 from contact.solvers.banded import Banded, BandedOptions
 from contact.solvers.base import Check, FactorizationOptions, Solution, Solver, WarmStart
@@ -84,7 +84,8 @@ def conditioning(problem: ContactProblem) -> float:
 class Auto:
     """Banded for rods alone, COND where A is well conditioned or contacts are many, the exact solver elsewhere.
 
-    The exact solver also goes on where another one does not converge.
+    Where the one that was picked does not converge, the others go on: the exact solver first, and COND where that is the one that
+    fails. A problem that one of them finds infeasible goes to no other.
 
     Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A, and the
     exact solver's solves with the factors of A and dense work on the contacts that press or approach. What COND then really
@@ -97,8 +98,8 @@ class Auto:
 
     Notes
     -----
-    ``Solution.details`` holds ``picked`` ("banded", "cond" or "exact", the last that ran) and ``conditioning`` (1 before the
-    first estimate), beside those of the solver.
+    ``Solution.details`` holds ``picked`` ("banded", "cond" or "exact", the one whose answer is returned) and ``conditioning``
+    (1 before the first estimate), beside those of the solver.
     """
 
     description = "Auto: banded, COND or exact, picked for each problem from its structure and an estimate of its conditioning"
@@ -149,7 +150,7 @@ class Auto:
         self._conditioning, self._diagonal = conditioning(problem), diagonal
 
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
-        """Pick a solver and solve; where another than the exact one stops at its limit, that goes on from there.
+        """Pick a solver and solve; where it does not converge, another one goes on from there.
 
         Parameters
         ----------
@@ -157,20 +158,39 @@ class Auto:
             Any problem.
         warm_start : WarmStart, optional
             Velocity and forces of the previous step. Default zero.
+
+        Raises
+        ------
+        ContactError
+            A is not positive definite, and a solver needs it to be.
         """
-        picked = self.pick(problem, warm_start)
+        first = self.pick(problem, warm_start)
+        reason = "rods alone" if first == "banded" else f"a conditioning of about {self._conditioning:.0f}"
         solvers: dict[str, Solver] = {"banded": self._banded, "cond": self._cond, "exact": self._exact}
-        solution = solvers[picked].solve(problem, warm_start)
-        if picked == "cond":
-            self._learn(solution.iterations, solution.converged)
-        reason = "rods alone" if picked == "banded" else f"a conditioning of about {self._conditioning:.0f}"
-        said = f"Picked {picked} for {reason}."
-        if not solution.converged and picked != "exact":
-            start = None if solution.status == "failed" else WarmStart(solution.v, solution.lam)
-            solution = self._exact.solve(problem, start)
-            said, picked = f"{picked}, picked for {reason}, did not converge; exact went on.", "exact"
-        details = {**solution.details, "picked": picked, "conditioning": self._conditioning}
+        order = {"banded": ("banded", "exact", "cond"), "cond": ("cond", "exact"), "exact": ("exact", "cond")}[first]
+        answers: dict[str, Solution] = {}
+        start = warm_start
+        for name in order:
+            found = answers[name] = solvers[name].solve(problem, start)
+            if name == first == "cond":
+                self._learn(found.iterations, found.converged)
+            if found.status in ("converged", "infeasible"):
+                break
+            start = None if found.status == "failed" else WarmStart(found.v, found.lam)
+        else:
+            name = min(answers, key=lambda one: self._error(problem, answers[one]))
+        solution = answers[name]
+        said = f"Picked {name} for {reason}."
+        if len(answers) > 1:
+            said = f"{first}, picked for {reason}, did not converge; {' and '.join(list(answers)[1:])} went on."
+            said += "" if solution.converged else f" The answer of {name} is the best."
+        details = {**solution.details, "picked": name, "conditioning": self._conditioning}
         return replace(solution, message=f"{solution.message} {said}", details=details)
+
+    @staticmethod
+    def _error(problem: ContactProblem, solution: Solution) -> float:
+        """Larger true residual of an answer; infinite where it failed."""
+        return math.inf if solution.status == "failed" else residuals(problem, solution.v, solution.lam).worst
 
     def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve a problem given as u = W lam + q by the exact solver, the only one of the two that takes any W."""

@@ -1,9 +1,11 @@
 """What all solvers share: common options, warm start, solution, and the driver that judges their iterates.
 
-A solver ends in one of three ways, and :class:`Judge` alone decides which:
+A solver ends in one of four ways, and :class:`Judge` alone decides which:
 
 - *converged*: the dynamics residual, in both norms, and the contact residual are at most the tolerance, and the force balance of
-  each body is at most :data:`BALANCE_FACTOR` times that, all recomputed by ``contact.metrics``.
+  each body is at most :data:`BALANCE_FACTOR` times that, all recomputed by ``contact.metrics``; and each contact holds its law on
+  the scale of the velocities of the problem, see :class:`Judge`.
+- *infeasible*: the problem has no solution, with the contacts that prove it (:func:`contact.feasibility.closing_contacts`).
 - *stopped at the limit*: iterations, sweeps or whatever else the solver may spend ran out first.
 - *failed*: a value is not finite or its square overflows, or the method cannot go on.
 
@@ -23,12 +25,14 @@ from typing import Any, ClassVar, Literal, Protocol, get_args
 import numpy as np
 
 from contact.errors import ContactError
+from contact.feasibility import closing_contacts, free_velocity
 from contact.linear import Backend
 from contact.local import LocalProblem, measure_local
-from contact.metrics import Residuals, residuals
+from contact.metrics import LawArguments, Residuals, law_arguments, residuals
+from contact.metrics_kernels import TINY, law_errors
 from contact.problem import ContactProblem
 
-Status = Literal["converged", "stopped at the limit", "failed"]
+Status = Literal["converged", "infeasible", "stopped at the limit", "failed"]
 #: An option to be checked: name, value, whether it is good, and what is allowed.
 Check = tuple[str, object, bool, str]
 #: Dynamics residual, contact residual and step norm of one iteration; None where only the judge can know.
@@ -38,6 +42,11 @@ Rows = Sequence[Row] | np.ndarray
 
 #: The force balance of each body must hold to this many times the tolerance.
 BALANCE_FACTOR = 5.0
+#: The velocity of each contact must hold to this many times the tolerance on the scale of the data, but at least to the second
+#: number, or to the tolerance where that is larger.
+VELOCITY_FACTOR, VELOCITY_BOUND = 100.0, 1e-2
+#: Most contacts that a message names.
+MOST_NAMED = 8
 #: Where the judge refuses an iterate that a method takes for the answer, the method is asked for this much more.
 _TIGHTER = 0.3
 
@@ -87,7 +96,7 @@ class Solution:
         Velocity.
     lam : ndarray, (nc, 3), N
         Contact forces, normal first.
-    status : {"converged", "stopped at the limit", "failed"}
+    status : {"converged", "infeasible", "stopped at the limit", "failed"}
         Judged by true residuals.
     message : str
         One sentence on how it ended.
@@ -98,7 +107,7 @@ class Solution:
     timings : dict
         Seconds by stage.
     details : dict
-        Solver-specific numbers, documented by the solver.
+        Solver-specific numbers, documented by the solver; of an infeasible problem also ``closing_contacts``, (k,) int.
     """
 
     v: np.ndarray
@@ -135,7 +144,8 @@ class SolverOptions:
     ----------
     tolerance : float
         Both true residuals (dynamics and contact, see ``contact.metrics``) must be at most this, and the force balance of each
-        body at most five times this.
+        body at most five times this; no contact may break its law by more than a hundred times this (at most 1 %), relative to
+        the largest velocity of the contacts that press.
     max_iterations : int
         Limit of iterations.
     """
@@ -238,6 +248,22 @@ class Judge:
     measure : callable, optional
         ``measure(v, lam)`` returns the residuals, for a solver whose options ask for another contact law than the problem's.
         Default: those of ``contact.metrics`` and :func:`contact.local.measure_local`.
+    law : callable, optional
+        ``law(v, lam)`` returns the arguments of the natural map for the same law. Default: those of the Signorini-Coulomb law.
+    relaxed : bool
+        Whether that law is the convex relaxation. Default no.
+
+    Notes
+    -----
+    The contact residual is relative to all forces, so heavy contacts hide light ones, and forces that grow without bound hide any
+    velocity. What else must hold, over the contacts that press or approach:
+
+    - the largest ``|lam - P_K(lam - rho uh)| / rho`` of a contact, relative to the largest velocity that they have, or would have
+      without contact forces, is at most what :func:`lenient` allows;
+    - where a solver knows W (:meth:`know`), the natural map with its blocks for rho is at most the tolerance.
+
+    Without W, rho is estimated from the diagonal of A. Of stiff bodies it is too large then, and the first number too small
+    where a force is wrong, though not where a velocity is.
     """
 
     def __init__(
@@ -245,17 +271,39 @@ class Judge:
         problem: ContactProblem | LocalProblem,
         tolerance: float,
         measure: Callable[[np.ndarray, np.ndarray], Residuals] | None = None,
+        law: Callable[[np.ndarray, np.ndarray], LawArguments] | None = None,
+        relaxed: bool = False,
     ) -> None:
         self.problem, self.tolerance, self._measure = problem, tolerance, measure or partial(_residuals, problem)
+        self._law, self._relaxed = law or partial(_law, problem), relaxed
         self.converged = self.failed = False
+        #: contacts that prove that there is no solution
+        self.closing = np.zeros(0, dtype=np.int64)
         #: residuals of the last iterate and of the best one
         self.last = self.best = Residuals(np.inf, np.inf, np.inf, np.inf)
+        #: error of the contact law on the scale of the problem of the last iterate whose residuals pass, 0 of others
+        self.error = 0.0
         self.rows: list[Sequence[float]] = []
         self._best_row = 0
         self._v, self._lam = np.zeros(getattr(problem, "n", 0)), np.zeros((problem.n_contacts, 3))
+        self._rho: np.ndarray | None = None
+        self._free: np.ndarray | None = None
+        self._speed = 0.0
+
+    def know(self, rho: np.ndarray, speed: float) -> None:
+        """Take what a solver knows that has W.
+
+        Parameters
+        ----------
+        rho : ndarray, (nc,), N s/m
+            Force per velocity of each contact by its block of W, in the variables of ``isotropic(problem)``.
+        speed : float, m/s
+            Largest velocity without contact forces, J A^-1 b + phi, over the contacts that press or approach.
+        """
+        self._rho, self._speed = rho, speed
 
     def look(self, v: np.ndarray, lam: np.ndarray, row: int) -> bool:
-        """Judge an iterate; True when it converged or is not finite.
+        """Judge an iterate; True when it converged, is not finite, or shows that there is no solution.
 
         Parameters
         ----------
@@ -266,18 +314,49 @@ class Judge:
         row : int
             Its row of the history.
         """
-        self.last = self._measure(v, lam)
+        self.last, self.error = self._measure(v, lam), 0.0
         # before any comparison: max() forgets a NaN that stands second, and comparisons with one are False
         self.failed = not all(map(math.isfinite, self.last))
         self.converged = not self.failed and self._passes(self.last)
-        if self.converged or (not self.failed and self.last.worst < self.best.worst):
+        if self.converged:
+            law = self._law(v, lam)
+            self.error = self._law_error(law)
+            self.converged = self.error <= self.tolerance
+            self.closing = self.closing if self.converged else self._closing(law)
+        if self.converged or len(self.closing) or (not self.failed and self.last.worst < self.best.worst):
             self.best, self._best_row = self.last, row
             self._v, self._lam = v.copy(), lam.reshape(-1, 3).copy()
-        return self.converged or self.failed
+        return self.converged or self.failed or len(self.closing) > 0
 
     def _passes(self, found: Residuals) -> bool:
         largest = max(found.dynamics, found.contact, found.plain)
         return largest <= self.tolerance and found.balance <= BALANCE_FACTOR * self.tolerance
+
+    def _law_error(self, law: LawArguments) -> float:
+        """Error of the contact law on the scale of the problem, to be compared with the tolerance; 0 when there is no contact.
+
+        See the notes of the class.
+        """
+        rho = law.rho if self._rho is None else self._rho
+        velocity, pace, force = law_errors(law.u, law.lam, law.phi, rho, law.friction, self._relaxed)
+        error = lenient(velocity, max(pace, self._speed))
+        if self._rho is not None:
+            return max(error, force)
+        if error > self.tolerance:
+            error = lenient(velocity, max(pace, self._free_speed(law)))
+        return error
+
+    def _free_speed(self, law: LawArguments) -> float:
+        """Largest velocity without contact forces, m/s, of the contacts that press or approach; an estimate without W."""
+        if self._free is None:
+            self._free = self.problem.q if isinstance(self.problem, LocalProblem) else free_velocity(self.problem)
+        pressing = law.lam.any(axis=1) | (law.u[:, 0] < 0)
+        return float(np.abs(self._free[pressing]).max(initial=0.0))
+
+    def _closing(self, law: LawArguments) -> np.ndarray:
+        """Contacts that prove that there is no solution, see :func:`contact.feasibility.closing_contacts`."""
+        pace = law_errors(law.u, law.lam, law.phi, law.rho, law.friction, self._relaxed)[1]
+        return closing_contacts(self.problem, law.u, law.lam, max(pace, self._free_speed(law)))
 
     @property
     def excess(self) -> float:
@@ -294,6 +373,21 @@ class Judge:
         known = self.last
         self.rows += [(known.dynamics if d is None else d, known.contact if c is None else c, step) for d, c, step in rows]
 
+    @property
+    def _status(self) -> Status:
+        if self.converged or self.failed:
+            return "converged" if self.converged else "failed"
+        return "infeasible" if len(self.closing) else "stopped at the limit"
+
+    def _proof(self) -> str:
+        """Sentence on why there is no solution."""
+        approach = float(-self._law(self._v, self._lam).u[self.closing, 0].min())
+        names = ", ".join(map(str, self.closing[:MOST_NAMED])) + (", ..." if len(self.closing) > MOST_NAMED else "")
+        what = f"contacts {names} close" if len(self.closing) > 1 else f"contact {names} closes"
+        return (
+            f"No solution is within reach: {what} at up to {approach:.3g} m/s while their forces cancel, however large they are."
+        )
+
     def solution(self, timings: dict[str, float], details: dict[str, Any], note: str = "", law: str = "") -> Solution:
         """Return the best iterate with its verdict.
 
@@ -308,14 +402,21 @@ class Judge:
         """
         history = np.fromiter(chain.from_iterable(self.rows), np.float64).reshape(-1, 3)
         n, best = len(history), self.best
-        status: Status = "converged" if self.converged else "failed" if self.failed else "stopped at the limit"
+        if not (self.converged or self.failed or len(self.closing)):
+            self.closing = self._closing(self._law(self._v, self._lam))
+        status = self._status
         verdict = {
             "converged": f"Converged in {n} iterations",
+            "infeasible": f"Found infeasible in {n} iterations",
             "failed": f"Iteration {n} gave a value that is not finite",
             "stopped at the limit": f"Stopped at the limit of {n} iterations",
         }[status]
-        if not self.converged and max(best.dynamics, best.contact) <= self.tolerance:
-            note = f"Only the balance of a body or the plain norm of the dynamics is missing. {note}".strip()
+        if status == "stopped at the limit" and max(best.dynamics, best.contact) <= self.tolerance:
+            missing = "law of a light or slow contact" if self.error else "balance of a body or the plain norm of the dynamics"
+            note = f"Only the {missing} is missing. {note}".strip()
+        if status == "infeasible":
+            note = f"{self._proof()} {note}".strip()
+            details = {**details, "closing_contacts": self.closing}
         numbers = f"dynamics residual {best.dynamics:.2e}, contact residual {best.contact:.2e}, tolerance {self.tolerance:.0e}"
         if not self.converged and self._best_row < n - 1:
             place = f"that of iteration {self._best_row + 1}" if self._best_row >= 0 else "the start"
@@ -323,6 +424,40 @@ class Judge:
         message = f"{verdict} ({numbers}{f', {law}' if law else ''}).{f' {note}' if note else ''}"
         columns = History(history[:, 0], history[:, 1], history[:, 2])
         return Solution(self._v, self._lam, status, message, n, columns, timings, details)
+
+
+def lenient(velocity: float, speed: float) -> float:
+    """Tolerance for which an error of a contact velocity passes beside the velocity of the problem, both in m/s.
+
+    A hundredth of the relative error, see ``VELOCITY_FACTOR``: forces that cancel, as those of a stack, make velocities so much
+    less accurate than forces. Above 1 % (``VELOCITY_BOUND``) the relative error itself.
+    """
+    error = velocity / max(speed, TINY)
+    return error / VELOCITY_FACTOR if error <= VELOCITY_BOUND else error
+
+
+def law_error(problem: ContactProblem | LocalProblem, v: np.ndarray, lam: np.ndarray) -> float:
+    """Error of the contact law of an answer on the scale of the velocities of its problem, unit-free; see :class:`Judge`.
+
+    An answer is good to a tolerance where this is at most the tolerance, beside the residuals. W is not used unless it is given.
+
+    Parameters
+    ----------
+    problem : ContactProblem or LocalProblem
+        The problem that was to be solved.
+    v : ndarray, (n,), m/s
+        Velocity; not used for a local problem.
+    lam : ndarray, (nc, 3) or (3 nc,), N
+        Contact forces, normal first.
+    """
+    return Judge(problem, 0.0)._law_error(_law(problem, v, lam))
+
+
+def _law(problem: ContactProblem | LocalProblem, v: np.ndarray, lam: np.ndarray) -> LawArguments:
+    if isinstance(problem, LocalProblem):
+        lam = lam.reshape(-1, 3)
+        return LawArguments(problem.contact_velocity(lam), lam, problem.scales, problem.friction, np.zeros_like(lam))
+    return law_arguments(problem, v, lam)
 
 
 def _residuals(problem: ContactProblem | LocalProblem, v: np.ndarray, lam: np.ndarray) -> Residuals:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from contact.local import LocalProblem
-from contact.metrics import Residuals, natural_map_scale, residuals
+from contact.metrics import LawArguments, Residuals, law_arguments, natural_map_scale, residuals
 from contact.nodalize import AUTO_GAIN_FACTOR, NodalContactProblem, layout, nodalize
 from contact.problem import ContactProblem, isotropic
 from contact.solvers import cond_contact_kernels as contact_kernels, cond_kernels as iteration, cond_system_kernels as kernels
@@ -186,7 +186,7 @@ class Cond:
         nodalized = clock()
         fixed_point = self._prepare(nodal, v, lam)
         prepared = clock()
-        judge = Judge(problem, options.tolerance, fixed_point.measure)
+        judge = Judge(problem, options.tolerance, fixed_point.measure, fixed_point.law, options.operator == "proximal")
         drive(fixed_point, judge, options.max_iterations)
         timings = {"nodalize": nodalized - started, "prepare": prepared - nodalized, "iterate": clock() - prepared}
         details = {
@@ -330,13 +330,22 @@ class _FixedPoint:
         Balances are relative to what would hold each body at the start, see :func:`contact.metrics_kernels.holding_forces`.
         """
         nodal, options, best = self.nodal, self._options, self.state.iterates.best
-        slip = nodal.contact_slip(best) if nodal.n_virtual and not options.exact_gain else None
         matrix, product = self._system[0], np.empty(nodal.virtual_start)
         apply_blocks(matrix.ptr, matrix.col, matrix.values, best, product)
         return residuals(
             nodal.problem, v, lam, relaxed=options.operator == "proximal", regularization=options.regularization or 0.0,
-            loads=self._bodies.least_force, slip=slip, Av=product[nodal.rows],
+            loads=self._bodies.least_force, slip=self._slip, Av=product[nodal.rows],
         )  # fmt: skip
+
+    def law(self, v: np.ndarray, lam: np.ndarray) -> LawArguments:
+        """Arguments of the natural map by that law."""
+        return law_arguments(self.nodal.problem, v, lam, self._options.regularization or 0.0, self._slip)
+
+    @property
+    def _slip(self) -> np.ndarray | None:
+        """Velocities of virtual nodes relative to their bodies, (nc, 3), m/s, where the contact law holds for the former."""
+        nodal = self.nodal
+        return nodal.contact_slip(self.state.iterates.best) if nodal.n_virtual and not self._options.exact_gain else None
 
 
 def _contact_arrays(nodal: NodalContactProblem, regularization: float) -> ContactArrays:

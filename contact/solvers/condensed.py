@@ -93,6 +93,7 @@ class _DualIterations:
     ) -> None:
         self.problem, self.options, self._answer = problem, options, answer
         self.strict = options.operator == "strict"
+        self._rho_of_W = force_scales(problem.WT.diagonal().reshape(-1, 3))
         self.lam = np.array(lam, dtype=np.float64).ravel()
         self.method = method(problem, self.lam.copy())
         self.best, self.law_residual, self.failed = 0, np.inf, False
@@ -103,7 +104,7 @@ class _DualIterations:
         return self.failed
 
     def until(self, aim: float, limit: int) -> list[Row]:
-        """Iterate until the Signorini-Coulomb law holds to ``aim`` by a fresh u; the dynamics holds to rounding."""
+        """Iterate until the Signorini-Coulomb law holds to ``aim`` by a fresh u, on the scales of A and W."""
         method, problem = self.method, self.problem
         rows: list[Row] = []
         while len(rows) < limit and not self.failed:
@@ -111,24 +112,27 @@ class _DualIterations:
             method.advance()
             step = float(np.linalg.norm(method.u - before))
             contact = self._residual()
-            if contact <= aim:
+            done = contact <= aim and self._residual(by_w=True) <= aim
+            if done:
                 method.refresh()
                 contact = self._residual()
+                done = contact <= aim and self._residual(by_w=True) <= aim
             rows.append((None, contact, step))
             self.failed = not np.isfinite(contact)
             own = contact if self.strict else relative_residual(method.lam, method.u, problem.friction, problem.rho, False)
-            if own < self.law_residual or contact <= aim:
+            if own < self.law_residual or done:
                 self.best, self.law_residual, self.lam = self._done, own, method.lam.copy()
             self._done += 1
-            if contact <= aim:
+            if done:
                 break
         return rows
 
     def answer(self) -> tuple[np.ndarray, np.ndarray]:
         return self._answer(self.lam)
 
-    def _residual(self) -> float:
-        return relative_residual(self.method.lam, self.method.u, self.problem.friction, self.problem.rho)
+    def _residual(self, by_w: bool = False) -> float:
+        rho = self._rho_of_W if by_w else self.problem.rho
+        return relative_residual(self.method.lam, self.method.u, self.problem.friction, rho)
 
     def details(self, **more: Any) -> dict[str, Any]:
         """Numbers for the solution."""
@@ -158,6 +162,7 @@ def solve_condensed(
 
     condensed = Condensed(W, q, same.friction, natural_map_scale(same))
     iterations, judge = _DualIterations(condensed, start, options, method, answer), Judge(problem, options.tolerance)
+    judge.know(force_scales(W.diagonal().reshape(-1, 3)), float(np.abs(q.reshape(-1, 3)[q[::3] < 0]).max(initial=0.0)))
     drive(iterations, judge, options.max_iterations)
     times = {"factorize": factorized - started, "operator": assembled - factorized, "iterate": clock() - assembled}
     return judge.solution(
@@ -171,7 +176,7 @@ def solve_local(problem: LocalProblem, warm_start: WarmStart | None, options: Co
     """Solve a problem that is given condensed; v of the solution is empty."""
     started = time.perf_counter()
     start = np.zeros((problem.n_contacts, 3)) if warm_start is None else warm_start.lam
-    rho = force_scales(problem.W.diagonal().reshape(-1, 3))
+    rho = problem.scales
     condensed = Condensed(np.ascontiguousarray(problem.W.T), problem.q.ravel(), problem.friction, rho)
     iterations = _DualIterations(condensed, start, options, method, lambda lam: (np.zeros(0), lam))
     judge = Judge(problem, options.tolerance)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sl
 
-from contact.metrics_kernels import relative
+from contact.metrics_kernels import TINY, larger, relative
 from contact.solvers import dense_kernels as kernels
+from contact.solvers.base import VELOCITY_FACTOR
 
 #: Sweeps before the first attempts of Newton's method; after the proximal points the last number goes on doubling.
 _SWEEPS = (3, 30, 100)
@@ -27,17 +28,23 @@ _TRIAL_SCALE = 10.0
 _SHIFT_FIRST, _SHIFT_LEAST, _SHIFT_MOST, _SHIFT_DOWN, _SHIFT_UP = 1e-2, 1e-13, 1.0, 0.1, 30.0
 #: A proximal problem is solved to this part of the residual of the problem itself, or of the tolerance.
 _PROXIMAL_REDUCTION, _PROXIMAL_TOLERANCE = 1e-2, 0.3
+#: A search ends where forces that could undo this many times the velocities of the problem hide that these stay.
+_RUNAWAY = 1e6
 #: Proximal problems before the rest is left to sweeps, and sweeps after one that failed.
 _PROXIMAL_POINTS, _RESCUE_SWEEPS = 60, 10
 
 
 @dataclass
 class DenseResult:
-    """What :meth:`DenseSolver.solve` did: sweeps and Newton steps used, and the residual of its answer."""
+    """What :meth:`DenseSolver.solve` did: sweeps and Newton steps used, the residual of its answer, and how it ended.
+
+    ``runaway``: forces grew without bound, beside which the velocities that they leave look small.
+    """
 
     sweeps: int
     newton_steps: int
     residual: float
+    runaway: bool = False
 
 
 def relative_residual(lam: np.ndarray, u: np.ndarray, friction: np.ndarray, rho: np.ndarray, strict: bool = True) -> float:
@@ -76,6 +83,8 @@ class DenseSolver:
         self._scale = np.where(self._fixed, np.inf, _TRIAL_SCALE * self._compliance)
         self._active, self._slides, self._trial = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.bool_), np.empty((k, 3))
         self._u = np.empty(3 * k)
+        # of the last residual: largest velocity of the problem, largest that a force could undo, and the natural map
+        self.speed, self.reach, self.forces_alone = 0.0, 0.0, np.inf
         self._shift, self._centre = np.zeros(k), np.zeros(3 * k)
         self._factors: tuple[np.ndarray, np.ndarray] | None = None
         self._factored_active, self._factored_slides = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
@@ -97,7 +106,7 @@ class DenseSolver:
         lam : ndarray, (3k,), N
             Start, replaced by the best iterate met.
         tolerance : float
-            Relative natural-map residual to reach.
+            Relative natural-map residual to reach; velocities of contacts must hold to a hundred times that.
         max_sweeps : int
             Limit of sweeps, a Newton step counting as one.
         report : callable, optional
@@ -109,7 +118,7 @@ class DenseSolver:
         search = _Search(self, q, lam, tolerance, max_sweeps, report)
         search.run()
         lam[:] = search.best_lam
-        return DenseResult(search.sweeps, search.newton_steps, search.best)
+        return DenseResult(search.sweeps, search.newton_steps, search.best, search.runaway)
 
     def shift_to(self, shift: float, centre: np.ndarray) -> None:
         """Make the problem the proximal one with s = shift around centre, (3k,); shift 0 is the problem itself."""
@@ -118,9 +127,11 @@ class DenseSolver:
         self._factors = None if shift else self._factors
 
     def residual(self, q: np.ndarray, lam: np.ndarray) -> float:
-        """Set u afresh and return the residual of the present problem."""
+        """Set u afresh and return the residual of the present problem, forces relative to forces and velocities to velocities."""
         self._set_velocities(q, lam)
-        return relative_residual(lam, self._u, self.friction, self.rho)
+        velocity, self.speed, self.reach = kernels.velocity_error(lam, self._u, q, self.friction, self.rho)
+        self.forces_alone = relative_residual(lam, self._u, self.friction, self.rho)
+        return float(larger(self.forces_alone, velocity / max(self.speed, TINY) / VELOCITY_FACTOR))
 
     def _set_velocities(self, q: np.ndarray, lam: np.ndarray) -> None:
         kernels.velocities(self.WT, q, lam, self._u)
@@ -183,13 +194,14 @@ class _Search:
     ) -> None:
         self.solver, self.q, self.lam, self.tolerance, self.limit, self._report = solver, q, lam, tolerance, max_sweeps, report
         self.sweeps = self.newton_steps = 0
+        self.runaway = False
         solver.shift_to(0.0, lam)
         self.best, self.best_lam = solver.residual(q, lam), lam.copy()
 
     @property
     def over(self) -> bool:
-        """Whether the tolerance or the limit is reached."""
-        return self.best <= self.tolerance or self.sweeps >= self.limit
+        """Whether the tolerance or the limit is reached, or forces run away."""
+        return self.best <= self.tolerance or self.sweeps >= self.limit or self.runaway
 
     def run(self) -> None:
         """Go through the methods, the cheap one first."""
@@ -217,9 +229,12 @@ class _Search:
 
     def _keep(self) -> float:
         """Judge lam by the problem itself (no shift), keep it when it is the best, and return its residual."""
-        residual = self.solver.residual(self.q, self.lam)
+        solver = self.solver
+        residual = solver.residual(self.q, self.lam)
+        if residual > self.tolerance >= solver.forces_alone and solver.reach > _RUNAWAY * solver.speed:
+            self.runaway, self.best, self.best_lam = True, residual, self.lam.copy()
         if self._report:
-            self._report(self.lam, self.solver._u)
+            self._report(self.lam, solver._u)
         if residual < self.best:
             self.best, self.best_lam = residual, self.lam.copy()
         return residual

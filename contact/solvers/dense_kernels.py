@@ -27,7 +27,15 @@ def _solve3(a: np.ndarray, i: int, s: float, x: float, y: float, z: float) -> tu
     a10, a11, a12 = a[i, 1, 0], a[i, 1, 1] + s, a[i, 1, 2]
     a20, a21, a22 = a[i, 2, 0], a[i, 2, 1], a[i, 2, 2] + s
     c00, c01, c02 = a11 * a22 - a12 * a21, a12 * a20 - a10 * a22, a10 * a21 - a11 * a20
-    inverse = 1.0 / (a00 * c00 + a01 * c01 + a02 * c02)
+    determinant, unit = a00 * c00 + a01 * c01 + a02 * c02, 1.0
+    if not (determinant != 0.0 and math.isfinite(determinant)):  # products of three leave the range of numbers
+        unit = 1.0 / max(abs(a00), abs(a11), abs(a22))
+        a00, a01, a02, a10, a11, a12 = a00 * unit, a01 * unit, a02 * unit, a10 * unit, a11 * unit, a12 * unit
+        a20, a21, a22 = a20 * unit, a21 * unit, a22 * unit
+        c00, c01, c02 = a11 * a22 - a12 * a21, a12 * a20 - a10 * a22, a10 * a21 - a11 * a20
+        determinant = a00 * c00 + a01 * c01 + a02 * c02
+    inverse = 1.0 / determinant if determinant != 0.0 else math.inf
+    x, y, z = x * unit, y * unit, z * unit
     return (
         inverse * (c00 * x + (a02 * a21 - a01 * a22) * y + (a01 * a12 - a02 * a11) * z),
         inverse * (c01 * x + (a00 * a22 - a02 * a20) * y + (a02 * a10 - a00 * a12) * z),
@@ -185,6 +193,26 @@ def natural_map(lam: np.ndarray, u: np.ndarray, mu: np.ndarray, rho: np.ndarray,
         force += lam[n] ** 2 + lam[s] ** 2 + lam[t] ** 2
         velocity += v_n**2 + v_0**2 + v_1**2
     return math.sqrt(residual), math.sqrt(larger(force, velocity))
+
+
+@njit(cache=True)
+def velocity_error(lam: np.ndarray, u: np.ndarray, q: np.ndarray, mu: np.ndarray, rho: np.ndarray) -> tuple[float, float, float]:
+    """Largest velocities, m/s, over the contacts that press or approach, by components.
+
+    Of the error, (lam - P_K(lam - rho uh)) / rho; of the problem, u and q; and what forces could undo, lam / rho.
+    """
+    error = speed = reach = 0.0
+    for i in range(mu.shape[0]):
+        n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
+        if u[n] >= 0.0 and lam[n] == 0.0 and lam[s] == 0.0 and lam[t] == 0.0:
+            continue
+        _, _, _, e_n, e_0, e_1 = law_parts(u[n], u[s], u[t], lam[n], lam[s], lam[t], rho[i], mu[i], False)
+        # the penetration once more: beside a large enough force rounding swallows it
+        error = larger(error, larger(larger(abs(e_n), larger(abs(e_0), abs(e_1))) / rho[i], -u[n]))
+        reach = larger(reach, larger(abs(lam[n]), larger(abs(lam[s]), abs(lam[t]))) / rho[i])
+        for k in range(n, n + 3):
+            speed = larger(speed, larger(abs(u[k]), abs(q[k])))
+    return error, speed, reach
 
 
 @njit(cache=True)

@@ -21,7 +21,7 @@ from contact.solvers.dense import DenseResult, DenseSolver
 _PATIENCE = 12
 #: The contact problem is solved to this part of the tolerance, or of the residual that the iteration started from.
 _INNER_TOLERANCE, _INNER_REDUCTION = 0.1, 1e-4
-#: ... times this for each time that the judge, who scales velocities by diag(A) instead of W, was not content with it.
+#: ... times this for each time that the judge, who also scales velocities by diag(A), was not content with it.
 _SHARPER = 0.1
 #: Rows that open contacts act on are kept in the patch as well while it stays below this size.
 _GENEROUS_PATCH = 900
@@ -133,7 +133,7 @@ class Exact:
 class _Refinement:
     """The iterations of :class:`Exact` on one problem; the judge's numbers steer how sharply and with which factors."""
 
-    over = failed = False
+    over = failed = False  # over: forces run away
 
     def __init__(
         self,
@@ -159,6 +159,7 @@ class _Refinement:
         self._fresh = False
         self._before = self._sharper = 1.0
         self._aim, self._reached = 0.0, np.inf
+        self._rho = np.zeros(nc)
 
     def until(self, aim: float, limit: int) -> list[Row]:
         """One refinement: what contacts need for the residual of the dynamics, solved to a part of it."""
@@ -175,7 +176,8 @@ class _Refinement:
         q -= dense.WT.T @ old
         self._aim = self._sharper * max(_INNER_TOLERANCE * self.options.tolerance, _INNER_REDUCTION * min(self._before, 1.0))
         found = dense.solve(q, new, self._aim, self.options.max_sweeps)
-        self._reached = found.residual
+        self._reached, self.over = found.residual, found.runaway
+        self.judge.know(self._rho, _speed(q, new))
         self.counts["sweeps"] += found.sweeps
         self.counts["newton_steps"] += found.newton_steps
         self.timings["contact"] += clock() - started
@@ -202,7 +204,10 @@ class _Refinement:
         factorized = time.perf_counter()
         self.timings["factorize"] += factorized - started
         W = self.operator.operator(J)
-        self._dense = DenseSolver(W, law.friction[chosen], force_scales(W.diagonal().reshape(-1, 3)))
+        rho = force_scales(W.diagonal().reshape(-1, 3))
+        self._rho = law.scales.copy()
+        self._rho[chosen] = rho
+        self._dense = DenseSolver(W, law.friction[chosen], rho)
         self.timings["operator"] += time.perf_counter() - factorized
         return self._dense
 
@@ -213,7 +218,7 @@ class _Refinement:
         if approaching.any():
             self.chosen |= approaching
             self._dense = None
-        if self._reached <= self._aim and last.dynamics <= tolerance < last.contact:
+        if self._reached <= self._aim and last.dynamics <= tolerance < max(last.contact, self.judge.error):
             self._sharper *= _SHARPER
         if not self._fresh and _too_slow(self._before, excess, tolerance):
             self.operator.forget()
@@ -231,8 +236,7 @@ class _LocalSearch:
         self.lam = np.zeros(3 * problem.n_contacts)
         if warm_start is not None:
             self.lam = np.array(warm_start.lam, dtype=np.float64).ravel()
-        rho = force_scales(problem.W.diagonal().reshape(-1, 3))
-        self._dense = DenseSolver(np.ascontiguousarray(problem.W.T), problem.friction, rho)
+        self._dense = DenseSolver(np.ascontiguousarray(problem.W.T), problem.friction, problem.scales)
         self.best, self.found = -1, DenseResult(0, 0, np.inf)
 
     def until(self, aim: float, limit: int) -> list[Row]:
@@ -253,6 +257,12 @@ class _LocalSearch:
 
     def answer(self) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(0), self.lam
+
+
+def _speed(q: np.ndarray, lam: np.ndarray) -> float:
+    """Largest velocity without contact forces q, (3k,), m/s, of contacts that press, or that approach without forces."""
+    free = q.reshape(-1, 3)
+    return float(np.abs(free[lam.reshape(-1, 3).any(axis=1) | (free[:, 0] < 0)]).max(initial=0.0))
 
 
 def _patch(problem: ContactProblem, J: sp.csr_matrix) -> np.ndarray:

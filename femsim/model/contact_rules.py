@@ -10,12 +10,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class AnisotropicPair:
-    """Friction of a pair of surfaces that differs by direction.
+    """Friction that differs by direction, of some pairs of parts.
 
     Attributes
     ----------
-    surfaces : tuple of str
-        The two surfaces.
+    pairs : ndarray, (np, np), bool
+        Which pairs of parts.
     coefficients : tuple of float
         Coulomb coefficients along ``direction`` and across it.
     direction : ndarray, (3,)
@@ -25,7 +25,7 @@ class AnisotropicPair:
         Index of the part that carries the direction.
     """
 
-    surfaces: tuple[str, str]
+    pairs: np.ndarray
     coefficients: tuple[float, float]
     direction: np.ndarray
     part: int
@@ -57,10 +57,8 @@ class ContactRules:
 
     Attributes
     ----------
-    surfaces : list of str
-        Names of the surfaces.
-    friction : ndarray, (ns, ns)
-        Coulomb coefficient of each pair of surfaces, numbered by ``surfaces``.
+    friction : ndarray, (np, np)
+        Coulomb coefficient of each pair of parts.
     pairs : ndarray, (np, np), bool
         Which pairs of different parts may have contact; (a, b): points of a with shapes of b.
     correction, max_correction : float
@@ -71,7 +69,6 @@ class ContactRules:
         Points that have no contact with a part though their own part may.
     """
 
-    surfaces: list[str]
     friction: np.ndarray
     pairs: np.ndarray
     correction: float

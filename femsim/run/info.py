@@ -5,8 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
+from itertools import combinations_with_replacement, product
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from contact import Solver
 from femsim.base.versions import machine, versions
@@ -63,16 +66,29 @@ def describe_bodies(scene: Scene) -> dict[str, Any]:
 
 
 def describe_friction(scene: Scene) -> list[dict[str, Any]]:
-    """Coefficients of all pairs of surfaces."""
-    surfaces = sorted({p.surface for p in scene.parts})
-    matrix = scene.friction_matrix(surfaces)
-    pairs: list[dict[str, Any]] = [
-        {"surfaces": [a, b], "coefficient": float(matrix[i, j])}
-        for i, a in enumerate(surfaces)
-        for j, b in enumerate(surfaces)
-        if i <= j
-    ]
-    for pair in scene.anisotropic:
-        entry = next(p for p in pairs if sorted(p["surfaces"]) == sorted(pair.surfaces))
-        entry |= {"coefficients": list(pair.coefficients), "direction": list(pair.direction), "of": scene.parts[pair.part].name}
-    return pairs
+    """Coefficients of all pairs: by ``bodies`` where these were named in the scene, of the others by ``surfaces``."""
+    found, parts = scene.pair_friction(), scene.parts
+    surfaces = sorted({p.surface for p in parts})
+    own = np.array([surfaces.index(p.surface) for p in parts], dtype=np.int64)
+    fixed = np.array([p.body < 0 for p in parts])
+    named = np.array([*(rule.bodies > 0 for rule in scene.friction_rules), False])[found.rule]
+    entries: list[dict[str, Any]] = []
+
+    def add(what: str, names: tuple[str, str], i: int, j: int) -> None:
+        entry: dict[str, Any] = {what: list(names), "coefficient": float(found.values[i, j])}
+        rule = scene.friction_rules[found.rule[i, j]] if found.rule[i, j] >= 0 else None
+        if rule is not None and rule.coefficients is not None and rule.direction is not None:
+            both, axis = list(rule.coefficients), rule.direction.tolist()
+            entry |= {"coefficients": both, "direction": axis, "of": parts[rule.carrier].name}
+        entries.append(entry)
+
+    for first, second in combinations_with_replacement(range(len(surfaces)), 2):
+        sides = (np.flatnonzero(own == which).tolist() for which in (first, second))
+        pairs = [(i, j) for i, j in product(*sides) if first < second or i <= j]
+        rest = [(i, j) for i, j in pairs if not named[i, j]]
+        if rest:
+            add("surfaces", (surfaces[first], surfaces[second]), *rest[0])
+        for i, j in pairs:
+            if named[i, j] and not (fixed[i] and fixed[j]):
+                add("bodies", (parts[i].name, parts[j].name), i, j)
+    return entries

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -26,17 +26,25 @@ Until = Callable[[dict[str, float]], str | None]
 
 @dataclass
 class _Tally:
-    """Which steps of a run did not converge or were halved: how many, and the first."""
+    """Which steps of a run did not converge, had no solution or were halved: how many, and the first."""
 
     unconverged: int = 0
     first_bad: int = 0
+    infeasible: int = 0
+    first_infeasible: str = ""
     halved: int = 0
     first_halved: int = 0
 
-    def count(self, number: int, report: StepReport) -> None:
+    def count(self, number: int, report: StepReport, parts: Sequence[str]) -> None:
+        """Count a step; ``parts`` are the names of all parts."""
         if not report.solution.converged:
             self.unconverged += 1
             self.first_bad = self.first_bad or number
+        if report.solution.status == "infeasible":
+            self.infeasible += 1
+            self.first_infeasible = (
+                self.first_infeasible or f"step {number}, {_closing(report, parts)}: {report.solution.message}"
+            )
         if len(report.parts) > 1:
             self.halved += 1
             self.first_halved = self.first_halved or number
@@ -45,6 +53,12 @@ class _Tally:
         """Status of a run that came to its end, and the sentence."""
         if self.halved:
             ended = f" Taken in sub-steps: {self.halved} of {done}, first step {self.first_halved}.{ended}"
+        if self.infeasible:
+            return (
+                "not converged",
+                f"{self.unconverged} of {done} steps did not converge, {self.infeasible} of them because their contacts are "
+                f"infeasible: bodies are closed in by others that do not give way. First {self.first_infeasible}{ended}",
+            )
         if self.unconverged:
             return (
                 "not converged",
@@ -80,7 +94,7 @@ def run_loop(
             recorder.step(report, timings)
             if number == 1:
                 first_step = time.perf_counter() - began
-            tally.count(number, report)
+            tally.count(number, report, stepper.scene.part_names)
             if on_step is not None:
                 on_step(stepper, report)
             advance(report)
@@ -91,6 +105,13 @@ def run_loop(
                 message = f"Interrupted after step {number} of {n_steps}; all steps so far are recorded."
                 return "interrupted", message, first_step
     return *tally.verdict(done, ended), first_step
+
+
+def _closing(report: StepReport, parts: Sequence[str]) -> str:
+    """Pairs of parts whose contacts close without a way out; of a halved step those of its last part."""
+    sides, which = report.contacts.part, report.solution.details.get("closing_contacts", ())
+    pairs = sorted({tuple(sorted(parts[k] for k in sides[m])) for m in which if m < len(sides)})
+    return ", ".join(" and ".join(pair) for pair in pairs) or "contacts"
 
 
 @contextmanager

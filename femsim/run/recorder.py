@@ -76,6 +76,8 @@ class Recorder:
     ----------
     problems : list of str
         Files of contact problems written so far, relative to the run folder.
+    answered : dict of str to int
+        Number of steps by the solver that answered them; a halved step counts for its last part.
 
     Raises
     ------
@@ -106,6 +108,7 @@ class Recorder:
             import_h5py()
         self.stepper, self.folder, self.dump = stepper, folder, dump
         self.problems: list[str] = []
+        self.answered: dict[str, int] = {}
         self.frame_interval = 1.0 / fps
         self._next_frame = 0.0
         self.sensors = Sensors(stepper)
@@ -145,6 +148,8 @@ class Recorder:
                 self.frame(report)
         ms = {stage: 1e3 * (self.stepper.timings[stage] - timings[stage]) for stage in timings}
         self.steps.add(step_row(report, ms))
+        name = _solver_of(self.stepper, report)
+        self.answered[name] = self.answered.get(name, 0) + 1
 
     def last_row(self) -> dict[str, float]:
         """Return what the last step wrote to both tables, by name of the column."""
@@ -157,3 +162,10 @@ class Recorder:
         self.sensor_table.close()
         if self.frames:
             self.frames.close()
+
+
+def _solver_of(stepper: Stepper, report: StepReport) -> str:
+    """Name of the solver that answered a step: the one that ``auto`` returned, or the solver of the run."""
+    solver = stepper.solver
+    own = getattr(getattr(solver, "options", None), "solver_name", type(solver).__name__)
+    return str(report.solution.details.get("picked", own))

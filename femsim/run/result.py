@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,9 @@ import numpy as np
 from femsim.base.status import Status
 from femsim.scene.sensor_kinds import POSITION, SENSOR_KINDS, WRENCH, SensorSpec, names
 from femsim.step.stepper import STAGES, Stepper
+
+#: Most pairs of bodies of which a summary says the friction.
+_MOST_PAIRS = 8
 
 
 @dataclass(frozen=True)
@@ -193,6 +196,8 @@ class Run:
         if s["substeps"].max() > 1:
             lines.append(f"halved steps      {_halved(s)}")
         lines.append(f"iterations        mean {s['iterations'].mean():.1f}, largest {int(s['iterations'].max())}")
+        lines.append(f"answered by       {_answered(self.info.get('solver', {}).get('answered', {}))}")
+        lines += [f"friction          {text}" for text in _frictions(self.info.get("friction", []))]
         stages = ", ".join(f"{stage} {np.median(s[f'ms_{stage}']):.2f}" for stage in STAGES)
         lines.append(f"ms a step         {np.median(s['ms_step']):.2f} median ({stages}), {s['ms_step'].mean():.2f} mean")
         lines.append(f"max penetration   {1e3 * s['max_penetration_m'].max():.3g} mm{_at(s, 'max_penetration_m')}")
@@ -202,6 +207,22 @@ class Run:
         if s["inverted_elements"].max() > 0:
             lines.append(f"inverted elements {int(s['inverted_elements'].max())}{_at(s, 'inverted_elements')}")
         return "\n".join(lines)
+
+
+def _answered(steps: Mapping[str, int]) -> str:
+    """Solvers and their numbers of steps, most first."""
+    return ", ".join(f"{name} in {count} steps" for name, count in sorted(steps.items(), key=lambda item: -item[1])) or "unknown"
+
+
+def _frictions(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line on the pairs of bodies whose friction was stated; none where only surfaces have it."""
+    said = [
+        f"{' - '.join(pair['bodies'])} {', '.join(f'{mu:g}' for mu in pair.get('coefficients', [pair['coefficient']]))}"
+        for pair in pairs
+        if "bodies" in pair
+    ]
+    more = f"; {len(said) - _MOST_PAIRS} more in run.json" if len(said) > _MOST_PAIRS else ""
+    return [f"{'; '.join(said[:_MOST_PAIRS])}{more}"] if said else []
 
 
 def _halved(steps: dict[str, np.ndarray]) -> str:

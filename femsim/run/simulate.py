@@ -163,7 +163,9 @@ def _record(
     except BaseException as error:  # run.json says how it ended, also by Ctrl-C or sys.exit
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         message = f"Stopped after step {stepper.state.step} by {type(error).__name__}: {error}{kept}"
-        info.update(status=status, message=message, problems=recorder.problems)
+        info.update(
+            status=status, message=message, problems=recorder.problems, solver=info["solver"] | {"answered": recorder.answered}
+        )
         if folder:
             with suppress(OSError):  # the disk may be what failed
                 write_json(folder / "run.json", info)
@@ -182,6 +184,7 @@ def _record(
         timings_s={stage: stepper.timings[stage] for stage in STAGES} | {"wall": wall, "first_step": first_step},
         health=health(steps),
         problems=recorder.problems,
+        solver=info["solver"] | {"answered": recorder.answered},
     )
     if folder:
         write_json(folder / "run.json", info)

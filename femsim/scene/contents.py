@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
 from femsim.model.bodies.body import Body
-from femsim.model.contact_rules import AnisotropicPair, NoContact
+from femsim.model.contact_rules import NoContact
 from femsim.model.couplings import Coupling
 from femsim.model.drives import PoseFunction
 from femsim.model.holds import Hold
 from femsim.model.parts import Part
-from femsim.scene.checks import Handle, Vector, positive, vector
+from femsim.scene.checks import Vector, positive, vector
+from femsim.scene.frictions import FrictionRule, PairFriction, pair_friction
 from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorSpec
-from materials import FrictionTable, friction
+from materials import FrictionTable
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
 
@@ -56,7 +56,7 @@ class SceneContents:
         self.fixed_nodes: dict[int, np.ndarray] = {}
         self.sensors: list[SensorSpec] = []
         self.frictions = FrictionTable(default_friction)
-        self.anisotropic: list[AnisotropicPair] = []
+        self.friction_rules: list[FrictionRule] = []
         self.couplings: list[Coupling] = []
         self.holds: list[Hold] = []
         self.no_contact: list[NoContact] = []
@@ -105,23 +105,6 @@ class SceneContents:
                 "at most 100, a letter or digit first."
             )
 
-    def surface_of(self, what: Handle | str) -> str:
-        """Surface of a body, or the name of a surface."""
-        name = what.parts[0] if isinstance(what, Handle) else what
-        for part in self.parts:
-            if part.name == name:
-                return part.surface
-        known = sorted({p.surface for p in self.parts})
-        if name not in known:
-            raise InputError(f"friction: body or surface {name!r} is unknown{did_you_mean(name, known)}")
-        return name
-
-    def friction_matrix(self, surfaces: Sequence[str]) -> np.ndarray:
-        """Coefficients of all pairs of surfaces, (k, k): set in the scene, else in the material library, else the default."""
-        values = self.frictions.matrix(list(surfaces))
-        for i, a in enumerate(surfaces):
-            for j, b in enumerate(surfaces):
-                if (min(a, b), max(a, b)) not in self.frictions.pairs:
-                    pair = friction(a, b)
-                    values[i, j] = pair.value if pair is not None else values[i, j]
-        return values
+    def pair_friction(self) -> PairFriction:
+        """Friction of all pairs of parts, see :func:`femsim.scene.frictions.pair_friction`."""
+        return pair_friction(self.parts, self.friction_rules, self.frictions)

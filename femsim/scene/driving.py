@@ -9,12 +9,13 @@ import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
 from femsim.model.actuators import Chamber, Tendon, find_chamber, route
-from femsim.model.contact_rules import AnisotropicPair
 from femsim.model.drives import PoseFunction
 from femsim.model.frames import Tetrahedra
 from femsim.model.holds import Hold, chosen_nodes
 from femsim.scene.checks import Handle, Vector, function_of_time, name_of, positive, vector
 from femsim.scene.contents import SceneContents
+from femsim.scene.frictions import FrictionRule, add_rule, side_of
+from materials import FrictionTable
 
 
 def drive_base(scene: SceneContents, what: Handle | str, motion: PoseFunction, fingers: bool | Sequence[str]) -> None:
@@ -181,13 +182,12 @@ def set_friction(
     scene: SceneContents, a: Handle | str, b: Handle | str, coefficient: float | tuple[float, float], direction: Vector | None
 ) -> None:
     """Set the friction of a pair, see :meth:`femsim.scene.scene.Scene.set_friction`."""
-    surfaces = scene.surface_of(a), scene.surface_of(b)
-    scene.anisotropic = [pair for pair in scene.anisotropic if sorted(pair.surfaces) != sorted(surfaces)]
-    what = f"friction of {surfaces[0]!r} and {surfaces[1]!r}"
+    sides = side_of(scene.parts, a), side_of(scene.parts, b)
+    what = f"friction of {sides[0].name!r} and {sides[1].name!r}"
     if isinstance(coefficient, (int, float, np.floating, np.integer)):
         if direction is not None:
             raise InputError(f"{what}: a direction needs two coefficients (along it, across it); {coefficient} is one.")
-        scene.frictions.set(*surfaces, coefficient)
+        add_rule(scene.friction_rules, FrictionRule(sides, FrictionTable.check(coefficient, what)))
         return
     along, across = (float(x) for x in vector(f"{what}, coefficients", coefficient, 2))
     if min(along, across) <= 0:
@@ -201,7 +201,5 @@ def set_friction(
     axis = vector(f"{what}, direction", direction)
     if not np.linalg.norm(axis) > 0:
         raise InputError(f"{what}: direction is {tuple(axis)}; give a vector that is not zero.")
-    scene.frictions.set(*surfaces, math.sqrt(along * across))
-    scene.anisotropic.append(
-        AnisotropicPair(surfaces, (along, across), axis / np.linalg.norm(axis), scene.part_names.index(carrier))
-    )
+    axis, index = axis / np.linalg.norm(axis), scene.part_names.index(carrier)
+    add_rule(scene.friction_rules, FrictionRule(sides, math.sqrt(along * across), (along, across), axis, index))

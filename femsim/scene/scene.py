@@ -491,7 +491,8 @@ class Scene(SceneContents):
         Parameters
         ----------
         a, b : Handle or str
-            Two bodies (their surfaces), or two surface names.
+            Two bodies (or one twice, for contact with itself), or names of surfaces. What is said of two bodies comes before
+            what is said of a body and a surface, and that before two surfaces; the last word on the same two counts.
         coefficient : float or (float, float), 1
             Coulomb coefficient, >= 0; or those along and across ``direction``, both > 0 (papers/001 eq. 12).
         direction : (3,), optional
@@ -501,7 +502,9 @@ class Scene(SceneContents):
         Raises
         ------
         InputError
-            Two coefficients without a direction or on a soft body, or values out of range.
+            Two coefficients without a direction or on a soft body, values out of range, or a name that means a body and the
+            surface of others. Where a body and a surface are named, two of them may quarrel about a pair: then the run does not
+            start, and says which.
         """
         driving.set_friction(self, a, b, coefficient, direction)
 

@@ -55,8 +55,6 @@ class DeformingFamily:
         self._weight = np.concatenate([np.zeros((0, 2)), *(one.weight for one in self._able)])
         self._row, self._columns = np.concatenate(row).astype(np.int64), columns
         self._own = np.concatenate([np.zeros(0), *(one.number for one in self._able)]).astype(np.int64)
-        surfaces = [rules.surfaces.index(part.surface) for part in parts]
-        self._surface = np.array(surfaces, dtype=np.int64)
         rest = np.concatenate([np.zeros((0, 3)), *(one.rest for one in self._able)])
         self._detector = DeformableDetector([one.shape for one in self._able], _pairs(able, parts, rules), rest)
         self._without = [self._points_without(rule) for rule in rules.no_contact if rule.part in able and rule.other in able]
@@ -141,7 +139,7 @@ class DeformingFamily:
         rows = room(len(c), kernels.MOST_ENTRIES)
         kept, entries = kernels.fill_rows(self._pairs(c), self._points(found), given, self._scratch, rows)
         keep = rows.keep[:kept]
-        sides = self._surface[self._number[c.body[keep]]]
+        sides = self._number[c.body[keep]]
         return FamilyRows(
             found, keep, rows.indptr[: 3 * kept + 1], rows.indices[:entries], rows.data[:entries], rows.phi[:kept],
             self._rules.friction[sides[:, 0], sides[:, 1]], c.key[keep], c.frame[keep],

@@ -49,7 +49,6 @@ class PointFamily:
         self._own: list[tuple[slice, np.ndarray | None]] = []
         count = 0
         for k, part in enumerate(parts):
-            surface = rules.surfaces.index(part.surface)
             if len(part.nodes):
                 body = system.bodies[part.body]
                 new, local = len(part.nodes), None
@@ -58,7 +57,7 @@ class PointFamily:
             else:
                 features: list[np.ndarray] = [np.zeros((0, 3))]
                 for shape, rotation, translation in part.shapes:
-                    shapes.append(PlacedShape(shape, k, rotation, translation, surface))
+                    shapes.append(PlacedShape(shape, k, rotation, translation, k))
                     first = count + sum(len(p) for p in features)
                     corners.append(first if isinstance(shape, Box) else -1)
                     rims.append(first if isinstance(shape, Cylinder) else -1)
@@ -71,7 +70,7 @@ class PointFamily:
             self._own.append((slice(count, count + new), local))
             part_of.append(np.full(new, k))
             columns.append(np.full(new, 6 if part.turns else 3))
-            point_surface.append(np.full(new, surface))
+            point_surface.append(np.full(new, k))
             count += new
         self.point_part = np.concatenate(part_of).astype(np.int64)
         self._row = np.concatenate(rows).astype(np.int64)
@@ -208,12 +207,11 @@ class PointFamily:
     def _turn_frames(self, found: Found, friction: np.ndarray) -> tuple[Found, np.ndarray]:
         """Turn the first tangents of contacts of anisotropic pairs into their directions; return the coefficients too."""
         c: PointContacts = found.contacts
-        detector, surfaces, frame = self._detector, self._rules.surfaces, c.frame.copy()
+        frame = c.frame.copy()
         both = np.repeat(friction[:, None], 2, axis=1)
-        sides = detector.point_surface[c.point], detector.shape_surface[c.shape]
+        sides = self.point_part[c.point], self.shape_part[c.shape]
         for pair in self._rules.anisotropic:
-            a, b = (surfaces.index(name) for name in pair.surfaces)
-            own = np.flatnonzero(((sides[0] == a) & (sides[1] == b)) | ((sides[0] == b) & (sides[1] == a)))
+            own = np.flatnonzero(pair.pairs[sides])
             normal = frame[own, 0]
             direction = found.placed.rotation[pair.part] @ pair.direction
             tangent = direction - (normal @ direction)[:, None] * normal

@@ -31,6 +31,7 @@ from contact import (
     make_solver,
     read_fclib,
 )
+from contact.solvers.base import law_error
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.files import replacing, write_errors, write_json
 from femsim.base.status import Status
@@ -423,7 +424,8 @@ def _row(
     metrics = answer.metrics.as_dict()
     if answer.status != "failed":
         residuals = [value for key, value in metrics.items() if key in ("dynamics_residual", "contact_residual")]
-        status = "converged" if max(residuals) <= tolerance else "not converged"
+        reached = max(residuals) <= tolerance and law_error(contact, solution.v, solution.lam) <= tolerance
+        status = "converged" if reached else "not converged"
     dt = 1.0 if isinstance(contact, LocalProblem) else contact.dt
     return replace(
         row,

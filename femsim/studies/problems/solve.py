@@ -27,6 +27,7 @@ from contact import (
     measure_local,
     read_fclib,
 )
+from contact.solvers.base import law_error
 from femsim.base.errors import InputError
 from femsim.base.files import check_output, replacing, write_errors
 from femsim.base.status import Status
@@ -201,6 +202,10 @@ def judge_answer(file: FclibProblem, solution: Solution, solver: str, tolerance:
     if not all(np.isfinite(values).all() for values in (v, r, u)):
         return replace(answer, status="failed", message=f"The answer is not finite; {said}")
     worst = max(answer.residuals, key=lambda name: answer.residuals[name])
+    broken = law_error(problem, v, lam) if answer.residuals[worst] <= tolerance else 0.0
+    if broken > tolerance:
+        text = f"The residuals pass, but a contact breaks its law on the scale of the velocities ({broken:.2e}); {said}"
+        return replace(answer, status="not converged", message=text)
     if answer.residuals[worst] <= tolerance:
         return replace(answer, message=f"All residuals are at most the tolerance {tolerance:.0e}.")
     shortfall = f"{worst.replace('_', ' ')} {answer.residuals[worst]:.2e} is above the tolerance {tolerance:.0e}"

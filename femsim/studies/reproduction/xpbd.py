@@ -145,7 +145,7 @@ def _only_rod(scene: Scene) -> Rod:
     part = next(p for p in scene.parts if p.body == scene.bodies.index(rods[0]))
     if part.turns:
         raise InputError(f"rod {part.name} has contact 'surface'; XPBD knows contact='centre' only.")
-    if scene.anisotropic:
+    if any(rule.coefficients for rule in scene.friction_rules):
         raise InputError(f"scene {scene.name!r} has friction that differs by direction; XPBD knows isotropic friction only.")
     beta = rods[0].elastic.rayleigh_beta
     if beta != 0.0:

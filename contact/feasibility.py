@@ -1,0 +1,99 @@
+"""Whether a contact problem can have a solution, and on which scale its velocities are; both without its solution."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from contact.local import SYMMETRY, LocalProblem
+from contact.metrics import norm
+from contact.metrics_kernels import TINY
+from contact.problem import ContactProblem, isotropic
+
+#: Steps of the conjugate gradients in :func:`free_velocity`.
+_STEPS = 20
+#: Contacts that cannot open would need a velocity of this many times that of the data.
+_OUT_OF_REACH = 100.0
+#: Normal forces below this part of the largest one are not named.
+_NAMED = 0.03
+
+
+def free_velocity(problem: ContactProblem) -> np.ndarray:
+    """Estimate the contact velocities without contact forces, J A^-1 b + phi, (nc, 3), m/s, without a factorization.
+
+    The translations of each body that suit its b, then 20 steps of conjugate gradients with the diagonal of A. The size is
+    right where each body is free or soft; of a stiff body that is clamped it may be too small.
+
+    Parameters
+    ----------
+    problem : ContactProblem
+        Any problem; the velocities are those of ``isotropic(problem)``.
+    """
+    law, weight = isotropic(problem), problem.weight
+    load = weight * law.b
+    size = float(np.abs(load).max(initial=0.0))
+    if not size > TINY:
+        return law.phi
+    load /= size
+    x, start = np.zeros(law.n), [(g.start, g.stop, g.stride) for g in law.groups if g.stride]
+    for c in range(3) if start else ():
+        rows = np.concatenate([np.arange(first + c, last, stride) for first, last, stride in start])
+        body = np.repeat(np.arange(len(start)), [len(range(first + c, last, stride)) for first, last, stride in start])
+        t = np.zeros(law.n)
+        t[rows] = 1.0 / weight[rows]
+        energies = np.bincount(body, (t * (weight * (law.A @ (weight * t))))[rows])
+        work = np.bincount(body, (t * load)[rows])
+        x[rows] += t[rows] * np.divide(work, energies, out=np.zeros_like(work), where=energies > 0)[body]
+    residual: np.ndarray = load - weight * (law.A @ (weight * x))
+    direction, square = residual.copy(), float(residual @ residual)
+    for _ in range(_STEPS):
+        product = weight * (law.A @ (weight * direction))
+        energy = float(direction @ product)
+        if not energy > 0.0:
+            break
+        x += square / energy * direction
+        residual -= square / energy * product
+        square, before = float(residual @ residual), square
+        direction = residual + square / before * direction
+    return law.moved(size * weight * x).reshape(-1, 3) + law.phi
+
+
+def closing_contacts(problem: ContactProblem | LocalProblem, u: np.ndarray, lam: np.ndarray, speed: float) -> np.ndarray:
+    """Contacts, (k,) int, that no velocity within reach can open together; empty where there is no proof of that.
+
+    For normal forces lam_n >= 0, each v with J_n v + phi_n >= 0 differs from the present one by a w with
+    (J_n^T lam_n) . w >= -lam_n . u_n. Where forces of any size on both sides of a body cancel while the contacts approach, w has
+    no bound: then the problem has no solution (Farkas), and the forces of a solver that looks for one grow for ever. Proven is
+    that |w| is at least 100 times ``speed``.
+
+    Parameters
+    ----------
+    problem : ContactProblem or LocalProblem
+        A local problem is tested where its W is symmetric.
+    u : ndarray, (nc, 3), m/s
+        Contact velocities, normal first.
+    lam : ndarray, (nc, 3), N
+        Contact forces, normal first.
+    speed : float, m/s
+        Velocity that the data know.
+    """
+    nothing = np.zeros(0, dtype=np.int64)
+    normal = np.zeros((problem.n_contacts, 3))
+    normal[:, 0] = np.maximum(lam[:, 0], 0.0)
+    largest = float(normal.max(initial=0.0))
+    if not (largest > 0.0 and math.isfinite(largest)):
+        return nothing
+    normal /= largest
+    if isinstance(problem, LocalProblem):
+        W = problem.W
+        if np.abs(W - W.T).max() > SYMMETRY * np.abs(W).max():
+            return nothing
+        compliance, net = W.diagonal()[::3], math.sqrt(max(float(normal.ravel() @ (W @ normal.ravel())), 0.0))
+    else:
+        compliance, net = problem.compliance[:, 0], norm(problem.weight * problem.pushed(normal))
+    alone = float(normal[:, 0] @ np.sqrt(compliance))
+    approach = -float(normal[:, 0] @ u[:, 0]) / float(normal[:, 0].sum())
+    if approach <= 0.0 or alone * approach < _OUT_OF_REACH * speed * net:
+        return nothing
+    return np.flatnonzero(normal[:, 0] >= _NAMED)
