@@ -411,6 +411,18 @@ def test_halving_is_tried_again_after_a_step_that_is_solved() -> None:
     assert [len(report.parts) for report in reports] == [1, 1, 1, 3]
 
 
+def test_halving_is_tried_again_after_a_step_that_halves_have_saved() -> None:
+    how = {1: "not converged", 2: "not converged", 3: "nan", 6: "not converged"}  # by the number of the solve
+    solver = Exacting(lambda problem: how.get(len(solver.calls)))
+    stepper = Stepper(cube_scene(), solver)
+    vain = []
+    for _ in range(3):  # in vain; NaN, so tried all the same; and now again
+        take_step(stepper, 1)
+        vain.append(stepper.state.halving_is_vain)
+    assert vain == [True, False, False]
+    assert [round(DT / dt) for dt in solver.calls] == [1, 2, 1, 2, 2, 1, 2, 2]
+
+
 def test_numbers_that_stay_none_end_the_run_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     solver = Exacting(lambda problem: "raises" if len(solver.calls) > 2 else None)
     run = simulate_with(solver, monkeypatch, cube_scene(), max_halvings=2, out=tmp_path / "run", dump_problems=(2, 3))
