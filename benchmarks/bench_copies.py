@@ -23,7 +23,7 @@ def build(copies: int, cells: int, steps: int) -> fs.Scene:
     """Put cubes beside each other."""
     scene = fs.Scene("copies", dt=0.005, duration=0.005 * steps)
     scene.add_floor()
-    mesh = fs.box_tets((_SIDE,) * 3, cells)
+    mesh = fs.box_tets((_SIDE,) * 3, cells, alternating=False)
     for k in range(copies):
         rubber = fs.Elastic(1e5 * (1.0 + 0.01 * k), 0.3, 1000.0)
         scene.add_soft(f"cube_{k}", mesh, rubber, position=(2 * _SIDE * k, 0.0, 0.5 * _SIDE + 5e-4))

@@ -152,7 +152,7 @@ def mat_scene() -> fs.Scene:
     pull = fs.Profile([0.1, 0.2], [0.0, 4.0])  # N over s; friction holds up to 2.6 N
     mat = scene.add_soft(
         "mat",
-        fs.box_tets((0.3, 0.3, 0.01), (26, 26, 1)),
+        fs.box_tets((0.3, 0.3, 0.01), (26, 26, 1), alternating=False),
         rubber,
         position=(0.0, 0.0, 0.005),
         load=lambda t: (float(pull(t)), 0.0, 0.0),

@@ -83,7 +83,9 @@ def cantilever(
 def small_cantilever(divisions: tuple[int, int, int], element: str, poisson: float, patches: bool = False) -> float:
     """As :func:`cantilever` at g/50 for small strain: one linear solution from rest; ``patches`` as in :func:`cook`."""
     material = fs.Elastic(83e3, poisson, 1070.0)
-    body, mesh = make_soft_body("beam", fs.box_tets(BEAM, divisions), material, element=element, velocity=np.zeros(3))
+    body, mesh = make_soft_body(
+        "beam", fs.box_tets(BEAM, divisions, alternating=False), material, element=element, velocity=np.zeros(3)
+    )
     free = np.repeat(mesh.points[:, 0] > mesh.points[:, 0].min() + 1e-9, 3)
     load = np.zeros((body.n_nodes, 3))
     load[:, 2] = -G / 50 * body.node_mass
@@ -99,7 +101,7 @@ def cook(cells: int, element: str, poisson: float, patches: bool = False) -> flo
     Corners (0, 0), (48, 44), (48, 60), (0, 44) m, one layer of cells. ``patches``: linear elements with the dilatation
     averaged over the patch of each node.
     """
-    box = fs.box_tets((1.0, 1.0, 1.0), (cells, cells, 1))
+    box = fs.box_tets((1.0, 1.0, 1.0), (cells, cells, 1), alternating=False)
     x, y = box.points[:, 0] + 0.5, box.points[:, 1] + 0.5
     lower, upper = 44.0 * x, 44.0 + 16.0 * x
     points = np.column_stack([48.0 * x, lower + y * (upper - lower), (box.points[:, 2] + 0.5) * 48.0 / cells])

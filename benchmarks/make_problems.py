@@ -98,7 +98,7 @@ def cube_gripped() -> ContactProblem:
 def mat_on_itself() -> ContactProblem:
     """Return the problem of a folded strip whose upper half falls on its lower half."""
     side, thickness, gap = 0.06, 0.004, 0.006
-    straight = fs.box_tets((side, 0.02, thickness), (8, 1, 1))
+    straight = fs.box_tets((side, 0.02, thickness), (8, 1, 1), alternating=False)
     # bend the right half over the left one
     radius = 0.5 * (thickness + gap)
     along, height, points = straight.points[:, 0], straight.points[:, 2], straight.points.copy()
@@ -118,9 +118,10 @@ def soft_on_soft() -> ContactProblem:
     """Return the problem of a soft cube that falls, turned, on another one."""
     scene = fs.Scene("soft_on_soft", dt=0.005, duration=0.2, default_friction=0.5)
     scene.add_floor()
-    scene.add_soft("lower", fs.box_tets((0.04, 0.04, 0.02), (2, 2, 1)), RUBBER, position=(0.0, 0.0, 0.01))
+    scene.add_soft("lower", fs.box_tets((0.04, 0.04, 0.02), (2, 2, 1), alternating=False), RUBBER, position=(0.0, 0.0, 0.01))
     scene.add_soft(
-        "upper", fs.box_tets((0.03, 0.03, 0.02), (2, 2, 1)), RUBBER, position=(0.004, 0.0, 0.0305), rotation=(0.0, 0.0, 0.4),
+        "upper", fs.box_tets((0.03, 0.03, 0.02), (2, 2, 1), alternating=False), RUBBER, position=(0.004, 0.0, 0.0305),
+        rotation=(0.0, 0.0, 0.4),
         velocity=(0.1, 0.0, -0.2),
     )  # fmt: skip
     return problem_of(scene, 8)
@@ -130,7 +131,7 @@ def mixed() -> ContactProblem:
     """Return the problem of a rigid box on a soft cube on the floor, with a rope across the box."""
     scene = fs.Scene("mixed", dt=0.005, duration=0.2, default_friction=0.4)
     scene.add_floor()
-    scene.add_soft("cube", fs.box_tets((0.04, 0.04, 0.02), (2, 2, 1)), RUBBER, position=(0.0, 0.0, 0.01))
+    scene.add_soft("cube", fs.box_tets((0.04, 0.04, 0.02), (2, 2, 1), alternating=False), RUBBER, position=(0.0, 0.0, 0.01))
     scene.add_rigid("box", fs.Box((0.015, 0.015, 0.01)), density=800.0, position=(0.003, 0.0, 0.031), velocity=(0.0, 0.1, -0.1))
     x = np.linspace(-0.05, 0.05, 13)
     scene.add_rod(

@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def box_tets(size: ArrayLike, divisions: int | Sequence[int], *, alternating: bool = False) -> TetMesh:
+def box_tets(size: ArrayLike, divisions: int | Sequence[int], *, alternating: bool = True) -> TetMesh:
     """Return a box of structured tetrahedra, six per cell (Kuhn's division: any two cells fit).
 
     Parameters
@@ -25,8 +25,8 @@ def box_tets(size: ArrayLike, divisions: int | Sequence[int], *, alternating: bo
     divisions : int or sequence of 3 int
         Cells along x, y, z, each at least 1.
     alternating : bool
-        Make each cell the mirror image of its neighbours, so that no diagonal dominates and a thin box bends without twisting.
-        Default: all cells alike.
+        Make each cell the mirror image of its neighbours (default), so that no diagonal dominates: a box bends without leaning
+        sideways or twisting, and with even numbers of cells it is its own mirror image. False: all cells alike.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def box_tets(size: ArrayLike, divisions: int | Sequence[int], *, alternating: bo
     lengths = _positive("box_tets", "size", size, 3)
     counts = _counts("box_tets", "divisions", divisions, 3)
     points, tets = _lattice(counts, "alternating" if alternating else "alike")
-    source = f"box_tets({lengths.tolist()}, {counts}{', alternating' if alternating else ''})"
+    source = f"box_tets({lengths.tolist()}, {counts}{'' if alternating else ', alternating=False'})"
     return make_tetmesh(0.5 * points * lengths, tets, name="box", source=source)
 
 

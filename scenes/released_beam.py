@@ -65,7 +65,7 @@ def build(
     rubber = rubber.replace(
         young_modulus=young_modulus or rubber.young_modulus, poisson_ratio=poisson_ratio or rubber.poisson_ratio
     )
-    mesh = fs.box_tets((length, side, side), (round(cells * length / side), cells, cells))
+    mesh = fs.box_tets((length, side, side), (round(cells * length / side), cells, cells), alternating=False)
     weight = rubber.density * mesh.volume * gravity + tip_load
     carried = fs.Profile([0.0, hold_time, hold_time + max(release_time, 1e-6)], [weight, weight, 0.0])
 

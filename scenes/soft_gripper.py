@@ -33,7 +33,7 @@ def finger_mesh(length: float, cells: tuple[int, int, int]) -> fs.TetMesh:
         cell thick, the second from the outer side, with walls of two cells at the sides and the ends.
     """
     _, wide, long = cells
-    block = fs.box_tets((1.0, 1.0, 1.0), cells)
+    block = fs.box_tets((1.0, 1.0, 1.0), cells, alternating=False)
     cell = np.floor((block.points[block.tets].mean(axis=1) + 0.5) * cells).astype(int)
     hollow = (cell[:, 0] == 1) & (cell[:, 1] >= 2) & (cell[:, 1] < wide - 2) & (cell[:, 2] >= 2) & (cell[:, 2] < long - 2)
     tets = block.tets[~hollow]

@@ -60,7 +60,7 @@ def build(
     scene = fs.Scene("soft_mat_crumpling", dt=dt, duration=opened + 0.5, theta=theta, default_friction=friction)
     scene.add_floor()
     foam = fs.Elastic(young_modulus, poisson_ratio, density, rayleigh_beta=damping_time, name="mat")
-    flat = fs.box_tets((length, width, thickness), (*cells, 1), alternating=True)
+    flat = fs.box_tets((length, width, thickness), (*cells, 1))
     points = flat.points.copy()
     phase = (3.0 * points[:, 0] + 0.7 * points[:, 1]) / length
     points[:, 2] += 0.5 * wave * (1.0 - np.cos(2.0 * np.pi * phase))

@@ -78,7 +78,7 @@ def build(
         "table", fs.Box((length, width, 0.01)), position=(-0.5 * length - OVERHANG, 0.0, -0.01), surface="table"
     )
     foam = fs.Elastic(young_modulus, poisson_ratio, density, rayleigh_beta=damping_time, name="mat")
-    mesh = fs.box_tets((length, width, thickness), (*cells, 1), alternating=True)
+    mesh = fs.box_tets((length, width, thickness), (*cells, 1))
     mat = scene.add_soft("mat", mesh, foam, position=(0.0, 0.0, 0.5 * thickness), self_contact=True)
 
     grip = np.array([0.5 * length - HELD + PAD[0], 0.0, 0.5 * thickness])

@@ -157,7 +157,7 @@ def test_a_patch_spreads_force_and_torque_over_its_nodes() -> None:
 def test_the_patch_is_the_closest_part_of_the_surface() -> None:
     body = block()
     for point, radius, expected in (
-        ((0.0, 0.005, 0.003), 1e-4, 7),  # above an inner node of the top with six triangles
+        ((0.0, 0.005, 0.003), 1e-4, 9),  # above an inner node of the top with eight triangles
         ((0.005, 0.005, 0.0), 1e-4, None),
         ((0.0, 0.005, 0.0), 0.011, None),
     ):

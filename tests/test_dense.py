@@ -211,6 +211,14 @@ def test_classification_is_the_test_of_alart_and_curnier() -> None:
     assert states == {True, False}
 
 
+def test_a_contact_without_force_and_speed_is_open_whatever_rounding_says() -> None:
+    active, slides, trial = np.empty(2, dtype=np.int64), np.empty(2, dtype=np.bool_), np.empty((2, 3))
+    lam, scale, friction = np.array([1.0, 0, 0, 0, 0, 0]), np.ones(2), np.full(2, 0.3)
+    for speed, closed in ((-1e-16, [0]), (0.0, [0]), (1e-16, [0]), (-1e-10, [0, 1])):
+        u = np.array([0.0, 0, 0, speed, 0, 0])
+        assert active[: kernels.classify(lam, u, scale, friction, active, slides, trial)].tolist() == closed
+
+
 # ---------------------------------------------------------------------- the solver
 
 

@@ -151,6 +151,8 @@ def test_area_of_boxes_on_a_floor() -> None:
     np.testing.assert_array_equal(area["below"], area["base"])
     np.testing.assert_allclose(area["base_half"] + area["base_other"], area["base"], rtol=1e-12)
     np.testing.assert_allclose(area["under_left"] + area["under_right"], area["under"], rtol=1e-9)
+    # the nodes of the larger cube that carry the upper one, pressed on by either side of a contact, own more than its base
+    assert area["under"][-1] > 0.02**2
     assert 0.3 < area["base_half"][-1] / area["base"][-1] < 0.5
     assert 0.0 < area["rod"][-1] <= 0.02**2  # of the nodes of the cube that carry the rod
 

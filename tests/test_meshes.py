@@ -249,8 +249,9 @@ def test_flat_sided_surfaces(surface, volume, size):
 def test_box_tets_of_alternating_cells_are_their_own_mirror_image():
     """With even counts a reflection maps the mesh on itself; cells that are all alike have one diagonal, which it turns over."""
     size, divisions = np.array([0.4, 0.2, 0.02]), (4, 2, 2)
-    mesh = meshes.box_tets(size, divisions, alternating=True)
-    plain = meshes.box_tets(size, divisions)
+    mesh = meshes.box_tets(size, divisions)
+    plain = meshes.box_tets(size, divisions, alternating=False)
+    assert [m.source.endswith(", alternating=False)") for m in (mesh, plain)] == [False, True]
     assert mesh.volume == pytest.approx(size.prod(), rel=1e-14)
     assert np.array_equal(mesh.points, plain.points) and len(mesh.tets) == 6 * 16
     faces = np.sort(mesh.tets[:, list(itertools.combinations(range(4), 3))].reshape(-1, 3), axis=1)

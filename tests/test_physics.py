@@ -315,7 +315,7 @@ def test_squeezed_ball_gives_the_static_reference_force(friction: float) -> None
 
 def test_cantilever_under_its_weight_gives_the_same_mesh_reference() -> None:
     """Beam 0.1 x 0.02 x 0.02 m, E 83 kPa, nu 0.42, 525 nodes, clamped: tip -0.80186 mm at g/50, as others have it."""
-    mesh = fs.box_tets((0.1, 0.02, 0.02), (20, 4, 4), alternating=True)
+    mesh = fs.box_tets((0.1, 0.02, 0.02), (20, 4, 4))
     scene = fs.Scene("cantilever", dt=0.02, duration=4.0, gravity=(0, 0, -G / 50))
     low = mesh.points[:, 0].min()
     scene.add_soft(
@@ -328,6 +328,7 @@ def test_cantilever_under_its_weight_gives_the_same_mesh_reference() -> None:
     x = run.stepper.state.q.reshape(-1, 3)
     tip = mesh.points[:, 0] > mesh.points[:, 0].max() - 1e-9
     deflection = (x - mesh.points)[tip, 2].mean()
+    assert abs((x - mesh.points)[tip, 1].mean()) < 1e-6 * abs(deflection)  # cells that are all alike lean by a tenth of it
     reference = _static_cantilever(mesh.points, mesh.tets, scene.body("beam").node_mass * G / 50)
     np.testing.assert_allclose(reference[tip].mean(), -0.80186e-3, atol=0.000006e-3)
     np.testing.assert_allclose(deflection, -0.80186e-3, atol=0.00001e-3)

@@ -337,6 +337,7 @@ def refuse(call: Callable[[fs.Scene], object], match: str) -> None:
         (line(3, (0, 0, 0), (1, 0, 0)), {"translational_damping": -1.0}, "rod cable: translational_damping is -1"),
         (line(3, (0, 0, 0), (1, 0, 0)), {"normal": (1, 0)}, "normal of cable"),
         (line(3, (0, 0, 0), (1, 0, 0)), {"velocity": (1, 0, np.nan)}, "velocity of cable"),
+        (line(3, (0, 0, 0), (1, 0, 0)), {"angular_velocity": 3.0}, "angular_velocity of cable"),
         (line(3, (0, 0, 0), (1, 0, 0)), {"end": fs.RodEnd("hinged", motion=3.0)}, "end of cable: motion is 3.0"),
         (line(3, (0, 0, 0), (1, 0, 0)), {"start": fs.RodEnd(load=(1, 2))}, r"start of cable: load is \(1, 2\)"),
     ],

@@ -151,6 +151,7 @@ def test_an_unknown_material_names_the_nearest() -> None:
     [
         ({"position": (0, 0)}, ("position of ball is (0, 0)", "3 finite numbers")),
         ({"velocity": (0, 0, NAN)}, ("velocity of ball", "nan")),
+        ({"angular_velocity": (1, 2)}, ("angular_velocity of ball", "3 finite numbers")),
         ({"rotation": (0, 0, float("inf"))}, ("rotation of ball", "inf")),
         ({"scale": 0.0}, ("scale of ball is 0.0", "positive")),
         ({"fixed": lambda x: x[:, 2] > 0}, None),

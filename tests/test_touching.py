@@ -291,6 +291,7 @@ def folded_mat(young_modulus: float, radius: float, *, self_contact: bool) -> fs
     mat = fs.Elastic(young_modulus, 0.3, 1000.0, rayleigh_beta=1e-2, name="mat")
     scene.add_soft("mat", mesh, mat, position=(0, 0, 0.5 * thickness), self_contact=self_contact)
     scene.sensor("mat", "mat")
+    scene.sensor("slip", "mat", kind="slip")
     body = scene.body("mat")
     x, height = body.rest[:, 0], body.rest[:, 2] - 0.5 * thickness
     angle, beyond = np.clip(x / radius, 0, np.pi), np.maximum(x - np.pi * radius, 0)
@@ -321,6 +322,10 @@ def test_a_folded_mat_lies_on_itself() -> None:
     last = reports[-1]
     assert (last.contacts.gap[last.contacts.point[:, 1, 0] >= 0] < 1e-6).sum() >= 4  # of the mat with itself
     np.testing.assert_allclose(run.sensors["mat"].force[-1], last.forces.wrench[1, :3], atol=1e-12)
+    # every contact is one of the mat, and a contact with itself counts once
+    loss = run.steps["friction_loss_J"]
+    assert loss[-1] > 1e-6
+    np.testing.assert_allclose(run.gauges["slip"].values["friction_J"], loss, rtol=1e-9, atol=1e-15)
 
 
 def test_a_knot_pulled_tight_does_not_pass_through_itself() -> None:

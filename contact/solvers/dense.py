@@ -22,6 +22,9 @@ _NEWTON_STEPS, _PROXIMAL_STEPS = 12, 25
 _HOPELESS = 1e3
 #: Old factors of a Newton matrix serve for as long as each step with them divides the residual by ten.
 _GOOD_OLD_FACTORS = 0.1
+#: A Newton matrix is singular below this reciprocal condition: forces are not unique. Then W counts with this part of its
+#: diagonal, so that a step goes where the equations lead, and along forces that change no velocity it hardly goes at all.
+_SINGULAR, _NULL_SHIFT = 1e-13, 1e-4
 #: Scale of the trial forces: u over this many times the mean diagonal of W. Larger ones make Newton's method cycle.
 _TRIAL_SCALE = 10.0
 #: Proximal shift, relative to the diagonal of W: first, smallest and largest, and its factors after success and failure.
@@ -87,6 +90,7 @@ class DenseSolver:
         self.speed, self.reach, self.forces_alone = 0.0, 0.0, np.inf
         self._shift, self._centre = np.zeros(k), np.zeros(3 * k)
         self._factors: tuple[np.ndarray, np.ndarray] | None = None
+        self._singular_from = k + 1
         self._factored_active, self._factored_slides = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
 
     def solve(
@@ -143,7 +147,7 @@ class DenseSolver:
 
     def newton_step(self, q: np.ndarray, lam: np.ndarray, before: float) -> float:
         """One semi-smooth Newton step on lam in place; return the residual, infinite when the matrix is singular."""
-        u, shift = self._u, self._shift
+        u = self._u
         count = kernels.classify(lam, u, self._scale, self.friction, self._active, self._slides, self._trial)
         active, slides = self._active[:count], self._slides[:count]
         opened = np.ones(len(self.friction), dtype=np.bool_)
@@ -168,16 +172,32 @@ class DenseSolver:
                 return after
             forces[active] = start
             self._set_velocities(q, lam)
-        matrix = np.empty((3 * count, 3 * count))
-        kernels.newton_matrix(self.WT, shift, self._scale, self.friction, active, slides, self._trial, matrix)
-        factor, pivots, singular = sl.lapack.dgetrf(matrix.T, overwrite_a=1)
-        change = np.full(3 * count, np.nan) if singular else sl.lapack.dgetrs(factor, pivots, right)[0]
+        factor, pivots = self._factorize(active, slides)
+        change = sl.lapack.dgetrs(factor, pivots, right)[0]
         if not np.isfinite(change).all():
             self._factors = None
             return np.inf
         self._factors, self._factored_active, self._factored_slides = (factor, pivots), active.copy(), slides.copy()
         forces[active] += change.reshape(-1, 3)
         return self.residual(q, lam)
+
+    def _factorize(self, active: np.ndarray, slides: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """LU factors and pivots of the Newton matrix, with ``_NULL_SHIFT`` where it is singular and the problem is not proximal.
+
+        As many closed contacts as were singular before, or more, are taken to be so.
+        """
+        matrix, proximal = np.empty((3 * len(active), 3 * len(active))), bool(self._shift.any())
+        arguments = (self._scale, self.friction, active, slides, self._trial, matrix)
+        if proximal or len(active) < self._singular_from:
+            kernels.newton_matrix(self.WT, self._shift, *arguments)
+            size = 0.0 if proximal else float(np.abs(matrix).sum(axis=1).max())
+            factor, pivots, _ = sl.lapack.dgetrf(matrix.T, overwrite_a=1)
+            if proximal or sl.lapack.dgecon(factor, size)[0] >= _SINGULAR:
+                return factor, pivots
+            self._singular_from = len(active)
+        kernels.newton_matrix(self.WT, _NULL_SHIFT * self._compliance, *arguments)
+        factor, pivots, _ = sl.lapack.dgetrf(matrix.T, overwrite_a=1)
+        return factor, pivots
 
 
 class _Search:

@@ -18,6 +18,8 @@ from contact.metrics_kernels import larger, law_parts
 _TINY_DIAGONAL = 1e-14
 #: A contact is immovable along its normal when W_nn is at most this part of the trace of its block.
 IMMOVABLE = 1e-12
+#: A contact is open for a Newton step whose trial force is at most this part of the largest.
+STANDING = 1e-12
 
 
 @njit(cache=True)
@@ -222,12 +224,17 @@ def classify(
     """Fill the closed contacts, whether each slides and its trial force y = lam - u / scale; return how many are closed.
 
     The test of Alart and Curnier: open when y_n <= 0, sliding when |y_t| > mu y_n. scale, (k,), is a compliance a contact.
+    Open as well below ``STANDING`` times the largest y_n: a contact that others carry, without force and speed, as the fourth
+    corner of a box has when three are closed, where only rounding decides on the sign.
     """
     count = 0
+    least = 0.0
+    for i in range(mu.shape[0]):
+        least = max(least, STANDING * (lam[3 * i] - u[3 * i] / scale[i]))
     for i in range(mu.shape[0]):
         n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
         y_n = lam[n] - u[n] / scale[i]
-        if y_n <= 0.0:
+        if y_n <= least:
             continue
         y_0, y_1 = lam[s] - u[s] / scale[i], lam[t] - u[t] / scale[i]
         active[count] = i

@@ -23,6 +23,8 @@ _PATIENCE = 12
 _INNER_TOLERANCE, _INNER_REDUCTION = 0.1, 1e-4
 #: ... times this for each time that the judge, who also scales velocities by diag(A), was not content with it.
 _SHARPER = 0.1
+#: A contact stands still along its normal below this part of the largest contact velocity: the sign there is rounding's.
+_STANDING = 1e-10
 #: Rows that open contacts act on are kept in the patch as well while it stays below this size.
 _GENEROUS_PATCH = 900
 
@@ -151,7 +153,7 @@ class _Refinement:
             self.v = np.array(warm_start.v, dtype=np.float64)
             self.forces = to_isotropic(problem, warm_start.lam.reshape(nc, 3)).copy()
         self.u = contact_velocity(self.law, self.v)
-        self.chosen = self.forces.any(axis=1) | (self.u[:, 0] <= 0)
+        self.chosen = self.forces.any(axis=1) | _approaching(self.u)
         self.timings = dict.fromkeys(("factorize", "operator", "contact", "refine", "judge"), 0.0)
         self.counts = {"factorizations": 0, "sweeps": 0, "newton_steps": 0}
         self.best = -1
@@ -214,7 +216,7 @@ class _Refinement:
     def _adapt(self) -> None:
         """Take in contacts that approach; renew factors that are too slow; solve more sharply where the judge is not content."""
         tolerance, last, excess = self.options.tolerance, self.judge.last, self.judge.excess
-        approaching = ~self.chosen & (self.u[:, 0] < 0)
+        approaching = ~self.chosen & _approaching(self.u)
         if approaching.any():
             self.chosen |= approaching
             self._dense = None
@@ -263,6 +265,11 @@ def _speed(q: np.ndarray, lam: np.ndarray) -> float:
     """Largest velocity without contact forces q, (3k,), m/s, of contacts that press, or that approach without forces."""
     free = q.reshape(-1, 3)
     return float(np.abs(free[lam.reshape(-1, 3).any(axis=1) | (free[:, 0] < 0)]).max(initial=0.0))
+
+
+def _approaching(u: np.ndarray) -> np.ndarray:
+    """Contacts, (nc,) bool, that approach at velocities u (nc, 3), m/s, or stand still to rounding."""
+    return np.asarray(u[:, 0] <= _STANDING * np.abs(u).max(initial=0.0))
 
 
 def _patch(problem: ContactProblem, J: sp.csr_matrix) -> np.ndarray:

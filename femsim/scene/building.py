@@ -45,6 +45,7 @@ def add_soft(
     rotation: Vector,
     scale: float,
     velocity: Vector,
+    angular_velocity: Vector,
     surface: str | None,
     fixed: Callable[[np.ndarray], np.ndarray] | None,
     load: Callable[[float], Vector] | None,
@@ -68,7 +69,11 @@ def add_soft(
     mesh = replace(mesh, points=scale * mesh.points @ turn.T + vector(f"position of {name}", position))
     source, digest = mesh.source, mesh.digest
     warn_of_size(name, mesh.points)
-    body, mesh = make_soft_body(name, mesh, elastic, element=element, velocity=vector(f"velocity of {name}", velocity))
+    body, mesh = make_soft_body(
+        name, mesh, elastic, element=element,
+        velocity=vector(f"velocity of {name}", velocity),
+        angular_velocity=vector(f"angular_velocity of {name}", angular_velocity),
+    )  # fmt: skip
     points = mesh.points
     if load is not None:
         body.load = checked_load(name, load, (len(points), 3))
@@ -124,6 +129,7 @@ def add_rod(
     normal: Vector | None,
     rest_curvature: np.ndarray | None,
     velocity: Vector | None,
+    angular_velocity: Vector,
     damping: tuple[float, float],
     load: Callable[[float], np.ndarray] | None,
     contact: RodContact,
@@ -145,6 +151,7 @@ def add_rod(
         name, points, section, elastic, rest_curvature=rest_curvature,
         normal=None if normal is None else vector(f"normal of {name}", normal),
         velocity=None if velocity is None else vector(f"velocity of {name}", velocity),
+        angular_velocity=vector(f"angular_velocity of {name}", angular_velocity),
         start=first, end=last, translational_damping=damping[0], rotational_damping=damping[1],
     )  # fmt: skip
     if load is not None:

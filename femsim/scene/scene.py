@@ -60,6 +60,7 @@ class Scene(SceneContents):
         rotation: Vector = (0.0, 0.0, 0.0),
         scale: float = 1.0,
         velocity: Vector = (0.0, 0.0, 0.0),
+        angular_velocity: Vector = (0.0, 0.0, 0.0),
         surface: str | None = None,
         fixed: Callable[[np.ndarray], np.ndarray] | None = None,
         load: Callable[[float], Vector] | None = None,
@@ -84,8 +85,8 @@ class Scene(SceneContents):
             Where the origin of the mesh goes, and the rotation vector about it.
         scale : float
             Factor on the mesh coordinates (1e-3 for a mesh in millimetres).
-        velocity : (3,) float, m/s
-            Initial velocity.
+        velocity, angular_velocity : (3,) float, m/s and rad/s
+            Initial velocity of the centre of mass, and initial angular velocity about it, as if the body were rigid; world frame.
         surface : str, optional
             Surface name for friction; default the name of the material.
         fixed : callable, optional
@@ -108,8 +109,8 @@ class Scene(SceneContents):
             Wrong values, mesh or material.
         """
         return building.add_soft(
-            self, name, mesh, material, position, rotation, scale, velocity, surface, fixed, load, law, element, added_mass,
-            self_contact,
+            self, name, mesh, material, position, rotation, scale, velocity, angular_velocity, surface, fixed, load, law, element,
+            added_mass, self_contact,
         )  # fmt: skip
 
     def add_rod(
@@ -124,6 +125,7 @@ class Scene(SceneContents):
         normal: Vector | None = None,
         rest_curvature: np.ndarray | None = None,
         velocity: Vector | None = None,
+        angular_velocity: Vector = (0.0, 0.0, 0.0),
         translational_damping: float = 0.0,
         rotational_damping: float = 0.0,
         load: Callable[[float], np.ndarray] | None = None,
@@ -155,8 +157,8 @@ class Scene(SceneContents):
             Direction of axis 1 of the section at the first link.
         rest_curvature : ndarray, (3,) or (n - 1, 3), 1/m, optional
             Curvature about axes 1 and 2 and twist of the rod without stress. Default: that of ``points``.
-        velocity : (3,) float, m/s, optional
-            Initial velocity.
+        velocity, angular_velocity : (3,) float, m/s and rad/s, optional
+            Initial velocity of the centre of mass, and initial angular velocity about it, as if the rod were rigid; world frame.
         translational_damping, rotational_damping : float, N s/m and N m s/rad per metre of rod
             Drag on the velocity and on the angular velocity.
         load : callable, optional
@@ -176,8 +178,8 @@ class Scene(SceneContents):
         """
         damping = (translational_damping, rotational_damping)
         return building.add_rod(
-            self, name, points, section, material, (start, end), normal, rest_curvature, velocity, damping, load, contact,
-            surface, self_contact,
+            self, name, points, section, material, (start, end), normal, rest_curvature, velocity, angular_velocity, damping,
+            load, contact, surface, self_contact,
         )  # fmt: skip
 
     def add_rigid(

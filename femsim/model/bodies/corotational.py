@@ -14,7 +14,7 @@ class CorotationalBody(SoftBody):
 
     Parameters
     ----------
-    name, points, tets, elastic, velocity, load
+    name, points, tets, elastic, velocity, angular_velocity, load
         As in :class:`SoftBody`; the finite elements are ``tets``.
     """
 
@@ -26,9 +26,12 @@ class CorotationalBody(SoftBody):
         elastic: Elastic,
         *,
         velocity: np.ndarray,
+        angular_velocity: np.ndarray | None = None,
         load: Load | None = None,
     ) -> None:
-        super().__init__(name, points, tets, elastic, elements=tets, velocity=velocity, load=load)
+        super().__init__(
+            name, points, tets, elastic, elements=tets, velocity=velocity, angular_velocity=angular_velocity, load=load
+        )
 
     def _make_elements(self) -> None:
         """Constants and state of the elements, masses of the nodes, and the pattern."""

@@ -35,7 +35,7 @@ class HyperelasticBody(SoftBody):
 
     Parameters
     ----------
-    name, points, tets, elastic, velocity, load
+    name, points, tets, elastic, velocity, angular_velocity, load
         As in :class:`SoftBody`.
     elements : ndarray, (m, 4) or (m, 10)
         Nodes of the elements: ``tets``, or those of :func:`meshes.quadratic.quadratic`.

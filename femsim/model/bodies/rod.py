@@ -114,7 +114,7 @@ class Rod(BodyDefaults):
     The step is linearised: at theta = 1 energy never grew in tests while no link turned by more than 0.3 rad a step, but can
     where a strongly bent rod springs loose in one large step; at theta = 1/2 a taut rod needs damping.
 
-    The 12 parameters are those of :meth:`femsim.scene.scene.Scene.add_rod`, all but four optional.
+    The 13 parameters are those of :meth:`femsim.scene.scene.Scene.add_rod`, all but four optional.
 
     Parameters
     ----------
@@ -134,6 +134,8 @@ class Rod(BodyDefaults):
         of ``points``, so the rod starts without stress; zeros make a straight rod that is bent at the start.
     velocity : ndarray, (3,), m/s, optional
         Of all links at the start; zero by default.
+    angular_velocity : ndarray, (3,), rad/s, optional
+        Of the rod as a whole at the start, about its centre of mass, world; zero by default.
     start, end : RodEnd
         What happens at the first and the last of ``points``.
     translational_damping : float, N s/m per m
@@ -178,6 +180,7 @@ class Rod(BodyDefaults):
         normal: np.ndarray | None = None,
         rest_curvature: np.ndarray | None = None,
         velocity: np.ndarray | None = None,
+        angular_velocity: np.ndarray | None = None,
         start: RodEnd | None = None,
         end: RodEnd | None = None,
         translational_damping: float = 0.0,
@@ -194,7 +197,10 @@ class Rod(BodyDefaults):
         self.lengths = link_lengths(name, points)
         n = self.n_links = len(self.lengths)
         self.n_q, self.n_v = 7 * n, 6 * n
-        self._velocity = np.zeros(3) if velocity is None else checked(name, "velocity", velocity, (3,))
+        self._velocity, self._angular_velocity = (
+            np.zeros(3) if value is None else checked(name, field, value, (3,))
+            for field, value in (("velocity", velocity), ("angular_velocity", angular_velocity))
+        )
         tangents = np.diff(points, axis=0) / self.lengths[:, None]
         quaternions = carried_frames(name, tangents, None if normal is None else checked(name, "normal", normal, (3,)))
         self._q0 = np.column_stack([0.5 * (points[1:] + points[:-1]), quaternions]).ravel()
@@ -294,8 +300,12 @@ class Rod(BodyDefaults):
         return self._q0.copy()
 
     def initial_v(self) -> np.ndarray:
-        """Velocities at the start: no rotation."""
-        return np.tile(np.concatenate([self._velocity, np.zeros(3)]), self.n_links)
+        """Velocities at the start: the rod turns about its centre of mass as if rigid."""
+        arm = self.centres(self._q0) - self.centre_of_mass(self._q0)
+        v = np.empty((self.n_links, 6))
+        v[:, :3] = self._velocity + np.cross(self._angular_velocity, arm)
+        v[:, 3:] = self._angular_velocity
+        return v.ravel()
 
     def pattern(self) -> tuple[np.ndarray, np.ndarray]:
         """Block-tridiagonal pattern of 6x6 blocks, link after link along the rod."""

@@ -75,6 +75,8 @@ class SoftBody(BodyDefaults, ABC):
         Nodes of the finite elements: ``tets``, or elements with more nodes whose subdivision they are.
     velocity : ndarray, (3,), m/s
         Initial velocity of all nodes.
+    angular_velocity : ndarray, (3,), rad/s, optional
+        Initial angular velocity about the centre of mass; zero by default.
     load : callable, optional
         ``load(t) -> (n, 3)`` nodal forces in N, or ``(3,)`` total force spread by mass.
 
@@ -101,6 +103,7 @@ class SoftBody(BodyDefaults, ABC):
         *,
         elements: np.ndarray,
         velocity: np.ndarray,
+        angular_velocity: np.ndarray | None = None,
         load: Load | None = None,
     ) -> None:
         self.name = name
@@ -110,6 +113,7 @@ class SoftBody(BodyDefaults, ABC):
         self.elastic = elastic
         self.load = load
         self._velocity = np.asarray(velocity, dtype=np.float64)
+        self._angular_velocity = np.zeros(3) if angular_velocity is None else np.asarray(angular_velocity, dtype=np.float64)
         n = self.n_nodes = len(self.rest)
         self.n_q = self.n_v = 3 * n
         self.node_mass = np.empty(n)
@@ -215,8 +219,9 @@ class SoftBody(BodyDefaults, ABC):
         return self.rest.ravel().copy()
 
     def initial_v(self) -> np.ndarray:
-        """Node velocities at the start."""
-        return np.tile(self._velocity, self.n_nodes)
+        """Node velocities at the start: of a body that turns about its centre of mass, added masses included, as if rigid."""
+        arm = self.rest - self.centre_of_mass(self.rest)
+        return np.asarray(self._velocity + np.cross(self._angular_velocity, arm)).ravel()
 
     def pattern(self) -> tuple[np.ndarray, np.ndarray]:
         """CSC pattern of the body's block of A."""

@@ -24,6 +24,7 @@ def make_soft_body(
     *,
     element: ElementKind = "linear",
     velocity: np.ndarray,
+    angular_velocity: np.ndarray | None = None,
     load: Load | None = None,
 ) -> tuple[SoftBody, TetMesh]:
     """Make the body that a law and a kind of element need, and the mesh of its nodes.
@@ -38,7 +39,7 @@ def make_soft_body(
         Material with its law.
     element : {"linear", "quadratic"}
         Quadratic elements add a node to every edge.
-    velocity, load
+    velocity, angular_velocity, load
         As in :class:`~femsim.model.bodies.soft.SoftBody`.
 
     Returns
@@ -47,8 +48,14 @@ def make_soft_body(
         The mesh has all nodes of the body; for quadratic elements it is cut into eighths.
     """
     if element == "linear" and isinstance(elastic.law, Corotational):
-        return CorotationalBody(name, mesh.points, mesh.tets, elastic, velocity=velocity, load=load), mesh
+        body: SoftBody = CorotationalBody(
+            name, mesh.points, mesh.tets, elastic, velocity=velocity, angular_velocity=angular_velocity, load=load
+        )
+        return body, mesh
     elements = mesh.tets
     if element == "quadratic":
         mesh, elements = quadratic(mesh)
-    return HyperelasticBody(name, mesh.points, mesh.tets, elastic, elements=elements, velocity=velocity, load=load), mesh
+    body = HyperelasticBody(
+        name, mesh.points, mesh.tets, elastic, elements=elements, velocity=velocity, angular_velocity=angular_velocity, load=load
+    )
+    return body, mesh

@@ -90,7 +90,7 @@ class Settings:
         pull = Profile([0.05, 0.1, 0.3, 0.35], [0.0, 0.45 * weight, 0.45 * weight, 0.0])  # friction holds up to 0.3
         mat = scene.add_soft(
             "mat",
-            box_tets((side, side, 0.01), (cells, cells, 1)),
+            box_tets((side, side, 0.01), (cells, cells, 1), alternating=False),
             rubber,
             position=(0.0, 0.0, 0.005),
             load=lambda t: (float(pull(t)), 0.0, 0.0),
@@ -109,7 +109,7 @@ def _small_grip(young_modulus: float = 1e6, poisson_ratio: float = 0.35, frictio
     scene = Scene("small_grip", dt=dt, duration=2.0, theta=1.0)
     scene.add_floor()
     rubber = Elastic(young_modulus, poisson_ratio, 1000.0, rayleigh_beta=1e-3, name="cube")
-    cube = scene.add_soft("cube", box_tets((0.04, 0.04, 0.04), 3), rubber, position=(0.0, 0.0, 0.02))
+    cube = scene.add_soft("cube", box_tets((0.04, 0.04, 0.04), 3, alternating=False), rubber, position=(0.0, 0.0, 0.02))
     pad = Box((0.003, 0.02, 0.02))
     fingers = [
         Finger(name, pad, offset=(-sign * 0.0235, 0.0, -0.06), closing=(sign, 0.0, 0.0))

@@ -1,0 +1,71 @@
+"""Damping in the work and in the balance of forces of a step: with the wrong sign, these tests fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import femsim as fs
+
+NO_GRAVITY = (0.0, 0.0, 0.0)
+FORCE = 0.3
+
+
+def energy_less_work(run: fs.Run) -> np.ndarray:
+    """Kinetic and elastic energy less the work since the start, J."""
+    return run.steps["kinetic_energy_J"] + run.steps["elastic_energy_J"] - run.steps["work_J"]
+
+
+@pytest.mark.parametrize(
+    "drive",
+    [{"force": lambda t: FORCE}, {"position": lambda t: 0.02 * t, "stiffness": 50.0, "damping": 3.0}],
+    ids=["force", "servo"],
+)
+def test_the_work_of_a_finger_is_less_by_what_its_joint_damps(drive: dict[str, Any]) -> None:
+    """A finger on a standing base, no gravity: at theta = 1/2 its kinetic energy is the work of the step, to rounding."""
+    scene = fs.Scene("finger", dt=0.01, duration=0.3, theta=0.5, gravity=NO_GRAVITY)
+    finger = fs.Finger("one", fs.Box((0.01, 0.01, 0.01)), offset=(0, 0, 0), closing=(1, 0, 0), mass=0.2)
+    hand = scene.add_gripper("hand", [finger], joint_damping=1.5)
+    scene.drive(hand, fs.Motion([0.0], [(0, 0, 0)]))
+    scene.drive(hand, fingers=True, **drive)
+    run = fs.simulate(scene, tolerance=1e-12)
+    speed = run.stepper.state.v[6]
+    assert run.steps["kinetic_energy_J"][-1] == pytest.approx(0.5 * 0.2 * speed**2, rel=1e-12)
+    np.testing.assert_allclose(energy_less_work(run), 0.0, atol=1e-9 * run.steps["work_J"].max())
+    if "force" in drive:  # the force itself does more work than is left of it
+        assert run.steps["work_J"][-1] < 0.8 * FORCE * run.stepper.state.q[7]
+
+
+def free_body(kind: str, **options: float) -> fs.Run:
+    """A soft block or a rod that flies without gravity, at theta = 1, and is damped against the world."""
+    scene = fs.Scene("free", dt=0.01, duration=0.1, gravity=NO_GRAVITY)
+    drag = options.pop("drag", 0.0)
+    rubber = fs.Elastic(1e5, 0.3, 1000.0, **options, name="rubber")
+    velocity = (0.3, -0.2, 0.1)
+    if kind == "soft":
+        scene.add_soft("body", fs.box_tets((0.03, 0.02, 0.02), (3, 2, 2)), rubber, velocity=velocity)
+    else:
+        line = np.linspace((0, 0, 0), (0.1, 0, 0), 6)
+        scene.add_rod("body", line, fs.circular_section(0.004), rubber, velocity=velocity, translational_damping=drag)
+    return fs.simulate(scene, tolerance=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "rate"),
+    [
+        ("soft", {"rayleigh_alpha": 2.0}, 2.0),
+        ("rod", {"rayleigh_alpha": 2.0}, 2.0),
+        ("rod", {"drag": 0.1}, 0.1 / (1000.0 * np.pi * 0.004**2)),
+    ],
+    ids=["soft, alpha", "rod, alpha", "rod, drag"],
+)
+def test_damping_against_the_world_balances(kind: str, options: dict[str, float], rate: float) -> None:
+    """Nothing else acts: v falls by 1 / (1 + rate dt) each step, and the balance counts the force that does it."""
+    run = free_body(kind, **options)
+    momentum = np.column_stack([run.steps[f"momentum_{c}_kgmps"] for c in "xyz"])
+    mass = run.stepper.scene.body("body").mass
+    fall = (1.0 + 0.01 * rate) ** -np.arange(1.0, 11.0)
+    np.testing.assert_allclose(momentum, mass * np.outer(fall, (0.3, -0.2, 0.1)), rtol=1e-6)
+    assert run.steps["wrench_balance"].max() < 1e-8
