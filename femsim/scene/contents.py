@@ -37,12 +37,20 @@ class SceneContents:
         correction: float = 0.2,
         max_correction: float = 0.5,
         default_friction: float = 0.5,
+        nonlinear_tolerance: float | None = 1e-4,
+        max_solves: int = 15,
     ) -> None:
         if not 0.5 <= theta <= 1.0:
             raise InputError(f"theta is {theta}; allowed are values from 0.5 (mid-point) to 1 (backward Euler).")
         if not 0.0 <= correction <= 1.0:
             raise InputError(f"correction is {correction}; allowed are values from 0 to 1.")
+        if isinstance(max_solves, bool) or not isinstance(max_solves, int) or max_solves < 1:
+            raise InputError(f"max_solves is {max_solves!r}; allowed are whole numbers from 1.")
         self.name = name
+        self.nonlinear_tolerance = (
+            None if nonlinear_tolerance is None else positive("nonlinear_tolerance", nonlinear_tolerance, "1")
+        )
+        self.max_solves = max_solves
         self.dt = positive("dt", dt, "s")
         self.duration = positive("duration", duration, "s")
         self.theta = theta

@@ -43,6 +43,11 @@ class Scene(SceneContents):
         Fraction of a penetration that one step removes, in [0, 1], and the largest speed for it. Default 0.2 and 0.5.
     default_friction : float
         Coulomb coefficient of pairs of surfaces that neither the scene nor the material library sets. Default 0.5.
+    nonlinear_tolerance : float or None
+        What the equations of motion may lack at the end of a step, relative to the largest forces in them. Default 1e-4. A step
+        is linearised and solved again until it holds. None: one linearisation a step, the scheme of papers/001.
+    max_solves : int
+        Most linearisations of a step before it is halved. Default 15.
 
     Raises
     ------

@@ -18,6 +18,7 @@ from femsim.scene.scene import Scene
 from femsim.step.contact_family import Rates
 from femsim.step.contacts import Contacts
 from femsim.step.measure import measure
+from femsim.step.newton import Newton, solve_step
 from femsim.step.placed import Placed
 from femsim.step.prescribed import held_points, prescribed_rows, prescribed_velocity
 from femsim.step.report import StepReport
@@ -50,6 +51,8 @@ class Stepper:
         All that the next step reads; a new one after each step.
     settings : StepSettings
         Time step, integration parameter and gravity.
+    newton : Newton
+        How exactly the nonlinear equations of a step are solved.
     problem : ContactProblem or None
         That of the last step; its matrix is overwritten by the next one.
     timings : dict of str to float
@@ -72,6 +75,7 @@ class Stepper:
             moving.reset()
         self.scene, self.solver = scene, solver
         self.settings = StepSettings(scene.dt if dt is None else dt, scene.theta, scene.gravity)
+        self.newton = Newton(scene.nonlinear_tolerance, scene.max_solves)
         self.system = System(scene.bodies, scene.couplings)
         self.system.set_prescribed(prescribed_rows(scene, self.system))
         self.contacts = Contacts(self.system, scene.parts, contact_rules(scene))
@@ -93,9 +97,11 @@ class Stepper:
             found = contacts.detect(state, placed, self._margins(placed, v_prescribed))
         with self.timed("build"):
             rows = contacts.rows(found, v_prescribed, settings.dt)
-            problem = self.problem = rows.problem(system, settings.dt)
         with self.timed("solve"):
-            solution = self.solver.solve(problem, contacts.warm_start(rows, state.contacts, state.v_hat))
+            warm = contacts.warm_start(rows, state.contacts, state.v_hat)
+            solved = solve_step(system, settings, rows, self.solver, warm, self.newton)
+            problem, solution = solved.problem, solved.solution
+            self.problem = problem
         with self.timed("accept"):
             forces, memory = contacts.accept(rows, solution.lam, contact_velocity(problem, solution.v))
         with self.timed("advance"):
@@ -103,7 +109,7 @@ class Stepper:
         with self.timed("measure"):
             arrived = contacts.places.read(new)
             penetration = contacts.max_penetration(new, arrived)
-            report = measure(self.scene, system, problem, solution, forces, state, new, penetration)
+            report = measure(self.scene, system, solved, forces, state, new, penetration)
             self.state = replace(
                 system.remember(new), step=report.step, work=report.work, friction_loss=report.friction_loss,
                 halving_is_vain=state.halving_is_vain, contacts=memory, sensors=state.sensors,

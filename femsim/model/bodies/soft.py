@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from contact import GroupKind
 from femsim.base.errors import InputError
-from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings
+from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings, StepStart
 from femsim.model.bodies.deforming import Deforming, surface
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, Marker, describe_elastic, point_fields
 from femsim.model.bodies.soft_output import PressedSurface
@@ -129,6 +130,8 @@ class SoftBody(BodyDefaults, ABC):
     _quaternion: np.ndarray
     _lame_lambda: np.ndarray
     _lame_mu: np.ndarray
+    #: entries of the first A of a step, where damping by stiffness needs them
+    _viscous: np.ndarray
 
     @abstractmethod
     def _make_elements(self) -> None:
@@ -244,15 +247,67 @@ class SoftBody(BodyDefaults, ABC):
         implicit = settings.theta * settings.dt
         self.update_elements(q)
         self._fill_matrix(implicit + self.elastic.rayleigh_beta, 1.0 / implicit + self.elastic.rayleigh_alpha, data)
-        force = external.reshape(-1, 3)
-        np.multiply(self.node_mass[:, None], settings.gravity, out=force)
-        if self.load is not None:
-            load = np.asarray(self.load(t + settings.dt), dtype=np.float64)
-            force += load if load.ndim == 2 else (self.node_mass / self.mass)[:, None] * load
+        if self.elastic.rayleigh_beta:
+            self._viscous = data.copy()
+        self._fill_external(t + settings.dt, settings, external)
         np.multiply(self._row_mass, v, out=b)
         b /= implicit
         b += external
         b -= self.internal_force.ravel()
+
+    def _fill_external(self, t: float, settings: StepSettings, external: np.ndarray) -> None:
+        """Fill gravity and loads at a time, (3 n,) N."""
+        force = external.reshape(-1, 3)
+        np.multiply(self.node_mass[:, None], settings.gravity, out=force)
+        if self.load is not None:
+            load = np.asarray(self.load(t), dtype=np.float64)
+            force += load if load.ndim == 2 else (self.node_mass / self.mass)[:, None] * load
+
+    def moved(self, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
+        """Return q + time v_hat."""
+        return np.asarray(q + time * v_hat)
+
+    def residual(
+        self,
+        moved: np.ndarray,
+        start: StepStart,
+        settings: StepSettings,
+        v_hat: np.ndarray,
+        external: np.ndarray,
+        out: np.ndarray,
+        inertia: np.ndarray,
+    ) -> None:
+        """Fill M (v_hat - v)/(theta dt) + alpha M v_hat + beta K v_hat + f - f_ext, f at ``moved``, K at the start."""
+        implicit = settings.theta * settings.dt
+        self.update_elements(moved)
+        self._fill_external(start.t + settings.dt, settings, external)
+        inertia[:] = self._row_mass * (v_hat - start.v) / implicit
+        out[:] = inertia + self.elastic.rayleigh_alpha * self._row_mass * v_hat + self.internal_force.ravel() - external
+        if self.elastic.rayleigh_beta:
+            out += self._viscous_share(implicit) * (
+                self._viscous_matrix() @ v_hat - self._mass_factor(implicit) * self._row_mass * v_hat
+            )
+
+    def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
+        """Fill M/(theta dt) + alpha M + beta K of the start + theta dt K of the last residual."""
+        implicit, beta = settings.theta * settings.dt, self.elastic.rayleigh_beta
+        if not beta:
+            self._fill_matrix(implicit, self._mass_factor(implicit), data)
+            return
+        share = self._viscous_share(implicit)
+        self._fill_matrix(implicit, (1.0 - share) * self._mass_factor(implicit), data)
+        data += share * self._viscous
+
+    def _mass_factor(self, implicit: float) -> float:
+        return 1.0 / implicit + self.elastic.rayleigh_alpha
+
+    def _viscous_share(self, implicit: float) -> float:
+        """Part of the stiffness in the first A of a step that is damping."""
+        return self.elastic.rayleigh_beta / (implicit + self.elastic.rayleigh_beta)
+
+    def _viscous_matrix(self) -> sp.csc_matrix:
+        """Return the first A of the step."""
+        return sp.csc_matrix((self._viscous, self._indices, self._indptr), shape=(self.n_v, self.n_v))
 
     def advance(
         self,
