@@ -38,7 +38,7 @@ class SceneContents:
         max_correction: float = 0.5,
         default_friction: float = 0.5,
         nonlinear_tolerance: float | None = 1e-4,
-        max_solves: int = 15,
+        max_solves: int = 25,
     ) -> None:
         if not 0.5 <= theta <= 1.0:
             raise InputError(f"theta is {theta}; allowed are values from 0.5 (mid-point) to 1 (backward Euler).")

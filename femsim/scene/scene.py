@@ -47,7 +47,7 @@ class Scene(SceneContents):
         What the equations of motion may lack at the end of a step, relative to the largest forces in them. Default 1e-4. A step
         is linearised and solved again until it holds. None: one linearisation a step, the scheme of papers/001.
     max_solves : int
-        Most linearisations of a step before it is halved. Default 15.
+        Most linearisations of a step before it is halved. Default 25.
 
     Raises
     ------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -11,10 +12,8 @@ from femsim.model.bodies.body import StepSettings
 from femsim.step.contacts import ContactRows
 from femsim.step.system import System
 
-#: A Newton step must bring the residual below this part of the last one, or it is halved ...
-_ENOUGH = 0.9
-#: ... at most this often.
-_MOST_CUTS = 4
+#: Linearisations before the last that the next one looks back on.
+_MEMORY = 8
 
 
 @dataclass(frozen=True)
@@ -28,10 +27,13 @@ class Newton:
         papers/001; the residual is measured, but asks for nothing.
     max_solves : int
         Most contact problems in a step.
+    still : float, m/s
+        Speed that counts as none: the forces that make it are the least that the residual is relative to.
     """
 
     tolerance: float | None
     max_solves: int
+    still: float
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,9 @@ def solve_step(
 ) -> Solved:
     """Solve the nonlinear equations of a step, its contacts and their normals being those of its start.
 
-    Each iterate is a contact problem, linearised where the last one led and warm-started by it; the contact law is exact in all
-    of them, since it is linear in the velocities. Where the residual does not fall, the next linearisation is between the last two
-    places. The forces that bodies and couplings report are those of the last problem, so they balance to its tolerance.
+    Each iterate is a contact problem, linearised where the last one led and warm-started by it; the contact law is exact in
+    all of them, since it is linear in the velocities. The forces that bodies and couplings report are those of the last problem,
+    so they balance to its tolerance.
 
     Parameters
     ----------
@@ -80,32 +82,63 @@ def solve_step(
     newton : Newton
         When to stop.
     """
+    attempt = partial(_attempt, system, settings, rows, solver, newton.still)
+    last = attempt(warm)
+    solves, iterations = 1, last.solution.iterations
+    places, led_to = [np.zeros(system.n)], [last]
+    while newton.tolerance is not None and not last.residual <= newton.tolerance and solves < newton.max_solves:
+        if last.solution.status == "failed" or not np.isfinite(last.residual):
+            break
+        place = _next_place(system, settings, newton.still, places, led_to)
+        system.linearise(settings, place)
+        last = attempt(WarmStart(last.solution.v, last.solution.lam))
+        places, led_to = [*places[-_MEMORY:], place], [*led_to[-_MEMORY:], last]
+        solves += 1
+        iterations += last.solution.iterations
+    solution = _judged(replace(last.solution, iterations=iterations), last.residual, solves, newton)
+    return Solved(last.problem, solution, last.residual, solves)
+
+
+@dataclass(frozen=True)
+class _Iterate:
+    """Contact problem of a linearisation, its answer with its forces J^T lam, (n,), and the nonlinear residual of both."""
+
+    problem: ContactProblem
+    solution: Solution
+    push: np.ndarray
+    residual: float
+
+
+def _attempt(
+    system: System, settings: StepSettings, rows: ContactRows, solver: Solver, still: float, warm: WarmStart
+) -> _Iterate:
+    """Solve the contact problem of the present linearisation; bodies and couplings take its forces."""
     problem = rows.problem(system, settings.dt)
     solution = solver.solve(problem, warm)
     system.accept(solution.v)
     push = problem.pushed(solution.lam)
-    residual = system.residual(settings, solution.v, push)
-    about, about_push, about_residual = solution.v, push, np.inf
-    solves, iterations = 1, solution.iterations
-    while newton.tolerance is not None and not residual <= newton.tolerance and solves < newton.max_solves:
-        if solution.status == "failed" or not np.isfinite(residual):
-            break
-        place, there, cuts = solution.v, residual, 0
-        while there > _ENOUGH * about_residual and cuts < _MOST_CUTS:
-            cuts += 1
-            share = 0.5**cuts
-            place, at_place = about + share * (solution.v - about), about_push + share * (push - about_push)
-            there = system.residual(settings, place, at_place)
-        about, about_push, about_residual = place, push if cuts == 0 else at_place, there
-        system.linearise(settings, place)
-        problem = rows.problem(system, settings.dt)
-        solution = solver.solve(problem, WarmStart(solution.v, solution.lam))
-        system.accept(solution.v)
-        push = problem.pushed(solution.lam)
-        residual = system.residual(settings, solution.v, push)
-        solves += 1
-        iterations += solution.iterations
-    return Solved(problem, _judged(replace(solution, iterations=iterations), residual, solves, newton), residual, solves)
+    return _Iterate(problem, solution, push, system.residual(settings, solution.v, push, still))
+
+
+def _next_place(
+    system: System, settings: StepSettings, still: float, places: list[np.ndarray], led_to: list[_Iterate]
+) -> np.ndarray:
+    """Velocity to linearise about, at which the residual was asked last.
+
+    That is the last solution, or where the last few places and the solutions that they led to meet by Anderson's extrapolation,
+    if the residual is lower there: the tangents of some forces are not exact, and Newton's method alone then converges slowly.
+    """
+    last = led_to[-1]
+    if len(places) > 1:
+        v = np.array([one.solution.v for one in led_to])
+        gap = np.sqrt(system.A.diagonal()) * (v - np.array(places))
+        share = np.linalg.lstsq((gap[:-1] - gap[-1]).T, -gap[-1], rcond=1e-8)[0]
+        shares = np.append(share, 1.0 - share.sum())
+        place, push = shares @ v, shares @ np.array([one.push for one in led_to])
+        if system.residual(settings, place, push, still) < last.residual:
+            return np.asarray(place)
+        system.residual(settings, last.solution.v, last.push, still)
+    return last.solution.v
 
 
 def _judged(solution: Solution, residual: float, solves: int, newton: Newton) -> Solution:

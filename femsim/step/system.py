@@ -168,12 +168,13 @@ class System:
             self.b[coupled] += b
         self._prescribe(v_prescribed)
 
-    def residual(self, settings: StepSettings, v_hat: np.ndarray, contact_force: np.ndarray) -> float:
+    def residual(self, settings: StepSettings, v_hat: np.ndarray, contact_force: np.ndarray, still: float = 0.0) -> float:
         """Measure what the equations of the step lack at v_hat, all forces evaluated where it leads: the nonlinear residual.
 
         It is M (v_hat - v)/(theta dt) - f(q + theta dt v_hat) - J^T lam on the rows that are not prescribed, in the norm
         ||r||^2 = sum r_i^2 / A_ii, relative to the largest of the rate of momentum, external forces, contact forces and the
-        forces of drives, and at least to 1e-3 of the elastic forces, sqrt(2 E / (theta dt)), and to 1e-6 of b.
+        forces of drives; and at least to 1e-3 of the elastic forces, sqrt(2 E / (theta dt)), to 1e-6 of b, and to the forces
+        that make the speed ``still``.
 
         Parameters
         ----------
@@ -183,6 +184,8 @@ class System:
             Representative velocity; prescribed rows have that which is prescribed.
         contact_force : ndarray, (n,), N and N m
             J^T lam.
+        still : float, m/s
+            Speed that counts as none.
         """
         implicit, out, external = settings.theta * settings.dt, self._residual, self._external_there
         moved = [
@@ -197,7 +200,8 @@ class System:
             body.residual(q, start, settings, v_hat[v], external[v], out[v], self._inertia[v])
         for coupling, coupled in zip(self.couplings, self._coupled_rows, strict=True):
             out[coupled] -= coupling.exerted()
-        weight = 1.0 / self.A.diagonal()
+        diagonal = self.A.diagonal()
+        weight = 1.0 / diagonal
 
         def size(force: np.ndarray) -> float:
             return float(np.sqrt(np.dot(weight * force, force)))
@@ -207,7 +211,7 @@ class System:
         lacking[self._rows] = 0.0
         terms = (self._inertia, external, contact_force, drives)
         floor = 1e-3 * np.sqrt(2.0 * max(elastic, 0.0) / implicit)
-        return relative(size(lacking), max(*map(size, terms), floor, 1e-6 * size(self.b)))
+        return relative(size(lacking), max(*map(size, terms), floor, 1e-6 * size(self.b), still * np.sqrt(diagonal.sum())))
 
     def linearise(self, settings: StepSettings, v_hat: np.ndarray) -> None:
         """Fill A and b about v_hat, at which :meth:`residual` was asked last: A v = b is Newton's equation for the next v_hat."""

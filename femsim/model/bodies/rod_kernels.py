@@ -383,7 +383,7 @@ def equations(
         w = (v[o + 3], v[o + 4], v[o + 5])
         gyroscopic = cross(w, times_vector(spin_matrix, w))
         w_hat = (v_hat[o + 3], v_hat[o + 4], v_hat[o + 5])
-        gained = times_vector(spin_matrix, minus(w_hat, w))
+        gained = times_vector(spin_matrix, (w_hat[0] - w[0], w_hat[1] - w[1], w_hat[2] - w[2]))
         slowed = times_vector(spin_matrix, w_hat)
         for c in range(3):
             inertial[o + c] = mass[i] * (v_hat[o + c] - v[o + c]) / implicit
