@@ -419,7 +419,9 @@ def test_a_solver_that_never_converges_costs_little_and_gives_what_it_gave(monke
     assert [round(DT / dt) for dt in solver.calls] == [1, 2, 4, 8, 1, 1, 1]
     assert run.status == "not converged" and (run.steps["substeps"] == 1).all() and not run.steps["converged"].any()
     assert run.message.startswith("4 of 4 steps stopped at the iteration limit, first step 1;") and "sub-steps" not in run.message
-    plain = simulate_with(Exacting(lambda problem: "not converged"), monkeypatch, cube_scene(nonlinear_tolerance=None), max_halvings=0, on_step=keep)
+    plain = simulate_with(
+        Exacting(lambda problem: "not converged"), monkeypatch, cube_scene(nonlinear_tolerance=None), max_halvings=0, on_step=keep
+    )
     after, wanted = bits(run.stepper, reports[3]), bits(plain.stepper, reports[-1])
     assert after.pop("halving_is_vain") and not wanted.pop("halving_is_vain")
     assert_same_bits(after, wanted)
@@ -440,7 +442,9 @@ def test_halving_is_tried_again_after_a_step_that_is_solved() -> None:
 
 def test_numbers_that_stay_none_end_the_run_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     solver = Exacting(lambda problem: "raises" if len(solver.calls) > 2 else None)
-    run = simulate_with(solver, monkeypatch, cube_scene(nonlinear_tolerance=None), max_halvings=2, out=tmp_path / "run", dump_problems=(2, 3))
+    run = simulate_with(
+        solver, monkeypatch, cube_scene(nonlinear_tolerance=None), max_halvings=2, out=tmp_path / "run", dump_problems=(2, 3)
+    )
     assert run.status == "failed" and run.message == "Step 3 at 0.0300 s failed: planted"
     assert len(run.steps["step"]) == 2 and run.stepper.state.step == 2 and len(solver.calls) == 5
 

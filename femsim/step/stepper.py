@@ -78,7 +78,10 @@ class Stepper:
         for moving in scene.bodies:
             moving.reset()
         self.scene, self.solver = scene, solver
-        self.settings = StepSettings(scene.dt if dt is None else dt, scene.theta, scene.gravity)
+        conserving = scene.integrator == "energy-momentum"
+        self.settings = StepSettings(
+            scene.dt if dt is None else dt, scene.theta, scene.gravity, conserving, scene.strain_damping if conserving else 0.0
+        )
         self.newton = Newton(scene.nonlinear_tolerance, scene.max_solves, STILL * scene.margin / self.settings.dt)
         self.system = System(scene.bodies, scene.couplings)
         self.system.set_prescribed(prescribed_rows(scene, self.system))

@@ -30,11 +30,18 @@ class StepSettings:
         Integration parameter in [1/2, 1]: 1/2 is papers/001 eq. (9), 1 backward Euler.
     gravity : ndarray, (3,), m/s^2
         Acceleration of gravity.
+    conserving : bool
+        Whether elastic stress is that of the energy-momentum step, by which soft bodies keep energy and angular momentum
+        exactly; theta is then 1/2.
+    strain_damping : float
+        Damping of strain changes in that step, alpha of :mod:`femsim.model.bodies.momentum_kernels`.
     """
 
     dt: float
     theta: float
     gravity: np.ndarray
+    conserving: bool = False
+    strain_damping: float = 0.0
 
 
 @dataclass(frozen=True)
