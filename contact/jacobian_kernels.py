@@ -1,4 +1,4 @@
-"""Loops over a contact Jacobian in compressed rows.
+"""Loops over a contact Jacobian in compressed rows, and over A in compressed columns.
 
 Products with vectors sum in the order of scipy's, so the results are the same to the last bit; but what scipy asks before each
 product takes it several times as long as the product of a small Jacobian.
@@ -37,6 +37,26 @@ def compliances(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, diago
         for k in range(indptr[i], indptr[i + 1]):
             total += data[k] * data[k] / diagonal[indices[k]]
         out[i] = total
+
+
+@njit(cache=True)
+def diagonal(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, out: np.ndarray) -> bool:
+    """Fill the diagonal of a square matrix whose columns have sorted rows; return whether every entry was found.
+
+    scipy reads the whole matrix for it, which takes four times as long on the gripped ball (125 us instead of 30).
+    """
+    for j in range(out.shape[0]):
+        first, last = indptr[j], indptr[j + 1]
+        while first < last:
+            middle = (first + last) // 2
+            if indices[middle] < j:
+                first = middle + 1
+            else:
+                last = middle
+        if first == indptr[j + 1] or indices[first] != j:
+            return False
+        out[j] = data[first]
+    return True
 
 
 @njit(cache=True)

@@ -2,19 +2,66 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import scipy.sparse as sp
 
 from contact import nodalize_kernels as kernels
 from contact.errors import ContactError
-from contact.problem import ContactProblem, Group, make_problem
+from contact.problem import ContactProblem, Group, group_rows, make_problem
 
 #: Largest group of kind "generalized", whose block of A is inverted densely.
 MAX_DENSE = 5000
 #: Automatic gain of a virtual node as a multiple of the stiffness tr(A_ii)/3 of the node it touches.
 AUTO_GAIN_FACTOR = 10.0
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the rows of v stand in x before the virtual nodes: each group is padded to a multiple of three.
+
+    The arrays are shared by all problems with these groups; nobody writes to them.
+
+    Attributes
+    ----------
+    in_v : GroupRows
+        The groups by rows of v; ``last`` is the last row + 1 of each.
+    start, stop, stride, of_row : ndarray, (groups,) thrice and (size,), int64
+        The groups by rows of x: first row, last row + 1, rows from one point to the next (0 for generalized ones), and the group
+        of each row.
+    rows : ndarray, (n,), int64
+        Row of x of each row of v.
+    padding : ndarray, int64
+        Rows of x that none of v has.
+    size : int
+        Number of rows of x before the virtual nodes.
+    """
+
+    in_v: kernels.GroupRows
+    last: np.ndarray
+    start: np.ndarray
+    stop: np.ndarray
+    stride: np.ndarray
+    of_row: np.ndarray
+    rows: np.ndarray
+    padding: np.ndarray
+    size: int
+
+
+@lru_cache(maxsize=16)
+def layout(groups: tuple[Group, ...]) -> Layout:
+    """Return the layout of x for these groups, which stay the same from step to step."""
+    starts, last, strides = group_rows(groups)
+    sizes = last - starts
+    padded = 3 * ((sizes + 2) // 3)
+    x_starts, size = np.cumsum(padded) - padded, int(padded.sum())
+    rows = np.arange(int(sizes.sum())) + np.repeat(x_starts - starts, sizes)
+    in_v = kernels.GroupRows(np.repeat(np.arange(len(groups)), sizes), starts, strides > 0)
+    of_row = np.repeat(np.arange(len(groups)), padded)
+    return Layout(in_v, last, x_starts, x_starts + sizes, strides, of_row, rows, np.setdiff1d(np.arange(size), rows), size)
 
 
 @dataclass(frozen=True)
@@ -52,6 +99,8 @@ class NodalContactProblem:
         kv of each virtual node.
     multiplier : ndarray, (nv, 3), N
         m of each virtual node, contact frame.
+    blocks : ndarray, (groups, any, any)
+        Diagonal blocks of A of generalized groups, see :func:`body_blocks`.
     """
 
     problem: ContactProblem
@@ -66,6 +115,7 @@ class NodalContactProblem:
     jac: np.ndarray
     gain: np.ndarray
     multiplier: np.ndarray
+    blocks: np.ndarray
 
     @property
     def n_virtual(self) -> int:
@@ -88,7 +138,7 @@ class NodalContactProblem:
         """Largest speed of a virtual node relative to its body, m/s: the constraint error lam/kv of Prop. 2."""
         if self.n_virtual == 0:
             return 0.0
-        return float(np.linalg.norm(self._slips(x), axis=1).max())
+        return math.sqrt(np.square(self._slips(x)).sum(axis=1).max())
 
     def contact_slip(self, x: np.ndarray) -> np.ndarray:
         """Velocity by which the virtual nodes of each contact creep on their bodies, (nc, 3), m/s, in its frame."""
@@ -97,8 +147,9 @@ class NodalContactProblem:
         return slip
 
     def _slips(self, x: np.ndarray) -> np.ndarray:
-        moved = self.extend(x[self.rows])[self.virtual_start :]
-        return (x[self.virtual_start :] - moved).reshape(-1, 3)
+        slips = np.empty((self.n_virtual, 3))
+        kernels.slips(self.virtual_start, self.ptr, self.dof, self.jac, x, slips)
+        return slips
 
     def assembled(self) -> ContactProblem:
         """Assemble eq. (15) as an ordinary problem of nodes only: for rivals, tests and files; not used in the step."""
@@ -141,17 +192,8 @@ def body_blocks(problem: ContactProblem) -> np.ndarray:
             f"a group of kind 'generalized' has {size} rows; allowed are {MAX_DENSE}, because its block of A is inverted "
             "densely. Split it into bodies, or use kind 'nodes' or another solver."
         )
-    blocks = np.tile(np.eye(size), (len(problem.groups), 1, 1))
-    A = problem.A
-    for k, group in enumerate(problem.groups):
-        if group.kind == "generalized":
-            span = slice(A.indptr[group.start], A.indptr[group.stop])
-            columns = np.repeat(np.arange(group.stop - group.start), np.diff(A.indptr[group.start : group.stop + 1]))
-            inner = group.stop - group.start
-            rows, values = A.indices[span] - group.start, A.data[span]
-            own = (rows >= 0) & (rows < inner)  # the others couple it to other groups
-            blocks[k, :inner, :inner] = 0.0
-            blocks[k, rows[own], columns[own]] = values[own]
+    A, groups, blocks = problem.A, layout(problem.groups), np.empty((len(problem.groups), size, size))
+    kernels.gather_body_blocks(kernels.ColumnMatrix(A.indptr, A.indices, A.data), groups.in_v, groups.last, blocks)
     return blocks
 
 
@@ -184,38 +226,31 @@ def nodalize(
         if value is not None and not (np.isfinite(value) and value > 0):
             raise ContactError(f"{name} of the virtual nodes is {value}; allowed are positive numbers.")
     nc, J = problem.n_contacts, problem.J
-    starts = np.array([g.start for g in problem.groups], dtype=np.int64)
-    sizes = np.array([g.stop - g.start for g in problem.groups], dtype=np.int64)
-    is_nodes = np.array([g.kind != "generalized" for g in problem.groups], dtype=np.bool_)
-    group_of_row = np.repeat(np.arange(len(starts)), sizes)
-    padded = 3 * ((sizes + 2) // 3)
-    x_starts = np.cumsum(padded) - padded
-    rows = np.arange(problem.n) + np.repeat(x_starts - starts, sizes)
-    virtual_start = int(padded.sum())
+    places, blocks = layout(problem.groups), body_blocks(problem)
+    groups, rows, virtual_start = places.in_v, places.rows, places.size
     parts = kernels.Parts(
         np.empty((nc, 2), dtype=np.int64), np.zeros((nc, 2, 3, 3)), np.empty(2 * nc, dtype=np.int64),
         np.empty(2 * nc, dtype=np.int64), np.empty(2 * nc + 1, dtype=np.int64), np.empty(J.nnz, dtype=np.int64),
         np.empty((J.nnz, 3)),
     )  # fmt: skip
-    groups, heads = kernels.GroupRows(group_of_row, starts, is_nodes), np.empty(3, dtype=np.int64)
-    nv = kernels.split_jacobian(kernels.JacobianRows(J.indptr, J.indices, J.data), groups, virtual_start, parts, heads)
+    split = kernels.JacobianRows(J.indptr, J.indices, J.data), groups, virtual_start, parts, np.empty(3, dtype=np.int64)
+    nv = kernels.split_jacobian(*split)
     if nv < 0:
         raise ContactError(f"contact {-nv - 1} acts on three bodies or nodes of J; allowed are at most two.")
     gains = np.full(nv, np.nan if gain is None else gain)
     if gain is None and nv:
         compliance = np.empty(nv)
-        inverse = np.linalg.inv(body_blocks(problem))
-        point_arrays = parts.group_of, parts.ptr, parts.dof, parts.jac, starts, is_nodes
+        inverse = np.linalg.inv(blocks)
+        point_arrays = parts.group_of, parts.ptr, parts.dof, parts.jac, groups.start, groups.is_nodes
         kernels.point_compliances(*point_arrays, problem.diagonal, inverse, compliance)
         if multiplier is None:
             kernels.accurate_gains(parts, virtual_start, problem.diagonal, compliance, gain_factor, gains)
         else:
             sharers = np.empty(nv)
-            kernels.sharing(parts.group_of, is_nodes, parts.ptr, parts.dof, np.empty(problem.n), sharers)
+            kernels.sharing(parts.group_of, groups.is_nodes, parts.ptr, parts.dof, np.empty(problem.n), sharers)
             kernels.conditioning_gains(parts, virtual_start, problem.diagonal, compliance, sharers, gain_factor, gains)
     node, contact_of, nnz = parts.node, parts.contact_of[:nv], int(parts.ptr[nv])
-    own_node = (node >= 0) & (node < virtual_start)
-    node[own_node] = rows[node[own_node]]
+    kernels.to_rows_of_x(node, rows, virtual_start)
     dof = rows[parts.dof[:nnz]]
     m = np.zeros((nv, 3)) if multiplier is None else np.ascontiguousarray(multiplier.reshape(-1, 3)[contact_of])
     return NodalContactProblem(
@@ -231,4 +266,5 @@ def nodalize(
         parts.jac[:nnz],
         gains,
         m,
+        blocks,
     )

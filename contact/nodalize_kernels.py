@@ -27,6 +27,14 @@ class GroupRows(NamedTuple):
     is_nodes: np.ndarray
 
 
+class ColumnMatrix(NamedTuple):
+    """A in compressed columns: ``indptr`` (n + 1,), ``indices`` (nnz,), ``data`` (nnz,)."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+
+
 class Parts(NamedTuple):
     """Nodes and virtual nodes of the contacts, rows of v; see the attributes of ``contact.nodalize.NodalContactProblem``."""
 
@@ -52,6 +60,36 @@ def point_velocities(virtual_start: int, ptr: np.ndarray, dof: np.ndarray, jac: 
 
 
 @njit(cache=True, _nrt=False)
+def slips(virtual_start: int, ptr: np.ndarray, dof: np.ndarray, jac: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
+    """Fill the velocity of each virtual node relative to the point of its body, v_v - J_v v, (nv, 3), m/s."""
+    for q in range(out.shape[0]):
+        for c in range(3):
+            moved = 0.0
+            for e in range(ptr[q], ptr[q + 1]):
+                moved += jac[e, c] * x[dof[e]]
+            out[q, c] = x[virtual_start + 3 * q + c] - moved
+
+
+@njit(cache=True, _nrt=False)
+def gather_body_blocks(A: ColumnMatrix, groups: GroupRows, stop: np.ndarray, blocks: np.ndarray) -> None:
+    """Fill the diagonal block of A of each generalized group, padded by the identity; that of the others is the identity.
+
+    ``stop`` (groups,) is the last row + 1 of each group, ``blocks`` (groups, size, size).
+    """
+    for g in range(blocks.shape[0]):
+        inner = 0 if groups.is_nodes[g] else stop[g] - groups.start[g]
+        for i in range(blocks.shape[1]):
+            for j in range(blocks.shape[2]):
+                blocks[g, i, j] = 1.0 if i == j and i >= inner else 0.0
+        for j in range(inner):
+            column = groups.start[g] + j
+            for k in range(A.indptr[column], A.indptr[column + 1]):
+                i = A.indices[k] - groups.start[g]
+                if 0 <= i < inner:  # the others couple it to other groups
+                    blocks[g, i, j] = A.data[k]
+
+
+@njit(cache=True, _nrt=False)
 def next_column(J: JacobianRows, m: int, heads: np.ndarray) -> int:
     """Smallest column of contact m from the entries ``heads`` (3,) of its rows on."""
     column = _NONE
@@ -63,10 +101,12 @@ def next_column(J: JacobianRows, m: int, heads: np.ndarray) -> int:
 
 @njit(cache=True, _nrt=False)
 def gather_part(
-    J: JacobianRows, m: int, heads: np.ndarray, of_row: np.ndarray, begin: int, dof: np.ndarray, jac: np.ndarray
-) -> int:
-    """Gather the next group's part of contact m by columns from entry ``begin`` on; return where it ends. Moves ``heads`` on."""
-    column = next_column(J, m, heads)
+    J: JacobianRows, m: int, heads: np.ndarray, of_row: np.ndarray, column: int, begin: int, dof: np.ndarray, jac: np.ndarray
+) -> tuple[int, int]:
+    """Gather the part of contact m that starts in ``column``, by columns, from entry ``begin`` on; moves ``heads`` on.
+
+    A part lies in one group. Returns where it ends and the column that follows it.
+    """
     group = of_row[column]
     stop = begin
     while column != _NONE and of_row[column] == group:
@@ -78,7 +118,7 @@ def gather_part(
                 heads[i] += 1
         stop += 1
         column = next_column(J, m, heads)
-    return stop
+    return stop, column
 
 
 @njit(cache=True, _nrt=False)
@@ -102,7 +142,7 @@ def fill_block(block: np.ndarray, m: int, side: int, start: int, begin: int, sto
             block[m, side, i, dof[e] - start] = jac[e, i]
     orthogonal = True
     for i in range(3):
-        for j in range(3):
+        for j in range(i, 3):
             dot = 0.0
             for k in range(3):
                 dot += block[m, side, i, k] * block[m, side, j, k]
@@ -127,9 +167,10 @@ def split_jacobian(J: JacobianRows, groups: GroupRows, virtual_start: int, parts
         sides = 0
         node[m, 0] = -1
         node[m, 1] = -1
-        while next_column(J, m, heads) != _NONE:
+        column = next_column(J, m, heads)
+        while column != _NONE:
             begin = ptr[nv]
-            stop = gather_part(J, m, heads, groups.of_row, begin, dof, jac)
+            stop, column = gather_part(J, m, heads, groups.of_row, column, begin, dof, jac)
             if is_zero(jac, begin, stop):
                 continue
             if sides == 2:
@@ -151,6 +192,15 @@ def split_jacobian(J: JacobianRows, groups: GroupRows, virtual_start: int, parts
                 ptr[nv] = stop
             sides += 1
     return nv
+
+
+@njit(cache=True, _nrt=False)
+def to_rows_of_x(node: np.ndarray, rows: np.ndarray, virtual_start: int) -> None:
+    """Turn nodes, (nc, 2), that are not virtual from rows of v to those of x, ``rows``."""
+    for m in range(node.shape[0]):
+        for side in range(2):
+            if 0 <= node[m, side] < virtual_start:
+                node[m, side] = rows[node[m, side]]
 
 
 @njit(cache=True, _nrt=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -47,6 +47,13 @@ class Group:
     def stride(self) -> int:
         """Rows from the velocity of one point to that of the next; 0 where there are no points ("generalized")."""
         return _STRIDE[self.kind]
+
+
+@lru_cache(maxsize=16)
+def group_rows(groups: tuple[Group, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """First row, last row + 1, and rows from one point to the next of each group, (groups,) int64; nobody writes to them."""
+    rows = np.array([(g.start, g.stop, g.stride) for g in groups], dtype=np.int64).reshape(-1, 3)
+    return rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy()
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,10 @@ class ContactProblem:
     @cached_property
     def diagonal(self) -> np.ndarray:
         """Diagonal of A, (n,), computed once."""
-        return np.asarray(self.A.diagonal())
+        A, out = self.A, np.empty(self.n)
+        if not kernels.diagonal(A.indptr, A.indices, A.data, out):
+            out = np.asarray(A.diagonal())
+        return out
 
     @cached_property
     def weight(self) -> np.ndarray:
@@ -153,15 +163,14 @@ class ContactProblem:
 
     @cached_property
     def group_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """First row, last row + 1, and rows from one point to the next of each group, (groups,) int64, computed once."""
-        rows = np.array([(g.start, g.stop, g.stride) for g in self.groups], dtype=np.int64).reshape(-1, 3)
-        return rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy()
+        """What :func:`group_rows` finds of the groups, computed once."""
+        return group_rows(self.groups)
 
     @cached_property
     def touches(self) -> np.ndarray:
         """Whether each group takes part in each contact, (groups, nc), bool, computed once."""
         found = np.zeros((len(self.groups), self.n_contacts), dtype=np.bool_)
-        kernels.touched(self.J.indptr, self.J.indices, np.array([g.stop for g in self.groups]), found)
+        kernels.touched(self.J.indptr, self.J.indices, self.group_rows[1], found)
         return found
 
     @property

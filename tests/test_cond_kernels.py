@@ -114,12 +114,10 @@ CASES = [(seed, bodies) for seed in range(3) for bodies in ("many", "one")]
 # ---------------------------------------------------------------------- A
 
 
-def test_gather_blocks_by_hand() -> None:
-    values = np.full(19, np.nan)
-    index = np.array([3, 0, -1, -2, 1, 1, -1, 2, -2, *[-1] * 8, 4])
-    system.gather_blocks(np.array([10.0, 11.0, 12.0, 13.0, 14.0]), index, values)
-    assert values[:18].tolist() == [13, 10, 0, 1, 11, 11, 0, 12, 1, 0, 0, 0, 0, 0, 0, 0, 0, 14]
-    assert np.isnan(values[18])
+def test_scatter_entries_by_hand() -> None:
+    values = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 7.0])
+    system.scatter_entries(np.array([10.0, 11.0, 12.0]), np.array([4, 0, 2], dtype=np.uint32), values)
+    assert values.tolist() == [11, 0, 12, 1, 10, 7]
 
 
 @pytest.mark.parametrize("empty_row", [False, True])
@@ -151,13 +149,27 @@ def test_the_block_pattern_holds_a(n: int) -> None:
         pattern = _BlockPattern(A, rows, size)
         for factor in (1.0, -3.0):
             A.data *= factor
-            system.gather_blocks(A.data, pattern.index, pattern.values)
+            system.scatter_entries(A.data, pattern.places, pattern.values)
             blocks = pattern.values[:-1].reshape(-1, 3, 3).transpose(0, 2, 1)
             found = sp.bsr_matrix((blocks, pattern.col, pattern.ptr), shape=(size, size)).toarray()
             expected = np.eye(size)
             expected[np.ix_(rows, rows)] = A.toarray()
             assert np.array_equal(found, expected)
         assert pattern.matches(A) and not pattern.matches(A.copy())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mark_coupled(seed: int) -> None:
+    """Also a contact of a node with itself, contacts of one node only, and of none."""
+    rng = np.random.default_rng(seed)
+    node = 3 * rng.integers(-1, 12, (9, 2))
+    node[node < 0] = -1
+    node[0] = 33  # both sides on one node
+    coupled = np.empty(9, dtype=np.bool_)
+    on_contacts.mark_coupled(node, np.empty(36, dtype=np.int64), coupled)
+    uses = [int((node == s).sum()) if s >= 0 else 0 for s in node.ravel()]
+    assert coupled.tolist() == [max(uses[2 * m : 2 * m + 2]) > 1 for m in range(9)]
+    assert coupled.any() and not coupled.all()
 
 
 @pytest.mark.parametrize(("seed", "bodies"), CASES)
@@ -172,8 +184,18 @@ def test_apply_matrix(seed: int, bodies: str) -> None:
 def test_extended_diagonal(seed: int, bodies: str) -> None:
     case = make_case(seed, bodies=bodies)
     diagonal = np.full(case.nodal.size, np.nan)
-    system.extended_diagonal(case.matrix, diagonal)
+    of_bodies = np.ones(case.nodal.virtual_start)
+    of_bodies[case.nodal.rows] = case.problem.diagonal
+    system.extended_diagonal(case.matrix, of_bodies, diagonal)
     np.testing.assert_allclose(diagonal, np.diag(case.A), rtol=1e-13)
+
+
+def test_spread_bodies_by_hand() -> None:
+    """Row 1 of x is padding."""
+    b, diagonal, inverse = np.full((3, 3), np.nan)
+    square = kernels.spread_bodies(np.array([3.0, 5.0]), np.array([2.0, 4.0]), np.array([0, 2]), b, diagonal, inverse)
+    assert (b.tolist(), diagonal.tolist(), inverse.tolist()) == ([3.0, 0.0, 5.0], [2.0, 1.0, 4.0], [0.5, 1.0, 0.25])
+    assert square == 3.0 * 3.0 * 0.5 + 5.0 * 5.0 * 0.25
 
 
 # ---------------------------------------------------------------------- W

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from slow_twins import body_between_nodes, nodes_on_floor, random_frame, random_spd
 
 from contact import ContactError, ContactProblem, Group, NodalContactProblem, make_problem, nodalize
-from contact.nodalize import body_blocks
+from contact.nodalize import body_blocks, layout
 
 SOFT, RIGID, TAIL = slice(0, 6), slice(6, 14), slice(14, 20)
 GROUPS = (Group("soft", 0, 6, "nodes"), Group("gripper", 6, 14, "generalized"), Group("rigid", 14, 20, "generalized"))
@@ -259,6 +259,20 @@ def test_extend_moves_virtual_nodes_with_their_bodies() -> None:
     # so that each contact has the velocity of the original problem
     found = nodal.assembled()
     np.testing.assert_allclose(found.J @ np.delete(x, 14), problem.J @ v, rtol=1e-12, atol=1e-13)
+
+
+def test_nodes_behind_a_padded_group() -> None:
+    """A body of 4 coordinates takes 6 rows of x, so that the nodes behind it start at row 6; each contact finds its own."""
+    rng, groups = np.random.default_rng(21), (Group("body", 0, 4, "generalized"), Group("soft", 4, 10, "nodes"))
+    places = layout(groups)
+    assert places.rows.tolist() == [0, 1, 2, 3, 6, 7, 8, 9, 10, 11] and places.padding.tolist() == [4, 5] and places.size == 12
+    assert places.of_row.tolist() == [0] * 6 + [1] * 6 and places.in_v.of_row.tolist() == [0] * 4 + [1] * 6
+    assert (places.start.tolist(), places.stop.tolist(), places.stride.tolist()) == ([0, 6], [4, 12], [0, 3])
+    J = np.zeros((6, 10))
+    J[:3, 7:], J[3:, 4:7], J[3:, :4] = random_frame(rng), random_frame(rng), rng.standard_normal((3, 4))
+    problem = make_problem(random_spd(rng, 10), np.zeros(10), J, np.zeros((2, 3)), 0.4, dt=0.01, groups=groups)
+    nodal = nodalize(problem)
+    assert nodal.node[0].tolist() == [9, -1] and sorted(nodal.node[1]) == [6, 12]
 
 
 # ---------------------------------------------------------------------- gains

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,24 @@ def test_one_coefficient_serves_all_contacts_and_full_offsets_are_kept() -> None
     problem = build(friction=0.7, phi=phi)
     assert np.array_equal(problem.friction, [0.7, 0.7]) and problem.friction.flags.c_contiguous
     assert np.array_equal(problem.phi, phi)
+
+
+@pytest.mark.parametrize("change", ["none", "unsorted", "missing"])
+def test_the_diagonal_is_that_of_the_dense_matrix(change: str) -> None:
+    """Also where rows of a column stand in any order, and where an entry is missing, as in no problem that was validated."""
+    rng = np.random.default_rng(3)
+    dense = np.where(rng.random((30, 30)) < 0.2, rng.standard_normal((30, 30)), 0.0) + np.diag(rng.uniform(1.0, 2.0, 30))
+    dense[4, 4] = dense[4, 4] if change != "missing" else 0.0
+    A = sp.csc_matrix(dense)
+    if change == "unsorted":
+        for first, last in itertools.pairwise(A.indptr):
+            order = first + rng.permutation(last - first)
+            A.indices[first:last], A.data[first:last] = A.indices[order], A.data[order]
+        A.has_sorted_indices = False
+    problem = ContactProblem(
+        A, np.zeros(30), sp.csr_matrix((0, 30)), np.zeros((0, 3)), np.zeros(0), 0.01, (Group("a", 0, 30, "nodes"),)
+    )
+    assert np.array_equal(problem.diagonal, np.diag(dense))
 
 
 def test_two_coefficients_a_contact() -> None:

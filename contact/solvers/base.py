@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
@@ -32,6 +33,8 @@ Status = Literal["converged", "stopped at the limit", "failed"]
 Check = tuple[str, object, bool, str]
 #: Dynamics residual, contact residual and step norm of one iteration; None where only the judge can know.
 Row = tuple[float | None, float | None, float]
+#: Rows of some iterations; an array, (k, 3), where all is known.
+Rows = Sequence[Row] | np.ndarray
 
 #: The force balance of each body must hold to this many times the tolerance.
 BALANCE_FACTOR = 5.0
@@ -247,7 +250,7 @@ class Judge:
         self.converged = self.failed = False
         #: residuals of the last iterate and of the best one
         self.last = self.best = Residuals(np.inf, np.inf, np.inf, np.inf)
-        self.rows: list[tuple[float, float, float]] = []
+        self.rows: list[Sequence[float]] = []
         self._best_row = 0
         self._v, self._lam = np.zeros(getattr(problem, "n", 0)), np.zeros((problem.n_contacts, 3))
 
@@ -283,8 +286,11 @@ class Judge:
             return np.inf
         return max(self.last.dynamics, self.last.plain, self.last.balance / BALANCE_FACTOR)
 
-    def record(self, rows: Sequence[Row]) -> None:
+    def record(self, rows: Rows) -> None:
         """Add rows to the history; what a method cannot know is that of the last iterate."""
+        if isinstance(rows, np.ndarray):
+            self.rows += rows.tolist()
+            return
         known = self.last
         self.rows += [(known.dynamics if d is None else d, known.contact if c is None else c, step) for d, c, step in rows]
 
@@ -300,7 +306,7 @@ class Judge:
         law : str
             What to say of the contact law beside the residuals.
         """
-        history = np.array(self.rows).reshape(-1, 3)
+        history = np.fromiter(chain.from_iterable(self.rows), np.float64).reshape(-1, 3)
         n, best = len(history), self.best
         status: Status = "converged" if self.converged else "failed" if self.failed else "stopped at the limit"
         verdict = {
@@ -348,7 +354,7 @@ class Method(Protocol):
     @property
     def failed(self) -> bool: ...  # noqa: D102
 
-    def until(self, aim: float, limit: int) -> Sequence[Row]:
+    def until(self, aim: float, limit: int) -> Rows:
         """Iterate until the residuals that the method sees are at most ``aim``, ``limit`` more times, or it is over.
 
         Returns the rows of these iterations. A method that sees no residuals does one iteration.

@@ -11,10 +11,10 @@ import scipy.sparse as sp
 
 from contact.local import LocalProblem
 from contact.metrics import Residuals, natural_map_scale, residuals
-from contact.nodalize import AUTO_GAIN_FACTOR, NodalContactProblem, body_blocks, nodalize
+from contact.nodalize import AUTO_GAIN_FACTOR, NodalContactProblem, layout, nodalize
 from contact.problem import ContactProblem, isotropic
-from contact.solvers import cond_kernels as iteration, cond_system_kernels as kernels
-from contact.solvers.base import BALANCE_FACTOR, Check, Judge, OperatorOptions, Row, Solution, WarmStart, drive
+from contact.solvers import cond_contact_kernels as contact_kernels, cond_kernels as iteration, cond_system_kernels as kernels
+from contact.solvers.base import BALANCE_FACTOR, Check, Judge, OperatorOptions, Solution, WarmStart, drive
 from contact.solvers.block_rows import apply_blocks
 from contact.solvers.cond_groups import (
     Acceleration,
@@ -113,9 +113,10 @@ class CondOptions(OperatorOptions):
 
 
 class _BlockPattern:
-    """3x3 block rows of A in the rows of x, and where their entries stand in its CSC data; depends on the pattern of A only.
+    """3x3 block rows of A in the rows of x, and the place of each entry of its CSC data there; depends on the pattern of A only.
 
-    ``values`` holds the blocks as ``block_rows.apply_blocks`` wants them: each by columns, and one zero behind the last.
+    ``values`` holds the blocks as ``block_rows.apply_blocks`` wants them: each by columns, and one zero behind the last. Entries
+    that A does not have are set here, once: ones on the diagonal of padding rows, else zeros.
     """
 
     def __init__(self, A: sp.csc_matrix, rows: np.ndarray, size: int) -> None:
@@ -129,10 +130,11 @@ class _BlockPattern:
         self.ptr = blocks.indptr.astype(np.int64)
         self.col = blocks.indices.astype(np.int32)
         flat = blocks.data.transpose(0, 2, 1).ravel()
-        index = flat.astype(np.int64) - 1
-        index[flat < 0] = -2
-        self.index = index
         self.values = np.zeros(9 * len(self.col) + 1)
+        self.values[:-1][flat < 0] = 1.0
+        own = np.flatnonzero(flat > 0)
+        self.places = np.empty(A.nnz, dtype=np.uint32)  # without a sign, which a kernel would ask for at each entry
+        self.places[flat[own].astype(np.int64) - 1] = own
 
     def matches(self, A: sp.csc_matrix) -> bool:
         return A.indptr is self.indptr and A.indices is self.indices
@@ -191,7 +193,7 @@ class Cond:
             "virtual_nodes": nodal.n_virtual,
             "virtual_slip": nodal.virtual_slip(fixed_point.state.iterates.best),
             "largest_eigenvalue": fixed_point.eigenvalue,
-            "coupled_contacts": int(fixed_point.contacts.coupled.sum()),
+            "coupled_contacts": int(np.count_nonzero(fixed_point.contacts.coupled)),
             "returned_iteration": fixed_point.best + 1,
             "regularization": options.regularization or 0.0,
             "operator": options.operator,
@@ -219,40 +221,37 @@ class Cond:
             self._pattern = _BlockPattern(problem.A, nodal.rows, nodal.virtual_start)
             self._eigenvector = None
         pattern = self._pattern
-        kernels.gather_blocks(problem.A.data, pattern.index, pattern.values)
+        kernels.scatter_entries(problem.A.data, pattern.places, pattern.values)
         matrix = Matrix(
             pattern.ptr, pattern.col, pattern.values, nodal.virtual_start, nodal.ptr, nodal.dof, nodal.jac, nodal.gain
         )  # fmt: skip
-        diagonal = np.empty(nodal.size)
-        kernels.extended_diagonal(matrix, diagonal)
-        steps = self._steps(nodal, matrix, diagonal)
+        bodies, diagonal = _bodies(nodal), np.empty(nodal.size)
+        kernels.extended_diagonal(matrix, bodies.diagonal, diagonal)
+        steps = self._steps(nodal, matrix, bodies)
         eigenvalue = self._limit_steps(nodal, matrix, diagonal, steps)
         if options.step == "barzilai-borwein":
             steps = steps._replace(inverse=np.linalg.inv(steps.dense))
-        return _FixedPoint(nodal, matrix, steps, diagonal, eigenvalue, WarmStart(v, lam), options)
+        return _FixedPoint(nodal, (matrix, steps, bodies, diagonal), eigenvalue, WarmStart(v, lam), options)
 
-    def _steps(self, nodal: NodalContactProblem, matrix: Matrix, diagonal: np.ndarray) -> Steps:
+    def _steps(self, nodal: NodalContactProblem, matrix: Matrix, bodies: Bodies) -> Steps:
         """Step-size matrix W: Frobenius (IV-C1) or Jacobi on nodes, inverse diagonal block on bodies, 1/kv on virtual nodes."""
-        w = diagonal.copy()
-        w[nodal.rows] = nodal.problem.diagonal
-        bodies = [i for i, g in enumerate(nodal.problem.groups) if g.kind == "generalized"]
-        dense = body_blocks(nodal.problem)
-        starts, stops, strides, _ = _group_arrays(nodal)
-        is_nodes = strides > 0
-        kernels.add_gain_blocks(matrix, nodal.group_of, starts, dense)
-        dense = np.linalg.inv(dense[bodies])
+        w = np.empty(nodal.size)
+        w[: nodal.virtual_start] = bodies.diagonal
+        is_nodes, dense = bodies.stride > 0, nodal.blocks.copy()
+        kernels.add_gain_blocks(matrix, nodal.group_of, bodies.start, dense)
+        dense = dense[~is_nodes]
+        if dense.size:
+            dense = np.linalg.inv(dense)
         if self.options.step == "frobenius":
             kernels.node_steps(matrix, 0, nodal.virtual_start // 3, w)
         else:
             kernels.jacobi_steps(matrix, w)
         kernels.shrink_steps(matrix, nodal.group_of, is_nodes, w)
         # padding rows stand alone; bodies with their virtual nodes have eigenvalues up to two, which 0.9 brings back to 1.8
-        padding = np.ones(nodal.virtual_start, dtype=np.bool_)
-        padding[nodal.rows] = False
-        w[: nodal.virtual_start][padding] = 1.0
+        w[layout(nodal.problem.groups).padding] = 1.0
         w[nodal.virtual_start :] *= _BODY_STEP
         dense *= _BODY_STEP
-        return Steps(w, starts[~is_nodes], (stops - starts)[~is_nodes], dense, dense)
+        return Steps(w, bodies.start[~is_nodes], (bodies.stop - bodies.start)[~is_nodes], dense, dense)
 
     def _limit_steps(self, nodal: NodalContactProblem, matrix: Matrix, diagonal: np.ndarray, steps: Steps) -> float:
         """Largest eigenvalue of W A; W of Frobenius steps is scaled where it comes too near to two, which nothing else bounds."""
@@ -276,9 +275,7 @@ class _FixedPoint:
     def __init__(
         self,
         nodal: NodalContactProblem,
-        matrix: Matrix,
-        steps: Steps,
-        diagonal: np.ndarray,
+        system: tuple[Matrix, Steps, Bodies, np.ndarray],
         eigenvalue: float,
         start: WarmStart,
         options: CondOptions,
@@ -293,7 +290,7 @@ class _FixedPoint:
         )  # fmt: skip
         size, safe_step = nodal.size, 1.0 / eigenvalue if adaptive else 1.0
         x, x_old, Ax, Ax_old, star, A_star, A_best, b_now, force, zero = np.empty((10, size))
-        lam, bodies = start.lam, _bodies(nodal)
+        lam, (matrix, steps, bodies, diagonal) = start.lam, system
         self._bodies = bodies
         iterates = Iterates(x, x_old, Ax, Ax_old, star, A_star, nodal.extend(start.v), A_best, np.empty_like(lam), lam)
         work = Work(
@@ -318,11 +315,11 @@ class _FixedPoint:
 
     over = failed
 
-    def until(self, aim: float, limit: int) -> list[Row]:
+    def until(self, aim: float, limit: int) -> np.ndarray:
         """Iterate until residuals and balances, judged in the loop, are at most ``aim``."""
         first = self.state.progress.iteration
         self.state = iteration.iterate(*self._system, aim, limit, self.state, self._history)
-        return [tuple(row) for row in self._history[first : self.state.progress.iteration].tolist()]
+        return self._history[first : self.state.progress.iteration]
 
     def answer(self) -> tuple[np.ndarray, np.ndarray]:
         return self.state.iterates.best[self.nodal.rows], self.state.iterates.best_lam
@@ -342,25 +339,9 @@ class _FixedPoint:
         )  # fmt: skip
 
 
-def _coupled_contacts(nodal: NodalContactProblem) -> np.ndarray:
-    """Contacts with a node that another contact uses too."""
-    used = nodal.node[nodal.node >= 0]
-    starts, counts = np.unique(used, return_counts=True)
-    shared = starts[counts > 1]
-    return np.asarray(np.isin(nodal.node, shared).any(axis=1))
-
-
-def _group_arrays(nodal: NodalContactProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """First row, last row + 1 and stride of each group in x, and the group of each row of x before the virtual nodes."""
-    first, last, strides = nodal.problem.group_rows
-    size = last - first
-    padded = 3 * ((size + 2) // 3)
-    start = np.cumsum(padded) - padded
-    return start, start + size, strides, np.repeat(np.arange(len(size)), padded)
-
-
 def _contact_arrays(nodal: NodalContactProblem, regularization: float) -> ContactArrays:
-    problem, coupled = nodal.problem, _coupled_contacts(nodal)
+    problem, coupled = nodal.problem, np.empty(nodal.problem.n_contacts, dtype=np.bool_)
+    contact_kernels.mark_coupled(nodal.node, np.empty(nodal.size, dtype=np.int64), coupled)
     return ContactArrays(
         nodal.node, nodal.block, nodal.virtual_start, problem.phi, problem.coefficients, isotropic(problem).friction,
         problem.tangent_stretch, natural_map_scale(problem, regularization), coupled, bool(coupled.any()),
@@ -368,9 +349,8 @@ def _contact_arrays(nodal: NodalContactProblem, regularization: float) -> Contac
 
 
 def _bodies(nodal: NodalContactProblem) -> Bodies:
-    problem = nodal.problem
-    b, diagonal = np.zeros(nodal.virtual_start), np.ones(nodal.virtual_start)
-    b[nodal.rows], diagonal[nodal.rows] = problem.b, problem.diagonal
-    inverse = 1.0 / diagonal
-    b_square = iteration.weighted_square(b, inverse)
-    return Bodies(*_group_arrays(nodal), b, diagonal, inverse, b_square, np.empty(len(problem.groups)))
+    problem, places = nodal.problem, layout(nodal.problem.groups)
+    b, diagonal, inverse = np.empty((3, nodal.virtual_start))
+    b_square = iteration.spread_bodies(problem.b, problem.diagonal, nodal.rows, b, diagonal, inverse)
+    least = np.empty(len(problem.groups))
+    return Bodies(places.start, places.stop, places.stride, places.of_row, b, diagonal, inverse, b_square, least)

@@ -39,6 +39,21 @@ def to_node(block: np.ndarray, m: int, side: int, f0: float, f1: float, f2: floa
 
 
 @njit(cache=True, _nrt=False)
+def mark_coupled(node: np.ndarray, uses: np.ndarray, coupled: np.ndarray) -> None:
+    """Fill which contacts have a node that another one uses too, (nc,); ``uses`` (size,) is overwritten."""
+    for i in range(uses.shape[0]):
+        uses[i] = 0
+    for m in range(node.shape[0]):
+        for side in range(2):
+            if node[m, side] >= 0:
+                uses[node[m, side]] += 1
+    for m in range(node.shape[0]):
+        coupled[m] = False
+        for side in range(2):
+            coupled[m] = coupled[m] or (node[m, side] >= 0 and uses[node[m, side]] > 1)
+
+
+@njit(cache=True, _nrt=False)
 def contact_sweep(
     first: bool,
     strict: bool,

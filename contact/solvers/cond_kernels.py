@@ -204,11 +204,23 @@ def least_forces(bodies: Bodies, node: np.ndarray, lam: np.ndarray, out: np.ndar
 
 
 @njit(cache=True, _nrt=False)
-def weighted_square(x: np.ndarray, weight: np.ndarray) -> float:
-    """Sum of weight x^2."""
+def spread_bodies(
+    b_of_v: np.ndarray, diagonal_of_v: np.ndarray, rows: np.ndarray, b: np.ndarray, diagonal: np.ndarray, inverse: np.ndarray
+) -> float:
+    """Fill b, the diagonal of A and one over it by rows of x from those by rows of v; padding rows get 0 and 1.
+
+    Returns the sum of ``b * b * inverse``.
+    """
+    for i in range(b.shape[0]):
+        b[i] = 0.0
+        diagonal[i] = inverse[i] = 1.0
     total = 0.0
-    for i in range(x.shape[0]):
-        total += x[i] * x[i] * weight[i]
+    for k in range(rows.shape[0]):
+        i = rows[k]
+        b[i] = b_of_v[k]
+        diagonal[i] = diagonal_of_v[k]
+        inverse[i] = 1.0 / diagonal[i]
+        total += b[i] * b[i] * inverse[i]
     return total
 
 

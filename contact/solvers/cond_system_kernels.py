@@ -12,11 +12,10 @@ from contact.solvers.cond_groups import Matrix, Steps
 
 
 @njit(cache=True, _nrt=False)
-def gather_blocks(source: np.ndarray, index: np.ndarray, values: np.ndarray) -> None:
-    """Fill the first entries of ``values`` from those of the CSC matrix: index -1 means 0, -2 means 1 (padding rows)."""
-    for k in range(index.shape[0]):
-        i = index[k]
-        values[k] = source[i] if i >= 0 else (0.0 if i == -1 else 1.0)
+def scatter_entries(source: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:
+    """Put each number of ``source`` in its place in ``values``; the others stay."""
+    for k in range(places.shape[0]):
+        values[places[k]] = source[k]
 
 
 @njit(cache=True, _nrt=False)
@@ -51,19 +50,14 @@ def apply_matrix(matrix: Matrix, x: np.ndarray, y: np.ndarray) -> None:
 
 
 @njit(cache=True, _nrt=False)
-def extended_diagonal(matrix: Matrix, diagonal: np.ndarray) -> None:
-    """Fill the diagonal of A of eq. (15)."""
-    ptr, col, values = matrix.ptr, matrix.col, matrix.values
+def extended_diagonal(matrix: Matrix, of_bodies: np.ndarray, diagonal: np.ndarray) -> None:
+    """Fill the diagonal of A of eq. (15) from that of A of the bodies."""
     vptr, vdof, vjac, gain = matrix.vptr, matrix.vdof, matrix.vjac, matrix.gain
-    n_blocks = ptr.shape[0] - 1
-    for i in range(n_blocks):
-        for k in range(ptr[i], ptr[i + 1]):
-            if col[k] == i:
-                for c in range(3):
-                    diagonal[3 * i + c] = values[9 * k + 4 * c]
+    for i in range(matrix.first_virtual):
+        diagonal[i] = of_bodies[i]
     for q in range(gain.shape[0]):
         for c in range(3):
-            diagonal[3 * n_blocks + 3 * q + c] = gain[q]
+            diagonal[matrix.first_virtual + 3 * q + c] = gain[q]
         for e in range(vptr[q], vptr[q + 1]):
             for c in range(3):
                 diagonal[vdof[e]] += gain[q] * vjac[e, c] * vjac[e, c]
