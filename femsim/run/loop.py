@@ -17,6 +17,7 @@ from femsim.base.status import Status
 from femsim.run.progress import progress
 from femsim.run.recorder import Recorder
 from femsim.step.advance import take_step
+from femsim.step.newton import NOT_SOLVED
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
 
@@ -26,17 +27,20 @@ Until = Callable[[dict[str, float]], str | None]
 
 @dataclass
 class _Tally:
-    """Which steps of a run did not converge or were halved: how many, and the first."""
+    """Which steps of a run did not converge or were halved: how many, the first, and whether its equations were what failed."""
 
     unconverged: int = 0
     first_bad: int = 0
+    nonlinear: bool = False
     halved: int = 0
     first_halved: int = 0
 
     def count(self, number: int, report: StepReport) -> None:
         if not report.solution.converged:
             self.unconverged += 1
-            self.first_bad = self.first_bad or number
+            if not self.first_bad:
+                self.first_bad = number
+                self.nonlinear = report.solution.message.startswith(NOT_SOLVED)
         if len(report.parts) > 1:
             self.halved += 1
             self.first_halved = self.first_halved or number
@@ -45,6 +49,12 @@ class _Tally:
         """Status of a run that came to its end, and the sentence."""
         if self.halved:
             ended = f" Taken in sub-steps: {self.halved} of {done}, first step {self.first_halved}.{ended}"
+        if self.unconverged and self.nonlinear:
+            return (
+                "not converged",
+                f"{self.unconverged} of {done} steps did not solve the equations of motion, first step {self.first_bad}; take a "
+                f"smaller dt, or raise nonlinear_tolerance or max_solves of the scene.{ended}",
+            )
         if self.unconverged:
             return (
                 "not converged",

@@ -12,6 +12,8 @@ from femsim.model.bodies.body import StepSettings
 from femsim.step.contacts import ContactRows
 from femsim.step.system import System
 
+#: How the message of a step begins whose nonlinear equations were not solved.
+NOT_SOLVED = "The nonlinear equations of the step"
 #: Linearisations before the last that the next one looks back on.
 _MEMORY = 8
 
@@ -46,16 +48,23 @@ class Solved:
         The last contact problem: that whose equations the solution satisfies.
     solution : Solution
         Its answer; not converged where the nonlinear residual stayed above its tolerance. Its iterations are those of all.
-    residual : float
-        Nonlinear residual of the answer.
-    solves : int
-        Contact problems solved.
+    residuals : tuple of float
+        Nonlinear residual of the answer of each contact problem.
     """
 
     problem: ContactProblem
     solution: Solution
-    residual: float
-    solves: int
+    residuals: tuple[float, ...]
+
+    @property
+    def residual(self) -> float:
+        """Nonlinear residual of the answer."""
+        return self.residuals[-1]
+
+    @property
+    def solves(self) -> int:
+        """Contact problems solved."""
+        return len(self.residuals)
 
 
 def solve_step(
@@ -84,19 +93,19 @@ def solve_step(
     """
     attempt = partial(_attempt, system, settings, rows, solver, newton.still)
     last = attempt(warm)
-    solves, iterations = 1, last.solution.iterations
+    residuals, iterations = [last.residual], last.solution.iterations
     places, led_to = [np.zeros(system.n)], [last]
-    while newton.tolerance is not None and not last.residual <= newton.tolerance and solves < newton.max_solves:
+    while newton.tolerance is not None and not last.residual <= newton.tolerance and len(residuals) < newton.max_solves:
         if last.solution.status == "failed" or not np.isfinite(last.residual):
             break
         place = _next_place(system, settings, newton.still, places, led_to)
         system.linearise(settings, place)
         last = attempt(WarmStart(last.solution.v, last.solution.lam))
         places, led_to = [*places[-_MEMORY:], place], [*led_to[-_MEMORY:], last]
-        solves += 1
+        residuals.append(last.residual)
         iterations += last.solution.iterations
-    solution = _judged(replace(last.solution, iterations=iterations), last.residual, solves, newton)
-    return Solved(last.problem, solution, last.residual, solves)
+    solution = _judged(replace(last.solution, iterations=iterations), residuals, newton)
+    return Solved(last.problem, solution, tuple(residuals))
 
 
 @dataclass(frozen=True)
@@ -141,13 +150,13 @@ def _next_place(
     return last.solution.v
 
 
-def _judged(solution: Solution, residual: float, solves: int, newton: Newton) -> Solution:
+def _judged(solution: Solution, residuals: list[float], newton: Newton) -> Solution:
     """Not converged where the contact problem is solved, but not the nonlinear equations."""
-    if newton.tolerance is None or residual <= newton.tolerance or not solution.converged:
+    if newton.tolerance is None or residuals[-1] <= newton.tolerance or not solution.converged:
         return solution
     return replace(
         solution,
         status="stopped at the limit",
-        message=f"The nonlinear equations of the step still lack {residual:.2g} of their forces after {solves} linearisations; "
+        message=f"{NOT_SOLVED} still lack {residuals[-1]:.2g} of their forces after {len(residuals)} linearisations; "
         f"asked for is {newton.tolerance:g}. Take a smaller dt.",
     )
