@@ -140,6 +140,7 @@ class Stepped:
         band[self._place] = self.data[self._use]
         self.v_hat = sl.solveh_banded(band, self.b, lower=True)  # raises where A is not positive definite
         q, v = np.empty_like(self.q), np.empty_like(self.v)
+        rod.accept(self.v_hat)
         rod.advance(self.q, self.v, self.v_hat, self.settings, q, v)
         self.old = (self.q, self.v)
         self.q, self.v, self.t = q, v, self.t + self.settings.dt

@@ -178,7 +178,9 @@ def test_b_holds_inertia_coriolis_and_gravity(joints: int, theta: float) -> None
     assert np.linalg.norm(bias) > 0.05
     np.testing.assert_allclose(external, gravity, atol=1e-12)
     # without joint drives A is M/(theta dt)
-    np.testing.assert_allclose(b, A @ v - bias + gravity, atol=1e-6 * np.linalg.norm(bias))
+    # that of a free body is the mean of the step, see rigid_kernels
+    close = 1e-6 if joints else dt * np.linalg.norm(v[3:6])
+    np.testing.assert_allclose(b, A @ v - bias + gravity, atol=close * np.linalg.norm(bias))
     _, no_gravity, _ = assembled(body, q, v, StepSettings(dt, theta, NO_GRAVITY))
     np.testing.assert_allclose(b - no_gravity, gravity, atol=1e-9)
 
@@ -206,22 +208,31 @@ def test_a_free_top_keeps_its_angular_momentum(theta: float) -> None:
     assert np.linalg.norm(v[3:] - body.initial_v()[3:]) > 0.5  # it does tumble
 
 
-def test_the_energy_error_of_a_free_top_falls_with_the_step() -> None:
-    errors = []
-    for steps in (50, 100, 200, 400):
+@pytest.mark.parametrize("theta", [0.5, 1.0])
+def test_a_free_top_keeps_its_energy(theta: float) -> None:
+    """To rounding, at any step, and its turn is of second order in dt."""
+    turns = []
+    for steps in (50, 100, 200):
         body = top()
         energy = body.kinetic_energy(body.initial_q(), body.initial_v())
-        worst: list[float] = []
-        march(
-            body,
-            StepSettings(1.0 / steps, 0.5, NO_GRAVITY),
-            steps,
-            lambda q, v, body=body, worst=worst, energy=energy: worst.append(abs(body.kinetic_energy(q, v) / energy - 1)),
-        )
-        errors.append(max(worst))
-    order = np.log2(np.array(errors[:-1]) / errors[1:])
-    assert np.all((order > 1.8) & (order < 2.5)), order
-    assert errors[-1] < 1e-5
+        seen: list[float] = []
+        q, _ = march(
+            body, StepSettings(1.0 / steps, theta, NO_GRAVITY), steps,
+            lambda q, v, body=body, seen=seen: seen.append(body.kinetic_energy(q, v)),
+        )  # fmt: skip
+        assert np.abs(np.array(seen) / energy - 1.0).max() < 1e-11
+        turns.append(q[3:7])
+    first, second = np.linalg.norm(turns[0] - turns[1]), np.linalg.norm(turns[1] - turns[2])
+    assert np.log2(first / second) == pytest.approx(2.0, abs=0.2)
+
+
+def test_a_body_that_turns_by_radians_a_step_takes_the_explicit_term() -> None:
+    """No constant rate keeps its energy there; its angular momentum is kept all the same."""
+    body = top(400.0)
+    start = body.angular_momentum(body.initial_q(), body.initial_v())
+    q, v = march(body, StepSettings(0.02, 1.0, NO_GRAVITY), 5)
+    assert np.isfinite(q).all()
+    np.testing.assert_allclose(body.angular_momentum(q, v), start, rtol=0, atol=1e-10 * np.linalg.norm(start))
 
 
 def test_free_fall_is_the_parabola() -> None:

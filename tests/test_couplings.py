@@ -291,6 +291,7 @@ def test_forces_of_the_coupling_are_opposite_and_those_of_the_sensor() -> None:
     state = State(disturbed(system, 1e-3), np.zeros(system.n), 0.0)
     system.assemble(state, STEP, np.zeros(system.n))
     v = np.linalg.solve(system.A.toarray(), system.b)
+    system.accept(v)
     system.advance(state, v, STEP)
     rod = system.bodies[1]
     assert system.coupling_forces(0) == pytest.approx(rod.end_wrench[1:, :3], abs=0)

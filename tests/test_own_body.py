@@ -99,7 +99,9 @@ def test_what_it_lacks_is_named() -> None:
         def initial_q(self) -> np.ndarray:
             return np.zeros(3)
 
-    with pytest.raises(fs.InputError, match=r"'half' lacks acted, .*initial_v.*momentum.*; give its class these, or derive"):
+    with pytest.raises(
+        fs.InputError, match=r"'half' lacks accept, acted, .*initial_v.*momentum.*; give its class these, or derive"
+    ):
         fs.Scene("s").add_body(Half())  # type: ignore[arg-type]
 
     class Derived(fs.BodyDefaults):

@@ -299,6 +299,7 @@ def test_advance_against_plain_rotations() -> None:
     v_hat[3:6] = 0.0
     settings = StepSettings(0.01, 0.7, NO_GRAVITY)
     q_new, v_new = np.empty_like(q), np.empty_like(v)
+    rod.accept(v_hat)
     rod.advance(q, v, v_hat, settings, q_new, v_new)
     for i in range(5):
         u, w = slice(6 * i, 6 * i + 3), slice(6 * i + 3, 6 * i + 6)

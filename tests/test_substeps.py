@@ -284,7 +284,7 @@ def test_measuring_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def twice(scene: fs.Scene, system: System, *step: Any) -> StepReport:
         nonlocal measured
-        old, new = step[3], step[4]
+        old, new = step[2], step[3]
         before = old.copy(), system.remember(new).copy()
         first = measure(scene, system, *step)
         assert (old, system.remember(new)) == before
@@ -355,12 +355,12 @@ def test_only_the_step_that_fails_is_halved_and_only_the_half_that_fails_again()
     """The second step fails, then its second half: the step sizes are 10, 5, 2.5, 2.5, 10, 10 ms."""
     failing = {2: DT, 4: 0.5 * DT}  # by the number of the solve: 10, (10), 5, (5), 2.5, 2.5, 10, 10
     solver = Exacting(lambda problem: "nan" if len(solver.calls) in failing else None)
-    stepper = Stepper(cube_scene(), solver)
+    stepper = Stepper(cube_scene(nonlinear_tolerance=None), solver)
     reports = [take_step(stepper, 6) for _ in range(STEPS)]
     half, quarter = 0.5 * DT, 0.25 * DT
     assert solver.calls == [DT, DT, half, half, quarter, quarter, DT, DT]
     assert [len(report.parts) for report in reports] == [1, 3, 1, 1] and [report.step for report in reports] == [1, 2, 3, 4]
-    by_hand = Stepper(cube_scene(), Exacting())
+    by_hand = Stepper(cube_scene(nonlinear_tolerance=None), Exacting())
     wanted = steps_of(by_hand, [DT, half, quarter, quarter, DT, DT])
     np.testing.assert_allclose(stepper.state.q, by_hand.state.q, rtol=0, atol=1e-15)
     weights = np.array([0.5, 0.25, 0.25])
@@ -383,12 +383,12 @@ def test_a_law_that_gives_nan_once_is_asked_again(monkeypatch: pytest.MonkeyPatc
 
     original = SoftBody.update_elements
     monkeypatch.setattr(SoftBody, "update_elements", update)
-    failed = simulate_with(Exacting(), monkeypatch, cube_scene(), max_halvings=0)
+    failed = simulate_with(Exacting(), monkeypatch, cube_scene(nonlinear_tolerance=None), max_halvings=0)
     assert failed.status == "failed" and failed.message.startswith("Step 2 at 0.0200 s failed: ")
     asked[0] = 0
-    run = simulate_with(Exacting(), monkeypatch, cube_scene())
+    run = simulate_with(Exacting(), monkeypatch, cube_scene(nonlinear_tolerance=None))
     assert run.status == "converged" and run.steps["substeps"].tolist() == [1, 2, 1, 1]
-    by_hand = Stepper(cube_scene(), Exacting())
+    by_hand = Stepper(cube_scene(nonlinear_tolerance=None), Exacting())
     steps_of(by_hand, [DT, 0.5 * DT, 0.5 * DT, DT, DT])
     np.testing.assert_allclose(run.stepper.state.q, by_hand.state.q, rtol=0, atol=1e-12)
 
@@ -397,11 +397,11 @@ def test_a_step_that_is_not_finite_may_end_as_one_that_is_not_converged(monkeypa
     def spoils(problem: ContactProblem) -> str:
         return "nan" if problem.dt > 0.6 * DT else "not converged"
 
-    run = simulate_with(Exacting(spoils), monkeypatch, cube_scene(), max_halvings=2)
+    run = simulate_with(Exacting(spoils), monkeypatch, cube_scene(nonlinear_tolerance=None), max_halvings=2)
     assert run.status == "not converged" and (run.steps["substeps"] == 2).all() and not run.steps["converged"].any()
     assert np.isfinite(run.stepper.state.q).all()
     # without smaller steps there is nothing to go on with
-    assert simulate_with(Exacting(spoils), monkeypatch, cube_scene(), max_halvings=0).status == "failed"
+    assert simulate_with(Exacting(spoils), monkeypatch, cube_scene(nonlinear_tolerance=None), max_halvings=0).status == "failed"
 
 
 # ------------------------------------------------------------------ where halving does not help
@@ -414,12 +414,14 @@ def test_a_solver_that_never_converges_costs_little_and_gives_what_it_gave(monke
     def keep(stepper: Stepper, report: StepReport) -> None:
         reports.append(report)
 
-    run = simulate_with(solver, monkeypatch, cube_scene(), max_halvings=3, on_step=keep)
+    run = simulate_with(solver, monkeypatch, cube_scene(nonlinear_tolerance=None), max_halvings=3, on_step=keep)
     # once down to an eighth, and then no more
     assert [round(DT / dt) for dt in solver.calls] == [1, 2, 4, 8, 1, 1, 1]
     assert run.status == "not converged" and (run.steps["substeps"] == 1).all() and not run.steps["converged"].any()
     assert run.message.startswith("4 of 4 steps stopped at the iteration limit, first step 1;") and "sub-steps" not in run.message
-    plain = simulate_with(Exacting(lambda problem: "not converged"), monkeypatch, cube_scene(), max_halvings=0, on_step=keep)
+    plain = simulate_with(
+        Exacting(lambda problem: "not converged"), monkeypatch, cube_scene(nonlinear_tolerance=None), max_halvings=0, on_step=keep
+    )
     after, wanted = bits(run.stepper, reports[3]), bits(plain.stepper, reports[-1])
     assert after.pop("halving_is_vain") and not wanted.pop("halving_is_vain")
     assert_same_bits(after, wanted)
@@ -431,7 +433,7 @@ def test_a_solver_that_never_converges_costs_little_and_gives_what_it_gave(monke
 def test_halving_is_tried_again_after_a_step_that_is_solved() -> None:
     bad = {1, 2, 3, 4, 6, 7}  # step 1: solves 1 to 3 in vain; step 2: as it comes; step 3: solve 5; step 4: solve 6 and 7
     solver = Exacting(lambda problem: "not converged" if len(solver.calls) in bad else None)
-    stepper = Stepper(cube_scene(), solver)
+    stepper = Stepper(cube_scene(nonlinear_tolerance=None), solver)
     reports = [take_step(stepper, 2) for _ in range(4)]
     assert [round(DT / dt) for dt in solver.calls] == [1, 2, 4, 1, 1, 1, 2, 4, 4, 2]
     assert [report.solution.converged for report in reports] == [False, False, True, True]
@@ -452,7 +454,9 @@ def test_halving_is_tried_again_after_a_step_that_halves_have_saved() -> None:
 
 def test_numbers_that_stay_none_end_the_run_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     solver = Exacting(lambda problem: "raises" if len(solver.calls) > 2 else None)
-    run = simulate_with(solver, monkeypatch, cube_scene(), max_halvings=2, out=tmp_path / "run", dump_problems=(2, 3))
+    run = simulate_with(
+        solver, monkeypatch, cube_scene(nonlinear_tolerance=None), max_halvings=2, out=tmp_path / "run", dump_problems=(2, 3)
+    )
     assert run.status == "failed" and run.message == "Step 3 at 0.0300 s failed: planted"
     assert len(run.steps["step"]) == 2 and run.stepper.state.step == 2 and len(solver.calls) == 5
 
@@ -460,7 +464,7 @@ def test_numbers_that_stay_none_end_the_run_as_before(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize(("how", "words"), [("nan", "detect: points[0] is [nan, nan, nan]"), ("failed", "Planted failure.")])
 def test_and_say_what_they_said(how: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     solver = Exacting(lambda problem: how if len(solver.calls) > 2 else None)
-    run = simulate_with(solver, monkeypatch, cube_scene(), max_halvings=2)
+    run = simulate_with(solver, monkeypatch, cube_scene(nonlinear_tolerance=None), max_halvings=2)
     assert run.status == "failed" and run.message.startswith(f"Step 3 at 0.0300 s failed: {words}")
     assert len(run.steps["step"]) == 2 and len(solver.calls) == 5
 
@@ -470,7 +474,7 @@ def test_and_say_what_they_said(how: str, words: str, monkeypatch: pytest.Monkey
 
 def test_words_and_numbers_of_halved_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     solver = Exacting(lambda problem: "nan" if len(solver.calls) in (2, 3, 7) else None)
-    run = simulate_with(solver, monkeypatch, cube_scene(), out=tmp_path / "run", dump_problems=(2, 2))
+    run = simulate_with(solver, monkeypatch, cube_scene(nonlinear_tolerance=None), out=tmp_path / "run", dump_problems=(2, 2))
     assert run.steps["substeps"].tolist() == [1, 3, 2, 1]
     assert run.message == "All 4 steps converged by true residuals. Taken in sub-steps: 2 of 4, first step 2."
     assert "halved steps      2, into 2 to 3 sub-steps (most, step 2 at 0.020 s)" in run.summary().splitlines()
@@ -485,7 +489,7 @@ def test_words_and_numbers_of_halved_steps(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("value", [-1, 21, 1.5, True, "2"])
 def test_a_depth_that_is_none_is_refused(value: Any) -> None:
     with pytest.raises(fs.InputError, match=r"max_halvings is .*; allowed are whole numbers from 0 \(never\) to 20\."):
-        fs.simulate(cube_scene(), max_halvings=value)
+        fs.simulate(cube_scene(nonlinear_tolerance=None), max_halvings=value)
 
 
 def test_the_depth_from_the_command_line(scene: str, call: Callable[..., tuple[int, str, str]]) -> None:
@@ -500,7 +504,7 @@ def test_the_depth_from_the_command_line(scene: str, call: Callable[..., tuple[i
 
 def blow_scene(height: float) -> fs.Scene:
     """A cube, held at its foot, that gets a blow of 1 ms on its top, just when a step of 10 ms asks."""
-    scene = fs.Scene("blow", dt=0.01, duration=0.04, gravity=(0, 0, 0))
+    scene = fs.Scene("blow", dt=0.01, duration=0.04, gravity=(0, 0, 0), nonlinear_tolerance=None)
     mesh = fs.box_tets((0.02, 0.02, 0.02), 2)
     top = np.flatnonzero(mesh.points[:, 2] > mesh.points[:, 2].max() - 1e-6)
 

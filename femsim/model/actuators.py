@@ -132,9 +132,10 @@ class Chamber(CouplingDefaults):
         count = len(self._flat) // 9
         return np.stack([np.bincount(self._slot, parts[:, n], count) for n in range(9)], axis=1).ravel()
 
-    def prepare(self, q: Sequence[np.ndarray], t: float) -> None:
+    def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
         """Read the positions; ``t`` is the time at the end of the step."""
         self._place(q[0].reshape(-1, 3)[self.nodes])
+        self._known_flow = 0.0 if v_hat is None else float(self.gradient @ v_hat)
         if self._target is not None:
             self._now = self._stiffness * (_finite(self.name, "volume", self._target(t), t, "m^3") - self.volume)
         else:
@@ -153,10 +154,14 @@ class Chamber(CouplingDefaults):
             block[:] = values
         np.multiply(self._now, self.gradient, out=b)
 
+    def exerted(self) -> np.ndarray:
+        """Force of the pressure, (m,), N."""
+        return np.asarray(self._now * self.gradient)
+
     def accept(self, v_hat: np.ndarray) -> None:
         """Take the pressure of the step and its power."""
         flow = float(self.gradient @ v_hat)
-        self.pressure = self._now - self._implicit * self._stiffness * flow
+        self.pressure = self._now - self._implicit * self._stiffness * (flow - self._known_flow)
         self.power = self.pressure * flow
 
     def settle(self, q: Sequence[np.ndarray]) -> None:
@@ -245,9 +250,10 @@ class Tendon(CouplingDefaults):
         self.length = float(self._lengths.sum())
         self.gradient = (self._segments.T @ self._directions).ravel()
 
-    def prepare(self, q: Sequence[np.ndarray], t: float) -> None:
+    def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
         """Read the positions; ``t`` is the time at the end of the step."""
         self._place(q[0].reshape(-1, 3)[self.nodes])
+        self._known_rate = 0.0 if v_hat is None else float(self.gradient @ v_hat)
         if self._pull is not None:
             free = self._rest_length - _finite(self.name, "pull", self._pull(t), t, "m")
             self._now = max(self._stiffness * (self.length - free), 0.0)
@@ -267,10 +273,14 @@ class Tendon(CouplingDefaults):
         np.multiply(self._implicit, turning + self._slope * np.outer(self.gradient, self.gradient), out=block)
         np.multiply(-self._now, self.gradient, out=b)
 
+    def exerted(self) -> np.ndarray:
+        """Force of the tension, (m,), N."""
+        return np.asarray(-self._now * self.gradient)
+
     def accept(self, v_hat: np.ndarray) -> None:
         """Take the tension of the step and its power."""
         rate = float(self.gradient @ v_hat)
-        self.force = self._now + self._implicit * self._slope * rate
+        self.force = self._now + self._implicit * self._slope * (rate - self._known_rate)
         self.power = -self.force * rate
 
     def settle(self, q: Sequence[np.ndarray]) -> None:

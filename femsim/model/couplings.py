@@ -17,9 +17,11 @@ from femsim.model.frames import HoldFrame
 class Coupling(Protocol):
     """A force between bodies that is implicit in A.
 
-    The system calls, once a step and in this order: ``prepare`` before the bodies fill their blocks, ``assemble`` after that,
-    ``accept`` with the velocity that was solved for, ``settle`` when the bodies have their new coordinates. A step may be put
-    back and taken anew (:mod:`femsim.step.advance`): what the next step reads beside the coordinates goes through ``memory``.
+    The system calls in this order: ``prepare`` before the bodies fill their blocks, ``assemble`` after that, and ``accept`` with
+    the velocity that was solved for. Then ``prepare`` where that leads, with this velocity, and ``exerted``, from which follows
+    whether the equations of the step hold there; if not, ``assemble`` again, and so on. At last ``settle``, when the bodies have
+    their new coordinates. A step may be put back and taken anew (:mod:`femsim.step.advance`): what the next step reads beside
+    the coordinates goes through ``memory``.
 
     Attributes
     ----------
@@ -45,12 +47,22 @@ class Coupling(Protocol):
     forces: tuple[np.ndarray, ...]
     power: float
 
-    def prepare(self, q: Sequence[np.ndarray], t: float) -> None:
-        """Read the coordinates of its bodies at the start of the step, which ends at time ``t`` (s)."""
+    def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
+        """Read the coordinates of its bodies where it acts: at the start of the step, or where ``v_hat``, (m,), leads.
+
+        The step ends at time ``t`` (s).
+        """
         ...
 
     def assemble(self, settings: StepSettings, block: np.ndarray, b: np.ndarray) -> None:
-        """Fill what it adds to A, symmetric positive semi-definite, (m, m) or the values of ``entries``, and to b, (m,)."""
+        """Fill what it adds to A, symmetric positive semi-definite, (m, m) or the values of ``entries``, and its force, (m,).
+
+        The force is that at rest in the place of the last ``prepare``; at the start of a step it is what b gains.
+        """
+        ...
+
+    def exerted(self) -> np.ndarray:
+        """Force on its rows, (m,), at the place and the velocity of the last ``prepare``."""
         ...
 
     def accept(self, v_hat: np.ndarray) -> None:
@@ -157,10 +169,12 @@ class HeldEnd(CouplingDefaults):
         """No sensor of its own: those of the rod read it."""
         return ()
 
-    def prepare(self, q: Sequence[np.ndarray], t: float) -> None:
+    def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
         """Place the frame where the holder has it."""
         self._rod.place_end(self._end, self._frame.place(q[0]))
         self._jacobian = self._frame.jacobian()
+        if v_hat is not None:
+            self.accept(v_hat)
 
     def assemble(self, settings: StepSettings, block: np.ndarray, b: np.ndarray) -> None:
         """Fill the parts of the joint that touch the holder."""
@@ -178,6 +192,12 @@ class HeldEnd(CouplingDefaults):
             block[:m, :m] += pull * (turn.T @ turn - np.outer(axis @ turn, axis @ turn))
         b[:m] = -G.T @ force[:6]
         b[m:] = 0.0
+
+    def exerted(self) -> np.ndarray:
+        """Force of the joint on the holder; that on the rod is in the rod's own equations."""
+        out = np.zeros(self._size + 6)
+        out[: self._size] = -self._jacobian.T @ self._rod.end_force(self._end)[:6]
+        return out
 
     def accept(self, v_hat: np.ndarray) -> None:
         """Tell the rod how the frame moves in the step."""

@@ -116,6 +116,13 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     StepColumn(
         "friction_loss_J", "J", "work that friction has taken in all contacts since the start", lambda r, ms: r.friction_loss
     ),
+    StepColumn(
+        "nonlinear_residual", "1",
+        "what M dv/dt = f + J^T lam lacks with all forces evaluated at the end of the step (at theta), relative to the largest "
+        "of them; `converged` asks for it too, unless a step is linearised once",
+        lambda r, ms: r.nonlinear_residual, "worst",
+    ),
+    StepColumn("solves", "1", "contact problems solved, one for each linearisation of the step", lambda r, ms: r.solves, "sum"),
 )  # fmt: skip
 
 

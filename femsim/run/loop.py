@@ -17,6 +17,7 @@ from femsim.base.status import Status
 from femsim.run.progress import progress
 from femsim.run.recorder import Recorder
 from femsim.step.advance import take_step
+from femsim.step.newton import NOT_SOLVED
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
 
@@ -26,10 +27,14 @@ Until = Callable[[dict[str, float]], str | None]
 
 @dataclass
 class _Tally:
-    """Which steps of a run did not converge, had no solution or were halved: how many, and the first."""
+    """Which steps of a run did not converge, had no solution or were halved: how many, and the first.
+
+    ``nonlinear`` says that the first that did not converge had its contact problem solved, but not its equations of motion.
+    """
 
     unconverged: int = 0
     first_bad: int = 0
+    nonlinear: bool = False
     infeasible: int = 0
     first_infeasible: str = ""
     halved: int = 0
@@ -39,7 +44,9 @@ class _Tally:
         """Count a step; ``parts`` are the names of all parts."""
         if not report.solution.converged:
             self.unconverged += 1
-            self.first_bad = self.first_bad or number
+            if not self.first_bad:
+                self.first_bad = number
+                self.nonlinear = report.solution.message.startswith(NOT_SOLVED)
         if report.solution.status == "infeasible":
             self.infeasible += 1
             self.first_infeasible = (
@@ -58,6 +65,12 @@ class _Tally:
                 "not converged",
                 f"{self.unconverged} of {done} steps did not converge, {self.infeasible} of them because their contacts are "
                 f"infeasible: bodies are closed in by others that do not give way. First {self.first_infeasible}{ended}",
+            )
+        if self.unconverged and self.nonlinear:
+            return (
+                "not converged",
+                f"{self.unconverged} of {done} steps did not solve the equations of motion, first step {self.first_bad}; take a "
+                f"smaller dt, or raise nonlinear_tolerance or max_solves of the scene.{ended}",
             )
         if self.unconverged:
             return (

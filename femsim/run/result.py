@@ -203,6 +203,8 @@ class Run:
         lines.append(f"max penetration   {1e3 * s['max_penetration_m'].max():.3g} mm{_at(s, 'max_penetration_m')}")
         lines.append(f"dynamics residual {s['dynamics_residual'].max():.2e}{_at(s, 'dynamics_residual')}")
         lines.append(f"contact residual  {s['contact_residual'].max():.2e}{_at(s, 'contact_residual')}")
+        solves = f"{s['solves'].mean():.2f} solves a step, largest {int(s['solves'].max())}"
+        lines.append(f"nonlinear residual {s['nonlinear_residual'].max():.2e}{_at(s, 'nonlinear_residual')}, {solves}")
         lines.append(f"wrench balance    {s['wrench_balance'].max():.2e}{_at(s, 'wrench_balance')}")
         if s["inverted_elements"].max() > 0:
             lines.append(f"inverted elements {int(s['inverted_elements'].max())}{_at(s, 'inverted_elements')}")
@@ -260,6 +262,7 @@ def health(steps: dict[str, np.ndarray]) -> dict[str, float]:
     worst = (
         "dynamics_residual",
         "contact_residual",
+        "nonlinear_residual",
         "wrench_balance",
         "max_penetration_m",
         "max_slip_mps",
@@ -271,6 +274,7 @@ def health(steps: dict[str, np.ndarray]) -> dict[str, float]:
         "halved_steps": int((steps["substeps"] > 1).sum()),
         "most_substeps": int(steps["substeps"].max()),
         "mean_iterations": float(steps["iterations"].mean()),
+        "mean_solves": float(steps["solves"].mean()),
         "mean_ms_step": float(steps["ms_step"].mean()),
         **{f"largest_{name}": float(steps[name].max()) for name in worst},
     }

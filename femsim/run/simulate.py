@@ -125,9 +125,11 @@ def simulate(
     check_options(format, precision)
     scene_source = None if scene_path is None else read_scene(Path(scene_path))
     settings = {
-        "dt_s": dt, "duration_s": duration, "steps": n_steps, "theta": scene.theta, "gravity_mps2": scene.gravity,
+        "dt_s": dt, "duration_s": duration, "steps": n_steps, "theta": scene.theta, "integrator": scene.integrator,
+        "strain_damping": scene.strain_damping, "gravity_mps2": scene.gravity,
         "margin_m": scene.margin, "correction": scene.correction, "max_correction_mps": scene.max_correction,
-        "max_halvings": max_halvings, "fps": fps, "format": format, "precision": precision, "fields": list(names),
+        "nonlinear_tolerance": scene.nonlinear_tolerance, "max_solves": scene.max_solves, "max_halvings": max_halvings,
+        "fps": fps, "format": format, "precision": precision, "fields": list(names),
     }  # fmt: skip
     folder = Path(out) if out is not None else None
     replaced = prepare_folder(folder, overwrite) if folder else None

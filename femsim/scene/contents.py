@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from femsim.scene.frictions import FrictionRule, PairFriction, pair_friction
 from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorSpec
 from materials import FrictionTable
 
+#: How a step is taken in time.
+Integrator = Literal["theta", "energy-momentum"]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
 
 
@@ -37,15 +39,39 @@ class SceneContents:
         correction: float = 0.2,
         max_correction: float = 0.5,
         default_friction: float = 0.5,
+        nonlinear_tolerance: float | None = 1e-4,
+        max_solves: int = 25,
+        integrator: Integrator = "theta",
+        strain_damping: float = 0.05,
     ) -> None:
+        if integrator not in get_args(Integrator):
+            raise InputError(f"integrator is {integrator!r}; allowed are {', '.join(map(repr, get_args(Integrator)))}.")
+        if not 0.0 <= strain_damping <= 1.0:
+            raise InputError(f"strain_damping is {strain_damping}; allowed are values from 0 (none) to 1.")
+        if integrator == "energy-momentum":
+            if theta not in (0.5, 1.0):
+                raise InputError(f"theta is {theta}; the energy-momentum step has none of its own, so leave it out.")
+            if nonlinear_tolerance is None:
+                raise InputError(
+                    "nonlinear_tolerance is None; the energy-momentum step must be solved, so give a bound such as 1e-4."
+                )
+            theta = 0.5
         if not 0.5 <= theta <= 1.0:
             raise InputError(f"theta is {theta}; allowed are values from 0.5 (mid-point) to 1 (backward Euler).")
         if not 0.0 <= correction <= 1.0:
             raise InputError(f"correction is {correction}; allowed are values from 0 to 1.")
+        if isinstance(max_solves, bool) or not isinstance(max_solves, int) or max_solves < 1:
+            raise InputError(f"max_solves is {max_solves!r}; allowed are whole numbers from 1.")
         self.name = name
+        self.nonlinear_tolerance = (
+            None if nonlinear_tolerance is None else positive("nonlinear_tolerance", nonlinear_tolerance, "1")
+        )
+        self.max_solves = max_solves
         self.dt = positive("dt", dt, "s")
         self.duration = positive("duration", duration, "s")
         self.theta = theta
+        self.integrator: Integrator = integrator
+        self.strain_damping = strain_damping
         self.gravity = vector("gravity", gravity)
         self.margin = positive("margin", margin, "m")
         self.correction = correction

@@ -43,6 +43,17 @@ class Scene(SceneContents):
         Fraction of a penetration that one step removes, in [0, 1], and the largest speed for it. Default 0.2 and 0.5.
     default_friction : float
         Coulomb coefficient of pairs of surfaces that neither the scene nor the material library sets. Default 0.5.
+    nonlinear_tolerance : float or None
+        What the equations of motion may lack at the end of a step, relative to the largest forces in them. Default 1e-4. A step
+        is linearised and solved again until it holds. None: one linearisation a step, the scheme of papers/001.
+    max_solves : int
+        Most linearisations of a step before it is halved. Default 25.
+    integrator : {"theta", "energy-momentum"}
+        How a step is taken. "theta" (default) evaluates forces at one place within it. "energy-momentum" takes elastic stress
+        from both ends of the step, by which soft bodies in free motion keep angular momentum and never gain energy, at any
+        stiffness; it is second order in dt. ``theta`` is then 1/2.
+    strain_damping : float
+        Part of changes of strain that "energy-momentum" damps, from 0 (keeps the energy) to 1. Default 0.05.
 
     Raises
     ------

@@ -203,4 +203,6 @@ def _joined(parts: list[_Attempt], end: float) -> StepReport:
         parts=tuple((part.dt, report.contacts) for part, report in zip(parts, reports, strict=True)),
         max_slip=max(report.max_slip for report in reports),
         wrench_balance=max(report.wrench_balance for report in reports),
+        nonlinear_residual=max(report.nonlinear_residual for report in reports),
+        solves=sum(report.solves for report in reports),
     )  # fmt: skip

@@ -168,6 +168,13 @@ class Contacts:
         """Return the detection margin of each family, m: a base (m), and how far gaps may close in a time (s)."""
         return [base + time * family.speeds(placed, rates) for family in self.families]
 
+    def within(self, placed: Placed, rates: Rates, time: float, margins: Sequence[float | np.ndarray]) -> bool:
+        """Whether no gap closes by more than its margin, m, in a time, s."""
+        return all(
+            bool(np.all(time * family.speeds(placed, rates) <= margin))
+            for family, margin in zip(self.families, margins, strict=True)
+        )
+
     def detect(self, state: State, placed: Placed, margins: Sequence[float | np.ndarray]) -> tuple[Found, ...]:
         """Find the contacts of a state, in which parts are placed so, within the margin of each family, m."""
         return tuple(family.detect(state, placed, margin) for family, margin in zip(self.families, margins, strict=True))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact import ContactProblem, Solution, metrics
+from contact import metrics
 from contact.metrics import norm
 from contact.metrics_kernels import NET_FRACTION, NOISE_FRACTION, TINY
 from femsim.model.bodies.body import BodyStep
 from femsim.model.holds import held_wrench
 from femsim.scene.scene import Scene
 from femsim.step.contacts import ContactForces
+from femsim.step.newton import Solved
 from femsim.step.prescribed import held_points
 from femsim.step.report import StepReport
 from femsim.step.state import State
@@ -20,8 +21,7 @@ from femsim.step.system import System
 def measure(
     scene: Scene,
     system: System,
-    problem: ContactProblem,
-    solution: Solution,
+    solved: Solved,
     forces: ContactForces,
     old: State,
     new: State,
@@ -35,8 +35,8 @@ def measure(
         What is simulated.
     system : System
         As the step assembled it.
-    problem, solution
-        Contact problem of the step and its answer.
+    solved : Solved
+        The last contact problem of the step, its answer and the nonlinear residual.
     forces : ContactForces
         What the answer means for parts and nodes.
     old, new : State
@@ -44,6 +44,7 @@ def measure(
     max_penetration : float, m
         Largest penetration at the end.
     """
+    problem, solution = solved.problem, solved.solution
     dt, u = problem.dt, forces.contacts.u
     pressing = solution.lam[:, 0] > 1e-9 * solution.lam[:, 0].max(initial=0.0)
     slip = np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2)[pressing]
@@ -83,7 +84,7 @@ def measure(
     return StepReport(
         old.step + 1, new.t, solution, metrics.measure(problem, solution.v, solution.lam), forces, max_penetration,
         float(slip.max(initial=0.0)), kinetic, elastic, work, momentum, balance, mount, inverted, potential, friction_loss,
-        system.acted(), ((dt, forces.contacts),),
+        system.acted(), ((dt, forces.contacts),), solved.residual, solved.solves,
     )  # fmt: skip
 
 

@@ -52,6 +52,10 @@ class StepReport:
         What acted in each body and coupling, by its name: wrenches of rod ends, forces of joints, pressures.
     parts : tuple of (float, StepContacts)
         Length (s) and contacts of each sub-step, see ``femsim.step.advance``; one if the step was not halved.
+    nonlinear_residual : float
+        What the equations of the step lack with all forces at its end, see :meth:`femsim.step.system.System.residual`.
+    solves : int
+        Contact problems solved, one for each linearisation.
     """
 
     step: int
@@ -72,6 +76,8 @@ class StepReport:
     friction_loss: float
     acted: Acted
     parts: tuple[tuple[float, StepContacts], ...]
+    nonlinear_residual: float
+    solves: int
 
     @property
     def contacts(self) -> StepContacts:

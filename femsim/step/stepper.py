@@ -17,8 +17,9 @@ from femsim.model.contact_rules import ContactRules
 from femsim.scene.frictions import anisotropic_pairs
 from femsim.scene.scene import Scene
 from femsim.step.contact_family import Rates
-from femsim.step.contacts import Contacts
+from femsim.step.contacts import ContactRows, Contacts
 from femsim.step.measure import measure
+from femsim.step.newton import NOT_SOLVED, Newton, Solved, solve_step
 from femsim.step.placed import Placed
 from femsim.step.prescribed import held_points, prescribed_rows, prescribed_velocity
 from femsim.step.report import StepReport
@@ -30,6 +31,12 @@ COUNTED = {
     "assemble": "assemble", "detect": "detect", "build": "detect", "solve": "solve", "accept": "measure", "advance": "measure",
     "measure": "measure", "record": "record",
 }  # fmt: skip
+#: Most searches for contacts in a step.
+_MOST_SEARCHES = 3
+#: Part of the contact margin by which a solved step may sink bodies into each other.
+SUNK = 0.02
+#: Part of the contact margin by which what counts as still may move in a step.
+STILL = 1e-6
 STAGES = ("assemble", "detect", "solve", "measure", "record")
 
 
@@ -51,6 +58,8 @@ class Stepper:
         All that the next step reads; a new one after each step.
     settings : StepSettings
         Time step, integration parameter and gravity.
+    newton : Newton
+        How exactly the nonlinear equations of a step are solved.
     problem : ContactProblem or None
         That of the last step; its matrix is overwritten by the next one.
     timings : dict of str to float
@@ -72,7 +81,11 @@ class Stepper:
         for moving in scene.bodies:
             moving.reset()
         self.scene, self.solver = scene, solver
-        self.settings = StepSettings(scene.dt if dt is None else dt, scene.theta, scene.gravity)
+        conserving = scene.integrator == "energy-momentum"
+        self.settings = StepSettings(
+            scene.dt if dt is None else dt, scene.theta, scene.gravity, conserving, scene.strain_damping if conserving else 0.0
+        )
+        self.newton = Newton(scene.nonlinear_tolerance, scene.max_solves, STILL * scene.margin / self.settings.dt)
         self.system = System(scene.bodies, scene.couplings)
         self.system.set_prescribed(prescribed_rows(scene, self.system))
         self.contacts = Contacts(self.system, scene.parts, contact_rules(scene))
@@ -89,14 +102,9 @@ class Stepper:
         with self.timed("assemble"):
             v_prescribed = prescribed_velocity(self.scene, system, state, settings.dt)
             system.assemble(state, settings, v_prescribed)
-        with self.timed("detect"):
-            placed = self.placed
-            found = contacts.detect(state, placed, self._margins(placed, v_prescribed))
-        with self.timed("build"):
-            rows = contacts.rows(found, v_prescribed, settings.dt)
-            problem = self.problem = rows.problem(system, settings.dt)
-        with self.timed("solve"):
-            solution = self.solver.solve(problem, contacts.warm_start(rows, state.contacts, state.v_hat))
+        rows, solved = self._solve(v_prescribed)
+        problem, solution = solved.problem, solved.solution
+        self.problem = problem
         with self.timed("accept"):
             forces, memory = contacts.accept(rows, solution.lam, contact_velocity(problem, solution.v))
         with self.timed("advance"):
@@ -104,13 +112,54 @@ class Stepper:
         with self.timed("measure"):
             arrived = contacts.places.read(new)
             penetration = contacts.max_penetration(new, arrived)
-            report = measure(self.scene, system, problem, solution, forces, state, new, penetration)
+            solved = self._with_gaps(solved, penetration)
+            report = measure(self.scene, system, solved, forces, state, new, penetration)
             self.state = replace(
                 system.remember(new), step=report.step, work=report.work, friction_loss=report.friction_loss,
                 halving_is_vain=state.halving_is_vain, contacts=memory, sensors=state.sensors,
             )  # fmt: skip
             self._placed = (new.q.copy(), arrived)
         return report
+
+    def _solve(self, v_prescribed: np.ndarray) -> tuple[ContactRows, Solved]:
+        """Find the contacts and solve the step; again, with those in reach of what came of it, where that went further."""
+        contacts, state, settings = self.contacts, self.state, self.settings
+        placed, v_hat = self.placed, state.v_hat
+        margins = self._margins(placed, Rates(v_hat, v_prescribed))
+        for again in range(_MOST_SEARCHES):
+            with self.timed("detect"):
+                found = contacts.detect(state, placed, margins)
+            with self.timed("build"):
+                rows = contacts.rows(found, v_prescribed, settings.dt)
+            with self.timed("solve"):
+                warm = contacts.warm_start(rows, state.contacts, v_hat)
+                solved = solve_step(self.system, settings, rows, self.solver, warm, self.newton)
+            v_hat = solved.solution.v
+            rates = Rates(v_hat, v_prescribed)
+            if (
+                again == _MOST_SEARCHES - 1
+                or not np.isfinite(v_hat).all()
+                or contacts.within(placed, rates, settings.dt, margins)
+            ):
+                break
+            margins = self._margins(placed, rates)
+            with self.timed("assemble"):
+                self.system.assemble(state, settings, v_prescribed)
+        return rows, solved
+
+    def _with_gaps(self, solved: Solved, penetration: float) -> Solved:
+        """Say not solved where gaps, linear within a step, end deeper by more than :data:`SUNK` of the margin than they were."""
+        bound = SUNK * self.scene.margin
+        if self.newton.tolerance is None or not solved.solution.converged or not penetration > bound:
+            return solved
+        before = self.contacts.max_penetration(self.state, self.placed)
+        if penetration <= before + bound:
+            return solved
+        message = (
+            f"{NOT_SOLVED} hold, but not the gaps of its contacts, which turned too far: they end {1e3 * penetration:.2g} mm "
+            f"deep, {1e3 * before:.2g} mm before. Take a smaller dt."
+        )
+        return replace(solved, solution=replace(solved.solution, status="stopped at the limit", message=message))
 
     def restore(self, state: State) -> None:
         """Go back (or on) to a state of this scene, so that what follows is what followed then, to the last bit.
@@ -144,15 +193,15 @@ class Stepper:
         yield
         self.timings[COUNTED[stage]] += self.clock() - started
 
-    def _margins(self, placed: Placed, v_prescribed: np.ndarray) -> list[float | np.ndarray]:
+    def _margins(self, placed: Placed, rates: Rates) -> list[float | np.ndarray]:
         """Return the detection margin of each family of contacts.
 
-        Each is that of the scene plus the distance that gaps may close in a step, by the speeds of the last step and of what is
-        prescribed in this one.
+        Each is that of the scene plus the distance that gaps may close in a step: at first by the speeds of the last step and of
+        what is prescribed in this one.
         """
         time_ahead = 1.5 * self.settings.dt
         base = self.scene.margin + time_ahead * float(np.linalg.norm(self.settings.gravity)) * self.settings.dt
-        return self.contacts.margins(placed, Rates(self.state.v_hat, v_prescribed), base, time_ahead)
+        return self.contacts.margins(placed, rates, base, time_ahead)
 
     def _check_start(self) -> None:
         """Refuse a scene whose soft bodies and rods overlap too deeply to be pushed apart; warn where they overlap visibly."""

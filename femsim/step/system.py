@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from contact import Group
-from femsim.model.bodies.body import Body, StepSettings
+from contact.metrics_kernels import relative
+from femsim.model.bodies.body import Body, StepSettings, StepStart
 from femsim.model.couplings import Coupling
 from femsim.step.state import State
 
@@ -65,6 +67,7 @@ class System:
             rows, starts = self._couple(rows, starts)
         self.A = sp.csc_matrix((np.zeros(len(rows)), rows, starts), shape=(nv, nv))
         self.b, self.external = np.zeros(nv), np.zeros(nv)
+        self._residual, self._inertia, self._external_there = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self.b_prescribed: np.ndarray | None = None
         self.prescribed = np.zeros(nv, dtype=np.bool_)
         self._columns_of_entries = np.repeat(np.arange(nv), np.diff(self.A.indptr))
@@ -150,29 +153,105 @@ class System:
         the same pattern; its original equation is kept for :meth:`reaction`. Prescribed velocities jump from v to v_prescribed
         within the step whatever theta is, so they enter b by the start velocity for which eq. (9) says the same.
         """
-        data, v_start = self.A.data, state.v
+        v_start = state.v
         if self._rows.size:
             v_start = state.v.copy()
             jump = v_prescribed[self._rows] - state.v[self._rows]
             v_start[self._rows] = v_prescribed[self._rows] - settings.theta * jump
+        self._starts = [StepStart(state.q[q], v_start[v], state.t) for q, v in zip(self.q_slices, self.v_slices, strict=True)]
         for coupling in self.couplings:
             coupling.prepare([state.q[self.q_slices[k]] for k, _ in coupling.rows], state.t + settings.dt)
-        for k, (body, q, v) in enumerate(zip(self.bodies, self.q_slices, self.v_slices, strict=True)):
-            entries = self._entries[k]
-            own = data[entries] if isinstance(entries, slice) else self._buffers[k]
-            body.assemble(state.q[q], v_start[v], state.t, settings, own, self.b[v], self.external[v])
-            if not isinstance(entries, slice):
-                data[entries] = own
+        for k, (body, start, v) in enumerate(zip(self.bodies, self._starts, self.v_slices, strict=True)):
+            with self._block(k) as own:
+                body.assemble(start.q, start.v, start.t, settings, own, self.b[v], self.external[v])
+        for coupled, b in self._add_couplings(settings):
+            self.b[coupled] += b
+        self._prescribe(v_prescribed)
+
+    def residual(self, settings: StepSettings, v_hat: np.ndarray, contact_force: np.ndarray, still: float = 0.0) -> float:
+        """Measure what the equations of the step lack at v_hat, all forces evaluated where it leads: the nonlinear residual.
+
+        It is M (v_hat - v)/(theta dt) - f(q + theta dt v_hat) - J^T lam on the rows that are not prescribed, in the norm
+        ||r||^2 = sum r_i^2 / A_ii, relative to the largest of the rate of momentum, external forces, contact forces and the
+        forces of drives; and at least to 1e-3 of the elastic forces, sqrt(2 E / (theta dt)), to 1e-6 of b, and to the forces
+        that make the speed ``still``.
+
+        Parameters
+        ----------
+        settings : StepSettings
+            Those of the last :meth:`assemble`, with which the step began.
+        v_hat : ndarray, (n,)
+            Representative velocity; prescribed rows have that which is prescribed.
+        contact_force : ndarray, (n,), N and N m
+            J^T lam.
+        still : float, m/s
+            Speed that counts as none.
+        """
+        implicit, out, external = settings.theta * settings.dt, self._residual, self._external_there
+        moved = [
+            body.moved(start.q, v_hat[v], implicit)
+            for body, start, v in zip(self.bodies, self._starts, self.v_slices, strict=True)
+        ]
+        for coupling, coupled in zip(self.couplings, self._coupled_rows, strict=True):
+            coupling.prepare([moved[k] for k, _ in coupling.rows], self._starts[0].t + settings.dt, v_hat[coupled])
+        elastic = 0.0
+        for body, q, start, v in zip(self.bodies, moved, self._starts, self.v_slices, strict=True):
+            elastic += body.elastic_energy(q)
+            body.residual(q, start, settings, v_hat[v], external[v], out[v], self._inertia[v])
+        for coupling, coupled in zip(self.couplings, self._coupled_rows, strict=True):
+            out[coupled] -= coupling.exerted()
+        diagonal = self.A.diagonal()
+        weight = 1.0 / diagonal
+
+        def size(force: np.ndarray) -> float:
+            return float(np.sqrt(np.dot(weight * force, force)))
+
+        lacking = out - contact_force
+        drives = np.where(self.prescribed, lacking, 0.0)
+        lacking[self._rows] = 0.0
+        terms = (self._inertia, external, contact_force, drives)
+        floor = 1e-3 * np.sqrt(2.0 * max(elastic, 0.0) / implicit)
+        return relative(size(lacking), max(*map(size, terms), floor, 1e-6 * size(self.b), still * np.sqrt(diagonal.sum())))
+
+    def linearise(self, settings: StepSettings, v_hat: np.ndarray) -> None:
+        """Fill A and b about v_hat, at which :meth:`residual` was asked last: A v = b is Newton's equation for the next v_hat."""
+        self.external[:] = self._external_there
+        for k, body in enumerate(self.bodies):
+            with self._block(k) as own:
+                body.tangent(settings, own)
+        for _ in self._add_couplings(settings):
+            pass
+        self.b[:] = self.A @ v_hat - self._residual
+        self._prescribe(v_hat)
+
+    @contextmanager
+    def _block(self, k: int) -> Iterator[np.ndarray]:
+        """Entries of a body's block of A, to be filled."""
+        entries = self._entries[k]
+        if isinstance(entries, slice):
+            yield self.A.data[entries]
+        else:
+            yield self._buffers[k]
+            self.A.data[entries] = self._buffers[k]
+
+    def _add_couplings(self, settings: StepSettings) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Add the blocks of the couplings to A; return the rows and the force of each."""
+        data = self.A.data
         data[self._between] = 0.0
+        forces = []
         for coupling, coupled, places in zip(self.couplings, self._coupled_rows, self._coupled_entries, strict=True):
             m = len(coupled)
             block, b = np.empty((m, m) if coupling.entries is None else len(places)), np.empty(m)
             coupling.assemble(settings, block, b)
             data[places] += block.ravel()
-            self.b[coupled] += b
+            forces.append((coupled, b))
+        return forces
+
+    def _prescribe(self, v_prescribed: np.ndarray) -> None:
+        """Move prescribed velocities, (n,), to the right-hand side."""
         if not self._rows.size:
             return
-        rows, columns = self.A.indices, self._columns_of_entries
+        data, rows, columns = self.A.data, self.A.indices, self._columns_of_entries
         self._column_data = data[self._columns].copy()
         self._reaction_b = self.b[self._rows].copy()
         own = self.b.copy()
@@ -199,11 +278,16 @@ class System:
             out[self._rows] -= self._reaction_b + contact_force[self._rows]
         return out
 
+    def accept(self, v_hat: np.ndarray) -> None:
+        """Let couplings and bodies take the solution of A v = b + J^T lam, for the forces that they report."""
+        for coupling, coupled in zip(self.couplings, self._coupled_rows, strict=True):
+            coupling.accept(v_hat[coupled])
+        for body, v in zip(self.bodies, self.v_slices, strict=True):
+            body.accept(v_hat[v])
+
     def advance(self, state: State, v_hat: np.ndarray, settings: StepSettings) -> State:
         """State at the end of the step; prescribed rows keep the velocity they had in it."""
         new = State(np.empty_like(state.q), np.empty_like(state.v), state.t + settings.dt, v_hat.copy())
-        for coupling, coupled in zip(self.couplings, self._coupled_rows, strict=True):
-            coupling.accept(v_hat[coupled])
         for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
             body.advance(state.q[q], state.v[v], v_hat[v], settings, new.q[q], new.v[v])
         new.v[self._rows] = v_hat[self._rows]

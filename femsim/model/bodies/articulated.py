@@ -11,6 +11,7 @@ import numpy as np
 from contact import GroupKind
 from femsim.base.rotations import cross, quaternion_to_matrix, rotate_quaternion
 from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings
+from femsim.model.bodies.rigid_kernels import free_rotation
 from femsim.model.frames import LinkFrame
 
 Load = Callable[[float], tuple[np.ndarray, np.ndarray]]
@@ -138,8 +139,9 @@ class ArticulatedBody(BodyDefaults):
     world angular velocity (3) and the joint speeds. The mass matrix is S^T M S with S the Jacobian of the links; Coriolis and
     gyroscopic terms are those of eq. (3), explicit in b.
 
-    For a body without joints the angular momentum is then advanced exactly: the torque impulse of the step is added to
-    I w, and w follows from the new orientation. Departure from the paper, which leaves the drift of the explicit gyroscopic term.
+    Departure from the paper, whose explicit gyroscopic term drifts: a body without joints turns by the constant angular velocity
+    that keeps energy and angular momentum of its free rotation, whatever theta is; the torque impulse of the step is added to its
+    angular momentum, and w follows from the new orientation.
 
     Parameters
     ----------
@@ -192,6 +194,7 @@ class ArticulatedBody(BodyDefaults):
         self._offsets = np.array([link.offset for link in self.links], dtype=np.float64)
         self._axes = np.array([np.zeros(3) if link.axis is None else link.axis for link in self.links], dtype=np.float64)
         self._inertia = np.sum([link.inertia for link in self.links], axis=0)
+        self._inverse_inertia = np.linalg.inv(self.links[0].inertia)
         self._known: tuple[_Configuration, ...] = ()  # of the two latest q: a step asks for those of its start and of its end
         self.joint_force = np.zeros(self.n_joints)
         self.joint_damping = np.zeros(self.n_joints)
@@ -285,6 +288,18 @@ class ArticulatedBody(BodyDefaults):
         out[6:] = (configuration.axis[1:] * force[1:]).sum(axis=1)
         return out
 
+    def _turning(self, configuration: _Configuration, v: np.ndarray, settings: StepSettings) -> np.ndarray:
+        """Gyroscopic forces (6,) by which a free body without joints turns as :func:`rigid_kernels.free_rotation` says."""
+        out = np.zeros(6)
+        if not v[3:6].any():
+            return out
+        rotation, omega = configuration.rotation, np.empty(3)
+        spin = self.links[0].inertia @ (rotation.T @ v[3:6])
+        if not free_rotation(self._inverse_inertia, spin, settings.dt, omega):
+            return self._bias(configuration, v)
+        out[3:] = configuration.inertia @ (v[3:6] - rotation @ omega) / (settings.theta * settings.dt)
+        return out
+
     def assemble(
         self,
         q: np.ndarray,
@@ -310,7 +325,7 @@ class ArticulatedBody(BodyDefaults):
             external[6 + j] += self.joint_force[j]
             A[6 + j, 6 + j] += self.joint_damping[j]
         data[:] = A.ravel()
-        self.bias = self._bias(configuration, v)
+        self.bias = self._bias(configuration, v) if self.n_joints else self._turning(configuration, v, settings)
         b[:] = M @ v / implicit - self.bias + external
 
     def advance(
@@ -329,11 +344,10 @@ class ArticulatedBody(BodyDefaults):
         q_new[7:] = q[7:] + dt * v_hat[6:]
         v_new[:] = v + (v_hat - v) / settings.theta
         if self.n_joints == 0:
-            omega = v[3:6]
             old, new = quaternion_to_matrix(q[3:7]), quaternion_to_matrix(q_new[3:7])
             inertia_old = old @ self.links[0].inertia @ old.T
             inertia_new = new @ self.links[0].inertia @ new.T
-            momentum = inertia_old @ v_new[3:6] + dt * cross(omega, inertia_old @ omega)
+            momentum = inertia_old @ v_new[3:6] + dt * self.bias[3:6]
             v_new[3:6] = np.linalg.solve(inertia_new, momentum)
 
     def damping_power(self, v_hat: np.ndarray) -> float:

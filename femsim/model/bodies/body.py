@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast, get_args
 
 import numpy as np
+import scipy.sparse as sp
 
 from contact import GroupKind
 from femsim.base.errors import InputError
@@ -29,11 +30,35 @@ class StepSettings:
         Integration parameter in [1/2, 1]: 1/2 is papers/001 eq. (9), 1 backward Euler.
     gravity : ndarray, (3,), m/s^2
         Acceleration of gravity.
+    conserving : bool
+        Whether elastic stress is that of the energy-momentum step, by which soft bodies keep energy and angular momentum
+        exactly; theta is then 1/2.
+    strain_damping : float
+        Damping of strain changes in that step, alpha of :mod:`femsim.model.bodies.momentum_kernels`.
     """
 
     dt: float
     theta: float
     gravity: np.ndarray
+    conserving: bool = False
+    strain_damping: float = 0.0
+
+
+@dataclass(frozen=True)
+class StepStart:
+    """Where a step of one body starts.
+
+    Attributes
+    ----------
+    q, v : ndarray, (n_q,) and (n_v,)
+        Coordinates and velocities; of prescribed rows the velocity for which the step is that of the others.
+    t : float, s
+        Time.
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    t: float
 
 
 @dataclass(frozen=True)
@@ -141,6 +166,35 @@ class Body(Protocol):
 
         ``external`` (n_v,) N becomes the force of gravity, loads and joints within b.
         """
+        ...
+
+    def moved(self, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
+        """Coordinates (n_q,) that q becomes at velocity v_hat in a time, s."""
+        ...
+
+    def residual(
+        self,
+        moved: np.ndarray,
+        start: StepStart,
+        settings: StepSettings,
+        v_hat: np.ndarray,
+        external: np.ndarray,
+        out: np.ndarray,
+        inertia: np.ndarray,
+    ) -> None:
+        """Fill what the body's equations of the step lack at v_hat, forces evaluated at the coordinates ``moved``, (n_v,) N.
+
+        ``out`` becomes rate of momentum - internal forces - external ones; contact, drives and couplings must make up for it.
+        ``inertia`` (n_v,) becomes its rate of momentum, ``external`` (n_v,) the force of gravity, loads and joints.
+        """
+        ...
+
+    def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
+        """Fill the block of A (CSC data), the derivative of the last :meth:`residual` by v_hat, or a definite stand-in."""
+        ...
+
+    def accept(self, v_hat: np.ndarray) -> None:
+        """Take the solution of the equations that were assembled last, before anything else is evaluated."""
         ...
 
     def advance(
@@ -363,6 +417,41 @@ class BodyDefaults(OutputDefaults):
 
     def recall(self, memory: Mapping[str, np.ndarray], q: np.ndarray) -> None:
         """Nothing is remembered."""
+
+    # ---- the step of a body whose forces are linear in v_hat: what `assemble` says holds at the end of the step too
+
+    def moved(self: Body, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
+        """Where ``advance`` puts it in this time."""
+        q_new, v_new = np.empty(self.n_q), np.empty(self.n_v)
+        self.advance(q, v_hat, v_hat, StepSettings(time, 1.0, np.zeros(3)), q_new, v_new)
+        return q_new
+
+    def residual(
+        self,
+        moved: np.ndarray,
+        start: StepStart,
+        settings: StepSettings,
+        v_hat: np.ndarray,
+        external: np.ndarray,
+        out: np.ndarray,
+        inertia: np.ndarray,
+    ) -> None:
+        """Fill A v_hat - b of ``assemble``, which for such a body is all there is."""
+        own = cast(Body, self)
+        indptr, indices = own.pattern()
+        self._linear = np.empty(len(indices))
+        b = np.empty(own.n_v)
+        own.assemble(start.q, start.v, start.t, settings, self._linear, b, external)
+        A = sp.csc_matrix((self._linear, indices, indptr), shape=(own.n_v, own.n_v))
+        out[:] = A @ v_hat - b
+        inertia[:] = A @ (v_hat - start.v)
+
+    def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
+        """Fill A of ``assemble``."""
+        data[:] = self._linear
+
+    def accept(self, v_hat: np.ndarray) -> None:
+        """Nothing is kept."""
 
     # ---- balance
 

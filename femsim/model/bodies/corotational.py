@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from femsim.model.bodies import corotational_kernels as kernels, soft_output_kernels as outputs
-from femsim.model.bodies.soft import Load, SoftBody, block_pattern
+from femsim.model.bodies.law_kernels import COROTATIONAL
+from femsim.model.bodies.soft import Load, PointElements, SoftBody, block_pattern
 from materials import Elastic
 
 
@@ -95,6 +98,19 @@ class CorotationalBody(SoftBody):
             self._corner_row, self._corner_column, self._rotated.reshape(-1, 3), self._ratio, self.node_mass,
             stiffness_factor, mass_factor, self._diagonal, data,
         )  # fmt: skip
+
+    @cached_property
+    def _points(self) -> tuple[np.ndarray, np.ndarray]:
+        """Gradients (m, 1, 4, 3), 1/m, and volumes (m, 1), m^3."""
+        edges = self.rest[self.tets[:, 1:]] - self.rest[self.tets[:, :1]]
+        inverse = np.linalg.inv(edges).transpose(0, 2, 1)
+        gradient = np.concatenate([-inverse.sum(axis=1, keepdims=True), inverse], axis=1)
+        return np.ascontiguousarray(gradient[:, None]), np.linalg.det(edges)[:, None] / 6.0
+
+    def point_elements(self) -> PointElements:
+        """Its tetrahedra with one point each; the energy is the same."""
+        lame_lambda, lame_mu = self.lame_lambda, self.lame_mu
+        return PointElements(self.tets, *self._points, COROTATIONAL, np.zeros(2), lame_lambda, lame_mu, lame_lambda)
 
     @property
     def strain(self) -> np.ndarray:

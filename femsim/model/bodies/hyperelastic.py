@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from femsim.model.bodies import hyperelastic_kernels as kernels, law_kernels as laws
-from femsim.model.bodies.soft import SoftBody, block_pattern
+from femsim.model.bodies.soft import PointElements, SoftBody, block_pattern
 from materials import Corotational, Law, MooneyRivlin, Ogden, StableNeoHookean, StVenantKirchhoff
 from meshes.quadratic import EDGES
 
@@ -127,6 +127,13 @@ class HyperelasticBody(SoftBody):
             self.elements, self._gradient, self._weight, self._law, self._constants, self._lame_lambda, self._lame_mu,
             self._point_lambda(), self._stretches, self._left, self._right, self._excess, project, self.node_mass,
             stiffness_factor, mass_factor, self._place, self._stride, self._diagonal_place, data,
+        )  # fmt: skip
+
+    def point_elements(self) -> PointElements:
+        """Its own elements."""
+        return PointElements(
+            self.elements, self._gradient, self._weight, self._law, self._constants, self._lame_lambda, self._lame_mu,
+            self._point_lambda(),
         )  # fmt: skip
 
     def von_mises(self) -> np.ndarray:

@@ -116,17 +116,17 @@ def _node(x: np.ndarray, node: int) -> Vector:
 
 
 @njit(cache=True, forceinline=True)
-def _shape_gradient(gradient: np.ndarray, e: int, p: int, a: int) -> Vector:
+def shape_gradient(gradient: np.ndarray, e: int, p: int, a: int) -> Vector:
     """Gradient of the shape function of corner a at point p of element e."""
     return gradient[e, p, a, 0], gradient[e, p, a, 1], gradient[e, p, a, 2]
 
 
 @njit(cache=True, forceinline=True)
-def _deformation_gradient(x: np.ndarray, elements: np.ndarray, gradient: np.ndarray, e: int, p: int) -> Matrix:
+def deformation_gradient(x: np.ndarray, elements: np.ndarray, gradient: np.ndarray, e: int, p: int) -> Matrix:
     """F = sum_a x_a grad_a^T at point p of element e."""
     F = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     for a in range(elements.shape[1]):
-        F = plus(F, outer(_node(x, elements[e, a]), _shape_gradient(gradient, e, p, a)))
+        F = plus(F, outer(_node(x, elements[e, a]), shape_gradient(gradient, e, p, a)))
     return F
 
 
@@ -195,7 +195,7 @@ def element_stresses(
         volume = 0.0
         mean = 0.0
         for p in range(points):
-            F = _deformation_gradient(x, elements, gradient, e, p)
+            F = deformation_gradient(x, elements, gradient, e, p)
             lowest = min(lowest, _principal_stretches(F, e, p, quaternion, stretches, left, right))
             volume += weight[e, p]
             mean += weight[e, p] * dilatation(law, _vector(stretches, e, p))[0]
@@ -209,10 +209,10 @@ def element_stresses(
             volumetric = dilatation(law, s)
             energy, g, _ = energy_terms(law, constants, point_lambda[e], lame_mu[e], s, volumetric)
             total += weight[e, p] * energy
-            g = _plus_scaled(g, extra, volumetric[1])
+            g = plus_scaled(g, extra, volumetric[1])
             P = times_transposed(scaled_columns(U, g), V)
             for a in range(k):
-                push = times_vector(P, _shape_gradient(gradient, e, p, a))
+                push = times_vector(P, shape_gradient(gradient, e, p, a))
                 for i in range(3):
                     force[elements[e, a], i] += weight[e, p] * push[i]
             scale = 1.0 / max(abs(s[0] * s[1] * s[2]), _SMALL_VOLUME)
@@ -227,7 +227,7 @@ def element_stresses(
 
 
 @njit(cache=True, forceinline=True)
-def _plus_scaled(g: Vector, factor: float, d: Vector) -> Vector:
+def plus_scaled(g: Vector, factor: float, d: Vector) -> Vector:
     """Return g + factor d."""
     return g[0] + factor * d[0], g[1] + factor * d[1], g[2] + factor * d[2]
 
@@ -266,7 +266,7 @@ def stretch_derivatives(
     """First and second derivatives by the stretches, Pa, of psi + extra d."""
     volumetric = dilatation(law, s)
     _, g, h = energy_terms(law, constants, lame_lambda, lame_mu, s, volumetric)
-    return _plus_scaled(g, extra, volumetric[1]), plus(h, scaled_matrix(extra, volumetric[2]))
+    return plus_scaled(g, extra, volumetric[1]), plus(h, scaled_matrix(extra, volumetric[2]))
 
 
 @njit(cache=True)

@@ -19,7 +19,7 @@ from femsim.base.rotations import (
     vector_from_quaternion,
 )
 from femsim.model.bodies import rod_kernels as kernels
-from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings
+from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings, StepStart
 from femsim.model.bodies.deforming import Deforming, strand
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, describe_elastic
 from femsim.model.bodies.rod_output import RodJoints, rod_fields
@@ -256,6 +256,11 @@ class Rod(BodyDefaults):
         self.end_frames = self._frame0.copy()
         self._frame_next = self._frame0.copy()
         self._end_motion, self._response = np.zeros((2, 12)), np.zeros((2, 12))
+        # of the velocities about which A is linearised: those of all poses, the change of the forces at all joints by damping,
+        # and at the ends by stiffness
+        self._velocities, self._responses = np.zeros((n + 2, 6)), np.zeros((n + 1, 12))
+        self._known_response = np.zeros((2, 12))
+        self._start_rotation = np.empty((n + 2, 9))
         self._end_pull = np.zeros(2)
         self._spin = np.empty((n, 3))
         self._updated_at = np.full((n + 2, 7), np.nan)
@@ -352,10 +357,19 @@ class Rod(BodyDefaults):
         order = np.arange(12) if k == 0 else np.arange(-6, 6)
         return matrix[np.ix_(order, order)], force[order]
 
-    def update_joints(self, q: np.ndarray) -> None:
-        """Update strains, forces and energy of all joints for poses q and the current frames; no work when nothing moved."""
+    def end_force(self, k: int) -> np.ndarray:
+        """Force (12,) that deforms the joint of end k at the last residual, damping included; frame first, then the link."""
+        joint = k * self.n_links
+        n, m_i, m_j = self._force[joint].reshape(3, 3)
+        return (np.concatenate([-n, m_i, n, m_j]) + self._responses[joint])[np.arange(12) if k == 0 else np.arange(-6, 6)]
+
+    def update_joints(self, q: np.ndarray, frames: np.ndarray | None = None) -> None:
+        """Update strains, forces and energy of all joints for poses q and frames, by default the current ones.
+
+        No work when nothing moved.
+        """
         poses = self._poses
-        poses[0], poses[-1] = self.end_frames
+        poses[0], poses[-1] = self.end_frames if frames is None else frames
         poses[1:-1] = q.reshape(-1, 7)
         if np.array_equal(poses, self._updated_at):
             return
@@ -384,6 +398,8 @@ class Rod(BodyDefaults):
         implicit = settings.theta * settings.dt
         self._move_frames(t, settings.dt)
         self.update_joints(q)
+        self._start_rotation[:] = self._rotation
+        self._known_response[:] = 0.0
         self._external_forces(q, t + settings.dt, settings.gravity, external.reshape(-1, 6))
         kernels.joint_blocks(
             self._kind, self._arm, self._geometry, implicit + self.elastic.rayleigh_beta, implicit, self._blocks
@@ -393,6 +409,80 @@ class Rod(BodyDefaults):
             self._rotation, v, self.link_mass, self.link_inertia, self._damping, self._kind, self._force, self._blocks,
             implicit * self._end_pull, self._end_motion, implicit, self.elastic.rayleigh_alpha, self._response, data, b,
         )  # fmt: skip
+
+    def moved(self, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
+        """Poses by the exponential map."""
+        out, v_new = np.empty(self.n_q), np.empty(self.n_v)
+        kernels.advance(q.reshape(-1, 7), v_hat, v_hat, self.link_inertia, time, 1.0, out.reshape(-1, 7), v_new)
+        return out
+
+    def residual(
+        self,
+        moved: np.ndarray,
+        start: StepStart,
+        settings: StepSettings,
+        v_hat: np.ndarray,
+        external: np.ndarray,
+        out: np.ndarray,
+        inertia: np.ndarray,
+    ) -> None:
+        """Fill M (v_hat - v)/(theta dt) + C v + D v_hat + beta J^T K J v_hat + f - f_ext, f and J^T K J at ``moved``.
+
+        M and C are those of the start of the step: the spin of a link is advanced by the torque on it, see ``advance``.
+        """
+        implicit, beta = settings.theta * settings.dt, self.elastic.rayleigh_beta
+        frames = self.end_frames.copy()
+        for k, end in enumerate(self.ends):
+            if end.motion is not None:
+                twist = implicit * self._end_motion[k, 6 * k : 6 * k + 6]
+                frames[k, :3] += twist[:3]
+                frames[k, 3:] = quaternion_multiply(quaternion_from_vector(twist[3:]), frames[k, 3:])
+        self.update_joints(moved, frames)
+        self._external_forces(moved, start.t + settings.dt, settings.gravity, external.reshape(-1, 6))
+        self._velocities[1:-1] = v_hat.reshape(-1, 6)
+        for k in range(2):
+            self._velocities[-k] = self._end_motion[k, 6 * k : 6 * k + 6]
+        kernels.equations(
+            self._start_rotation, start.v, v_hat, self.link_mass, self.link_inertia, self._damping, self._force, implicit,
+            self.elastic.rayleigh_alpha, out, inertia,
+        )  # fmt: skip
+        kernels.joint_blocks(self._kind, self._arm, self._geometry, beta, 0.0, self._blocks)
+        kernels.add_joint_responses(self._blocks, self._velocities, self._responses, out)
+        out -= external
+
+    def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
+        """Fill A as ``assemble`` does, stiffness at the poses of the last residual, M and C at the start of the step."""
+        implicit = settings.theta * settings.dt
+        kernels.joint_blocks(self._kind, self._arm, self._geometry, implicit, implicit, self._blocks)
+        for k, joint in enumerate((0, self.n_links)):
+            kernels.joint_response(self._blocks, joint, self._velocities[joint : joint + 2].ravel(), self._known_response[k])
+        kernels.joint_blocks(
+            self._kind, self._arm, self._geometry, implicit + self.elastic.rayleigh_beta, implicit, self._blocks
+        )  # fmt: skip
+        kernels.system(
+            self._start_rotation, np.zeros(self.n_v), self.link_mass, self.link_inertia, self._damping, self._kind, self._force,
+            self._blocks, implicit * self._end_pull, np.zeros((2, 12)), implicit, self.elastic.rayleigh_alpha,
+            np.zeros((2, 12)), data, np.empty(self.n_v),
+        )  # fmt: skip
+
+    def accept(self, v_hat: np.ndarray) -> None:
+        """Work out the wrench on the frames of the ends from the velocities of the step."""
+        self.end_power = 0.0
+        for k, joint in enumerate((0, self.n_links)):
+            if self._kind[joint] == kernels.ABSENT:
+                continue
+            own, link = slice(6 * k, 6 * k + 6), slice(6 - 6 * k, 12 - 6 * k)
+            motion = self._end_motion[k].copy()
+            motion[link] = v_hat[:6] if k == 0 else v_hat[-6:]
+            kernels.joint_response(self._blocks, joint, motion, self._response[k])
+            self._response[k] -= self._known_response[k]
+            self.end_wrench[k] = -self._response[k, own]
+            if k == 0:
+                self.end_wrench[k] += np.concatenate([self._force[joint, :3], -self._force[joint, 3:6]])
+            else:
+                self.end_wrench[k] -= np.concatenate([self._force[joint, :3], self._force[joint, 6:]])
+            if self.ends[k].on is None:
+                self.end_power -= float(self.end_wrench[k] @ motion[own])
 
     def _external_forces(self, q: np.ndarray, t: float, gravity: np.ndarray, force: np.ndarray) -> None:
         """Fill gravity and loads, (n, 6) N and N m; and the pull of loads on free ends times their lever, N m."""
@@ -422,25 +512,10 @@ class Rod(BodyDefaults):
         q_new: np.ndarray,
         v_new: np.ndarray,
     ) -> None:
-        """Fill poses by the exponential map and velocities at the end of the step; work out the wrench on the ends' frames."""
+        """Fill poses by the exponential map and velocities at the end of the step."""
         kernels.advance(
             q.reshape(-1, 7), v, v_hat, self.link_inertia, settings.dt, settings.theta, q_new.reshape(-1, 7), v_new
         )  # fmt: skip
-        self.end_power = 0.0
-        for k, joint in enumerate((0, self.n_links)):
-            if self._kind[joint] == kernels.ABSENT:
-                continue
-            own, link = slice(6 * k, 6 * k + 6), slice(6 - 6 * k, 12 - 6 * k)
-            motion = self._end_motion[k].copy()
-            motion[link] = v_hat[:6] if k == 0 else v_hat[-6:]
-            kernels.joint_response(self._blocks, joint, motion, self._response[k])
-            self.end_wrench[k] = -self._response[k, own]
-            if k == 0:
-                self.end_wrench[k] += np.concatenate([self._force[joint, :3], -self._force[joint, 3:6]])
-            else:
-                self.end_wrench[k] -= np.concatenate([self._force[joint, :3], self._force[joint, 6:]])
-            if self.ends[k].on is None:
-                self.end_power -= float(self.end_wrench[k] @ motion[own])
         self.end_frames[:] = self._frame_next
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -346,6 +346,55 @@ def joint_response(blocks: np.ndarray, k: int, velocity: np.ndarray, response: n
 
 
 @njit(cache=True)
+def add_joint_responses(blocks: np.ndarray, velocity: np.ndarray, responses: np.ndarray, out: np.ndarray) -> None:
+    """Fill the response (n + 1, 12) of all joints to velocities (n + 2, 6) of the poses; add to out (6 n,) what links feel."""
+    n = velocity.shape[0] - 2
+    for k in range(n + 1):
+        joint_response(blocks, k, velocity[k : k + 2].reshape(12), responses[k])
+        for c in range(6):
+            if k > 0:
+                out[6 * (k - 1) + c] += responses[k, c]
+            if k < n:
+                out[6 * k + c] += responses[k, 6 + c]
+
+
+@njit(cache=True)
+def equations(
+    rotation: np.ndarray,
+    v: np.ndarray,
+    v_hat: np.ndarray,
+    mass: np.ndarray,
+    inertia: np.ndarray,
+    damping: np.ndarray,
+    force: np.ndarray,
+    implicit: float,
+    alpha: float,
+    out: np.ndarray,
+    inertial: np.ndarray,
+) -> None:
+    """Fill the equations of the links at v_hat (6 n,) without external forces and damping of the joints, N and N m.
+
+    ``inertial`` (6 n,) becomes M (v_hat - v)/implicit, ``out`` that + C v + D v_hat + f. The others are as in :func:`system`;
+    ``rotation`` is that of the start of the step, ``force`` that of the joints where f is evaluated.
+    """
+    for i in range(mass.shape[0]):
+        spin_matrix = turned_diagonal(_matrix(rotation, i + 1, 0), _vector(inertia, i, 0))
+        o = 6 * i
+        w = (v[o + 3], v[o + 4], v[o + 5])
+        gyroscopic = cross(w, times_vector(spin_matrix, w))
+        w_hat = (v_hat[o + 3], v_hat[o + 4], v_hat[o + 5])
+        gained = times_vector(spin_matrix, (w_hat[0] - w[0], w_hat[1] - w[1], w_hat[2] - w[2]))
+        slowed = times_vector(spin_matrix, w_hat)
+        for c in range(3):
+            inertial[o + c] = mass[i] * (v_hat[o + c] - v[o + c]) / implicit
+            along = (alpha * mass[i] + damping[i, 0]) * v_hat[o + c]
+            out[o + c] = inertial[o + c] + along + force[i, c] - force[i + 1, c]
+            inertial[o + 3 + c] = gained[c] / implicit
+            turning = alpha * slowed[c] + damping[i, 1] * w_hat[c]
+            out[o + 3 + c] = inertial[o + 3 + c] + gyroscopic[c] + turning + force[i, 6 + c] + force[i + 1, 3 + c]
+
+
+@njit(cache=True)
 def system(
     rotation: np.ndarray,
     v: np.ndarray,

@@ -5,14 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from contact import GroupKind
 from femsim.base.errors import InputError
-from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings
+from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings, StepStart
 from femsim.model.bodies.deforming import Deforming, surface
+from femsim.model.bodies.momentum_kernels import step_forces
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, Marker, describe_elastic, point_fields
 from femsim.model.bodies.soft_output import PressedSurface
 from femsim.model.frames import PatchFrame, surface_patch
@@ -53,6 +55,40 @@ def block_pattern(keys: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.
     )
     place = indptr[3 * column] + 3 * (np.arange(len(unique)) - block_start[column])
     return indptr, indices, unique, place
+
+
+class PointElements(NamedTuple):
+    """Elements with integration points and a law in principal stretches, see :mod:`femsim.model.bodies.hyperelastic_kernels`.
+
+    Attributes
+    ----------
+    elements : ndarray, (m, k)
+        Nodes.
+    gradient : ndarray, (m, p, k, 3), 1/m
+        Of the shape functions at the points.
+    weight : ndarray, (m, p), m^3
+        Of the points.
+    law : int
+        Code of the law.
+    constants : ndarray
+        Of the law, over the shear modulus.
+    lame_lambda, lame_mu, point_lambda : ndarray, (m,), Pa
+        Lame constants, and the part of lambda that acts at the points.
+    """
+
+    elements: np.ndarray
+    gradient: np.ndarray
+    weight: np.ndarray
+    law: int
+    constants: np.ndarray
+    lame_lambda: np.ndarray
+    lame_mu: np.ndarray
+    point_lambda: np.ndarray
+
+
+def _stiffness_factor(settings: StepSettings) -> float:
+    """Factor of K in A, s: theta dt, and more where changes of strain are damped."""
+    return settings.theta * settings.dt * (1.0 + 2.0 * settings.strain_damping)
 
 
 class SoftBody(BodyDefaults, ABC):
@@ -133,6 +169,8 @@ class SoftBody(BodyDefaults, ABC):
     _quaternion: np.ndarray
     _lame_lambda: np.ndarray
     _lame_mu: np.ndarray
+    #: entries of the first A of a step, where damping by stiffness needs them
+    _viscous: np.ndarray
 
     @abstractmethod
     def _make_elements(self) -> None:
@@ -145,6 +183,10 @@ class SoftBody(BodyDefaults, ABC):
     @abstractmethod
     def _fill_matrix(self, stiffness_factor: float, mass_factor: float, data: np.ndarray) -> None:
         """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update."""
+
+    @abstractmethod
+    def point_elements(self) -> PointElements:
+        """Give the elements and their law as the kernels of integration points take them."""
 
     @property
     @abstractmethod
@@ -248,16 +290,76 @@ class SoftBody(BodyDefaults, ABC):
         """Fill A = M/(theta dt) + alpha M + (theta dt + beta) K and b = M v/(theta dt) - f + f_ext (eq. 9 for theta = 1/2)."""
         implicit = settings.theta * settings.dt
         self.update_elements(q)
-        self._fill_matrix(implicit + self.elastic.rayleigh_beta, 1.0 / implicit + self.elastic.rayleigh_alpha, data)
-        force = external.reshape(-1, 3)
-        np.multiply(self.node_mass[:, None], settings.gravity, out=force)
-        if self.load is not None:
-            load = np.asarray(self.load(t + settings.dt), dtype=np.float64)
-            force += load if load.ndim == 2 else (self.node_mass / self.mass)[:, None] * load
+        self._fill_matrix(
+            _stiffness_factor(settings) + self.elastic.rayleigh_beta, 1.0 / implicit + self.elastic.rayleigh_alpha, data
+        )
+        if self.elastic.rayleigh_beta:
+            self._viscous = data.copy()
+        self._fill_external(t + settings.dt, settings, external)
         np.multiply(self._row_mass, v, out=b)
         b /= implicit
         b += external
         b -= self.internal_force.ravel()
+
+    def _fill_external(self, t: float, settings: StepSettings, external: np.ndarray) -> None:
+        """Fill gravity and loads at a time, (3 n,) N."""
+        force = external.reshape(-1, 3)
+        np.multiply(self.node_mass[:, None], settings.gravity, out=force)
+        if self.load is not None:
+            load = np.asarray(self.load(t), dtype=np.float64)
+            force += load if load.ndim == 2 else (self.node_mass / self.mass)[:, None] * load
+
+    def moved(self, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
+        """Return q + time v_hat."""
+        return np.asarray(q + time * v_hat)
+
+    def residual(
+        self,
+        moved: np.ndarray,
+        start: StepStart,
+        settings: StepSettings,
+        v_hat: np.ndarray,
+        external: np.ndarray,
+        out: np.ndarray,
+        inertia: np.ndarray,
+    ) -> None:
+        """Fill M (v_hat - v)/(theta dt) + alpha M v_hat + beta K v_hat + f - f_ext, f at ``moved``, K at the start."""
+        implicit = settings.theta * settings.dt
+        self.update_elements(moved)
+        force = self.internal_force
+        if settings.conserving:
+            force = np.empty_like(force)
+            x0, x1 = start.q.reshape(-1, 3), (start.q + settings.dt * v_hat).reshape(-1, 3)
+            step_forces(x0, x1, *self.point_elements(), settings.strain_damping, force)
+        self._fill_external(start.t + settings.dt, settings, external)
+        inertia[:] = self._row_mass * (v_hat - start.v) / implicit
+        out[:] = inertia + self.elastic.rayleigh_alpha * self._row_mass * v_hat + force.ravel() - external
+        if self.elastic.rayleigh_beta:
+            out += self._viscous_share(implicit) * (
+                self._viscous_matrix() @ v_hat - self._mass_factor(implicit) * self._row_mass * v_hat
+            )
+
+    def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
+        """Fill M/(theta dt) + alpha M + beta K of the start + theta dt K of the last residual."""
+        implicit, beta = settings.theta * settings.dt, self.elastic.rayleigh_beta
+        stiffness = _stiffness_factor(settings)
+        if not beta:
+            self._fill_matrix(stiffness, self._mass_factor(implicit), data)
+            return
+        share = self._viscous_share(implicit)
+        self._fill_matrix(stiffness, (1.0 - share) * self._mass_factor(implicit), data)
+        data += share * self._viscous
+
+    def _mass_factor(self, implicit: float) -> float:
+        return 1.0 / implicit + self.elastic.rayleigh_alpha
+
+    def _viscous_share(self, implicit: float) -> float:
+        """Part of the stiffness in the first A of a step that is damping."""
+        return self.elastic.rayleigh_beta / (implicit + self.elastic.rayleigh_beta)
+
+    def _viscous_matrix(self) -> sp.csc_matrix:
+        """Return the first A of the step."""
+        return sp.csc_matrix((self._viscous, self._indices, self._indptr), shape=(self.n_v, self.n_v))
 
     def advance(
         self,

@@ -1,0 +1,322 @@
+"""The nonlinear step: its residual, Newton's method, and the energy-momentum scheme."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import femsim as fs
+from contact import WarmStart
+from contact.solvers import make_solver
+from femsim.model.bodies.momentum_kernels import step_forces
+from femsim.model.bodies.soft import SoftBody
+from femsim.step.newton import Newton, Solved, solve_step
+from femsim.step.stepper import Stepper
+from materials import Elastic, Law, MooneyRivlin, Ogden
+
+NU = 0.3
+LAWS: list[Law] = [
+    fs.Corotational(), fs.StVenantKirchhoff(), fs.StableNeoHookean(), MooneyRivlin(3e4, 1e4), Ogden((3e4, -1e4), (1.7, -2.5)),
+]  # fmt: skip
+RATE = np.array([0.0, 0.0, 4.0 * np.pi])
+
+
+def rubber(law: Law, young: float = 1e5, nu: float = NU, **damping: float) -> Elastic:
+    """Material of a law; laws with a shear modulus of their own say theirs."""
+    mu = law.shear_modulus or young / (2.0 * (1.0 + nu))
+    return Elastic(2.0 * mu * (1.0 + nu), nu, 1000.0, law=law, name="rubber", **damping)
+
+
+def spinning(law: Law, element: Any, *, young: float = 1e5, nu: float = NU, dt: float = 0.01, **options: Any) -> Stepper:
+    """A free bar that turns twice a second, from its shape at rest."""
+    scene = fs.Scene("spin", dt=dt, gravity=(0, 0, 0), **options)
+    scene.add_soft("bar", fs.box_tets((0.06, 0.03, 0.02), (2, 1, 1)), rubber(law, young, nu), element=element)
+    stepper = Stepper(scene, make_solver("auto"))
+    body, state = scene.bodies[0], stepper.state
+    state.v[:] = np.cross(RATE, state.q.reshape(-1, 3) - body.centre_of_mass(state.q)).ravel()
+    state.v_hat = state.v.copy()
+    return stepper
+
+
+def spin_and_energy(stepper: Stepper) -> tuple[float, float]:
+    """Angular momentum about z through the origin, and energy, of the first body."""
+    body, state = stepper.scene.bodies[0], stepper.state
+    assert isinstance(body, SoftBody)
+    x, v = state.q.reshape(-1, 3), state.v.reshape(-1, 3)
+    spin = float((body.node_mass[:, None] * np.cross(x, v)).sum(axis=0)[2])
+    return spin, body.kinetic_energy(state.q, state.v) + body.elastic_energy(state.q)
+
+
+# ------------------------------------------------------------------ energy and momentum
+
+
+@pytest.mark.parametrize("element", ["linear", "quadratic"])
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
+def test_spinning_rubber_keeps_momentum_and_energy(law: Law, element: str) -> None:
+    """Half a turn at a tight tolerance, without damping."""
+    stepper = spinning(law, element, integrator="energy-momentum", strain_damping=0.0, nonlinear_tolerance=5e-9)
+    spin, energy = spin_and_energy(stepper)
+    largest = 0.0
+    for _ in range(25):
+        report = stepper.step()
+        assert report.nonlinear_residual <= 5e-9 and report.solves > 2
+        now = spin_and_energy(stepper)
+        assert now == pytest.approx((spin, energy), rel=1e-8)
+        largest = max(largest, report.elastic_energy)
+    assert largest > 1e-4 * energy  # it does swell and shrink
+
+
+@pytest.mark.parametrize(("young", "nu"), [(1e5, 0.3), (1e6, 0.45)])
+@pytest.mark.parametrize("element", ["linear", "quadratic"])
+def test_at_the_default_tolerance_energy_never_grows(element: str, young: float, nu: float) -> None:
+    stepper = spinning(fs.StableNeoHookean(), element, young=young, nu=nu, integrator="energy-momentum")
+    spin, energy = spin_and_energy(stepper)
+    for _ in range(50):
+        assert stepper.step().nonlinear_residual <= 1e-4
+        now = spin_and_energy(stepper)
+        assert now[0] == pytest.approx(spin, rel=1e-5) and energy * (1 - 1e-3) < now[1] <= energy * (1 + 1e-7)
+
+
+def test_one_linearisation_a_step_loses_what_the_solved_step_keeps() -> None:
+    """Backward Euler once linearised, solved, and the mid-point rule solved: the measured failure, and its cure."""
+    kept = []
+    for options in ({"nonlinear_tolerance": None}, {"nonlinear_tolerance": 1e-8}, {"nonlinear_tolerance": 1e-8, "theta": 0.5}):
+        stepper = spinning(fs.StableNeoHookean(), "linear", **options)
+        spin, _ = spin_and_energy(stepper)
+        reports = [stepper.step() for _ in range(50)]
+        kept.append(spin_and_energy(stepper)[0] / spin)
+        solved = options["nonlinear_tolerance"] is not None
+        assert all((report.solves > 1, report.nonlinear_residual <= 1e-8) == (solved, solved) for report in reports)
+        assert all(report.solution.converged for report in reports)
+    assert kept[0] < 0.3 and kept[1] == pytest.approx(0.625, abs=0.01) and kept[2] == pytest.approx(1.0, abs=1e-7)
+
+
+@pytest.mark.parametrize("options", [{"integrator": "energy-momentum", "strain_damping": 0.0}, {"theta": 0.5}])
+def test_a_vibration_is_of_second_order_in_dt(options: dict[str, Any]) -> None:
+    """A clamped bar is let go from straight; its tip after 40 ms at three steps."""
+    found = []
+    for steps in (16, 32, 64):
+        scene = fs.Scene("swing", dt=0.04 / steps, nonlinear_tolerance=1e-9, **options)
+        mesh = fs.box_tets((0.06, 0.02, 0.02), (4, 1, 1))
+        scene.add_soft("bar", mesh, rubber(fs.StableNeoHookean(), 2e4), fixed=lambda x: x[:, 0] < -0.0299)
+        stepper = Stepper(scene, make_solver("auto"))
+        for _ in range(steps):
+            stepper.step()
+        found.append(stepper.state.q.reshape(-1, 3)[np.argmax(mesh.points[:, 0]), 2])
+    order = np.log2((found[0] - found[1]) / (found[1] - found[2]))
+    assert abs(found[2] - found[0]) > 1e-7 and order == pytest.approx(2.0, abs=0.3)
+
+
+def test_strain_damping_takes_vibration_and_leaves_rotation() -> None:
+    energies = []
+    for damping in (0.0, 0.05, 0.5):
+        stepper = spinning(fs.Corotational(), "linear", integrator="energy-momentum", strain_damping=damping,
+                           nonlinear_tolerance=1e-9)  # fmt: skip
+        spin, _ = spin_and_energy(stepper)
+        for _ in range(50):
+            stepper.step()
+        assert spin_and_energy(stepper)[0] == pytest.approx(spin, rel=1e-8)
+        energies.append(spin_and_energy(stepper)[1])
+    assert energies[0] > energies[1] > energies[2] > 0.98 * energies[0]
+
+
+# ------------------------------------------------------------------ forces of the energy-momentum step
+
+
+def moved(body: SoftBody, seed: int, size: float) -> np.ndarray:
+    return body.rest + size * np.random.default_rng(seed).standard_normal(body.rest.shape)
+
+
+@pytest.mark.parametrize("element", ["linear", "quadratic"])
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
+def test_step_forces_do_the_work_of_the_energy(law: Law, element: Any) -> None:
+    """f . (x1 - x0) is the change of energy, to rounding; no net force, no moment about the middle; f itself at equal ends."""
+    scene = fs.Scene("one")
+    scene.add_soft("body", fs.box_tets((0.02, 0.02, 0.02), 1), rubber(law, nu=0.45), element=element)
+    body = scene.bodies[0]
+    assert isinstance(body, SoftBody)
+    x0, x1 = moved(body, 1, 6e-4), moved(body, 2, 6e-4) @ fs_rotation(0.4).T
+    force = np.empty_like(x0)
+    step_forces(x0, x1, *body.point_elements(), 0.0, force)
+    gained = body.elastic_energy(x1.ravel()) - body.elastic_energy(x0.ravel())
+    size = np.abs(force * (x1 - x0)).sum()
+    assert abs((force * (x1 - x0)).sum() - gained) < 1e-11 * size
+    assert np.abs(force.sum(axis=0)).max() < 1e-12 * np.abs(force).sum()
+    assert np.abs(np.cross(0.5 * (x0 + x1), force).sum(axis=0)).max() < 1e-12 * np.abs(force).sum() * 0.02
+    step_forces(x0, x0, *body.point_elements(), 0.3, force)
+    body.update_elements(x0.ravel())
+    np.testing.assert_allclose(force, body.internal_force, rtol=0, atol=1e-9 * np.abs(force).max())
+    step_forces(x0, x1, *body.point_elements(), 0.3, damped := np.empty_like(x0))
+    assert (damped * (x1 - x0)).sum() > gained + 1e-3 * abs(gained)
+
+
+def fs_rotation(angle: float) -> np.ndarray:
+    """Rotation about z."""
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+@pytest.mark.parametrize("element", ["linear", "quadratic"])
+def test_an_inverted_end_has_the_stress_of_the_middle(element: Any) -> None:
+    scene = fs.Scene("one")
+    scene.add_soft("body", fs.box_tets((0.02, 0.02, 0.02), 1), rubber(fs.Corotational()), element=element)
+    body = scene.bodies[0]
+    assert isinstance(body, SoftBody)
+    x0 = moved(body, 3, 2e-4)
+    x1 = x0 * [1.0, 1.0, -0.2]
+    force = np.empty_like(x0)
+    step_forces(x0, x1, *body.point_elements(), 0.0, force)
+    body.update_elements(0.5 * (x0 + x1).ravel())
+    if element == "linear":
+        np.testing.assert_allclose(force, body.internal_force, rtol=0, atol=1e-9 * np.abs(force).max())
+    assert np.isfinite(force).all()
+
+
+# ------------------------------------------------------------------ Newton
+
+
+def stretched() -> Stepper:
+    """A bar of neo-Hookean rubber that hangs in a hundredfold gravity: a smooth problem, no mode of it projected."""
+    scene = fs.Scene("hanging", dt=0.02, gravity=(0, 0, -300.0), nonlinear_tolerance=1e-12)
+    mesh = fs.box_tets((0.02, 0.02, 0.06), (1, 1, 3))
+    scene.add_soft("bar", mesh, rubber(fs.StableNeoHookean()), fixed=lambda x: x[:, 2] > 0.0299)
+    return Stepper(scene, make_solver("exact", tolerance=1e-13, lag=False))
+
+
+def solved(stepper: Stepper, newton: Newton) -> Solved:
+    """Solve one step of a scene without contact, from its start."""
+    system, state = stepper.system, stepper.state
+    still = np.zeros(system.n)
+    system.assemble(state, stepper.settings, still)
+    rows = stepper.contacts.rows(
+        stepper.contacts.detect(state, stepper.placed, [0.0] * len(stepper.contacts.families)), still, stepper.settings.dt
+    )
+    warm = WarmStart(state.v_hat, np.zeros((0, 3)))
+    return solve_step(system, stepper.settings, rows, stepper.solver, warm, newton)
+
+
+def test_newton_converges_quadratically_on_a_smooth_case() -> None:
+    residuals = solved(stretched(), Newton(1e-12, 20, 0.0)).residuals
+    tail = [r for r in residuals if 1e-8 < r < 0.05]
+    assert len(tail) >= 3 and residuals[-1] <= 1e-12
+    for before, after in pairwise(tail):
+        assert after < 3.0 * before**1.7
+
+
+def test_a_dropped_iterate_is_seen_in_the_residual() -> None:
+    whole = solved(stretched(), Newton(1e-12, 20, 0.0))
+    short = solved(stretched(), Newton(1e-12, whole.solves - 1, 0.0))
+    assert whole.solution.converged and whole.residual <= 1e-12
+    assert not short.solution.converged and short.residual > 1e-12 and "still lack" in short.solution.message
+    assert short.residuals == whole.residuals[:-1]
+
+
+def test_a_step_that_is_not_solved_is_said() -> None:
+    scene = fs.Scene("spin", dt=0.05, duration=0.1, gravity=(0, 0, -300.0), max_solves=2)
+    scene.add_soft("bar", fs.box_tets((0.06, 0.02, 0.02), (3, 1, 1)), rubber(fs.StableNeoHookean(), 2e4),
+                   fixed=lambda x: x[:, 0] < -0.0299)  # fmt: skip
+    run = fs.simulate(scene, max_halvings=0, quiet=True)
+    assert run.status == "not converged" and "did not solve the equations of motion" in run.message
+    assert run.steps["nonlinear_residual"][0] > 1e-4 and run.steps["converged"][0] == 0
+    assert "nonlinear residual" in run.summary() and run.info["health"]["largest_nonlinear_residual"] > 1e-4
+
+
+def test_the_linearised_equations_are_the_derivative_of_the_residual() -> None:
+    """A soft body with a tendon, damping and a fixed face: A v - b about v is the residual there, A its derivative."""
+    scene = fs.Scene("joined", dt=0.005)
+    mesh = fs.box_tets((0.06, 0.02, 0.02), (3, 1, 1))
+    scene.add_soft("bar", mesh, rubber(fs.StVenantKirchhoff(), rayleigh_beta=1e-3, rayleigh_alpha=2.0),
+                   fixed=lambda x: x[:, 0] < -0.0299)  # fmt: skip
+    scene.add_tendon("bar", [(-0.02, 0.005, 0.0), (0.02, -0.005, 0.005)], force=lambda t: 0.3)
+    stepper = Stepper(scene, make_solver("auto"))
+    system, nothing = stepper.system, np.zeros(stepper.system.n)
+    stepper.state.q *= 1.1  # in tension, so that no mode of the stiffness is projected
+    system.assemble(stepper.state, stepper.settings, nothing)
+    free = ~system.prescribed
+    rng = np.random.default_rng(4)
+    v, way = 0.02 * rng.standard_normal(system.n) * free, rng.standard_normal(system.n) * free
+
+    def equations(at: np.ndarray) -> np.ndarray:
+        system.residual(stepper.settings, at, nothing)
+        system.linearise(stepper.settings, at)
+        return np.asarray(system.A @ at - system.b)
+
+    h = 1e-6
+    change = (equations(v + h * way) - equations(v - h * way)) / (2 * h)
+    equations(v)
+    np.testing.assert_allclose((system.A @ way)[free], change[free], rtol=0, atol=2e-5 * np.abs(change).max())
+
+
+# ------------------------------------------------------------------ rods, couplings, rigid bodies
+
+
+def test_a_pump_and_a_tendon_hold_at_the_end_of_the_step() -> None:
+    """Pressure by the volume that there is, tension by the length that there is, in one large step."""
+    scene = fs.Scene("pump", dt=0.05, duration=0.05, gravity=(0, 0, 0), nonlinear_tolerance=1e-6)
+    mesh = fs.box_tets((0.04, 0.02, 0.02), (4, 2, 2))
+    body = scene.add_soft("bar", mesh, rubber(fs.Corotational()), fixed=lambda x: x[:, 0] < -0.0199)
+    tendon = scene.add_tendon(body, [(-0.015, 0.0, 0.005), (0.015, 0.0, 0.005)], pull=lambda t: 0.05 * t, stiffness=500.0)
+    scene.sensor("pull", tendon, kind="tendon")
+    run = fs.simulate(scene, quiet=True)
+    assert run.status == "converged" and run.steps["solves"][0] > 1
+    series = run.tendons["pull"]
+    force, length = series.force[-1], series.length[-1]
+    assert force > 0.1 and force == pytest.approx(500.0 * (length - 0.03 + 0.05 * 0.05), rel=1e-4)
+
+
+def test_forces_of_relinearised_rods_balance() -> None:
+    """A rod swung by both ends and one that a body carries, at steps that take several solves: wrenches balance all the same."""
+    scene = fs.Scene("swung", dt=0.01, duration=0.2)
+    cable = Elastic(1e6, 0.4, 1200.0, rayleigh_alpha=0.5, rayleigh_beta=2e-3, name="cable")
+
+    def swing(t: float) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([0.0, 0.03 * np.sin(20 * t), 0.02 * t]), np.array([2.0 * t, 0.0, 5.0 * t])
+
+    x = np.linspace(0.0, 0.1, 13)
+    along = np.column_stack([x, 0 * x, 0 * x])
+    scene.add_rod("held", along, fs.circular_section(0.003), cable, start=fs.RodEnd("clamped", swing), end=fs.RodEnd("hinged"))
+    scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.02, position=(0.11, 0.2, 0))
+    other = along + np.array([0.0, 0.2, 0.0])
+    scene.add_rod("carried", other, fs.circular_section(0.003), cable, start=fs.RodEnd("clamped"),
+                  end=fs.RodEnd("clamped", on="box"))  # fmt: skip
+    run = fs.simulate(scene, quiet=True)
+    assert run.status == "converged" and run.steps["solves"].mean() > 1.5
+    assert run.steps["wrench_balance"].max() < 1e-6 and run.steps["nonlinear_residual"].max() <= 1e-4
+
+
+@pytest.mark.parametrize("theta", [0.5, 1.0])
+def test_a_free_rigid_body_keeps_its_energy(theta: float) -> None:
+    """About its middle axis, where it tumbles; 15 % were lost in half a second. The turn is of second order in dt."""
+    poses = []
+    for dt in (0.01, 0.005, 0.0025):
+        scene = fs.Scene("top", dt=dt, theta=theta, gravity=(0, 0, 0))
+        scene.add_rigid("box", fs.Box((0.03, 0.02, 0.01)), density=1000.0, angular_velocity=(0.1, 12.0, 0.1))
+        stepper = Stepper(scene, make_solver("auto", tolerance=1e-12))
+        body, state = scene.bodies[0], stepper.state
+        start = body.kinetic_energy(state.q, state.v)
+        for _ in range(round(0.5 / dt)):
+            stepper.step()
+            state = stepper.state
+            assert body.kinetic_energy(state.q, state.v) == pytest.approx(start, rel=1e-7)
+        poses.append(state.q[3:7])
+    first, second = (np.linalg.norm(a - b) for a, b in pairwise(poses))
+    assert first > 1e-6 and np.log2(first / second) == pytest.approx(2.0, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"integrator": "verlet"}, "integrator is 'verlet'; allowed are 'theta', 'energy-momentum'"),
+        ({"strain_damping": 2.0}, "strain_damping is 2.0; allowed are values from 0"),
+        ({"integrator": "energy-momentum", "theta": 0.7}, "theta is 0.7; the energy-momentum step has none of its own"),
+        ({"integrator": "energy-momentum", "nonlinear_tolerance": None}, "the energy-momentum step must be solved"),
+        ({"max_solves": 0}, "max_solves is 0; allowed are whole numbers from 1"),
+        ({"nonlinear_tolerance": -1.0}, "nonlinear_tolerance is -1"),
+    ],
+)
+def test_settings_that_are_none_are_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(fs.InputError, match=words):
+        fs.Scene("s", **options)
