@@ -162,9 +162,14 @@ def test_a_vibrating_bar_keeps_its_energy_only_with_the_mid_point_rule(theta: fl
     assert np.abs(momentum).max() < 1e-8
 
 
-def test_a_dropped_ball_never_gains_energy_and_its_forces_balance() -> None:
-    """Kinetic + elastic - work of gravity never grows (backward Euler, Coulomb friction); contact forces = dp/dt - m g."""
-    scene = fs.Scene("drop", dt=5e-3, duration=0.3)
+@pytest.mark.parametrize(("tolerance", "growth"), [(None, 1e-8), (1e-4, 4e-3)])
+def test_a_dropped_ball_gains_no_energy_and_its_forces_balance(tolerance: float | None, growth: float) -> None:
+    """Kinetic + elastic - work of gravity (backward Euler, Coulomb friction); contact forces = dp/dt - m g.
+
+    Linearised once it never grows. Solved it does by 0.27 % in one step of the rebound, at any tolerance: the elastic energy is
+    not convex where elements turn.
+    """
+    scene = fs.Scene("drop", dt=5e-3, duration=0.3, nonlinear_tolerance=tolerance)
     scene.add_floor()
     ball = scene.add_soft(
         "ball",
@@ -179,7 +184,7 @@ def test_a_dropped_ball_never_gains_energy_and_its_forces_balance() -> None:
     assert run.status == "converged"
     s = run.steps
     total = s["kinetic_energy_J"] + s["elastic_energy_J"] - s["work_J"]
-    assert np.diff(total).max() < 1e-8 * total[0]
+    assert np.diff(total).max() < growth * total[0] and total[-1] < total[0]
     momentum = np.column_stack([s[f"momentum_{c}_kgmps"] for c in "xyz"])
     mass = scene.body("ball").mass
     rate = np.diff(momentum, axis=0) / 5e-3 - np.array([0, 0, -G]) * mass

@@ -75,7 +75,7 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     StepColumn("elastic_energy_J", "J", "elastic energy at the end of the step", lambda r, ms: r.elastic_energy),
     StepColumn(
         "work_J", "J",
-        "work of gravity, loads and drives since the start; kinetic + elastic - work never grows with theta = 1",
+        "work of gravity, loads and drives since the start; with theta = 1 kinetic + elastic - work falls, give or take 1 %",
         lambda r, ms: r.work,
     ),
     _momentum(0),

@@ -252,7 +252,7 @@ class Rod(BodyDefaults):
         self._geometry = np.zeros((n + 1, kernels.GEOMETRY))
         self._force = np.empty((n + 1, 9))
         self._strain = np.empty((n + 1, 6))
-        self._blocks = np.zeros((n + 1, kernels.BLOCKS))
+        self._blocks, self._damping_blocks = np.zeros((n + 1, kernels.BLOCKS)), np.zeros((n + 1, kernels.BLOCKS))
         self.end_frames = self._frame0.copy()
         self._frame_next = self._frame0.copy()
         self._end_motion, self._response = np.zeros((2, 12)), np.zeros((2, 12))
@@ -446,8 +446,8 @@ class Rod(BodyDefaults):
             self._start_rotation, start.v, v_hat, self.link_mass, self.link_inertia, self._damping, self._force, implicit,
             self.elastic.rayleigh_alpha, out, inertia,
         )  # fmt: skip
-        kernels.joint_blocks(self._kind, self._arm, self._geometry, beta, 0.0, self._blocks)
-        kernels.add_joint_responses(self._blocks, self._velocities, self._responses, out)
+        kernels.joint_blocks(self._kind, self._arm, self._geometry, beta, 0.0, self._damping_blocks)
+        kernels.add_joint_responses(self._damping_blocks, self._velocities, self._responses, out)
         out -= external
 
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:

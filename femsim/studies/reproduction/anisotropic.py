@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 
 from femsim.run.simulate import simulate
 from femsim.scene.scene_file import load_scene
-from femsim.studies.reproduction.measuring import Raw, Settings
+from femsim.studies.reproduction.measuring import Raw, Settings, linearised_once
 from femsim.studies.reproduction.text import image, markdown, number, picture, section
 
 COEFFICIENTS = ((0.5, 0.2), (0.2, 0.5), (0.4, 0.1), (0.3, 0.3))
@@ -37,7 +37,7 @@ def dissipation_path(mu: tuple[float, float]) -> np.ndarray:
 def _simulated(mu: tuple[float, float], dt: float) -> tuple[np.ndarray, str]:
     """Places of the box, (steps + 1, 2), and the status of the run."""
     scene = load_scene("anisotropic_box", mu_along=mu[0], mu_across=mu[1], dt=dt)
-    run = simulate(scene, solver="exact", duration=DURATION, quiet=True)
+    run = simulate(linearised_once(scene), solver="exact", duration=DURATION, quiet=True)
     return np.asarray(run.markers["box"].position[:, :2]), run.status
 
 

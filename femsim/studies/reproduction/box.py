@@ -31,7 +31,7 @@ def exact_path() -> np.ndarray:
 
 def virtual_node_path(gain: float | None) -> np.ndarray:
     """Positions (STEPS + 1, 3), m, of the box by COND with virtual nodes of a gain, N s/m; None: with multipliers."""
-    scene = Scene("box_sliding", dt=STEP, duration=STEP * STEPS, theta=0.5, correction=0.0)
+    scene = Scene("box_sliding", dt=STEP, duration=STEP * STEPS, theta=0.5, correction=0.0, nonlinear_tolerance=None)
     scene.add_floor()
     scene.add_rigid(
         "box", Box((HALF, HALF, HALF)), mass=MASS, position=(0.0, 0.0, HALF),
