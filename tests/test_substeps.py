@@ -607,7 +607,7 @@ def test_a_mat_is_crumpled_by_four_walls() -> None:
         scene.drive(name, fs.Motion([0.0, 0.2], [(0, 0, 0), way]))
     run = fs.simulate(scene)
     assert run.status == "converged" and run.steps["wrench_balance"].max() < 1e-6
-    assert run.steps["max_penetration_m"].max() < 1e-9
+    assert run.steps["max_penetration_m"].max() < 2e-5  # a step that ends deeper is halved
     body = scene.bodies[0]
     x = run.stepper.state.q[: body.n_q].reshape(-1, 3)
     assert np.ptp(x[:, 2]) > 5 * height and np.ptp(x[:, 0]) < 0.45 * side and np.ptp(x[:, 1]) < 0.45 * side

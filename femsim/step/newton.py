@@ -7,13 +7,15 @@ from functools import partial
 
 import numpy as np
 
-from contact import ContactProblem, Solution, Solver, WarmStart
+from contact import ContactProblem, Solution, Solver, WarmStart, metrics
 from femsim.model.bodies.body import StepSettings
 from femsim.step.contacts import ContactRows
 from femsim.step.system import System
 
 #: How the message of a step begins whose nonlinear equations were not solved.
 NOT_SOLVED = "The nonlinear equations of the step"
+#: Part of the nonlinear tolerance that the residuals of a contact problem may reach which its solver did not call converged.
+_NEARLY = 0.1
 #: Linearisations before the last that the next one looks back on.
 _MEMORY = 8
 
@@ -96,7 +98,7 @@ def solve_step(
     residuals, iterations = [last.residual], last.solution.iterations
     places, led_to = [np.zeros(system.n)], [last]
     while newton.tolerance is not None and not last.residual <= newton.tolerance and len(residuals) < newton.max_solves:
-        if last.solution.status == "failed" or not np.isfinite(last.residual):
+        if not np.isfinite(last.residual) or not _leads_on(last, newton.tolerance):
             break
         place = _next_place(system, settings, newton.still, places, led_to)
         system.linearise(settings, place)
@@ -127,6 +129,14 @@ def _attempt(
     system.accept(solution.v)
     push = problem.pushed(solution.lam)
     return _Iterate(problem, solution, push, system.residual(settings, solution.v, push, still))
+
+
+def _leads_on(last: _Iterate, tolerance: float) -> bool:
+    """Whether the answer of a contact problem is good enough to linearise about it: solved, or nearly by this tolerance."""
+    if last.solution.converged:
+        return True
+    found = metrics.measure(last.problem, last.solution.v, last.solution.lam)
+    return max(found.dynamics_residual, found.contact_residual) <= _NEARLY * tolerance
 
 
 def _next_place(
