@@ -106,7 +106,7 @@ def build(
         joint_limits=(-0.01, 0.02),
         surface="pads",
     )
-    scene.set_friction(rope, top, mu)
+    scene.set_friction(rope, "table", mu)  # the surface, which the edge has too
     scene.set_friction(rope, gripper, mu_grip)
     scene.drive(gripper, force=fs.Profile([0.0, 0.2], [0.0, grip_force]), fingers=True)
     scene.drive(gripper, fs.Motion([0.6, 1.8], [(0.0, 0.0, 0.0), (0.0, 0.0, -pull)]))
