@@ -217,7 +217,9 @@ def start(
     """A cylinder above obstacles, all turned together with gravity, which leans by the slope (rad) towards x."""
     turned = Rotation.identity() if turn is None else turn
     down = turned.apply([G * np.sin(slope), 0.0, -G * np.cos(slope)])
-    scene = fs.Scene("cylinder", dt=dt, duration=1.0, default_friction=friction, gravity=tuple(down))
+    scene = fs.Scene(
+        "cylinder", dt=dt, duration=1.0, default_friction=friction, gravity=tuple(down), nonlinear_tolerance=None
+    )  # whole steps: a solved one that sinks a rim by its curvature would be called not converged, and halved in a run
     scene.add_rigid(
         "cylinder",
         Cylinder(RADIUS, HALF) if shape is None else shape,
@@ -296,7 +298,8 @@ def test_a_cylinder_stands_on_its_cap(ground, around):
     report, deepest = advance(stepper, 0.3)
     assert np.hypot(*axis(stepper)[:2]) < 1e-9 and deepest < 1e-9
     assert abs(stepper.state.v).max() < 1e-7
-    assert report.forces.contacts.lam[:, 0].sum() == pytest.approx(WEIGHT, rel=1e-7)
+    # the sum over contacts is no measure: normals of rim on rim may lean
+    np.testing.assert_allclose(report.forces.wrench[0, :3], [0.0, 0.0, WEIGHT], rtol=0, atol=1e-7 * WEIGHT)
 
 
 @pytest.mark.parametrize("around", [0.0, 0.1, np.pi / RIM_POINTS])
@@ -387,7 +390,7 @@ def test_cylinders_of_equal_length_lie_as_a_pyramid_and_across_each_other():
 def test_a_heap_of_cylinders_comes_down_and_stays_above_the_floor(seed):
     """Contacts of opposite normals between one pair, or a deep crossing of axes, would burst the heap."""
     rng = np.random.default_rng(seed)
-    scene = fs.Scene("heap", dt=0.005, duration=1.0, default_friction=0.4)
+    scene = fs.Scene("heap", dt=0.005, duration=1.0, default_friction=0.4, nonlinear_tolerance=None)
     scene.add_floor()
     for k in range(8):
         shape = Cylinder(*rng.uniform(0.008, 0.02, 2).tolist())
