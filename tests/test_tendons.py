@@ -179,7 +179,7 @@ def test_a_held_finger_bends_and_its_mount_feels_nothing_of_the_tendon() -> None
     assert position[-1, 2] - position[0, 2] > 0.008  # towards the tendon
     pulled, steps = run.tendons["pull"], run.steps
     way_in = -np.diff(np.concatenate([[LENGTH], pulled.length]))
-    np.testing.assert_allclose(steps["work_J"][-1], (pulled.force * way_in).sum(), rtol=2e-2)
+    np.testing.assert_allclose(steps["work_J"][-1], (pulled.force * way_in).sum(), rtol=3e-2)
     lost = steps["work_J"] - steps["kinetic_energy_J"] - steps["elastic_energy_J"]
     assert np.diff(lost).min() > -1e-9 and steps["elastic_energy_J"][-1] > 1e-4
 

@@ -14,6 +14,7 @@ ROOT = TESTS.parent
 OWNERS = {
     "slow_rods": ["femsim/model/bodies/rod.py"],
     "test_bench": ["femsim/studies/problems/bench.py"],
+    "test_auto": ["contact/solvers/auto.py"],
     "test_chambers": ["femsim/model/actuators.py"],
     "test_cond_kernels": ["contact/solvers/cond.py"],
     "test_contact_geometry": ["contact/deformable.py"],

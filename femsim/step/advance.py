@@ -63,11 +63,11 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
     """Take one time step, and where it fails take it in halves.
 
     A step fails when its numbers are not finite, when an element ends inverted beyond recovery that was not before
-    (``Body.inside_out``), or when the judge says that it did not converge. Then the state from before is restored and two
-    steps of half the length are taken, each of which may be halved again, ``max_halvings`` times in all. Halves are taken
-    only if they end better, all of them; otherwise the step is what it was without halving, to the last bit, and reported so.
-    After such a step, those that end finite are taken as they are until one is solved again, since trying costs
-    ``max_halvings`` solves.
+    (``Body.inside_out``), when the judge says that it did not converge, or when bodies sank into each other. Then the state from
+    before is restored and two steps of half the length are taken, each of which may be halved again, ``max_halvings`` times in
+    all. Halves are taken only if they end better, all of them; otherwise the step is what it was without halving, to the last
+    bit, and reported so. After such a step, those that end finite are taken as they are until one is solved again, since trying
+    costs ``max_halvings`` solves.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _attempt(stepper: Stepper) -> _Attempt:
     elif report.inverted_elements and newly_inside_out(stepper.system, old, stepper.state):
         grade = INSIDE_OUT
     else:
-        grade = SOLVED if report.solution.converged else NOT_CONVERGED
+        grade = SOLVED if report.solution.converged and not report.sank else NOT_CONVERGED
     return _Attempt(dt, grade, report, None)
 
 

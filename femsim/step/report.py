@@ -56,6 +56,8 @@ class StepReport:
         What the equations of the step lack with all forces at its end, see :meth:`femsim.step.system.System.residual`.
     solves : int
         Contact problems solved, one for each linearisation.
+    sank : bool
+        Whether bodies ended so much deeper in each other that halves of the step are worth a try.
     """
 
     step: int
@@ -78,6 +80,7 @@ class StepReport:
     parts: tuple[tuple[float, StepContacts], ...]
     nonlinear_residual: float
     solves: int
+    sank: bool = False
 
     @property
     def contacts(self) -> StepContacts:

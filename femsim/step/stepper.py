@@ -19,7 +19,7 @@ from femsim.scene.scene import Scene
 from femsim.step.contact_family import Rates
 from femsim.step.contacts import ContactRows, Contacts
 from femsim.step.measure import measure
-from femsim.step.newton import NOT_SOLVED, Newton, Solved, solve_step
+from femsim.step.newton import Newton, Solved, solve_step
 from femsim.step.placed import Placed
 from femsim.step.prescribed import held_points, prescribed_rows, prescribed_velocity
 from femsim.step.report import StepReport
@@ -33,7 +33,7 @@ COUNTED = {
 }  # fmt: skip
 #: Most searches for contacts in a step.
 _MOST_SEARCHES = 3
-#: Part of the contact margin by which a solved step may sink bodies into each other.
+#: Part of the contact margin by which a solved step may sink bodies into each other before halves of it are tried.
 SUNK = 0.02
 #: Part of the contact margin by which what counts as still may move in a step.
 STILL = 1e-6
@@ -112,8 +112,8 @@ class Stepper:
         with self.timed("measure"):
             arrived = contacts.places.read(new)
             penetration = contacts.max_penetration(new, arrived)
-            solved = self._with_gaps(solved, penetration)
             report = measure(self.scene, system, solved, forces, state, new, penetration)
+            report.sank = self._sank(penetration)
             self.state = replace(
                 system.remember(new), step=report.step, work=report.work, friction_loss=report.friction_loss,
                 halving_is_vain=state.halving_is_vain, contacts=memory, sensors=state.sensors,
@@ -147,19 +147,12 @@ class Stepper:
                 self.system.assemble(state, settings, v_prescribed)
         return rows, solved
 
-    def _with_gaps(self, solved: Solved, penetration: float) -> Solved:
-        """Say not solved where gaps, linear within a step, end deeper by more than :data:`SUNK` of the margin than they were."""
+    def _sank(self, penetration: float) -> bool:
+        """Whether a solved step ends deeper than it began, by more than :data:`SUNK` of the margin: gaps are linear in a step."""
         bound = SUNK * self.scene.margin
-        if self.newton.tolerance is None or not solved.solution.converged or not penetration > bound:
-            return solved
-        before = self.contacts.max_penetration(self.state, self.placed)
-        if penetration <= before + bound:
-            return solved
-        message = (
-            f"{NOT_SOLVED} hold, but not the gaps of its contacts, which turned too far: they end {1e3 * penetration:.2g} mm "
-            f"deep, {1e3 * before:.2g} mm before. Take a smaller dt."
-        )
-        return replace(solved, solution=replace(solved.solution, status="stopped at the limit", message=message))
+        if self.newton.tolerance is None or not penetration > bound:
+            return False
+        return penetration > bound + self.contacts.max_penetration(self.state, self.placed)
 
     def restore(self, state: State) -> None:
         """Go back (or on) to a state of this scene, so that what follows is what followed then, to the last bit.
