@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hollow_boxes import hollow_box
 
 import femsim as fs
 from contact import WarmStart
 from contact.solvers import make_solver
+from femsim.model.actuators import find_chamber
 from femsim.model.bodies.momentum_kernels import step_forces
 from femsim.model.bodies.soft import SoftBody
 from femsim.step.newton import Newton, Solved, solve_step
@@ -285,9 +287,9 @@ def test_the_linearised_equations_are_the_derivative_of_the_residual() -> None:
 # ------------------------------------------------------------------ rods, couplings, rigid bodies
 
 
-def test_a_pump_and_a_tendon_hold_at_the_end_of_the_step() -> None:
-    """Pressure by the volume that there is, tension by the length that there is, in one large step."""
-    scene = fs.Scene("pump", dt=0.05, duration=0.05, gravity=(0, 0, 0), nonlinear_tolerance=1e-6)
+def test_a_tendon_holds_at_the_end_of_the_step() -> None:
+    """Tension by the length that there is, in one large step."""
+    scene = fs.Scene("tendon", dt=0.05, duration=0.05, gravity=(0, 0, 0), nonlinear_tolerance=1e-6)
     mesh = fs.box_tets((0.04, 0.02, 0.02), (4, 2, 2))
     body = scene.add_soft("bar", mesh, rubber(fs.Corotational()), fixed=lambda x: x[:, 0] < -0.0199)
     tendon = scene.add_tendon(body, [(-0.015, 0.0, 0.005), (0.015, 0.0, 0.005)], pull=lambda t: 0.05 * t, stiffness=500.0)
@@ -297,6 +299,44 @@ def test_a_pump_and_a_tendon_hold_at_the_end_of_the_step() -> None:
     series = run.tendons["pull"]
     force, length = series.force[-1], series.length[-1]
     assert force > 0.1 and force == pytest.approx(500.0 * (length - 0.03 + 0.05 * 0.05), rel=1e-4)
+
+
+def test_a_pump_holds_at_the_end_of_the_step() -> None:
+    """Pressure by the volume that there is, in one large step."""
+    scene = fs.Scene("pump", dt=0.05, duration=0.05, gravity=(0, 0, 0), nonlinear_tolerance=1e-6)
+    body = scene.add_soft("body", hollow_box(), rubber(fs.Corotational()))
+    rest, bulk = float(find_chamber_volume(scene)), 3e4
+    pump = scene.pressurize(body, volume=lambda t: rest * (1.0 + 4.0 * t), bulk=bulk)
+    scene.sensor("pump", pump, kind="chamber")
+    run = fs.simulate(scene, quiet=True)
+    assert run.status == "converged" and run.steps["solves"][0] > 1
+    series = run.chambers["pump"]
+    assert series.pressure[-1] > 100.0
+    assert series.pressure[-1] == pytest.approx(bulk * (rest * 1.2 - series.volume[-1]) / rest, rel=1e-4)
+
+
+def find_chamber_volume(scene: fs.Scene) -> float:
+    """Volume of the only chamber of the first body at rest, m^3."""
+    body = scene.bodies[0].tetrahedra()
+    assert body is not None
+    corners = body.rest[find_chamber(body, None)]
+    return float(np.einsum("ij,ij->", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) / 6.0)
+
+
+def test_loads_turn_with_what_they_act_on() -> None:
+    """The torque of a force at the free end of a rod, where the step leads: the lever of the turned last link."""
+    scene, pull = fs.Scene("rod", dt=0.02, gravity=(0, 0, 0)), np.array([0.0, 0.01, 0.02])
+    x = np.linspace(0.0, 0.1, 6)
+    scene.add_rod("rod", np.column_stack([x, 0 * x, 0 * x]), fs.circular_section(0.003), Elastic(1e6, 0.4, 1200.0),
+                  start=fs.RodEnd("clamped"), end=fs.RodEnd(load=lambda t: (pull, np.zeros(3))))  # fmt: skip
+    stepper = Stepper(scene, make_solver("auto"))
+    system, v = stepper.system, np.zeros(stepper.system.n)
+    v[-3:] = 0.0, 0.0, 10.0  # the last link turns by 0.2 rad about z
+    system.assemble(stepper.state, stepper.settings, 0 * v)
+    np.testing.assert_allclose(system.external[-3:], np.cross([0.01, 0, 0], pull), atol=1e-15)
+    system.residual(stepper.settings, v, 0 * v)
+    system.linearise(stepper.settings, v)
+    np.testing.assert_allclose(system.external[-3:], np.cross([0.01 * np.cos(0.2), 0.01 * np.sin(0.2), 0], pull), atol=1e-12)
 
 
 def test_forces_of_relinearised_rods_balance() -> None:
