@@ -1,4 +1,7 @@
-"""Rods: Cosserat theory in maximal coordinates, a chain of rigid links with elastic joints."""
+"""Rods: Cosserat theory in maximal coordinates, a chain of rigid links with elastic joints.
+
+Over 600 lines: one class answers all of the body protocol from one set of arrays.
+"""
 
 from __future__ import annotations
 
