@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from hollow_boxes import hollow_box
+from scipy.spatial.transform import Rotation
 
 import femsim as fs
 from contact import WarmStart
 from contact.solvers import make_solver
 from femsim.model.actuators import find_chamber
 from femsim.model.bodies.momentum_kernels import step_forces
+from femsim.model.bodies.rigid_kernels import free_rotation
 from femsim.model.bodies.soft import SoftBody
 from femsim.step.newton import Newton, Solved, solve_step
 from femsim.step.stepper import Stepper
@@ -191,6 +193,76 @@ def fs_rotation(angle: float) -> np.ndarray:
     """Rotation about z."""
     c, s = np.cos(angle), np.sin(angle)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+@pytest.mark.parametrize("element", ["linear", "quadratic"])
+def test_step_forces_are_those_of_the_formulas(element: Any) -> None:
+    """Slow twin: Gonzalez' stress of Saint Venant and Kirchhoff, whose energy is quadratic, is that of the mean strain."""
+    scene, damping = fs.Scene("one"), 0.2
+    material = rubber(fs.StVenantKirchhoff(), nu=0.3)  # the points have all of lambda
+    scene.add_soft("body", fs.box_tets((0.02, 0.02, 0.02), 1), material, element=element)
+    body = scene.bodies[0]
+    assert isinstance(body, SoftBody)
+    x0, x1 = moved(body, 1, 6e-4), moved(body, 2, 6e-4) @ fs_rotation(0.4).T
+    elements = body.point_elements()
+    wanted = np.zeros_like(x0)
+
+    def stress(strain: np.ndarray) -> np.ndarray:
+        return 2.0 * material.lame_mu * strain + material.lame_lambda * np.trace(strain) * np.eye(3)
+
+    for nodes, gradients, weights in zip(elements.elements, elements.gradient, elements.weight, strict=True):
+        for gradient, weight in zip(gradients, weights, strict=True):
+            start, end = x0[nodes].T @ gradient, x1[nodes].T @ gradient
+            strains = [0.5 * (F.T @ F - np.eye(3)) for F in (start, end)]
+            S = stress(0.5 * (strains[0] + strains[1])) + damping * stress(strains[1] - strains[0])
+            wanted[nodes] += weight * gradient @ (0.5 * (start + end) @ S).T
+    force = np.empty_like(x0)
+    step_forces(x0, x1, *elements, damping, force)
+    np.testing.assert_allclose(force, wanted, rtol=0, atol=1e-10 * np.abs(wanted).max())
+
+
+def test_the_free_rotation_is_that_of_the_formula() -> None:
+    """Slow twin: omega = I^-1 (L0 + exp(-dt omega) L0)/2 by scipy; False where there is none to be found."""
+    rng = np.random.default_rng(7)
+    frame = Rotation.from_rotvec(rng.standard_normal(3)).as_matrix()
+    inertia = frame @ np.diag([0.02, 0.03, 0.045]) @ frame.T
+    spin, omega = inertia @ np.array([3.0, 8.0, -4.0]), np.empty(3)
+    assert free_rotation(np.linalg.inv(inertia), spin, 0.02, omega)
+    at_end = Rotation.from_rotvec(-0.02 * omega).apply(spin)
+    np.testing.assert_allclose(inertia @ omega, 0.5 * (spin + at_end), rtol=0, atol=1e-14)
+    assert at_end @ np.linalg.solve(inertia, at_end) == pytest.approx(spin @ np.linalg.solve(inertia, spin), rel=1e-13)
+    fast = [n for n in range(10, 60) if not free_rotation(np.linalg.inv(inertia), n * spin, 0.02, omega)]
+    assert fast and not free_rotation(np.linalg.inv(inertia), fast[0] * spin, 0.02, omega)
+    np.testing.assert_allclose(omega, np.linalg.solve(inertia, fast[0] * spin), rtol=1e-13)
+
+
+@pytest.mark.parametrize("theta", [0.5, 1.0])
+def test_the_equations_of_a_rod_are_those_of_its_first_linearisation(theta: float) -> None:
+    """At rest, where a step starts, the residual is -b of ``assemble``, which is checked elsewhere; damping is A v's."""
+    scene = fs.Scene("rod", dt=0.01, theta=theta)
+    x = np.linspace(0.0, 0.1, 6)
+    cable = Elastic(1e6, 0.4, 1200.0, rayleigh_alpha=3.0, rayleigh_beta=2e-3)
+    scene.add_rod("rod", np.column_stack([x, 0.3 * x**2, 0 * x]), fs.circular_section(0.003), cable, rest_curvature=np.zeros(3),
+                  start=fs.RodEnd("clamped"), translational_damping=0.2, rotational_damping=1e-4)  # fmt: skip
+    stepper = Stepper(scene, make_solver("auto"))
+    system, state, nothing = stepper.system, stepper.state, np.zeros(stepper.system.n)
+    state.v[:] = np.random.default_rng(5).standard_normal(system.n)
+    system.assemble(state, stepper.settings, nothing)
+    first_A, first_b = system.A.toarray(), system.b.copy()
+    system.residual(stepper.settings, nothing, nothing)
+    system.linearise(stepper.settings, nothing)
+    np.testing.assert_allclose(system.A.toarray(), first_A, rtol=1e-12, atol=1e-12 * np.abs(first_A).max())
+    np.testing.assert_allclose(system.b, first_b, rtol=0, atol=1e-11 * np.abs(first_b).max())
+    way = np.random.default_rng(6).standard_normal(system.n)
+
+    def equations(at: np.ndarray) -> np.ndarray:
+        system.residual(stepper.settings, at, nothing)
+        system.linearise(stepper.settings, at)
+        return np.asarray(system.A @ at - system.b)
+
+    h = 1e-7  # rest is bent: what A drops of the curvature of the energy is some parts of a hundred
+    change = (equations(h * way) - equations(-h * way)) / (2 * h)
+    assert np.linalg.norm(first_A @ way - change) < 0.05 * np.linalg.norm(change)
 
 
 @pytest.mark.parametrize("element", ["linear", "quadratic"])

@@ -71,6 +71,7 @@ class System:
         self.b_prescribed: np.ndarray | None = None
         self.prescribed = np.zeros(nv, dtype=np.bool_)
         self._columns_of_entries = np.repeat(np.arange(nv), np.diff(self.A.indptr))
+        self._on_diagonal = np.flatnonzero(self._columns_of_entries == self.A.indices)
         self.set_prescribed(self.prescribed)
 
     def _couple(self, rows: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -200,7 +201,7 @@ class System:
             body.residual(q, start, settings, v_hat[v], external[v], out[v], self._inertia[v])
         for coupling, coupled in zip(self.couplings, self._coupled_rows, strict=True):
             out[coupled] -= coupling.exerted()
-        diagonal = self.A.diagonal()
+        diagonal = self.A.data[self._on_diagonal]
         weight = 1.0 / diagonal
 
         def size(force: np.ndarray) -> float:

@@ -52,6 +52,15 @@ _SMALL_CHANGE = 1e-5
 _SMALL_STRETCH = 1e-6
 
 
+@njit(cache=True, forceinline=True)
+def _vectors(work: np.ndarray) -> Matrix:
+    """Eigenvectors that :func:`eigen_symmetric` has left, as columns."""
+    return (
+        work[1, 0, 0], work[1, 0, 1], work[1, 0, 2], work[1, 1, 0], work[1, 1, 1], work[1, 1, 2],
+        work[1, 2, 0], work[1, 2, 1], work[1, 2, 2],
+    )  # fmt: skip
+
+
 @njit(cache=True)
 def _principal(C: Matrix, work: np.ndarray) -> tuple[Vector, Matrix]:
     """Roots of the eigenvalues of C, and its eigenvectors as columns; ``work`` (2, 3, 3) is scratch."""
@@ -64,11 +73,7 @@ def _principal(C: Matrix, work: np.ndarray) -> tuple[Vector, Matrix]:
         math.sqrt(max(work[0, 1, 1], _SMALL_STRETCH * _SMALL_STRETCH)),
         math.sqrt(max(work[0, 2, 2], _SMALL_STRETCH * _SMALL_STRETCH)),
     )
-    V = (
-        work[1, 0, 0], work[1, 0, 1], work[1, 0, 2], work[1, 1, 0], work[1, 1, 1], work[1, 1, 2],
-        work[1, 2, 0], work[1, 2, 1], work[1, 2, 2],
-    )  # fmt: skip
-    return s, V
+    return s, _vectors(work)
 
 
 @njit(cache=True)
@@ -84,10 +89,7 @@ def _middle_stress(
             work[0, i, j] = 0.5 * (B[3 * i + j] + B[3 * j + i])
     eigen_symmetric(work[0], work[1])
     s = (work[0, 0, 0], work[0, 1, 1], work[0, 2, 2])
-    V = (
-        work[1, 0, 0], work[1, 0, 1], work[1, 0, 2], work[1, 1, 0], work[1, 1, 1], work[1, 1, 2],
-        work[1, 2, 0], work[1, 2, 1], work[1, 2, 2],
-    )  # fmt: skip
+    V = _vectors(work)
     volumetric = dilatation(law, s)
     g = plus_scaled(energy_terms(law, constants, lame_lambda, lame_mu, s, volumetric)[1], pressure, volumetric[1])
     return times_transposed(scaled_columns(times(R, V), g), V)

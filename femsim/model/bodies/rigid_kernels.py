@@ -18,8 +18,8 @@ def free_rotation(inverse: np.ndarray, spin: np.ndarray, dt: float, omega: np.nd
 
     In the frame of the body at the start, with the angular momentum L0 = ``spin`` (3,) kg m^2/s there and exp(-dt omega) L0 at
     the end, omega = I^-1 (L0 + exp(-dt omega) L0)/2. The change of L is then square to omega, so the energy stays; of second
-    order in dt. ``inverse`` is I^-1, (3, 3), 1/(kg m^2). False where no such omega was found, for a
-    body that turns by a radian or more; omega is then I^-1 L0.
+    order in dt. ``inverse`` is I^-1, (3, 3), 1/(kg m^2). False where the
+    search for such an omega does not end, as where a body turns by radians; omega is then I^-1 L0.
     """
     L = (spin[0], spin[1], spin[2])
     inverted = (
