@@ -14,7 +14,7 @@ from femsim.model.couplings import Coupling
 from femsim.model.drives import PoseFunction
 from femsim.model.holds import Hold
 from femsim.model.parts import Part
-from femsim.scene.checks import Vector, positive, vector
+from femsim.scene.checks import LONGEST_STEP, Vector, positive, vector
 from femsim.scene.frictions import FrictionRule, PairFriction, pair_friction
 from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorSpec
 from materials import FrictionTable
@@ -67,7 +67,7 @@ class SceneContents:
             None if nonlinear_tolerance is None else positive("nonlinear_tolerance", nonlinear_tolerance, "1")
         )
         self.max_solves = max_solves
-        self.dt = positive("dt", dt, "s")
+        self.dt = positive("dt", dt, "s", LONGEST_STEP)
         self.duration = positive("duration", duration, "s")
         self.theta = theta
         self.integrator: Integrator = integrator
