@@ -29,10 +29,11 @@ TIMES_FILE, BYTES = 20, 150_000_000
 #: The answer may be this many times the file (files are compressed) and this many bytes.
 ANSWER_TIMES_FILE, ANSWER_BYTES = 10, 40_000_000
 #: Processor time, s: for any file, and for each million bytes; wall time is this many times longer, for a busy machine.
-SECONDS, SECONDS_A_MEGABYTE, WALL = 4, 1.0, 6
+SECONDS, SECONDS_A_MEGABYTE, WALL = 2, 1.0, 8
 
 _HEAD = struct.Struct("<Q")
 _KINDS = "biuf"
+_TOO_MUCH = 1 << 8  # how a child ends that exits with 1, which is for want of memory
 
 
 class Refused(ValueError):  # noqa: N818 - it reads "the file is refused"
@@ -167,7 +168,7 @@ def _ask(helper: socket.socket, request: dict[str, Any], most: int) -> tuple[byt
         while len(answer) <= most and (piece := pipe.read(1 << 20)):
             answer += piece
     status = _HEAD.unpack(_exactly(helper, _HEAD.size))[0]
-    return (bytearray() if len(answer) > most else answer), status
+    return (bytearray(), _TOO_MUCH) if len(answer) > most else (answer, status)
 
 
 def _unpacked(answer: bytearray, status: int, seconds: float) -> dict[str, Any]:

@@ -10,6 +10,9 @@ import numpy as np
 
 from foreign.child import Refused
 
+#: A header of PLY is not longer, bytes.
+_PLY_HEADER = 1 << 16
+
 
 def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
     """Read a mesh.
@@ -26,13 +29,17 @@ def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
     dict
         ``points`` (n, 2 or 3), ``types``: the kinds of all blocks of cells, ``cells N``, (m, corners), of each wanted block N.
     """
+    if path.lower().endswith(".ply"):
+        with open(path, "rb") as stream:
+            if b"end_header" not in stream.read(_PLY_HEADER):  # meshio reads on behind the end of the file for ever
+                raise Refused("its header has no end_header: it is cut off")
     import meshio
 
     noise = io.StringIO()  # meshio prints its attempts, and ends the process if no reader fits
     # before it detects a text .stl it reads its size as that of a binary one, which may overflow
     with contextlib.redirect_stdout(noise), contextlib.redirect_stderr(noise), np.errstate(all="ignore"):
-        mesh = meshio.read(path)
-    points = np.asarray(mesh.points, dtype=np.float64)
+        mesh = meshio.read(path, _msh_format(path) if path.lower().endswith(".msh") else None)
+        points = np.asarray(mesh.points, dtype=np.float64)
     if points.ndim != 2:
         raise Refused("its points are no table")
     out: dict[str, Any] = {"points": points, "types": [str(block.type) for block in mesh.cells]}
@@ -45,3 +52,13 @@ def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
                 raise Refused(f"a {block.type} cell refers to point {cells.max()}")
             out[f"cells {number}"] = cells.astype(np.int64)
     return out
+
+
+def _msh_format(path: str) -> str:
+    """Which of the two kinds of .msh a file is: meshio tries both, and the second reads on behind the end of the first for ever."""
+    with open(path, "rb") as stream:
+        first = stream.read(256).lstrip()[:1]
+    kinds = {b"$": "gmsh", b"(": "ansys"}
+    if first not in kinds:
+        raise Refused("it is neither of gmsh, which begins with $MeshFormat, nor of Ansys")
+    return kinds[first]

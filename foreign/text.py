@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import tomllib
 import zipfile
@@ -84,10 +85,10 @@ def read_bytes(path: Path, most: int = TEXT_BYTES) -> bytes:
     if path.exists() and not path.is_file():
         raise Refused("it is a folder" if path.is_dir() else "it is no file but a pipe or a device")
     with path.open("rb") as stream:
-        data = stream.read(most + 1)
-    if len(data) > most:
-        raise Refused(f"it has {path.stat().st_size} bytes; at most {most} are read")
-    return data
+        size = os.fstat(stream.fileno()).st_size
+        if size > most:
+            raise Refused(f"it has {size} bytes; at most {most} are read")
+        return stream.read(size)
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,8 @@ from femsim.base.errors import InputError, did_you_mean
 from foreign import text
 
 Model = TypeVar("Model", bound=BaseModel)
+#: Wrong entries of a file that are named; a file with more is no such file.
+MOST_SENTENCES = 50
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -85,7 +88,7 @@ def error_sentences(model: type[BaseModel], entries: Iterable[Any], source: obje
     source : object
         The file.
     """
-    return list(dict.fromkeys(f"{source}: {_sentence(model, entry)}" for entry in entries))
+    return list(dict.fromkeys(f"{source}: {_sentence(model, entry)}" for entry in itertools.islice(entries, MOST_SENTENCES)))
 
 
 def _sentence(model: type[BaseModel], entry: Any) -> str:

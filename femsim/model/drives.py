@@ -143,6 +143,8 @@ def load_path(file: str | Path, *, dt: float = 0.01) -> tuple[np.ndarray, np.nda
     if not _are_numbers(rows[0][1]):
         del rows[0]
     width = len(rows[0][1]) if rows else 0
+    if rows and columns is not None and max(column for column in columns if column is not None) >= width:
+        raise InputError(f"path {file}: line {rows[0][0]} has {width} numbers, fewer than its header names.")
     if width > MOST_COLUMNS:
         raise InputError(f"path {file} has {width} columns; at most {MOST_COLUMNS} are read.")
     values = np.empty((len(rows), width))

@@ -75,7 +75,8 @@ def read_text(path: Path, card: Card, sensors: Sequence[str], markers: Sequence[
         kind = group if sensor is not None else "length"
         stated = table.units[table.columns.index(column)] or table.notes.get(f"{kind} units", "")
         factor = unit_factor(f"the log {path}, column {column!r}", kind, getattr(card.units, kind), stated)
-        values.append(table.numbers(column) * factor)
+        with np.errstate(over="ignore"):  # what is infinite is refused below, with all other values
+            values.append(table.numbers(column) * factor)
         channels.append(Channel(name, group, SI_UNIT["position" if sensor is None else group]))
     return Recording(time, tuple(channels), np.column_stack(values), sensor, table.warnings)
 
