@@ -55,7 +55,7 @@ def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
 
 
 def _msh_format(path: str) -> str:
-    """Which of the two kinds of .msh a file is: meshio tries both, and the second reads on behind the end of the first for ever."""
+    """Say which of the two kinds of .msh a file is: meshio tries both, and the second never ends on a cut file of the first."""
     with open(path, "rb") as stream:
         first = stream.read(256).lstrip()[:1]
     kinds = {b"$": "gmsh", b"(": "ansys"}

@@ -153,9 +153,9 @@ def _full_matrix(file: Any, path: Path) -> None:
 
 def _heap(path: Path) -> None:
     """Two bytes of the strings of one of our own files: HDF5 walks its heap for ever."""
-    from contact import make_problem, write_fclib
-
     import scipy.sparse as sp
+
+    from contact import make_problem, write_fclib
 
     J = sp.csr_matrix(np.eye(3))
     problem = make_problem(sp.identity(3, format="csc"), np.zeros(3), J, np.zeros(1), 0.5, dt=0.1)

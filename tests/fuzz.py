@@ -2,9 +2,9 @@
 
     python tests/fuzz.py --inputs 1000000 --seed 1 --report docs/fuzz.md
 
-Inputs are read one after the other by a worker process with limits, foreign libraries in the worker itself. An input that ends the
-worker (too long, too much memory, a crash) is read again by the door of a user, where a child has the limits; there it must end
-as a sentence, in time and memory. What counts as a failure: an error that is no sentence, an accepted value that is not finite,
+Inputs are read one after the other by a worker process with limits, foreign libraries in the worker itself. An input that ends
+the worker (too long, too much memory, a crash) is read again by the door of a user, where a child has the limits; there it must
+end as a sentence, in time and memory. A failure is an error that is no sentence, an accepted value that is not finite,
 more than 5 s of processor time, or more memory than 20 times the file and 200 MB. Input N of a seed is always the same.
 """
 
@@ -25,7 +25,6 @@ import zipfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from bad_files import CORPUS, open_as, size_of
@@ -163,15 +162,37 @@ def _bag() -> bytes:
 
 
 def _texts(_: Path) -> list[Seed]:
-    card = 'sensor = "wrist"\n[axes]\nfz = "load"\n[units]\nforce = "kg"\n[time]\ncolumn = "clock"\nunit = "ms"\n[frame]\nsign = -1\npoint = [0, 0.1, 0]\n'
-    sweep = 'scene = "a.py"\nsampling = { method = "sobol", count = 8 }\n[parameters]\nfriction = { values = [0.1, 0.2] }\nspeed = { range = [0.0, 1.0], count = 3 }\n'
-    calibration = 'scene = "a.py"\n[free]\nyoung_modulus = { between = [1e4, 1e6], scale = "log" }\n[[experiments]]\nname = "a"\nreadings = [{ logs = ["a.csv"], card = { time = { offset = 0.005 } } }]\n'
+    card = """sensor = "wrist"
+[axes]
+fz = "load"
+[units]
+force = "kg"
+[time]
+column = "clock"
+unit = "ms"
+[frame]
+sign = -1
+point = [0, 0.1, 0]
+"""
+    sweep = """scene = "a.py"
+[parameters]
+friction = { values = [0.1, 0.2] }
+speed = { range = [0.0, 1.0], count = 3 }
+"""
+    calibration = """scene = "a.py"
+[free]
+young_modulus = { between = [1e4, 1e6], scale = "log" }
+[[experiments]]
+name = "a"
+readings = [{ logs = ["a.csv"], card = { time = { offset = 0.005 } } }]
+"""
     material = (Path(__file__).parents[1] / "data" / "materials" / "ecoflex_00_50.toml").read_bytes()
     path = "time_s,tool_x_m,tool_y_m,tool_z_m\n" + "".join(f"{0.1 * k + 0.1},0,0.{k},1e-2\n" for k in range(9))
     tensile = "Test 1\nEngineering Strain (%),Engineering Stress (MPa)\n" + "".join(f"{k},{0.1 * k}\n" for k in range(9))
     steps = "step,time_s,iterations\n" + "".join(f"{k},{0.1 * k},3\n" for k in range(9))
     info = json.dumps({"status": "converged", "message": "", "settings": {"gravity_mps2": [0, 0, -9.81]}})
-    pvd = '<?xml version="1.0"?><VTKFile type="Collection"><Collection><DataSet timestep="0.1" name="a" file="a.vtu"/></Collection></VTKFile>'
+    entry = '<DataSet timestep="0.1" name="a" file="a.vtu"/>'
+    pvd = f'<?xml version="1.0"?><VTKFile type="Collection"><Collection>{entry}</Collection></VTKFile>'
     texts = {
         ("card", "a.toml"): card, ("sweep", "b.toml"): sweep, ("calibration", "c.toml"): calibration,
         ("path", "a.path"): path, ("path", "b.path"): "0 0 0\n1 0 0\n2 0 1\n", ("tensile", "t.csv"): tensile,
@@ -375,7 +396,7 @@ def _worker(
             tally.add(kind, how)
             if detail:
                 tally.failures.append(detail)
-    _, status, usage = os.wait4(child, 0)
+    status = os.waitpid(child, 0)[1]
     return start + struct.unpack("<Q", place[:])[0], status
 
 
@@ -420,6 +441,8 @@ def _by_door(all_seeds: list[Seed], seed: int, number: int, folder: Path, tally:
     if not child:
         os.close(ours)
         Path("/proc/self/clear_refs").write_text("5")
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, 2 * SECONDS)
         before, used = _peak(), time.process_time()
         how = judge(first.kind, path)
         answer = [how, time.process_time() - used, _peak() - before]
@@ -462,8 +485,8 @@ Written by `python tests/fuzz.py --inputs {tally.inputs} --seed {seed} --report 
 removed or put in from other files, numbers replaced by extreme ones. Each is read by the same function that a user's file is.
 
 A failure is an error that is no sentence, an accepted value that is not finite, more than {SECONDS:.0f} s of processor time, or
-more memory than {TIMES_FILE} times the file and {BYTES / 1e6:.0f} MB. "By the child's limits" are those that the library below would not
-have ended: the child that reads was stopped, and the file was refused with a sentence.
+more memory than {TIMES_FILE} times the file and {BYTES / 1e6:.0f} MB. "By the child's limits" are those that the library below
+would not have ended: the child that reads was stopped, and the file was refused with a sentence.
 
 | reader | inputs | {" | ".join(names)} |
 |---|---|---|---|---|---|
