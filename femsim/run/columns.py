@@ -123,6 +123,11 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
         lambda r, ms: r.nonlinear_residual, "worst",
     ),
     StepColumn("solves", "1", "contact problems solved, one for each linearisation of the step", lambda r, ms: r.solves, "sum"),
+    StepColumn(
+        "time_error_m", "m",
+        "estimated local error of the position of the worst body, root mean square by mass; 0 unless dt is \"auto\"",
+        lambda r, ms: r.time_error, "worst",
+    ),
 )  # fmt: skip
 
 

@@ -58,6 +58,8 @@ class StepReport:
         Contact problems solved, one for each linearisation.
     sank : bool
         Whether bodies ended so much deeper in each other that halves of the step are worth a try.
+    time_error : float, m
+        Estimated local error of the step, see :func:`femsim.step.adaptive.local_error`; 0 where its length is fixed.
     """
 
     step: int
@@ -81,6 +83,7 @@ class StepReport:
     nonlinear_residual: float
     solves: int
     sank: bool = False
+    time_error: float = 0.0
 
     @property
     def contacts(self) -> StepContacts:

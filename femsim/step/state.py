@@ -14,7 +14,7 @@ from femsim.base.files import replacing
 from femsim.step.force_memory import ForceMemory
 
 #: Version of the files that hold a state.
-VERSION = 1
+VERSION = 2
 
 Memory = Mapping[str, np.ndarray]
 
@@ -39,6 +39,10 @@ class State:
         Number of steps taken.
     work, friction_loss : float, J
         Work of gravity, loads and drives since the start, and what friction has taken.
+    dt : float, s
+        Length of the last step, or of its last part; 0 at the start.
+    level : int
+        How often an adaptive run halves its longest step at present, see :mod:`femsim.step.adaptive`.
     halving_is_vain : bool
         Whether the halves of the last step that could not be solved could not be solved either, see :mod:`femsim.step.advance`.
     bodies, couplings : tuple of dict of str to ndarray
@@ -57,6 +61,8 @@ class State:
     step: int = 0
     work: float = 0.0
     friction_loss: float = 0.0
+    dt: float = 0.0
+    level: int = 0
     halving_is_vain: bool = False
     bodies: tuple[Memory, ...] = ()
     couplings: tuple[Memory, ...] = ()
@@ -69,7 +75,7 @@ class State:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All numbers by name, as they are saved."""
-        names = ("q", "v", "t", "v_hat", "step", "work", "friction_loss", "halving_is_vain")
+        names = ("q", "v", "t", "v_hat", "step", "work", "friction_loss", "dt", "level", "halving_is_vain")
         out = {name: np.asarray(getattr(self, name)) for name in names}
         out["counts"] = np.array([len(self.bodies), len(self.couplings), len(self.contacts)])
         for kind, memories in (("body", self.bodies), ("coupling", self.couplings)):
@@ -88,7 +94,7 @@ class State:
         bodies, couplings, families = (int(count) for count in arrays["counts"])
         return cls(
             arrays["q"], arrays["v"], float(arrays["t"]), arrays["v_hat"], int(arrays["step"]), float(arrays["work"]),
-            float(arrays["friction_loss"]), bool(arrays["halving_is_vain"]),
+            float(arrays["friction_loss"]), float(arrays["dt"]), int(arrays["level"]), bool(arrays["halving_is_vain"]),
             tuple(below(f"body/{k}/") for k in range(bodies)),
             tuple(below(f"coupling/{k}/") for k in range(couplings)),
             tuple(ForceMemory(arrays[f"contacts/{k}/keys"], arrays[f"contacts/{k}/forces"]) for k in range(families)),

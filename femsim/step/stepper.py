@@ -116,7 +116,7 @@ class Stepper:
             report.sank = self._sank(penetration)
             self.state = replace(
                 system.remember(new), step=report.step, work=report.work, friction_loss=report.friction_loss,
-                halving_is_vain=state.halving_is_vain, contacts=memory, sensors=state.sensors,
+                dt=settings.dt, level=state.level, halving_is_vain=state.halving_is_vain, contacts=memory, sensors=state.sensors,
             )  # fmt: skip
             self._placed = (new.q.copy(), arrived)
         return report
