@@ -39,10 +39,6 @@ class State:
         Number of steps taken.
     work, friction_loss : float, J
         Work of gravity, loads and drives since the start, and what friction has taken.
-    dt : float, s
-        Length of the last step, or of its last part; 0 at the start.
-    level : int
-        How often an adaptive run halves its longest step at present, see :mod:`femsim.step.adaptive`.
     halving_is_vain : bool
         Whether the halves of the last step that could not be solved could not be solved either, see :mod:`femsim.step.advance`.
     bodies, couplings : tuple of dict of str to ndarray
@@ -52,6 +48,10 @@ class State:
     sensors : dict of str to ndarray
         What sensors carry from step to step, by ``SENSOR/NAME``. Steps pass it on; who reads the sensors fills it, see
         :class:`femsim.run.sensors.Sensors`.
+    dt : float, s
+        Length of the last step, or of its last part; 0 at the start.
+    level : int
+        How often an adaptive run halves its longest step at present, see :mod:`femsim.step.adaptive`.
     """
 
     q: np.ndarray
@@ -61,13 +61,13 @@ class State:
     step: int = 0
     work: float = 0.0
     friction_loss: float = 0.0
-    dt: float = 0.0
-    level: int = 0
     halving_is_vain: bool = False
     bodies: tuple[Memory, ...] = ()
     couplings: tuple[Memory, ...] = ()
     contacts: tuple[ForceMemory, ...] = ()
     sensors: dict[str, np.ndarray] = field(default_factory=dict)
+    dt: float = 0.0
+    level: int = 0
 
     def __post_init__(self) -> None:
         if len(self.v_hat) != len(self.v):
@@ -94,11 +94,11 @@ class State:
         bodies, couplings, families = (int(count) for count in arrays["counts"])
         return cls(
             arrays["q"], arrays["v"], float(arrays["t"]), arrays["v_hat"], int(arrays["step"]), float(arrays["work"]),
-            float(arrays["friction_loss"]), float(arrays["dt"]), int(arrays["level"]), bool(arrays["halving_is_vain"]),
+            float(arrays["friction_loss"]), bool(arrays["halving_is_vain"]),
             tuple(below(f"body/{k}/") for k in range(bodies)),
             tuple(below(f"coupling/{k}/") for k in range(couplings)),
             tuple(ForceMemory(arrays[f"contacts/{k}/keys"], arrays[f"contacts/{k}/forces"]) for k in range(families)),
-            below("sensor/"),
+            below("sensor/"), float(arrays["dt"]), int(arrays["level"]),
         )  # fmt: skip
 
     def copy(self) -> State:
