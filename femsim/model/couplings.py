@@ -50,7 +50,7 @@ class Coupling(Protocol):
     def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
         """Read the coordinates of its bodies where it acts: at the start of the step, or where ``v_hat``, (m,), leads.
 
-        The step ends at time ``t`` (s).
+        Forces are those of time ``t`` (s), theta dt after the step begins.
         """
         ...
 
