@@ -355,14 +355,13 @@ class Rod(BodyDefaults):
         """Put the frame of end k (0 start, 1 end) that a body carries to a pose (7,)."""
         self.end_frames[k] = self._frame_next[k] = pose
 
-    def move_end(self, k: int, twist: np.ndarray, at_end: np.ndarray | None = None) -> None:
-        """Say the velocity and angular velocity (6,) that the frame of end k, carried by a body, has in the step.
-
-        In an energy-momentum step also the pose (7,) at its end.
-        """
+    def move_end(self, k: int, twist: np.ndarray) -> None:
+        """Say the velocity and angular velocity (6,) that the frame of end k, carried by a body, has in the step."""
         self._end_motion[k, 6 * k : 6 * k + 6] = twist
-        if at_end is not None:
-            self._after[-k] = at_end
+
+    def end_at(self, k: int, pose: np.ndarray) -> None:
+        """Say the pose (7,) at which the frame of end k, carried by a body, ends an energy-momentum step."""
+        self._after[-k] = pose
 
     def end_joint(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Matrix (12, 12) of the joint of end k, as it enters A, and derivative (12,) of its energy; frame first, then the link.
@@ -503,7 +502,8 @@ class Rod(BodyDefaults):
             frames[k, :3] = 0.5 * (old[:3] + new[:3])
             frames[k, 3:] = old[3:] + np.copysign(1.0, old[3:] @ new[3:]) * new[3:]
             frames[k, 3:] /= np.linalg.norm(frames[k, 3:])
-        np.multiply(dt, self._velocities[:, 3:], out=self._turn)
+            self._turn[-k] = cayley_from_quaternion(quaternion_multiply(new[3:], quaternion_conjugate(old[3:])))
+        np.multiply(dt, self._velocities[1:-1, 3:], out=self._turn[1:-1])
         self.update_joints(moved, frames)
         momentum_kernels.step_forces(
             self._before, self._after, self._turn, self._arm, self._kind, self._stiffness, self._rest,
