@@ -181,6 +181,21 @@ def net_forces(start: np.ndarray, stop: np.ndarray, stride: np.ndarray, force: n
 
 
 @njit(cache=True)
+def moving_forces(
+    start: np.ndarray, stop: np.ndarray, stride: np.ndarray, diagonal: np.ndarray, v: np.ndarray, out: np.ndarray
+) -> None:
+    """Fill the root of the sum of squares of a_ii v_i, N, over the nodes or links of each group; 0 for generalized groups."""
+    for g in range(start.shape[0]):
+        total = 0.0
+        if stride[g] > 0:
+            for i in range(start[g], stop[g], stride[g]):
+                for c in range(i, i + 3):
+                    force = diagonal[c] * v[c]
+                    total += force * force
+        out[g] = math.sqrt(total)
+
+
+@njit(cache=True)
 def worst_balance(
     start: np.ndarray,
     stop: np.ndarray,

@@ -295,7 +295,7 @@ class SoftBody(BodyDefaults, ABC):
         )
         if self.elastic.rayleigh_beta:
             self._viscous = data.copy()
-        self._fill_external(t + settings.dt, settings, external)
+        self._fill_external(t + implicit, settings, external)
         np.multiply(self._row_mass, v, out=b)
         b /= implicit
         b += external
@@ -331,7 +331,7 @@ class SoftBody(BodyDefaults, ABC):
             force = np.empty_like(force)
             x0, x1 = start.q.reshape(-1, 3), (start.q + settings.dt * v_hat).reshape(-1, 3)
             step_forces(x0, x1, *self.point_elements(), settings.strain_damping, force)
-        self._fill_external(start.t + settings.dt, settings, external)
+        self._fill_external(start.t + implicit, settings, external)
         inertia[:] = self._row_mass * (v_hat - start.v) / implicit
         out[:] = inertia + self.elastic.rayleigh_alpha * self._row_mass * v_hat + force.ravel() - external
         if self.elastic.rayleigh_beta:
