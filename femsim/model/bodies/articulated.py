@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from contact import GroupKind
 from femsim.base.rotations import cross, quaternion_to_matrix, rotate_quaternion
@@ -349,6 +350,10 @@ class ArticulatedBody(BodyDefaults):
             inertia_new = new @ self.links[0].inertia @ new.T
             momentum = inertia_old @ v_new[3:6] + dt * self.bias[3:6]
             v_new[3:6] = np.linalg.solve(inertia_new, momentum)
+
+    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
+        """M where the step ends; with joints that of its start, by which ``advance`` counts the momentum."""
+        return sp.csc_matrix(self._configuration(q if self.n_joints else q_new).M)
 
     def damping_power(self, v_hat: np.ndarray) -> float:
         """Power that the joints lose to their damping, W; servo forces count without it in ``external``."""

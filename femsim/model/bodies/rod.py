@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
 from contact import GroupKind
 from femsim.base.errors import InputError
@@ -520,6 +521,15 @@ class Rod(BodyDefaults):
             q.reshape(-1, 7), v, v_hat, self.link_inertia, settings.dt, settings.theta, q_new.reshape(-1, 7), v_new
         )  # fmt: skip
         self.end_frames[:] = self._frame_next
+
+    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
+        """Masses and inertias of the links where they end."""
+        axes = self.axes(q_new)
+        blocks = np.zeros((self.n_links, 6, 6))
+        blocks[:, [0, 1, 2], [0, 1, 2]] = self.link_mass[:, None]
+        blocks[:, 3:, 3:] = np.einsum("lij,lj,lkj->lik", axes, self.link_inertia, axes)
+        links = np.arange(self.n_links)
+        return sp.csc_matrix(sp.bsr_matrix((blocks, links, np.arange(self.n_links + 1)), shape=(self.n_v, self.n_v)))
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Linear momentum, kg m/s."""

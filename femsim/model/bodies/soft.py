@@ -377,6 +377,10 @@ class SoftBody(BodyDefaults, ABC):
         v_new /= settings.theta
         v_new += v
 
+    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
+        """Masses of the nodes."""
+        return sp.diags(self._row_mass).tocsc()
+
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Linear momentum, kg m/s."""
         return np.asarray(self.node_mass @ v.reshape(-1, 3))
