@@ -27,7 +27,7 @@ from contact import from_isotropic, isotropic, to_isotropic
 from contact.split import solve_split
 from femsim.model.bodies.body import StepSettings
 from femsim.step.contacts import ContactRows
-from femsim.step.newton import Solved
+from femsim.step.newton import Newton, Solved
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -58,7 +58,14 @@ class EndVelocity:
 
 
 def end_velocity(
-    system: System, settings: StepSettings, rows: ContactRows, solved: Solved, u: np.ndarray, old: State, new: State, still: float
+    system: System,
+    settings: StepSettings,
+    rows: ContactRows,
+    solved: Solved,
+    u: np.ndarray,
+    old: State,
+    new: State,
+    newton: Newton,
 ) -> EndVelocity:
     """Find the velocities at the end of a step and the contact forces that lead to them.
 
@@ -76,13 +83,14 @@ def end_velocity(
         Contact velocities of the answer.
     old, new : State
         Start and end of the step; the velocities of ``new`` are those of its bodies alone, v1*.
-    still : float, m/s
-        Gaps that close at less than this count as closed.
+    newton : Newton
+        Gaps that close at less than its ``still`` count as closed; where it asks for one linearisation, the scheme of papers/001,
+        velocities turn round as they do there.
     """
     problem, lam, dt = solved.problem, solved.solution.lam, settings.dt
     plain = EndVelocity(new.v, lam, dt * lam * u)
-    closed = np.flatnonzero((lam[:, 0] > 0.0) | (u[:, 0] <= still))
-    turned = settings.theta < 1.0 or rows.restitution[closed].any()
+    closed = np.flatnonzero((lam[:, 0] > 0.0) | (u[:, 0] <= newton.still))
+    turned = (settings.theta < 1.0 and newton.tolerance is not None) or rows.restitution[closed].any()
     if not (len(closed) and turned and np.isfinite(new.v).all() and np.isfinite(lam).all()):
         return plain
     picked, surface = (3 * closed[:, None] + np.arange(3)).ravel(), rows.surface[closed]

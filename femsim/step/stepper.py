@@ -109,7 +109,7 @@ class Stepper:
         with self.timed("advance"):
             new = system.advance(state, solution.v, settings)
             u = contact_velocity(problem, solution.v)
-            end = end_velocity(system, settings, rows, solved, u, state, new, self.newton.still)
+            end = end_velocity(system, settings, rows, solved, u, state, new, self.newton)
             new.v = end.v
         with self.timed("accept"):
             forces, memory = contacts.accept(rows, end.lam, u)

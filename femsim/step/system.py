@@ -33,6 +33,8 @@ class System:
         Refilled in place by :meth:`assemble`.
     b, external : ndarray, (n,), N
         Right-hand side, and the part of it that gravity, loads and joints make.
+    calmed : ndarray, (n,), N s and N m s
+        Impulses on prescribed rows by which the last :meth:`advance` calmed velocities, see ``Body.calm``.
     b_prescribed : ndarray, (n,), N, or None
         The part of b that prescribed velocities make, see ``ContactProblem.b_prescribed``.
     groups : tuple of Group
@@ -67,7 +69,7 @@ class System:
         if self.couplings:
             rows, starts = self._couple(rows, starts)
         self.A = sp.csc_matrix((np.zeros(len(rows)), rows, starts), shape=(nv, nv))
-        self.b, self.external = np.zeros(nv), np.zeros(nv)
+        self.b, self.external, self.calmed = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self._residual, self._inertia, self._external_there = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self.b_prescribed: np.ndarray | None = None
         self.prescribed = np.zeros(nv, dtype=np.bool_)
@@ -314,6 +316,10 @@ class System:
         for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
             body.advance(state.q[q], state.v[v], v_hat[v], settings, new.q[q], new.v[v])
         new.v[self._rows] = v_hat[self._rows]
+        self.calmed[:] = 0.0
+        if settings.conserving and settings.strain_damping > 0.0:
+            for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
+                body.calm(new.q[q], new.v[v], settings, self.prescribed[v], self.calmed[v])
         for coupling in self.couplings:
             coupling.settle([new.q[self.q_slices[k]] for k, _ in coupling.rows])
         return new

@@ -209,6 +209,14 @@ class Body(Protocol):
         """Fill the state at the end of the step from the representative velocity."""
         ...
 
+    def calm(self, q: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray) -> None:
+        """Take from the velocities v at the end of an energy-momentum step what is too fast for it, by forces within the body.
+
+        See :mod:`femsim.model.bodies.calming_kernels`. Velocities of rows that are ``held``, (n_v,) bool, stay; ``push`` (n_v,)
+        N s and N m s gains the impulses on them.
+        """
+        ...
+
     def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
         """Mass matrix (n_v, n_v) by which an impulse at the end of a step, from q to q_new, changes the velocities there."""
         ...
@@ -456,6 +464,9 @@ class BodyDefaults(OutputDefaults):
 
     def accept(self, v_hat: np.ndarray) -> None:
         """Nothing is kept."""
+
+    def calm(self, q: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray) -> None:
+        """Nothing inside it moves."""
 
     def inertia(self: Body, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
         """Second derivative of the kinetic energy at q_new, within the pattern of A."""
