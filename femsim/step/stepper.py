@@ -14,7 +14,7 @@ from contact import ContactProblem, Solver, contact_velocity
 from femsim.base.errors import InputError
 from femsim.model.bodies.body import Body, StepSettings
 from femsim.model.contact_rules import ContactRules
-from femsim.scene.frictions import anisotropic_pairs
+from femsim.scene.frictions import anisotropic_pairs, pair_restitution
 from femsim.scene.scene import Scene
 from femsim.step.contact_family import Rates
 from femsim.step.contacts import ContactRows, Contacts
@@ -257,6 +257,6 @@ def contact_rules(scene: Scene) -> ContactRules:
     pairs = ~same & ~(still[:, None] & still)
     np.fill_diagonal(pairs, False)
     return ContactRules(
-        friction.values, np.zeros_like(friction.values), pairs, scene.correction, scene.max_correction,
+        friction.values, pair_restitution(scene.parts, scene.restitution_rules), pairs, scene.correction, scene.max_correction,
         anisotropic_pairs(scene.friction_rules, friction), scene.no_contact,
     )  # fmt: skip

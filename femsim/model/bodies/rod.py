@@ -24,6 +24,7 @@ from femsim.base.rotations import (
 )
 from femsim.model.bodies import rod_kernels as kernels
 from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings, StepStart
+from femsim.model.bodies.calming import CALMING, calm_joints
 from femsim.model.bodies.deforming import Deforming, strand
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, describe_elastic
 from femsim.model.bodies.rod_output import RodJoints, rod_fields
@@ -521,6 +522,25 @@ class Rod(BodyDefaults):
             q.reshape(-1, 7), v, v_hat, self.link_inertia, settings.dt, settings.theta, q_new.reshape(-1, 7), v_new
         )  # fmt: skip
         self.end_frames[:] = self._frame_next
+
+    def calm(self, q: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray) -> None:
+        """Calm the joints, those of ends that no body carries too, whose frames then bear the impulse."""
+        poses, rates, on_frame = np.empty((self.n_links + 2, 7)), np.zeros((self.n_links + 2, 6)), np.zeros((self.n_links + 2, 6))
+        poses[0], poses[-1] = self.end_frames
+        poses[1:-1], rates[1:-1] = q.reshape(-1, 7), v.reshape(-1, 6)
+        kind = self._kind.copy()
+        for k, end in enumerate(self.ends):
+            rates[-k] = self._end_motion[k, 6 * k : 6 * k + 6]
+            kind[-k] = kernels.ABSENT if end.on is not None else kind[-k]
+        calm_joints(
+            poses, self._arm, kind, self._stiffness, CALMING * settings.strain_damping * settings.dt**2,
+            np.pad(self.link_mass, 1, constant_values=np.inf),
+            np.pad(self.link_inertia, ((1, 1), (0, 0)), constant_values=np.inf), rates, on_frame,
+        )  # fmt: skip
+        v.reshape(-1, 6)[:] = rates[1:-1]
+        wrench = on_frame[[0, -1]] / settings.dt
+        self.end_wrench += wrench
+        self.end_power -= float((wrench * rates[[0, -1]]).sum())
 
     def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
         """Masses and inertias of the links where they end."""
