@@ -92,6 +92,7 @@ class SceneContents:
         self.sensors: list[SensorSpec] = []
         self.frictions = FrictionTable(default_friction)
         self.friction_rules: list[FrictionRule] = []
+        self.restitution_rules: list[FrictionRule] = []
         self.couplings: list[Coupling] = []
         self.holds: list[Hold] = []
         self.no_contact: list[NoContact] = []

@@ -530,6 +530,26 @@ class Scene(SceneContents):
         """
         driving.set_friction(self, a, b, coefficient, direction)
 
+    def set_restitution(self, a: Handle | str, b: Handle | str, coefficient: float) -> None:
+        """Set with which part of the speed at which they meet the contacts of a pair part; 0 where nothing is said.
+
+        Rigid bodies rebound by it. Soft bodies rebound by their elasticity: there it is about the nodes of their surface alone.
+        With friction, several contacts at once and coefficients above zero, this law of Newton's can add energy.
+
+        Parameters
+        ----------
+        a, b : Handle or str
+            As in :meth:`set_friction`.
+        coefficient : float, 1
+            From 0 to 1.
+
+        Raises
+        ------
+        InputError
+            A value out of range, or a name that means a body and the surface of others.
+        """
+        driving.set_restitution(self, a, b, coefficient)
+
     def sensor(
         self,
         name: str,

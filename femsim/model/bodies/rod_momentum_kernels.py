@@ -155,9 +155,7 @@ def turn_slope(h0: float, h1: float, y0: float, y1: float) -> float:
 
 
 @njit(cache=True, forceinline=True)
-def _on_frame(
-    t: Vector, T: Vector, delta: Vector, s: Vector, c: float, shares: tuple[float, float], sense: float
-) -> Vector:
+def _on_frame(t: Vector, T: Vector, delta: Vector, s: Vector, c: float, shares: tuple[float, float], sense: float) -> Vector:
     """G^T t, in the form of the start (sense 1) or the end (-1), of the turn (c, s) between the links in world axes.
 
     With N = sqrt(1 + |Theta|^2/4) of both links, ``shares`` are sigma, the mean of 1/N, and nu, by which
@@ -240,14 +238,16 @@ def _joint_forces(
     N_i, N_j = math.sqrt(1.0 + 0.25 * dot(first, first)), math.sqrt(1.0 + 0.25 * dot(second, second))
     shares = (0.5 * (1.0 / N_i + 1.0 / N_j), 0.5 / (N_i * N_j * (N_i + N_j)))
     uneven = _mean(
-        _on_frame(t, T, delta, times_vector(R0, s0), c0, shares, 1.0), _on_frame(t, T, delta, times_vector(R1, s1), c1, shares, -1.0)
+        _on_frame(t, T, delta, times_vector(R0, s0), c0, shares, 1.0),
+        _on_frame(t, T, delta, times_vector(R1, s1), c1, shares, -1.0),
     )
     # the logarithm of the turn
     middle = _mean(s0, s1)
     slope = 2.0 * turn_slope(h0, h1, dot(s0, s0), dot(s1, s1)) * dot(middle, moment)
     x = _sum(scaled(0.5 * (h0 + h1), moment), scaled(slope, middle))
     m = _mean(
-        _on_turn(x, rotation_at(before, i), eta0, T, d, N, s0, c0, 1.0), _on_turn(x, rotation_at(after, i), eta1, T, d, N, s1, c1, -1.0)
+        _on_turn(x, rotation_at(before, i), eta0, T, d, N, s0, c0, 1.0),
+        _on_turn(x, rotation_at(after, i), eta1, T, d, N, s1, c1, -1.0),
     )
     half, twist = scaled(0.5, t), _sum(uneven, m)
     arm_i, arm_j = arms
