@@ -429,9 +429,8 @@ class SoftBody(BodyDefaults, ABC):
         self.update_elements(q)
         return self._energy if self.branches is None else self._energy + self.branches.energy
 
-    @property
     def viscous_loss(self) -> float:
-        """What the dashpots of Prony terms have taken since the start, J."""
+        """Energy that the dashpots of Prony terms have taken since the start, J."""
         return 0.0 if self.branches is None else self.branches.loss
 
     def _branch_points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
