@@ -24,7 +24,7 @@ def run(
     tolerance: float | None = None,
     max_iterations: Whole | None = None,
     duration: float | None = None,
-    dt: float | None = None,
+    dt: float | Literal["auto"] | None = None,
     out: Path | None = None,
     overwrite: Flag = False,
     fps: float = 100.0,
@@ -33,6 +33,7 @@ def run(
     precision: Literal["float64", "float32"] = "float64",
     dump_problems: str | None = None,
     max_halvings: Whole = 6,
+    threads: Whole = 1,
     quiet: Flag = False,
 ) -> int:
     """Run a scene and write a run folder.
@@ -52,7 +53,7 @@ def run(
     duration
         Simulated time in s; default of the scene.
     dt
-        Time step in s; default of the scene.
+        Time step in s, or auto: as short as the motion asks for; default of the scene.
     out
         Run folder; it must not exist unless --overwrite. Default runs/NAME_OF_SCENE, with a number behind it where that exists.
     overwrite
@@ -68,6 +69,8 @@ def run(
         FROM:TO or a single number: write the contact problems of these steps to RUN/problems, for 'femsim solve'.
     max_halvings
         How often a step that cannot be solved is halved; 0 takes every step as it comes.
+    threads
+        Threads of the linear algebra. Results are the same bits for the same number; run.json says which it was.
     quiet
         No progress bar and no summary.
     """
@@ -93,6 +96,7 @@ def run(
             precision=precision,
             dump_problems=None if dump_problems is None else _step_range(dump_problems),
             max_halvings=max_halvings,
+            threads=threads,
             quiet=quiet,
             scene_path=path,
         )

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -16,6 +17,7 @@ from contact import ContactError
 from femsim.base.status import Status
 from femsim.run.progress import progress
 from femsim.run.recorder import Recorder
+from femsim.step.adaptive import StepLengths, take_adaptive_step
 from femsim.step.advance import take_step
 from femsim.step.newton import NOT_SOLVED
 from femsim.step.report import StepReport
@@ -29,9 +31,11 @@ Until = Callable[[dict[str, float]], str | None]
 class _Tally:
     """Which steps of a run did not converge, had no solution or were halved: how many, and the first.
 
-    ``nonlinear`` says that the first that did not converge had its contact problem solved, but not its equations of motion.
+    ``adaptive`` says that parts of steps are no sign of trouble. ``nonlinear`` says that the first that did not converge had its
+    contact problem solved, but not its equations of motion.
     """
 
+    adaptive: bool = False
     unconverged: int = 0
     first_bad: int = 0
     nonlinear: bool = False
@@ -52,7 +56,7 @@ class _Tally:
             self.first_infeasible = (
                 self.first_infeasible or f"step {number}, {_closing(report, parts)}: {report.solution.message}"
             )
-        if len(report.parts) > 1:
+        if len(report.parts) > 1 and not self.adaptive:
             self.halved += 1
             self.first_halved = self.first_halved or number
 
@@ -89,16 +93,21 @@ def run_loop(
     quiet: bool,
     on_step: OnStep | None,
     until: Until | None,
+    lengths: StepLengths | None = None,
 ) -> tuple[Status, str, float]:
-    """Step until the end, an interrupt or a failure; return status, sentence and the seconds of the first step."""
-    tally, first_step, ended, done = _Tally(), 0.0, "", n_steps
+    """Step until the end, an interrupt or a failure; return status, sentence and the seconds of the first step.
+
+    With ``lengths`` each step is taken in parts as the motion asks for.
+    """
+    tally, first_step, ended, done = _Tally(lengths is not None), 0.0, "", n_steps
+    take = take_step if lengths is None else partial(take_adaptive_step, lengths=lengths)
     if recorder.frame_due(stepper.state.t):
         recorder.frame(None)
     with interruptible() as interrupted, progress(quiet, n_steps, stepper.settings.dt) as advance:
         for number in range(1, n_steps + 1):
             timings, began = dict(stepper.timings), time.perf_counter()
             try:
-                report = take_step(stepper, max_halvings)
+                report = take(stepper, max_halvings=max_halvings)
             except (ContactError, np.linalg.LinAlgError) as error:  # the step gave numbers that nothing can go on with
                 return "failed", f"Step {number} at {number * stepper.settings.dt:.4f} s failed: {error}", first_step
             recorder.problem(number)

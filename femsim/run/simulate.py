@@ -6,14 +6,16 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from contact.solvers import make_solver
+from contact.solvers import SOLVERS, make_solver
+from contact.solvers.base import FactorizationOptions
 from femsim.base.errors import InputError
 from femsim.base.files import write_json
 from femsim.base.status import FINISHED, Status
+from femsim.base.threads import blas_threads, check_threads
 from femsim.run.folder import prepare_folder, read_scene, remove_replaced, undo_folder
 from femsim.run.frames import check_options, chosen_fields
 from femsim.run.info import run_info
@@ -22,6 +24,7 @@ from femsim.run.recorder import Recorder
 from femsim.run.result import Run, health, series_of
 from femsim.scene.checks import LONGEST_STEP
 from femsim.scene.scene import Scene
+from femsim.step.adaptive import StepLengths
 from femsim.step.report import StepReport
 from femsim.step.stepper import STAGES, Stepper
 
@@ -36,7 +39,7 @@ def simulate(
     tolerance: float | None = None,
     max_iterations: int | None = None,
     duration: float | None = None,
-    dt: float | None = None,
+    dt: float | Literal["auto"] | None = None,
     out: str | Path | None = None,
     overwrite: bool = False,
     fps: float = 100.0,
@@ -45,6 +48,7 @@ def simulate(
     precision: str = "float64",
     dump_problems: tuple[int, int] | None = None,
     max_halvings: int = MAX_HALVINGS,
+    threads: int = 1,
     quiet: bool = True,
     scene_path: str | Path | None = None,
     solver_options: dict[str, Any] | None = None,
@@ -65,8 +69,8 @@ def simulate(
         Iteration limit a step; default of the solver.
     duration : float, s, optional
         Simulated time; default of the scene.
-    dt : float, s, optional
-        Time step; default of the scene.
+    dt : float, s, or "auto", optional
+        Time step; default of the scene. "auto": as short as the motion asks for, between the ``dt_bounds`` of the scene.
     out : path, optional
         Run folder; must not exist unless ``overwrite``. None: nothing is written, the result is in memory.
     overwrite : bool
@@ -87,6 +91,9 @@ def simulate(
     max_halvings : int
         A step that cannot be solved (not finite, not converged, elements turned inside out) is taken as two halves, each of
         which may be halved again, this often in all; see docs/method.md. 0 takes every step as it comes, at a fixed cost.
+    threads : int
+        Threads of BLAS and of the direct solver. On one machine, results are the same bits for the same number; run.json
+        records it. Default 1, which is fastest for the scenes that come with femsim.
     quiet : bool
         No progress bar.
     scene_path : path, optional
@@ -110,14 +117,18 @@ def simulate(
         Wrong values, a folder that exists or cannot be written, an unknown solver.
     """
     for name, value, most in (("dt", dt, LONGEST_STEP), ("duration", duration, np.inf)):
-        if value is not None and not (np.isfinite(value) and 0 < value <= most):
+        if value is not None and value != "auto" and not (np.isfinite(value) and 0 < value <= most):
             limit = f" up to {most:g}" if most < np.inf else ""
             raise InputError(f"{name} is {value} s; allowed are positive numbers of seconds{limit}.")
+    check_threads(threads)
     if isinstance(max_halvings, bool) or not isinstance(max_halvings, int) or not 0 <= max_halvings <= MOST_HALVINGS:
         raise InputError(f"max_halvings is {max_halvings!r}; allowed are whole numbers from 0 (never) to {MOST_HALVINGS}.")
     duration = scene.duration if duration is None else duration
-    chosen = make_solver(solver, tolerance=tolerance, max_iterations=max_iterations, **(solver_options or {}))
-    stepper = Stepper(scene, chosen, dt=None if dt is None else float(dt))
+    factorizes = solver in SOLVERS and issubclass(SOLVERS[solver].options, FactorizationOptions)
+    options = {"max_iterations": max_iterations} | ({"threads": threads} if factorizes else {}) | (solver_options or {})
+    chosen = make_solver(solver, tolerance=tolerance, **options)
+    lengths = _lengths(scene, dt)
+    stepper = Stepper(scene, chosen, dt=lengths.longest if lengths else None if dt is None else float(dt))
     dt = stepper.settings.dt
     n_steps = round(duration / dt)
     if n_steps < 1:
@@ -127,11 +138,13 @@ def simulate(
     check_options(format, precision)
     scene_source = None if scene_path is None else read_scene(Path(scene_path))
     settings = {
-        "dt_s": dt, "duration_s": duration, "steps": n_steps, "theta": scene.theta, "integrator": scene.integrator,
+        "dt_s": dt, "shortest_dt_s": dt / 2**lengths.levels if lengths else dt,
+        "time_tolerance_m": lengths.tolerance if lengths else None,
+        "duration_s": duration, "steps": n_steps, "theta": scene.theta, "integrator": scene.integrator,
         "strain_damping": scene.strain_damping, "gravity_mps2": scene.gravity,
         "margin_m": scene.margin, "correction": scene.correction, "max_correction_mps": scene.max_correction,
         "nonlinear_tolerance": scene.nonlinear_tolerance, "max_solves": scene.max_solves, "max_halvings": max_halvings,
-        "fps": fps, "format": format, "precision": precision, "fields": list(names),
+        "fps": fps, "format": format, "precision": precision, "fields": list(names), "threads": threads,
     }  # fmt: skip
     folder = Path(out) if out is not None else None
     replaced = prepare_folder(folder, overwrite) if folder else None
@@ -147,7 +160,11 @@ def simulate(
             undo_folder(folder, replaced)
         raise
     return _record(
-        stepper, recorder, info, replaced, lambda: run_loop(stepper, recorder, n_steps, max_halvings, quiet, on_step, until)
+        stepper,
+        recorder,
+        info,
+        replaced,
+        lambda: run_loop(stepper, recorder, n_steps, max_halvings, quiet, on_step, until, lengths),
     )
 
 
@@ -162,7 +179,8 @@ def _record(
     folder, started = recorder.folder, time.perf_counter()
     kept = f" The run that it was to replace is kept in {replaced}." if replaced else ""
     try:
-        status, message, first_step = loop()
+        with blas_threads(info["settings"]["threads"]):
+            status, message, first_step = loop()
         recorder.close()  # frames are written behind the steps, and the last one may fail
     except BaseException as error:  # run.json says how it ended, also by Ctrl-C or sys.exit
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
@@ -195,6 +213,13 @@ def _record(
     if folder and finished:
         remove_replaced(folder)
     return Run(status, message, folder, steps, stepper=stepper, info=info, **series_of(stepper.scene.sensors, sensors))
+
+
+def _lengths(scene: Scene, dt: float | Literal["auto"] | None) -> StepLengths | None:
+    """Lengths that an adaptive run may take; None where all steps have one length."""
+    if dt != "auto" and not (dt is None and scene.adaptive):
+        return None
+    return StepLengths.between(*scene.dt_bounds, scene.time_tolerance)
 
 
 def _dumped_steps(asked: tuple[int, int] | None, n_steps: int) -> range:

@@ -15,7 +15,7 @@ from femsim.step.force_memory import ForceMemory
 from foreign.text import read_npz
 
 #: Version of the files that hold a state.
-VERSION = 1
+VERSION = 2
 
 Memory = Mapping[str, np.ndarray]
 
@@ -49,6 +49,10 @@ class State:
     sensors : dict of str to ndarray
         What sensors carry from step to step, by ``SENSOR/NAME``. Steps pass it on; who reads the sensors fills it, see
         :class:`femsim.run.sensors.Sensors`.
+    dt : float, s
+        Length of the last step, or of its last part; 0 at the start.
+    level : int
+        How often an adaptive run halves its longest step at present, see :mod:`femsim.step.adaptive`.
     """
 
     q: np.ndarray
@@ -63,6 +67,8 @@ class State:
     couplings: tuple[Memory, ...] = ()
     contacts: tuple[ForceMemory, ...] = ()
     sensors: dict[str, np.ndarray] = field(default_factory=dict)
+    dt: float = 0.0
+    level: int = 0
 
     def __post_init__(self) -> None:
         if len(self.v_hat) != len(self.v):
@@ -70,7 +76,7 @@ class State:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All numbers by name, as they are saved."""
-        names = ("q", "v", "t", "v_hat", "step", "work", "friction_loss", "halving_is_vain")
+        names = ("q", "v", "t", "v_hat", "step", "work", "friction_loss", "dt", "level", "halving_is_vain")
         out = {name: np.asarray(getattr(self, name)) for name in names}
         out["counts"] = np.array([len(self.bodies), len(self.couplings), len(self.contacts)])
         for kind, memories in (("body", self.bodies), ("coupling", self.couplings)):
@@ -93,7 +99,7 @@ class State:
             tuple(below(f"body/{k}/") for k in range(bodies)),
             tuple(below(f"coupling/{k}/") for k in range(couplings)),
             tuple(ForceMemory(arrays[f"contacts/{k}/keys"], arrays[f"contacts/{k}/forces"]) for k in range(families)),
-            below("sensor/"),
+            below("sensor/"), float(arrays["dt"]), int(arrays["level"]),
         )  # fmt: skip
 
     def copy(self) -> State:

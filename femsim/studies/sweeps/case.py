@@ -224,6 +224,7 @@ def _simulate(job: Job, row: Row, work: Path) -> None:
         for name in (*(m.column for m in metrics.values()), *(c.column for c in stop), *series):
             check_column(name, columns)
         dt, duration = (job.settings.get(name) or getattr(scene, name) for name in ("dt", "duration"))
+        dt = scene.dt_bounds[1] if dt == "auto" else dt
         run = simulate(
             scene,
             **job.settings | {"duration": min(job.steps * dt, duration) if job.steps else duration},

@@ -106,7 +106,7 @@ class Settings(_Section):
     tolerance: Positive | None = None
     max_iterations: Annotated[int, Field(ge=1)] | None = None
     duration: Positive | None = None
-    dt: Positive | None = None
+    dt: Positive | Literal["auto"] | None = None
     max_halvings: Annotated[int, Field(ge=0, le=20)] = 6
     solver_options: dict[str, Scalar] = {}
 
