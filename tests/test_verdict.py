@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import impossible_scenes as impossible
+import numpy as np
 import pytest
 
 import femsim as fs
+from femsim.base.status import exit_status
 from femsim.step.stepper import Stepper
 
 
@@ -23,3 +29,134 @@ def test_a_step_that_is_proved_infeasible_is_not_halved(monkeypatch: pytest.Monk
     bad = [int(number) - 1 for number in run.steps["step"][run.steps["converged"] == 0]]
     assert len(bad) >= 6 and run.status == "not converged" and "infeasible" in run.message
     assert [tried.count(number) for number in bad] == [1] * len(bad)
+
+
+def reasons(run: fs.Run, kind: str) -> list[dict[str, Any]]:
+    """Reasons of a kind in run.json."""
+    return [reason for reason in run.info["health"]["reasons"] if reason["kind"] == kind]
+
+
+def only_reason(run: fs.Run, kind: str) -> dict[str, Any]:
+    """The one reason of a kind."""
+    (reason,) = reasons(run, kind)
+    return reason
+
+
+# ---------------------------------------------------------------------- what cannot hold
+
+
+@pytest.mark.parametrize("name", ["crushed_box", "plate_past_floor"])
+def test_what_is_crushed_is_wrong_and_named(name: str, tmp_path: Path) -> None:
+    run = fs.simulate(getattr(impossible, name)(), out=tmp_path / "run")
+    soft = "box" if name == "crushed_box" else "cube"
+    reason = only_reason(run, "infeasible")
+    assert run.verdict == "wrong" and reason["bodies"] == sorted([soft, "floor", "plate"])
+    step = int(run.steps["step"][run.steps["converged"] == 0][0])
+    assert reason["step"] == step and reason["time_s"] == pytest.approx(0.01 * step)
+    assert f"from step {step} at " in reason["sentence"] and "cannot hold" in reason["sentence"]
+    health, *_ = run.summary().splitlines()
+    assert health.startswith(f"health            wrong: the contacts between {soft} and floor, {soft} and plate cannot hold")
+    assert exit_status(run.status, run.verdict) == 3
+    written = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
+    assert written["health"] == run.info["health"] and written["parts"] == run.stepper.scene.part_names
+    (depth,) = [one for one in reasons(run, "penetration") if "plate" in one["bodies"]][:1] or reasons(run, "led_overlap")
+    assert depth["verdict"] == "wrong"
+
+
+def test_a_driven_body_in_a_wall_is_wrong_although_no_force_acts() -> None:
+    run = fs.simulate(impossible.driven_through_wall(0.008))
+    reason = only_reason(run, "led_overlap")
+    assert run.status == "converged" and run.verdict == "wrong" and exit_status(run.status, run.verdict) == 3
+    assert reason["bodies"] == ["probe", "wall"] and "8 mm in each other" in reason["sentence"] and "driven" in reason["sentence"]
+    assert run.steps["led_overlap_m"].max() == pytest.approx(0.008, rel=1e-6)
+    deepest = int(np.argmax(run.steps["penetration_share"]))
+    names = run.info["parts"]
+    assert {names[int(run.steps[f"deepest_part_{side}"][deepest])] for side in "ab"} == {"probe", "wall"}
+    assert run.steps["penetration_share"][deepest] == pytest.approx(0.4) and run.steps["max_penetration_m"].max() == 0.0
+    assert run.steps["deepest_part_a"][0] == -1
+
+
+def test_and_good_where_it_stops_before() -> None:
+    assert fs.simulate(impossible.driven_through_wall(-0.0001)).verdict == "good"
+
+
+def test_fingers_in_a_table() -> None:
+    run = fs.simulate(impossible.gripper_into_table())
+    found = {tuple(reason["bodies"]): reason for reason in reasons(run, "led_overlap")}
+    reason = next(reason for bodies, reason in found.items() if "table" in bodies)
+    assert run.verdict == "wrong" and "10 mm in each other" in reason["sentence"] and "hand." in reason["sentence"]
+    assert fs.simulate(impossible.gripper_into_table(-0.001)).verdict == "good"
+
+
+def test_jaws_that_pass_through_each_other() -> None:
+    run = fs.simulate(impossible.crossing_jaws())
+    reason = only_reason(run, "led_overlap")
+    assert run.verdict == "wrong" and reason["bodies"] == ["hand.left", "hand.right"]
+    assert reason["value"] == pytest.approx(0.5, rel=0.4) and "fingers of one gripper" in reason["sentence"]
+    assert fs.simulate(impossible.crossing_jaws(0.05)).verdict == "good"
+
+
+def test_what_overlaps_at_the_start_counts_from_there() -> None:
+    """A flange in its fixture is meant so; deeper is not."""
+    for way, verdict in ((0.0, "good"), (0.004, "wrong")):
+        scene = fs.Scene("fixture", dt=0.01, duration=0.1)
+        scene.add_obstacle("fixture", fs.Box((0.02, 0.02, 0.02)))
+        flange = scene.add_rigid("flange", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(0, 0, 0.025))
+        scene.drive(flange, fs.Motion([0.0, 0.1], [(0, 0, 0), (0, 0, -way)]))
+        run = fs.simulate(scene)
+        assert run.verdict == verdict
+        assert run.steps["led_overlap_m"].max() == pytest.approx(way, abs=1e-12)
+
+
+def test_a_body_pressed_on_by_a_driven_one_without_end_is_measured_by_its_elements() -> None:
+    run = fs.simulate(impossible.plate_past_floor())
+    reason = next(one for one in reasons(run, "penetration") if "cube" in one["bodies"])
+    assert "of the elements of cube (6.67 mm)" in reason["sentence"]
+
+
+# ---------------------------------------------------------------------- energy, elements, stops
+
+
+def test_a_tendon_that_pulls_too_hard_is_named_with_the_first_inverted_element() -> None:
+    run = fs.simulate(impossible.tendon_overload(duration=0.35))
+    reason = only_reason(run, "inverted")
+    assert run.verdict == "wrong" and reason["bodies"] == ["block"]
+    for words in (
+        "block.tendon1 acted with",
+        "N then",
+        "elements of block are inverted",
+        "first element ",
+        "and the run ends so",
+    ):
+        assert words in reason["sentence"], reason["sentence"]
+    first = int(run.steps["step"][run.steps["inverted_elements"] > 0][0])
+    assert reason["step"] == first
+
+
+def test_a_block_that_bears_its_tendon_is_good() -> None:
+    assert fs.simulate(impossible.tendon_overload(force=0.5, duration=0.3)).verdict == "good"
+
+
+def test_a_tumbling_cube_creates_no_energy() -> None:
+    run = fs.simulate(impossible.tumbling_cube())
+    assert run.verdict == "good" and run.steps["work_J"][-1] > 1e-4
+
+
+@pytest.mark.parametrize(("theta", "verdict"), [(1.0, "good"), (0.5, "wrong")])
+def test_energy_from_nowhere_is_found(theta: float, verdict: str) -> None:
+    """One linearisation of the mid-point rule, far too long steps: a beam that swings gains energy."""
+    run = fs.simulate(swinging_beam(theta))
+    found = reasons(run, "energy")
+    assert run.verdict == verdict and bool(found) == (verdict == "wrong")
+    if found:
+        s = run.steps
+        balance = s["kinetic_energy_J"] + s["elastic_energy_J"] - s["work_J"]
+        created = (balance - np.minimum.accumulate(np.minimum(balance, 0.0))).max()
+        assert found[0]["value"] > 0.1 and f"{created:.3g} J came from nowhere" in found[0]["sentence"]
+
+
+def swinging_beam(theta: float) -> fs.Scene:
+    scene = fs.Scene("swinging_beam", dt=0.02, duration=0.6, theta=theta, nonlinear_tolerance=None)
+    mesh = fs.box_tets((0.1, 0.01, 0.01), (10, 1, 1))
+    scene.add_soft("beam", mesh, impossible.rubber(5e4), fixed=lambda x: x[:, 0] < -0.049)
+    return scene

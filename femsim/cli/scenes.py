@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from femsim.base.errors import InputError
-from femsim.base.status import EXIT_STATUS, OK, WRONG_INPUT
+from femsim.base.status import OK, WRONG_INPUT, exit_status
 from femsim.cli.base import Assignments, Flag, Whole, app
 from femsim.cli.tools import default_folder, make_console, make_table, read_assignments
 from femsim.model.fields import field_help
@@ -77,6 +77,7 @@ def run(
     built = load_scene(path, **read_assignments(set_))
     with scene_errors(path, "a function of the scene"):
         from femsim.run.simulate import simulate
+        from femsim.run.verdict import headline
 
         result = simulate(
             built,
@@ -99,9 +100,12 @@ def run(
     if not quiet:
         print(result.summary())
         print(f"\nresult            {result.folder} (open frames.{format} in ParaView; or: femsim render {result.folder})")
-    elif result.status != "converged":
-        print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
-    return EXIT_STATUS[result.status]
+    else:
+        if result.verdict != "good":
+            print(f"femsim: health {headline(result.info['health'])}", file=sys.stderr)
+        if result.status != "converged":
+            print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
+    return exit_status(result.status, result.verdict)
 
 
 def _step_range(text: str) -> tuple[int, int]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from contact import ContactError
 from femsim.base.status import Status
+from femsim.run.health import closing_pairs
 from femsim.run.progress import progress
 from femsim.run.recorder import Recorder
 from femsim.step.advance import take_step
@@ -49,9 +50,8 @@ class _Tally:
                 self.nonlinear = report.solution.message.startswith(NOT_SOLVED)
         if report.solution.status == "infeasible":
             self.infeasible += 1
-            self.first_infeasible = (
-                self.first_infeasible or f"step {number}, {_closing(report, parts)}: {report.solution.message}"
-            )
+            pairs = ", ".join(" and ".join(pair) for pair in closing_pairs(report, parts)) or "contacts"
+            self.first_infeasible = self.first_infeasible or f"step {number}, {pairs}: {report.solution.message}"
         if len(report.parts) > 1:
             self.halved += 1
             self.first_halved = self.first_halved or number
@@ -100,11 +100,15 @@ def run_loop(
             try:
                 report = take_step(stepper, max_halvings)
             except (ContactError, np.linalg.LinAlgError) as error:  # the step gave numbers that nothing can go on with
+                recorder.health.fail(number, number * stepper.settings.dt, f"{error}")
                 return "failed", f"Step {number} at {number * stepper.settings.dt:.4f} s failed: {error}", first_step
             recorder.problem(number)
             if not report.finite:
+                recorder.health.fail(number, report.time, report.solution.message)
                 return "failed", f"Step {number} at {report.time:.4f} s failed: {report.solution.message}", first_step
             recorder.step(report, timings)
+            if recorder.health.stop:
+                return "failed", f"Ended after step {number} of {n_steps}: {recorder.health.stop}", first_step
             if number == 1:
                 first_step = time.perf_counter() - began
             tally.count(number, report, stepper.scene.part_names)
@@ -118,13 +122,6 @@ def run_loop(
                 message = f"Interrupted after step {number} of {n_steps}; all steps so far are recorded."
                 return "interrupted", message, first_step
     return *tally.verdict(done, ended), first_step
-
-
-def _closing(report: StepReport, parts: Sequence[str]) -> str:
-    """Pairs of parts whose contacts close without a way out; of a halved step those of its last part."""
-    sides, which = report.contacts.part, report.solution.details.get("closing_contacts", ())
-    pairs = sorted({tuple(sorted(parts[k] for k in sides[m])) for m in which if m < len(sides)})
-    return ", ".join(" and ".join(pair) for pair in pairs) or "contacts"
 
 
 @contextmanager

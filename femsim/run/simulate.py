@@ -16,10 +16,11 @@ from femsim.base.files import write_json
 from femsim.base.status import FINISHED, Status
 from femsim.run.folder import prepare_folder, read_scene, remove_replaced, undo_folder
 from femsim.run.frames import check_options, chosen_fields
+from femsim.run.health import health
 from femsim.run.info import run_info
 from femsim.run.loop import run_loop
 from femsim.run.recorder import Recorder
-from femsim.run.result import Run, health, series_of
+from femsim.run.result import Run, series_of
 from femsim.scene.scene import Scene
 from femsim.step.report import StepReport
 from femsim.step.stepper import STAGES, Stepper
@@ -140,6 +141,7 @@ def simulate(
         if folder:
             write_json(folder / "run.json", info)
         recorder = Recorder(stepper, folder, fps=fps, fields=names, format=format, precision=precision, dump=dump)
+        recorder.on_verdict = lambda: _note_verdict(recorder, info)
     except BaseException:  # also after Ctrl-C the old run comes back
         if folder:
             undo_folder(folder, replaced)
@@ -165,9 +167,11 @@ def _record(
     except BaseException as error:  # run.json says how it ended, also by Ctrl-C or sys.exit
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         message = f"Stopped after step {stepper.state.step} by {type(error).__name__}: {error}{kept}"
+        recorder.health.finish(len(recorder.steps.rows))
         info.update(
-            status=status, message=message, problems=recorder.problems, solver=info["solver"] | {"answered": recorder.answered}
-        )
+            status=status, message=message, problems=recorder.problems, solver=info["solver"] | {"answered": recorder.answered},
+            health=health(recorder.steps.table()) | recorder.health.findings.as_json(),
+        )  # fmt: skip
         if folder:
             with suppress(OSError):  # the disk may be what failed
                 write_json(folder / "run.json", info)
@@ -180,11 +184,12 @@ def _record(
     finished = status in FINISHED
     message += "" if finished else kept
     steps, sensors = recorder.steps.table(), recorder.sensor_table.table()
+    recorder.health.finish(len(steps["step"]))
     info.update(
         status=status,
         message=message,
         timings_s={stage: stepper.timings[stage] for stage in STAGES} | {"wall": wall, "first_step": first_step},
-        health=health(steps),
+        health=health(steps) | recorder.health.findings.as_json(),
         problems=recorder.problems,
         solver=info["solver"] | {"answered": recorder.answered},
     )
@@ -193,6 +198,14 @@ def _record(
     if folder and finished:
         remove_replaced(folder)
     return Run(status, message, folder, steps, stepper=stepper, info=info, **series_of(stepper.scene.sensors, sensors))
+
+
+def _note_verdict(recorder: Recorder, info: dict[str, Any]) -> None:
+    """Say in run.json what the verdict has become, for who looks on."""
+    info["health"] = recorder.health.findings.as_json()
+    if recorder.folder:
+        with suppress(OSError):  # the tables will say so
+            write_json(recorder.folder / "run.json", info)
 
 
 def _dumped_steps(asked: tuple[int, int] | None, n_steps: int) -> range:

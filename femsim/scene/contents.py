@@ -16,6 +16,7 @@ from femsim.model.holds import Hold
 from femsim.model.parts import Part
 from femsim.scene.checks import Vector, positive, vector
 from femsim.scene.frictions import FrictionRule, PairFriction, pair_friction
+from femsim.scene.health_bounds import HealthBounds
 from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorSpec
 from materials import FrictionTable
 
@@ -43,6 +44,7 @@ class SceneContents:
         max_solves: int = 25,
         integrator: Integrator = "theta",
         strain_damping: float = 0.05,
+        health: HealthBounds | None = None,
     ) -> None:
         if integrator not in get_args(Integrator):
             raise InputError(f"integrator is {integrator!r}; allowed are {', '.join(map(repr, get_args(Integrator)))}.")
@@ -62,7 +64,10 @@ class SceneContents:
             raise InputError(f"correction is {correction}; allowed are values from 0 to 1.")
         if isinstance(max_solves, bool) or not isinstance(max_solves, int) or max_solves < 1:
             raise InputError(f"max_solves is {max_solves!r}; allowed are whole numbers from 1.")
+        if not isinstance(health, HealthBounds | None):
+            raise InputError(f"health is {health!r}; give fs.HealthBounds(...), or leave it out.")
         self.name = name
+        self.health = health or HealthBounds()
         self.nonlinear_tolerance = (
             None if nonlinear_tolerance is None else positive("nonlinear_tolerance", nonlinear_tolerance, "1")
         )

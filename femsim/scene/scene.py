@@ -57,6 +57,8 @@ class Scene(SceneContents):
         stiffness; it is second order in dt. ``theta`` is then 1/2.
     strain_damping : float
         Part of changes of strain that "energy-momentum" damps, from 0 (keeps the energy) to 1. Default 0.05.
+    health : HealthBounds, optional
+        Bounds of the health verdict of its runs.
 
     Raises
     ------

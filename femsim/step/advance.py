@@ -14,6 +14,7 @@ from femsim.step.report import Acted, StepReport
 from femsim.step.state import State
 from femsim.step.stepper import Stepper
 from femsim.step.system import System
+from femsim.step.vitals import Vitals
 
 #: How a step may end, from good to bad. Contacts without a solution have none in parts of the step either.
 SOLVED, NOT_CONVERGED, INSIDE_OUT, INFEASIBLE, NOT_FINITE = range(5)
@@ -209,4 +210,5 @@ def _joined(parts: list[_Attempt], end: float) -> StepReport:
         wrench_balance=max(report.wrench_balance for report in reports),
         nonlinear_residual=max(report.nonlinear_residual for report in reports),
         solves=sum(report.solves for report in reports),
+        vitals=Vitals.joined([report.vitals for report in reports]),
     )  # fmt: skip

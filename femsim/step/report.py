@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from contact import Metrics, Solution
 from femsim.step.contacts import ContactForces, StepContacts
+from femsim.step.vitals import Vitals
 
 #: What acted in each body and coupling, by its name: arrays by name.
 Acted = dict[str, dict[str, np.ndarray]]
@@ -58,6 +59,8 @@ class StepReport:
         Contact problems solved, one for each linearisation.
     sank : bool
         Whether bodies ended so much deeper in each other that halves of the step are worth a try.
+    vitals : Vitals
+        What it says about the health of the run beside its residuals.
     """
 
     step: int
@@ -81,6 +84,7 @@ class StepReport:
     nonlinear_residual: float
     solves: int
     sank: bool = False
+    vitals: Vitals = field(default_factory=Vitals)
 
     @property
     def contacts(self) -> StepContacts:

@@ -25,6 +25,7 @@ from femsim.step.prescribed import held_points, prescribed_rows, prescribed_velo
 from femsim.step.report import StepReport
 from femsim.step.state import Memory, State
 from femsim.step.system import System
+from femsim.step.vitals import VitalSigns
 
 #: What each stage counts into: the columns of steps.csv that hold times.
 COUNTED = {
@@ -64,6 +65,8 @@ class Stepper:
         That of the last step; its matrix is overwritten by the next one.
     timings : dict of str to float
         Seconds spent so far, by column of steps.csv.
+    vital_signs : VitalSigns
+        Reads what a step says about the health of a run.
     on_restore : list of callable
         Each is called with the ``sensors`` of a state that was restored: who reads sensors goes on from there.
 
@@ -94,6 +97,7 @@ class Stepper:
         self.timings = dict.fromkeys(STAGES, 0.0)
         self.on_restore: list[Callable[[Memory], None]] = []
         self._placed = (self.state.q.copy(), self.contacts.places.read(self.state))
+        self.vital_signs = VitalSigns(scene, self.system, self.contacts, self.state)
         self._check_start()
 
     def step(self) -> StepReport:
@@ -111,9 +115,11 @@ class Stepper:
             new = system.advance(state, solution.v, settings)
         with self.timed("measure"):
             arrived = contacts.places.read(new)
-            penetration = contacts.max_penetration(new, arrived)
+            overlaps = contacts.overlapping(new, arrived)
+            penetration = max(0.0, -float(overlaps[1].min(initial=0.0)))
             report = measure(self.scene, system, solved, forces, state, new, penetration)
             report.sank = self._sank(penetration)
+            report.vitals = self.vital_signs.read(problem, forces, new, arrived, overlaps)
             self.state = replace(
                 system.remember(new), step=report.step, work=report.work, friction_loss=report.friction_loss,
                 halving_is_vain=state.halving_is_vain, contacts=memory, sensors=state.sensors,

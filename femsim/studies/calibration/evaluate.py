@@ -15,6 +15,7 @@ import numpy as np
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.status import FINISHED
 from femsim.run.sensors import sensor_columns
+from femsim.run.verdict import headline
 from femsim.scene.scene_file import load_scene, scene_parameters
 from femsim.studies.calibration.file import CalibrationFile, Experiment, Measurement
 from femsim.studies.comparison.card import read_card
@@ -186,7 +187,10 @@ class Evaluator:
                 row = rows[job.id]
                 if row["status"] != "converged":
                     message = message or f"{experiment.name}: {row['status']}: {row['message']}"
-                if row["status"] not in FINISHED:
+                verdict = row.get("health", {})
+                if verdict.get("verdict") == "wrong":
+                    message = f"{experiment.name}: {headline(verdict)}"
+                if row["status"] not in FINISHED or verdict.get("verdict") == "wrong":
                     blocks = []
                     break
                 blocks += self._blocks(experiment, self._run_series(experiment, job))
@@ -203,14 +207,14 @@ class Evaluator:
         Returns
         -------
         dict of str to list of Comparison
-            By experiment, one per reading; without experiments whose run failed.
+            By experiment, one per reading; without experiments whose run failed or is wrong.
         """
         jobs = {e.name: self._case(e, unit) for e in self.file.experiments}
         rows, _ = self._run(list(jobs.values()))
         return {
             e.name: [compare(self._run_series(e, jobs[e.name]), logs) for logs in self._logs[e.name]]
             for e in self.file.experiments
-            if rows[jobs[e.name].id]["status"] in FINISHED
+            if (row := rows[jobs[e.name].id])["status"] in FINISHED and row.get("health", {}).get("verdict") != "wrong"
         }
 
     def _read(
