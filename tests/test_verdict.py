@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 from pathlib import Path
 from typing import Any
 
 import impossible_scenes as impossible
 import numpy as np
 import pytest
+from small_scene import cube_scene
 
 import femsim as fs
 from femsim.base.status import exit_status
+from femsim.run import patience
 from femsim.step.stepper import Stepper
 
 
@@ -142,10 +146,10 @@ def test_a_tumbling_cube_creates_no_energy() -> None:
     assert run.verdict == "good" and run.steps["work_J"][-1] > 1e-4
 
 
-@pytest.mark.parametrize(("theta", "verdict"), [(1.0, "good"), (0.5, "wrong")])
-def test_energy_from_nowhere_is_found(theta: float, verdict: str) -> None:
+@pytest.mark.parametrize(("theta", "solved", "verdict"), [(1.0, True, "good"), (0.5, False, "wrong")])
+def test_energy_from_nowhere_is_found(theta: float, solved: bool, verdict: str) -> None:
     """One linearisation of the mid-point rule, far too long steps: a beam that swings gains energy."""
-    run = fs.simulate(swinging_beam(theta))
+    run = fs.simulate(swinging_beam(theta, 1e-4 if solved else None))
     found = reasons(run, "energy")
     assert run.verdict == verdict and bool(found) == (verdict == "wrong")
     if found:
@@ -155,8 +159,80 @@ def test_energy_from_nowhere_is_found(theta: float, verdict: str) -> None:
         assert found[0]["value"] > 0.1 and f"{created:.3g} J came from nowhere" in found[0]["sentence"]
 
 
-def swinging_beam(theta: float) -> fs.Scene:
-    scene = fs.Scene("swinging_beam", dt=0.02, duration=0.6, theta=theta, nonlinear_tolerance=None)
+def swinging_beam(theta: float, tolerance: float | None, **options: Any) -> fs.Scene:
+    scene = fs.Scene("swinging_beam", dt=0.02, duration=0.6, theta=theta, nonlinear_tolerance=tolerance, **options)
     mesh = fs.box_tets((0.1, 0.01, 0.01), (10, 1, 1))
     scene.add_soft("beam", mesh, impossible.rubber(5e4), fixed=lambda x: x[:, 0] < -0.049)
     return scene
+
+
+def test_a_run_ends_by_itself_when_energy_explodes(tmp_path: Path) -> None:
+    """A bound of twice what went in stands for a million times: the mid-point beam passes it."""
+    scene = swinging_beam(0.5, None, health=fs.HealthBounds(energy_stop=2.0))
+    run = fs.simulate(scene, out=tmp_path / "run")
+    done = len(run.steps["step"])
+    assert run.status == "failed" and run.verdict == "wrong" and 0 < done < 30
+    assert f"Ended after step {done} of 30: the energy is " in run.message and "more than 2 times" in run.message
+    s = run.steps
+    energy, put_in = s["kinetic_energy_J"] + s["elastic_energy_J"], np.cumsum(np.maximum(np.diff(s["work_J"], prepend=0.0), 0.0))
+    assert (energy[:-1] <= 2.0 * put_in[:-1]).all() and energy[-1] > 2.0 * put_in[-1]
+    assert len((tmp_path / "run" / "steps.csv").read_text(encoding="utf-8").splitlines()) == done + 1
+
+
+def test_a_run_ends_by_itself_when_a_body_has_left() -> None:
+    scene = fs.Scene("lost", dt=0.1, duration=10.0)
+    scene.add_rigid("ball", fs.Sphere(0.001), density=1000.0)
+    run = fs.simulate(scene)
+    size = 2.0 * math.sqrt(3.0) * 0.001
+    assert (
+        run.status == "failed"
+        and "ball has left the scene" in run.message
+        and only_reason(run, "left_stop")["bodies"] == ["ball"]
+    )
+    fallen = 0.5 * 9.81 * run.steps["time_s"][-1] ** 2
+    assert 1e3 * size < fallen and run.steps["step"][-1] == 10
+    assert fs.simulate(scene, duration=0.9).verdict == "good"
+
+
+def test_a_step_that_takes_too_long_ends_the_run_with_what_there_is(tmp_path: Path) -> None:
+    def load(t: float) -> tuple[float, float, float]:
+        while t > 0.025:  # the third step never ends
+            time.sleep(0.01)
+        return 0.0, 0.0, 0.0
+
+    started = time.monotonic()
+    run = fs.simulate(cube_scene(load=load), max_step_seconds=3.0, out=tmp_path / "run")
+    assert time.monotonic() - started < 60.0
+    assert run.status == "failed" and run.message.startswith("Step 3 at 0.0300 s took more than max_step_seconds, 3 s; ")
+    assert run.steps["step"].tolist() == [1, 2] and run.steps["converged"].all()
+    with pytest.raises(fs.InputError, match="max_step_seconds is -1"):
+        fs.simulate(cube_scene(), max_step_seconds=-1)
+
+
+def test_a_long_step_is_spoken_of_once_a_doubling(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "AT_LEAST", 0.05)
+    monkeypatch.setattr(patience, "_LOOK", 0.01)
+    with caplog.at_level("WARNING", "femsim"), patience.Patience() as watch:
+        for number in range(1, 8):
+            with watch.step(number, 0.01 * number):
+                pass
+        assert not caplog.records
+        with watch.step(8, 0.08):
+            time.sleep(0.5)
+    words = [record.getMessage() for record in caplog.records]
+    assert (
+        2 <= len(words) <= 4 and words[0].startswith("femsim: step 8 at 0.08 s takes long: ") and "times the median" in words[0]
+    )
+
+
+def test_a_step_that_ends_in_time_leaves_nothing_behind() -> None:
+    with patience.Patience(0.5) as watch:
+        for number in range(50):
+            with watch.step(number, 0.0):
+                time.sleep(0.02)
+        with pytest.raises(patience.StepTooLongError), watch.step(51, 0.0):
+            time.sleep(0.4)
+            while True:
+                time.sleep(0.01)
+    for _ in range(100):  # none comes late
+        time.sleep(0.001)

@@ -15,6 +15,7 @@ import numpy as np
 from contact import ContactError
 from femsim.base.status import Status
 from femsim.run.health import closing_pairs
+from femsim.run.patience import Patience, StepTooLongError
 from femsim.run.progress import progress
 from femsim.run.recorder import Recorder
 from femsim.step.advance import take_step
@@ -89,16 +90,24 @@ def run_loop(
     quiet: bool,
     on_step: OnStep | None,
     until: Until | None,
+    patience: Patience,
 ) -> tuple[Status, str, float]:
     """Step until the end, an interrupt or a failure; return status, sentence and the seconds of the first step."""
     tally, first_step, ended, done = _Tally(), 0.0, "", n_steps
     if recorder.frame_due(stepper.state.t):
         recorder.frame(None)
-    with interruptible() as interrupted, progress(quiet, n_steps, stepper.settings.dt) as advance:
+    with interruptible() as interrupted, progress(quiet, n_steps, stepper.settings.dt) as advance, patience:
         for number in range(1, n_steps + 1):
             timings, began = dict(stepper.timings), time.perf_counter()
             try:
-                report = take_step(stepper, max_halvings)
+                with patience.step(number, number * stepper.settings.dt):
+                    report = take_step(stepper, max_halvings)
+            except StepTooLongError:
+                message = (
+                    f"Step {number} at {number * stepper.settings.dt:.4f} s took more than max_step_seconds, {patience.limit:g} s; "
+                    "all steps before it are recorded. Allow more, a smaller max_halvings, or take a smaller dt."
+                )
+                return "failed", message, first_step
             except (ContactError, np.linalg.LinAlgError) as error:  # the step gave numbers that nothing can go on with
                 recorder.health.fail(number, number * stepper.settings.dt, f"{error}")
                 return "failed", f"Step {number} at {number * stepper.settings.dt:.4f} s failed: {error}", first_step

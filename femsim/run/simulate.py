@@ -19,6 +19,7 @@ from femsim.run.frames import check_options, chosen_fields
 from femsim.run.health import health
 from femsim.run.info import run_info
 from femsim.run.loop import run_loop
+from femsim.run.patience import Patience
 from femsim.run.recorder import Recorder
 from femsim.run.result import Run, series_of
 from femsim.scene.scene import Scene
@@ -45,6 +46,7 @@ def simulate(
     precision: str = "float64",
     dump_problems: tuple[int, int] | None = None,
     max_halvings: int = MAX_HALVINGS,
+    max_step_seconds: float | None = None,
     quiet: bool = True,
     scene_path: str | Path | None = None,
     solver_options: dict[str, Any] | None = None,
@@ -87,6 +89,9 @@ def simulate(
     max_halvings : int
         A step that cannot be solved (not finite, not converged, elements turned inside out) is taken as two halves, each of
         which may be halved again, this often in all; see docs/method.md. 0 takes every step as it comes, at a fixed cost.
+    max_step_seconds : float, s, optional
+        Longest wall time of a step; a step that takes longer ends the run as failed, with all steps before it. Default: no limit.
+        Of a step that takes 100 times the median of those before, and at least 10 s, the logger "femsim" warns.
     quiet : bool
         No progress bar.
     scene_path : path, optional
@@ -109,7 +114,7 @@ def simulate(
     InputError, ContactError
         Wrong values, a folder that exists or cannot be written, an unknown solver.
     """
-    for name, value, unit in (("dt", dt, "s"), ("duration", duration, "s")):
+    for name, value, unit in (("dt", dt, "s"), ("duration", duration, "s"), ("max_step_seconds", max_step_seconds, "s")):
         if value is not None and not (np.isfinite(value) and value > 0):
             raise InputError(f"{name} is {value} {unit}; allowed are positive numbers of seconds.")
     if isinstance(max_halvings, bool) or not isinstance(max_halvings, int) or not 0 <= max_halvings <= MOST_HALVINGS:
@@ -130,6 +135,7 @@ def simulate(
         "strain_damping": scene.strain_damping, "gravity_mps2": scene.gravity,
         "margin_m": scene.margin, "correction": scene.correction, "max_correction_mps": scene.max_correction,
         "nonlinear_tolerance": scene.nonlinear_tolerance, "max_solves": scene.max_solves, "max_halvings": max_halvings,
+        "max_step_s": max_step_seconds,
         "fps": fps, "format": format, "precision": precision, "fields": list(names),
     }  # fmt: skip
     folder = Path(out) if out is not None else None
@@ -147,8 +153,9 @@ def simulate(
             undo_folder(folder, replaced)
         raise
     return _record(
-        stepper, recorder, info, replaced, lambda: run_loop(stepper, recorder, n_steps, max_halvings, quiet, on_step, until)
-    )
+        stepper, recorder, info, replaced,
+        lambda: run_loop(stepper, recorder, n_steps, max_halvings, quiet, on_step, until, Patience(max_step_seconds)),
+    )  # fmt: skip
 
 
 def _record(
