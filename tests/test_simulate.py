@@ -139,7 +139,7 @@ def test_run_json(done: tuple[fs.Run, Path]) -> None:
     content = info(folder)
     assert {
         "status", "message", "scene", "parameters", "settings", "bodies", "friction", "solver", "versions", "machine", "command",
-        "started", "timings_s", "health", "health_bounds", "parts", "problems",
+        "started", "timings_s", "health", "health_bounds", "parts", "notes", "problems",
     } == set(content)  # fmt: skip
     assert content["status"] == run.status == "converged" and content["message"] == run.message
     assert content["scene"] == {"name": "small_cube", "file": str(folder.parent / "small_cube.py")}

@@ -17,6 +17,7 @@ import femsim as fs
 from femsim.base.status import exit_status
 from femsim.run import patience
 from femsim.step.stepper import Stepper
+from materials import circular_section
 
 
 def test_a_step_that_is_proved_infeasible_is_not_halved(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,3 +237,57 @@ def test_a_step_that_ends_in_time_leaves_nothing_behind() -> None:
                 time.sleep(0.01)
     for _ in range(100):  # none comes late
         time.sleep(0.001)
+
+
+# ---------------------------------------------------------------------- the start
+
+
+def test_a_needle_thinner_than_the_nodes_are_apart_is_refused() -> None:
+    with pytest.raises(fs.InputError, match="'needle' is 1 mm across, and the surface nodes of 'cube' are 5 mm apart"):
+        fs.simulate(impossible.needle())
+    scene = impossible.needle()
+    scene.thin_shapes = True
+    assert fs.simulate(scene, duration=0.02).status == "converged"
+    assert fs.simulate(impossible.needle(radius=0.004), duration=0.02).status == "converged"
+
+
+def test_what_overlaps_an_obstacle_is_refused_or_pushed_out_with_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(fs.InputError, match="ball and floor overlap by 12 mm at the start, more than half of the thickness"):
+        fs.simulate(impossible.overlapping(0.012))
+    run = fs.simulate(impossible.overlapping(0.004))
+    (note,) = run.info["notes"]
+    assert "ball and floor overlap by 4 mm at the start; contact pushes them apart" in note
+    assert any(note in record.getMessage() for record in caplog.records)
+    assert f"note              {note}" in run.summary().splitlines()
+    assert run.steps["max_penetration_m"][-1] < 0.5 * 0.004
+    assert fs.simulate(impossible.overlapping(0.0)).info["notes"] == []
+
+
+def test_values_of_the_wrong_order_get_a_note_in_words() -> None:
+    scene = fs.Scene("odd", dt=10.0, duration=20.0, gravity=(0, 0, -9810.0))
+    scene.add_soft("jelly", fs.box_tets((0.02, 0.02, 0.02), 2), fs.Elastic(0.1, 0.3, 1.07, name="jelly"), position=(0, 0, 1))
+    scene.add_rigid("ball", fs.Sphere(2.0), density=1.07, rotation=(0, 0, 90.0), velocity=(2000.0, 0, 0), position=(9, 0, 1))
+    line = np.column_stack([np.linspace(0.0, 0.1, 6), np.zeros(6), np.full(6, 3.0)])
+    scene.add_rod("cable", line, circular_section(2.0), fs.Elastic(1e9, 0.3, 1000.0, name="steel"))
+    notes = Stepper(scene, fs.make_solver("auto")).notes
+    for words in (
+        "young_modulus of jelly is 0.1 Pa, softer than any gel",
+        "density of jelly is 1.07 kg/m^3, 935 times less than that of water: is it in g/cm^3? Then it is 1070 kg/m^3",
+        "density of ball is 1.07 kg/m^3",
+        "ball measures 4 m: is it given in millimetres?",
+        "rotation of ball is 90 rad, 14.3 turns: are these degrees? 90 degrees are 1.571 rad",
+        "ball starts with 2000 m/s",
+        "rod cable is 0.1 m long and has a radius of 2 m",
+        "the time step is 10 s: a body falls 4.9e+05 m in the first one",
+        "gravity is 9810 m/s^2, 1e+03 times that of the earth",
+    ):
+        assert sum(words in note for note in notes) == 1, (words, notes)
+    assert len(notes) == 9
+
+
+@pytest.mark.parametrize("path", fs.list_scenes(), ids=lambda path: path.stem)
+def test_no_shipped_scene_has_a_note_or_is_flagged_in_its_first_steps(path: Path) -> None:
+    """Whole runs are in docs/results.md; here five steps of each."""
+    scene = fs.load_scene(path)
+    run = fs.simulate(scene, duration=5 * scene.dt)
+    assert run.verdict == "good" and run.info["notes"] == [] and run.info["health"]["reasons"] == []

@@ -88,7 +88,8 @@ def write_report(
         notes = _step_warnings(steps)
     except VizError as error:
         steps, notes = {}, [f"No tables: {error}"]
-    notes = _status_warnings(info) + notes
+    odd = info.get("notes")
+    notes = _status_warnings(info) + [str(note) for note in (odd if isinstance(odd, list) else [])] + notes
     shown = ""
     with tempfile.TemporaryDirectory(prefix="femsim_report_") as scratch:
         if stills:

@@ -104,8 +104,9 @@ def run_loop(
                     report = take_step(stepper, max_halvings)
             except StepTooLongError:
                 message = (
-                    f"Step {number} at {number * stepper.settings.dt:.4f} s took more than max_step_seconds, {patience.limit:g} s; "
-                    "all steps before it are recorded. Allow more, a smaller max_halvings, or take a smaller dt."
+                    f"Step {number} at {number * stepper.settings.dt:.4f} s took more than max_step_seconds, "
+                    f"{patience.limit:g} s; all steps before it are recorded. Allow more, a smaller max_halvings, or take a "
+                    "smaller dt."
                 )
                 return "failed", message, first_step
             except (ContactError, np.linalg.LinAlgError) as error:  # the step gave numbers that nothing can go on with

@@ -201,6 +201,7 @@ class Run:
         reasons = health.get("reasons", [])
         lines = [f"health            {headline(health)}"] if health else []
         lines += [f"                  {reason['sentence']}" for reason in reasons[1:_MOST_REASONS]]
+        lines += [f"note              {note}" for note in self.info.get("notes", [])]
         lines.append(f"status            {self.status}: {self.message}")
         if n == 0:
             return "\n".join(lines)

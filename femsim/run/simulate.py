@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -138,10 +139,12 @@ def simulate(
         "max_step_s": max_step_seconds,
         "fps": fps, "format": format, "precision": precision, "fields": list(names),
     }  # fmt: skip
+    for note in stepper.notes:
+        logging.getLogger("femsim").warning("femsim: note: %s.", note)
     folder = Path(out) if out is not None else None
     replaced = prepare_folder(folder, overwrite) if folder else None
     try:
-        info = run_info(scene, scene_path, settings, solver, chosen)
+        info = run_info(scene, scene_path, settings, solver, chosen) | {"notes": stepper.notes}
         if folder and scene_source is not None:
             (folder / "scene.py").write_bytes(scene_source)
         if folder:

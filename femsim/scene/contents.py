@@ -45,6 +45,7 @@ class SceneContents:
         integrator: Integrator = "theta",
         strain_damping: float = 0.05,
         health: HealthBounds | None = None,
+        thin_shapes: bool = False,
     ) -> None:
         if integrator not in get_args(Integrator):
             raise InputError(f"integrator is {integrator!r}; allowed are {', '.join(map(repr, get_args(Integrator)))}.")
@@ -68,6 +69,7 @@ class SceneContents:
             raise InputError(f"health is {health!r}; give fs.HealthBounds(...), or leave it out.")
         self.name = name
         self.health = health or HealthBounds()
+        self.thin_shapes = bool(thin_shapes)
         self.nonlinear_tolerance = (
             None if nonlinear_tolerance is None else positive("nonlinear_tolerance", nonlinear_tolerance, "1")
         )
@@ -92,6 +94,8 @@ class SceneContents:
         self.holds: list[Hold] = []
         self.no_contact: list[NoContact] = []
         self.parameters: dict[str, Any] = {}
+        #: what seems odd about the values given, in words
+        self.notes: list[str] = []
         self.meshes: dict[str, dict[str, Any]] = {}
 
     def body(self, name: str) -> Body:

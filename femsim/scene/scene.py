@@ -59,6 +59,9 @@ class Scene(SceneContents):
         Part of changes of strain that "energy-momentum" damps, from 0 (keeps the energy) to 1. Default 0.05.
     health : HealthBounds, optional
         Bounds of the health verdict of its runs.
+    thin_shapes : bool
+        Whether shapes are accepted that are so thin that they pass between the surface nodes of a soft body: needles, small
+        balls. Contact with soft bodies is at their nodes, so such a shape goes in without a force: let the two never meet.
 
     Raises
     ------

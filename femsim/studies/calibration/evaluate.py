@@ -133,12 +133,14 @@ class Evaluator:
         self._logs: dict[str, list[list[Log]]] = {}
         self._columns: dict[str, list[str]] = {}
         self._gravity: dict[str, tuple[float, ...]] = {}
+        self._masses: dict[str, dict[str, float]] = {}
         for experiment in file.experiments:
             scene = load_scene(self.scene, **self._case(experiment, middle, check=True).parameters)
             sensors = tuple(s.name for s in scene.sensors if s.kind != "marker")
             sensors += tuple(f"{s.name}_measured" for s in scene.sensors if s.reading is not None)
             markers = tuple(s.name for s in scene.sensors if s.kind == "marker")
             self._columns[experiment.name] = sensor_columns(scene)
+            self._masses[experiment.name] = {body.name: float(body.mass) for body in scene.bodies}
             gravity = self._gravity[experiment.name] = tuple(float(g) for g in scene.gravity)
             self._logs[experiment.name] = [self._read(r, sensors, markers, gravity) for r in experiment.readings]
 
@@ -282,7 +284,9 @@ class Evaluator:
         with (self.cases / job.id / "series.csv").open(newline="", encoding="utf-8") as stream:
             names = next(csv.reader(stream))
             table = np.loadtxt(stream, delimiter=",", ndmin=2)
-        return make_run_series(experiment.name, dict(zip(names, table.T, strict=True)), self._gravity[experiment.name])
+        return make_run_series(
+            experiment.name, dict(zip(names, table.T, strict=True)), self._gravity[experiment.name], self._masses[experiment.name]
+        )
 
     def _blocks(self, experiment: Experiment, run: RunSeries) -> list[Block]:
         out = []
