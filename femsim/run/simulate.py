@@ -23,6 +23,7 @@ from femsim.run.loop import run_loop
 from femsim.run.patience import Patience
 from femsim.run.recorder import Recorder
 from femsim.run.result import Run, series_of
+from femsim.scene.checks import LONGEST_STEP
 from femsim.scene.scene import Scene
 from femsim.step.adaptive import StepLengths
 from femsim.step.report import StepReport
@@ -116,9 +117,11 @@ def simulate(
     InputError, ContactError
         Wrong values, a folder that exists or cannot be written, an unknown solver.
     """
-    for name, value, unit in (("dt", dt, "s"), ("duration", duration, "s"), ("max_step_seconds", max_step_seconds, "s")):
-        if value is not None and value != "auto" and not (np.isfinite(value) and value > 0):
-            raise InputError(f"{name} is {value} {unit}; allowed are positive numbers of seconds.")
+    limits = (("dt", dt, LONGEST_STEP), ("duration", duration, np.inf), ("max_step_seconds", max_step_seconds, np.inf))
+    for name, value, most in limits:
+        if value is not None and value != "auto" and not (np.isfinite(value) and 0 < value <= most):
+            limit = f" up to {most:g}" if most < np.inf else ""
+            raise InputError(f"{name} is {value} s; allowed are positive numbers of seconds{limit}.")
     if isinstance(max_halvings, bool) or not isinstance(max_halvings, int) or not 0 <= max_halvings <= MOST_HALVINGS:
         raise InputError(f"max_halvings is {max_halvings!r}; allowed are whole numbers from 0 (never) to {MOST_HALVINGS}.")
     duration = scene.duration if duration is None else duration

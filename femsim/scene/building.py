@@ -27,7 +27,7 @@ from femsim.model.holds import nodes_where
 from femsim.model.parts import Part
 from femsim.model.solids import mass_properties, visual, with_arm
 from femsim.scene import plausible
-from femsim.scene.checks import Finger, Handle, Vector, checked_load, node_masses, positive, rigid_load, vector
+from femsim.scene.checks import DENSEST, Finger, Handle, Vector, checked_load, node_masses, positive, rigid_load, vector
 from femsim.scene.contents import SceneContents
 from materials import Elastic, Law, RodSection, material as card
 from meshes import TetMesh, load_tetmesh, require_simple
@@ -201,7 +201,7 @@ def add_rigid(
         warn_of_size(name, shape.points)
     unit_mass, centre, unit_inertia = mass_properties(shape)
     if mass is None:
-        mass = positive(f"density of {name}", density if density is not None else 0.0, "kg/m^3") * unit_mass
+        mass = positive(f"density of {name}", density if density is not None else 0.0, "kg/m^3", DENSEST) * unit_mass
         scene.notes += plausible.notes_on_density(name, float(density or 0.0))
     mass = positive(f"mass of {name}", mass, "kg")
     if not isinstance(shape, Mesh):

@@ -15,7 +15,7 @@ from femsim.model.couplings import Coupling
 from femsim.model.drives import PoseFunction
 from femsim.model.holds import Hold
 from femsim.model.parts import Part
-from femsim.scene.checks import Vector, positive, vector
+from femsim.scene.checks import LONGEST_STEP, Vector, positive, vector
 from femsim.scene.frictions import FrictionRule, PairFriction, pair_friction
 from femsim.scene.health_bounds import HealthBounds
 from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorSpec
@@ -82,7 +82,7 @@ class SceneContents:
         self.adaptive = dt == "auto"
         if isinstance(dt, str) and dt != "auto":
             raise InputError(f'dt is {dt!r}; allowed are a number of seconds and "auto".')
-        self.dt = self.dt_bounds[1] if isinstance(dt, str) else positive("dt", dt, "s")
+        self.dt = self.dt_bounds[1] if isinstance(dt, str) else positive("dt", dt, "s", LONGEST_STEP)
         self.time_tolerance = positive("time_tolerance", time_tolerance, "m")
         self.duration = positive("duration", duration, "s")
         self.theta = theta

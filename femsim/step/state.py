@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
+import foreign
 from femsim.base.errors import InputError
 from femsim.base.files import replacing
 from femsim.step.force_memory import ForceMemory
+from foreign.text import read_npz
 
 #: Version of the files that hold a state.
 VERSION = 2
@@ -137,17 +138,23 @@ class State:
             No such file, one that holds no state, or one of another version.
         """
         try:
-            with Path(path).open("rb") as file:  # np.load would leave a damaged one open
-                arrays = dict(np.load(file, allow_pickle=False))
-        except (OSError, ValueError, TypeError, EOFError, BadZipFile) as error:
+            arrays = read_npz(Path(path))
+        except (OSError, foreign.Refused) as error:
             raise InputError(
                 f"{path}: cannot be read as the state of a simulation ({error}); give a file that femsim saved."
             ) from error
-        version = int(arrays.pop("version", np.array(-1)))
+        label = arrays.pop("version", np.array(-1))
+        version = int(label) if label.shape == () and label.dtype.kind in "iu" else -1
         if version != VERSION:
             found = "none" if version < 0 else f"version {version}"
             raise InputError(f"{path}: holds {found} of femsim's states; this femsim reads version {VERSION}, so save it again.")
-        return cls.from_arrays(arrays)
+        bad = [name for name, value in arrays.items() if value.dtype.kind == "f" and not np.isfinite(value).all()]
+        if bad:
+            raise InputError(f"{path}: {bad[0]} holds a value that is not finite; the file is damaged, take an earlier one.")
+        try:
+            return cls.from_arrays(arrays)
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"{path}: is no complete state ({error}); the file is damaged, take an earlier one.") from error
 
 
 def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
