@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from femsim.base.errors import InputError
-from femsim.base.status import EXIT_STATUS, OK, WRONG_INPUT
+from femsim.base.status import OK, WRONG_INPUT, exit_status
 from femsim.cli.base import Assignments, Flag, Whole, app
 from femsim.cli.tools import default_folder, make_console, make_table, read_assignments
 from femsim.model.fields import field_help
@@ -34,6 +34,7 @@ def run(
     dump_problems: str | None = None,
     max_halvings: Whole = 6,
     threads: Whole = 1,
+    max_step_seconds: float | None = None,
     quiet: Flag = False,
 ) -> int:
     """Run a scene and write a run folder.
@@ -71,6 +72,9 @@ def run(
         How often a step that cannot be solved is halved; 0 takes every step as it comes.
     threads
         Threads of the linear algebra. Results are the same bits for the same number; run.json says which it was.
+    max_step_seconds
+        A step that takes longer (wall time) ends the run, with all steps before it. Default: no limit; a step that takes very
+        long is spoken of.
     quiet
         No progress bar and no summary.
     """
@@ -80,6 +84,7 @@ def run(
     built = load_scene(path, **read_assignments(set_))
     with scene_errors(path, "a function of the scene"):
         from femsim.run.simulate import simulate
+        from femsim.run.verdict import headline
 
         result = simulate(
             built,
@@ -97,15 +102,19 @@ def run(
             dump_problems=None if dump_problems is None else _step_range(dump_problems),
             max_halvings=max_halvings,
             threads=threads,
+            max_step_seconds=max_step_seconds,
             quiet=quiet,
             scene_path=path,
         )
     if not quiet:
         print(result.summary())
         print(f"\nresult            {result.folder} (open frames.{format} in ParaView; or: femsim render {result.folder})")
-    elif result.status != "converged":
-        print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
-    return EXIT_STATUS[result.status]
+    else:
+        if result.verdict != "good":
+            print(f"femsim: health {headline(result.info['health'])}", file=sys.stderr)
+        if result.status != "converged":
+            print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
+    return exit_status(result.status, result.verdict)
 
 
 def _step_range(text: str) -> tuple[int, int]:

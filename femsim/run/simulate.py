@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,10 +19,12 @@ from femsim.base.status import FINISHED, Status
 from femsim.base.threads import blas_threads, check_threads
 from femsim.run.folder import prepare_folder, read_scene, remove_replaced, undo_folder
 from femsim.run.frames import check_options, chosen_fields
+from femsim.run.health import health
 from femsim.run.info import run_info
 from femsim.run.loop import run_loop
+from femsim.run.patience import Patience
 from femsim.run.recorder import Recorder
-from femsim.run.result import Run, health, series_of
+from femsim.run.result import Run, series_of
 from femsim.scene.checks import LONGEST_STEP
 from femsim.scene.scene import Scene
 from femsim.step.adaptive import StepLengths
@@ -49,6 +52,7 @@ def simulate(
     dump_problems: tuple[int, int] | None = None,
     max_halvings: int = MAX_HALVINGS,
     threads: int = 1,
+    max_step_seconds: float | None = None,
     quiet: bool = True,
     scene_path: str | Path | None = None,
     solver_options: dict[str, Any] | None = None,
@@ -94,6 +98,9 @@ def simulate(
     threads : int
         Threads of BLAS and of the direct solver. On one machine, results are the same bits for the same number; run.json
         records it. Default 1, which is fastest for the scenes that come with femsim.
+    max_step_seconds : float, s, optional
+        Longest wall time of a step; a step that takes longer ends the run as failed, with all steps before it. Default: no limit.
+        Of a step that takes 100 times the median of those before, and at least 10 s, the logger "femsim" warns.
     quiet : bool
         No progress bar.
     scene_path : path, optional
@@ -116,7 +123,8 @@ def simulate(
     InputError, ContactError
         Wrong values, a folder that exists or cannot be written, an unknown solver.
     """
-    for name, value, most in (("dt", dt, LONGEST_STEP), ("duration", duration, np.inf)):
+    limits = (("dt", dt, LONGEST_STEP), ("duration", duration, np.inf), ("max_step_seconds", max_step_seconds, np.inf))
+    for name, value, most in limits:
         if value is not None and value != "auto" and not (np.isfinite(value) and 0 < value <= most):
             limit = f" up to {most:g}" if most < np.inf else ""
             raise InputError(f"{name} is {value} s; allowed are positive numbers of seconds{limit}.")
@@ -144,28 +152,29 @@ def simulate(
         "strain_damping": scene.strain_damping, "gravity_mps2": scene.gravity,
         "margin_m": scene.margin, "correction": scene.correction, "max_correction_mps": scene.max_correction,
         "nonlinear_tolerance": scene.nonlinear_tolerance, "max_solves": scene.max_solves, "max_halvings": max_halvings,
+        "max_step_s": max_step_seconds,
         "fps": fps, "format": format, "precision": precision, "fields": list(names), "threads": threads,
     }  # fmt: skip
+    for note in stepper.notes:
+        logging.getLogger("femsim").warning("femsim: note: %s.", note)
     folder = Path(out) if out is not None else None
     replaced = prepare_folder(folder, overwrite) if folder else None
     try:
-        info = run_info(scene, scene_path, settings, solver, chosen)
+        info = run_info(scene, scene_path, settings, solver, chosen) | {"notes": stepper.notes}
         if folder and scene_source is not None:
             (folder / "scene.py").write_bytes(scene_source)
         if folder:
             write_json(folder / "run.json", info)
         recorder = Recorder(stepper, folder, fps=fps, fields=names, format=format, precision=precision, dump=dump)
+        recorder.on_verdict = lambda: _note_verdict(recorder, info)
     except BaseException:  # also after Ctrl-C the old run comes back
         if folder:
             undo_folder(folder, replaced)
         raise
     return _record(
-        stepper,
-        recorder,
-        info,
-        replaced,
-        lambda: run_loop(stepper, recorder, n_steps, max_halvings, quiet, on_step, until, lengths),
-    )
+        stepper, recorder, info, replaced,
+        lambda: run_loop(stepper, recorder, n_steps, max_halvings, quiet, on_step, until, Patience(max_step_seconds), lengths),
+    )  # fmt: skip
 
 
 def _record(
@@ -185,9 +194,11 @@ def _record(
     except BaseException as error:  # run.json says how it ended, also by Ctrl-C or sys.exit
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         message = f"Stopped after step {stepper.state.step} by {type(error).__name__}: {error}{kept}"
+        recorder.health.finish(len(recorder.steps.rows))
         info.update(
-            status=status, message=message, problems=recorder.problems, solver=info["solver"] | {"answered": recorder.answered}
-        )
+            status=status, message=message, problems=recorder.problems, solver=info["solver"] | {"answered": recorder.answered},
+            health=health(recorder.steps.table()) | recorder.health.findings.as_json(),
+        )  # fmt: skip
         if folder:
             with suppress(OSError):  # the disk may be what failed
                 write_json(folder / "run.json", info)
@@ -200,11 +211,12 @@ def _record(
     finished = status in FINISHED
     message += "" if finished else kept
     steps, sensors = recorder.steps.table(), recorder.sensor_table.table()
+    recorder.health.finish(len(steps["step"]))
     info.update(
         status=status,
         message=message,
         timings_s={stage: stepper.timings[stage] for stage in STAGES} | {"wall": wall, "first_step": first_step},
-        health=health(steps),
+        health=health(steps) | recorder.health.findings.as_json(),
         problems=recorder.problems,
         solver=info["solver"] | {"answered": recorder.answered},
     )
@@ -220,6 +232,14 @@ def _lengths(scene: Scene, dt: float | Literal["auto"] | None) -> StepLengths | 
     if dt != "auto" and not (dt is None and scene.adaptive):
         return None
     return StepLengths.between(*scene.dt_bounds, scene.time_tolerance)
+
+
+def _note_verdict(recorder: Recorder, info: dict[str, Any]) -> None:
+    """Say in run.json what the verdict has become, for who looks on."""
+    info["health"] = recorder.health.findings.as_json()
+    if recorder.folder:
+        with suppress(OSError):  # the tables will say so
+            write_json(recorder.folder / "run.json", info)
 
 
 def _dumped_steps(asked: tuple[int, int] | None, n_steps: int) -> range:

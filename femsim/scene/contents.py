@@ -17,6 +17,7 @@ from femsim.model.holds import Hold
 from femsim.model.parts import Part
 from femsim.scene.checks import LONGEST_STEP, Vector, positive, vector
 from femsim.scene.frictions import FrictionRule, PairFriction, pair_friction
+from femsim.scene.health_bounds import HealthBounds
 from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorSpec
 from materials import FrictionTable
 
@@ -46,6 +47,8 @@ class SceneContents:
         strain_damping: float = 0.05,
         dt_bounds: tuple[float, float] = (1e-4, 1e-2),
         time_tolerance: float = 1e-5,
+        health: HealthBounds | None = None,
+        thin_shapes: bool = False,
     ) -> None:
         if integrator not in get_args(Integrator):
             raise InputError(f"integrator is {integrator!r}; allowed are {', '.join(map(repr, get_args(Integrator)))}.")
@@ -65,7 +68,11 @@ class SceneContents:
             raise InputError(f"correction is {correction}; allowed are values from 0 to 1.")
         if isinstance(max_solves, bool) or not isinstance(max_solves, int) or max_solves < 1:
             raise InputError(f"max_solves is {max_solves!r}; allowed are whole numbers from 1.")
+        if not isinstance(health, HealthBounds | None):
+            raise InputError(f"health is {health!r}; give fs.HealthBounds(...), or leave it out.")
         self.name = name
+        self.health = health or HealthBounds()
+        self.thin_shapes = bool(thin_shapes)
         self.nonlinear_tolerance = (
             None if nonlinear_tolerance is None else positive("nonlinear_tolerance", nonlinear_tolerance, "1")
         )
@@ -97,6 +104,8 @@ class SceneContents:
         self.holds: list[Hold] = []
         self.no_contact: list[NoContact] = []
         self.parameters: dict[str, Any] = {}
+        #: what seems odd about the values given, in words
+        self.notes: list[str] = []
         self.meshes: dict[str, dict[str, Any]] = {}
 
     def body(self, name: str) -> Body:

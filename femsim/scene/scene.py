@@ -63,6 +63,11 @@ class Scene(SceneContents):
         Shortest and longest step of ``dt="auto"``. Default 0.1 and 10 ms.
     time_tolerance : float, m
         Error of position that one such step may make, root mean square of the worst body. Default 1e-5.
+    health : HealthBounds, optional
+        Bounds of the health verdict of its runs.
+    thin_shapes : bool
+        Whether shapes are accepted that are so thin that they pass between the surface nodes of a soft body: needles, small
+        balls. Contact with soft bodies is at their nodes, so such a shape goes in without a force: let the two never meet.
 
     Raises
     ------

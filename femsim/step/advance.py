@@ -14,9 +14,10 @@ from femsim.step.report import Acted, StepReport
 from femsim.step.state import State
 from femsim.step.stepper import Stepper
 from femsim.step.system import System
+from femsim.step.vitals import Vitals
 
-#: How a step may end, from good to bad.
-SOLVED, NOT_CONVERGED, INSIDE_OUT, NOT_FINITE = range(4)
+#: How a step may end, from good to bad. Contacts without a solution have none in parts of the step either.
+SOLVED, NOT_CONVERGED, INSIDE_OUT, INFEASIBLE, NOT_FINITE = range(5)
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
     before is restored and two steps of half the length are taken, each of which may be halved again, ``max_halvings`` times in
     all. Halves are taken only if they end better, all of them; otherwise the step is what it was without halving, to the last
     bit, and reported so. After such a step, those that end finite are taken as they are until one is solved again, since trying
-    costs ``max_halvings`` solves.
+    costs ``max_halvings`` solves. A step whose contacts are proved infeasible is taken as it is: what closes on a body in it
+    does so in the last of its parts too.
 
     Parameters
     ----------
@@ -90,8 +92,9 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
         return stepper.step()
     before, end = stepper.state, stepper.state.t + stepper.settings.dt
     whole = attempt(stepper)
-    if whole.report is not None and (whole.grade == SOLVED or (whole.grade < NOT_FINITE and before.halving_is_vain)):
-        stepper.state = replace(stepper.state, halving_is_vain=before.halving_is_vain and whole.grade != SOLVED)
+    vain = whole.grade == INFEASIBLE or (before.halving_is_vain and whole.grade < NOT_FINITE)
+    if whole.report is not None and (whole.grade == SOLVED or vain):
+        stepper.state = replace(stepper.state, halving_is_vain=vain and whole.grade != SOLVED)
         return whole.report
     outcome = _Outcome.of(stepper)
     halves = _halves(stepper, before, whole, whole.grade, max_halvings)
@@ -119,6 +122,8 @@ def attempt(stepper: Stepper) -> Attempt:
         return Attempt(dt, NOT_FINITE, None, error)
     if not report.finite:
         grade = NOT_FINITE
+    elif report.solution.status == "infeasible":
+        grade = INFEASIBLE
     elif report.inverted_elements and newly_inside_out(stepper.system, old, stepper.state):
         grade = INSIDE_OUT
     else:
@@ -145,7 +150,7 @@ def _halves(stepper: Stepper, before: State, whole: Attempt, bound: int, depth: 
             stepper.settings = replace(settings, dt=0.5 * whole.dt)
             half = attempt(stepper)
             parts = [half]
-            if half.grade != SOLVED and depth > 1:
+            if half.grade not in (SOLVED, INFEASIBLE) and depth > 1:
                 outcome = _Outcome.of(stepper)
                 finer = _halves(stepper, start, half, min(bound, half.grade), depth - 1)
                 if finer is None:
@@ -206,4 +211,5 @@ def joined(parts: Sequence[Attempt], end: float) -> StepReport:
         nonlinear_residual=max(report.nonlinear_residual for report in reports),
         solves=sum(report.solves for report in reports),
         time_error=max(report.time_error for report in reports),
+        vitals=Vitals.joined([report.vitals for report in reports]),
     )  # fmt: skip
