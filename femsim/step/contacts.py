@@ -261,6 +261,11 @@ class Contacts:
         """Largest penetration in a state, m."""
         return max(family.max_penetration(state, placed) for family in self.families)
 
+    def overlapping(self, state: State, placed: Placed) -> tuple[np.ndarray, np.ndarray]:
+        """Parts (n, 2) and gaps (n,), m, all negative, of what overlaps in a state in which parts are placed so."""
+        parts, gaps = zip(*(family.gaps(state, placed, 0.0) for family in self.families), strict=True)
+        return joined(parts), joined(gaps)
+
     def gaps(self, state: State, reach: float) -> tuple[np.ndarray, np.ndarray]:
         """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
         placed = self.places.read(state)

@@ -18,6 +18,9 @@ from femsim.step.state import State
 
 #: Rows up to which a mass matrix is inverted as it is, without a look for its blocks.
 _SMALL = 20
+#: Rounding of the forces in the equations of a step, over the largest terms that they are sums of; and the nonlinear residual above
+#: which it is never the excuse.
+_ROUNDINGS, _MOST_ROUNDING = 32.0 * np.finfo(np.float64).eps, 1e-6
 
 
 class System:
@@ -42,6 +45,8 @@ class System:
         The part of b that prescribed velocities make, see ``ContactProblem.b_prescribed``.
     groups : tuple of Group
         Rows of each body.
+    rounding : float
+        Part of the last :meth:`residual` that the rounding of its terms may make, at most 1e-6; 0 where more is lacking.
     """
 
     def __init__(self, bodies: Sequence[Body], couplings: Sequence[Coupling] = ()) -> None:
@@ -75,6 +80,7 @@ class System:
         self.b, self.external, self.calmed = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self._residual, self._inertia, self._external_there = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self.b_prescribed: np.ndarray | None = None
+        self.rounding = 0.0
         self.prescribed = np.zeros(nv, dtype=np.bool_)
         self._columns_of_entries = np.repeat(np.arange(nv), np.diff(self.A.indptr))
         self._on_diagonal = np.flatnonzero(self._columns_of_entries == self.A.indices)
@@ -167,7 +173,7 @@ class System:
             v_start[self._rows] = v_prescribed[self._rows] - settings.theta * jump
         self._starts = [StepStart(state.q[q], v_start[v], state.t) for q, v in zip(self.q_slices, self.v_slices, strict=True)]
         for coupling in self.couplings:
-            coupling.prepare([state.q[self.q_slices[k]] for k, _ in coupling.rows], state.t + settings.dt)
+            coupling.prepare([state.q[self.q_slices[k]] for k, _ in coupling.rows], state.t + settings.theta * settings.dt)
         for k, (body, start, v) in enumerate(zip(self.bodies, self._starts, self.v_slices, strict=True)):
             with self._block(k) as own:
                 body.assemble(start.q, start.v, start.t, settings, own, self.b[v], self.external[v])
@@ -182,6 +188,9 @@ class System:
         ||r||^2 = sum r_i^2 / A_ii, relative to the largest of the rate of momentum, external forces, contact forces and the
         forces of drives; and at least to 1e-3 of the elastic forces, sqrt(2 E / (theta dt)), to 1e-6 of b, and to the forces
         that make the speed ``still``.
+
+        Coordinates and velocities are rounded, so stiff forces are too: ``rounding`` becomes 32 times the rounding of
+        A_ii (|v_hat_i| + |q_i|/(theta dt)) in the same norm and on the same scale, where the residual is below 1e-6.
 
         Parameters
         ----------
@@ -200,7 +209,7 @@ class System:
             for body, start, v in zip(self.bodies, self._starts, self.v_slices, strict=True)
         ]
         for coupling, coupled in zip(self.couplings, self._coupled_rows, strict=True):
-            coupling.prepare([moved[k] for k, _ in coupling.rows], self._starts[0].t + settings.dt, v_hat[coupled])
+            coupling.prepare([moved[k] for k, _ in coupling.rows], self._starts[0].t + implicit, v_hat[coupled])
         elastic = 0.0
         for body, q, start, v in zip(self.bodies, moved, self._starts, self.v_slices, strict=True):
             elastic += body.elastic_energy(q)
@@ -218,7 +227,14 @@ class System:
         lacking[self._rows] = 0.0
         terms = (self._inertia, external, contact_force, drives)
         floor = 1e-3 * np.sqrt(2.0 * max(elastic, 0.0) / implicit)
-        return relative(size(lacking), max(*map(size, terms), floor, 1e-6 * size(self.b), still * np.sqrt(diagonal.sum())))
+        scale = max(*map(size, terms), floor, 1e-6 * size(self.b), still * np.sqrt(diagonal.sum()))
+        residual, self.rounding = relative(size(lacking), scale), 0.0
+        if residual <= _MOST_ROUNDING:
+            reach = np.concatenate([_reach(body.kind, q) for body, q in zip(self.bodies, moved, strict=True)])
+            rounded = _ROUNDINGS * diagonal * (np.abs(v_hat) + reach / implicit)
+            rounded[self._rows] = 0.0
+            self.rounding = min(relative(size(rounded), scale), _MOST_ROUNDING)
+        return residual
 
     def linearise(self, settings: StepSettings, v_hat: np.ndarray) -> None:
         """Fill A and b about v_hat, at which :meth:`residual` was asked last: A v = b is Newton's equation for the next v_hat."""
@@ -343,6 +359,14 @@ class System:
         for coupling in self.couplings:
             coupling.settle([new.q[self.q_slices[k]] for k, _ in coupling.rows])
         return new
+
+
+def _reach(kind: str, q: np.ndarray) -> np.ndarray:
+    """Sizes of the coordinates that each row of v changes, (n_v,), m; of turns 1."""
+    if kind == "nodes":
+        return np.abs(q)
+    poses = q[None] if kind == "generalized" else q.reshape(-1, 7)
+    return np.column_stack([np.abs(poses[:, :3]), np.ones((len(poses), 3)), np.abs(poses[:, 7:])]).ravel()
 
 
 def inverse_of_blocks(matrix: sp.spmatrix) -> sp.csc_matrix:
