@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from foreign.text import read_json
 from viz.errors import VizError
 from viz.page import number, page, picture, table, warnings, write_page
 from viz.plots import STEP_COLUMNS, Table, _read_table, plot_run
@@ -141,8 +141,8 @@ def read_info(run_dir: Path) -> dict[str, Any]:
     if not path.is_file():
         raise VizError(f"{path} does not exist; give the folder that a run wrote.")
     try:
-        info = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        info = read_json(path)
+    except (OSError, ValueError) as error:
         raise VizError(f"{path} is no JSON ({error}); was it changed by hand or cut short?") from error
     if not isinstance(info, dict):
         raise VizError(f"{path} must hold an object, as a run writes it, but holds a {type(info).__name__}.")

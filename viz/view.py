@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from viz.errors import VizError
+from viz.gate import Gate
 from viz.series import open_frames
 from viz.stage import ARROW, COLOURS, INK, RIGID, ROD, Skin, legend
 from viz.survey import (
@@ -62,7 +63,7 @@ class RunView:
     Attributes
     ----------
     url : str
-        Address of the page.
+        Address of the page, with the token that it asks for.
     shown : int
         Number of the frame that is shown, from 0.
 
@@ -95,9 +96,11 @@ class RunView:
             socket.create_server((host, 0)).close()  # viser would wait forever
         except OSError as error:
             raise VizError(f"the host {host!r} cannot be listened at ({error}); use 127.0.0.1 or 0.0.0.0.") from error
-        with redirect_stdout(StringIO()):  # viser prints addresses; we print ours once
+        gate = Gate(host)
+        with redirect_stdout(StringIO()), gate.at_the_door():  # viser prints addresses; we print ours once
             server = self._server = viser.ViserServer(host=host, port=port, label="femsim", verbose=False)
-        self.url = f"http://{'localhost' if host in ('127.0.0.1', '0.0.0.0') else host}:{server.get_port()}"
+        name = "localhost" if host in ("127.0.0.1", "0.0.0.0") else host
+        self.url = f"http://{name}:{server.get_port()}/?token={gate.token}"
         server.gui.configure_theme(show_logo=False, show_share_button=False)
         server.gui.set_panel_label(self._run_dir.resolve().name)
         server.scene.set_up_direction("+z")

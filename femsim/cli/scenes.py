@@ -24,7 +24,7 @@ def run(
     tolerance: float | None = None,
     max_iterations: Whole | None = None,
     duration: float | None = None,
-    dt: float | None = None,
+    dt: float | Literal["auto"] | None = None,
     out: Path | None = None,
     overwrite: Flag = False,
     fps: float = 100.0,
@@ -53,7 +53,7 @@ def run(
     duration
         Simulated time in s; default of the scene.
     dt
-        Time step in s; default of the scene.
+        Time step in s, or auto: as short as the motion asks for; default of the scene.
     out
         Run folder; it must not exist unless --overwrite. Default runs/NAME_OF_SCENE, with a number behind it where that exists.
     overwrite

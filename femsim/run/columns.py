@@ -117,12 +117,23 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
         "friction_loss_J", "J", "work that friction has taken in all contacts since the start", lambda r, ms: r.friction_loss
     ),
     StepColumn(
+        "viscous_loss_J", "J",
+        "what the dashpots of Prony terms have taken since the start; in free motion by the energy-momentum step, without other "
+        "damping, kinetic + elastic + viscous loss - work keeps its value",
+        lambda r, ms: r.viscous_loss,
+    ),
+    StepColumn(
         "nonlinear_residual", "1",
         "what M dv/dt = f + J^T lam lacks with all forces evaluated at the end of the step (at theta), relative to the largest "
         "of them; `converged` asks for it too, unless a step is linearised once",
         lambda r, ms: r.nonlinear_residual, "worst",
     ),
     StepColumn("solves", "1", "contact problems solved, one for each linearisation of the step", lambda r, ms: r.solves, "sum"),
+    StepColumn(
+        "time_error_m", "m",
+        "estimated local error of the position of the worst body, root mean square by mass; 0 unless dt is \"auto\"",
+        lambda r, ms: r.time_error, "worst",
+    ),
     StepColumn(
         "deepest_part_a", "1",
         "of the two parts that are deepest in each other relative to their size, the first by its number in `parts` of run.json, "

@@ -223,7 +223,7 @@ class HealthWatch:
         limit = details.get("max_iterations") or getattr(options, "max_iterations", None) or math.inf
         happened = {
             "unconverged": not report.solution.converged,
-            "halved": len(report.parts) > 1,
+            "halved": report.halved,
             "fallbacks": len(details.get("tried", ())) > 1,
             "limit": report.solution.iterations > _NEAR_LIMIT * limit * max(report.solves, 1),
         }

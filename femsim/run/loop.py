@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -18,6 +19,7 @@ from femsim.run.health import closing_pairs
 from femsim.run.patience import Patience, StepTooLongError
 from femsim.run.progress import progress
 from femsim.run.recorder import Recorder
+from femsim.step.adaptive import StepLengths, take_adaptive_step
 from femsim.step.advance import take_step
 from femsim.step.newton import NOT_SOLVED
 from femsim.step.report import StepReport
@@ -31,7 +33,8 @@ Until = Callable[[dict[str, float]], str | None]
 class _Tally:
     """Which steps of a run did not converge, had no solution or were halved: how many, and the first.
 
-    ``nonlinear`` says that the first that did not converge had its contact problem solved, but not its equations of motion.
+    ``nonlinear`` says that the first that did not converge had its
+    contact problem solved, but not its equations of motion.
     """
 
     unconverged: int = 0
@@ -53,7 +56,7 @@ class _Tally:
             self.infeasible += 1
             pairs = ", ".join(" and ".join(pair) for pair in closing_pairs(report, parts)) or "contacts"
             self.first_infeasible = self.first_infeasible or f"step {number}, {pairs}: {report.solution.message}"
-        if len(report.parts) > 1:
+        if report.halved:
             self.halved += 1
             self.first_halved = self.first_halved or number
 
@@ -91,9 +94,14 @@ def run_loop(
     on_step: OnStep | None,
     until: Until | None,
     patience: Patience,
+    lengths: StepLengths | None = None,
 ) -> tuple[Status, str, float]:
-    """Step until the end, an interrupt or a failure; return status, sentence and the seconds of the first step."""
+    """Step until the end, an interrupt or a failure; return status, sentence and the seconds of the first step.
+
+    With ``lengths`` each step is taken in parts as the motion asks for.
+    """
     tally, first_step, ended, done = _Tally(), 0.0, "", n_steps
+    take = take_step if lengths is None else partial(take_adaptive_step, lengths=lengths)
     if recorder.frame_due(stepper.state.t):
         recorder.frame(None)
     with interruptible() as interrupted, progress(quiet, n_steps, stepper.settings.dt) as advance, patience:
@@ -101,7 +109,7 @@ def run_loop(
             timings, began = dict(stepper.timings), time.perf_counter()
             try:
                 with patience.step(number, number * stepper.settings.dt):
-                    report = take_step(stepper, max_halvings)
+                    report = take(stepper, max_halvings=max_halvings)
             except StepTooLongError:
                 message = (
                     f"Step {number} at {number * stepper.settings.dt:.4f} s took more than max_step_seconds, "

@@ -207,7 +207,9 @@ class Run:
             return "\n".join(lines)
         bad = int(n - s["converged"].sum())
         lines.append(f"steps             {n} ({s['time_s'][-1]:.3f} s simulated), {bad} not converged")
-        if s["substeps"].max() > 1:
+        if self.info.get("settings", {}).get("time_tolerance_m") is not None:
+            lines.append(f"parts of a step   {_parts(s)}")
+        elif s["substeps"].max() > 1:
             lines.append(f"halved steps      {_halved(s)}")
         lines.append(f"iterations        mean {s['iterations'].mean():.1f}, largest {int(s['iterations'].max())}")
         lines.append(f"answered by       {_answered(self.info.get('solver', {}).get('answered', {}))}")
@@ -244,6 +246,11 @@ def _frictions(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
 def _halved(steps: dict[str, np.ndarray]) -> str:
     halved = steps["substeps"][steps["substeps"] > 1]
     return f"{len(halved)}, into {int(halved.min())} to {int(halved.max())} sub-steps{_at(steps, 'substeps', 'most')}"
+
+
+def _parts(steps: dict[str, np.ndarray]) -> str:
+    most, error = _at(steps, "substeps", "most"), 1e3 * steps["time_error_m"].max()
+    return f"mean {steps['substeps'].mean():.1f}, largest {int(steps['substeps'].max())}{most}, time error up to {error:.2g} mm"
 
 
 def _at(steps: dict[str, np.ndarray], name: str, what: str = "worst") -> str:

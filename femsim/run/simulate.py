@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,7 +23,9 @@ from femsim.run.loop import run_loop
 from femsim.run.patience import Patience
 from femsim.run.recorder import Recorder
 from femsim.run.result import Run, series_of
+from femsim.scene.checks import LONGEST_STEP
 from femsim.scene.scene import Scene
+from femsim.step.adaptive import StepLengths
 from femsim.step.report import StepReport
 from femsim.step.stepper import STAGES, Stepper
 
@@ -38,7 +40,7 @@ def simulate(
     tolerance: float | None = None,
     max_iterations: int | None = None,
     duration: float | None = None,
-    dt: float | None = None,
+    dt: float | Literal["auto"] | None = None,
     out: str | Path | None = None,
     overwrite: bool = False,
     fps: float = 100.0,
@@ -68,8 +70,8 @@ def simulate(
         Iteration limit a step; default of the solver.
     duration : float, s, optional
         Simulated time; default of the scene.
-    dt : float, s, optional
-        Time step; default of the scene.
+    dt : float, s, or "auto", optional
+        Time step; default of the scene. "auto": as short as the motion asks for, between the ``dt_bounds`` of the scene.
     out : path, optional
         Run folder; must not exist unless ``overwrite``. None: nothing is written, the result is in memory.
     overwrite : bool
@@ -115,14 +117,17 @@ def simulate(
     InputError, ContactError
         Wrong values, a folder that exists or cannot be written, an unknown solver.
     """
-    for name, value, unit in (("dt", dt, "s"), ("duration", duration, "s"), ("max_step_seconds", max_step_seconds, "s")):
-        if value is not None and not (np.isfinite(value) and value > 0):
-            raise InputError(f"{name} is {value} {unit}; allowed are positive numbers of seconds.")
+    limits = (("dt", dt, LONGEST_STEP), ("duration", duration, np.inf), ("max_step_seconds", max_step_seconds, np.inf))
+    for name, value, most in limits:
+        if value is not None and value != "auto" and not (np.isfinite(value) and 0 < value <= most):
+            limit = f" up to {most:g}" if most < np.inf else ""
+            raise InputError(f"{name} is {value} s; allowed are positive numbers of seconds{limit}.")
     if isinstance(max_halvings, bool) or not isinstance(max_halvings, int) or not 0 <= max_halvings <= MOST_HALVINGS:
         raise InputError(f"max_halvings is {max_halvings!r}; allowed are whole numbers from 0 (never) to {MOST_HALVINGS}.")
     duration = scene.duration if duration is None else duration
     chosen = make_solver(solver, tolerance=tolerance, max_iterations=max_iterations, **(solver_options or {}))
-    stepper = Stepper(scene, chosen, dt=None if dt is None else float(dt))
+    lengths = _lengths(scene, dt)
+    stepper = Stepper(scene, chosen, dt=lengths.longest if lengths else None if dt is None else float(dt))
     dt = stepper.settings.dt
     n_steps = round(duration / dt)
     if n_steps < 1:
@@ -132,7 +137,9 @@ def simulate(
     check_options(format, precision)
     scene_source = None if scene_path is None else read_scene(Path(scene_path))
     settings = {
-        "dt_s": dt, "duration_s": duration, "steps": n_steps, "theta": scene.theta, "integrator": scene.integrator,
+        "dt_s": dt, "shortest_dt_s": dt / 2**lengths.levels if lengths else dt,
+        "time_tolerance_m": lengths.tolerance if lengths else None,
+        "duration_s": duration, "steps": n_steps, "theta": scene.theta, "integrator": scene.integrator,
         "strain_damping": scene.strain_damping, "gravity_mps2": scene.gravity,
         "margin_m": scene.margin, "correction": scene.correction, "max_correction_mps": scene.max_correction,
         "nonlinear_tolerance": scene.nonlinear_tolerance, "max_solves": scene.max_solves, "max_halvings": max_halvings,
@@ -157,7 +164,7 @@ def simulate(
         raise
     return _record(
         stepper, recorder, info, replaced,
-        lambda: run_loop(stepper, recorder, n_steps, max_halvings, quiet, on_step, until, Patience(max_step_seconds)),
+        lambda: run_loop(stepper, recorder, n_steps, max_halvings, quiet, on_step, until, Patience(max_step_seconds), lengths),
     )  # fmt: skip
 
 
@@ -208,6 +215,13 @@ def _record(
     if folder and finished:
         remove_replaced(folder)
     return Run(status, message, folder, steps, stepper=stepper, info=info, **series_of(stepper.scene.sensors, sensors))
+
+
+def _lengths(scene: Scene, dt: float | Literal["auto"] | None) -> StepLengths | None:
+    """Lengths that an adaptive run may take; None where all steps have one length."""
+    if dt != "auto" and not (dt is None and scene.adaptive):
+        return None
+    return StepLengths.between(*scene.dt_bounds, scene.time_tolerance)
 
 
 def _note_verdict(recorder: Recorder, info: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ from femsim.model.holds import nodes_where
 from femsim.model.parts import Part
 from femsim.model.solids import mass_properties, visual, with_arm
 from femsim.scene import plausible
-from femsim.scene.checks import Finger, Handle, Vector, checked_load, node_masses, positive, rigid_load, vector
+from femsim.scene.checks import DENSEST, Finger, Handle, Vector, checked_load, node_masses, positive, rigid_load, vector
 from femsim.scene.contents import SceneContents
 from materials import Elastic, Law, RodSection, material as card
 from meshes import TetMesh, load_tetmesh, require_simple
@@ -143,6 +143,11 @@ def add_rod(
     if contact not in get_args(RodContact):
         raise InputError(f"contact of {name} is {contact!r}; allowed are 'centre' and 'surface'.")
     elastic = elastic_of(material)
+    if elastic.prony:
+        raise InputError(
+            f"material of {name} has Prony terms, prony = {elastic.prony!r}, which only soft bodies have; give a rod a material "
+            "without, e.g. by .replace(prony=()), and damp it by rayleigh_beta or translational_damping."
+        )
     scene.notes += plausible.notes_on_material(name, elastic)
     checked = [_rod_end(f"{side} of {name}", end) for side, end in zip(("start", "end"), ends, strict=True)]
     holders = [_holder(scene, f"{side} of {name}", name, e) for side, e in zip(("start", "end"), checked, strict=True)]
@@ -196,7 +201,7 @@ def add_rigid(
         warn_of_size(name, shape.points)
     unit_mass, centre, unit_inertia = mass_properties(shape)
     if mass is None:
-        mass = positive(f"density of {name}", density if density is not None else 0.0, "kg/m^3") * unit_mass
+        mass = positive(f"density of {name}", density if density is not None else 0.0, "kg/m^3", DENSEST) * unit_mass
         scene.notes += plausible.notes_on_density(name, float(density or 0.0))
     mass = positive(f"mass of {name}", mass, "kg")
     if not isinstance(shape, Mesh):

@@ -21,7 +21,7 @@ SOLVED, NOT_CONVERGED, INSIDE_OUT, INFEASIBLE, NOT_FINITE = range(5)
 
 
 @dataclass(frozen=True)
-class _Attempt:
+class Attempt:
     """What came of a step: its length (s), how it ended, and its report or its error."""
 
     dt: float
@@ -81,7 +81,7 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
     Returns
     -------
     StepReport
-        Of the whole step, see :func:`_joined`.
+        Of the whole step, see :func:`joined`.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
     if max_halvings == 0:
         return stepper.step()
     before, end = stepper.state, stepper.state.t + stepper.settings.dt
-    whole = _attempt(stepper)
+    whole = attempt(stepper)
     vain = whole.grade == INFEASIBLE or (before.halving_is_vain and whole.grade < NOT_FINITE)
     if whole.report is not None and (whole.grade == SOLVED or vain):
         stepper.state = replace(stepper.state, halving_is_vain=vain and whole.grade != SOLVED)
@@ -101,7 +101,7 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
     if halves is not None:
         # the time is that asked for, not what rounding makes of the sum
         stepper.state = replace(stepper.state, t=end, step=before.step + 1, halving_is_vain=False)
-        report = _joined(halves, end)
+        report = joined(halves, end)
         stepper.system.take_acted(report.acted)
         return report
     if whole.report is None:
@@ -113,13 +113,13 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
     return whole.report
 
 
-def _attempt(stepper: Stepper) -> _Attempt:
+def attempt(stepper: Stepper) -> Attempt:
     """Take a step of ``stepper.settings.dt``, a whole one or a part of one, and grade it."""
     old, dt = stepper.state, stepper.settings.dt
     try:
         report = stepper.step()
     except (ContactError, np.linalg.LinAlgError) as error:  # the step gave numbers that nothing can go on with
-        return _Attempt(dt, NOT_FINITE, None, error)
+        return Attempt(dt, NOT_FINITE, None, error)
     if not report.finite:
         grade = NOT_FINITE
     elif report.solution.status == "infeasible":
@@ -128,7 +128,7 @@ def _attempt(stepper: Stepper) -> _Attempt:
         grade = INSIDE_OUT
     else:
         grade = SOLVED if report.solution.converged and not report.sank else NOT_CONVERGED
-    return _Attempt(dt, grade, report, None)
+    return Attempt(dt, grade, report, None)
 
 
 def newly_inside_out(system: System, old: State, new: State) -> bool:
@@ -139,16 +139,16 @@ def newly_inside_out(system: System, old: State, new: State) -> bool:
     return False
 
 
-def _halves(stepper: Stepper, before: State, whole: _Attempt, bound: int, depth: int) -> list[_Attempt] | None:
+def _halves(stepper: Stepper, before: State, whole: Attempt, bound: int, depth: int) -> list[Attempt] | None:
     """Go back and take a step in halves, each if need be in halves again; None where one of them ends at ``bound`` or worse."""
     stepper.restore(before)
     settings = stepper.settings
-    taken: list[_Attempt] = []
+    taken: list[Attempt] = []
     try:
         for _ in range(2):
             start = stepper.state
             stepper.settings = replace(settings, dt=0.5 * whole.dt)
-            half = _attempt(stepper)
+            half = attempt(stepper)
             parts = [half]
             if half.grade not in (SOLVED, INFEASIBLE) and depth > 1:
                 outcome = _Outcome.of(stepper)
@@ -171,7 +171,7 @@ def _mean(values: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:
     return np.asarray(sum(w * value for w, value in zip(weights, values, strict=True)))
 
 
-def _joined(parts: list[_Attempt], end: float) -> StepReport:
+def joined(parts: Sequence[Attempt], end: float) -> StepReport:
     """Report of a step that ends at a time (s) from those of its sub-steps.
 
     Forces and wrenches are means over the step (the impulse over dt), residuals and the largest slip those of the worst part,
@@ -210,5 +210,6 @@ def _joined(parts: list[_Attempt], end: float) -> StepReport:
         wrench_balance=max(report.wrench_balance for report in reports),
         nonlinear_residual=max(report.nonlinear_residual for report in reports),
         solves=sum(report.solves for report in reports),
+        time_error=max(report.time_error for report in reports),
         vitals=Vitals.joined([report.vitals for report in reports]),
     )  # fmt: skip

@@ -13,10 +13,11 @@ from contact import ContactProblem, Solver, contact_velocity
 from femsim.base.errors import InputError
 from femsim.model.bodies.body import Body, StepSettings
 from femsim.model.contact_rules import ContactRules
-from femsim.scene.frictions import anisotropic_pairs
+from femsim.scene.frictions import anisotropic_pairs, pair_restitution
 from femsim.scene.scene import Scene
 from femsim.step.contact_family import Rates
 from femsim.step.contacts import ContactRows, Contacts
+from femsim.step.end_velocity import end_velocity
 from femsim.step.measure import measure
 from femsim.step.newton import Newton, Solved, solve_step
 from femsim.step.placed import Placed
@@ -111,20 +112,23 @@ class Stepper:
         rows, solved = self._solve(v_prescribed)
         problem, solution = solved.problem, solved.solution
         self.problem = problem
-        with self.timed("accept"):
-            forces, memory = contacts.accept(rows, solution.lam, contact_velocity(problem, solution.v))
         with self.timed("advance"):
             new = system.advance(state, solution.v, settings)
+            u = contact_velocity(problem, solution.v)
+            end = end_velocity(system, settings, rows, solved, u, state, new, self.newton)
+            new.v = end.v
+        with self.timed("accept"):
+            forces, memory = contacts.accept(rows, end.lam, u)
         with self.timed("measure"):
             arrived = contacts.places.read(new)
             overlaps = contacts.overlapping(new, arrived)
             penetration = max(0.0, -float(overlaps[1].min(initial=0.0)))
-            report = measure(self.scene, system, solved, forces, state, new, penetration)
+            report = measure(self.scene, system, solved, end, forces, state, new, penetration)
             report.sank = self._sank(penetration)
             report.vitals = self.vital_signs.read(problem, forces, new, arrived, overlaps)
             self.state = replace(
                 system.remember(new), step=report.step, work=report.work, friction_loss=report.friction_loss,
-                halving_is_vain=state.halving_is_vain, contacts=memory, sensors=state.sensors,
+                dt=settings.dt, level=state.level, halving_is_vain=state.halving_is_vain, contacts=memory, sensors=state.sensors,
             )  # fmt: skip
             self._placed = (new.q.copy(), arrived)
         return report
@@ -249,6 +253,6 @@ def contact_rules(scene: Scene) -> ContactRules:
     pairs = ~same & ~(still[:, None] & still)
     np.fill_diagonal(pairs, False)
     return ContactRules(
-        friction.values, pairs, scene.correction, scene.max_correction, anisotropic_pairs(scene.friction_rules, friction),
-        scene.no_contact,
+        friction.values, pair_restitution(scene.parts, scene.restitution_rules), pairs, scene.correction, scene.max_correction,
+        anisotropic_pairs(scene.friction_rules, friction), scene.no_contact,
     )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from femsim.run.result import Run
 from femsim.studies.comparison.columns import WRENCH_AXES
 from femsim.studies.comparison.log import LEAST_SAMPLES, Log
 from femsim.studies.comparison.table import read_table
+from foreign.text import read_json
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +96,8 @@ def read_run(run: Run | RunSeries | str | Path) -> RunSeries:
     if not folder.is_dir() or not (folder / "run.json").is_file():
         raise InputError(f"{folder} is not a run folder (it has no run.json); give the folder that 'femsim run' wrote.")
     try:
-        info = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        status = info["status"]
+        info = read_json(folder / "run.json")
+        status = str(info["status"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder / 'run.json'} cannot be read ({error}); the run is damaged, run the scene again.") from error
     if not (folder / "sensors.csv").is_file():
