@@ -106,10 +106,10 @@ def run(
         print(result.summary())
         print(f"\nresult            {result.folder} (open frames.{format} in ParaView; or: femsim render {result.folder})")
     else:
-        if result.verdict != "good":
-            print(f"femsim: health {headline(result.info['health'])}", file=sys.stderr)
         if result.status != "converged":
             print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
+        if result.verdict != "good":
+            print(f"femsim: health {headline(result.info['health'])}", file=sys.stderr)
     return exit_status(result.status, result.verdict)
 
 
