@@ -33,6 +33,7 @@ def run(
     precision: Literal["float64", "float32"] = "float64",
     dump_problems: str | None = None,
     max_halvings: Whole = 6,
+    threads: Whole = 1,
     max_step_seconds: float | None = None,
     quiet: Flag = False,
 ) -> int:
@@ -69,6 +70,8 @@ def run(
         FROM:TO or a single number: write the contact problems of these steps to RUN/problems, for 'femsim solve'.
     max_halvings
         How often a step that cannot be solved is halved; 0 takes every step as it comes.
+    threads
+        Threads of the linear algebra. Results are the same bits for the same number; run.json says which it was.
     max_step_seconds
         A step that takes longer (wall time) ends the run, with all steps before it. Default: no limit; a step that takes very
         long is spoken of.
@@ -98,6 +101,7 @@ def run(
             precision=precision,
             dump_problems=None if dump_problems is None else _step_range(dump_problems),
             max_halvings=max_halvings,
+            threads=threads,
             max_step_seconds=max_step_seconds,
             quiet=quiet,
             scene_path=path,
