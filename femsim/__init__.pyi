@@ -47,6 +47,7 @@ from femsim.scene.checks import (
     Finger as Finger,
     Handle as Handle,
 )
+from femsim.scene.health_bounds import HealthBounds as HealthBounds
 from femsim.scene.reading import Reading as Reading
 from femsim.scene.scene import (
     Scene as Scene,

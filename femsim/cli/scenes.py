@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from femsim.base.errors import InputError
-from femsim.base.status import EXIT_STATUS, OK, WRONG_INPUT
+from femsim.base.status import OK, WRONG_INPUT, exit_status
 from femsim.cli.base import Assignments, Flag, Whole, app
 from femsim.cli.tools import default_folder, make_console, make_table, read_assignments
 from femsim.model.fields import field_help
@@ -24,7 +24,7 @@ def run(
     tolerance: float | None = None,
     max_iterations: Whole | None = None,
     duration: float | None = None,
-    dt: float | None = None,
+    dt: float | Literal["auto"] | None = None,
     out: Path | None = None,
     overwrite: Flag = False,
     fps: float = 100.0,
@@ -33,6 +33,8 @@ def run(
     precision: Literal["float64", "float32"] = "float64",
     dump_problems: str | None = None,
     max_halvings: Whole = 6,
+    threads: Whole = 1,
+    max_step_seconds: float | None = None,
     quiet: Flag = False,
 ) -> int:
     """Run a scene and write a run folder.
@@ -52,7 +54,7 @@ def run(
     duration
         Simulated time in s; default of the scene.
     dt
-        Time step in s; default of the scene.
+        Time step in s, or auto: as short as the motion asks for; default of the scene.
     out
         Run folder; it must not exist unless --overwrite. Default runs/NAME_OF_SCENE, with a number behind it where that exists.
     overwrite
@@ -68,6 +70,11 @@ def run(
         FROM:TO or a single number: write the contact problems of these steps to RUN/problems, for 'femsim solve'.
     max_halvings
         How often a step that cannot be solved is halved; 0 takes every step as it comes.
+    threads
+        Threads of the linear algebra. Results are the same bits for the same number; run.json says which it was.
+    max_step_seconds
+        A step that takes longer (wall time) ends the run, with all steps before it. Default: no limit; a step that takes very
+        long is spoken of.
     quiet
         No progress bar and no summary.
     """
@@ -77,6 +84,7 @@ def run(
     built = load_scene(path, **read_assignments(set_))
     with scene_errors(path, "a function of the scene"):
         from femsim.run.simulate import simulate
+        from femsim.run.verdict import headline
 
         result = simulate(
             built,
@@ -93,15 +101,20 @@ def run(
             precision=precision,
             dump_problems=None if dump_problems is None else _step_range(dump_problems),
             max_halvings=max_halvings,
+            threads=threads,
+            max_step_seconds=max_step_seconds,
             quiet=quiet,
             scene_path=path,
         )
     if not quiet:
         print(result.summary())
         print(f"\nresult            {result.folder} (open frames.{format} in ParaView; or: femsim render {result.folder})")
-    elif result.status != "converged":
-        print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
-    return EXIT_STATUS[result.status]
+    else:
+        if result.status != "converged":
+            print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
+        if result.verdict != "good":
+            print(f"femsim: health {headline(result.info['health'])}", file=sys.stderr)
+    return exit_status(result.status, result.verdict)
 
 
 def _step_range(text: str) -> tuple[int, int]:
