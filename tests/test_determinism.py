@@ -17,7 +17,8 @@ import hashlib, sys
 import femsim as fs
 scene = fs.Scene("a", dt=0.01, duration=0.12)
 scene.add_floor()
-scene.add_soft("cube", fs.box_tets((0.04, 0.04, 0.04), 6), fs.Elastic(1e5, 0.3, 1000.0), position=(0, 0, 0.0255), rotation=(0.1, 0.2, 0))
+cube, rubber = fs.box_tets((0.04, 0.04, 0.04), 6), fs.Elastic(1e5, 0.3, 1000.0)
+scene.add_soft("cube", cube, rubber, position=(0, 0, 0.0255), rotation=(0.1, 0.2, 0))
 scene.add_rigid("ball", fs.Sphere(0.01), density=2000.0, position=(0, 0, 0.0605))
 for _ in range(int(sys.argv[2])):
     run = fs.simulate(scene, sys.argv[3], threads=int(sys.argv[1]))
