@@ -54,7 +54,7 @@ def sweep(folder: Path) -> None:
 
 
 def study(folder: Path) -> None:
-    (folder / "t.toml").write_text('scene = "small_cube.py"\n[parameters]\nside = { between = [0.01, 0.02] }\n')
+    (folder / "t.toml").write_text('scene = "small_cube.py"\nsampling = { count = 8 }\n[parameters]\nside = { between = [0.01, 0.02] }\n')
 
 
 def calibration(folder: Path) -> None:
