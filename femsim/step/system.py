@@ -15,8 +15,8 @@ from femsim.model.bodies.body import Body, StepSettings, StepStart
 from femsim.model.couplings import Coupling
 from femsim.step.state import State
 
-#: Rounding of the forces in the equations of a step, over the largest terms that they are sums of; and the nonlinear residual above
-#: which it is never the excuse.
+#: Rounding of the forces in the equations of a step, over the largest terms that they are sums of; and the nonlinear residual
+#: above which it is never the excuse.
 _ROUNDINGS, _MOST_ROUNDING = 32.0 * np.finfo(np.float64).eps, 1e-6
 
 
