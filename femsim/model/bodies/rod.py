@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
 from contact import GroupKind
 from femsim.base.errors import InputError
@@ -24,6 +25,7 @@ from femsim.base.rotations import (
 )
 from femsim.model.bodies import rod_kernels as kernels, rod_momentum_kernels as momentum_kernels
 from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings, StepStart
+from femsim.model.bodies.calming import CALMING, calm_joints
 from femsim.model.bodies.deforming import Deforming, strand
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, describe_elastic
 from femsim.model.bodies.rod_output import RodJoints, rod_fields
@@ -596,6 +598,34 @@ class Rod(BodyDefaults):
         else:
             kernels.advance(poses, v, v_hat, self.link_inertia, settings.dt, settings.theta, poses_new, v_new)
         self.end_frames[:] = self._frame_next
+
+    def calm(self, q: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray) -> None:
+        """Calm the joints, those of ends that no body carries too, whose frames then bear the impulse."""
+        poses, rates, on_frame = np.empty((self.n_links + 2, 7)), np.zeros((self.n_links + 2, 6)), np.zeros((self.n_links + 2, 6))
+        poses[0], poses[-1] = self.end_frames
+        poses[1:-1], rates[1:-1] = q.reshape(-1, 7), v.reshape(-1, 6)
+        kind = self._kind.copy()
+        for k, end in enumerate(self.ends):
+            rates[-k] = self._end_motion[k, 6 * k : 6 * k + 6]
+            kind[-k] = kernels.ABSENT if end.on is not None else kind[-k]
+        calm_joints(
+            poses, self._arm, kind, self._stiffness, CALMING * settings.strain_damping * settings.dt**2,
+            np.pad(self.link_mass, 1, constant_values=np.inf),
+            np.pad(self.link_inertia, ((1, 1), (0, 0)), constant_values=np.inf), rates, on_frame,
+        )  # fmt: skip
+        v.reshape(-1, 6)[:] = rates[1:-1]
+        wrench = on_frame[[0, -1]] / settings.dt
+        self.end_wrench += wrench
+        self.end_power -= float((wrench * rates[[0, -1]]).sum())
+
+    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
+        """Masses and inertias of the links where they end."""
+        axes = self.axes(q_new)
+        blocks = np.zeros((self.n_links, 6, 6))
+        blocks[:, [0, 1, 2], [0, 1, 2]] = self.link_mass[:, None]
+        blocks[:, 3:, 3:] = np.einsum("lij,lj,lkj->lik", axes, self.link_inertia, axes)
+        links = np.arange(self.n_links)
+        return sp.csc_matrix(sp.bsr_matrix((blocks, links, np.arange(self.n_links + 1)), shape=(self.n_v, self.n_v)))
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Linear momentum, kg m/s."""
