@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from materials.errors import MaterialError
 from materials.laws import Corotational, Law, as_law
+from materials.viscous import Prony, checked_prony
 
 _ADVICE = {
     "young_modulus": (
@@ -33,7 +34,7 @@ def _allowed(field: str, value: float) -> bool:
 
 @dataclass(frozen=True)
 class Elastic:
-    """Constants of an isotropic elastic solid with Rayleigh damping.
+    """Constants of an isotropic elastic or viscoelastic solid, with Rayleigh damping.
 
     Parameters
     ----------
@@ -52,6 +53,9 @@ class Elastic:
     law : Law or str
         Elastic law for large strain (see `materials.laws`), by name if it has no constants. The constants of a law only set the
         shape of its curve: they are scaled so that E and nu hold at small strain. Default co-rotational.
+    prony : sequence of (g, tau)
+        Viscoelasticity by Prony terms (see `materials.viscous`): g, at least 0, a part of the long-term shear modulus, that of
+        E and nu; tau, s, greater than 0, the time in which it relaxes. Default (): none. For soft bodies.
 
     Raises
     ------
@@ -67,6 +71,7 @@ class Elastic:
     rayleigh_beta: float = 0.0
     name: str = ""
     law: Law = _DEFAULT_LAW
+    prony: Prony = ()
 
     def __post_init__(self) -> None:
         """Convert every constant to float and check its range."""
@@ -81,6 +86,7 @@ class Elastic:
                 raise MaterialError(f"{where}{field} is {given!r}, but must be a number {allowed}; {advice}.")
             object.__setattr__(self, field, value)
         object.__setattr__(self, "law", as_law(where, self.law))
+        object.__setattr__(self, "prony", checked_prony(where, self.prony))
         if self.poisson_ratio < 0.0 and not isinstance(self.law, Corotational):
             raise MaterialError(
                 f"{where}poisson_ratio is {self.poisson_ratio!r}, but law {self.law.kind!r} needs at least 0; "
@@ -97,6 +103,7 @@ class Elastic:
         rayleigh_alpha: float = 0.0,
         rayleigh_beta: float = 0.0,
         name: str = "",
+        prony: Prony = (),
     ) -> "Elastic":
         """Return the solid whose law has exactly the given constants: E = 2 G (1 + nu), G the law's shear modulus.
 
@@ -104,7 +111,7 @@ class Elastic:
         ----------
         law : Law
             Law with constants, Pa.
-        poisson_ratio, density, rayleigh_alpha, rayleigh_beta, name
+        poisson_ratio, density, rayleigh_alpha, rayleigh_beta, name, prony
             See the class.
 
         Raises
@@ -115,7 +122,7 @@ class Elastic:
         shear = law.shear_modulus
         if shear is None:
             raise MaterialError(f"material {name!r}: law {law.kind!r} has no constants of its own; give young_modulus instead.")
-        return cls(2.0 * shear * (1.0 + poisson_ratio), poisson_ratio, density, rayleigh_alpha, rayleigh_beta, name, law)
+        return cls(2.0 * shear * (1.0 + poisson_ratio), poisson_ratio, density, rayleigh_alpha, rayleigh_beta, name, law, prony)
 
     @property
     def lame_lambda(self) -> float:
@@ -138,7 +145,7 @@ class Elastic:
         """Speed of the pressure wave sqrt((lambda + 2 mu) / rho), m/s."""
         return math.sqrt((self.lame_lambda + 2.0 * self.lame_mu) / self.density)
 
-    def replace(self, **changes: float | str | Law) -> "Elastic":
+    def replace(self, **changes: float | str | Law | Prony) -> "Elastic":
         """Return a copy with some fields changed, validated again.
 
         Parameters

@@ -117,6 +117,12 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
         "friction_loss_J", "J", "work that friction has taken in all contacts since the start", lambda r, ms: r.friction_loss
     ),
     StepColumn(
+        "viscous_loss_J", "J",
+        "what the dashpots of Prony terms have taken since the start; in free motion by the energy-momentum step, without other "
+        "damping, kinetic + elastic + viscous loss - work keeps its value",
+        lambda r, ms: r.viscous_loss,
+    ),
+    StepColumn(
         "nonlinear_residual", "1",
         "what M dv/dt = f + J^T lam lacks with all forces evaluated at the end of the step (at theta), relative to the largest "
         "of them; `converged` asks for it too, unless a step is linearised once",

@@ -144,6 +144,11 @@ def add_rod(
     if contact not in get_args(RodContact):
         raise InputError(f"contact of {name} is {contact!r}; allowed are 'centre' and 'surface'.")
     elastic = elastic_of(material)
+    if elastic.prony:
+        raise InputError(
+            f"material of {name} has Prony terms, prony = {elastic.prony!r}, which only soft bodies have; give a rod a material "
+            "without, e.g. by .replace(prony=()), and damp it by rayleigh_beta or translational_damping."
+        )
     checked = [_rod_end(f"{side} of {name}", end) for side, end in zip(("start", "end"), ends, strict=True)]
     holders = [_holder(scene, f"{side} of {name}", name, e) for side, e in zip(("start", "end"), checked, strict=True)]
     # an end that an obstacle holds stands still

@@ -85,6 +85,7 @@ def measure(
         old.step + 1, new.t, solution, metrics.measure(problem, solution.v, solution.lam), forces, max_penetration,
         float(slip.max(initial=0.0)), kinetic, elastic, work, momentum, balance, mount, inverted, potential, friction_loss,
         system.acted(), ((dt, forces.contacts),), solved.residual, solved.solves,
+        viscous_loss=sum(body.viscous_loss() for body in system.bodies),
     )  # fmt: skip
 
 

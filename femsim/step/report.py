@@ -56,6 +56,8 @@ class StepReport:
         What the equations of the step lack with all forces at its end, see :meth:`femsim.step.system.System.residual`.
     solves : int
         Contact problems solved, one for each linearisation.
+    viscous_loss : float, J
+        What the viscous branches of all bodies have taken since the start.
     sank : bool
         Whether bodies ended so much deeper in each other that halves of the step are worth a try.
     """
@@ -80,6 +82,7 @@ class StepReport:
     parts: tuple[tuple[float, StepContacts], ...]
     nonlinear_residual: float
     solves: int
+    viscous_loss: float = 0.0
     sank: bool = False
 
     @property

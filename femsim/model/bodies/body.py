@@ -249,6 +249,10 @@ class Body(Protocol):
         """Elastic energy, J."""
         ...
 
+    def viscous_loss(self) -> float:
+        """Energy that its viscous branches have taken since the start, J."""
+        ...
+
     @property
     def mass(self) -> float:
         """Total mass, kg."""
@@ -478,6 +482,10 @@ class BodyDefaults(OutputDefaults):
 
     def elastic_energy(self, q: np.ndarray) -> float:
         """Nothing is elastic."""
+        return 0.0
+
+    def viscous_loss(self) -> float:
+        """Nothing is viscous."""
         return 0.0
 
     # ---- contact
