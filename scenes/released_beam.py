@@ -1,7 +1,7 @@
 """A clamped silicone beam is let go by the hand that held it straight, alone or with a weight hung on its end (ETH Zurich).
 
-A good result: the end sinks by 6.7 mm under the beam's own weight (17 mm with 0.51 N on it) and swings at 7.7 Hz (4.3 Hz), each swing
-0.7 of the last, then creeps. docs/comparison.md compares it with motion capture of the real beam, marker by marker.
+A good result: the end sinks by 6.5 mm under the beam's own weight (17 mm with 0.51 N on it), swings at 7.7 Hz (4.3 Hz), loses
+three tenths in each period, and creeps. docs/comparison.md compares it with motion capture of the real beam, marker by marker.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import numpy as np
 
 import femsim as fs
 
-#: Motion-capture markers on the free end, (x, y, z) m from the centre of the clamped face; they lie outside the surface. Where the
-#: logs show them before the release, in the frame of the clamp; between the two loads they were put on anew.
+#: Motion-capture markers on the free end, (x, y, z) m from the centre of the clamped face; they lie outside the surface.
+#: Where the logs show them before the release, in the frame of the clamp; between the two loads they were put on anew.
 ALONE = {"tip_1": (0.0993, -0.0004, 0.0205), "tip_2": (0.1005, -0.0207, 0.0091), "tip_3": (0.0993, 0.0212, -0.0085)}
 WITH_WEIGHT = {"tip_1": (0.0986, 0.0002, 0.0204), "tip_2": (0.0997, -0.0207, 0.0091), "tip_3": (0.1008, 0.0211, -0.0088)}
 LENGTH, SIDE, GRAVITY = 0.1, 0.03, 9.81
 #: The clamp keeps the rubber from contracting, which stiffens the beam like this much less length (found with these elements).
 CLAMPED = 0.0023
 #: Height of the free end in the hand over that of a straight beam, m: what the rest of the released beam shows.
-HELD_ALONE, HELD_WITH_WEIGHT = -0.0003, 0.0001
+HELD_ALONE, HELD_WITH_WEIGHT = -0.00027, 0.00013
 
 
 def build(
@@ -84,6 +84,8 @@ def build(
     rubber = rubber.replace(rayleigh_beta=rayleigh_beta, **{key: value for key, value in given.items() if value is not None})
     parts = [g_fast, g_middle, g_slow]
     if any(g is not None for g in parts):
+        if len(rubber.prony) != len(parts):
+            raise fs.InputError(f"material {material} has {len(rubber.prony)} Prony terms; g_fast ... g_slow need three.")
         terms = zip(parts, rubber.prony, strict=True)
         rubber = rubber.replace(prony=tuple((own if g is None else g, tau) for g, (own, tau) in terms))
     mesh = fs.box_tets((LENGTH, SIDE, SIDE), (round(cells * LENGTH / SIDE), cells, cells))
@@ -142,14 +144,17 @@ class Hand:
         """Rise of the beam at x under its weight and a force at its end."""
         L = self._length
         by_push = push * (x**2 * (3 * L - x) / (6 * self._bending) + x / self._shear)
-        return by_push - line_load * (x**2 * (x**2 - 4 * L * x + 6 * L**2) / (24 * self._bending) + x * (L - 0.5 * x) / self._shear)
+        return by_push - line_load * (
+            x**2 * (x**2 - 4 * L * x + 6 * L**2) / (24 * self._bending) + x * (L - 0.5 * x) / self._shear
+        )
 
     def bend(self, points: np.ndarray) -> np.ndarray:
         """Put points of the straight beam where they are in the hand: sections rise and turn."""
         own, L = points @ self.turn, self._length
         x = np.maximum(own[:, 0] - CLAMPED, 0.0)
         own[:, 0] -= own[:, 2] * (
-            self._push * x * (2 * L - x) / (2 * self._bending) - self._line_load * x * (x**2 - 3 * L * x + 3 * L**2) / (6 * self._bending)
+            self._push * x * (2 * L - x) / (2 * self._bending)
+            - self._line_load * x * (x**2 - 3 * L * x + 3 * L**2) / (6 * self._bending)
         )
         own[:, 2] += self._deflection(x, self._line_load, self._push)
         return np.asarray(own @ self.turn.T)
@@ -163,5 +168,5 @@ class Hand:
         return self._load / GRAVITY * self._on_edge[:, 2]
 
     def __call__(self, t: float) -> np.ndarray:
-        """Forces on the nodes at a time, N."""
+        """Push at a time: forces on the nodes, N."""
         return np.asarray(self.beam(t) * self._push * self._on_end + self.weight(t) * self._load * self._on_edge)
