@@ -7,7 +7,7 @@ three tenths in each period, and creeps. docs/comparison.md compares it with mot
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def build(
     g_slow: float | None = None,
     rayleigh_beta: float = 0.0,
     hold_time: float = 0.1,
-    release_time: float = 0.02,
+    release_time: float = 0.022,
     weight_release: float = 0.11,
     cells: int = 2,
     element: Literal["linear", "quadratic"] = "quadratic",
@@ -78,7 +78,7 @@ def build(
     theta : float, 1
         Integration parameter, 0.5 (mid-point, loses no energy) to 1 (backward Euler).
     """
-    scene = fs.Scene("released_beam", dt=dt, duration=3.0, theta=theta, gravity=(0.0, 0.0, -GRAVITY))
+    scene = fs.Scene("released_beam", dt=dt, duration=5.0, theta=theta, gravity=(0.0, 0.0, -GRAVITY))
     rubber = fs.material(material).elastic()
     given = {"young_modulus": young_modulus, "poisson_ratio": poisson_ratio}
     rubber = rubber.replace(rayleigh_beta=rayleigh_beta, **{key: value for key, value in given.items() if value is not None})
@@ -140,7 +140,7 @@ class Hand:
         self._line_load = rubber.density * SIDE**2 * GRAVITY * across
         self._push = (held - self._deflection(self._length, self._line_load, 0.0)) / self._deflection(self._length, 0.0, 1.0)
 
-    def _deflection(self, x: np.ndarray | float, line_load: float, push: float) -> np.ndarray | float:
+    def _deflection(self, x: Any, line_load: float, push: float) -> Any:
         """Rise of the beam at x under its weight and a force at its end."""
         L = self._length
         by_push = push * (x**2 * (3 * L - x) / (6 * self._bending) + x / self._shear)
