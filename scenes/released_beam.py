@@ -78,7 +78,7 @@ def build(
     theta : float, 1
         Integration parameter, 0.5 (mid-point, loses no energy) to 1 (backward Euler).
     """
-    scene = fs.Scene("released_beam", dt=dt, duration=5.0, theta=theta, gravity=(0.0, 0.0, -GRAVITY))
+    scene = fs.Scene("released_beam", dt=dt, duration=4.0, theta=theta, gravity=(0.0, 0.0, -GRAVITY))
     rubber = fs.material(material).elastic()
     given = {"young_modulus": young_modulus, "poisson_ratio": poisson_ratio}
     rubber = rubber.replace(rayleigh_beta=rayleigh_beta, **{key: value for key, value in given.items() if value is not None})
