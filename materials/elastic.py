@@ -11,14 +11,17 @@ from materials.viscous import Prony, checked_prony
 
 _ADVICE = {
     "young_modulus": (
-        "finite and greater than 0 Pa",
+        "greater than 0 and at most 1e16 Pa",
         "give Young's modulus in pascal, for example 1e6 for a soft rubber",
     ),
     "poisson_ratio": ("between -1 and 0.5, both excluded", "take 0.49 for a nearly incompressible rubber"),
-    "density": ("finite and greater than 0 kg/m3", "give the density in kg/m3, for example 1000"),
-    "rayleigh_alpha": ("finite and at least 0 1/s", "take 0 for no mass-proportional damping"),
-    "rayleigh_beta": ("finite and at least 0 s", "take 0 for no stiffness-proportional damping"),
+    "density": ("greater than 0 and at most 1e12 kg/m3", "give the density in kg/m3, for example 1000"),
+    "rayleigh_alpha": ("at least 0 and at most 1e12 1/s", "take 0 for no mass-proportional damping"),
+    "rayleigh_beta": ("at least 0 and at most 1e12 s", "take 0 for no stiffness-proportional damping"),
 }
+
+#: No matter comes near these, and with numbers beyond them masses and stiffnesses overflow.
+_MOST = {"young_modulus": 1e16, "density": 1e12, "rayleigh_alpha": 1e12, "rayleigh_beta": 1e12}
 
 
 _DEFAULT_LAW = Corotational()
@@ -28,8 +31,8 @@ def _allowed(field: str, value: float) -> bool:
     if field == "poisson_ratio":
         return -1.0 < value < 0.5
     if field.startswith("rayleigh"):
-        return 0.0 <= value < math.inf
-    return 0.0 < value < math.inf
+        return 0.0 <= value <= _MOST[field]
+    return 0.0 < value <= _MOST[field]
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
 import difflib
 import math
-import tomllib
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
+import foreign
+from foreign import text
 from materials.elastic import Elastic
 from materials.errors import MaterialError
 from materials.laws import LAWS, Law
@@ -377,12 +378,11 @@ def _check_source(source: str, where: str) -> None:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        with path.open("rb") as stream:
-            return tomllib.load(stream)
+        return text.read_toml(path)
     except OSError as error:
         reason = error.strerror or str(error)
         raise MaterialError(f"{path}: the file cannot be read ({reason}); check the path.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except foreign.Refused as error:
         raise MaterialError(f"{path}: this is not a TOML file ({error}); correct the line named.") from None
 
 
@@ -404,7 +404,7 @@ def _validated(cls: type[Any], data: dict[str, Any], path: Path) -> Any:
         elif first["type"] == "missing":
             problem = "the key is missing; add it."
         else:
-            problem = f"the value is {first['input']!r}, but: {first['msg'].lower()}; correct it."
+            problem = f"the value is {repr(first['input'])[:300]}, but: {first['msg'].lower()}; correct it."
         raise MaterialError(f"{path}: {field}: {problem}") from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from contact import Solver
+from femsim.base.threads import pools
 from femsim.base.versions import machine, versions
 from femsim.scene.scene import Scene
 
@@ -40,7 +42,9 @@ def run_info(
         "scene": {"name": scene.name, "file": str(scene_path) if scene_path else None},
         "parameters": scene.parameters,
         "settings": dict(settings),
+        "health_bounds": {name: _plain(value) for name, value in vars(scene.health).items()},
         "bodies": describe_bodies(scene),
+        "parts": scene.part_names,
         "friction": describe_friction(scene),
         "solver": {
             "name": solver,
@@ -48,10 +52,15 @@ def run_info(
             "linear_algebra": getattr(chosen, "linear_algebra", None),
         },
         "versions": versions(),
-        "machine": machine(),
+        "machine": machine() | {"libraries": pools()},
         "command": " ".join(sys.argv),
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     }
+
+
+def _plain(value: float | tuple[float, float]) -> Any:
+    """Numbers as JSON holds them: what is infinite is null."""
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value if math.isfinite(value) else None
 
 
 def describe_bodies(scene: Scene) -> dict[str, Any]:

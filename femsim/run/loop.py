@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -14,8 +15,11 @@ import numpy as np
 
 from contact import ContactError
 from femsim.base.status import Status
+from femsim.run.health import closing_pairs
+from femsim.run.patience import Patience, StepTooLongError
 from femsim.run.progress import progress
 from femsim.run.recorder import Recorder
+from femsim.step.adaptive import StepLengths, take_adaptive_step
 from femsim.step.advance import take_step
 from femsim.step.newton import NOT_SOLVED
 from femsim.step.report import StepReport
@@ -29,7 +33,8 @@ Until = Callable[[dict[str, float]], str | None]
 class _Tally:
     """Which steps of a run did not converge, had no solution or were halved: how many, and the first.
 
-    ``nonlinear`` says that the first that did not converge had its contact problem solved, but not its equations of motion.
+    ``nonlinear`` says that the first that did not converge had its
+    contact problem solved, but not its equations of motion.
     """
 
     unconverged: int = 0
@@ -49,10 +54,9 @@ class _Tally:
                 self.nonlinear = report.solution.message.startswith(NOT_SOLVED)
         if report.solution.status == "infeasible":
             self.infeasible += 1
-            self.first_infeasible = (
-                self.first_infeasible or f"step {number}, {_closing(report, parts)}: {report.solution.message}"
-            )
-        if len(report.parts) > 1:
+            pairs = ", ".join(" and ".join(pair) for pair in closing_pairs(report, parts)) or "contacts"
+            self.first_infeasible = self.first_infeasible or f"step {number}, {pairs}: {report.solution.message}"
+        if report.halved:
             self.halved += 1
             self.first_halved = self.first_halved or number
 
@@ -89,22 +93,40 @@ def run_loop(
     quiet: bool,
     on_step: OnStep | None,
     until: Until | None,
+    patience: Patience,
+    lengths: StepLengths | None = None,
 ) -> tuple[Status, str, float]:
-    """Step until the end, an interrupt or a failure; return status, sentence and the seconds of the first step."""
+    """Step until the end, an interrupt or a failure; return status, sentence and the seconds of the first step.
+
+    With ``lengths`` each step is taken in parts as the motion asks for.
+    """
     tally, first_step, ended, done = _Tally(), 0.0, "", n_steps
+    take = take_step if lengths is None else partial(take_adaptive_step, lengths=lengths)
     if recorder.frame_due(stepper.state.t):
         recorder.frame(None)
-    with interruptible() as interrupted, progress(quiet, n_steps, stepper.settings.dt) as advance:
+    with interruptible() as interrupted, progress(quiet, n_steps, stepper.settings.dt) as advance, patience:
         for number in range(1, n_steps + 1):
             timings, began = dict(stepper.timings), time.perf_counter()
             try:
-                report = take_step(stepper, max_halvings)
+                with patience.step(number, number * stepper.settings.dt):
+                    report = take(stepper, max_halvings=max_halvings)
+            except StepTooLongError:
+                message = (
+                    f"Step {number} at {number * stepper.settings.dt:.4f} s took more than max_step_seconds, "
+                    f"{patience.limit:g} s; all steps before it are recorded. Allow more, a smaller max_halvings, or take a "
+                    "smaller dt."
+                )
+                return "failed", message, first_step
             except (ContactError, np.linalg.LinAlgError) as error:  # the step gave numbers that nothing can go on with
+                recorder.health.fail(number, number * stepper.settings.dt, f"{error}")
                 return "failed", f"Step {number} at {number * stepper.settings.dt:.4f} s failed: {error}", first_step
             recorder.problem(number)
             if not report.finite:
+                recorder.health.fail(number, report.time, report.solution.message)
                 return "failed", f"Step {number} at {report.time:.4f} s failed: {report.solution.message}", first_step
             recorder.step(report, timings)
+            if recorder.health.stop:
+                return "failed", f"Ended after step {number} of {n_steps}: {recorder.health.stop}", first_step
             if number == 1:
                 first_step = time.perf_counter() - began
             tally.count(number, report, stepper.scene.part_names)
@@ -118,13 +140,6 @@ def run_loop(
                 message = f"Interrupted after step {number} of {n_steps}; all steps so far are recorded."
                 return "interrupted", message, first_step
     return *tally.verdict(done, ended), first_step
-
-
-def _closing(report: StepReport, parts: Sequence[str]) -> str:
-    """Pairs of parts whose contacts close without a way out; of a halved step those of its last part."""
-    sides, which = report.contacts.part, report.solution.details.get("closing_contacts", ())
-    pairs = sorted({tuple(sorted(parts[k] for k in sides[m])) for m in which if m < len(sides)})
-    return ", ".join(" and ".join(pair) for pair in pairs) or "contacts"
 
 
 @contextmanager

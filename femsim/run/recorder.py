@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -14,6 +14,7 @@ from contact.fclib import import_h5py
 from femsim.base.errors import InputError
 from femsim.run.columns import step_columns, step_row
 from femsim.run.frames import Frames
+from femsim.run.health import HealthWatch
 from femsim.run.sensors import Sensors, sensor_columns
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
@@ -78,6 +79,10 @@ class Recorder:
         Files of contact problems written so far, relative to the run folder.
     answered : dict of str to int
         Number of steps by the solver that answered them; a halved step counts for its last part.
+    health : HealthWatch
+        Judges each step.
+    on_verdict : callable, optional
+        Called when its verdict has changed.
 
     Raises
     ------
@@ -107,6 +112,8 @@ class Recorder:
         if dump:
             import_h5py()
         self.stepper, self.folder, self.dump = stepper, folder, dump
+        self.health = HealthWatch(stepper)
+        self.on_verdict: Callable[[], None] | None = None
         self.problems: list[str] = []
         self.answered: dict[str, int] = {}
         self.frame_interval = 1.0 / fps
@@ -146,6 +153,10 @@ class Recorder:
             self.sensor_table.add(self.sensors.row(report))
             if self.frame_due(report.time):
                 self.frame(report)
+            before = self.health.findings.verdict
+            self.health.look(report)
+            if self.on_verdict is not None and self.health.findings.verdict != before:
+                self.on_verdict()
         ms = {stage: 1e3 * (self.stepper.timings[stage] - timings[stage]) for stage in timings}
         self.steps.add(step_row(report, ms))
         name = _solver_of(self.stepper, report)

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from contact import GroupKind
 from femsim.base.errors import InputError
 from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings, StepStart
+from femsim.model.bodies.calming import CALMING, calm_edges, edge_stiffness
 from femsim.model.bodies.deforming import Deforming, surface
 from femsim.model.bodies.momentum_kernels import step_forces
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, Marker, describe_elastic, point_fields
@@ -323,7 +324,7 @@ class SoftBody(BodyDefaults, ABC):
             self._viscous = data.copy()  # of the law alone
         if branch:
             self._fill_matrix(stiffness, self._mass_factor(implicit), data, branch)
-        self._fill_external(t + settings.dt, settings, external)
+        self._fill_external(t + implicit, settings, external)
         np.multiply(self._row_mass, v, out=b)
         b /= implicit
         b += external
@@ -363,7 +364,7 @@ class SoftBody(BodyDefaults, ABC):
         if self.branches is not None:
             force = force if settings.conserving else force.copy()
             self.branches.add_forces(moved.reshape(-1, 3), x1 if settings.conserving else None, force)
-        self._fill_external(start.t + settings.dt, settings, external)
+        self._fill_external(start.t + implicit, settings, external)
         inertia[:] = self._row_mass * (v_hat - start.v) / implicit
         out[:] = inertia + self.elastic.rayleigh_alpha * self._row_mass * v_hat + force.ravel() - external
         if self.elastic.rayleigh_beta:
@@ -415,6 +416,21 @@ class SoftBody(BodyDefaults, ABC):
         np.subtract(v_hat, v, out=v_new)
         v_new /= settings.theta
         v_new += v
+
+    def calm(self, q: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray) -> None:
+        """Calm the edges of its tetrahedra, as stiff as these along them."""
+        edges, stiffness = self._edges
+        mobility = np.where(held[::3], 0.0, 1.0 / self.node_mass)
+        impulse = CALMING * settings.strain_damping * settings.dt**2 * stiffness
+        calm_edges(q.reshape(-1, 3), edges, impulse, mobility, v.reshape(-1, 3), push.reshape(-1, 3))
+
+    @cached_property
+    def _edges(self) -> tuple[np.ndarray, np.ndarray]:
+        return edge_stiffness(self.rest, self.tets, self.elastic.young_modulus)
+
+    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.dia_matrix:
+        """Masses of the nodes."""
+        return sp.dia_matrix((self._row_mass[None], [0]), shape=(self.n_v, self.n_v))
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Linear momentum, kg m/s."""

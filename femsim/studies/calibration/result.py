@@ -10,11 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from femsim.base.status import Status
+from femsim.scene.scene_file import scene_parameters
 from femsim.studies.calibration.concerns import concerns, interval_concerns
 from femsim.studies.calibration.estimate import Estimate
 from femsim.studies.calibration.evaluate import Evaluator
 from femsim.studies.calibration.file import CalibrationFile
 from femsim.studies.calibration.fit import Fit
+from femsim.studies.calibration.readings import with_intervals
+from femsim.studies.comparison.compare import CONSTANT
 from femsim.studies.comparison.comparison import Comparison
 
 Errors = dict[str, dict[str, tuple[float, float]]]
@@ -53,6 +56,8 @@ class CalibrationResult:
         Number of evaluations, and of cases that ran now for them.
     profile_intervals : dict of str to (float, float)
         Intervals of the profiles, NaN on a side without an end (``warnings`` say why); empty where they were not asked for.
+    readings : dict of str to (float, float, float)
+        Loss factors and creep that the terms of ``[prony]`` mean: value, and the ends of its interval, NaN without one.
     bootstrap_intervals : dict of str to (float, float)
         Intervals of the bootstrap, NaN for a parameter on which the logs do not depend; empty where it was not asked for.
     """
@@ -74,6 +79,7 @@ class CalibrationResult:
     cases: int
     profile_intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
     bootstrap_intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
+    readings: dict[str, tuple[float, float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -120,6 +126,12 @@ def make_result(
         evaluations=len(evaluator.history),
         cases=sum(e.ran for e in evaluator.history),
     )
+    if best is not None:
+        half = found.half if found is not None and final is not None else None
+        told = with_intervals(
+            file, scene_parameters(evaluator.scene), best, half, result.correlation if found is None else found.correlation
+        )
+        result = replace(result, readings=told)
     warnings = []
     if found is not None and best is not None and final is not None:
         result = _with_intervals(result, fit, found, best)
@@ -160,7 +172,16 @@ def _warnings(fit: Fit, found: Estimate, best: np.ndarray, final: FinalCompariso
             f"residuals hang together in time, as those of a model that is not exact: {found.samples} samples count as "
             f"{found.effective:.0f} in the intervals, which do not hold the error of the model itself"
         )
-    return out + [f"{e.name}: its run at the best fit failed" for e in fit.file.experiments if e.name not in final.best]
+    out += [
+        f"{name}: {text}"
+        for name, comparisons in final.best.items()
+        for one in comparisons
+        for text in one.warnings
+        if text.startswith(CONSTANT)
+    ]
+    return out + [
+        f"{e.name}: its run at the best fit failed or is wrong" for e in fit.file.experiments if e.name not in final.best
+    ]
 
 
 def _failures(evaluator: Evaluator) -> list[str]:
@@ -213,6 +234,9 @@ def summary(result: CalibrationResult, file: CalibrationFile, units: Mapping[str
                 text += f"   {what} " + " to ".join(f"{end:.6g}" if math.isfinite(end) else "no end" for end in others[name])
         reference = file.free[name].reference
         lines.append(text + (f"   reference {reference:g}" if reference is not None else ""))
+    for name, (value, low, high) in result.readings.items():
+        told = f"   {100 * file.confidence:g} % interval {low:.4g} to {high:.4g}" if math.isfinite(low) else ""
+        lines.append(f"{name:24} {value:.4g}{told}")
     for what, errors in (("fitted", result.errors), ("held out", result.held_out)):
         for experiment, groups in errors.items():
             for group, (rms, largest) in groups.items():

@@ -11,10 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
+import foreign
 from femsim.base.errors import InputError
+from foreign.text import read_text
 
+#: Samples that a test must have; larger numbers, and longer names of columns, are none of a tensile test.
+LEAST_SAMPLES, _LARGEST, _LONGEST_TITLE = 2, 1e15, 200
 _MODULUS = {"pa": 1.0, "kpa": 1e3, "mpa": 1e6, "n/mm2": 1e6, "gpa": 1e9}
 _RATIO = {"": 1.0, "1": 1.0, "-": 1.0, "mm/mm": 1.0, "m/m": 1.0, "%": 0.01}
+_TIME = {"s": 1.0, "ms": 1e-3, "min": 60.0}
 _STRAINS = ("engineering strain", "nominal strain", "stretch", "strain")
 _STRESSES = ("engineering stress", "nominal stress", "stress")
 
@@ -31,11 +36,14 @@ class TensileTest:
         Length over rest length.
     stress : ndarray, (n,), Pa
         Engineering stress: force over rest area.
+    time : ndarray, (n,), s, or None
+        When the samples were taken; None without a column of it.
     """
 
     name: str
     stretch: np.ndarray
     stress: np.ndarray
+    time: np.ndarray | None = None
 
 
 def read_tensile_test(path: str | Path) -> TensileTest:
@@ -46,8 +54,9 @@ def read_tensile_test(path: str | Path) -> TensileTest:
     path : path-like
         Text with lines of head, if any, then a line of column names, then numbers; separated by semicolons, tabs or commas. One
         column is named "engineering strain", "strain" or "stretch" (in parentheses 1, mm/mm or %), one "engineering stress",
-        "nominal stress" or "stress" with its unit, e.g. "Engineering Stress (MPa)". Columns of true strain and stress are not
-        used; other columns may stand beside.
+        "nominal stress" or "stress" with its unit, e.g. "Engineering Stress (MPa)". A column "time" (in parentheses s, ms or
+        min) is read where all of it is numbers that do not fall. Columns of true strain and stress are not used; other columns
+        may stand beside.
 
     Returns
     -------
@@ -61,12 +70,12 @@ def read_tensile_test(path: str | Path) -> TensileTest:
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
-        raise InputError(f"{path}: the tensile test cannot be read ({reason}); check the path.") from None
-    separator = max(";\t,", key=text.count)
-    rows = list(csv.reader(text.splitlines(), delimiter=separator))
+        text = read_text(path, encoding="utf-8-sig")
+        separator = max(";\t,", key=text.count)
+        rows = list(csv.reader(text.splitlines(), delimiter=separator))
+    except (OSError, foreign.Refused, csv.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: the tensile test cannot be read ({reason}); check the path and the file.") from None
     first, x, y = _find_header(path, rows)
     titles = rows[first - 1]
     factor_x, factor_y = _unit(path, titles[x], _RATIO), _unit(path, titles[y], _MODULUS)
@@ -79,15 +88,40 @@ def read_tensile_test(path: str | Path) -> TensileTest:
         except (ValueError, IndexError):
             pair = (math.nan, math.nan)
         if not (math.isfinite(pair[0]) and math.isfinite(pair[1])):
-            raise InputError(f"{path}, line {index}: {separator.join(cells)!r} has no two finite numbers; correct or remove it.")
+            raise InputError(
+                f"{path}, line {index}: {separator.join(cells)[:60]!r} has no two finite numbers; correct or remove it."
+            )
         values.append(pair)
     data = np.array(values, dtype=np.float64).reshape(-1, 2)
+    if len(data) < LEAST_SAMPLES:
+        raise InputError(
+            f"{path}: the tensile test has {len(data)} samples below its names; at least {LEAST_SAMPLES} are needed."
+        )
     stretch = factor_x * data[:, 0] + (0.0 if _plain_title(titles[x]) == "stretch" else 1.0)
     if len(stretch) and stretch.min() <= 0.0:
         raise InputError(
             f"{path}: the smallest stretch is {stretch.min():.4g}, but must be greater than 0; check column {titles[x]!r}."
         )
-    return TensileTest(path.stem, stretch, factor_y * data[:, 1])
+    if np.abs(data).max() > _LARGEST:
+        raise InputError(f"{path}: a value of {np.abs(data).max():.3g} is none of a tensile test; check the columns.")
+    return TensileTest(path.stem, stretch, factor_y * data[:, 1], _times(titles, rows[first:]))
+
+
+def _times(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> np.ndarray | None:
+    """Read the times of the samples, s; None where there is no column of them, or it holds something else."""
+    names = [_plain_title(title) for title in titles]
+    if "time" not in names:
+        return None
+    column = names.index("time")
+    unit = re.search(r"\((.*)\)", titles[column])
+    factor = _TIME.get(unit.group(1).strip().lower()) if unit else None
+    try:
+        values = np.array([float(cells[column]) for cells in rows if any(cell.strip() for cell in cells)])
+    except (ValueError, IndexError):
+        return None
+    if factor is None or not np.isfinite(values).all() or (np.diff(values) < 0.0).any():
+        return None
+    return factor * values
 
 
 def _find_header(path: Path, rows: Sequence[Sequence[str]]) -> tuple[int, int, int]:
@@ -106,6 +140,8 @@ def _find_header(path: Path, rows: Sequence[Sequence[str]]) -> tuple[int, int, i
 
 def _plain_title(title: str) -> str:
     """Name of a column without its unit, in small letters."""
+    if len(title) > _LONGEST_TITLE:
+        return ""
     return re.sub(r"\s+", " ", re.sub(r"\(.*\)", "", title)).strip().lower()
 
 
