@@ -123,10 +123,7 @@ class PlainStep:
         first, last = self.ends
         e = [joint.e for joint in self.ends]
         if first.hinged:
-            return (
-                self.D[:3].T @ first.K[:3, :3] @ np.mean(self.gaps, axis=0)
-                + slowing * self.slowed.T @ first.K[:3, :3] @ self.change
-            )
+            return self.D[:3].T @ first.K[:3, :3] @ np.mean(self.gaps, axis=0) + slowing * self.slowed.T @ first.K[:3, :3] @ self.change
         return self.D.T @ first.K @ (0.5 * (e[0] + e[1]) + slowing * (e[1] - e[0]))
 
 
@@ -145,9 +142,7 @@ def test_step_forces_against_plain_matrices(ends: str, amount: float, spin: floa
         n, m_i, m_j = force[k].reshape(3, 3)
         wanted = plain.force(0.2)
         exact = plain.ends[0].hinged or plain.exact
-        np.testing.assert_allclose(
-            np.concatenate([-n, m_i, n, m_j]), wanted, rtol=0, atol=(1e-11 if exact else 1e-3) * np.abs(wanted).max()
-        )
+        np.testing.assert_allclose(np.concatenate([-n, m_i, n, m_j]), wanted, rtol=0, atol=(1e-11 if exact else 1e-3) * np.abs(wanted).max())
         checked += exact
     assert checked or amount < 0.1
 
@@ -232,9 +227,7 @@ def test_step_equations_against_plain_matrices(spin: float) -> None:
             (alpha * rod.link_mass[i] + damping[i, 0]) * v_hat[i, :3], alpha * mean @ v_hat[i, 3:] + damping[i, 1] * v_hat[i, 3:]
         ])  # fmt: skip
         joints = np.concatenate([force[i, :3] - force[i + 1, :3], force[i, 6:] + force[i + 1, 3:6]])
-        np.testing.assert_allclose(
-            out[6 * i : 6 * i + 6], np.concatenate([pushed, turned]) + drag + joints, rtol=1e-10, atol=1e-13
-        )
+        np.testing.assert_allclose(out[6 * i : 6 * i + 6], np.concatenate([pushed, turned]) + drag + joints, rtol=1e-10, atol=1e-13)
 
 
 def test_cayley() -> None:
@@ -343,9 +336,7 @@ def test_a_rigid_box_keeps_energy_and_momentum(spin: tuple[float, float, float])
 @pytest.mark.parametrize("holder", ["rigid", "soft"])
 def test_a_rod_and_what_holds_it_keep_what_they_have(holder: str) -> None:
     """Momentum to rounding; energy too on a rigid body. The mid-point rule gained 17 and 63 % in a second."""
-    scene = fs.Scene(
-        "held", dt=0.01, gravity=(0, 0, 0), integrator="energy-momentum", strain_damping=0.0, nonlinear_tolerance=1e-8
-    )
+    scene = fs.Scene("held", dt=0.01, gravity=(0, 0, 0), integrator="energy-momentum", strain_damping=0.0, nonlinear_tolerance=1e-8)
     motion = {"angular_velocity": (3.0, -4.0, 6.0), "velocity": (0.0, 0.1, 0.0)}
     if holder == "rigid":
         scene.add_rigid("box", fs.Box((0.02, 0.015, 0.01)), density=1000.0, **motion)
