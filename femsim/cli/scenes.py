@@ -33,6 +33,7 @@ def run(
     precision: Literal["float64", "float32"] = "float64",
     dump_problems: str | None = None,
     max_halvings: Whole = 6,
+    threads: Whole = 1,
     max_step_seconds: float | None = None,
     quiet: Flag = False,
 ) -> int:
@@ -69,6 +70,8 @@ def run(
         FROM:TO or a single number: write the contact problems of these steps to RUN/problems, for 'femsim solve'.
     max_halvings
         How often a step that cannot be solved is halved; 0 takes every step as it comes.
+    threads
+        Threads of the linear algebra. Results are the same bits for the same number; run.json says which it was.
     max_step_seconds
         A step that takes longer (wall time) ends the run, with all steps before it. Default: no limit; a step that takes very
         long is spoken of.
@@ -98,6 +101,7 @@ def run(
             precision=precision,
             dump_problems=None if dump_problems is None else _step_range(dump_problems),
             max_halvings=max_halvings,
+            threads=threads,
             max_step_seconds=max_step_seconds,
             quiet=quiet,
             scene_path=path,
@@ -197,6 +201,8 @@ def fit_material(
     test: Path,
     *,
     law: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    prony: int = 0,
+    also: Annotated[tuple[Path, ...], Parameter(negative=())] = (),
     min_strain: float = 0.05,
     max_strain: float = 1.0,
     plot: Path | None = None,
@@ -213,6 +219,11 @@ def fit_material(
     law
         Law to fit; may be given several times. Default all: corotational, st_venant_kirchhoff, stable_neo_hookean, neo_hookean,
         mooney_rivlin, ogden_1, ogden_2, ogden_3.
+    prony
+        Number of Prony terms to fit with the law: for tests with a column 'time (s)' in which the stretch is held or goes back,
+        or with others pulled at other rates. The law is then the first of --law, or ogden_1.
+    also
+        Further tests of the same material, for --prony; may be given several times.
     min_strain, max_strain
         Engineering strains between which samples are used.
     plot
@@ -224,14 +235,26 @@ def fit_material(
     """
     from femsim.studies.material_fit.card import write_card
     from femsim.studies.material_fit.fit import FIT_LAWS, fit_material
-    from femsim.studies.material_fit.plot import plot_fit
+    from femsim.studies.material_fit.plot import plot_fit, plot_viscous_fit
+    from femsim.studies.material_fit.viscous_fit import fit_viscous
 
+    picture = plot if plot is not None else Path(f"{test.stem}_fit.png")
+    if also and not prony:
+        raise InputError("--also goes with --prony; a law alone is fitted to one test.")
+    if prony:
+        viscous = fit_viscous((test, *also), prony, law[0] if law else "ogden_1", min_strain=min_strain, max_strain=max_strain)
+        print(viscous.summary())
+        if out is not None:
+            write_card(out, viscous.fit, viscous.law, poisson_ratio=poisson_ratio, density=density, prony=viscous.prony)
+            print(f"card              {out} ({viscous.law.label}, {prony} terms)")
+        print(f"picture           {plot_viscous_fit(viscous, picture)}")
+        return OK
     fit = fit_material(test, law or FIT_LAWS, min_strain=min_strain, max_strain=max_strain)
     print(fit.summary())
     if out is not None:
         write_card(out, fit, fit.best, poisson_ratio=poisson_ratio, density=density)
         print(f"card              {out} ({fit.best.label})")
-    print(f"picture           {plot_fit(fit, plot if plot is not None else Path(f'{test.stem}_fit.png'))}")
+    print(f"picture           {plot_fit(fit, picture)}")
     return OK
 
 

@@ -11,10 +11,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from contact.solvers import make_solver
+from contact.solvers import SOLVERS, make_solver
+from contact.solvers.base import FactorizationOptions
 from femsim.base.errors import InputError
 from femsim.base.files import write_json
 from femsim.base.status import FINISHED, Status
+from femsim.base.threads import blas_threads, check_threads
 from femsim.run.folder import prepare_folder, read_scene, remove_replaced, undo_folder
 from femsim.run.frames import check_options, chosen_fields
 from femsim.run.health import health
@@ -49,6 +51,7 @@ def simulate(
     precision: str = "float64",
     dump_problems: tuple[int, int] | None = None,
     max_halvings: int = MAX_HALVINGS,
+    threads: int = 1,
     max_step_seconds: float | None = None,
     quiet: bool = True,
     scene_path: str | Path | None = None,
@@ -92,6 +95,9 @@ def simulate(
     max_halvings : int
         A step that cannot be solved (not finite, not converged, elements turned inside out) is taken as two halves, each of
         which may be halved again, this often in all; see docs/method.md. 0 takes every step as it comes, at a fixed cost.
+    threads : int
+        Threads of BLAS and of the direct solver. On one machine, results are the same bits for the same number; run.json
+        records it. Default 1, which is fastest for the scenes that come with femsim.
     max_step_seconds : float, s, optional
         Longest wall time of a step; a step that takes longer ends the run as failed, with all steps before it. Default: no limit.
         Of a step that takes 100 times the median of those before, and at least 10 s, the logger "femsim" warns.
@@ -122,10 +128,13 @@ def simulate(
         if value is not None and value != "auto" and not (np.isfinite(value) and 0 < value <= most):
             limit = f" up to {most:g}" if most < np.inf else ""
             raise InputError(f"{name} is {value} s; allowed are positive numbers of seconds{limit}.")
+    check_threads(threads)
     if isinstance(max_halvings, bool) or not isinstance(max_halvings, int) or not 0 <= max_halvings <= MOST_HALVINGS:
         raise InputError(f"max_halvings is {max_halvings!r}; allowed are whole numbers from 0 (never) to {MOST_HALVINGS}.")
     duration = scene.duration if duration is None else duration
-    chosen = make_solver(solver, tolerance=tolerance, max_iterations=max_iterations, **(solver_options or {}))
+    factorizes = solver in SOLVERS and issubclass(SOLVERS[solver].options, FactorizationOptions)
+    options = {"max_iterations": max_iterations} | ({"threads": threads} if factorizes else {}) | (solver_options or {})
+    chosen = make_solver(solver, tolerance=tolerance, **options)
     lengths = _lengths(scene, dt)
     stepper = Stepper(scene, chosen, dt=lengths.longest if lengths else None if dt is None else float(dt))
     dt = stepper.settings.dt
@@ -144,7 +153,7 @@ def simulate(
         "margin_m": scene.margin, "correction": scene.correction, "max_correction_mps": scene.max_correction,
         "nonlinear_tolerance": scene.nonlinear_tolerance, "max_solves": scene.max_solves, "max_halvings": max_halvings,
         "max_step_s": max_step_seconds,
-        "fps": fps, "format": format, "precision": precision, "fields": list(names),
+        "fps": fps, "format": format, "precision": precision, "fields": list(names), "threads": threads,
     }  # fmt: skip
     for note in stepper.notes:
         logging.getLogger("femsim").warning("femsim: note: %s.", note)
@@ -179,7 +188,8 @@ def _record(
     folder, started = recorder.folder, time.perf_counter()
     kept = f" The run that it was to replace is kept in {replaced}." if replaced else ""
     try:
-        status, message, first_step = loop()
+        with blas_threads(info["settings"]["threads"]):
+            status, message, first_step = loop()
         recorder.close()  # frames are written behind the steps, and the last one may fail
     except BaseException as error:  # run.json says how it ended, also by Ctrl-C or sys.exit
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"

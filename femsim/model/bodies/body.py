@@ -217,8 +217,11 @@ class Body(Protocol):
         """
         ...
 
-    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
-        """Mass matrix (n_v, n_v) by which an impulse at the end of a step, from q to q_new, changes the velocities there."""
+    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.spmatrix:
+        """Mass matrix (n_v, n_v) by which an impulse at the end of a step, from q to q_new, changes the velocities there.
+
+        A ``dia_matrix`` where it has a diagonal and nothing else.
+        """
         ...
 
     # ---- balance: what a step did to the body

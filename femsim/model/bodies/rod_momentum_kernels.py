@@ -36,6 +36,7 @@ from femsim.model.bodies.rod_kernels import (
     axis_of,
     by_body_axes,
     gap_of,
+    matrix_at,
     put_vector,
     vector_at,
 )
@@ -292,8 +293,18 @@ def step_forces(
         arms = (_mean(i0, i1), _mean(j0, j1))
         g0, g1 = gap_of(before, k, i0, j0), gap_of(after, k, i1, j1)
         if kind[k] == BALL:
-            n = scaled(stiffness[k, 2], _sum(_mean(g0, g1), scaled(slowing, _difference(g1, g0))))
+            # the change of the gap is damped in the axes of the link
+            link = 1 if k == 0 else k
+            g, spring = _mean(g0, g1), stiffness[k, 2]
+            R = scaled_matrix(0.5, plus(matrix_at(rotation[0], link, 0), matrix_at(rotation[1], link, 0)))
+            change = transposed_times_vector(R, _difference(_difference(g1, g0), cross(vector_at(turn, link, 0), g)))
+            slowed = times_vector(R, scaled(spring * slowing, change))
+            n, t = _sum(scaled(spring, g), slowed), cross(slowed, g)
             found, on_i, on_j = True, cross(n, arms[0]), cross(n, arms[1])
+            if k == 0:
+                on_j = _sum(on_j, t)
+            else:
+                on_i = _sum(on_i, t)
         else:
             found, n, on_i, on_j = _joint_forces(
                 before, after, turn, k, arms, (g0, g1), vector_at(stiffness, k, 0), vector_at(stiffness, k, 3),

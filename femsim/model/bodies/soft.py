@@ -424,9 +424,9 @@ class SoftBody(BodyDefaults, ABC):
     def _edges(self) -> tuple[np.ndarray, np.ndarray]:
         return edge_stiffness(self.rest, self.tets, self.elastic.young_modulus)
 
-    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
+    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.dia_matrix:
         """Masses of the nodes."""
-        return sp.diags(self._row_mass).tocsc()
+        return sp.dia_matrix((self._row_mass[None], [0]), shape=(self.n_v, self.n_v))
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Linear momentum, kg m/s."""
