@@ -55,7 +55,8 @@ def sweep(folder: Path) -> None:
 
 def study(folder: Path) -> None:
     (folder / "t.toml").write_text(
-        'scene = "small_cube.py"\nsampling = { method = "saltelli", count = 8 }\n[parameters]\nside = { between = [0.01, 0.02] }\n'
+        'scene = "small_cube.py"\nsampling = { method = "saltelli", count = 8 }\n[parameters]\n'
+        "side = { between = [0.01, 0.02] }\n"
         "young_modulus = { between = [1e4, 1e5] }\n" + '[metrics]\nweight = "final(floor_fz_N)"\n'
     )
 
