@@ -55,8 +55,8 @@ class Scene(SceneContents):
         Most linearisations of a step before it is halved. Default 25.
     integrator : {"theta", "energy-momentum"}
         How a step is taken. "theta" (default) evaluates forces at one place within it. "energy-momentum" takes elastic stress
-        from both ends of the step, by which soft bodies in free motion keep angular momentum and never gain energy, at any
-        stiffness; it is second order in dt. ``theta`` is then 1/2.
+        from both ends of the step, by which soft bodies, rods and rigid bodies in free motion keep angular momentum and never
+        gain energy, at any stiffness; it is second order in dt. ``theta`` is then 1/2.
     strain_damping : float
         Part of changes of strain that "energy-momentum" damps, from 0 (keeps the energy) to 1. Default 0.05.
     dt_bounds : (float, float), s
