@@ -17,7 +17,7 @@ from femsim.cli import execute
 from femsim.studies.calibration import calibrate as calibrate_module
 from femsim.studies.calibration.concerns import concerns
 from femsim.studies.calibration.estimate import estimate, least_squares
-from femsim.studies.calibration.evaluate import Evaluation
+from femsim.studies.calibration.evaluate import Evaluation, Evaluator
 from femsim.studies.calibration.file import Free, Search, read_calibration
 from femsim.studies.calibration.search import search
 from femsim.studies.sweeps import engine as engine_module
@@ -276,6 +276,16 @@ def test_runs_that_fail_on_both_sides_of_the_best_point_leave_no_intervals(tmp_p
     assert result.status == "failed" and result.intervals == {} and result.values["density"] == pytest.approx(1250.0, abs=15.1)
     assert result.message.startswith("Runs beside the best point fail, so that there are no derivatives by young_modulus.")
     assert any("another one" in text for text in result.warnings)
+
+
+def test_a_parameter_that_may_be_none_can_be_free(tmp_path: Path) -> None:
+    """As in scenes whose None takes the value of a card."""
+    path = write(tmp_path, FREE + FIT)
+    scene = tmp_path / "cube.py"
+    assert "density: float =" in scene.read_text()
+    scene.write_text(scene.read_text().replace("density: float =", "density: float | None ="))
+    evaluator = Evaluator(path, read_calibration(path), tmp_path / "cases", Inline(None, 1), None)
+    assert set(evaluator.values(np.array([0.5, 0.5]))) == set(TRUE)
 
 
 @pytest.mark.parametrize(
