@@ -42,6 +42,7 @@ from femsim.run.result import (
     SensorSeries as SensorSeries,
     TendonSeries as TendonSeries,
 )
+from femsim.run.resume import resume as resume
 from femsim.run.simulate import simulate as simulate
 from femsim.scene.checks import (
     Finger as Finger,

@@ -175,7 +175,7 @@ def view(
     open
         Open the page in this machine's browser.
     """
-    from femsim.run.loop import interruptible
+    from femsim.base.signals import interruptible
     from viz import view_run
     from viz.view import import_viser
 

@@ -37,7 +37,8 @@ def run_info(
     return {
         "status": "running",
         "message": "",
-        "scene": {"name": scene.name, "file": str(scene_path) if scene_path else None},
+        "scene": {"name": scene.name, "file": str(scene_path) if scene_path else None}
+        | ({"path": str(Path(scene_path).resolve())} if scene_path else {}),
         "parameters": scene.parameters,
         "settings": dict(settings),
         "bodies": describe_bodies(scene),

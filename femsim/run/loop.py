@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from types import FrameType
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from contact import ContactError
+from femsim.base.signals import interruptible
 from femsim.base.status import Status
 from femsim.run.progress import progress
 from femsim.run.recorder import Recorder
@@ -81,43 +79,89 @@ class _Tally:
         return "converged", f"All {done} steps converged by true residuals.{ended}"
 
 
+@dataclass
+class Course:
+    """How far a run has come, and what its end will say: what a checkpoint keeps of the loop.
+
+    Attributes
+    ----------
+    done : int
+        Steps done.
+    tally : _Tally
+        Which of them were not solved.
+    first_step : float, s
+        Wall time of the first step.
+    """
+
+    done: int = 0
+    tally: _Tally = field(default_factory=_Tally)
+    first_step: float = 0.0
+
+    def carried(self) -> dict[str, Any]:
+        """As JSON knows it, for :meth:`of`."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, carried: dict[str, Any]) -> Course:
+        """Take back what :meth:`carried` gave."""
+        return cls(**(carried | {"tally": _Tally(**carried["tally"])}))
+
+
+@dataclass(frozen=True)
+class LoopEnd:
+    """How a loop ended: status, sentence, and the signal that ended it, or 0."""
+
+    status: Status
+    message: str
+    signal: int = 0
+
+
 def run_loop(
     stepper: Stepper,
     recorder: Recorder,
     n_steps: int,
+    course: Course,
+    after_step: Callable[[], None],
+    *,
     max_halvings: int,
     quiet: bool,
     on_step: OnStep | None,
     until: Until | None,
-) -> tuple[Status, str, float]:
-    """Step until the end, an interrupt or a failure; return status, sentence and the seconds of the first step."""
-    tally, first_step, ended, done = _Tally(), 0.0, "", n_steps
-    if recorder.frame_due(stepper.state.t):
+) -> LoopEnd:
+    """Step until the end, an interrupt or a failure, from where ``course`` stands, which keeps how far it came.
+
+    ``after_step`` is called when a step is recorded and the run goes on: for checkpoints and the like.
+    """
+    ended = ""
+    if not course.done and recorder.frame_due(stepper.state.t):
         recorder.frame(None)
     with interruptible() as interrupted, progress(quiet, n_steps, stepper.settings.dt) as advance:
-        for number in range(1, n_steps + 1):
+        for number in range(course.done + 1, n_steps + 1):
             timings, began = dict(stepper.timings), time.perf_counter()
             try:
                 report = take_step(stepper, max_halvings)
             except (ContactError, np.linalg.LinAlgError) as error:  # the step gave numbers that nothing can go on with
-                return "failed", f"Step {number} at {number * stepper.settings.dt:.4f} s failed: {error}", first_step
+                return LoopEnd("failed", f"Step {number} at {number * stepper.settings.dt:.4f} s failed: {error}")
             recorder.problem(number)
             if not report.finite:
-                return "failed", f"Step {number} at {report.time:.4f} s failed: {report.solution.message}", first_step
+                return LoopEnd("failed", f"Step {number} at {report.time:.4f} s failed: {report.solution.message}")
             recorder.step(report, timings)
+            course.done = number
             if number == 1:
-                first_step = time.perf_counter() - began
-            tally.count(number, report, stepper.scene.part_names)
+                course.first_step = time.perf_counter() - began
+            course.tally.count(number, report, stepper.scene.part_names)
             if on_step is not None:
                 on_step(stepper, report)
             advance(report)
             if until is not None and (reason := until(recorder.last_row())):
-                ended, done = f" Ended after step {number} of {n_steps}: {reason}", number
+                ended = f" Ended after step {number} of {n_steps}: {reason}"
                 break
             if interrupted() and number < n_steps:
                 message = f"Interrupted after step {number} of {n_steps}; all steps so far are recorded."
-                return "interrupted", message, first_step
-    return *tally.verdict(done, ended), first_step
+                return LoopEnd("interrupted", message, interrupted.number)
+            if number < n_steps:
+                after_step()
+    return LoopEnd(*course.tally.verdict(course.done, ended), interrupted.number)
 
 
 def _closing(report: StepReport, parts: Sequence[str]) -> str:
@@ -125,27 +169,3 @@ def _closing(report: StepReport, parts: Sequence[str]) -> str:
     sides, which = report.contacts.part, report.solution.details.get("closing_contacts", ())
     pairs = sorted({tuple(sorted(parts[k] for k in sides[m])) for m in which if m < len(sides)})
     return ", ".join(" and ".join(pair) for pair in pairs) or "contacts"
-
-
-@contextmanager
-def interruptible() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM end the loop after the step in progress; a second Ctrl-C is the ordinary one."""
-    hit = False
-
-    def handler(number: int, frame: FrameType | None) -> None:
-        nonlocal hit
-        if hit:
-            raise KeyboardInterrupt
-        hit = True
-
-    previous: dict[int, Any] = {}
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            previous[number] = signal.signal(number, handler)
-    except ValueError:  # not in the main thread: signals are the caller's business
-        previous = {}
-    try:
-        yield lambda: hit
-    finally:
-        for caught, old in previous.items():
-            signal.signal(caught, old)

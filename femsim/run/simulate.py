@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from contact import Remembering
 from contact.solvers import make_solver
 from femsim.base.errors import InputError
-from femsim.base.files import write_json
+from femsim.base.signals import end_by
 from femsim.base.status import FINISHED, Status
-from femsim.run.folder import prepare_folder, read_scene, remove_replaced, undo_folder
+from femsim.run.checkpoint import Checkpoint, Checkpoints, Every, remove_checkpoints
+from femsim.run.folder import digest_of, hold_folder, prepare_folder, read_scene, remove_replaced, undo_folder
 from femsim.run.frames import check_options, chosen_fields
 from femsim.run.info import run_info
-from femsim.run.loop import run_loop
+from femsim.run.loop import Course, OnStep, Until, run_loop
 from femsim.run.recorder import Recorder
 from femsim.run.result import Run, health, series_of
+from femsim.run.run_file import RunFile
 from femsim.scene.scene import Scene
 from femsim.step.report import StepReport
 from femsim.step.stepper import STAGES, Stepper
@@ -47,6 +51,7 @@ def simulate(
     quiet: bool = True,
     scene_path: str | Path | None = None,
     solver_options: dict[str, Any] | None = None,
+    checkpoint_every: str | int | None = None,
     on_step: Callable[[Stepper, StepReport], None] | None = None,
     until: Callable[[dict[str, float]], str | None] | None = None,
 ) -> Run:
@@ -92,6 +97,9 @@ def simulate(
         Scene file, copied into the run folder.
     solver_options : dict, optional
         Further options of the solver.
+    checkpoint_every : str or int, optional
+        How often the run writes what :func:`~femsim.run.resume.resume` goes on with: ``"60s"`` of wall time, ``500`` steps, 0 never.
+        Default ``"600s"``: a run under ten minutes has none, unless it is interrupted.
     on_step : callable, optional
         ``on_step(stepper, report)`` after each step.
     until : callable, optional
@@ -107,95 +115,182 @@ def simulate(
     ------
     InputError, ContactError
         Wrong values, a folder that exists or cannot be written, an unknown solver.
+    SystemExit
+        After SIGTERM or SIGHUP, once all is written, in a script that does not handle them: the process was asked to end.
     """
+    call = Call(
+        solver, tolerance, max_iterations, duration, dt, fps, fields, format, precision, dump_problems, max_halvings, solver_options,
+        checkpoint_every,
+    )  # fmt: skip
+    begun = begin(scene, call)
+    scene_source = None if scene_path is None else read_scene(Path(scene_path))
+    folder = Path(out) if out is not None else None
+    replaced = prepare_folder(folder, overwrite) if folder else None
+    with ExitStack() as held:
+        try:
+            if folder:
+                held.enter_context(hold_folder(folder))
+            info = run_info(scene, scene_path, begun.settings, solver, begun.stepper.solver) | {"call": begun.call}
+            if folder and scene_source is not None:
+                (folder / "scene.py").write_bytes(scene_source)
+                info["scene"]["digest"] = digest_of(scene_source)
+            file = RunFile(folder, info)
+            file.write()
+            recorder = Recorder(begun.stepper, folder, dump=begun.dump, **begun.frames)
+        except BaseException:  # also after Ctrl-C the old run comes back
+            if folder:
+                undo_folder(folder, replaced)
+            raise
+        return record(begun, recorder, file, Course(), replaced, quiet=quiet, on_step=on_step, until=until)
+
+
+@dataclass(frozen=True)
+class Call:
+    """What was asked for beside the scene, see :func:`simulate`; run.json keeps it, and a run that goes on reads it there."""
+
+    solver: str = "auto"
+    tolerance: float | None = None
+    max_iterations: int | None = None
+    duration: float | None = None
+    dt: float | None = None
+    fps: float = 100.0
+    fields: Sequence[str] | None = None
+    format: str = "pvd"
+    precision: str = "float64"
+    dump_problems: Sequence[int] | None = None
+    max_halvings: int = MAX_HALVINGS
+    solver_options: dict[str, Any] | None = None
+    checkpoint_every: str | int | None = None
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A run that is about to start: the stepper at its start, number of steps, what run.json says of it, options of its parts."""
+
+    stepper: Stepper
+    n_steps: int
+    dump: range
+    every: Every
+    max_halvings: int
+    frames: dict[str, Any]
+    settings: dict[str, Any]
+    call: dict[str, Any]
+
+
+def begin(scene: Scene, call: Call) -> Begun:
+    """Check what was asked for, and make the stepper.
+
+    Raises
+    ------
+    InputError, ContactError
+        Wrong values, an unknown solver.
+    """
+    dt, duration, max_halvings = call.dt, call.duration, call.max_halvings
     for name, value, unit in (("dt", dt, "s"), ("duration", duration, "s")):
         if value is not None and not (np.isfinite(value) and value > 0):
             raise InputError(f"{name} is {value} {unit}; allowed are positive numbers of seconds.")
     if isinstance(max_halvings, bool) or not isinstance(max_halvings, int) or not 0 <= max_halvings <= MOST_HALVINGS:
         raise InputError(f"max_halvings is {max_halvings!r}; allowed are whole numbers from 0 (never) to {MOST_HALVINGS}.")
     duration = scene.duration if duration is None else duration
-    chosen = make_solver(solver, tolerance=tolerance, max_iterations=max_iterations, **(solver_options or {}))
+    chosen = make_solver(call.solver, tolerance=call.tolerance, max_iterations=call.max_iterations, **(call.solver_options or {}))
     stepper = Stepper(scene, chosen, dt=None if dt is None else float(dt))
     dt = stepper.settings.dt
     n_steps = round(duration / dt)
     if n_steps < 1:
         raise InputError(f"duration {duration} s is shorter than half a time step of {dt} s; ask for at least one step.")
-    dump = _dumped_steps(dump_problems, n_steps)
-    names = chosen_fields(fields)
-    check_options(format, precision)
-    scene_source = None if scene_path is None else read_scene(Path(scene_path))
+    names = chosen_fields(call.fields)
+    check_options(call.format, call.precision)
     settings = {
         "dt_s": dt, "duration_s": duration, "steps": n_steps, "theta": scene.theta, "integrator": scene.integrator,
         "strain_damping": scene.strain_damping, "gravity_mps2": scene.gravity,
         "margin_m": scene.margin, "correction": scene.correction, "max_correction_mps": scene.max_correction,
         "nonlinear_tolerance": scene.nonlinear_tolerance, "max_solves": scene.max_solves, "max_halvings": max_halvings,
-        "fps": fps, "format": format, "precision": precision, "fields": list(names),
+        "fps": call.fps, "format": call.format, "precision": call.precision, "fields": list(names),
     }  # fmt: skip
-    folder = Path(out) if out is not None else None
-    replaced = prepare_folder(folder, overwrite) if folder else None
-    try:
-        info = run_info(scene, scene_path, settings, solver, chosen)
-        if folder and scene_source is not None:
-            (folder / "scene.py").write_bytes(scene_source)
-        if folder:
-            write_json(folder / "run.json", info)
-        recorder = Recorder(stepper, folder, fps=fps, fields=names, format=format, precision=precision, dump=dump)
-    except BaseException:  # also after Ctrl-C the old run comes back
-        if folder:
-            undo_folder(folder, replaced)
-        raise
-    return _record(
-        stepper, recorder, info, replaced, lambda: run_loop(stepper, recorder, n_steps, max_halvings, quiet, on_step, until)
-    )
+    frames = {"fps": call.fps, "fields": names, "format": call.format, "precision": call.precision}
+    return Begun(
+        stepper, n_steps, _dumped_steps(call.dump_problems, n_steps), Every.of(call.checkpoint_every), max_halvings, frames,
+        settings, asdict(call),
+    )  # fmt: skip
 
 
-def _record(
-    stepper: Stepper,
+def record(
+    begun: Begun,
     recorder: Recorder,
-    info: dict[str, Any],
+    file: RunFile,
+    course: Course,
     replaced: Path | None,
-    loop: Callable[[], tuple[Status, str, float]],
+    *,
+    quiet: bool,
+    on_step: OnStep | None = None,
+    until: Until | None = None,
+    done: Checkpoint | None = None,
 ) -> Run:
-    """Run the loop, and keep run.json true however it ends; ``replaced`` is the run that this one replaces."""
-    folder, started = recorder.folder, time.perf_counter()
+    """Run the loop, and keep run.json true however it ends.
+
+    ``course`` is where it starts, ``done`` the checkpoint that it goes on from, ``replaced`` the run that this one replaces.
+    """
+    stepper, folder, info, started = begun.stepper, recorder.folder, file.info, time.perf_counter()
     kept = f" The run that it was to replace is kept in {replaced}." if replaced else ""
+    checkpoints = Checkpoints(folder, begun.every)
+    if done is not None:
+        checkpoints.go_on(done)
+
+    def save() -> None:
+        rows = {"steps": recorder.steps.rows, "sensors": recorder.sensor_table.rows}
+        solver = stepper.solver.memory() if isinstance(stepper.solver, Remembering) else {}
+        carried = {"course": course.carried(), "recorder": recorder.carried()}
+        checkpoints.save(course.done, stepper.state, solver, carried, rows)
+
+    def after_step() -> None:
+        file.beat(course.done)
+        if checkpoints.due(course.done):
+            save()
+
     try:
-        status, message, first_step = loop()
+        end = run_loop(
+            stepper, recorder, begun.n_steps, course, after_step, max_halvings=begun.max_halvings, quiet=quiet, on_step=on_step,
+            until=until,
+        )  # fmt: skip
+        if end.status == "interrupted":
+            save()
         recorder.close()  # frames are written behind the steps, and the last one may fail
+        finished = end.status in FINISHED
+        steps, sensors = recorder.steps.table(), recorder.sensor_table.table()
+        file.set_step(course.done)
+        info.update(
+            status=end.status,
+            message=end.message + ("" if finished else kept),
+            timings_s={stage: stepper.timings[stage] for stage in STAGES}
+            | {"wall": time.perf_counter() - started, "first_step": course.first_step},
+            health=health(steps),
+            problems=recorder.problems,
+            solver=info["solver"] | {"answered": recorder.answered},
+        )
+        file.write()
     except BaseException as error:  # run.json says how it ended, also by Ctrl-C or sys.exit
-        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        message = f"Stopped after step {stepper.state.step} by {type(error).__name__}: {error}{kept}"
+        status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        message = f"Stopped after step {course.done} by {type(error).__name__}: {error}{kept}"
+        file.set_step(course.done)
         info.update(
             status=status, message=message, problems=recorder.problems, solver=info["solver"] | {"answered": recorder.answered}
         )
-        if folder:
-            with suppress(OSError):  # the disk may be what failed
-                write_json(folder / "run.json", info)
+        with suppress(OSError):  # the disk may be what failed
+            file.write()
         if kept:
             error.add_note(kept.strip())
         raise
     finally:
-        recorder.close()
-    wall = time.perf_counter() - started
-    finished = status in FINISHED
-    message += "" if finished else kept
-    steps, sensors = recorder.steps.table(), recorder.sensor_table.table()
-    info.update(
-        status=status,
-        message=message,
-        timings_s={stage: stepper.timings[stage] for stage in STAGES} | {"wall": wall, "first_step": first_step},
-        health=health(steps),
-        problems=recorder.problems,
-        solver=info["solver"] | {"answered": recorder.answered},
-    )
-    if folder:
-        write_json(folder / "run.json", info)
+        with suppress(OSError):  # what failed has been raised already
+            recorder.close()
     if folder and finished:
+        remove_checkpoints(folder)
         remove_replaced(folder)
-    return Run(status, message, folder, steps, stepper=stepper, info=info, **series_of(stepper.scene.sensors, sensors))
+    end_by(end.signal)
+    return Run(end.status, info["message"], folder, steps, stepper=stepper, info=info, **series_of(stepper.scene.sensors, sensors))
 
 
-def _dumped_steps(asked: tuple[int, int] | None, n_steps: int) -> range:
+def _dumped_steps(asked: Sequence[int] | None, n_steps: int) -> range:
     if asked is None:
         return range(0)
     first, last = asked

@@ -141,7 +141,10 @@ class State:
         if version != VERSION:
             found = "none" if version < 0 else f"version {version}"
             raise InputError(f"{path}: holds {found} of femsim's states; this femsim reads version {VERSION}, so save it again.")
-        return cls.from_arrays(arrays)
+        try:
+            return cls.from_arrays(arrays)
+        except (KeyError, ValueError, TypeError) as error:
+            raise InputError(f"{path}: is no whole state of a simulation ({error} is missing or damaged); save it again.") from error
 
 
 def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
