@@ -43,7 +43,8 @@ from contact.solvers.invertible import inverse_contact
 __all__ = [
     "SOLVERS", "Box", "Capsule", "Cond", "CondOptions", "ContactError", "ContactProblem", "Cylinder", "DeformableContacts",
     "DeformableDetector", "Detector", "FclibProblem", "Group", "GroupKind", "History", "LocalMetrics", "LocalProblem", "Mesh",
-    "Metrics", "NodalContactProblem", "NotApplicableError", "PlacedShape", "Plane", "PointContacts", "Remembering", "Shape", "Solution",
+    "Metrics", "NodalContactProblem", "NotApplicableError", "PlacedShape", "Plane", "PointContacts", "Remembering", "Shape",
+    "Solution",
     "Solver", "Sphere", "Strand", "Surface", "WarmStart", "closest_points_on_triangles", "contact_velocity", "from_isotropic",
     "inverse_contact", "isotropic", "make_local_problem", "make_problem", "make_solver", "measure", "measure_local", "nodalize",
     "read_fclib", "signed_distance", "to_global", "to_isotropic", "write_fclib",

@@ -53,7 +53,7 @@ class DelassusOperator:
         self.factorized = False
 
     def memory(self) -> dict[str, np.ndarray]:
-        """What gives these factors again, for :meth:`recall`: the matrix, the rows kept and those added; empty without factors."""
+        """Return what gives these factors again, for :meth:`recall`: the matrix, the rows kept and those added, if any."""
         if not self.factorized or self._pattern is None:
             return {}
         indptr, indices = self._pattern

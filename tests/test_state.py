@@ -94,6 +94,14 @@ def test_so_is_a_file_with_a_single_array(shape: tuple[int, ...], tmp_path: Path
         State.load(tmp_path / "state.npz")
 
 
+@pytest.mark.parametrize("name", ["counts", "q", "contacts/1/forces", "halving_is_vain"])
+def test_so_is_one_that_lacks_an_array(name: str, tmp_path: Path) -> None:
+    arrays = {key: value for key, value in full_state().arrays().items() if key != name}
+    np.savez(tmp_path / "state.npz", version=np.array(1), **arrays)
+    with pytest.raises(fs.InputError, match=rf"is no whole state of a simulation \('{name}' is missing"):
+        State.load(tmp_path / "state.npz")
+
+
 def test_a_save_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "state.npz"
     full_state().save(path)

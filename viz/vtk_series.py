@@ -210,7 +210,7 @@ class PvdSeries:
             _write([self._index_file()])
 
     def written(self) -> dict[str, Any]:
-        """Write everything outstanding; return the number of frames and the fields of each part, as JSON knows it, for `go_on`."""
+        """Write everything outstanding; return the number of frames and the fields of each part, for JSON and `go_on`."""
         self.flush()
         fields = {name: files.stored() for name, files in self._files.items()} if self.n_frames else {}
         return {"frames": self.n_frames, "fields": fields}

@@ -13,7 +13,7 @@ from contact.local import LocalProblem
 from contact.metrics import contact_velocity, residuals
 from contact.problem import ContactProblem
 from contact.solvers.banded import Banded, BandedOptions
-from contact.solvers.base import Check, FactorizationOptions, Solution, Solver, WarmStart
+from contact.solvers.base import Check, FactorizationOptions, Remembering, Solution, Solver, WarmStart
 from contact.solvers.cond import Cond, CondOptions
 from contact.solvers.exact import Exact, ExactOptions
 
@@ -118,9 +118,9 @@ class Auto:
         self._diagonal = np.zeros(0)
 
     def memory(self) -> dict[str, np.ndarray]:
-        """What one solve leaves for the next, see :class:`~contact.solvers.base.Remembering`: estimates, and what both solvers keep."""
+        """Return what one solve leaves for the next: the estimates, and what both solvers keep."""
         own = {"estimates": np.array([self._conditioning, self._pace]), "diagonal": self._diagonal}
-        solvers = {"cond": self._cond, "exact": self._exact}
+        solvers: dict[str, Remembering] = {"cond": self._cond, "exact": self._exact}
         return own | {f"{name}/{key}": value for name, one in solvers.items() for key, value in one.memory().items()}
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:

@@ -167,7 +167,7 @@ class Cond:
         self._recalled: tuple[np.ndarray, np.ndarray] | None = None
 
     def memory(self) -> dict[str, np.ndarray]:
-        """What one solve leaves for the next, see :class:`~contact.solvers.base.Remembering`: the eigenvector and its pattern."""
+        """Return what one solve leaves for the next: the eigenvector of the largest eigenvalue, and the pattern it belongs to."""
         if self._pattern is None or self._eigenvector is None:
             return {}
         return {"eigenvector": self._eigenvector, "indptr": self._pattern.indptr, "indices": self._pattern.indices}

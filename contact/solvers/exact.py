@@ -95,7 +95,7 @@ class Exact:
         self.linear_algebra = self._operator.factorization.name
 
     def memory(self) -> dict[str, np.ndarray]:
-        """What one solve leaves for the next, see :class:`~contact.solvers.base.Remembering`: what the lagged factors are of."""
+        """Return what one solve leaves for the next: what the lagged factors are of."""
         return self._operator.memory()
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:

@@ -31,12 +31,13 @@ class Interruption:
         self.number = 0
 
     def __call__(self) -> bool:
+        """Say whether somebody has asked."""
         return bool(self.number)
 
 
 @contextmanager
 def interruptible() -> Iterator[Interruption]:
-    """The first signal in this block is only noted, for a loop that ends when it may; a second one raises KeyboardInterrupt."""
+    """Note the first signal in this block, for a loop that ends when it may; a second one raises KeyboardInterrupt."""
     asked = Interruption()
 
     def handler(number: int, frame: FrameType | None) -> None:
@@ -51,7 +52,7 @@ def interruptible() -> Iterator[Interruption]:
 
 @contextmanager
 def ending_at_once() -> Iterator[None]:
-    """SIGTERM and SIGHUP in this block raise KeyboardInterrupt, as Ctrl-C does, where they would end the process without a word."""
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt in this block, as Ctrl-C does, where they would end the process."""
 
     def handler(number: int, frame: FrameType | None) -> None:
         _leave_terminal(number)

@@ -2,8 +2,8 @@
 
 ``RUN/checkpoints/`` holds the last two, ``step_000001234.checkpoint``, and the rows of both tables so far, ``steps.rows`` and
 ``sensors.rows``. A checkpoint is a line of text with its version and the digest of the rest, then numpy's npz without pickle: the
-state, what the solver remembers, and what loop, tables and frames carry. The rows are float64, appended and never changed, so that
-a checkpoint of a long run costs no more than one of a short run; each checkpoint says how many are its own, and their digest.
+state, what the solver remembers, and what loop, tables and frames carry. The rows are float64, appended and never changed, so
+that a checkpoint of a long run costs no more than one of a short run; each says how many are its own, and their digest.
 """
 
 from __future__ import annotations
@@ -125,7 +125,12 @@ class Checkpoints:
         return self.clock() - self._last_time >= self.every.seconds
 
     def save(
-        self, step: int, state: State, solver: Mapping[str, np.ndarray], carried: dict[str, Any], rows: Mapping[str, Sequence[Any]]
+        self,
+        step: int,
+        state: State,
+        solver: Mapping[str, np.ndarray],
+        carried: dict[str, Any],
+        rows: Mapping[str, Sequence[Any]],
     ) -> None:
         """Write a checkpoint after a step, and remove those before the last two; nothing where there is no folder.
 
@@ -148,11 +153,11 @@ class Checkpoints:
         np.savez(content, allow_pickle=False, meta=np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8), **arrays)
         data = content.getvalue()
         path = self.folder / _name(step)
-        with replacing(path) as temporary, temporary.open("wb") as file:
-            file.write(f"{_MAGIC} {VERSION} {_digest(data)}\n".encode())
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        with replacing(path) as temporary, temporary.open("wb") as target:
+            target.write(f"{_MAGIC} {VERSION} {_digest(data)}\n".encode())
+            target.write(data)
+            target.flush()
+            os.fsync(target.fileno())
         for old in found_checkpoints(self.folder.parent)[_KEPT:]:
             old.unlink(missing_ok=True)
         self._last_step, self._last_time = step, self.clock()

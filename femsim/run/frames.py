@@ -99,7 +99,7 @@ class Frames:
             self.series.go_on(written)
 
     def written(self) -> dict[str, Any]:
-        """What there is to go on from, as JSON knows it; all of it is in the files when this returns."""
+        """Return what there is to go on from, as JSON knows it; all of it is in the files when this returns."""
         return self.series.written()
 
     def _add_parts(self) -> None:

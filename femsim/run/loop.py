@@ -89,17 +89,21 @@ class Course:
         Steps done.
     tally : _Tally
         Which of them were not solved.
-    first_step : float, s
-        Wall time of the first step.
+    first_step, wall : float, s
+        Wall time of the first step, and of a run before it was stopped.
+    timings : dict of str to float, s
+        Time of the stages then, see :class:`~femsim.step.stepper.Stepper`.
     """
 
     done: int = 0
     tally: _Tally = field(default_factory=_Tally)
     first_step: float = 0.0
+    wall: float = 0.0
+    timings: dict[str, float] = field(default_factory=dict)
 
-    def carried(self) -> dict[str, Any]:
-        """As JSON knows it, for :meth:`of`."""
-        return asdict(self)
+    def carried(self, stepper: Stepper, wall: float) -> dict[str, Any]:
+        """As JSON knows it, for :meth:`of`, with the times until now."""
+        return asdict(self) | {"wall": self.wall + wall, "timings": stepper.timings}
 
     @classmethod
     def of(cls, carried: dict[str, Any]) -> Course:

@@ -96,7 +96,7 @@ def _cell(value: float) -> str:
 
 
 def _line(cells: Iterable[str]) -> str:
-    """A row of CSV; neither numbers nor names of columns hold commas or quotes."""
+    """Write a row of CSV; neither numbers nor names of columns hold commas or quotes."""
     return ",".join(cells) + "\r\n"
 
 
@@ -172,7 +172,7 @@ class Recorder:
         )
 
     def carried(self) -> dict[str, Any]:
-        """What a checkpoint keeps of the recorder, as JSON knows it; tables and frames are written up to there first."""
+        """Return what a checkpoint keeps of the recorder, as JSON knows it; tables and frames are written up to there first."""
         self.steps.flush()
         self.sensor_table.flush()
         frames = self.frames.written() if self.frames else None

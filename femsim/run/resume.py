@@ -77,6 +77,8 @@ def resume(
         if done is None:
             _clear(folder, info)
         info["process"] = info.get("process", {}) | {"step": done.step if done else 0}
+        for name in ("timings_s", "health", "problems"):  # of the end
+            info.pop(name, None)
         info.update(status="running", message="")
         file = RunFile(folder, info)
         recorder = Recorder(begun.stepper, folder, dump=begun.dump, done=done, **begun.frames)
@@ -85,6 +87,7 @@ def resume(
             course = Course.of(done.carried["course"])
             begun.stepper.restore(done.state)
             begun.stepper.recall_solver(done.solver)
+            begun.stepper.timings.update(course.timings)
         file.write()
         return record(begun, recorder, file, course, None, quiet=quiet, on_step=on_step, until=until, done=done)
 
@@ -108,7 +111,9 @@ def _scene(folder: Path, info: dict[str, Any], force: bool) -> Scene:
     """Build the scene of a run again from its file; from the copy in the run folder where the file is gone."""
     said = info["scene"]
     if not said.get("file"):
-        raise InputError(f"the scene of {folder} was not made from a scene file; go on in Python: resume({str(folder)!r}, scene=...).")
+        raise InputError(
+            f"the scene of {folder} was not made from a scene file; go on in Python: resume({str(folder)!r}, scene=...)."
+        )
     path = next((path for path in (Path(said["file"]), Path(said.get("path", ""))) if path.is_file()), folder / "scene.py")
     if digest_of(read_scene(path)) != said.get("digest") and not force:
         raise InputError(

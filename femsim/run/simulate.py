@@ -98,8 +98,8 @@ def simulate(
     solver_options : dict, optional
         Further options of the solver.
     checkpoint_every : str or int, optional
-        How often the run writes what :func:`~femsim.run.resume.resume` goes on with: ``"60s"`` of wall time, ``500`` steps, 0 never.
-        Default ``"600s"``: a run under ten minutes has none, unless it is interrupted.
+        How often the run writes what :func:`~femsim.run.resume.resume` goes on with: ``"60s"`` of wall time, ``500`` steps, 0
+        for never. Default ``"600s"``: a run under ten minutes has none, unless it is interrupted.
     on_step : callable, optional
         ``on_step(stepper, report)`` after each step.
     until : callable, optional
@@ -119,8 +119,8 @@ def simulate(
         After SIGTERM or SIGHUP, once all is written, in a script that does not handle them: the process was asked to end.
     """
     call = Call(
-        solver, tolerance, max_iterations, duration, dt, fps, fields, format, precision, dump_problems, max_halvings, solver_options,
-        checkpoint_every,
+        solver, tolerance, max_iterations, duration, dt, fps, fields, format, precision, dump_problems, max_halvings,
+        solver_options, checkpoint_every,
     )  # fmt: skip
     begun = begin(scene, call)
     scene_source = None if scene_path is None else read_scene(Path(scene_path))
@@ -239,7 +239,7 @@ def record(
     def save() -> None:
         rows = {"steps": recorder.steps.rows, "sensors": recorder.sensor_table.rows}
         solver = stepper.solver.memory() if isinstance(stepper.solver, Remembering) else {}
-        carried = {"course": course.carried(), "recorder": recorder.carried()}
+        carried = {"course": course.carried(stepper, time.perf_counter() - started), "recorder": recorder.carried()}
         checkpoints.save(course.done, stepper.state, solver, carried, rows)
 
     def after_step() -> None:
@@ -262,7 +262,7 @@ def record(
             status=end.status,
             message=end.message + ("" if finished else kept),
             timings_s={stage: stepper.timings[stage] for stage in STAGES}
-            | {"wall": time.perf_counter() - started, "first_step": course.first_step},
+            | {"wall": course.wall + time.perf_counter() - started, "first_step": course.first_step},
             health=health(steps),
             problems=recorder.problems,
             solver=info["solver"] | {"answered": recorder.answered},
@@ -287,7 +287,9 @@ def record(
         remove_checkpoints(folder)
         remove_replaced(folder)
     end_by(end.signal)
-    return Run(end.status, info["message"], folder, steps, stepper=stepper, info=info, **series_of(stepper.scene.sensors, sensors))
+    return Run(
+        end.status, info["message"], folder, steps, stepper=stepper, info=info, **series_of(stepper.scene.sensors, sensors)
+    )
 
 
 def _dumped_steps(asked: Sequence[int] | None, n_steps: int) -> range:

@@ -144,7 +144,9 @@ class State:
         try:
             return cls.from_arrays(arrays)
         except (KeyError, ValueError, TypeError) as error:
-            raise InputError(f"{path}: is no whole state of a simulation ({error} is missing or damaged); save it again.") from error
+            raise InputError(
+                f"{path}: is no whole state of a simulation ({error} is missing or damaged); save it again."
+            ) from error
 
 
 def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
