@@ -34,6 +34,7 @@ from femsim.model.drives import (
     Profile as Profile,
     load_path as load_path,
 )
+from femsim.run.repair import repair as repair
 from femsim.run.result import (
     ChamberSeries as ChamberSeries,
     GaugeSeries as GaugeSeries,

@@ -158,6 +158,8 @@ class HdfSeries:
                         self._times = [float(t) for t in old["VTKHDF/Steps/Values"][:count]]
                         if len(self._times) < count or int(old["VTKHDF/Steps"].attrs["NSteps"]) < count:
                             raise VizError(f"{path} holds fewer than the {count} frames that were written.")
+                        if file.part.kind != "points" and int(old["VTKHDF/NumberOfPoints"][0]) != file.part.n_points:
+                            raise VizError(f"{path} has another number of points; is it of this run?")
                         for number, time in enumerate(self._times):
                             file.write(time, stored_frame(old["VTKHDF"], number, written["fields"].get(name)), number)
             except (OSError, KeyError, RuntimeError) as error:

@@ -224,7 +224,7 @@ class PvdSeries:
             The index lists fewer frames, other parts, or files that cannot be read.
         """
         count, names = int(written["frames"]), list(self._files)
-        lines = _index_lines(self.pvd_path)
+        lines = index_lines(self.pvd_path)
         if len(lines) < count * len(names):
             raise VizError(f"{self.pvd_path} lists fewer than the {count} frames that were written; was it changed?")
         del lines[count * len(names) :]
@@ -358,7 +358,12 @@ class _PartFiles:
         self.index += b",\n" + line if self.index else line
 
 
-def _index_lines(path: Path) -> list[tuple[bytes, float, str, str]]:
+def index_of(lines: Iterable[bytes]) -> bytes:
+    """Content of an index of these lines."""
+    return b"".join([_PVD_HEAD, *lines, _PVD_TAIL])
+
+
+def index_lines(path: Path) -> list[tuple[bytes, float, str, str]]:
     """Lines of an index that we wrote: as they are, and time, part and file of each."""
     try:
         found = [(line, _INDEX_LINE.fullmatch(line)) for line in path.read_bytes().splitlines(keepends=True)]

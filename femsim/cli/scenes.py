@@ -127,6 +127,22 @@ def resume(run: Path, *, force: Flag = False, quiet: Flag = False) -> int:
     return _say(result, quiet)
 
 
+@app.command
+def repair(run: Path) -> int:
+    """Mend the folder of a run that was killed or whose disk was full, so that every program opens what is whole of it.
+
+    Parameters
+    ----------
+    run
+        Run folder.
+    """
+    from femsim.run.repair import repair as mend
+
+    done = mend(run)
+    print("\n".join(done) if done else "nothing to mend")
+    return OK
+
+
 def _say(result: Run, quiet: bool) -> int:
     """Print how a run ended, for a quiet command only where it did not converge; return the exit status."""
     if not quiet:

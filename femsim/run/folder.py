@@ -62,8 +62,13 @@ def refuse_busy(folder: Path) -> None:
 
 
 @contextmanager
-def hold_folder(folder: Path) -> Iterator[None]:
+def hold_folder(folder: Path) -> Iterator[int]:
     """Hold the lock of a run folder, which tells other processes that this one writes into it; no kill leaves it behind.
+
+    Yields
+    ------
+    int
+        Descriptor of the folder, wherever it is moved to; -1 where the system has no locks of folders.
 
     Raises
     ------
@@ -75,7 +80,7 @@ def hold_folder(folder: Path) -> Iterator[None]:
 
         handle = os.open(folder, os.O_RDONLY)
     except (ImportError, OSError):  # no locks of folders on this system
-        yield
+        yield -1
         return
     try:
         with suppress(OSError):  # some file systems have no locks
@@ -83,7 +88,7 @@ def hold_folder(folder: Path) -> Iterator[None]:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 refuse_busy(folder)
-        yield
+        yield handle
     finally:
         os.close(handle)
 

@@ -66,7 +66,7 @@ def resume(
     folder = Path(folder)
     info = _read_info(folder)
     refuse_busy(folder)
-    with hold_folder(folder):
+    with hold_folder(folder) as handle:
         call = Call(**info["call"])
         built = _scene(folder, info, force) if scene is None else scene
         begun = begin(built, call)
@@ -80,7 +80,7 @@ def resume(
         for name in ("timings_s", "health", "problems"):  # of the end
             info.pop(name, None)
         info.update(status="running", message="")
-        file = RunFile(folder, info)
+        file = RunFile(folder, info, handle)
         recorder = Recorder(begun.stepper, folder, dump=begun.dump, done=done, **begun.frames)
         course = Course()
         if done is not None:

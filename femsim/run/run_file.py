@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,14 @@ class RunFile:
         Run folder; None writes nothing.
     info : dict
         Its content; changed here.
+    handle : int
+        Descriptor of the folder, or -1, see :func:`~femsim.run.folder.hold_folder`.
     """
 
     clock = staticmethod(time.monotonic)
 
-    def __init__(self, folder: Path | None, info: dict[str, Any]) -> None:
-        self.folder, self.info = folder, info
+    def __init__(self, folder: Path | None, info: dict[str, Any], handle: int = -1) -> None:
+        self.folder, self.info, self._handle = folder, info, handle
         before = info.get("process", {})
         resumed = [*before.get("resumed", []), {"at": _now(), "step": before.get("step", 0)}] if before else []
         self._process = {"pid": os.getpid(), "host": socket.gethostname(), "resumed": resumed}
@@ -56,6 +59,15 @@ class RunFile:
         self._last = self.clock()
         if self.folder is not None:
             write_json(self.folder / "run.json", self.info)
+
+    def write_last(self) -> None:
+        """Write the file after a fault as far as that is possible, also where the folder was moved to."""
+        try:
+            self.write()
+        except OSError:
+            with suppress(OSError):
+                if self._handle >= 0:
+                    write_json(Path(f"/proc/self/fd/{self._handle}") / "run.json", self.info)
 
 
 def _now() -> str:

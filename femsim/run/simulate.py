@@ -128,13 +128,12 @@ def simulate(
     replaced = prepare_folder(folder, overwrite) if folder else None
     with ExitStack() as held:
         try:
-            if folder:
-                held.enter_context(hold_folder(folder))
+            handle = held.enter_context(hold_folder(folder)) if folder else -1
             info = run_info(scene, scene_path, begun.settings, solver, begun.stepper.solver) | {"call": begun.call}
             if folder and scene_source is not None:
                 (folder / "scene.py").write_bytes(scene_source)
                 info["scene"]["digest"] = digest_of(scene_source)
-            file = RunFile(folder, info)
+            file = RunFile(folder, info, handle)
             file.write()
             recorder = Recorder(begun.stepper, folder, dump=begun.dump, **begun.frames)
         except BaseException:  # also after Ctrl-C the old run comes back
@@ -275,8 +274,7 @@ def record(
         info.update(
             status=status, message=message, problems=recorder.problems, solver=info["solver"] | {"answered": recorder.answered}
         )
-        with suppress(OSError):  # the disk may be what failed
-            file.write()
+        file.write_last()
         if kept:
             error.add_note(kept.strip())
         raise
