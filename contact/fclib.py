@@ -21,13 +21,18 @@ from typing import Any, get_args
 import numpy as np
 import scipy.sparse as sp
 
+import foreign
 from contact.errors import ContactError
-from contact.local import LocalProblem, make_local_problem
+from contact.local import ROUNDING, SYMMETRY, LocalProblem, make_local_problem
 from contact.problem import ContactProblem, Group, GroupKind, make_problem
+from foreign.hdf5 import read_groups
 
 #: Compressed columns and rows in FCLib's field nz; zero and more is the number of triplets.
 _COLUMNS, _ROWS = -1, -2
 _OURS = "femsim"
+#: Memory of W as a full matrix: not more than this many times the file, and these bytes.
+DENSE_TIMES_FILE, DENSE_BYTES = 20, 200_000_000
+_MOST_DENSE = 2000
 
 
 @dataclass(frozen=True)
@@ -42,11 +47,14 @@ class FclibProblem:
         Dimension of the file. 2: the second tangents of ``problem`` have zero rows.
     info : dict of str to str
         What the file says of itself: ``title``, ``description``, ``math_info``, as far as they are there.
+    asymmetry : float
+        Largest difference of W to its transpose over its largest entry; 0 in the global form.
     """
 
     problem: ContactProblem | LocalProblem
     spacedim: int
     info: dict[str, str] = field(default_factory=dict)
+    asymmetry: float = 0.0
 
     def flatten(self, values: np.ndarray) -> np.ndarray:
         """Contact forces or velocities, (nc, 3), in the dimension and order of the file, (spacedim * nc,)."""
@@ -121,40 +129,50 @@ def read_fclib(path: str | Path) -> FclibProblem:
         No HDF5 file, groups or fields that are missing, sizes that do not match, values that are not finite, negative friction,
         an M that is not symmetric, equality constraints (which are not supported), or h5py is missing.
     """
-    h5py = import_h5py()
+    import_h5py()
     path = Path(path)
     if not path.is_file():
         raise ContactError(f"{path} {'is a folder' if path.is_dir() else 'does not exist'}; name an FCLib file (.hdf5).")
     try:
-        with h5py.File(path, "r") as file:
-            return _Reader(path, file).problem()
+        full = path.resolve()
+        found = foreign.call(
+            read_groups, full.stat().st_size, libraries=["h5py"], path=str(full), wanted=["fclib_local", "fclib_global", _OURS]
+        )
+        return _Reader(path, found).problem()
     except ContactError:
         raise
-    except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:  # h5py on files that are no HDF5, or damaged
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:  # what is no HDF5, or damaged
         raise ContactError(f"{path} cannot be read as an HDF5 file ({error}); name an FCLib file (.hdf5).") from error
     except MemoryError as error:
         raise ContactError(f"{path} holds a problem that does not fit into the memory of this machine ({error}).") from error
 
 
 class _Reader:
-    """Reads an open file; every message names the file and the field."""
+    """Makes a problem of what a file holds, see :func:`foreign.hdf5.read_groups`; every message names the file and the field."""
 
-    def __init__(self, path: Path, file: Any) -> None:
-        self.path, self.file = path, file
-        self.group = next((name for name in ("fclib_local", "fclib_global") if name in file), "")
+    def __init__(self, path: Path, found: dict[str, Any]) -> None:
+        self.path, self.found, self.strings, self.asymmetry = path, found, dict(found["texts"]), 0.0
+        #: More rows than this a matrix cannot have: each has a number in some vector of the file, or two or three share one.
+        self.most_rows = 3 * max((value.size for name, value in found.items() if name.startswith("=")), default=0)
+        self.group = next((name for name in ("fclib_local", "fclib_global") if name in found["groups"]), "")
+
+    def holds(self, place: str) -> bool:
+        """Whether the file has a group or a field."""
+        found = self.found
+        return place in found["groups"] or f"={place}" in found or place in self.strings or place in found["kinds"]
 
     def error(self, field: str, text: str) -> ContactError:
         return ContactError(f"{self.path}, {field}: {text}")
 
     def problem(self) -> FclibProblem:
         if not self.group:
-            found = ", ".join(map(str, self.file)) or "nothing"
+            found = ", ".join(self.found["top"]) or "nothing"
             raise ContactError(
                 f"{self.path} has no group fclib_local or fclib_global (it has {found}); such files are written "
                 "by FCLib, Siconos and femsim."
             )
         for name in ("G", "V", "R"):
-            if f"{self.group}/{name}" in self.file:
+            if self.holds(f"{self.group}/{name}"):
                 raise self.error(f"{self.group}/{name}", "equality constraints are not supported; eliminate them first.")
         spacedim = self.integer(f"{self.group}/spacedim")
         if spacedim not in (2, 3):
@@ -165,7 +183,8 @@ class _Reader:
             raise self.error(f"{self.group}/vectors/mu", f"is {friction[worst]} for contact {worst}; allowed are values >= 0.")
         make = self.local_problem if self.group == "fclib_local" else self.global_problem
         try:
-            return FclibProblem(make(spacedim, friction), spacedim, self.info())
+            problem = make(spacedim, friction)
+            return FclibProblem(problem, spacedim, self.info(), self.asymmetry)
         except ContactError as error:
             if str(error).startswith(str(self.path)):
                 raise
@@ -177,8 +196,29 @@ class _Reader:
         if W.shape != (spacedim * nc, spacedim * nc):
             raise self.error(f"{self.group}/W", f"has shape {W.shape}; {nc} contacts (vectors/mu) in {spacedim}D ask for "
                              f"({spacedim * nc}, {spacedim * nc}).")  # fmt: skip
+        needed, allowed = 8 * (3 * nc) ** 2, DENSE_TIMES_FILE * self.path.stat().st_size + DENSE_BYTES
+        if needed > allowed:
+            raise self.error(f"{self.group}/W", f"takes {needed / 1e6:.0f} MB as the full matrix that solvers use, far more than "
+                             f"the {W.nnz} entries of the file; write the problem in the global form.")  # fmt: skip
         lift = _lift(nc, spacedim)
-        return make_local_problem(lift @ W @ lift.T, lift @ self.vector("q", spacedim * nc), friction)
+        problem = make_local_problem(lift @ W @ lift.T, lift @ self.vector("q", spacedim * nc), friction)
+        self.check_definite(W)
+        return problem
+
+    def check_definite(self, W: sp.csc_matrix) -> None:
+        """Refuse a W with a negative eigenvalue beyond rounding, and note how far it is from symmetric."""
+        largest = float(abs(W).max()) if W.nnz else 0.0
+        if not largest:
+            return
+        self.asymmetry = float(abs(W - W.T).max()) / largest
+        symmetric = (0.5 / largest) * (W + W.T)
+        top = float(abs(symmetric).sum(axis=0).max())  # not below the largest eigenvalue
+        lowest = _lowest_eigenvalue(symmetric, ROUNDING * top)
+        if lowest < -ROUNDING * top:
+            said = f" (it is not symmetric, by {self.asymmetry:.1e} of its largest entry; this is of (W + W^T)/2)"
+            raise self.error(f"{self.group}/W", f"has the eigenvalue {lowest * largest:.3g}"
+                             f"{said if self.asymmetry > SYMMETRY else ''}; a Delassus operator has no negative ones. Check its "
+                             "sign and the order of its rows.")  # fmt: skip
 
     def global_problem(self, spacedim: int, friction: np.ndarray) -> ContactProblem:
         nc = len(friction)
@@ -205,7 +245,7 @@ class _Reader:
 
     def extras(self, n: int, nc: int) -> tuple[float, list[Group], np.ndarray | None]:
         """Time step, groups and second friction coefficients of our own group, or what stands for them."""
-        if _OURS not in self.file:
+        if not self.holds(_OURS):
             return 1.0, [Group("all", 0, n, "generalized" if n % 3 else "nodes")], None
         names, kinds = self.texts(f"{_OURS}/groups/name"), self.texts(f"{_OURS}/groups/kind")
         spans = [self.numbers(f"{_OURS}/groups/{name}", np.int64) for name in ("start", "stop")]
@@ -220,27 +260,23 @@ class _Reader:
         second = f"{_OURS}/friction_second"
         if dt.size != 1:
             raise self.error(f"{_OURS}/dt", f"has {dt.size} entries; one number of seconds is needed.")
-        return float(dt[0]), groups, self.sized(second, nc) if second in self.file else None
+        return float(dt[0]), groups, self.sized(second, nc) if self.holds(second) else None
 
     def info(self) -> dict[str, str]:
-        group = self.file.get(f"{self.group}/info")
-        names = [str(name) for name in group] if hasattr(group, "keys") else []
-        return {name: "".join(self.texts(f"{self.group}/info/{name}")) for name in names}
+        start = f"{self.group}/info/"
+        return {place.removeprefix(start): "".join(texts) for place, texts in self.strings.items() if place.startswith(start)}
 
     # ------------------------------------------------------------------ fields
 
-    def dataset(self, field: str) -> Any:
-        dataset = self.file.get(field)
-        if dataset is None or not hasattr(dataset, "shape"):
-            raise self.error(field, "is missing.")
-        return dataset
-
     def numbers(self, field: str, dtype: type) -> np.ndarray:
-        dataset = self.dataset(field)
+        values = self.found.get(f"={field}")
+        if values is None and not (field in self.strings or self.found["kinds"].get(field, "nothing") != "nothing"):
+            raise self.error(field, "is missing.")
         kinds = "iu" if dtype is np.int64 else "iuf"
-        if dataset.dtype.kind not in kinds:
-            raise self.error(field, f"holds {dataset.dtype}; allowed are {'whole numbers' if kinds == 'iu' else 'numbers'}.")
-        return np.asarray(dataset[()], dtype=dtype).ravel()
+        if values is None or values.dtype.kind not in kinds:
+            holds = self.found["kinds"].get(field, "text") if values is None else values.dtype
+            raise self.error(field, f"holds {holds}; allowed are {'whole numbers' if kinds == 'iu' else 'numbers'}.")
+        return np.asarray(values, dtype=dtype).ravel()
 
     def integer(self, field: str) -> int:
         values = self.numbers(field, np.int64)
@@ -249,8 +285,9 @@ class _Reader:
         return int(values[0])
 
     def texts(self, field: str) -> list[str]:
-        values = np.asarray(self.dataset(field)[()], dtype=object).ravel()
-        return [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values]
+        if field not in self.strings:
+            raise self.error(field, "is missing.")
+        return list(self.strings[field])
 
     def sized(self, field: str, size: int | None) -> np.ndarray:
         """Finite numbers, as many as asked for."""
@@ -268,11 +305,13 @@ class _Reader:
     def matrix(self, name: str) -> sp.csc_matrix:
         """Sparse matrix of any storage of FCLib, with what stands twice added."""
         where = f"{self.group}/{name}"
-        if where not in self.file:
+        if not self.holds(where):
             raise self.error(where, "is missing.")
         m, n, nz = (self.integer(f"{where}/{field}") for field in ("m", "n", "nz"))
         if m < 0 or n < 0 or nz < _ROWS:
             raise self.error(where, f"has m = {m}, n = {n}, nz = {nz}; allowed are sizes >= 0 and nz of -2, -1 or more.")
+        if max(m, n) > self.most_rows:
+            raise self.error(where, f"has m = {m}, n = {n}, but no other field of the file has so many entries.")
         p, i = (self.numbers(f"{where}/{field}", np.int64) for field in ("p", "i"))
         x = self.numbers(f"{where}/x", np.float64)
         if nz >= 0:
@@ -294,6 +333,24 @@ class _Reader:
             bad = int(np.flatnonzero(~np.isfinite(x))[0])
             raise self.error(f"{where}/x", f"is {x[bad]} at entry {bad}; every value must be finite.")
         return sp.csc_matrix((x, (first, second)), shape=(m, n))
+
+
+def _lowest_eigenvalue(symmetric: sp.csc_matrix, tolerance: float) -> float:
+    """Lowest eigenvalue where it is below minus the tolerance; anything not below where it is not."""
+    n = symmetric.shape[0]
+    if n > _MOST_DENSE:  # Lanczos: what it gives is never below the lowest eigenvalue
+        from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
+
+        try:
+            return float(eigsh(symmetric, k=1, which="SA", tol=1e-3, maxiter=200, v0=np.ones(n), return_eigenvectors=False)[0])
+        except (ArpackNoConvergence, ArpackError):
+            return 0.0
+    dense = symmetric.toarray()
+    try:
+        np.linalg.cholesky(dense + tolerance * np.eye(n))
+    except np.linalg.LinAlgError:
+        return float(np.linalg.eigvalsh(dense)[0])
+    return 0.0
 
 
 def _within(index: np.ndarray, size: int) -> bool:

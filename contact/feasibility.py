@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from contact.local import SYMMETRY, LocalProblem
 from contact.metrics import norm
-from contact.metrics_kernels import TINY
+from contact.metrics_kernels import TINY, translations
 from contact.problem import ContactProblem, isotropic
 
-#: Steps of the conjugate gradients in :func:`free_velocity`.
-_STEPS = 20
+#: Steps of the conjugate gradients after which :func:`free_velocities` gives an estimate.
+_STEPS = (0, 4, 20)
 #: Contacts that cannot open would need a velocity of this many times that of the data.
 _OUT_OF_REACH = 100.0
 #: Normal forces below this part of the largest one are not named.
 _NAMED = 0.03
 
 
-def free_velocity(problem: ContactProblem) -> np.ndarray:
+def free_velocities(problem: ContactProblem) -> Iterator[np.ndarray]:
     """Estimate the contact velocities without contact forces, J A^-1 b + phi, (nc, 3), m/s, without a factorization.
 
-    The translations of each body that suit its b, then 20 steps of conjugate gradients with the diagonal of A. The size is
-    right where each body is free or soft; of a stiff body that is clamped it may be too small.
+    First those of the translations of each body that suit its b, then after 4 and after 20 steps of conjugate gradients with the
+    diagonal of A. The size of the last is right where each body is free or soft; of a stiff body that is clamped it may be too
+    small. Each estimate is made when it is asked for.
 
     Parameters
     ----------
@@ -34,29 +36,24 @@ def free_velocity(problem: ContactProblem) -> np.ndarray:
     load = weight * law.b
     size = float(np.abs(load).max(initial=0.0))
     if not size > TINY:
-        return law.phi
-    load /= size
-    x, start = np.zeros(law.n), [(g.start, g.stop, g.stride) for g in law.groups if g.stride]
-    for c in range(3) if start else ():
-        rows = np.concatenate([np.arange(first + c, last, stride) for first, last, stride in start])
-        body = np.repeat(np.arange(len(start)), [len(range(first + c, last, stride)) for first, last, stride in start])
-        t = np.zeros(law.n)
-        t[rows] = 1.0 / weight[rows]
-        energies = np.bincount(body, (t * (weight * (law.A @ (weight * t))))[rows])
-        work = np.bincount(body, (t * load)[rows])
-        x[rows] += t[rows] * np.divide(work, energies, out=np.zeros_like(work), where=energies > 0)[body]
+        yield law.phi
+        return
+    v = np.zeros(law.n)
+    translations(*problem.group_rows, law.A.indptr, law.A.indices, law.A.data, law.b, v)
+    yield law.moved(v).reshape(-1, 3) + law.phi
+    load, x = load / size, v / size / weight
     residual: np.ndarray = load - weight * (law.A @ (weight * x))
     direction, square = residual.copy(), float(residual @ residual)
-    for _ in range(_STEPS):
+    for step in range(1, _STEPS[-1] + 1):
         product = weight * (law.A @ (weight * direction))
         energy = float(direction @ product)
-        if not energy > 0.0:
-            break
-        x += square / energy * direction
-        residual -= square / energy * product
-        square, before = float(residual @ residual), square
-        direction = residual + square / before * direction
-    return law.moved(size * weight * x).reshape(-1, 3) + law.phi
+        if energy > 0.0:
+            x += square / energy * direction
+            residual -= square / energy * product
+            square, before = float(residual @ residual), square
+            direction = residual + square / before * direction
+        if step in _STEPS:
+            yield law.moved(size * weight * x).reshape(-1, 3) + law.phi
 
 
 def closing_contacts(problem: ContactProblem | LocalProblem, u: np.ndarray, lam: np.ndarray, speed: float) -> np.ndarray:

@@ -136,6 +136,37 @@ def lengths(vectors: np.ndarray, out: np.ndarray) -> None:
 
 
 @njit(cache=True)
+def translations(
+    start: np.ndarray, stop: np.ndarray, stride: np.ndarray, indptr: np.ndarray, indices: np.ndarray, data: np.ndarray,
+    b: np.ndarray, out: np.ndarray,
+) -> None:  # fmt: skip
+    """Fill the velocity t (n,), m/s, that moves each group of points as one, where each component of A t has the sum that b has.
+
+    A is symmetric, in CSC; rows of no group, and of groups without points (stride 0), keep what they are. One array is made at
+    the start: to which group and component a row belongs.
+    """
+    label = np.full(len(b), -1, dtype=np.int32)
+    for g in range(len(start)):
+        if stride[g] > 0:
+            for c in range(3):
+                for j in range(start[g] + c, stop[g], stride[g]):
+                    label[j] = 3 * g + c
+    for g in range(len(start)):
+        if stride[g] <= 0:
+            continue
+        for c in range(3):
+            force, resistance = 0.0, 0.0
+            for j in range(start[g] + c, stop[g], stride[g]):
+                force += b[j]
+                for p in range(indptr[j], indptr[j + 1]):
+                    if label[indices[p]] == 3 * g + c:
+                        resistance += data[p]
+            if resistance > 0.0:
+                for j in range(start[g] + c, stop[g], stride[g]):
+                    out[j] = force / resistance
+
+
+@njit(cache=True)
 def net_forces(start: np.ndarray, stop: np.ndarray, stride: np.ndarray, force: np.ndarray, out: np.ndarray) -> None:
     """Fill the length of the sum of the force vectors on the points of each group, 0 for groups without points (stride 0)."""
     for g in range(start.shape[0]):
@@ -147,6 +178,21 @@ def net_forces(start: np.ndarray, stop: np.ndarray, stride: np.ndarray, force: n
                     total += force[i]
                 square += total * total
         out[g] = math.sqrt(square)
+
+
+@njit(cache=True)
+def moving_forces(
+    start: np.ndarray, stop: np.ndarray, stride: np.ndarray, diagonal: np.ndarray, v: np.ndarray, out: np.ndarray
+) -> None:
+    """Fill the root of the sum of squares of a_ii v_i, N, over the nodes or links of each group; 0 for generalized groups."""
+    for g in range(start.shape[0]):
+        total = 0.0
+        if stride[g] > 0:
+            for i in range(start[g], stop[g], stride[g]):
+                for c in range(i, i + 3):
+                    force = diagonal[c] * v[c]
+                    total += force * force
+        out[g] = math.sqrt(total)
 
 
 @njit(cache=True)

@@ -39,7 +39,7 @@ from typing import Any
 from femsim.base.numba_cache import use_source_digest
 from femsim.base.place import ROOT, __version__ as __version__
 
-_SIBLINGS = ("materials", "meshes", "contact", "viz")
+_SIBLINGS = ("foreign", "materials", "meshes", "contact", "viz")
 
 
 def _public_names() -> dict[str, str]:

@@ -49,6 +49,7 @@ from femsim.scene.checks import (
     Finger as Finger,
     Handle as Handle,
 )
+from femsim.scene.health_bounds import HealthBounds as HealthBounds
 from femsim.scene.reading import Reading as Reading
 from femsim.scene.scene import (
     Scene as Scene,
@@ -115,11 +116,16 @@ from materials import (
     StableNeoHookean as StableNeoHookean,
     StVenantKirchhoff as StVenantKirchhoff,
     circular_section as circular_section,
+    complex_modulus as complex_modulus,
+    creep as creep,
     friction as friction,
     load_card as load_card,
+    loss_factor as loss_factor,
     material as material,
     materials as materials,
+    prony_of_loss_factor as prony_of_loss_factor,
     rectangular_section as rectangular_section,
+    relaxation as relaxation,
 )
 from meshes import (
     MeshError as MeshError,

@@ -10,6 +10,7 @@ The room defines the constants of solids and surfaces. It imports nothing else o
 - `elastic`: `Elastic`, the validated constants of a body, with the derived moduli.
 - `laws`: elastic laws for large strain (`StableNeoHookean`, `MooneyRivlin`, `Ogden`, ...), part of `Elastic`.
 - `friction`: `FrictionTable`, the coefficients of one scene by pair of surface materials.
+- `viscous`: Prony terms of viscoelastic solids; relaxation, creep and loss factor that follow from them.
 - `damping`: conversion between Rayleigh's alpha and beta and damping ratios.
 - `rod_section`: `RodSection`, the cross section of a rod: circular, rectangular or custom.
 
@@ -39,6 +40,7 @@ from materials.load import (
     FrictionPair,
     LawCard,
     Material,
+    PronyCard,
     Quantity,
     friction,
     friction_pairs,
@@ -48,6 +50,7 @@ from materials.load import (
     materials,
 )
 from materials.rod_section import RodSection, circular_section, rectangular_section
+from materials.viscous import Prony, complex_modulus, creep, loss_factor, prony_of_loss_factor, relaxation
 
 __all__ = [
     "LAWS",
@@ -62,18 +65,25 @@ __all__ = [
     "MaterialError",
     "MooneyRivlin",
     "Ogden",
+    "Prony",
+    "PronyCard",
     "Quantity",
     "RodSection",
     "StVenantKirchhoff",
     "StableNeoHookean",
     "circular_section",
+    "complex_modulus",
+    "creep",
     "damping_ratio",
     "friction",
     "friction_pairs",
     "load_card",
     "load_friction",
+    "loss_factor",
     "material",
     "materials",
+    "prony_of_loss_factor",
     "rayleigh_from_ratios",
     "rectangular_section",
+    "relaxation",
 ]

@@ -7,17 +7,21 @@ from dataclasses import dataclass
 
 from materials.errors import MaterialError
 from materials.laws import Corotational, Law, as_law
+from materials.viscous import Prony, checked_prony
 
 _ADVICE = {
     "young_modulus": (
-        "finite and greater than 0 Pa",
+        "greater than 0 and at most 1e16 Pa",
         "give Young's modulus in pascal, for example 1e6 for a soft rubber",
     ),
     "poisson_ratio": ("between -1 and 0.5, both excluded", "take 0.49 for a nearly incompressible rubber"),
-    "density": ("finite and greater than 0 kg/m3", "give the density in kg/m3, for example 1000"),
-    "rayleigh_alpha": ("finite and at least 0 1/s", "take 0 for no mass-proportional damping"),
-    "rayleigh_beta": ("finite and at least 0 s", "take 0 for no stiffness-proportional damping"),
+    "density": ("greater than 0 and at most 1e12 kg/m3", "give the density in kg/m3, for example 1000"),
+    "rayleigh_alpha": ("at least 0 and at most 1e12 1/s", "take 0 for no mass-proportional damping"),
+    "rayleigh_beta": ("at least 0 and at most 1e12 s", "take 0 for no stiffness-proportional damping"),
 }
+
+#: No matter comes near these, and with numbers beyond them masses and stiffnesses overflow.
+_MOST = {"young_modulus": 1e16, "density": 1e12, "rayleigh_alpha": 1e12, "rayleigh_beta": 1e12}
 
 
 _DEFAULT_LAW = Corotational()
@@ -27,13 +31,13 @@ def _allowed(field: str, value: float) -> bool:
     if field == "poisson_ratio":
         return -1.0 < value < 0.5
     if field.startswith("rayleigh"):
-        return 0.0 <= value < math.inf
-    return 0.0 < value < math.inf
+        return 0.0 <= value <= _MOST[field]
+    return 0.0 < value <= _MOST[field]
 
 
 @dataclass(frozen=True)
 class Elastic:
-    """Constants of an isotropic elastic solid with Rayleigh damping.
+    """Constants of an isotropic elastic or viscoelastic solid, with Rayleigh damping.
 
     Parameters
     ----------
@@ -52,6 +56,9 @@ class Elastic:
     law : Law or str
         Elastic law for large strain (see `materials.laws`), by name if it has no constants. The constants of a law only set the
         shape of its curve: they are scaled so that E and nu hold at small strain. Default co-rotational.
+    prony : sequence of (g, tau)
+        Viscoelasticity by Prony terms (see `materials.viscous`): g, at least 0, a part of the long-term shear modulus, that of
+        E and nu; tau, s, greater than 0, the time in which it relaxes. Default (): none. For soft bodies.
 
     Raises
     ------
@@ -67,6 +74,7 @@ class Elastic:
     rayleigh_beta: float = 0.0
     name: str = ""
     law: Law = _DEFAULT_LAW
+    prony: Prony = ()
 
     def __post_init__(self) -> None:
         """Convert every constant to float and check its range."""
@@ -81,6 +89,7 @@ class Elastic:
                 raise MaterialError(f"{where}{field} is {given!r}, but must be a number {allowed}; {advice}.")
             object.__setattr__(self, field, value)
         object.__setattr__(self, "law", as_law(where, self.law))
+        object.__setattr__(self, "prony", checked_prony(where, self.prony))
         if self.poisson_ratio < 0.0 and not isinstance(self.law, Corotational):
             raise MaterialError(
                 f"{where}poisson_ratio is {self.poisson_ratio!r}, but law {self.law.kind!r} needs at least 0; "
@@ -97,6 +106,7 @@ class Elastic:
         rayleigh_alpha: float = 0.0,
         rayleigh_beta: float = 0.0,
         name: str = "",
+        prony: Prony = (),
     ) -> "Elastic":
         """Return the solid whose law has exactly the given constants: E = 2 G (1 + nu), G the law's shear modulus.
 
@@ -104,7 +114,7 @@ class Elastic:
         ----------
         law : Law
             Law with constants, Pa.
-        poisson_ratio, density, rayleigh_alpha, rayleigh_beta, name
+        poisson_ratio, density, rayleigh_alpha, rayleigh_beta, name, prony
             See the class.
 
         Raises
@@ -115,7 +125,7 @@ class Elastic:
         shear = law.shear_modulus
         if shear is None:
             raise MaterialError(f"material {name!r}: law {law.kind!r} has no constants of its own; give young_modulus instead.")
-        return cls(2.0 * shear * (1.0 + poisson_ratio), poisson_ratio, density, rayleigh_alpha, rayleigh_beta, name, law)
+        return cls(2.0 * shear * (1.0 + poisson_ratio), poisson_ratio, density, rayleigh_alpha, rayleigh_beta, name, law, prony)
 
     @property
     def lame_lambda(self) -> float:
@@ -138,7 +148,7 @@ class Elastic:
         """Speed of the pressure wave sqrt((lambda + 2 mu) / rho), m/s."""
         return math.sqrt((self.lame_lambda + 2.0 * self.lame_mu) / self.density)
 
-    def replace(self, **changes: float | str | Law) -> "Elastic":
+    def replace(self, **changes: float | str | Law | Prony) -> "Elastic":
         """Return a copy with some fields changed, validated again.
 
         Parameters

@@ -2,15 +2,17 @@
 
 import difflib
 import math
-import tomllib
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
+import foreign
+from foreign import text
 from materials.elastic import Elastic
 from materials.errors import MaterialError
 from materials.laws import LAWS, Law
+from materials.viscous import Prony
 
 _PACKED = Path(__file__).resolve().parent / "_data"  # a wheel has its copy of the cards here; a clone never has this folder
 LIBRARY = _PACKED if _PACKED.is_dir() else _PACKED.parents[1] / "data" / "materials"
@@ -98,6 +100,27 @@ class LawCard:
 
 
 @dataclass(frozen=True)
+class PronyCard:
+    """Prony terms of a card.
+
+    Parameters
+    ----------
+    terms : tuple of (float, float)
+        Pairs (g, tau): part of the long-term shear modulus, and relaxation time in s.
+    source : str
+        Where they come from.
+    unit : tuple of str
+        Units of the two, ("1", "s").
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = _CONFIG
+
+    terms: tuple[tuple[float, float], ...]
+    source: str
+    unit: tuple[str, str] = ("1", "s")
+
+
+@dataclass(frozen=True)
 class Material:
     """One card of the library.
 
@@ -113,6 +136,8 @@ class Material:
         Rayleigh damping, 1/s and s, if the card has it.
     law : LawCard or None
         Elastic law for large strain; co-rotational if the card has none. Its initial shear modulus agrees with E and nu.
+    prony : PronyCard or None
+        Viscoelasticity; `young_modulus` is then the long-term one.
     note : str
         What a user should know before trusting the numbers.
     """
@@ -127,9 +152,10 @@ class Material:
     rayleigh_alpha: Quantity | None = None
     rayleigh_beta: Quantity | None = None
     law: LawCard | None = None
+    prony: PronyCard | None = None
     note: str = ""
 
-    def elastic(self, **changes: float | str | Law) -> Elastic:
+    def elastic(self, **changes: float | str | Law | Prony) -> Elastic:
         """Return the card's constants, optionally with some replaced.
 
         Parameters
@@ -150,6 +176,7 @@ class Material:
             rayleigh_beta=self.rayleigh_beta.value if self.rayleigh_beta else 0.0,
             name=self.name,
             law=self.law.law() if self.law else "corotational",  # type: ignore[arg-type]  # a name is allowed, see Elastic
+            prony=self.prony.terms if self.prony else (),
         )
         return constants.replace(**changes)
 
@@ -260,6 +287,10 @@ def load_card(path: str | Path) -> Material:
         _check_source(card.law.source, f"{path}: law.source")
         if card.law.unit != "Pa":
             raise MaterialError(f"{path}: law.unit is {card.law.unit!r}, but must be 'Pa'; convert the constants.")
+    if card.prony is not None:
+        _check_source(card.prony.source, f"{path}: prony.source")
+        if card.prony.unit != ("1", "s"):
+            raise MaterialError(f"{path}: prony.unit is {list(card.prony.unit)!r}, but must be ['1', 's']; convert the terms.")
     try:
         constants = card.elastic()
         shear = constants.law.shear_modulus
@@ -347,12 +378,11 @@ def _check_source(source: str, where: str) -> None:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        with path.open("rb") as stream:
-            return tomllib.load(stream)
+        return text.read_toml(path)
     except OSError as error:
         reason = error.strerror or str(error)
         raise MaterialError(f"{path}: the file cannot be read ({reason}); check the path.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except foreign.Refused as error:
         raise MaterialError(f"{path}: this is not a TOML file ({error}); correct the line named.") from None
 
 
@@ -374,7 +404,7 @@ def _validated(cls: type[Any], data: dict[str, Any], path: Path) -> Any:
         elif first["type"] == "missing":
             problem = "the key is missing; add it."
         else:
-            problem = f"the value is {first['input']!r}, but: {first['msg'].lower()}; correct it."
+            problem = f"the value is {repr(first['input'])[:300]}, but: {first['msg'].lower()}; correct it."
         raise MaterialError(f"{path}: {field}: {problem}") from None
 
 
@@ -383,6 +413,8 @@ def _keys_at(cls: type[Any], location: tuple[int | str, ...]) -> list[str]:
         inner = cls
     elif location == ("law",):
         inner = LawCard
+    elif location == ("prony",):
+        inner = PronyCard
     else:
         inner = FrictionPair if cls is _FrictionFile else Quantity
     return [key for key in inner.__dataclass_fields__ if not key.startswith("__")]

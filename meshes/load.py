@@ -1,14 +1,18 @@
-"""Reading and writing mesh files with meshio, with messages instead of tracebacks."""
+"""Reading and writing mesh files with meshio, with messages instead of tracebacks.
 
-import contextlib
+Files of others are read in a child process with limits (`foreign`); those that come with femsim are read directly.
+"""
+
 import difflib
-import io
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+import foreign
+from foreign.mesh_files import read_mesh
 from meshes.errors import MeshError
 from meshes.surface import TriMesh, make_trimesh, require_closed
 from meshes.tetmesh import TetMesh, check_scale, make_tetmesh
@@ -19,6 +23,16 @@ FILES = _PACKED if _PACKED.is_dir() else _PACKED.parents[1] / "data" / "meshes"
 
 TET_SUFFIXES = (".vtu", ".vtk", ".msh", ".mesh", ".inp")
 SURFACE_SUFFIXES = (".stl", ".obj", ".ply", ".vtk", ".vtu")
+FARTHEST, SMALLEST = 1e6, 1e-9
+"""Coordinates beyond the first and bodies smaller than the second, m, are refused."""
+
+
+class _File(NamedTuple):
+    """What a mesh file holds: points, kinds of all blocks of cells, and the wanted blocks by kind."""
+
+    points: NDArray[np.float64]
+    kinds: list[str]
+    blocks: list[tuple[str, NDArray[np.int64]]]
 
 
 def load_tetmesh(path: str | Path, *, scale: float = 1.0) -> TetMesh:
@@ -44,15 +58,15 @@ def load_tetmesh(path: str | Path, *, scale: float = 1.0) -> TetMesh:
     """
     path = Path(path)
     factor = check_scale(scale, str(path))
-    mesh = _read(path, TET_SUFFIXES)
-    blocks = [block.data for block in mesh.cells if block.type == "tetra"]
+    mesh = _read(path, TET_SUFFIXES, ["tetra"])
+    blocks = [cells for _, cells in mesh.blocks]
     if not blocks:
-        found = ", ".join(sorted({block.type for block in mesh.cells})) or "none"
+        found = ", ".join(sorted(set(mesh.kinds))) or "none"
         raise MeshError(
             f"{path}: the file has no linear tetrahedra (its cells: {found}), but a soft body needs "
             "them; mesh the volume first, for example with pytetwild or gmsh, first order."
         )
-    points = factor * np.asarray(mesh.points, dtype=np.float64)
+    points = _in_metres(path, mesh.points, factor)
     return make_tetmesh(points, np.concatenate(blocks), name=path.stem, source=str(path))
 
 
@@ -81,18 +95,18 @@ def load_surface(path: str | Path, *, scale: float = 1.0, closed: bool = False) 
     """
     path = Path(path)
     factor = check_scale(scale, str(path))
-    mesh = _read(path, SURFACE_SUFFIXES)
-    parts = [block.data for block in mesh.cells if block.type == "triangle"]
-    for block in mesh.cells:
-        if block.type == "quad":
-            parts += [block.data[:, [0, 1, 2]], block.data[:, [0, 2, 3]]]
+    mesh = _read(path, SURFACE_SUFFIXES, ["triangle", "quad"])
+    parts = [cells for kind, cells in mesh.blocks if kind == "triangle"]
+    for kind, cells in mesh.blocks:
+        if kind == "quad":
+            parts += [cells[:, [0, 1, 2]], cells[:, [0, 2, 3]]]
     if not parts:
-        found = ", ".join(sorted({block.type for block in mesh.cells})) or "none"
+        found = ", ".join(sorted(set(mesh.kinds))) or "none"
         raise MeshError(f"{path}: the file has no triangles (its cells: {found}); export the surface as triangles.")
-    points, triangles = _merged(np.asarray(mesh.points, dtype=np.float64), np.concatenate(parts).astype(np.int64))
+    points, triangles = _merged(_in_metres(path, mesh.points, factor), np.concatenate(parts))
     if not len(triangles):
         raise MeshError(f"{path}: each of its triangles has two corners in one place; export the surface again.")
-    surface = make_trimesh(factor * points, triangles, name=path.stem, source=str(path))
+    surface = make_trimesh(points, triangles, name=path.stem, source=str(path))
     if closed:
         require_closed(surface)
     return surface
@@ -130,8 +144,8 @@ def save_tetmesh(mesh: TetMesh, path: str | Path) -> Path:
     return path
 
 
-def _read(path: Path, suffixes: tuple[str, ...]) -> Any:
-    """Return a meshio mesh, or raise MeshError."""
+def _read(path: Path, suffixes: tuple[str, ...], kinds: list[str]) -> _File:
+    """Return points and the wanted cells of a file, or raise MeshError."""
     if path.suffix.lower() not in suffixes:
         raise MeshError(
             f"{path}: the suffix is {path.suffix!r}, but must be one of {', '.join(suffixes)}; convert the "
@@ -139,21 +153,38 @@ def _read(path: Path, suffixes: tuple[str, ...]) -> Any:
         )
     if not path.is_file():
         raise MeshError(f"{path}: there is no such file; {_nearby(path, suffixes)}")
-    import meshio
-
-    noise = io.StringIO()  # meshio prints its attempts, and ends the process if no reader fits
+    full = path.resolve()
     try:
-        # before it detects a text .stl it reads its size as that of a binary one, which may overflow
-        with contextlib.redirect_stdout(noise), contextlib.redirect_stderr(noise), np.errstate(over="ignore"):
-            return meshio.read(path)
-    except (Exception, SystemExit) as error:
-        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        if isinstance(error, SystemExit):
-            reason = "no reader could make sense of it"
+        with foreign.in_this_process() if full.parent == FILES else nullcontext():
+            found = foreign.call(read_mesh, full.stat().st_size, libraries=["meshio"], path=str(full), kinds=kinds)
+    except (foreign.Refused, OSError) as error:
         raise MeshError(
-            f"{path}: the file cannot be read as {path.suffix} ({reason}); check that it is complete and in "
+            f"{path}: the file cannot be read as {path.suffix} ({error}); check that it is complete and in "
             "the format that its suffix says."
         ) from None
+    blocks = [(kind, found[f"cells {number}"]) for number, kind in enumerate(found["types"]) if kind in kinds]
+    return _File(found["points"], found["types"], blocks)
+
+
+def _in_metres(path: Path, points: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
+    """Scale the points of a file, and refuse what is far away or has no size."""
+    if not len(points):
+        raise MeshError(f"{path}: the file has no points; export the mesh again.")
+    with np.errstate(over="ignore"):
+        scaled: NDArray[np.float64] = factor * points
+    finite = scaled[np.isfinite(scaled)]  # make_tetmesh and make_trimesh name the others
+    farthest = float(np.abs(finite).max(initial=0.0))
+    if farthest > FARTHEST:
+        raise MeshError(
+            f"{path}: a coordinate is {farthest:.3g} m, but at most {FARTHEST:g} m are allowed; check the scale and the unit of "
+            "the file, or move the body to the origin."
+        )
+    if len(finite) == scaled.size and np.ptp(scaled, axis=0).max() < SMALLEST:
+        raise MeshError(
+            f"{path}: the whole mesh spans {np.ptp(scaled, axis=0).max():.3g} m, but at least {SMALLEST:g} m are needed; check "
+            "the scale and the unit of the file."
+        )
+    return scaled
 
 
 def _nearby(path: Path, suffixes: tuple[str, ...]) -> str:

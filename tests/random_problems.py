@@ -33,7 +33,8 @@ def random_local(
 ) -> LocalProblem:
     """A problem of random rank; in the plane its second tangents have zero rows and columns."""
     G = rng.standard_normal((3 * nc, rank or 3 * nc))
-    W = G @ G.T + asymmetry * rng.standard_normal((3 * nc, 3 * nc))
+    turn = rng.standard_normal((3 * nc, 3 * nc))
+    W = G @ G.T + asymmetry * (turn - turn.T)  # its symmetric part has no negative eigenvalue
     q = rng.standard_normal((nc, 3))
     if plane:
         W[2::3], W[:, 2::3], q[:, 2] = 0.0, 0.0, 0.0

@@ -268,7 +268,8 @@ def test_momenta_of_a_spinning_gripper_drift_only_with_the_step() -> None:
     assert np.all(np.array(errors[-1]) < 0.02)
 
 
-def test_loads_act_on_the_base_at_the_end_of_the_step() -> None:
+@pytest.mark.parametrize(("theta", "time"), [(0.5, 0.305), (1.0, 0.31)])
+def test_loads_act_on_the_base_at_theta(theta: float, time: float) -> None:
     times: list[float] = []
 
     def load(t: float) -> tuple[np.ndarray, np.ndarray]:
@@ -277,9 +278,9 @@ def test_loads_act_on_the_base_at_the_end_of_the_step() -> None:
 
     body = body_of(np.random.default_rng(10), 1, load=load)
     q, v = body.initial_q(), body.initial_v()
-    settings = StepSettings(0.01, 0.5, NO_GRAVITY)
+    settings = StepSettings(0.01, theta, NO_GRAVITY)
     _, b, external = assembled(body, q, v, settings, t=0.3)
-    assert times == [pytest.approx(0.31)]
+    assert times == [pytest.approx(time)]
     np.testing.assert_allclose(external, [1, 2, 3, 4, 5, 6, 0], atol=1e-14)
     body.load = None
     np.testing.assert_allclose(b - assembled(body, q, v, settings, t=0.3)[1], [1, 2, 3, 4, 5, 6, 0], atol=1e-10)

@@ -430,3 +430,46 @@ def test_released_beam_hangs_as_timoshenko_says() -> None:
     height = run.markers["tip_1"].position[:, 2]
     assert height[0] == pytest.approx(0.021, abs=1e-12)  # held straight
     assert 0.021 - height[-1] == pytest.approx(expected, rel=0.09)
+
+
+# ------------------------------------------------------------------------------------------------------------- constant offsets
+
+
+def test_a_tare_takes_the_same_window_from_both_sides(run: Path, tmp_path: Path) -> None:
+    """A log that was tared against a plain mount sensor: only what the log lost in its window is lost in the run too."""
+    time, values = seen_by(run, 0.0, 2.0, 1000.0)
+    write_csv(tmp_path / "log.csv", time, noisy(values + np.array([3.0, 0.0, -11.8, 0.0, 0.0, 0.0])))
+    card = {"time": {"offset": 0.0}, "tare": {"end": 0.2}}
+    both = fs.compare(run, tmp_path / "log.csv", card, sensor="wrist")
+    assert both.vectors["force"][0] < 0.1 and not any("a constant" in text for text in both.warnings)
+    early = (both.time > 0.02) & (both.time < 0.18)
+    np.testing.assert_allclose(both.simulated[early].mean(axis=0), both.measured[early].mean(axis=0), atol=0.02)
+    one = fs.compare(run, tmp_path / "log.csv", card | {"tare": {"end": 0.2, "run": False}}, sensor="wrist")
+    assert one.vectors["force"][0] > 1.0
+
+
+def test_a_tare_before_the_run_takes_its_first_row(run: Path, tmp_path: Path) -> None:
+    time, values = seen_by(run, 0.0, 2.0, 1000.0)
+    rest = np.repeat(values[:1], 500, axis=0)
+    write_csv(tmp_path / "log.csv", np.arange(len(time) + 500) / 1000.0, noisy(np.concatenate([rest, values])) + 0.7)
+    card = {"time": {"offset": -0.5}, "tare": {"end": 0.4}}
+    result = fs.compare(run, tmp_path / "log.csv", card, sensor="wrist")
+    assert any("is tared by its nearest row" in text for text in result.warnings)
+    assert result.vectors["force"][0] < 0.15
+
+
+def test_a_constant_misfit_is_said_with_its_cause(run: Path, tmp_path: Path) -> None:
+    time, values = seen_by(run, 0.0, 2.0, 1000.0)
+    masses = {name: entry["mass_kg"] for name, entry in json.loads((run / "run.json").read_text())["bodies"].items()}
+    (heavy, mass) = max(masses.items(), key=lambda item: item[1])
+    for shift, words in (
+        ((0.0, 0.0, 9.81 * mass, 0.0, 0.0, 0.0), f"the weight of {mass:.3g} kg: {heavy}"),
+        ((4.0, 0.0, 0.0, 0.0, 0.0, 0.0), "a bias of the sensor"),
+    ):
+        write_csv(tmp_path / "log.csv", time, noisy(values - shift))
+        result = fs.compare(run, tmp_path / "log.csv", {"time": {"offset": 0.0}}, sensor="wrist")
+        (text,) = [text for text in result.warnings if text.startswith("a constant")]
+        assert words in text and f"a constant {np.linalg.norm(shift):.3g} N makes" in text
+    write_csv(tmp_path / "log.csv", time, noisy(values))
+    good = fs.compare(run, tmp_path / "log.csv", {"time": {"offset": 0.0}}, sensor="wrist")
+    assert not any(text.startswith("a constant") for text in good.warnings)

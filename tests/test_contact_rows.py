@@ -70,7 +70,7 @@ def make_contacts(rng: np.random.Generator, *, correction: float = 0.2, max_corr
     pairs[2:5, 2:5] = False  # links of one gripper
     own = [surfaces.index(part.surface) for part in parts]
     friction = friction[np.ix_(own, own)]
-    return Contacts(system, parts, ContactRules(friction, pairs, correction, max_correction)), state
+    return Contacts(system, parts, ContactRules(friction, np.zeros_like(friction), pairs, correction, max_correction)), state
 
 
 # (part of the point, part of the shape): every pair that the rows treat differently

@@ -101,7 +101,7 @@ def test_a_wheel_has_the_data_and_no_package_called_data(tmp_path: Path) -> None
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
     top = {path.name for path in site.iterdir() if path.suffix != ".dist-info"}
-    assert top == {"femsim", "materials", "meshes", "contact", "viz", "scenes"}
+    assert top == {"femsim", "foreign", "materials", "meshes", "contact", "viz", "scenes"}
     packed = {"materials": site / "materials" / "_data", "meshes": site / "meshes" / "_data"}
     for name in ("materials", "meshes", "logs", "problems", "reference", "trajectories"):
         folder = packed.get(name, site / "femsim" / "_data" / name)

@@ -22,7 +22,7 @@ from contact import (
     make_solver,
     measure,
 )
-from contact.feasibility import closing_contacts, free_velocity
+from contact.feasibility import closing_contacts, free_velocities
 from contact.metrics import contact_velocity
 from contact.metrics_kernels import law_errors
 from contact.problem import force_scales
@@ -235,10 +235,22 @@ def test_the_estimate_of_the_free_velocity(force: float) -> None:
         scaled = make_problem(
             force * problem.A, force * problem.b, problem.J, problem.phi, problem.friction, dt=0.01, groups=problem.groups
         )
-        true, estimate = np.abs(condensed(problem).q).max(), np.abs(free_velocity(scaled)).max()
+        true, *_, estimate = np.abs(condensed(problem).q).max(), *(np.abs(u).max() for u in free_velocities(scaled))
         assert estimate == pytest.approx(true, rel=near)
     still = make_problem(np.eye(3), np.zeros(3), FLOOR, [[0.5, 0.0, 0.1]], 0.5, dt=0.01)
-    assert np.array_equal(free_velocity(still), still.phi)
+    assert [u.tolist() for u in free_velocities(still)] == [still.phi.tolist()]
+
+
+def test_the_first_estimate_of_the_free_velocity_moves_bodies_as_one() -> None:
+    """Each component suits the sum of b, as the sums of the blocks of A say; rows of other groups do not count."""
+    problem = net_of_springs(0)
+    (group,) = problem.groups
+    rows = np.zeros((problem.n, 3))
+    for c in range(3):
+        rows[group.start + c : group.stop : group.stride, c] = 1.0
+    t = rows @ ((rows.T @ problem.b) / np.diagonal(rows.T @ (problem.A @ rows)))
+    first = next(free_velocities(problem))
+    np.testing.assert_allclose(first, problem.moved(t).reshape(-1, 3) + problem.phi, rtol=1e-7)  # the stiffness cancels
 
 
 # ---------------------------------------------------------------------- in a run

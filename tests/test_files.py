@@ -139,7 +139,7 @@ def test_files_are_replaced_in_one_place_of_each_package() -> None:
     root = Path(fs.__file__).resolve().parent.parent
     places = {
         str(path.relative_to(root))
-        for package in ("femsim", "viz", "contact", "materials", "meshes")
+        for package in ("femsim", "foreign", "viz", "contact", "materials", "meshes")
         for path in (root / package).rglob("*.py")
         if "os.replace(" in path.read_text(encoding="utf-8")
     }

@@ -160,8 +160,8 @@ def test_projection_sets_negative_eigenvalues_of_a_point_to_zero(law: Law) -> No
         s = np.sort(rng.uniform(0.75, 1.3, 3))[::-1].copy()  # volume ratios without the extra of broken elements
         U, V, extra = random_frame(rng), random_frame(rng), 3.0 * rng.standard_normal()
         point = *kernels.stretch_derivatives(code, constants, 2.0, 1.0, extra, tuple(s)), tuple(s), tuple(U.flat), tuple(V.flat)
-        kernels.point_tangent(*point, False, False, work, plain)
-        kernels.point_tangent(*point, True, False, work, C)
+        kernels.point_tangent(*point, 0.0, False, False, work, plain)
+        kernels.point_tangent(*point, 0.0, True, False, work, C)
         values, vectors = np.linalg.eigh(plain)
         clipped += values.min() < -1e-3
         np.testing.assert_allclose(C, vectors @ np.diag(np.maximum(values, 0.0)) @ vectors.T, atol=1e-12 * np.abs(plain).max())

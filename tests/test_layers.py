@@ -15,9 +15,9 @@ import pytest
 import femsim as fs
 
 ROOT = Path(fs.__file__).resolve().parent.parent
-ROOMS = ("materials", "meshes", "contact", "viz")
+ROOMS = ("foreign", "materials", "meshes", "contact", "viz")
 OURS = {*ROOMS, "femsim", "scenes", "tests", "benchmarks"}
-ALLOWED = {room: {room} for room in ROOMS} | {"femsim": {"femsim", *ROOMS}, "scenes": {"femsim"}}
+ALLOWED = {room: {room, "foreign"} for room in ROOMS} | {"femsim": {"femsim", *ROOMS}, "scenes": {"femsim"}}
 #: The rooms of the engine, from the bottom up.
 INSIDE = ("base", "model", "scene", "step", "run", "studies", "cli")
 HEAVY = ("pyvista", "vtk", "vtkmodules", "matplotlib", "imageio", "imageio_ffmpeg", "numba", "scipy", "meshio", "h5py")

@@ -107,7 +107,7 @@ def start(**environment: str) -> str:
 
 def test_femsim_tells_numba_the_folder(tmp_path: Path) -> None:
     root = Path(fs.__file__).resolve().parent.parent
-    digest = kernel_digest(root / name for name in ("femsim", "materials", "meshes", "contact", "viz"))
+    digest = kernel_digest(root / name for name in ("femsim", "foreign", "materials", "meshes", "contact", "viz"))
     assert start(XDG_CACHE_HOME=str(tmp_path)) == str(tmp_path / "femsim" / f"numba-{digest}")
 
 

@@ -17,7 +17,7 @@ import pytest
 import femsim as fs
 
 ROOT = Path(fs.__file__).resolve().parent.parent
-PACKAGES = ("femsim", "materials", "meshes", "contact", "viz", "scenes", "data")
+PACKAGES = ("femsim", "foreign", "materials", "meshes", "contact", "viz", "scenes", "data")
 
 SOLVER = '''"""Projected Jacobi iteration on the dense W: each force is pulled against its contact velocity and projected."""
 

@@ -142,7 +142,7 @@ def test_run_json(done: tuple[fs.Run, Path]) -> None:
     content = info(folder)
     assert {
         "status", "message", "scene", "parameters", "settings", "bodies", "friction", "solver", "versions", "machine", "command",
-        "started", "timings_s", "health", "problems", "call", "process",
+        "started", "timings_s", "health", "health_bounds", "parts", "notes", "problems", "call", "process",
     } == set(content)  # fmt: skip
     assert content["status"] == run.status == "converged" and content["message"] == run.message
     path = folder.parent / "small_cube.py"
@@ -411,7 +411,9 @@ def test_numbers_that_are_none_end_as_failed(tmp_path: Path) -> None:
 def test_failed_at_the_first_step_has_empty_tables() -> None:
     run = fs.simulate(cube_scene(load=lambda t: (math.nan, 0.0, 0.0)))
     assert run.status == "failed" and run.steps["step"].shape == (0,) and run.sensors["floor"].force.shape == (0, 3)
-    assert run.summary() == f"status            failed: {run.message}"
+    health, status = run.summary().splitlines()
+    assert status == f"status            failed: {run.message}" and health.startswith("health            wrong: the step failed")
+    assert run.verdict == "wrong"
 
 
 def test_an_exception_leaves_complete_tables_and_says_so(tmp_path: Path) -> None:

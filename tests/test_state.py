@@ -10,7 +10,7 @@ import pytest
 
 import femsim as fs
 from femsim.step.force_memory import ForceMemory
-from femsim.step.state import State
+from femsim.step.state import VERSION, State
 
 
 def full_state() -> State:
@@ -20,7 +20,7 @@ def full_state() -> State:
     return State(
         np.array([1.0, 2.0, -0.0]), np.array([3.0, 4.0]), 0.5, np.array([5.0, 6.0]), 7, 8.5, 9.5, True,
         ({"strain": np.array([[10.0, 11.0]]), "count": np.array(12)}, {}), couplings, tuple(forces),
-        {"slid/slip": np.array(15.0), "seen/noise": np.array([16, 17], dtype=np.uint64)},
+        {"slid/slip": np.array(15.0), "seen/noise": np.array([16, 17], dtype=np.uint64)}, 0.25, 18,
     )  # fmt: skip
 
 
@@ -97,8 +97,8 @@ def test_so_is_a_file_with_a_single_array(shape: tuple[int, ...], tmp_path: Path
 @pytest.mark.parametrize("name", ["counts", "q", "contacts/1/forces", "halving_is_vain"])
 def test_so_is_one_that_lacks_an_array(name: str, tmp_path: Path) -> None:
     arrays = {key: value for key, value in full_state().arrays().items() if key != name}
-    np.savez(tmp_path / "state.npz", version=np.array(1), **arrays)
-    with pytest.raises(fs.InputError, match=rf"is no whole state of a simulation \('{name}' is missing"):
+    np.savez(tmp_path / "state.npz", version=np.array(VERSION), **arrays)
+    with pytest.raises(fs.InputError, match=rf"is no complete state \('{name}'"):
         State.load(tmp_path / "state.npz")
 
 

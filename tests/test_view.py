@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 import json
 import re
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -190,6 +192,60 @@ def test_view_run_says_where_and_ends(run: Path) -> None:
     addresses: list[str] = []
     view_run(run, port=FIRST_PORT, open_browser=False, ready=addresses.append, until=lambda: bool(addresses))
     assert len(addresses) == 1
+
+
+def answer(url: str, path: str = "", websocket: bool = False, **headers: str) -> tuple[int, dict[str, str], bytes]:
+    """Send a request as anybody may; status, headers and body."""
+    address = urlsplit(url)
+    connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=10)
+    extra = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "A" * 22 + "=="}
+    connection.request("GET", path or f"/?{address.query}", headers=(extra if websocket else {}) | headers)
+    response = connection.getresponse()
+    body = response.read() if response.status != 101 else b""
+    connection.close()
+    return response.status, dict(response.headers), body
+
+
+def test_only_the_page_itself_with_its_token_is_answered(run: Path, view_of: Callable[..., RunView]) -> None:
+    url = view_of(run).url
+    port = urlsplit(url).port
+    status, headers, body = answer(url)
+    assert status == 200 and b"<html" in body.lower()
+    cookie = headers["Set-Cookie"]
+    assert "HttpOnly" in cookie and "SameSite=Strict" in cookie
+    kept, own = cookie.split(";")[0], f"http://127.0.0.1:{port}"
+    assert answer(url, "/", Cookie=kept)[0] == 200
+    assert answer(url, "/", True, Cookie=kept, Origin=own)[0] == 101
+    for path, websocket, more, words in (
+        ("/", False, {}, "lacks its token"),
+        ("/?token=" + "x" * 32, False, {}, "lacks its token"),
+        ("/", True, {"Origin": own}, "lacks its token"),
+        ("/", True, {"Origin": own, "Cookie": kept[:-1] + "!"}, "lacks its token"),
+        ("/", True, {"Origin": "http://evil.example", "Cookie": kept}, "a page at 'http://evil.example' may not"),
+        ("/", True, {"Origin": f"http://localhost:{port + 1}", "Cookie": kept}, "may not use this one"),
+        ("/", True, {"Origin": "null", "Cookie": kept}, "a page at 'null' may not"),
+        ("/", False, {"Host": f"evil.example:{port}", "Cookie": kept}, "the host 'evil.example"),
+        ("/", True, {"Host": "evil.example", "Origin": "http://evil.example", "Cookie": kept}, "no name of this machine"),
+        ("", False, {"Host": f"localhost.evil.example:{port}"}, "no name of this machine"),
+    ):
+        status, _, body = answer(url, path, websocket, **more)
+        assert status == 403 and words in body.decode(), (path, more, body)
+
+
+def test_a_server_that_starts_otherwise_is_refused(
+    run: Path, view_of: Callable[..., RunView], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import websockets.asyncio.server as module
+
+    class Other:  # as if viser had another name for the function
+        def __init__(self, **_: Any) -> None:
+            assert module.serve.__module__ == "viz.gate"
+
+        def stop(self) -> None: ...
+
+    monkeypatch.setattr("viser.ViserServer", Other)
+    with pytest.raises(VizError, match="open to every web page"):
+        view_of(run)
 
 
 def test_wrong_input(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from foreign import Refused
+from foreign.text import read_text
 from viz.errors import VizError
 from viz.files import save_figure
 
@@ -275,8 +278,10 @@ def _read_table(path: Path, needed: tuple[str, ...]) -> Table:
     """Read a CSV with a header line into one array per column; an incomplete last line is ignored."""
     if not path.is_file():
         raise VizError(f"{path} does not exist; give the folder of a run that wrote its tables.")
-    with open(path, newline="", encoding="utf-8") as stream:
-        rows = list(csv.reader(stream))
+    try:
+        rows = list(csv.reader(io.StringIO(read_text(path), newline="")))
+    except (OSError, Refused, csv.Error) as error:
+        raise VizError(f"{path} cannot be read ({error}); is it the table of a run?") from error
     header = [name.strip() for name in rows[0]] if rows else []
     missing = [name for name in needed if name not in header]
     if missing:

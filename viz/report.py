@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from foreign.text import read_json
 from viz.ending import how_it_ended
 from viz.errors import VizError
 from viz.page import number, page, picture, table, warnings, write_page
@@ -89,7 +89,8 @@ def write_report(
         notes = _step_warnings(steps)
     except VizError as error:
         steps, notes = {}, [f"No tables: {error}"]
-    notes = _status_warnings(info) + notes
+    odd = info.get("notes")
+    notes = _status_warnings(info) + [str(note) for note in (odd if isinstance(odd, list) else [])] + notes
     shown = ""
     with tempfile.TemporaryDirectory(prefix="femsim_report_") as scratch:
         if stills:
@@ -110,6 +111,7 @@ def write_report(
     good = info.get("status") == "converged"
     body = (
         f"<h1>{html.escape(name)}</h1>\n"
+        f"{_verdict(info)}"
         f'<p><span class="{"good" if good else "bad"}">{html.escape(str(info.get("status", "unknown")))}</span>: '
         f"{html.escape(str(info.get('message') or 'no message'))}<br>Run folder {html.escape(run_dir.resolve().name)}, started "
         f"{html.escape(str(info.get('started', 'at an unknown time')))}.</p>\n"
@@ -140,8 +142,8 @@ def read_info(run_dir: Path) -> dict[str, Any]:
     if not path.is_file():
         raise VizError(f"{path} does not exist; give the folder that a run wrote.")
     try:
-        info = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        info = read_json(path)
+    except (OSError, ValueError) as error:
         raise VizError(f"{path} is no JSON ({error}); was it changed by hand or cut short?") from error
     if not isinstance(info, dict):
         raise VizError(f"{path} must hold an object, as a run writes it, but holds a {type(info).__name__}.")
@@ -153,6 +155,19 @@ def _section(info: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """Return a part of run.json; empty if an older run has none."""
     found = info.get(name)
     return found if isinstance(found, Mapping) else {}
+
+
+def _verdict(info: Mapping[str, Any]) -> str:
+    """First line of the page: the health verdict, and its reasons."""
+    health = _section(info, "health")
+    if "verdict" not in health:
+        return ""
+    verdict = str(health["verdict"])
+    found = health.get("reasons")
+    sentences = [str(one.get("sentence", "")) for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+    listed = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
+    line = f'<p>Health: <span class="{"good" if verdict == "good" else "bad"}">{html.escape(verdict)}</span></p>\n'
+    return line + (f"<ul>{listed}</ul>\n" if listed else "")
 
 
 def _status_warnings(info: Mapping[str, Any]) -> list[str]:

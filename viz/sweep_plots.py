@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from foreign.text import read_json
 from viz.errors import VizError
 from viz.files import save_figure
 from viz.plots import COLOURS, STYLE, WIDTH
@@ -57,7 +57,7 @@ def plot_sweep(folder: Path, out: Path | None = None) -> list[Path]:
     except ImportError as error:
         raise VizError('plots of sweeps need pandas, which is not installed; install "femsim[sweep]".') from error
     try:
-        info = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
+        info = read_json(folder / "sweep.json")
         table = pandas.read_parquet(folder / "results.parquet")
     except (OSError, ValueError) as error:
         raise VizError(f"{folder} has no table of a sweep ({error}); give the folder that femsim sweep wrote.") from error

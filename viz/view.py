@@ -6,6 +6,7 @@ draws. Frames are read when shown, so a long run costs no memory.
 
 from __future__ import annotations
 
+import json
 import socket
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from viz.errors import VizError
+from viz.gate import Gate
 from viz.series import open_frames
 from viz.stage import ARROW, COLOURS, INK, RIGID, ROD, Skin, legend
 from viz.survey import (
@@ -61,7 +63,7 @@ class RunView:
     Attributes
     ----------
     url : str
-        Address of the page.
+        Address of the page, with the token that it asks for.
     shown : int
         Number of the frame that is shown, from 0.
 
@@ -85,7 +87,7 @@ class RunView:
         self._drawn_points: dict[str, npt.NDArray[Any]] = {}
         self._handles: dict[str, Any] = {}
         self._rigid: list[str] = []
-        self._drawn: tuple[int, str, bool, int] | None = None
+        self._drawn: tuple[int, str, bool, int, str] | None = None
         self.shown = 0
         self._clock = 0.0
         self._playing = False
@@ -94,9 +96,11 @@ class RunView:
             socket.create_server((host, 0)).close()  # viser would wait forever
         except OSError as error:
             raise VizError(f"the host {host!r} cannot be listened at ({error}); use 127.0.0.1 or 0.0.0.0.") from error
-        with redirect_stdout(StringIO()):  # viser prints addresses; we print ours once
+        gate = Gate(host)
+        with redirect_stdout(StringIO()), gate.at_the_door():  # viser prints addresses; we print ours once
             server = self._server = viser.ViserServer(host=host, port=port, label="femsim", verbose=False)
-        self.url = f"http://{'localhost' if host in ('127.0.0.1', '0.0.0.0') else host}:{server.get_port()}"
+        name = "localhost" if host in ("127.0.0.1", "0.0.0.0") else host
+        self.url = f"http://{name}:{server.get_port()}/?token={gate.token}"
         server.gui.configure_theme(show_logo=False, show_share_button=False)
         server.gui.set_panel_label(self._run_dir.resolve().name)
         server.scene.set_up_direction("+z")
@@ -113,6 +117,7 @@ class RunView:
         camera.fov = float(np.radians(VIEW_ANGLE))
         camera.near = 0.01 * self._survey.size
         self._text = server.gui.add_markdown("")
+        self._health = _health_line(run_dir)
         self._play = server.gui.add_button("Play")
         self._play.on_click(lambda _: self._toggle())
         self._slider = server.gui.add_slider("Frame", min=0, max=max(1, len(self._series.times) - 1), step=1, initial_value=0)
@@ -171,6 +176,7 @@ class RunView:
     def _tail(self) -> None:
         """Read the list of frames again; a file in the middle of a change is read next time."""
         self._looked = time.monotonic()
+        self._health = _health_line(self._run_dir)
         try:
             series = open_frames(self._run_dir)
         except VizError:
@@ -224,14 +230,14 @@ class RunView:
             wxyz=turn / np.linalg.norm(turn),
         )
 
-    def _wanted(self) -> tuple[int, str, bool, int]:
+    def _wanted(self) -> tuple[int, str, bool, int, str]:
         """Return the state of the controls, which another thread may change at any time."""
-        return self.shown, str(self._field.value), bool(self._arrows.value), len(self._series.times)
+        return self.shown, str(self._field.value), bool(self._arrows.value), len(self._series.times), self._health
 
     def _draw(self) -> None:
         """Show the frame, field and arrows that the controls select."""
         wanted = self._wanted()
-        _, field, arrows, _ = wanted
+        _, field, arrows, _, _ = wanted
         if self._drawn and field != self._drawn[1]:
             self._survey = self._look_through(field)
             self._drawn_points.clear()  # colours may change while points do not
@@ -243,9 +249,8 @@ class RunView:
                 if is_shown_body(name):
                     coloured |= self._draw_body(frame, name, field, scale)
             self._draw_arrows(frame, arrows)
-            self._text.content = (
-                f"**t = {frame.time:.{self._survey.decimals}f} s**, frame {self.shown} of {len(self._series.times) - 1}"
-            )
+            when = f"**t = {frame.time:.{self._survey.decimals}f} s**, frame {self.shown} of {len(self._series.times) - 1}"
+            self._text.content = self._health + when
             top = f"{self._survey.limit / scale:.3g}"
             self._bar.content = _bar(f"{quantity} [{unit}]" if unit else quantity, top) if coloured else ""
             self._slider.value = self.shown
@@ -365,6 +370,17 @@ def import_viser() -> ModuleType:
             f'the view in the browser needs the package viser ({error}); install it: pip install "femsim[view]".'
         ) from error
     return viser
+
+
+def _health_line(run_dir: Path) -> str:
+    """Health verdict of a run and its first reason as a paragraph of Markdown; empty where run.json does not say."""
+    try:
+        health = json.loads((run_dir / "run.json").read_text(encoding="utf-8")).get("health", {})
+        reasons = [str(reason["sentence"]) for reason in health.get("reasons", [])[:1]]
+        verdict = str(health["verdict"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return ""
+    return f"**health: {verdict}**{''.join(f' ({reason})' for reason in reasons)}\n\n"
 
 
 def _rgb(colour: str) -> tuple[int, int, int]:

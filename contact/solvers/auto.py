@@ -13,7 +13,7 @@ from contact.local import LocalProblem
 from contact.metrics import contact_velocity, residuals
 from contact.problem import ContactProblem
 from contact.solvers.banded import Banded, BandedOptions
-from contact.solvers.base import Check, FactorizationOptions, Remembering, Solution, Solver, WarmStart
+from contact.solvers.base import Check, FactorizationOptions, Remembering, Solution, Solver, SolverOptions, WarmStart
 from contact.solvers.cond import Cond, CondOptions
 from contact.solvers.exact import Exact, ExactOptions
 
@@ -99,8 +99,9 @@ class Auto:
 
     Notes
     -----
-    ``Solution.details`` holds ``picked`` ("banded", "cond" or "exact", the one whose answer is returned) and ``conditioning``
-    (1 before the first estimate), beside those of the solver.
+    ``Solution.details`` holds ``picked`` ("banded", "cond" or "exact", the one whose answer is returned) and its
+    ``max_iterations``, ``tried`` (all that were asked, in order) and ``conditioning`` (1 before the first estimate), beside those
+    of the solver.
     """
 
     description = "Auto: banded, COND or exact, picked for each problem from its structure and an estimate of its conditioning"
@@ -198,7 +199,13 @@ class Auto:
         if len(answers) > 1:
             said = f"{first}, picked for {reason}, did not converge; {' and '.join(list(answers)[1:])} went on."
             said += "" if solution.converged else f" The answer of {name} is the best."
-        details = {**solution.details, "picked": name, "conditioning": self._conditioning}
+        options: dict[str, SolverOptions] = {
+            "banded": self._banded.options, "cond": self._cond.options, "exact": self._exact.options,
+        }  # fmt: skip
+        details = {
+            **solution.details, "picked": name, "tried": tuple(answers), "conditioning": self._conditioning,
+            "max_iterations": options[name].max_iterations,
+        }  # fmt: skip
         return replace(solution, message=f"{solution.message} {said}", details=details)
 
     @staticmethod

@@ -16,16 +16,16 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from typing import Any, ClassVar, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
 from contact.errors import ContactError
-from contact.feasibility import closing_contacts, free_velocity
+from contact.feasibility import closing_contacts, free_velocities
 from contact.linear import Backend
 from contact.local import LocalProblem, measure_local
 from contact.metrics import LawArguments, Residuals, law_arguments, residuals
@@ -303,7 +303,9 @@ class Judge:
         self._best_row = 0
         self._v, self._lam = np.zeros(getattr(problem, "n", 0)), np.zeros((problem.n_contacts, 3))
         self._rho: np.ndarray | None = None
-        self._free: np.ndarray | None = None
+        #: contact velocities without contact forces: estimates so far, and where better ones come from
+        self._free: list[np.ndarray] = []
+        self._better = iter([problem.q]) if isinstance(problem, LocalProblem) else free_velocities(problem)
         self._speed = 0.0
 
     def know(self, rho: np.ndarray, speed: float) -> None:
@@ -358,21 +360,30 @@ class Judge:
         error = lenient(velocity, max(pace, self._speed))
         if self._rho is not None:
             return max(error, force)
-        if error > self.tolerance:
-            error = lenient(velocity, max(pace, self._free_speed(law)))
+        for speed in self._free_speeds(law) if error > self.tolerance else ():
+            error = lenient(velocity, max(pace, speed))
+            if error <= self.tolerance:
+                break
         return error
 
-    def _free_speed(self, law: LawArguments) -> float:
-        """Largest velocity without contact forces, m/s, of the contacts that press or approach; an estimate without W."""
-        if self._free is None:
-            self._free = self.problem.q if isinstance(self.problem, LocalProblem) else free_velocity(self.problem)
+    def _free_speeds(self, law: LawArguments) -> Iterator[float]:
+        """Largest velocity without contact forces, m/s, of contacts that press or approach; without W ever better estimates."""
         pressing = law.lam.any(axis=1) | (law.u[:, 0] < 0)
-        return float(np.abs(self._free[pressing]).max(initial=0.0))
+        for k in count():
+            if k == len(self._free):
+                better = next(self._better, None)
+                if better is None:
+                    return
+                self._free.append(better)
+            yield float(np.abs(self._free[k][pressing]).max(initial=0.0))
 
     def _closing(self, law: LawArguments) -> np.ndarray:
         """Contacts that prove that there is no solution, see :func:`contact.feasibility.closing_contacts`."""
         pace = law_errors(law.u, law.lam, law.phi, law.rho, law.friction, self._relaxed)[1]
-        return closing_contacts(self.problem, law.u, law.lam, max(pace, self._free_speed(law)))
+        closing = closing_contacts(self.problem, law.u, law.lam, pace)
+        if not len(closing):  # a larger speed asks for more
+            return closing
+        return closing_contacts(self.problem, law.u, law.lam, max(pace, *self._free_speeds(law)))
 
     @property
     def excess(self) -> float:

@@ -12,6 +12,9 @@ failed
 A contact solver has three words of its own (``contact.solvers.base``): converged, stopped at the limit, failed. A step whose
 solver stopped at the limit is not converged, and so is its run. Parts of a study may end in other ways too: a case of a sweep
 "timed out", a solver in a benchmark "not applicable".
+
+Beside the status, a run has a *health verdict* (good, doubtful, wrong): what its numbers are worth as physics, see
+:mod:`femsim.run.verdict`. A run that is wrong exits as one that did not converge.
 """
 
 from __future__ import annotations
@@ -27,3 +30,8 @@ OK, INTERNAL, WRONG_INPUT, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
 EXIT_STATUS: dict[Status, int] = {
     "converged": OK, "not converged": NOT_CONVERGED, "interrupted": INTERRUPTED, "failed": NOT_CONVERGED,
 }  # fmt: skip
+
+
+def exit_status(status: Status, verdict: str = "good") -> int:
+    """Exit status of a run: that of its status, and 3 where it is "converged" but wrong."""
+    return NOT_CONVERGED if status == "converged" and verdict == "wrong" else EXIT_STATUS[status]

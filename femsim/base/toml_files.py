@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
+import itertools
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,9 +10,13 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
+import foreign
 from femsim.base.errors import InputError, did_you_mean
+from foreign import text
 
 Model = TypeVar("Model", bound=BaseModel)
+#: Wrong entries of a file that are named; a file with more is no such file.
+MOST_SENTENCES = 50
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -42,11 +46,11 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
         The file cannot be read, or is not TOML.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return text.read_toml(path)
     except OSError as error:
         raise InputError(f"the {what} {path} cannot be read ({error.strerror}); name a TOML file.") from error
-    except ValueError as error:  # also not UTF-8
-        raise InputError(f"{path} is not TOML: {error}.") from error
+    except foreign.Refused as error:
+        raise InputError(f"{path} is not TOML that is read: {error}.") from error
 
 
 def checked(model: type[Model], content: Mapping[str, Any], source: object) -> Model:
@@ -84,7 +88,7 @@ def error_sentences(model: type[BaseModel], entries: Iterable[Any], source: obje
     source : object
         The file.
     """
-    return list(dict.fromkeys(f"{source}: {_sentence(model, entry)}" for entry in entries))
+    return list(dict.fromkeys(f"{source}: {_sentence(model, entry)}" for entry in itertools.islice(entries, MOST_SENTENCES)))
 
 
 def _sentence(model: type[BaseModel], entry: Any) -> str:
@@ -97,7 +101,7 @@ def _sentence(model: type[BaseModel], entry: Any) -> str:
         return f"{where} is missing; add it."
     if entry["type"] == "value_error":
         return f"{where or 'the file'} {message}."
-    return f"{where} is {entry['input']!r}, but: {message[0].lower()}{message[1:]}."
+    return f"{where} is {repr(entry['input'])[:300]}, but: {message[0].lower()}{message[1:]}."
 
 
 def _keys_at(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:

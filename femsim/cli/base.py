@@ -26,7 +26,8 @@ app = App(
     name="femsim",
     version=__version__,
     help="Simulate soft and rigid bodies that are manipulated, in exact Signorini-Coulomb contact. Units are SI.",
-    help_epilogue="Exit status: 0 converged, 2 wrong input, 3 some step did not converge, 130 interrupted, 1 a bug.",
+    help_epilogue="Exit status: 0 converged, 2 wrong input, 3 some step did not converge or the run is wrong, 130 interrupted, "
+    "1 a bug.",
     suppress_keyboard_interrupt=False,
 )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from femsim.base.errors import InputError
-from femsim.base.status import EXIT_STATUS, OK, WRONG_INPUT
+from femsim.base.status import OK, WRONG_INPUT, exit_status
 from femsim.cli.base import Assignments, Flag, Whole, app
 from femsim.cli.tools import default_folder, make_console, make_table, read_assignments
 from femsim.model.fields import field_help
@@ -27,7 +27,7 @@ def run(
     tolerance: float | None = None,
     max_iterations: Whole | None = None,
     duration: float | None = None,
-    dt: float | None = None,
+    dt: float | Literal["auto"] | None = None,
     out: Path | None = None,
     overwrite: Flag = False,
     fps: float = 100.0,
@@ -37,6 +37,7 @@ def run(
     dump_problems: str | None = None,
     max_halvings: Whole = 6,
     checkpoint_every: str | None = None,
+    max_step_seconds: float | None = None,
     quiet: Flag = False,
 ) -> int:
     """Run a scene and write a run folder.
@@ -56,7 +57,7 @@ def run(
     duration
         Simulated time in s; default of the scene.
     dt
-        Time step in s; default of the scene.
+        Time step in s, or auto: as short as the motion asks for; default of the scene.
     out
         Run folder; it must not exist unless --overwrite. Default runs/NAME_OF_SCENE, with a number behind it where that exists.
     overwrite
@@ -74,6 +75,9 @@ def run(
         How often a step that cannot be solved is halved; 0 takes every step as it comes.
     checkpoint_every
         How often the run writes what 'femsim resume' goes on with: 60s of wall time, 500 steps, or 0 for never; default 600s.
+    max_step_seconds
+        A step that takes longer (wall time) ends the run, with all steps before it. Default: no limit; a step that takes very
+        long is spoken of.
     quiet
         No progress bar and no summary.
     """
@@ -100,6 +104,7 @@ def run(
             dump_problems=None if dump_problems is None else _step_range(dump_problems),
             max_halvings=max_halvings,
             checkpoint_every=checkpoint_every,
+            max_step_seconds=max_step_seconds,
             quiet=quiet,
             scene_path=path,
         )
@@ -144,14 +149,19 @@ def repair(run: Path) -> int:
 
 
 def _say(result: Run, quiet: bool) -> int:
-    """Print how a run ended, for a quiet command only where it did not converge; return the exit status."""
+    """Print how a run ended, for a quiet command only where it did not converge or is not good; return the exit status."""
+    from femsim.run.verdict import headline
+
     if not quiet:
         print(result.summary())
         shown = f"open frames.{result.info['settings']['format']} in ParaView; or: femsim render {result.folder}"
         print(f"\nresult            {result.folder} ({shown})")
-    elif result.status != "converged":
-        print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
-    return EXIT_STATUS[result.status]
+    else:
+        if result.verdict != "good":
+            print(f"femsim: health {headline(result.info['health'])}", file=sys.stderr)
+        if result.status != "converged":
+            print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
+    return exit_status(result.status, result.verdict)
 
 
 def _step_range(text: str) -> tuple[int, int]:

@@ -59,6 +59,8 @@ class ContactRules:
     ----------
     friction : ndarray, (np, np)
         Coulomb coefficient of each pair of parts.
+    restitution : ndarray, (np, np)
+        Part of the speed of approach with which the contacts of each pair of parts part, in [0, 1].
     pairs : ndarray, (np, np), bool
         Which pairs of different parts may have contact; (a, b): points of a with shapes of b.
     correction, max_correction : float
@@ -70,6 +72,7 @@ class ContactRules:
     """
 
     friction: np.ndarray
+    restitution: np.ndarray
     pairs: np.ndarray
     correction: float
     max_correction: float

@@ -9,6 +9,7 @@ import numpy as np
 
 from contact import Mesh, Shape, closest_points_on_triangles, signed_distance
 from femsim.base.errors import InputError
+from femsim.base.rotations import cross_matrix
 from femsim.model.bodies.body import StepSettings
 from femsim.model.bodies.rod import Rod
 from femsim.model.frames import HoldFrame
@@ -50,7 +51,7 @@ class Coupling(Protocol):
     def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
         """Read the coordinates of its bodies where it acts: at the start of the step, or where ``v_hat``, (m,), leads.
 
-        The step ends at time ``t`` (s).
+        Forces are those of time ``t`` (s), theta dt after the step begins.
         """
         ...
 
@@ -133,6 +134,9 @@ class HeldEnd(CouplingDefaults):
     lever d: the pull F . d across d, as at a loaded tip of a rod, by which a pendulum swings back; so A stays positive definite.
     The rod's ``end_wrench`` is what the holder feels.
 
+    In an energy-momentum step the joint sees the frame where the step begins and where it ends, and G turns about the mean
+    of both places, so that moments cancel exactly, and on rigid holders work too.
+
     Parameters
     ----------
     name : str
@@ -157,6 +161,7 @@ class HeldEnd(CouplingDefaults):
         self.entries: tuple[np.ndarray, np.ndarray] | None = None
         self.forces: tuple[np.ndarray, ...] = (np.zeros(3), np.zeros(3))
         self.power = 0.0
+        self._conserving, self._dt = False, 0.0
 
     def pull_on(self, body: int, link: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Place of the frame and wrench of the rod on it, where this link carries the end."""
@@ -171,13 +176,25 @@ class HeldEnd(CouplingDefaults):
 
     def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
         """Place the frame where the holder has it."""
-        self._rod.place_end(self._end, self._frame.place(q[0]))
+        if v_hat is None:
+            self._start = q[0].copy()
+        conserving = self._conserving and v_hat is not None
+        if conserving:
+            both = [self._start, self._frame.moved(self._start, v_hat[: self._size], self._dt)]
+            first, last = (self._frame.place(coordinates) for coordinates in both)
+        pose = self._frame.place(q[0])
+        self._rod.place_end(self._end, pose)
         self._jacobian = self._frame.jacobian()
+        if conserving:
+            mean = 0.5 * (first[:3] + last[:3])
+            self._jacobian[:3] -= cross_matrix(mean - pose[:3]) @ self._jacobian[3:]
+            self._rod.end_at(self._end, last)
         if v_hat is not None:
             self.accept(v_hat)
 
     def assemble(self, settings: StepSettings, block: np.ndarray, b: np.ndarray) -> None:
         """Fill the parts of the joint that touch the holder."""
+        self._conserving, self._dt = settings.conserving, settings.dt
         B, force = self._rod.end_joint(self._end)
         G, m = self._jacobian, self._size
         block[:] = 0.0

@@ -8,11 +8,16 @@ from pathlib import Path
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
+import foreign
 from femsim.base.errors import InputError
 from femsim.base.rotations import (
     quaternion_from_vector,
     quaternion_multiply,
 )
+from foreign.text import read_text
+
+#: Paths that go farther, m, or take longer, s, are refused; and those of more columns.
+FARTHEST, MOST_COLUMNS = 1e6, 1000
 
 
 def _key_frames(what: str, times: Sequence[float], values: Sequence[object], width: int | None) -> tuple[np.ndarray, np.ndarray]:
@@ -124,9 +129,11 @@ def load_path(file: str | Path, *, dt: float = 0.01) -> tuple[np.ndarray, np.nda
     InputError
         A file that cannot be read, wrong columns, a number that is not finite, or times that do not increase.
     """
+    if not (np.isfinite(dt) and dt > 0):
+        raise InputError(f"path {file}: dt is {dt!r} s; allowed are positive numbers.")
     try:
-        lines = Path(file).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_text(Path(file)).splitlines()
+    except (OSError, foreign.Refused) as error:
         raise InputError(f"path {file} cannot be read ({error}); give a text file of positions.") from error
     rows = [(number, line.replace(",", " ").split()) for number, line in enumerate(lines, 1)]
     rows = [(number, words) for number, words in rows if words]
@@ -136,15 +143,23 @@ def load_path(file: str | Path, *, dt: float = 0.01) -> tuple[np.ndarray, np.nda
     if not _are_numbers(rows[0][1]):
         del rows[0]
     width = len(rows[0][1]) if rows else 0
+    if rows and columns is not None and max(column for column in columns if column is not None) >= width:
+        raise InputError(f"path {file}: line {rows[0][0]} has {width} numbers, fewer than its header names.")
+    if width > MOST_COLUMNS:
+        raise InputError(f"path {file} has {width} columns; at most {MOST_COLUMNS} are read.")
     values = np.empty((len(rows), width))
     for row, (number, words) in enumerate(rows):
         if len(words) != width or not _are_numbers(words):
             raise InputError(
-                f"path {file}: line {number} is {' '.join(words)[:60]!r}; allowed are {width} numbers as in the others."
+                f"path {file}: line {number} is {' '.join(words[:20])[:60]!r}; allowed are {width} numbers as in the others."
             )
         values[row] = [float(word) for word in words]
         if not np.all(np.isfinite(values[row])):
             raise InputError(f"path {file}: line {number} is {' '.join(words)[:60]!r}; every number must be finite, repair it.")
+    if len(values) and np.abs(values).max() > FARTHEST:
+        raise InputError(
+            f"path {file} reaches {np.abs(values).max():.3g}; at most {FARTHEST:g} m or s are allowed, check the units."
+        )
     if columns is None:
         if len(values) % 3 or not len(values):
             raise InputError(f"path {file} has {len(values)} lines of one number; x, y, z in turn need a multiple of three.")

@@ -26,6 +26,10 @@ class Linked(Protocol):
         """Velocity of the centre of mass and angular velocity of a link by those of the rows, (6, n_v)."""
         ...
 
+    def moved(self, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
+        """Coordinates (n_q,) that q becomes at velocity v_hat in a time, s."""
+        ...
+
 
 class Tetrahedra(Protocol):
     """A body of tetrahedra.
@@ -73,6 +77,10 @@ class HoldFrame(Protocol):
         """Velocity and angular velocity of the frame by those of the rows, (6, m), where it was placed last."""
         ...
 
+    def moved(self, q: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
+        """Coordinates of the body for ``place``, moved from q for a time (s) at the velocities (m,) of the rows."""
+        ...
+
 
 class LinkFrame:
     """Frame fixed to a link of a rigid body or gripper.
@@ -109,6 +117,12 @@ class LinkFrame:
         G = self._motion.copy()
         G[:3, 3:6] -= cross_matrix(self._arm)
         return G
+
+    def moved(self, q: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
+        """Coordinates of the body, its other joints at rest."""
+        v_hat = np.zeros(len(q) - 1)
+        v_hat[self.rows] = v
+        return self._body.moved(q, v_hat, time)
 
 
 class PatchFrame:
@@ -160,6 +174,12 @@ class PatchFrame:
         G = np.vstack([np.kron(self.weights, np.eye(3)), turning])
         G[:3] -= cross_matrix(self.lever) @ turning
         return G
+
+    def moved(self, q: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
+        """Coordinates of the body, its other nodes at rest."""
+        out = q.copy()
+        out[self.rows] += time * v
+        return out
 
 
 def surface_patch(body: Tetrahedra, point: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray, float]:

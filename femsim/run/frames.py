@@ -10,6 +10,7 @@ import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
 from femsim.model.fields import FRAME_FIELDS
+from femsim.step.placed import Placed
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
 from viz import HdfSeries, PartFrame, PvdSeries
@@ -127,8 +128,8 @@ class Frames:
 
     def write(self, report: StepReport | None) -> None:
         """Write a frame of the current state; None at the start, before any step."""
-        stepper = self.stepper
-        parts = {stepper.scene.parts[k].name: self._part_frame(k, report) for k in self._drawn}
+        stepper, placed = self.stepper, self.stepper.placed
+        parts = {stepper.scene.parts[k].name: self._part_frame(k, report, placed) for k in self._drawn}
         if report is None:
             none, scalar = np.zeros((0, 3)), np.zeros(0)
             parts["contacts"] = PartFrame(none, {"force": none, "normal": none, "gap": scalar, "state": scalar.astype(int)})
@@ -137,14 +138,13 @@ class Frames:
             parts["contacts"] = PartFrame(c.position, {"force": c.force, "normal": c.normal, "gap": c.gap, "state": c.state})
         self.series.write_frame(stepper.state.t, parts)
 
-    def _part_frame(self, k: int, report: StepReport | None) -> PartFrame:
-        """Points and fields of a part in the current state."""
+    def _part_frame(self, k: int, report: StepReport | None, placed: Placed) -> PartFrame:
+        """Points and fields of a part in the current state, in which the parts are ``placed``."""
         stepper, body = self.stepper, self.stepper.body_of(k)
         if body is None:
             return PartFrame(self._shapes[k])
         if k in self._shapes:
-            rotation, position = stepper.link_pose(k)
-            return PartFrame(self._shapes[k] @ rotation.T + position)
+            return PartFrame(self._shapes[k] @ placed.rotation[k].T + placed.translation[k])
         system, state, index = stepper.system, stepper.state, stepper.scene.parts[k].body
         rows = system.v_slices[index]
         force = np.zeros(body.n_v) if report is None else report.forces.node_force[rows]

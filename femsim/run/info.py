@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Mapping
@@ -41,7 +42,9 @@ def run_info(
         | ({"path": str(Path(scene_path).resolve())} if scene_path else {}),
         "parameters": scene.parameters,
         "settings": dict(settings),
+        "health_bounds": {name: _plain(value) for name, value in vars(scene.health).items()},
         "bodies": describe_bodies(scene),
+        "parts": scene.part_names,
         "friction": describe_friction(scene),
         "solver": {
             "name": solver,
@@ -53,6 +56,11 @@ def run_info(
         "command": " ".join(sys.argv),
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     }
+
+
+def _plain(value: float | tuple[float, float]) -> Any:
+    """Numbers as JSON holds them: what is infinite is null."""
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value if math.isfinite(value) else None
 
 
 def describe_bodies(scene: Scene) -> dict[str, Any]:

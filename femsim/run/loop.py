@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,11 @@ import numpy as np
 from contact import ContactError
 from femsim.base.signals import interruptible
 from femsim.base.status import Status
+from femsim.run.health import closing_pairs
+from femsim.run.patience import Patience, StepTooLongError
 from femsim.run.progress import progress
 from femsim.run.recorder import Recorder
+from femsim.step.adaptive import StepLengths, take_adaptive_step
 from femsim.step.advance import take_step
 from femsim.step.newton import NOT_SOLVED
 from femsim.step.report import StepReport
@@ -27,7 +31,8 @@ Until = Callable[[dict[str, float]], str | None]
 class _Tally:
     """Which steps of a run did not converge, had no solution or were halved: how many, and the first.
 
-    ``nonlinear`` says that the first that did not converge had its contact problem solved, but not its equations of motion.
+    ``nonlinear`` says that the first that did not converge had its
+    contact problem solved, but not its equations of motion.
     """
 
     unconverged: int = 0
@@ -47,10 +52,9 @@ class _Tally:
                 self.nonlinear = report.solution.message.startswith(NOT_SOLVED)
         if report.solution.status == "infeasible":
             self.infeasible += 1
-            self.first_infeasible = (
-                self.first_infeasible or f"step {number}, {_closing(report, parts)}: {report.solution.message}"
-            )
-        if len(report.parts) > 1:
+            pairs = ", ".join(" and ".join(pair) for pair in closing_pairs(report, parts)) or "contacts"
+            self.first_infeasible = self.first_infeasible or f"step {number}, {pairs}: {report.solution.message}"
+        if report.halved:
             self.halved += 1
             self.first_halved = self.first_halved or number
 
@@ -131,26 +135,42 @@ def run_loop(
     quiet: bool,
     on_step: OnStep | None,
     until: Until | None,
+    patience: Patience,
+    lengths: StepLengths | None = None,
 ) -> LoopEnd:
     """Step until the end, an interrupt or a failure, from where ``course`` stands, which keeps how far it came.
 
-    ``after_step`` is called when a step is recorded and the run goes on: for checkpoints and the like.
+    ``after_step`` is called when a step is recorded and the run goes on: for checkpoints and the like. With ``lengths`` each step
+    is taken in parts as the motion asks for.
     """
     ended = ""
+    take = take_step if lengths is None else partial(take_adaptive_step, lengths=lengths)
     if not course.done and recorder.frame_due(stepper.state.t):
         recorder.frame(None)
-    with interruptible() as interrupted, progress(quiet, n_steps, stepper.settings.dt) as advance:
+    with interruptible() as interrupted, progress(quiet, n_steps, stepper.settings.dt) as advance, patience:
         for number in range(course.done + 1, n_steps + 1):
             timings, began = dict(stepper.timings), time.perf_counter()
             try:
-                report = take_step(stepper, max_halvings)
+                with patience.step(number, number * stepper.settings.dt):
+                    report = take(stepper, max_halvings=max_halvings)
+            except StepTooLongError:
+                message = (
+                    f"Step {number} at {number * stepper.settings.dt:.4f} s took more than max_step_seconds, "
+                    f"{patience.limit:g} s; all steps before it are recorded. Allow more, a smaller max_halvings, or take a "
+                    "smaller dt."
+                )
+                return LoopEnd("failed", message)
             except (ContactError, np.linalg.LinAlgError) as error:  # the step gave numbers that nothing can go on with
+                recorder.health.fail(number, number * stepper.settings.dt, f"{error}")
                 return LoopEnd("failed", f"Step {number} at {number * stepper.settings.dt:.4f} s failed: {error}")
             recorder.problem(number)
             if not report.finite:
+                recorder.health.fail(number, report.time, report.solution.message)
                 return LoopEnd("failed", f"Step {number} at {report.time:.4f} s failed: {report.solution.message}")
             recorder.step(report, timings)
             course.done = number
+            if recorder.health.stop:
+                return LoopEnd("failed", f"Ended after step {number} of {n_steps}: {recorder.health.stop}")
             if number == 1:
                 course.first_step = time.perf_counter() - began
             course.tally.count(number, report, stepper.scene.part_names)
@@ -166,10 +186,3 @@ def run_loop(
             if number < n_steps:
                 after_step()
     return LoopEnd(*course.tally.verdict(course.done, ended), interrupted.number)
-
-
-def _closing(report: StepReport, parts: Sequence[str]) -> str:
-    """Pairs of parts whose contacts close without a way out; of a halved step those of its last part."""
-    sides, which = report.contacts.part, report.solution.details.get("closing_contacts", ())
-    pairs = sorted({tuple(sorted(parts[k] for k in sides[m])) for m in which if m < len(sides)})
-    return ", ".join(" and ".join(pair) for pair in pairs) or "contacts"

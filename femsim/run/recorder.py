@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from femsim.base.files import named_errors, replacing
 from femsim.run.checkpoint import Checkpoint
 from femsim.run.columns import step_columns, step_row
 from femsim.run.frames import Frames
+from femsim.run.health import HealthWatch
 from femsim.run.sensors import Sensors, sensor_columns
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
@@ -124,6 +125,10 @@ class Recorder:
         Files of contact problems written so far, relative to the run folder.
     answered : dict of str to int
         Number of steps by the solver that answered them; a halved step counts for its last part.
+    health : HealthWatch
+        Judges each step.
+    on_verdict : callable, optional
+        Called when its verdict has changed.
 
     Raises
     ------
@@ -154,7 +159,12 @@ class Recorder:
         if dump:
             import_h5py()
         self.stepper, self.folder, self.dump = stepper, folder, dump
-        carried: dict[str, Any] = {} if done is None else done.carried["recorder"]
+        self.health = HealthWatch(stepper)
+        self.on_verdict: Callable[[], None] | None = None
+        carried: dict[str, Any] = {}
+        if done is not None:
+            carried = done.carried["recorder"]
+            self.health.recall(carried["health"])
         self.problems: list[str] = list(carried.get("problems", []))
         self.answered: dict[str, int] = dict(carried.get("answered", {}))
         self.frame_interval = 1.0 / fps
@@ -176,7 +186,10 @@ class Recorder:
         self.steps.flush()
         self.sensor_table.flush()
         frames = self.frames.written() if self.frames else None
-        return {"problems": self.problems, "answered": self.answered, "next_frame": self._next_frame, "frames": frames}
+        return {
+            "problems": self.problems, "answered": self.answered, "next_frame": self._next_frame, "frames": frames,
+            "health": self.health.memory(),
+        }  # fmt: skip
 
     def frame(self, report: StepReport | None) -> None:
         """Write a frame of the current state; None at the start, before any step."""
@@ -206,6 +219,10 @@ class Recorder:
             self.sensor_table.add(self.sensors.row(report))
             if self.frame_due(report.time):
                 self.frame(report)
+            before = self.health.findings.verdict
+            self.health.look(report)
+            if self.on_verdict is not None and self.health.findings.verdict != before:
+                self.on_verdict()
         ms = {stage: 1e3 * (self.stepper.timings[stage] - timings[stage]) for stage in timings}
         self.steps.add(step_row(report, ms))
         name = _solver_of(self.stepper, report)

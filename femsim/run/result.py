@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from femsim.base.status import Status
+from femsim.run.verdict import Verdict, headline
 from femsim.scene.sensor_kinds import POSITION, SENSOR_KINDS, WRENCH, SensorSpec, names
 from femsim.step.stepper import STAGES, Stepper
 
 #: Most pairs of bodies of which a summary says the friction.
 _MOST_PAIRS = 8
+#: Most reasons of the health verdict that a summary lists.
+_MOST_REASONS = 5
 
 
 @dataclass(frozen=True)
@@ -176,6 +179,12 @@ class Run:
     stepper: Stepper = field(repr=False)
     info: dict[str, Any] = field(repr=False)
 
+    @property
+    def verdict(self) -> Verdict:
+        """What the run is worth as physics: "good", "doubtful" or "wrong"; the reasons are in ``info["health"]["reasons"]``."""
+        found: Verdict = self.info.get("health", {}).get("verdict", "good")
+        return found
+
     def table(self) -> dict[str, np.ndarray]:
         """Columns of sensors.csv and steps.csv together, (n_steps,) each, by name; SI units, world frame."""
         columns = dict(self.steps)
@@ -185,15 +194,22 @@ class Run:
         return columns
 
     def summary(self) -> str:
-        """Health of the run in a few lines: steps, iterations, time by stage, penetration, residuals, balance."""
+        """Health of the run in a few lines: verdict, steps, iterations, time by stage, penetration, residuals, balance."""
         s = self.steps
         n = len(s["step"])
-        lines = [f"status            {self.status}: {self.message}"]
+        health = self.info.get("health", {})
+        reasons = health.get("reasons", [])
+        lines = [f"health            {headline(health)}"] if health else []
+        lines += [f"                  {reason['sentence']}" for reason in reasons[1:_MOST_REASONS]]
+        lines += [f"note              {note}" for note in self.info.get("notes", [])]
+        lines.append(f"status            {self.status}: {self.message}")
         if n == 0:
-            return lines[0]
+            return "\n".join(lines)
         bad = int(n - s["converged"].sum())
         lines.append(f"steps             {n} ({s['time_s'][-1]:.3f} s simulated), {bad} not converged")
-        if s["substeps"].max() > 1:
+        if self.info.get("settings", {}).get("time_tolerance_m") is not None:
+            lines.append(f"parts of a step   {_parts(s)}")
+        elif s["substeps"].max() > 1:
             lines.append(f"halved steps      {_halved(s)}")
         lines.append(f"iterations        mean {s['iterations'].mean():.1f}, largest {int(s['iterations'].max())}")
         lines.append(f"answered by       {_answered(self.info.get('solver', {}).get('answered', {}))}")
@@ -232,6 +248,11 @@ def _halved(steps: dict[str, np.ndarray]) -> str:
     return f"{len(halved)}, into {int(halved.min())} to {int(halved.max())} sub-steps{_at(steps, 'substeps', 'most')}"
 
 
+def _parts(steps: dict[str, np.ndarray]) -> str:
+    most, error = _at(steps, "substeps", "most"), 1e3 * steps["time_error_m"].max()
+    return f"mean {steps['substeps'].mean():.1f}, largest {int(steps['substeps'].max())}{most}, time error up to {error:.2g} mm"
+
+
 def _at(steps: dict[str, np.ndarray], name: str, what: str = "worst") -> str:
     worst = int(np.argmax(steps[name]))
     return f" ({what}, step {int(steps['step'][worst])} at {steps['time_s'][worst]:.3f} s)"
@@ -253,28 +274,3 @@ def series_of(sensors: Sequence[SensorSpec], table: dict[str, np.ndarray]) -> di
         if sensor.reading is not None:
             add(f"{sensor.name}_measured", sensor.kind)
     return groups
-
-
-def health(steps: dict[str, np.ndarray]) -> dict[str, float]:
-    """Sum up steps.csv for run.json; empty without steps."""
-    if not len(steps["step"]):
-        return {}
-    worst = (
-        "dynamics_residual",
-        "contact_residual",
-        "nonlinear_residual",
-        "wrench_balance",
-        "max_penetration_m",
-        "max_slip_mps",
-        "inverted_elements",
-    )
-    return {
-        "steps": len(steps["step"]),
-        "unconverged_steps": int(len(steps["step"]) - steps["converged"].sum()),
-        "halved_steps": int((steps["substeps"] > 1).sum()),
-        "most_substeps": int(steps["substeps"].max()),
-        "mean_iterations": float(steps["iterations"].mean()),
-        "mean_solves": float(steps["solves"].mean()),
-        "mean_ms_step": float(steps["ms_step"].mean()),
-        **{f"largest_{name}": float(steps[name].max()) for name in worst},
-    }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,12 +21,16 @@ from femsim.base.status import FINISHED, Status
 from femsim.run.checkpoint import Checkpoint, Checkpoints, Every, remove_checkpoints
 from femsim.run.folder import digest_of, hold_folder, prepare_folder, read_scene, remove_replaced, undo_folder
 from femsim.run.frames import check_options, chosen_fields
+from femsim.run.health import health
 from femsim.run.info import run_info
 from femsim.run.loop import Course, OnStep, Until, run_loop
+from femsim.run.patience import Patience
 from femsim.run.recorder import Recorder
-from femsim.run.result import Run, health, series_of
+from femsim.run.result import Run, series_of
 from femsim.run.run_file import RunFile
+from femsim.scene.checks import LONGEST_STEP
 from femsim.scene.scene import Scene
+from femsim.step.adaptive import StepLengths
 from femsim.step.report import StepReport
 from femsim.step.stepper import STAGES, Stepper
 
@@ -39,7 +45,7 @@ def simulate(
     tolerance: float | None = None,
     max_iterations: int | None = None,
     duration: float | None = None,
-    dt: float | None = None,
+    dt: float | Literal["auto"] | None = None,
     out: str | Path | None = None,
     overwrite: bool = False,
     fps: float = 100.0,
@@ -48,6 +54,7 @@ def simulate(
     precision: str = "float64",
     dump_problems: tuple[int, int] | None = None,
     max_halvings: int = MAX_HALVINGS,
+    max_step_seconds: float | None = None,
     quiet: bool = True,
     scene_path: str | Path | None = None,
     solver_options: dict[str, Any] | None = None,
@@ -69,8 +76,8 @@ def simulate(
         Iteration limit a step; default of the solver.
     duration : float, s, optional
         Simulated time; default of the scene.
-    dt : float, s, optional
-        Time step; default of the scene.
+    dt : float, s, or "auto", optional
+        Time step; default of the scene. "auto": as short as the motion asks for, between the ``dt_bounds`` of the scene.
     out : path, optional
         Run folder; must not exist unless ``overwrite``. None: nothing is written, the result is in memory.
     overwrite : bool
@@ -91,6 +98,9 @@ def simulate(
     max_halvings : int
         A step that cannot be solved (not finite, not converged, elements turned inside out) is taken as two halves, each of
         which may be halved again, this often in all; see docs/method.md. 0 takes every step as it comes, at a fixed cost.
+    max_step_seconds : float, s, optional
+        Longest wall time of a step; a step that takes longer ends the run as failed, with all steps before it. Default: no limit.
+        Of a step that takes 100 times the median of those before, and at least 10 s, the logger "femsim" warns.
     quiet : bool
         No progress bar.
     scene_path : path, optional
@@ -120,16 +130,20 @@ def simulate(
     """
     call = Call(
         solver, tolerance, max_iterations, duration, dt, fps, fields, format, precision, dump_problems, max_halvings,
-        solver_options, checkpoint_every,
+        max_step_seconds, solver_options, checkpoint_every,
     )  # fmt: skip
     begun = begin(scene, call)
+    for note in begun.stepper.notes:
+        logging.getLogger("femsim").warning("femsim: note: %s.", note)
     scene_source = None if scene_path is None else read_scene(Path(scene_path))
     folder = Path(out) if out is not None else None
     replaced = prepare_folder(folder, overwrite) if folder else None
     with ExitStack() as held:
         try:
             handle = held.enter_context(hold_folder(folder)) if folder else -1
-            info = run_info(scene, scene_path, begun.settings, solver, begun.stepper.solver) | {"call": begun.call}
+            info = run_info(scene, scene_path, begun.settings, solver, begun.stepper.solver) | {
+                "notes": begun.stepper.notes, "call": begun.call,
+            }  # fmt: skip
             if folder and scene_source is not None:
                 (folder / "scene.py").write_bytes(scene_source)
                 info["scene"]["digest"] = digest_of(scene_source)
@@ -151,13 +165,14 @@ class Call:
     tolerance: float | None = None
     max_iterations: int | None = None
     duration: float | None = None
-    dt: float | None = None
+    dt: float | Literal["auto"] | None = None
     fps: float = 100.0
     fields: Sequence[str] | None = None
     format: str = "pvd"
     precision: str = "float64"
     dump_problems: Sequence[int] | None = None
     max_halvings: int = MAX_HALVINGS
+    max_step_seconds: float | None = None
     solver_options: dict[str, Any] | None = None
     checkpoint_every: str | int | None = None
 
@@ -170,7 +185,7 @@ class Begun:
     n_steps: int
     dump: range
     every: Every
-    max_halvings: int
+    lengths: StepLengths | None
     frames: dict[str, Any]
     settings: dict[str, Any]
     call: dict[str, Any]
@@ -185,14 +200,17 @@ def begin(scene: Scene, call: Call) -> Begun:
         Wrong values, an unknown solver.
     """
     dt, duration, max_halvings = call.dt, call.duration, call.max_halvings
-    for name, value, unit in (("dt", dt, "s"), ("duration", duration, "s")):
-        if value is not None and not (np.isfinite(value) and value > 0):
-            raise InputError(f"{name} is {value} {unit}; allowed are positive numbers of seconds.")
+    limits = (("dt", dt, LONGEST_STEP), ("duration", duration, np.inf), ("max_step_seconds", call.max_step_seconds, np.inf))
+    for name, value, most in limits:
+        if value is not None and value != "auto" and not (np.isfinite(value) and 0 < value <= most):
+            limit = f" up to {most:g}" if most < np.inf else ""
+            raise InputError(f"{name} is {value} s; allowed are positive numbers of seconds{limit}.")
     if isinstance(max_halvings, bool) or not isinstance(max_halvings, int) or not 0 <= max_halvings <= MOST_HALVINGS:
         raise InputError(f"max_halvings is {max_halvings!r}; allowed are whole numbers from 0 (never) to {MOST_HALVINGS}.")
     duration = scene.duration if duration is None else duration
     chosen = make_solver(call.solver, tolerance=call.tolerance, max_iterations=call.max_iterations, **(call.solver_options or {}))
-    stepper = Stepper(scene, chosen, dt=None if dt is None else float(dt))
+    lengths = _lengths(scene, dt)
+    stepper = Stepper(scene, chosen, dt=lengths.longest if lengths else None if dt is None else float(dt))
     dt = stepper.settings.dt
     n_steps = round(duration / dt)
     if n_steps < 1:
@@ -200,16 +218,19 @@ def begin(scene: Scene, call: Call) -> Begun:
     names = chosen_fields(call.fields)
     check_options(call.format, call.precision)
     settings = {
-        "dt_s": dt, "duration_s": duration, "steps": n_steps, "theta": scene.theta, "integrator": scene.integrator,
+        "dt_s": dt, "shortest_dt_s": dt / 2**lengths.levels if lengths else dt,
+        "time_tolerance_m": lengths.tolerance if lengths else None,
+        "duration_s": duration, "steps": n_steps, "theta": scene.theta, "integrator": scene.integrator,
         "strain_damping": scene.strain_damping, "gravity_mps2": scene.gravity,
         "margin_m": scene.margin, "correction": scene.correction, "max_correction_mps": scene.max_correction,
         "nonlinear_tolerance": scene.nonlinear_tolerance, "max_solves": scene.max_solves, "max_halvings": max_halvings,
+        "max_step_s": call.max_step_seconds,
         "fps": call.fps, "format": call.format, "precision": call.precision, "fields": list(names),
     }  # fmt: skip
     frames = {"fps": call.fps, "fields": names, "format": call.format, "precision": call.precision}
     return Begun(
-        stepper, n_steps, _dumped_steps(call.dump_problems, n_steps), Every.of(call.checkpoint_every), max_halvings, frames,
-        settings, asdict(call),
+        stepper, n_steps, _dumped_steps(call.dump_problems, n_steps), Every.of(call.checkpoint_every), lengths, frames, settings,
+        asdict(call),
     )  # fmt: skip
 
 
@@ -231,6 +252,7 @@ def record(
     """
     stepper, folder, info, started = begun.stepper, recorder.folder, file.info, time.perf_counter()
     kept = f" The run that it was to replace is kept in {replaced}." if replaced else ""
+    recorder.on_verdict = partial(_note_verdict, recorder, file)
     checkpoints = Checkpoints(folder, begun.every)
     if done is not None:
         checkpoints.go_on(done)
@@ -248,8 +270,8 @@ def record(
 
     try:
         end = run_loop(
-            stepper, recorder, begun.n_steps, course, after_step, max_halvings=begun.max_halvings, quiet=quiet, on_step=on_step,
-            until=until,
+            stepper, recorder, begun.n_steps, course, after_step, max_halvings=begun.call["max_halvings"], quiet=quiet,
+            on_step=on_step, until=until, patience=Patience(begun.call["max_step_seconds"]), lengths=begun.lengths,
         )  # fmt: skip
         if end.status == "interrupted":
             save()
@@ -257,12 +279,13 @@ def record(
         finished = end.status in FINISHED
         steps, sensors = recorder.steps.table(), recorder.sensor_table.table()
         file.set_step(course.done)
+        recorder.health.finish(len(steps["step"]))
         info.update(
             status=end.status,
             message=end.message + ("" if finished else kept),
             timings_s={stage: stepper.timings[stage] for stage in STAGES}
             | {"wall": course.wall + time.perf_counter() - started, "first_step": course.first_step},
-            health=health(steps),
+            health=health(steps) | recorder.health.findings.as_json(),
             problems=recorder.problems,
             solver=info["solver"] | {"answered": recorder.answered},
         )
@@ -271,9 +294,11 @@ def record(
         status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         message = f"Stopped after step {course.done} by {type(error).__name__}: {error}{kept}"
         file.set_step(course.done)
+        recorder.health.finish(len(recorder.steps.rows))
         info.update(
-            status=status, message=message, problems=recorder.problems, solver=info["solver"] | {"answered": recorder.answered}
-        )
+            status=status, message=message, problems=recorder.problems, solver=info["solver"] | {"answered": recorder.answered},
+            health=health(recorder.steps.table()) | recorder.health.findings.as_json(),
+        )  # fmt: skip
         file.write_last()
         if kept:
             error.add_note(kept.strip())
@@ -288,6 +313,20 @@ def record(
     return Run(
         end.status, info["message"], folder, steps, stepper=stepper, info=info, **series_of(stepper.scene.sensors, sensors)
     )
+
+
+def _lengths(scene: Scene, dt: float | Literal["auto"] | None) -> StepLengths | None:
+    """Lengths that an adaptive run may take; None where all steps have one length."""
+    if dt != "auto" and not (dt is None and scene.adaptive):
+        return None
+    return StepLengths.between(*scene.dt_bounds, scene.time_tolerance)
+
+
+def _note_verdict(recorder: Recorder, file: RunFile) -> None:
+    """Say in run.json what the verdict has become, for who looks on."""
+    file.info["health"] = recorder.health.findings.as_json()
+    with suppress(OSError):  # the tables will say so
+        file.write()
 
 
 def _dumped_steps(asked: Sequence[int] | None, n_steps: int) -> range:

@@ -26,7 +26,8 @@ from femsim.model.couplings import HeldEnd, check_reach, holder_gap
 from femsim.model.holds import nodes_where
 from femsim.model.parts import Part
 from femsim.model.solids import mass_properties, visual, with_arm
-from femsim.scene.checks import Finger, Handle, Vector, checked_load, node_masses, positive, rigid_load, vector
+from femsim.scene import plausible
+from femsim.scene.checks import DENSEST, Finger, Handle, Vector, checked_load, node_masses, positive, rigid_load, vector
 from femsim.scene.contents import SceneContents
 from materials import Elastic, Law, RodSection, material as card
 from meshes import TetMesh, load_tetmesh, require_simple
@@ -61,17 +62,18 @@ def add_soft(
     if not isinstance(mesh, TetMesh):
         mesh = load_tetmesh(mesh)
     elastic = elastic_of(material)
+    scene.notes += plausible.notes_on_material(name, elastic)
     if law is not None:
         elastic = elastic.replace(law=law)
     require_simple(mesh.surface())
-    turn = quaternion_to_matrix(quaternion_from_vector(vector(f"rotation of {name}", rotation)))
+    turn = quaternion_to_matrix(quaternion_from_vector(_turn(scene, name, rotation)))
     scale = positive(f"scale of {name}", scale, "")
     mesh = replace(mesh, points=scale * mesh.points @ turn.T + vector(f"position of {name}", position))
     source, digest = mesh.source, mesh.digest
     warn_of_size(name, mesh.points)
     body, mesh = make_soft_body(
         name, mesh, elastic, element=element,
-        velocity=vector(f"velocity of {name}", velocity),
+        velocity=_speed(scene, name, velocity),
         angular_velocity=vector(f"angular_velocity of {name}", angular_velocity),
     )  # fmt: skip
     points = mesh.points
@@ -141,6 +143,12 @@ def add_rod(
     if contact not in get_args(RodContact):
         raise InputError(f"contact of {name} is {contact!r}; allowed are 'centre' and 'surface'.")
     elastic = elastic_of(material)
+    if elastic.prony:
+        raise InputError(
+            f"material of {name} has Prony terms, prony = {elastic.prony!r}, which only soft bodies have; give a rod a material "
+            "without, e.g. by .replace(prony=()), and damp it by rayleigh_beta or translational_damping."
+        )
+    scene.notes += plausible.notes_on_material(name, elastic)
     checked = [_rod_end(f"{side} of {name}", end) for side, end in zip(("start", "end"), ends, strict=True)]
     holders = [_holder(scene, f"{side} of {name}", name, e) for side, e in zip(("start", "end"), checked, strict=True)]
     # an end that an obstacle holds stands still
@@ -150,10 +158,11 @@ def add_rod(
     body = Rod(
         name, points, section, elastic, rest_curvature=rest_curvature,
         normal=None if normal is None else vector(f"normal of {name}", normal),
-        velocity=None if velocity is None else vector(f"velocity of {name}", velocity),
+        velocity=None if velocity is None else _speed(scene, name, velocity),
         angular_velocity=vector(f"angular_velocity of {name}", angular_velocity),
         start=first, end=last, translational_damping=damping[0], rotational_damping=damping[1],
     )  # fmt: skip
+    scene.notes += plausible.notes_on_rod(name, body.contact_radius, float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum()))
     if load is not None:
         body.load = checked_load(name, load, (body.n_links, 6))
     for k, holder in enumerate(holders):
@@ -192,15 +201,18 @@ def add_rigid(
         warn_of_size(name, shape.points)
     unit_mass, centre, unit_inertia = mass_properties(shape)
     if mass is None:
-        mass = positive(f"density of {name}", density if density is not None else 0.0, "kg/m^3") * unit_mass
+        mass = positive(f"density of {name}", density if density is not None else 0.0, "kg/m^3", DENSEST) * unit_mass
+        scene.notes += plausible.notes_on_density(name, float(density or 0.0))
     mass = positive(f"mass of {name}", mass, "kg")
-    quaternion = quaternion_from_vector(vector(f"rotation of {name}", rotation))
+    if not isinstance(shape, Mesh):
+        scene.notes += plausible.notes_on_size(name, float(np.ptp(shape.aabb, axis=0).max()))
+    quaternion = quaternion_from_vector(_turn(scene, name, rotation))
     link = Link(name, mass, unit_inertia * (mass / unit_mass), np.zeros(3))
     body = ArticulatedBody(
         name, [link],
         position=vector(f"position of {name}", position) + quaternion_to_matrix(quaternion) @ centre,
         quaternion=quaternion,
-        velocity=vector(f"velocity of {name}", velocity),
+        velocity=_speed(scene, name, velocity),
         angular_velocity=vector(f"angular_velocity of {name}", angular_velocity),
         load=None if load is None else rigid_load(name, load),
     )  # fmt: skip
@@ -244,7 +256,7 @@ def add_gripper(
     body = ArticulatedBody(
         name, links,
         position=vector(f"position of {name}", position),
-        quaternion=quaternion_from_vector(vector(f"rotation of {name}", rotation)),
+        quaternion=quaternion_from_vector(_turn(scene, name, rotation)),
         velocity=np.zeros(3), angular_velocity=np.zeros(3),
         drives=[JointDrive(friction_damping=joint_damping, limits=joint_limits) for _ in fingers],
     )  # fmt: skip
@@ -256,10 +268,24 @@ def add_gripper(
 def add_obstacle(scene: SceneContents, name: str, shape: Shape, position: Vector, rotation: Vector, surface: str) -> Handle:
     """Add a shape that never moves, see :meth:`femsim.scene.scene.Scene.add_obstacle`."""
     scene.check_name(name)
-    turn = quaternion_to_matrix(quaternion_from_vector(vector(f"rotation of {name}", rotation)))
+    turn = quaternion_to_matrix(quaternion_from_vector(_turn(scene, name, rotation)))
     place = vector(f"position of {name}", position)
     scene.parts.append(Part(name, -1, 0, surface, [(shape, turn, place)], visual(shape, place, turn)))
     return Handle(name, (name,))
+
+
+def _turn(scene: SceneContents, name: str, rotation: Vector) -> np.ndarray:
+    """Check a rotation vector, (3,) rad; note one that seems to be in degrees."""
+    turn = vector(f"rotation of {name}", rotation)
+    scene.notes += plausible.notes_on_turn(f"rotation of {name}", turn)
+    return turn
+
+
+def _speed(scene: SceneContents, name: str, velocity: Vector) -> np.ndarray:
+    """Check a velocity, (3,) m/s; note one that seems to be in millimetres."""
+    speed = vector(f"velocity of {name}", velocity)
+    scene.notes += plausible.notes_on_speed(name, speed)
+    return speed
 
 
 def elastic_of(value: str | Elastic) -> Elastic:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -70,10 +71,15 @@ def vector(what: str, value: Vector, size: int = 3) -> np.ndarray:
     return array
 
 
-def positive(what: str, value: float, unit: str) -> float:
-    """Return a positive finite number; InputError otherwise."""
-    if not (isinstance(value, int | float | np.floating) and np.isfinite(value) and value > 0):
-        raise InputError(f"{what} is {value!r} {unit}; allowed are positive numbers.")
+#: Longest time step, s, and largest density, kg/m^3: beyond them one step takes minutes, or masses overflow.
+LONGEST_STEP, DENSEST = 100.0, 1e12
+
+
+def positive(what: str, value: float, unit: str, most: float = math.inf) -> float:
+    """Return a positive finite number that is at most so large; InputError otherwise."""
+    if not (isinstance(value, int | float | np.floating) and np.isfinite(value) and 0 < value <= most):
+        limit = f" up to {most:g} {unit}" if most < math.inf else ""
+        raise InputError(f"{what} is {value!r} {unit}; allowed are positive numbers{limit}.")
     return float(value)
 
 

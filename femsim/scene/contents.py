@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,8 +15,9 @@ from femsim.model.couplings import Coupling
 from femsim.model.drives import PoseFunction
 from femsim.model.holds import Hold
 from femsim.model.parts import Part
-from femsim.scene.checks import Vector, positive, vector
+from femsim.scene.checks import LONGEST_STEP, Vector, positive, vector
 from femsim.scene.frictions import FrictionRule, PairFriction, pair_friction
+from femsim.scene.health_bounds import HealthBounds
 from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorSpec
 from materials import FrictionTable
 
@@ -31,7 +33,7 @@ class SceneContents:
         self,
         name: str,
         *,
-        dt: float = 0.01,
+        dt: float | Literal["auto"] = 0.01,
         duration: float = 1.0,
         theta: float = 1.0,
         gravity: Vector = (0.0, 0.0, -9.81),
@@ -43,6 +45,10 @@ class SceneContents:
         max_solves: int = 25,
         integrator: Integrator = "theta",
         strain_damping: float = 0.05,
+        dt_bounds: tuple[float, float] = (1e-4, 1e-2),
+        time_tolerance: float = 1e-5,
+        health: HealthBounds | None = None,
+        thin_shapes: bool = False,
     ) -> None:
         if integrator not in get_args(Integrator):
             raise InputError(f"integrator is {integrator!r}; allowed are {', '.join(map(repr, get_args(Integrator)))}.")
@@ -62,12 +68,22 @@ class SceneContents:
             raise InputError(f"correction is {correction}; allowed are values from 0 to 1.")
         if isinstance(max_solves, bool) or not isinstance(max_solves, int) or max_solves < 1:
             raise InputError(f"max_solves is {max_solves!r}; allowed are whole numbers from 1.")
+        if not isinstance(health, HealthBounds | None):
+            raise InputError(f"health is {health!r}; give fs.HealthBounds(...), or leave it out.")
         self.name = name
+        self.health = health or HealthBounds()
+        self.thin_shapes = bool(thin_shapes)
         self.nonlinear_tolerance = (
             None if nonlinear_tolerance is None else positive("nonlinear_tolerance", nonlinear_tolerance, "1")
         )
         self.max_solves = max_solves
-        self.dt = positive("dt", dt, "s")
+        self.dt_bounds = _bounds(dt_bounds)
+        #: whether the length of steps is chosen as the motion asks for; dt is then the longest
+        self.adaptive = dt == "auto"
+        if isinstance(dt, str) and dt != "auto":
+            raise InputError(f'dt is {dt!r}; allowed are a number of seconds and "auto".')
+        self.dt = self.dt_bounds[1] if isinstance(dt, str) else positive("dt", dt, "s", LONGEST_STEP)
+        self.time_tolerance = positive("time_tolerance", time_tolerance, "m")
         self.duration = positive("duration", duration, "s")
         self.theta = theta
         self.integrator: Integrator = integrator
@@ -83,10 +99,13 @@ class SceneContents:
         self.sensors: list[SensorSpec] = []
         self.frictions = FrictionTable(default_friction)
         self.friction_rules: list[FrictionRule] = []
+        self.restitution_rules: list[FrictionRule] = []
         self.couplings: list[Coupling] = []
         self.holds: list[Hold] = []
         self.no_contact: list[NoContact] = []
         self.parameters: dict[str, Any] = {}
+        #: what seems odd about the values given, in words
+        self.notes: list[str] = []
         self.meshes: dict[str, dict[str, Any]] = {}
 
     def body(self, name: str) -> Body:
@@ -134,3 +153,13 @@ class SceneContents:
     def pair_friction(self) -> PairFriction:
         """Friction of all pairs of parts, see :func:`femsim.scene.frictions.pair_friction`."""
         return pair_friction(self.parts, self.friction_rules, self.frictions)
+
+
+def _bounds(given: tuple[float, float]) -> tuple[float, float]:
+    """Check the bounds of an adaptive time step, s."""
+    if not isinstance(given, Sequence) or len(given) != 2:
+        raise InputError(f"dt_bounds is {given!r}; give the shortest and the longest step in s, such as (1e-4, 1e-2).")
+    shortest, longest = (positive("dt_bounds", one, "s") for one in given)
+    if shortest > longest:
+        raise InputError(f"dt_bounds are {shortest:g} and {longest:g} s; give the shortest step first, then the longest.")
+    return shortest, longest

@@ -175,7 +175,7 @@ def _check_one_function(call: str, functions: dict[str, Callable[[float], float]
         function_of_time(call, given, value, "use fs.Profile.")
 
 
-# ------------------------------------------------------------------ friction
+# ------------------------------------------------------------------ friction and restitution
 
 
 def set_friction(
@@ -203,3 +203,18 @@ def set_friction(
         raise InputError(f"{what}: direction is {tuple(axis)}; give a vector that is not zero.")
     axis, index = axis / np.linalg.norm(axis), scene.part_names.index(carrier)
     add_rule(scene.friction_rules, FrictionRule(sides, math.sqrt(along * across), (along, across), axis, index))
+
+
+def set_restitution(scene: SceneContents, a: Handle | str, b: Handle | str, coefficient: float) -> None:
+    """Set the restitution of a pair, see :meth:`femsim.scene.scene.Scene.set_restitution`."""
+    sides = side_of(scene.parts, a, "restitution"), side_of(scene.parts, b, "restitution")
+    if (
+        isinstance(coefficient, bool)
+        or not isinstance(coefficient, (int, float, np.floating, np.integer))
+        or not 0 <= coefficient <= 1
+    ):
+        raise InputError(
+            f"restitution of {sides[0].name!r} and {sides[1].name!r} is {coefficient!r}; allowed are numbers from 0 (they do not "
+            "part) to 1 (as fast as they met)."
+        )
+    add_rule(scene.restitution_rules, FrictionRule(sides, float(coefficient)))

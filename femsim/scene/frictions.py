@@ -1,4 +1,4 @@
-"""Friction of the pairs of bodies of a scene: statements about bodies and surfaces, and what they say of each pair of parts."""
+"""Friction and restitution of the pairs of bodies of a scene: what statements about bodies and surfaces say of pairs of parts."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class Side:
 
 @dataclass(frozen=True)
 class FrictionRule:
-    """A statement about the friction of a pair.
+    """A statement about the friction of a pair, or about its restitution.
 
     Attributes
     ----------
     sides : tuple of Side
         The pair.
     coefficient : float
-        Coulomb coefficient; the geometric mean where there are two.
+        Coulomb coefficient, the geometric mean where there are two; or the coefficient of restitution.
     coefficients : tuple of float, optional
         Those along and across ``direction``.
     direction : ndarray, (3,), optional
@@ -91,7 +91,7 @@ class PairFriction(NamedTuple):
     rule: np.ndarray
 
 
-def side_of(parts: Sequence[Part], what: Handle | str) -> Side:
+def side_of(parts: Sequence[Part], what: Handle | str, about: str = "friction") -> Side:
     """Find what is meant by a handle, the name of a body, of one of its links, or of a surface.
 
     A name that a body shares with its own surface means the surface where other bodies have it too.
@@ -107,7 +107,7 @@ def side_of(parts: Sequence[Part], what: Handle | str) -> Side:
     surfaces = {part.surface for part in parts}
     if what not in names:
         if what not in surfaces:
-            raise InputError(f"friction: body or surface {what!r} is unknown{did_you_mean(what, sorted({*names, *surfaces}))}")
+            raise InputError(f"{about}: body or surface {what!r} is unknown{did_you_mean(what, sorted({*names, *surfaces}))}")
         return Side(what)
     index = names.index(what)
     own, others = parts[index], [part.name for part in parts if part.surface == what and part.name != what]
@@ -115,7 +115,7 @@ def side_of(parts: Sequence[Part], what: Handle | str) -> Side:
         return Side(what)
     if others:
         raise InputError(
-            f"friction: {what!r} is a body and the surface of {', '.join(map(repr, others[:3]))}; "
+            f"{about}: {what!r} is a body and the surface of {', '.join(map(repr, others[:3]))}; "
             "pass the handle that add_... returned for the body, or give one of the two another name."
         )
     if own.body < 0 or own.link > 0:
@@ -148,7 +148,23 @@ def pair_friction(parts: Sequence[Part], rules: Sequence[FrictionRule], table: F
         for j, b in enumerate(surfaces):
             pair = friction(a, b)
             known[i, j] = table.default if pair is None else pair.value
-    values, chosen = known[np.ix_(own, own)], np.full((len(parts), len(parts)), -1)
+    return _stated(parts, rules, known[np.ix_(own, own)], ("friction", "set_friction"))
+
+
+def pair_restitution(parts: Sequence[Part], rules: Sequence[FrictionRule]) -> np.ndarray:
+    """Coefficients of restitution of all pairs of parts, (np, np), as :func:`pair_friction`; zero without a statement.
+
+    Raises
+    ------
+    InputError
+        Two statements of the same rank say different things of a pair, and none of higher rank decides.
+    """
+    return _stated(parts, rules, np.zeros((len(parts), len(parts))), ("restitution", "set_restitution")).values
+
+
+def _stated(parts: Sequence[Part], rules: Sequence[FrictionRule], values: np.ndarray, words: tuple[str, str]) -> PairFriction:
+    """Put what rules say into ``values`` (np, np); ``words`` are what they are about and the call that makes them."""
+    chosen = np.full((len(parts), len(parts)), -1)
     against = np.full_like(chosen, -1)
     for rank in sorted({rule.rank for rule in rules}):
         said = np.full_like(chosen, -1)
@@ -166,8 +182,8 @@ def pair_friction(parts: Sequence[Part], rules: Sequence[FrictionRule], table: F
     if len(quarrel):
         i, j = quarrel[0]
         raise InputError(
-            f"friction of {parts[i].name!r} and {parts[j].name!r} is stated twice: {rules[against[i, j]]}; "
-            f"{rules[chosen[i, j]]}. Say which holds by set_friction of the two bodies {parts[i].name!r} and {parts[j].name!r}."
+            f"{words[0]} of {parts[i].name!r} and {parts[j].name!r} is stated twice: {rules[against[i, j]]}; "
+            f"{rules[chosen[i, j]]}. Say which holds by {words[1]} of the two bodies {parts[i].name!r} and {parts[j].name!r}."
         )
     return PairFriction(values, chosen)
 

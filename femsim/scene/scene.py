@@ -33,8 +33,10 @@ class Scene(SceneContents):
     ----------
     name : str
         Name of the scene; also the default name of its run folder.
-    dt, duration : float, s
-        Time step and simulated time.
+    dt : float, s, or "auto"
+        Time step. "auto": as short as the motion asks for, between ``dt_bounds``; results have a row each longest step.
+    duration : float, s
+        Simulated time.
     theta : float
         Integration parameter in [1/2, 1]: 1 (default) is backward Euler, 1/2 the mid-point rule of papers/001 eq. (9), which
         keeps energy but lets nodes in contact chatter.
@@ -57,6 +59,15 @@ class Scene(SceneContents):
         stiffness; it is second order in dt. ``theta`` is then 1/2.
     strain_damping : float
         Part of changes of strain that "energy-momentum" damps, from 0 (keeps the energy) to 1. Default 0.05.
+    dt_bounds : (float, float), s
+        Shortest and longest step of ``dt="auto"``. Default 0.1 and 10 ms.
+    time_tolerance : float, m
+        Error of position that one such step may make, root mean square of the worst body. Default 1e-5.
+    health : HealthBounds, optional
+        Bounds of the health verdict of its runs.
+    thin_shapes : bool
+        Whether shapes are accepted that are so thin that they pass between the surface nodes of a soft body: needles, small
+        balls. Contact with soft bodies is at their nodes, so such a shape goes in without a force: let the two never meet.
 
     Raises
     ------
@@ -523,6 +534,26 @@ class Scene(SceneContents):
             start, and says which.
         """
         driving.set_friction(self, a, b, coefficient, direction)
+
+    def set_restitution(self, a: Handle | str, b: Handle | str, coefficient: float) -> None:
+        """Set with which part of the speed at which they meet the contacts of a pair part; 0 where nothing is said.
+
+        Rigid bodies rebound by it. Soft bodies rebound by their elasticity: there it is about the nodes of their surface alone.
+        With friction, several contacts at once and coefficients above zero, this law of Newton's can add energy.
+
+        Parameters
+        ----------
+        a, b : Handle or str
+            As in :meth:`set_friction`.
+        coefficient : float, 1
+            From 0 to 1.
+
+        Raises
+        ------
+        InputError
+            A value out of range, or a name that means a body and the surface of others.
+        """
+        driving.set_restitution(self, a, b, coefficient)
 
     def sensor(
         self,

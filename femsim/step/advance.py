@@ -14,13 +14,14 @@ from femsim.step.report import Acted, StepReport
 from femsim.step.state import State
 from femsim.step.stepper import Stepper
 from femsim.step.system import System
+from femsim.step.vitals import Vitals
 
-#: How a step may end, from good to bad.
-SOLVED, NOT_CONVERGED, INSIDE_OUT, NOT_FINITE = range(4)
+#: How a step may end, from good to bad. Contacts without a solution have none in parts of the step either.
+SOLVED, NOT_CONVERGED, INSIDE_OUT, INFEASIBLE, NOT_FINITE = range(5)
 
 
 @dataclass(frozen=True)
-class _Attempt:
+class Attempt:
     """What came of a step: its length (s), how it ended, and its report or its error."""
 
     dt: float
@@ -67,7 +68,8 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
     before is restored and two steps of half the length are taken, each of which may be halved again, ``max_halvings`` times in
     all. Halves are taken only if they end better, all of them; otherwise the step is what it was without halving, to the last
     bit, and reported so. After such a step, those that end finite are taken as they are until one is solved again, since trying
-    costs ``max_halvings`` solves.
+    costs ``max_halvings`` solves. A step whose contacts are proved infeasible is taken as it is: what closes on a body in it
+    does so in the last of its parts too.
 
     Parameters
     ----------
@@ -79,7 +81,7 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
     Returns
     -------
     StepReport
-        Of the whole step, see :func:`_joined`.
+        Of the whole step, see :func:`joined`.
 
     Raises
     ------
@@ -89,16 +91,17 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
     if max_halvings == 0:
         return stepper.step()
     before, end = stepper.state, stepper.state.t + stepper.settings.dt
-    whole = _attempt(stepper)
-    if whole.report is not None and (whole.grade == SOLVED or (whole.grade < NOT_FINITE and before.halving_is_vain)):
-        stepper.state = replace(stepper.state, halving_is_vain=before.halving_is_vain and whole.grade != SOLVED)
+    whole = attempt(stepper)
+    vain = whole.grade == INFEASIBLE or (before.halving_is_vain and whole.grade < NOT_FINITE)
+    if whole.report is not None and (whole.grade == SOLVED or vain):
+        stepper.state = replace(stepper.state, halving_is_vain=vain and whole.grade != SOLVED)
         return whole.report
     outcome = _Outcome.of(stepper)
     halves = _halves(stepper, before, whole, whole.grade, max_halvings)
     if halves is not None:
         # the time is that asked for, not what rounding makes of the sum
         stepper.state = replace(stepper.state, t=end, step=before.step + 1, halving_is_vain=False)
-        report = _joined(halves, end)
+        report = joined(halves, end)
         stepper.system.take_acted(report.acted)
         return report
     if whole.report is None:
@@ -110,20 +113,22 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
     return whole.report
 
 
-def _attempt(stepper: Stepper) -> _Attempt:
+def attempt(stepper: Stepper) -> Attempt:
     """Take a step of ``stepper.settings.dt``, a whole one or a part of one, and grade it."""
     old, dt = stepper.state, stepper.settings.dt
     try:
         report = stepper.step()
     except (ContactError, np.linalg.LinAlgError) as error:  # the step gave numbers that nothing can go on with
-        return _Attempt(dt, NOT_FINITE, None, error)
+        return Attempt(dt, NOT_FINITE, None, error)
     if not report.finite:
         grade = NOT_FINITE
+    elif report.solution.status == "infeasible":
+        grade = INFEASIBLE
     elif report.inverted_elements and newly_inside_out(stepper.system, old, stepper.state):
         grade = INSIDE_OUT
     else:
         grade = SOLVED if report.solution.converged and not report.sank else NOT_CONVERGED
-    return _Attempt(dt, grade, report, None)
+    return Attempt(dt, grade, report, None)
 
 
 def newly_inside_out(system: System, old: State, new: State) -> bool:
@@ -134,18 +139,18 @@ def newly_inside_out(system: System, old: State, new: State) -> bool:
     return False
 
 
-def _halves(stepper: Stepper, before: State, whole: _Attempt, bound: int, depth: int) -> list[_Attempt] | None:
+def _halves(stepper: Stepper, before: State, whole: Attempt, bound: int, depth: int) -> list[Attempt] | None:
     """Go back and take a step in halves, each if need be in halves again; None where one of them ends at ``bound`` or worse."""
     stepper.restore(before)
     settings = stepper.settings
-    taken: list[_Attempt] = []
+    taken: list[Attempt] = []
     try:
         for _ in range(2):
             start = stepper.state
             stepper.settings = replace(settings, dt=0.5 * whole.dt)
-            half = _attempt(stepper)
+            half = attempt(stepper)
             parts = [half]
-            if half.grade != SOLVED and depth > 1:
+            if half.grade not in (SOLVED, INFEASIBLE) and depth > 1:
                 outcome = _Outcome.of(stepper)
                 finer = _halves(stepper, start, half, min(bound, half.grade), depth - 1)
                 if finer is None:
@@ -166,7 +171,7 @@ def _mean(values: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:
     return np.asarray(sum(w * value for w, value in zip(weights, values, strict=True)))
 
 
-def _joined(parts: list[_Attempt], end: float) -> StepReport:
+def joined(parts: Sequence[Attempt], end: float) -> StepReport:
     """Report of a step that ends at a time (s) from those of its sub-steps.
 
     Forces and wrenches are means over the step (the impulse over dt), residuals and the largest slip those of the worst part,
@@ -205,4 +210,6 @@ def _joined(parts: list[_Attempt], end: float) -> StepReport:
         wrench_balance=max(report.wrench_balance for report in reports),
         nonlinear_residual=max(report.nonlinear_residual for report in reports),
         solves=sum(report.solves for report in reports),
+        time_error=max(report.time_error for report in reports),
+        vitals=Vitals.joined([report.vitals for report in reports]),
     )  # fmt: skip

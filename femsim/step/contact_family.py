@@ -69,6 +69,10 @@ class FamilyRows:
         By what each is recognised in the next step.
     frame : ndarray, (kept, 3, 3)
         Rows: normal and two tangents.
+    gap : ndarray, (kept,), m
+        Signed distance at the start of the step.
+    restitution : ndarray, (kept,)
+        Part of the speed of approach with which each parts.
     """
 
     found: Found
@@ -80,6 +84,8 @@ class FamilyRows:
     friction: np.ndarray
     key: np.ndarray
     frame: np.ndarray
+    gap: np.ndarray
+    restitution: np.ndarray
 
     def __len__(self) -> int:
         """Return the number of contacts."""

@@ -26,7 +26,7 @@ from femsim.step.deforming_contacts import deforming_contacts
 from femsim.step.force_memory import ForceMemory
 from femsim.step.placed import Placed, Places
 from femsim.step.point_contacts import PointFamily
-from femsim.step.rows_kernels import Given, Sums
+from femsim.step.rows_kernels import Given, Sums, normal_offsets
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -118,12 +118,18 @@ class ContactRows:
         Offset of the contact velocity.
     friction : ndarray, (nc,) or (nc, 2)
         Coefficients.
+    surface : ndarray, (nc, 3), m/s
+        The part of phi that prescribed velocities make.
+    restitution : ndarray, (nc,)
+        Part of the speed of approach with which each contact parts.
     """
 
     families: tuple[FamilyRows, ...]
     J: sp.csr_matrix
     phi: np.ndarray
     friction: np.ndarray
+    surface: np.ndarray
+    restitution: np.ndarray
 
     @property
     def placed(self) -> Placed:
@@ -194,7 +200,9 @@ class Contacts:
         friction = [rows.friction for rows in each]
         if any(one.ndim == 2 for one in friction):
             friction = [one if one.ndim == 2 else np.repeat(one[:, None], 2, axis=1) for one in friction]
-        return ContactRows(each, J, phi, joined(friction))
+        surface = phi.copy()
+        surface[:, 0] -= normal_offsets(joined([rows.gap for rows in each]), given)
+        return ContactRows(each, J, phi, joined(friction), surface, joined([rows.restitution for rows in each]))
 
     def warm_start(self, rows: ContactRows, memory: Memory, v_hat: np.ndarray) -> WarmStart:
         """Velocity of the last step, and the forces of contacts that persist, turned into the frames of this step."""
@@ -252,6 +260,11 @@ class Contacts:
     def max_penetration(self, state: State, placed: Placed) -> float:
         """Largest penetration in a state, m."""
         return max(family.max_penetration(state, placed) for family in self.families)
+
+    def overlapping(self, state: State, placed: Placed) -> tuple[np.ndarray, np.ndarray]:
+        """Parts (n, 2) and gaps (n,), m, all negative, of what overlaps in a state in which parts are placed so."""
+        parts, gaps = zip(*(family.gaps(state, placed, 0.0) for family in self.families), strict=True)
+        return joined(parts), joined(gaps)
 
     def gaps(self, state: State, reach: float) -> tuple[np.ndarray, np.ndarray]:
         """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""

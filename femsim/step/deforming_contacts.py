@@ -142,7 +142,8 @@ class DeformingFamily:
         sides = self._number[c.body[keep]]
         return FamilyRows(
             found, keep, rows.indptr[: 3 * kept + 1], rows.indices[:entries], rows.data[:entries], rows.phi[:kept],
-            self._rules.friction[sides[:, 0], sides[:, 1]], c.key[keep], c.frame[keep],
+            self._rules.friction[sides[:, 0], sides[:, 1]], c.key[keep], c.frame[keep], c.gap[keep],
+            self._rules.restitution[sides[:, 0], sides[:, 1]],
         )  # fmt: skip
 
     def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> Sides:

@@ -11,6 +11,7 @@ from femsim.model.bodies.body import BodyStep
 from femsim.model.holds import held_wrench
 from femsim.scene.scene import Scene
 from femsim.step.contacts import ContactForces
+from femsim.step.end_velocity import EndVelocity
 from femsim.step.newton import Solved
 from femsim.step.prescribed import held_points
 from femsim.step.report import StepReport
@@ -22,6 +23,7 @@ def measure(
     scene: Scene,
     system: System,
     solved: Solved,
+    end: EndVelocity,
     forces: ContactForces,
     old: State,
     new: State,
@@ -37,8 +39,10 @@ def measure(
         As the step assembled it.
     solved : Solved
         The last contact problem of the step, its answer and the nonlinear residual.
+    end : EndVelocity
+        Velocities at the end, and the forces that lead to them.
     forces : ContactForces
-        What the answer means for parts and nodes.
+        What these mean for parts and nodes.
     old, new : State
         Start and end of the step.
     max_penetration : float, m
@@ -46,10 +50,10 @@ def measure(
     """
     problem, solution = solved.problem, solved.solution
     dt, u = problem.dt, forces.contacts.u
-    pressing = solution.lam[:, 0] > 1e-9 * solution.lam[:, 0].max(initial=0.0)
+    pressing = end.lam[:, 0] > 1e-9 * end.lam[:, 0].max(initial=0.0)
     slip = np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2)[pressing]
-    friction_loss = old.friction_loss - dt * float((solution.lam[:, 1:] * u[:, 1:]).sum())
-    reaction = system.reaction(solution.v, forces.generalized)
+    friction_loss = old.friction_loss - float(end.work[:, 1:].sum())
+    reaction = system.reaction(solution.v, forces.generalized) - system.calmed / dt
     work = old.work + dt * float((system.external + reaction) @ solution.v)
     work += dt * sum(coupling.power for coupling in system.couplings)
     momentum, kinetic, elastic, potential, balance = np.zeros(3), 0.0, 0.0, 0.0, 0.0
@@ -62,8 +66,8 @@ def measure(
                 index in scene.motions,
             )
         )  # fmt: skip
-        end = body.momentum(new.q[q], new.v[v])
-        rate = (end - body.momentum(old.q[q], old.v[v])) / dt
+        after = body.momentum(new.q[q], new.v[v])
+        rate = (after - body.momentum(old.q[q], old.v[v])) / dt
         parts = [k for k, part in enumerate(scene.parts) if part.body == index]
         contact = forces.wrench[parts, :3].sum(axis=0)
         couplings = system.coupling_forces(index)
@@ -75,7 +79,7 @@ def measure(
             mount[body.name] = own.drive
         work += dt * own.power
         work -= dt * body.damping_power(solution.v[v])
-        momentum += end
+        momentum += after
         kinetic += body.kinetic_energy(new.q[q], new.v[v])
         elastic += body.elastic_energy(new.q[q])
         potential -= body.mass * float(scene.gravity @ body.centre_of_mass(new.q[q]))
@@ -85,6 +89,7 @@ def measure(
         old.step + 1, new.t, solution, metrics.measure(problem, solution.v, solution.lam), forces, max_penetration,
         float(slip.max(initial=0.0)), kinetic, elastic, work, momentum, balance, mount, inverted, potential, friction_loss,
         system.acted(), ((dt, forces.contacts),), solved.residual, solved.solves,
+        viscous_loss=sum(body.viscous_loss() for body in system.bodies),
     )  # fmt: skip
 
 

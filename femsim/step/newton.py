@@ -97,7 +97,7 @@ def solve_step(
     last = attempt(warm)
     residuals, iterations = [last.residual], last.solution.iterations
     places, led_to = [np.zeros(system.n)], [last]
-    while newton.tolerance is not None and not last.residual <= newton.tolerance and len(residuals) < newton.max_solves:
+    while newton.tolerance is not None and not last.holds(newton.tolerance) and len(residuals) < newton.max_solves:
         if not np.isfinite(last.residual) or not _leads_on(last, newton.tolerance):
             break
         place = _next_place(system, settings, newton.still, places, led_to)
@@ -106,18 +106,26 @@ def solve_step(
         places, led_to = [*places[-_MEMORY:], place], [*led_to[-_MEMORY:], last]
         residuals.append(last.residual)
         iterations += last.solution.iterations
-    solution = _judged(replace(last.solution, iterations=iterations), residuals, newton)
+    solution = _judged(last, replace(last.solution, iterations=iterations), len(residuals), newton)
     return Solved(last.problem, solution, tuple(residuals))
 
 
 @dataclass(frozen=True)
 class _Iterate:
-    """Contact problem of a linearisation, its answer with its forces J^T lam, (n,), and the nonlinear residual of both."""
+    """Contact problem of a linearisation, its answer with its forces J^T lam, (n,), and the nonlinear residual of both.
+
+    ``rounding`` is the part of the residual that rounding may make.
+    """
 
     problem: ContactProblem
     solution: Solution
     push: np.ndarray
     residual: float
+    rounding: float
+
+    def holds(self, tolerance: float) -> bool:
+        """Whether the equations of the step hold to a tolerance, or to rounding."""
+        return self.residual <= max(tolerance, self.rounding)
 
 
 def _attempt(
@@ -128,7 +136,8 @@ def _attempt(
     solution = solver.solve(problem, warm)
     system.accept(solution.v)
     push = problem.pushed(solution.lam)
-    return _Iterate(problem, solution, push, system.residual(settings, solution.v, push, still))
+    residual = system.residual(settings, solution.v, push, still)
+    return _Iterate(problem, solution, push, residual, system.rounding)
 
 
 def _leads_on(last: _Iterate, tolerance: float) -> bool:
@@ -160,13 +169,13 @@ def _next_place(
     return last.solution.v
 
 
-def _judged(solution: Solution, residuals: list[float], newton: Newton) -> Solution:
+def _judged(last: _Iterate, solution: Solution, solves: int, newton: Newton) -> Solution:
     """Not converged where the contact problem is solved, but not the nonlinear equations."""
-    if newton.tolerance is None or residuals[-1] <= newton.tolerance or not solution.converged:
+    if newton.tolerance is None or last.holds(newton.tolerance) or not solution.converged:
         return solution
     return replace(
         solution,
         status="stopped at the limit",
-        message=f"{NOT_SOLVED} still lack {residuals[-1]:.2g} of their forces after {len(residuals)} linearisations; "
+        message=f"{NOT_SOLVED} still lack {last.residual:.2g} of their forces after {solves} linearisations; "
         f"asked for is {newton.tolerance:g}. Take a smaller dt.",
     )

@@ -182,9 +182,10 @@ class PointFamily:
         keep, phi = rows.keep[:kept], rows.phi[:kept]
         self._follow_turns(found, keep, given, phi)
         key = (c.point[keep] * len(self.shape_part) + c.shape[keep]) * FEATURES + c.feature[keep]
+        restitution = self._rules.restitution[self.point_part[c.point[keep]], self.shape_part[c.shape[keep]]]
         return FamilyRows(
             found, keep, rows.indptr[: 3 * kept + 1], rows.indices[:entries], rows.data[:entries], phi, friction[keep], key,
-            c.frame[keep],
+            c.frame[keep], c.gap[keep], restitution,
         )  # fmt: skip
 
     def _follow_turns(self, found: Found, keep: np.ndarray, given: Given, phi: np.ndarray) -> None:

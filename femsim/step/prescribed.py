@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from femsim.base.rotations import quaternion_conjugate, quaternion_multiply, vector_from_quaternion
+from femsim.base.rotations import cayley_from_quaternion, quaternion_conjugate, quaternion_multiply, vector_from_quaternion
 from femsim.model.drives import driven_pose
 from femsim.model.holds import Hold
 from femsim.scene.scene import Scene
@@ -29,12 +29,13 @@ def prescribed_rows(scene: Scene, system: System) -> np.ndarray:
 def prescribed_velocity(scene: Scene, system: System, state: State, dt: float) -> np.ndarray:
     """Velocities of these rows that end a step of dt (s) exactly on their motion, (n,); zero elsewhere."""
     v = np.zeros(system.n)
+    turn_between = cayley_from_quaternion if scene.integrator == "energy-momentum" else vector_from_quaternion
     for index, motion in scene.motions.items():
         q = state.q[system.q_slices[index]]
         position, quaternion = driven_pose(scene.bodies[index].initial_q(), motion, state.t + dt)
         row = system.v_slices[index].start
         v[row : row + 3] = (position - q[:3]) / dt
-        v[row + 3 : row + 6] = vector_from_quaternion(quaternion_multiply(quaternion, quaternion_conjugate(q[3:7]))) / dt
+        v[row + 3 : row + 6] = turn_between(quaternion_multiply(quaternion, quaternion_conjugate(q[3:7]))) / dt
     for hold in scene.holds:
         motion = hold.motion or scene.motions[hold.leader]
         start, target = held_points(system, hold, state), hold.positions(motion, state.t + dt)

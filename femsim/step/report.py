@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from contact import Metrics, Solution
 from femsim.step.contacts import ContactForces, StepContacts
+from femsim.step.vitals import Vitals
 
 #: What acted in each body and coupling, by its name: arrays by name.
 Acted = dict[str, dict[str, np.ndarray]]
@@ -56,8 +57,14 @@ class StepReport:
         What the equations of the step lack with all forces at its end, see :meth:`femsim.step.system.System.residual`.
     solves : int
         Contact problems solved, one for each linearisation.
+    viscous_loss : float, J
+        What the viscous branches of all bodies have taken since the start.
     sank : bool
         Whether bodies ended so much deeper in each other that halves of the step are worth a try.
+    time_error : float, m
+        Estimated local error of the step, see :func:`femsim.step.adaptive.local_error`; 0 where its length is fixed.
+    vitals : Vitals
+        What it says about the health of the run beside its residuals.
     """
 
     step: int
@@ -80,12 +87,20 @@ class StepReport:
     parts: tuple[tuple[float, StepContacts], ...]
     nonlinear_residual: float
     solves: int
+    viscous_loss: float = 0.0
     sank: bool = False
+    time_error: float = 0.0
+    vitals: Vitals = field(default_factory=Vitals)
 
     @property
     def contacts(self) -> StepContacts:
         """Contacts and their forces; those of the last sub-step."""
         return self.forces.contacts
+
+    @property
+    def halved(self) -> bool:
+        """Whether it was taken in sub-steps because it failed, not because an adaptive step asked for them."""
+        return len(self.parts) > 1 and self.time_error == 0.0
 
     @property
     def finite(self) -> bool:

@@ -91,6 +91,12 @@ def normal_offset(gap: float, dt: float, correction: float, max_correction: floa
     return gap / dt if gap >= 0.0 else max(correction * gap / dt, -max_correction)
 
 
+def normal_offsets(gap: np.ndarray, given: Given) -> np.ndarray:
+    """:func:`normal_offset` of many gaps, (nc,), m: (nc,), m/s."""
+    pushed_out = np.maximum(given.correction * gap / given.dt, -given.max_correction)
+    return np.asarray(np.where(gap >= 0.0, gap / given.dt, pushed_out))
+
+
 @njit(cache=True)
 def keep_contact(m: int, gap: float, first: int, kept: int, entry: int, given: Given, rows: Rows) -> tuple[int, int]:
     """Keep contact m, with entries of J from ``first`` on, where anything can press it; return (contacts kept, entries).

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
+import foreign
 from femsim.base.errors import InputError
 from femsim.base.files import replacing
 from femsim.step.force_memory import ForceMemory
+from foreign.text import read_npz
 
 #: Version of the files that hold a state.
-VERSION = 1
+VERSION = 2
 
 Memory = Mapping[str, np.ndarray]
 
@@ -48,6 +49,10 @@ class State:
     sensors : dict of str to ndarray
         What sensors carry from step to step, by ``SENSOR/NAME``. Steps pass it on; who reads the sensors fills it, see
         :class:`femsim.run.sensors.Sensors`.
+    dt : float, s
+        Length of the last step, or of its last part; 0 at the start.
+    level : int
+        How often an adaptive run halves its longest step at present, see :mod:`femsim.step.adaptive`.
     """
 
     q: np.ndarray
@@ -62,6 +67,8 @@ class State:
     couplings: tuple[Memory, ...] = ()
     contacts: tuple[ForceMemory, ...] = ()
     sensors: dict[str, np.ndarray] = field(default_factory=dict)
+    dt: float = 0.0
+    level: int = 0
 
     def __post_init__(self) -> None:
         if len(self.v_hat) != len(self.v):
@@ -69,7 +76,7 @@ class State:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All numbers by name, as they are saved."""
-        names = ("q", "v", "t", "v_hat", "step", "work", "friction_loss", "halving_is_vain")
+        names = ("q", "v", "t", "v_hat", "step", "work", "friction_loss", "dt", "level", "halving_is_vain")
         out = {name: np.asarray(getattr(self, name)) for name in names}
         out["counts"] = np.array([len(self.bodies), len(self.couplings), len(self.contacts)])
         for kind, memories in (("body", self.bodies), ("coupling", self.couplings)):
@@ -92,7 +99,7 @@ class State:
             tuple(below(f"body/{k}/") for k in range(bodies)),
             tuple(below(f"coupling/{k}/") for k in range(couplings)),
             tuple(ForceMemory(arrays[f"contacts/{k}/keys"], arrays[f"contacts/{k}/forces"]) for k in range(families)),
-            below("sensor/"),
+            below("sensor/"), float(arrays["dt"]), int(arrays["level"]),
         )  # fmt: skip
 
     def copy(self) -> State:
@@ -131,22 +138,23 @@ class State:
             No such file, one that holds no state, or one of another version.
         """
         try:
-            with Path(path).open("rb") as file:  # np.load would leave a damaged one open
-                arrays = dict(np.load(file, allow_pickle=False))
-        except (OSError, ValueError, TypeError, EOFError, BadZipFile) as error:
+            arrays = read_npz(Path(path))
+        except (OSError, foreign.Refused) as error:
             raise InputError(
                 f"{path}: cannot be read as the state of a simulation ({error}); give a file that femsim saved."
             ) from error
-        version = int(arrays.pop("version", np.array(-1)))
+        label = arrays.pop("version", np.array(-1))
+        version = int(label) if label.shape == () and label.dtype.kind in "iu" else -1
         if version != VERSION:
             found = "none" if version < 0 else f"version {version}"
             raise InputError(f"{path}: holds {found} of femsim's states; this femsim reads version {VERSION}, so save it again.")
+        bad = [name for name, value in arrays.items() if value.dtype.kind == "f" and not np.isfinite(value).all()]
+        if bad:
+            raise InputError(f"{path}: {bad[0]} holds a value that is not finite; the file is damaged, take an earlier one.")
         try:
             return cls.from_arrays(arrays)
-        except (KeyError, ValueError, TypeError) as error:
-            raise InputError(
-                f"{path}: is no whole state of a simulation ({error} is missing or damaged); save it again."
-            ) from error
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"{path}: is no complete state ({error}); the file is damaged, take an earlier one.") from error
 
 
 def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:

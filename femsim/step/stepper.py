@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,17 +13,20 @@ from contact import ContactProblem, Remembering, Solver, contact_velocity
 from femsim.base.errors import InputError
 from femsim.model.bodies.body import Body, StepSettings
 from femsim.model.contact_rules import ContactRules
-from femsim.scene.frictions import anisotropic_pairs
+from femsim.scene.frictions import anisotropic_pairs, pair_restitution
 from femsim.scene.scene import Scene
 from femsim.step.contact_family import Rates
 from femsim.step.contacts import ContactRows, Contacts
+from femsim.step.end_velocity import end_velocity
 from femsim.step.measure import measure
 from femsim.step.newton import Newton, Solved, solve_step
 from femsim.step.placed import Placed
 from femsim.step.prescribed import held_points, prescribed_rows, prescribed_velocity
 from femsim.step.report import StepReport
+from femsim.step.start import check_start
 from femsim.step.state import Memory, State
 from femsim.step.system import System
+from femsim.step.vitals import VitalSigns
 
 #: What each stage counts into: the columns of steps.csv that hold times.
 COUNTED = {
@@ -64,13 +66,17 @@ class Stepper:
         That of the last step; its matrix is overwritten by the next one.
     timings : dict of str to float
         Seconds spent so far, by column of steps.csv.
+    vital_signs : VitalSigns
+        Reads what a step says about the health of a run.
+    notes : list of str
+        What seems odd about the scene, in words.
     on_restore : list of callable
         Each is called with the ``sensors`` of a state that was restored: who reads sensors goes on from there.
 
     Raises
     ------
     InputError
-        A scene without bodies, or soft bodies and rods that overlap deeply at the start.
+        A scene without bodies, bodies that overlap deeply at the start, or shapes that pass between the nodes of soft bodies.
     """
 
     #: what the stages are timed by, in seconds
@@ -94,7 +100,8 @@ class Stepper:
         self.timings = dict.fromkeys(STAGES, 0.0)
         self.on_restore: list[Callable[[Memory], None]] = []
         self._placed = (self.state.q.copy(), self.contacts.places.read(self.state))
-        self._check_start()
+        self.vital_signs = VitalSigns(scene, self.system, self.contacts, self.state)
+        self.notes = check_start(scene, self.contacts, self.vital_signs, self.state, self.settings.dt)
 
     def step(self) -> StepReport:
         """Advance by one time step, whatever comes of it; :func:`femsim.step.advance.take_step` halves steps that fail."""
@@ -105,18 +112,23 @@ class Stepper:
         rows, solved = self._solve(v_prescribed)
         problem, solution = solved.problem, solved.solution
         self.problem = problem
-        with self.timed("accept"):
-            forces, memory = contacts.accept(rows, solution.lam, contact_velocity(problem, solution.v))
         with self.timed("advance"):
             new = system.advance(state, solution.v, settings)
+            u = contact_velocity(problem, solution.v)
+            end = end_velocity(system, settings, rows, solved, u, state, new, self.newton)
+            new.v = end.v
+        with self.timed("accept"):
+            forces, memory = contacts.accept(rows, end.lam, u)
         with self.timed("measure"):
             arrived = contacts.places.read(new)
-            penetration = contacts.max_penetration(new, arrived)
-            report = measure(self.scene, system, solved, forces, state, new, penetration)
+            overlaps = contacts.overlapping(new, arrived)
+            penetration = max(0.0, -float(overlaps[1].min(initial=0.0)))
+            report = measure(self.scene, system, solved, end, forces, state, new, penetration)
             report.sank = self._sank(penetration)
+            report.vitals = self.vital_signs.read(problem, forces, new, arrived, overlaps)
             self.state = replace(
                 system.remember(new), step=report.step, work=report.work, friction_loss=report.friction_loss,
-                halving_is_vain=state.halving_is_vain, contacts=memory, sensors=state.sensors,
+                dt=settings.dt, level=state.level, halving_is_vain=state.halving_is_vain, contacts=memory, sensors=state.sensors,
             )  # fmt: skip
             self._placed = (new.q.copy(), arrived)
         return report
@@ -202,18 +214,6 @@ class Stepper:
         base = self.scene.margin + time_ahead * float(np.linalg.norm(self.settings.gravity)) * self.settings.dt
         return self.contacts.margins(placed, rates, base, time_ahead)
 
-    def _check_start(self) -> None:
-        """Refuse a scene whose soft bodies and rods overlap too deeply to be pushed apart; warn where they overlap visibly."""
-        for a, b, depth, bound in self.contacts.overlaps(self.state):
-            names = f"scene {self.scene.name!r}: {self.scene.parts[a].name!r} and {self.scene.parts[b].name!r} overlap"
-            if depth > bound:
-                raise InputError(
-                    f"{names} by {1e3 * depth:.3g} mm at the start; allowed are {1e3 * bound:.3g} mm (half of an element, "
-                    "or of the radii of rods). Move them apart."
-                )
-            if depth > self.scene.margin:
-                warnings.warn(f"{names} by {1e3 * depth:.3g} mm at the start and will be pushed apart.", stacklevel=4)
-
     # ------------------------------------------------------------------ readings of the current state
 
     @property
@@ -259,6 +259,6 @@ def contact_rules(scene: Scene) -> ContactRules:
     pairs = ~same & ~(still[:, None] & still)
     np.fill_diagonal(pairs, False)
     return ContactRules(
-        friction.values, pairs, scene.correction, scene.max_correction, anisotropic_pairs(scene.friction_rules, friction),
-        scene.no_contact,
+        friction.values, pair_restitution(scene.parts, scene.restitution_rules), pairs, scene.correction, scene.max_correction,
+        anisotropic_pairs(scene.friction_rules, friction), scene.no_contact,
     )  # fmt: skip

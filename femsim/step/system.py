@@ -8,12 +8,17 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from contact import Group
 from contact.metrics_kernels import relative
 from femsim.model.bodies.body import Body, StepSettings, StepStart
 from femsim.model.couplings import Coupling
 from femsim.step.state import State
+
+#: Rounding of the forces in the equations of a step, over the largest terms that they are sums of; and the nonlinear residual above
+#: which it is never the excuse.
+_ROUNDINGS, _MOST_ROUNDING = 32.0 * np.finfo(np.float64).eps, 1e-6
 
 
 class System:
@@ -32,10 +37,14 @@ class System:
         Refilled in place by :meth:`assemble`.
     b, external : ndarray, (n,), N
         Right-hand side, and the part of it that gravity, loads and joints make.
+    calmed : ndarray, (n,), N s and N m s
+        Impulses on prescribed rows by which the last :meth:`advance` calmed velocities, see ``Body.calm``.
     b_prescribed : ndarray, (n,), N, or None
         The part of b that prescribed velocities make, see ``ContactProblem.b_prescribed``.
     groups : tuple of Group
         Rows of each body.
+    rounding : float
+        Part of the last :meth:`residual` that the rounding of its terms may make, at most 1e-6; 0 where more is lacking.
     """
 
     def __init__(self, bodies: Sequence[Body], couplings: Sequence[Coupling] = ()) -> None:
@@ -66,9 +75,10 @@ class System:
         if self.couplings:
             rows, starts = self._couple(rows, starts)
         self.A = sp.csc_matrix((np.zeros(len(rows)), rows, starts), shape=(nv, nv))
-        self.b, self.external = np.zeros(nv), np.zeros(nv)
+        self.b, self.external, self.calmed = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self._residual, self._inertia, self._external_there = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self.b_prescribed: np.ndarray | None = None
+        self.rounding = 0.0
         self.prescribed = np.zeros(nv, dtype=np.bool_)
         self._columns_of_entries = np.repeat(np.arange(nv), np.diff(self.A.indptr))
         self._on_diagonal = np.flatnonzero(self._columns_of_entries == self.A.indices)
@@ -161,7 +171,7 @@ class System:
             v_start[self._rows] = v_prescribed[self._rows] - settings.theta * jump
         self._starts = [StepStart(state.q[q], v_start[v], state.t) for q, v in zip(self.q_slices, self.v_slices, strict=True)]
         for coupling in self.couplings:
-            coupling.prepare([state.q[self.q_slices[k]] for k, _ in coupling.rows], state.t + settings.dt)
+            coupling.prepare([state.q[self.q_slices[k]] for k, _ in coupling.rows], state.t + settings.theta * settings.dt)
         for k, (body, start, v) in enumerate(zip(self.bodies, self._starts, self.v_slices, strict=True)):
             with self._block(k) as own:
                 body.assemble(start.q, start.v, start.t, settings, own, self.b[v], self.external[v])
@@ -176,6 +186,9 @@ class System:
         ||r||^2 = sum r_i^2 / A_ii, relative to the largest of the rate of momentum, external forces, contact forces and the
         forces of drives; and at least to 1e-3 of the elastic forces, sqrt(2 E / (theta dt)), to 1e-6 of b, and to the forces
         that make the speed ``still``.
+
+        Coordinates and velocities are rounded, so stiff forces are too: ``rounding`` becomes 32 times the rounding of
+        A_ii (|v_hat_i| + |q_i|/(theta dt)) in the same norm and on the same scale, where the residual is below 1e-6.
 
         Parameters
         ----------
@@ -194,7 +207,7 @@ class System:
             for body, start, v in zip(self.bodies, self._starts, self.v_slices, strict=True)
         ]
         for coupling, coupled in zip(self.couplings, self._coupled_rows, strict=True):
-            coupling.prepare([moved[k] for k, _ in coupling.rows], self._starts[0].t + settings.dt, v_hat[coupled])
+            coupling.prepare([moved[k] for k, _ in coupling.rows], self._starts[0].t + implicit, v_hat[coupled])
         elastic = 0.0
         for body, q, start, v in zip(self.bodies, moved, self._starts, self.v_slices, strict=True):
             elastic += body.elastic_energy(q)
@@ -212,7 +225,14 @@ class System:
         lacking[self._rows] = 0.0
         terms = (self._inertia, external, contact_force, drives)
         floor = 1e-3 * np.sqrt(2.0 * max(elastic, 0.0) / implicit)
-        return relative(size(lacking), max(*map(size, terms), floor, 1e-6 * size(self.b), still * np.sqrt(diagonal.sum())))
+        scale = max(*map(size, terms), floor, 1e-6 * size(self.b), still * np.sqrt(diagonal.sum()))
+        residual, self.rounding = relative(size(lacking), scale), 0.0
+        if residual <= _MOST_ROUNDING:
+            reach = np.concatenate([_reach(body.kind, q) for body, q in zip(self.bodies, moved, strict=True)])
+            rounded = _ROUNDINGS * diagonal * (np.abs(v_hat) + reach / implicit)
+            rounded[self._rows] = 0.0
+            self.rounding = min(relative(size(rounded), scale), _MOST_ROUNDING)
+        return residual
 
     def linearise(self, settings: StepSettings, v_hat: np.ndarray) -> None:
         """Fill A and b about v_hat, at which :meth:`residual` was asked last: A v = b is Newton's equation for the next v_hat."""
@@ -286,12 +306,66 @@ class System:
         for body, v in zip(self.bodies, self.v_slices, strict=True):
             body.accept(v_hat[v])
 
+    def mobility(self, old: State, new: State, rows: np.ndarray) -> sp.csc_matrix:
+        """Velocities that impulses make at the end of a step, M^-1 with nothing on prescribed rows, (n, n).
+
+        Parameters
+        ----------
+        old, new : State
+            Start and end of the step.
+        rows : ndarray
+            Rows of v on which impulses may act; only the bodies that have them count.
+        """
+        touched = np.zeros(self.n, dtype=np.bool_)
+        touched[rows] = True
+        blocks: list[sp.spmatrix] = []
+        for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
+            if not touched[v].any():
+                blocks.append(sp.csc_matrix((body.n_v, body.n_v)))
+                continue
+            free = sp.diags((~self.prescribed[v]).astype(np.float64)).tocsc()[:, ~self.prescribed[v]]
+            blocks.append(free @ inverse_of_blocks(free.T @ body.inertia(old.q[q], new.q[q]) @ free) @ free.T)
+        return sp.block_diag(blocks, format="csc")
+
     def advance(self, state: State, v_hat: np.ndarray, settings: StepSettings) -> State:
         """State at the end of the step; prescribed rows keep the velocity they had in it."""
         new = State(np.empty_like(state.q), np.empty_like(state.v), state.t + settings.dt, v_hat.copy())
         for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
             body.advance(state.q[q], state.v[v], v_hat[v], settings, new.q[q], new.v[v])
         new.v[self._rows] = v_hat[self._rows]
+        self.calmed[:] = 0.0
+        if settings.conserving and settings.strain_damping > 0.0:
+            for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
+                body.calm(new.q[q], new.v[v], settings, self.prescribed[v], self.calmed[v])
         for coupling in self.couplings:
             coupling.settle([new.q[self.q_slices[k]] for k, _ in coupling.rows])
         return new
+
+
+def _reach(kind: str, q: np.ndarray) -> np.ndarray:
+    """Sizes of the coordinates that each row of v changes, (n_v,), m; of turns 1."""
+    if kind == "nodes":
+        return np.abs(q)
+    poses = q[None] if kind == "generalized" else q.reshape(-1, 7)
+    return np.column_stack([np.abs(poses[:, :3]), np.ones((len(poses), 3)), np.abs(poses[:, 7:])]).ravel()
+
+
+def inverse_of_blocks(matrix: sp.spmatrix) -> sp.csc_matrix:
+    """Inverse of a sparse matrix that is made of small blocks in some order of its rows, (n, n)."""
+    matrix = sp.csr_matrix(matrix)
+    _, block_of = connected_components(matrix, directed=False)
+    order = np.argsort(block_of, kind="stable")
+    sizes = np.bincount(block_of)
+    first = np.cumsum(sizes) - sizes
+    rows, columns, entries = [], [], []
+    for size in np.unique(sizes):
+        members = order[first[sizes == size][:, None] + np.arange(size)]
+        i, j = (
+            np.broadcast_to(members[:, :, None], (*members.shape, size)),
+            np.broadcast_to(members[:, None, :], (len(members), size, size)),
+        )
+        dense = np.asarray(matrix[i.ravel(), j.ravel()]).reshape(i.shape)
+        rows.append(i.ravel())
+        columns.append(j.ravel())
+        entries.append(np.linalg.inv(dense).ravel())
+    return sp.csc_matrix((np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape=matrix.shape)

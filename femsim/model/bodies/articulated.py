@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from contact import GroupKind
-from femsim.base.rotations import cross, quaternion_to_matrix, rotate_quaternion
-from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings
+from femsim.base.rotations import cross, quaternion_to_matrix, rotate_by_cayley, rotate_quaternion
+from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings, StepStart
 from femsim.model.bodies.rigid_kernels import free_rotation
 from femsim.model.frames import LinkFrame
 
@@ -110,14 +111,13 @@ class JointDrive:
         settings : StepSettings
             Integration settings.
         """
-        dt, end = settings.dt, t + settings.dt
-        implicit = settings.theta * dt
+        implicit = settings.theta * settings.dt
         force, damping = 0.0, self.friction_damping
         if self.force is not None:
-            force += float(self.force(end))
+            force += float(self.force(t + implicit))
         if self.position is not None:
-            target = float(self.position(end))
-            target_rate = (target - float(self.position(t))) / dt
+            target = float(self.position(t + implicit))
+            target_rate = (float(self.position(t + settings.dt)) - float(self.position(t))) / settings.dt
             servo = self.stiffness * (target - s) + self.damping * target_rate
             servo_damping = self.stiffness * implicit + self.damping
             trial = servo - servo_damping * rate
@@ -142,6 +142,11 @@ class ArticulatedBody(BodyDefaults):
     Departure from the paper, whose explicit gyroscopic term drifts: a body without joints turns by the constant angular velocity
     that keeps energy and angular momentum of its free rotation, whatever theta is; the torque impulse of the step is added to its
     angular momentum, and w follows from the new orientation.
+
+    In an energy-momentum step the body turns by Cayley's map. Without joints its spin goes from R0 I W0 to R1 I W1,
+    W0 + W1 = 2 R0^T w_hat the velocities in its own axes, so that the work of a torque is the change of its energy. With joints M and
+    the Coriolis terms are those of the mid-point, and the velocities at the end are such that the impulses of the
+    step are the changes of linear and angular momentum.
 
     Parameters
     ----------
@@ -199,6 +204,9 @@ class ArticulatedBody(BodyDefaults):
         self.joint_force = np.zeros(self.n_joints)
         self.joint_damping = np.zeros(self.n_joints)
         self.bias = np.zeros(self.n_v)
+        self._conserving = False
+        # what the last residual of an energy-momentum step says: mass matrix, and rate of momentum of all coordinates
+        self._step_mass, self._step_rate = np.zeros((self.n_v, self.n_v)), np.zeros(self.n_v)
 
     @property
     def mass(self) -> float:
@@ -295,7 +303,7 @@ class ArticulatedBody(BodyDefaults):
             return out
         rotation, omega = configuration.rotation, np.empty(3)
         spin = self.links[0].inertia @ (rotation.T @ v[3:6])
-        if not free_rotation(self._inverse_inertia, spin, settings.dt, omega):
+        if not free_rotation(self._inverse_inertia, spin, settings.dt, omega, settings.conserving):
             return self._bias(configuration, v)
         out[3:] = configuration.inertia @ (v[3:6] - rotation @ omega) / (settings.theta * settings.dt)
         return out
@@ -312,13 +320,10 @@ class ArticulatedBody(BodyDefaults):
     ) -> None:
         """Fill A = M/(theta dt) + joint damping and b = M v/(theta dt) - C v + f_ext (eq. 9)."""
         implicit = settings.theta * settings.dt
+        self._conserving = settings.conserving
         configuration = self._configuration(q)
         M = configuration.M
-        np.matmul(M[:, :3], settings.gravity, out=external)
-        if self.load is not None:
-            force, torque = self.load(t + settings.dt)
-            external[:3] += force
-            external[3:6] += torque
+        self._fill_external(configuration, t + implicit, settings, external)
         A = M / implicit
         for j, drive in enumerate(self.drives):
             self.joint_force[j], self.joint_damping[j] = drive.linearised(q[7 + j], v[6 + j], t, settings)
@@ -327,6 +332,60 @@ class ArticulatedBody(BodyDefaults):
         data[:] = A.ravel()
         self.bias = self._bias(configuration, v) if self.n_joints else self._turning(configuration, v, settings)
         b[:] = M @ v / implicit - self.bias + external
+
+    def _fill_external(self, configuration: _Configuration, t: float, settings: StepSettings, external: np.ndarray) -> None:
+        """Fill gravity and the load at a time, (n_v,)."""
+        np.matmul(configuration.M[:, :3], settings.gravity, out=external)
+        if self.load is not None:
+            force, torque = self.load(t)
+            external[:3] += force
+            external[3:6] += torque
+
+    def moved(self, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
+        """Pose by the exponential map, in an energy-momentum step by Cayley's."""
+        turned = (rotate_by_cayley if self._conserving else rotate_quaternion)(q[3:7], time * v_hat[3:6])
+        return np.concatenate([q[:3] + time * v_hat[:3], turned, q[7:] + time * v_hat[6:]])
+
+    def residual(
+        self,
+        moved: np.ndarray,
+        start: StepStart,
+        settings: StepSettings,
+        v_hat: np.ndarray,
+        external: np.ndarray,
+        out: np.ndarray,
+        inertia: np.ndarray,
+    ) -> None:
+        """Fill A v_hat - b of ``assemble``, or the equations of the energy-momentum step, M and Coriolis terms at ``moved``."""
+        if not settings.conserving:
+            super().residual(moved, start, settings, v_hat, external, out, inertia)
+            return
+        implicit, middle = settings.theta * settings.dt, self._configuration(moved)
+        self._step_mass[:] = middle.M
+        self._fill_external(middle, start.t + implicit, settings, external)
+        external[6:] += self.joint_force
+        np.matmul(middle.M / implicit, v_hat - start.v, out=inertia)
+        self._step_rate[:] = inertia
+        if self.n_joints:
+            self._step_rate += self._bias(middle, v_hat)
+        else:
+            old = quaternion_to_matrix(start.q[3:7])
+            new = quaternion_to_matrix(rotate_by_cayley(start.q[3:7], settings.dt * v_hat[3:6]))
+            before, mean = old.T @ start.v[3:6], old.T @ v_hat[3:6]
+            spin = self.links[0].inertia
+            self._step_rate[3:6] = (new @ spin @ (2.0 * mean - before) - old @ spin @ before) / settings.dt
+        out[:] = self._step_rate - external
+        out[6:] += self.joint_damping * v_hat[6:]
+
+    def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
+        """Fill A of ``assemble``, in an energy-momentum step with the mass matrix of the last residual."""
+        if not settings.conserving:
+            super().tangent(settings, data)
+            return
+        A = self._step_mass / (settings.theta * settings.dt)
+        joints = np.arange(6, self.n_v)
+        A[joints, joints] += self.joint_damping
+        data[:] = A.ravel()
 
     def advance(
         self,
@@ -339,6 +398,9 @@ class ArticulatedBody(BodyDefaults):
     ) -> None:
         """Fill the pose by the exponential map and the velocity at the end of the step."""
         dt = settings.dt
+        if settings.conserving:
+            self._conserving_advance(q, v, v_hat, dt, q_new, v_new)
+            return
         q_new[:3] = q[:3] + dt * v_hat[:3]
         q_new[3:7] = rotate_quaternion(q[3:7], dt * v_hat[3:6])
         q_new[7:] = q[7:] + dt * v_hat[6:]
@@ -350,6 +412,26 @@ class ArticulatedBody(BodyDefaults):
             momentum = inertia_old @ v_new[3:6] + dt * self.bias[3:6]
             v_new[3:6] = np.linalg.solve(inertia_new, momentum)
 
+    def _conserving_advance(
+        self, q: np.ndarray, v: np.ndarray, v_hat: np.ndarray, dt: float, q_new: np.ndarray, v_new: np.ndarray
+    ) -> None:
+        """Fill the state at the end of an energy-momentum step."""
+        q_new[:] = self.moved(q, v_hat, dt)
+        v_new[:] = 2.0 * v_hat - v
+        if not self.n_joints:
+            old, new = quaternion_to_matrix(q[3:7]), quaternion_to_matrix(q_new[3:7])
+            v_new[3:6] = new @ (old.T @ v_new[3:6])
+            return
+        # linear momentum, and angular momentum about the base's centre, which moves
+        M, before = self._configuration(q_new).M, self._configuration(q).M[:6] @ v
+        after = before + dt * self._step_rate[:6]
+        after[3:] -= dt * cross(v_hat[:3], 0.5 * (before[:3] + after[:3]))
+        v_new[:6] = np.linalg.solve(M[:6, :6], after - M[:6, 6:] @ v_new[6:])
+
+    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
+        """M where the step ends; of a gripper in a theta step that of its start, by which ``advance`` counts the momentum."""
+        return sp.csc_matrix(self._configuration(q if self.n_joints and not self._conserving else q_new).M)
+
     def damping_power(self, v_hat: np.ndarray) -> float:
         """Power that the joints lose to their damping, W; servo forces count without it in ``external``."""
         return float(np.dot(self.joint_damping, v_hat[6:] ** 2))
@@ -360,7 +442,7 @@ class ArticulatedBody(BodyDefaults):
         """Sum up the forces of a step; who drives the base also exerts what turning links need."""
         held, drive = step.drive[:3], None
         if step.driven:
-            held = held + self.turning_force(step.q, step.q_new, step.v_new, step.dt)
+            held = held + self.turning_force(step)
             drive = np.concatenate([held, step.drive[3:6]])
         return BodyForces(step.external[:3], held, drive, 0.0, float(np.abs(step.b).sum()))
 
@@ -372,14 +454,17 @@ class ArticulatedBody(BodyDefaults):
         """Answer that these acted at the joints."""
         self.joint_force[:], self.joint_damping[:] = acted["joint_force"], acted["joint_damping"]
 
-    def turning_force(self, q: np.ndarray, q_new: np.ndarray, v_new: np.ndarray, dt: float) -> np.ndarray:
+    def turning_force(self, step: BodyStep) -> np.ndarray:
         """Force (3,), N, that changes the linear momentum of a step beside that in its equations, of order dt while links turn.
 
-        The equations have M and the Coriolis terms of the start of the step, M_0 (v_1 - v_0) / dt + C_0 of the last ``assemble``.
-        The momentum changes by M_1 v_1 - M_0 v_0. Who drives the base exerts the difference too.
+        The equations have M and the Coriolis terms of the start of the step, M_0 (v_1 - v_0) / dt + C_0 of the last ``assemble``;
+        in an energy-momentum step those of the last ``residual``. The momentum changes by M_1 v_1 - M_0 v_0. Who drives the base
+        exerts the difference too.
         """
-        turned = self._configuration(q_new).M[:3] - self._configuration(q).M[:3]
-        return np.asarray(turned @ v_new / dt - self.bias[:3])
+        old, new = self._configuration(step.q).M[:3], self._configuration(step.q_new).M[:3]
+        if self._conserving:
+            return np.asarray((new @ step.v_new - old @ step.v) / step.dt - self._step_rate[:3])
+        return np.asarray((new - old) @ step.v_new / step.dt - self.bias[:3])
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Linear momentum, kg m/s."""

@@ -209,6 +209,18 @@ class Body(Protocol):
         """Fill the state at the end of the step from the representative velocity."""
         ...
 
+    def calm(self, q: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray) -> None:
+        """Take from the velocities v at the end of an energy-momentum step what is too fast for it, by forces within the body.
+
+        See :mod:`femsim.model.bodies.calming_kernels`. Velocities of rows that are ``held``, (n_v,) bool, stay; ``push`` (n_v,)
+        N s and N m s gains the impulses on them.
+        """
+        ...
+
+    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
+        """Mass matrix (n_v, n_v) by which an impulse at the end of a step, from q to q_new, changes the velocities there."""
+        ...
+
     # ---- balance: what a step did to the body
 
     inverted_elements: int
@@ -247,6 +259,10 @@ class Body(Protocol):
 
     def elastic_energy(self, q: np.ndarray) -> float:
         """Elastic energy, J."""
+        ...
+
+    def viscous_loss(self) -> float:
+        """Energy that its viscous branches have taken since the start, J."""
         ...
 
     @property
@@ -453,6 +469,24 @@ class BodyDefaults(OutputDefaults):
     def accept(self, v_hat: np.ndarray) -> None:
         """Nothing is kept."""
 
+    def calm(self, q: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray) -> None:
+        """Nothing inside it moves."""
+
+    def inertia(self: Body, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
+        """Second derivative of the kinetic energy at q_new, within the pattern of A."""
+        indptr, indices = self.pattern()
+        columns = np.repeat(np.arange(self.n_v), np.diff(indptr))
+        own = np.empty(self.n_v)
+        for i in range(self.n_v):
+            own[i] = self.kinetic_energy(q_new, np.eye(1, self.n_v, i)[0])
+        entries = np.empty(len(indices))
+        for k, (i, j) in enumerate(zip(indices, columns, strict=True)):
+            both = np.zeros(self.n_v)
+            both[i] += 1.0
+            both[j] += 1.0
+            entries[k] = self.kinetic_energy(q_new, both) - own[i] - own[j]
+        return sp.csc_matrix((entries, indices, indptr), shape=(self.n_v, self.n_v))
+
     # ---- balance
 
     def balance(self, step: BodyStep) -> BodyForces:
@@ -478,6 +512,10 @@ class BodyDefaults(OutputDefaults):
 
     def elastic_energy(self, q: np.ndarray) -> float:
         """Nothing is elastic."""
+        return 0.0
+
+    def viscous_loss(self) -> float:
+        """Nothing is viscous."""
         return 0.0
 
     # ---- contact

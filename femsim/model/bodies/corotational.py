@@ -8,7 +8,7 @@ import numpy as np
 
 from femsim.model.bodies import corotational_kernels as kernels, soft_output_kernels as outputs
 from femsim.model.bodies.law_kernels import COROTATIONAL
-from femsim.model.bodies.soft import Load, PointElements, SoftBody, block_pattern
+from femsim.model.bodies.soft import Load, PointElements, SoftBody, block_pattern, von_mises
 from materials import Elastic
 
 
@@ -91,11 +91,15 @@ class CorotationalBody(SoftBody):
         )  # fmt: skip
         return energy, inverted
 
-    def _fill_matrix(self, stiffness_factor: float, mass_factor: float, data: np.ndarray) -> None:
-        """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update."""
+    def _fill_matrix(self, stiffness_factor: float, mass_factor: float, data: np.ndarray, branch: float = 0.0) -> None:
+        """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update; a branch leaves the bulk modulus."""
+        ratio = self._ratio
+        if branch:
+            ratio = (ratio - 2.0 / 3.0 * branch) / (1.0 + branch)
+            stiffness_factor *= 1.0 + branch
         kernels.stiffness_blocks(
             self._column_ptr, self._column_start, self._stride, self._block_row, self._mirror, self._block_ptr,
-            self._corner_row, self._corner_column, self._rotated.reshape(-1, 3), self._ratio, self.node_mass,
+            self._corner_row, self._corner_column, self._rotated.reshape(-1, 3), ratio, self.node_mass,
             stiffness_factor, mass_factor, self._diagonal, data,
         )  # fmt: skip
 
@@ -122,10 +126,14 @@ class CorotationalBody(SoftBody):
         """True stress of each tetrahedron, (m, 6), Pa: xx, yy, zz, xy, yz, zx, world frame; NaN where inverted."""
         stress = np.empty((len(self.tets), 6))
         outputs.cauchy_stress(self._strain, self.lame_lambda, self.lame_mu, self._quaternions(), stress)
+        if self.branches is not None:
+            self.branches.add_cauchy(self._updated_at.reshape(-1, 3), stress[:, None])
         return stress
 
     def von_mises(self) -> np.ndarray:
         """Von Mises value of the true stress of each tetrahedron, (m,), Pa; NaN where inverted."""
+        if self.branches is not None:
+            return von_mises(self.stress)
         out = np.empty(len(self.tets))
         outputs.von_mises_stress(self._strain, self.lame_lambda, self.lame_mu, out)
         return out
@@ -135,7 +143,7 @@ class CorotationalBody(SoftBody):
         """Elastic energy by volume at rest of each tetrahedron, (m,), J/m^3."""
         out = np.empty(len(self.tets))
         outputs.strain_energy_density(self._strain, self.lame_lambda, self.lame_mu, out)
-        return out
+        return out if self.branches is None else out + self.branches.energy_density()[:, 0]
 
     @property
     def principal_stretches(self) -> np.ndarray:

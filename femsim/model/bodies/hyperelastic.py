@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from femsim.model.bodies import hyperelastic_kernels as kernels, law_kernels as laws
-from femsim.model.bodies.soft import PointElements, SoftBody, block_pattern
+from femsim.model.bodies.soft import PointElements, SoftBody, block_pattern, von_mises
 from materials import Corotational, Law, MooneyRivlin, Ogden, StableNeoHookean, StVenantKirchhoff
 from meshes.quadratic import EDGES
 
@@ -78,7 +78,11 @@ class HyperelasticBody(SoftBody):
     @property
     def stress(self) -> np.ndarray:
         """True (Cauchy) stress of each drawn tetrahedron at the last update, (len(tets), 6), Pa: xx, yy, zz, xy, yz, zx."""
-        return self._drawn(self._cauchy)
+        if self.branches is None:
+            return self._drawn(self._cauchy)
+        whole = self._cauchy.copy()
+        self.branches.add_cauchy(self._updated_at.reshape(-1, 3), whole)
+        return self._drawn(whole)
 
     @property
     def strain(self) -> np.ndarray:
@@ -94,6 +98,8 @@ class HyperelasticBody(SoftBody):
             self._stretches, self._weight, self._law, self._constants, self._lame_lambda, self._lame_mu, self._point_lambda(),
             density,
         )  # fmt: skip
+        if self.branches is not None:
+            density += self.branches.energy_density()
         return self._drawn(density[..., None])[:, 0]
 
     @property
@@ -121,11 +127,13 @@ class HyperelasticBody(SoftBody):
         )  # fmt: skip
         return energy, inverted
 
-    def _fill_matrix(self, stiffness_factor: float, mass_factor: float, data: np.ndarray, *, project: bool = True) -> None:
+    def _fill_matrix(
+        self, stiffness_factor: float, mass_factor: float, data: np.ndarray, branch: float = 0.0, *, project: bool = True
+    ) -> None:
         """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update."""
         kernels.element_matrices(
             self.elements, self._gradient, self._weight, self._law, self._constants, self._lame_lambda, self._lame_mu,
-            self._point_lambda(), self._stretches, self._left, self._right, self._excess, project, self.node_mass,
+            self._point_lambda(), self._stretches, self._left, self._right, self._excess, branch, project, self.node_mass,
             stiffness_factor, mass_factor, self._place, self._stride, self._diagonal_place, data,
         )  # fmt: skip
 
@@ -138,8 +146,7 @@ class HyperelasticBody(SoftBody):
 
     def von_mises(self) -> np.ndarray:
         """Von Mises stress (of the true stress) of each drawn tetrahedron at the last update, (len(tets),), Pa."""
-        xx, yy, zz, xy, yz, zx = self.stress.T
-        return np.asarray(np.sqrt(0.5 * ((xx - yy) ** 2 + (yy - zz) ** 2 + (zz - xx) ** 2) + 3.0 * (xy**2 + yz**2 + zx**2)))
+        return von_mises(self.stress)
 
     def _point_lambda(self) -> np.ndarray:
         """Part of lambda that acts at the integration points, (m,), Pa."""

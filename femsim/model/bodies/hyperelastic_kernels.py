@@ -42,6 +42,8 @@ from femsim.model.bodies.rotation_kernels import (
 # stretches closer than this (relative) share their limit; sums of stretches below it count as it
 _CLOSE = 1e-5
 _SMALL_SUM = 1e-6
+# the same in the stiffness of Prony terms
+_BRANCH_SUM = 0.05
 # outside these volume ratios a law in J is far from its quadratic model: there a step should change F by at most this
 _LOW_VOLUME, _HIGH_VOLUME, _MOST_CHANGE = 0.4, 2.5, 0.3
 # smallest volume ratio that a true stress is divided by
@@ -271,15 +273,24 @@ def stretch_derivatives(
 
 @njit(cache=True)
 def point_tangent(
-    g: Vector, h: Matrix, s: Vector, U: Matrix, V: Matrix, project: bool, far: bool, work: np.ndarray, C: np.ndarray
+    g: Vector,
+    h: Matrix,
+    s: Vector,
+    U: Matrix,
+    V: Matrix,
+    branch: float,
+    project: bool,
+    far: bool,
+    work: np.ndarray,
+    C: np.ndarray,
 ) -> None:
     """Fill ``C`` (9, 9), Pa: second derivatives by F (row by row) of an energy of the stretches.
 
     ``g`` and ``h`` are its derivatives by the stretches ``s``. With u_i, v_i the columns of U and V, C is a sum of dyads: of
     each pair (i, j) ((g_i - g_j)/(s_i - s_j)) / 2 times that of u_i v_j^T + u_j v_i^T and ((g_i + g_j)/(s_i + s_j)) / 2 times
     that of u_i v_j^T - u_j v_i^T; and h in the modes u_i v_i^T, factorized as L D L^T. Where ``project`` is set, no negative
-    dyad is added, so C is positive semidefinite; where ``far`` is set too, |g|/0.3 times the identity is. ``work`` (2, 3, 3) is
-    scratch.
+    dyad is added, so C is positive semidefinite; where ``far`` is set too, |g|/0.3 times the identity is. ``branch``, Pa, is
+    twice a shear modulus that acts on the change of the deviator of the stretch V diag(s) V^T. ``work`` (2, 3, 3) is scratch.
     """
     for r in range(9):
         for c in range(9):
@@ -298,6 +309,14 @@ def point_tangent(
                     continue
                 one, other = outer(_column(U, i), _column(V, j)), outer(scaled(sign, _column(U, j)), _column(V, i))
                 _add_dyad(value, plus(one, other), C)
+            if branch > 0.0:
+                share = 1.0 / max(s[i] + s[j], _BRANCH_SUM)
+                one, other = outer(_column(U, i), _column(V, j)), outer(_column(U, j), _column(V, i))
+                _add_dyad(2.0 * branch, plus(scaled_matrix(share * s[i], one), scaled_matrix(share * s[j], other)), C)
+    if branch > 0.0:
+        third = branch / 3.0
+        both = branch - third
+        h = plus(h, (both, -third, -third, -third, both, -third, -third, -third, both))
     definite, values, vectors = _factorized(h)
     if not definite:
         for r in range(3):
@@ -372,6 +391,7 @@ def element_matrices(
     left: np.ndarray,
     right: np.ndarray,
     excess: np.ndarray,
+    branch: float,
     project: bool,
     mass: np.ndarray,
     stiffness_factor: float,
@@ -386,8 +406,9 @@ def element_matrices(
     What is as in :func:`element_stresses` comes from there. ``place`` (m, k, k) is where block (row a, column b) of an element
     begins in its first scalar column, ``stride`` (n,) the length of a node's scalar columns, ``diagonal_place`` (n,) the place
     of its diagonal block. The pressure of the mean dilatation enters at the points before the projection; its dyad is never
-    negative. The 20 arguments are mesh, material, state, factors and pattern of one body. Each call makes five small work arrays:
-    half a microsecond, beside 10 us for each quadratic element.
+    negative. ``branch`` is the shear modulus of Prony terms over that of the law. The 21 arguments are mesh, material, state,
+    factors and pattern of one body. Each call makes five small work arrays: half a microsecond, beside 10 us for each quadratic
+    element.
     """
     m, k = elements.shape
     points = weight.shape[1]
@@ -413,7 +434,7 @@ def element_matrices(
             volume += w
             s, U, V = _vector(stretches, e, p), _matrix(left, e, p), _matrix(right, e, p)
             g, h = stretch_derivatives(law, constants, point_lambda[e], lame_mu[e], excess[e], s)
-            point_tangent(g, h, s, U, V, project, _far_from_rest(law, s), work, C)
+            point_tangent(g, h, s, U, V, 2.0 * lame_mu[e] * branch, project, _far_from_rest(law, s), work, C)
             for a in range(k):
                 for i in range(3):  # half = w (I (x) grad_a)^T C
                     for c in range(9):

@@ -84,11 +84,14 @@ def point_fields(
 
 
 def describe_elastic(elastic: Elastic) -> dict[str, Any]:
-    """Entry of a material in ``run.json``."""
-    return {
+    """Entry of a material in ``run.json``; Prony terms where there are any."""
+    entry: dict[str, Any] = {
         "name": elastic.name, "young_modulus_Pa": elastic.young_modulus, "poisson_ratio": elastic.poisson_ratio,
         "density_kgpm3": elastic.density, "rayleigh_alpha_1ps": elastic.rayleigh_alpha, "rayleigh_beta_s": elastic.rayleigh_beta,
     }  # fmt: skip
+    if elastic.prony:
+        entry |= {"prony_g": [g for g, _ in elastic.prony], "prony_tau_s": [tau for _, tau in elastic.prony]}
+    return entry
 
 
 class OutputDefaults:

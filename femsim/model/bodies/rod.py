@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
 from contact import GroupKind
 from femsim.base.errors import InputError
 from femsim.base.rotations import (
+    cayley_from_quaternion,
     cross,
     quaternion_conjugate,
     quaternion_from_vector,
@@ -22,7 +24,9 @@ from femsim.base.rotations import (
     vector_from_quaternion,
 )
 from femsim.model.bodies import rod_kernels as kernels
+from femsim.model.bodies import rod_momentum_kernels as momentum_kernels
 from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings, StepStart
+from femsim.model.bodies.calming import CALMING, calm_joints
 from femsim.model.bodies.deforming import Deforming, strand
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, describe_elastic
 from femsim.model.bodies.rod_output import RodJoints, rod_fields
@@ -264,6 +268,12 @@ class Rod(BodyDefaults):
         self._velocities, self._responses = np.zeros((n + 2, 6)), np.zeros((n + 1, 12))
         self._known_response = np.zeros((2, 12))
         self._start_rotation = np.empty((n + 2, 9))
+        # of the energy-momentum step: poses at its start and its end, turns and axes between, forces of the joints
+        self._conserving = False
+        self._before, self._after = np.empty((n + 2, 7)), np.empty((n + 2, 7))
+        self._turn, self._both_rotations = np.zeros((n + 2, 3)), np.empty((2, n + 2, 9))
+        self._step_force = np.empty((n + 1, 9))
+        self._acting = self._force
         self._end_pull = np.zeros(2)
         self._spin = np.empty((n, 3))
         self._updated_at = np.full((n + 2, 7), np.nan)
@@ -328,7 +338,10 @@ class Rod(BodyDefaults):
                 frame[k, :3], frame[k, 3:] = driven_pose(self._frame0[k], end.motion, t)
 
     def _move_frames(self, t: float, dt: float) -> None:
-        """Poses of the frames at the start and the end of the step, and their constant velocities between."""
+        """Poses of the frames at the start and the end of the step, and their constant velocities between.
+
+        Those of the energy-momentum step lead there by Cayley's map.
+        """
         self._place_frames(t, self.end_frames)
         self._place_frames(t + dt, self._frame_next)
         self._end_motion[:] = 0.0
@@ -337,7 +350,8 @@ class Rod(BodyDefaults):
                 old, new = self.end_frames[k], self._frame_next[k]
                 motion = self._end_motion[k, 6 * k : 6 * k + 6]
                 motion[:3] = (new[:3] - old[:3]) / dt
-                motion[3:] = vector_from_quaternion(quaternion_multiply(new[3:], quaternion_conjugate(old[3:]))) / dt
+                turn = quaternion_multiply(new[3:], quaternion_conjugate(old[3:]))
+                motion[3:] = (cayley_from_quaternion(turn) if self._conserving else vector_from_quaternion(turn)) / dt
 
     def place_end(self, k: int, pose: np.ndarray) -> None:
         """Put the frame of end k (0 start, 1 end) that a body carries to a pose (7,)."""
@@ -347,6 +361,10 @@ class Rod(BodyDefaults):
         """Say the velocity and angular velocity (6,) that the frame of end k, carried by a body, has in the step."""
         self._end_motion[k, 6 * k : 6 * k + 6] = twist
 
+    def end_at(self, k: int, pose: np.ndarray) -> None:
+        """Say the pose (7,) at which the frame of end k, carried by a body, ends an energy-momentum step."""
+        self._after[-k] = pose
+
     def end_joint(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Matrix (12, 12) of the joint of end k, as it enters A, and derivative (12,) of its energy; frame first, then the link.
 
@@ -355,7 +373,7 @@ class Rod(BodyDefaults):
         joint = k * self.n_links
         s, u, w, t, cross_turn, t_j = self._blocks[joint].reshape(6, 3, 3)
         matrix = np.block([[s, -u, -s, -w], [-u.T, t, u.T, cross_turn], [-s, u, s, w], [-w.T, cross_turn.T, w.T, t_j]])
-        n, m_i, m_j = self._force[joint].reshape(3, 3)
+        n, m_i, m_j = self._acting[joint].reshape(3, 3)
         force = np.concatenate([-n, m_i, n, m_j])
         order = np.arange(12) if k == 0 else np.arange(-6, 6)
         return matrix[np.ix_(order, order)], force[order]
@@ -363,7 +381,7 @@ class Rod(BodyDefaults):
     def end_force(self, k: int) -> np.ndarray:
         """Force (12,) that deforms the joint of end k at the last residual, damping included; frame first, then the link."""
         joint = k * self.n_links
-        n, m_i, m_j = self._force[joint].reshape(3, 3)
+        n, m_i, m_j = self._acting[joint].reshape(3, 3)
         return (np.concatenate([-n, m_i, n, m_j]) + self._responses[joint])[np.arange(12) if k == 0 else np.arange(-6, 6)]
 
     def update_joints(self, q: np.ndarray, frames: np.ndarray | None = None) -> None:
@@ -399,23 +417,30 @@ class Rod(BodyDefaults):
         are in b, not in ``external``; their power is :attr:`end_power`.
         """
         implicit = settings.theta * settings.dt
+        self._conserving, self._acting = settings.conserving, self._force
         self._move_frames(t, settings.dt)
         self.update_joints(q)
         self._start_rotation[:] = self._rotation
+        self._before[:] = self._poses
         self._known_response[:] = 0.0
-        self._external_forces(q, t + settings.dt, settings.gravity, external.reshape(-1, 6))
-        kernels.joint_blocks(
-            self._kind, self._arm, self._geometry, implicit + self.elastic.rayleigh_beta, implicit, self._blocks
-        )  # fmt: skip
+        self._external_forces(q, t + implicit, settings.gravity, external.reshape(-1, 6))
+        kernels.joint_blocks(self._kind, self._arm, self._geometry, self._stiffness_factor(settings), implicit, self._blocks)
         b[:] = external
         kernels.system(
             self._rotation, v, self.link_mass, self.link_inertia, self._damping, self._kind, self._force, self._blocks,
             implicit * self._end_pull, self._end_motion, implicit, self.elastic.rayleigh_alpha, self._response, data, b,
         )  # fmt: skip
 
+    def _stiffness_factor(self, settings: StepSettings) -> float:
+        """Factor of the stiffness of the joints in A, s."""
+        return settings.theta * settings.dt * (1.0 + 2.0 * settings.strain_damping) + self.elastic.rayleigh_beta
+
     def moved(self, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
-        """Poses by the exponential map."""
+        """Poses by the exponential map, in an energy-momentum step by Cayley's."""
         out, v_new = np.empty(self.n_q), np.empty(self.n_v)
+        if self._conserving:
+            momentum_kernels.turned_poses(q.reshape(-1, 7), v_hat, time, out.reshape(-1, 7))
+            return out
         kernels.advance(q.reshape(-1, 7), v_hat, v_hat, self.link_inertia, time, 1.0, out.reshape(-1, 7), v_new)
         return out
 
@@ -434,6 +459,9 @@ class Rod(BodyDefaults):
         M and C are those of the start of the step: the spin of a link is advanced by the torque on it, see ``advance``.
         """
         implicit, beta = settings.theta * settings.dt, self.elastic.rayleigh_beta
+        if settings.conserving:
+            self._conserving_residual(moved, start, settings, v_hat, external, out, inertia)
+            return
         frames = self.end_frames.copy()
         for k, end in enumerate(self.ends):
             if end.motion is not None:
@@ -441,7 +469,7 @@ class Rod(BodyDefaults):
                 frames[k, :3] += twist[:3]
                 frames[k, 3:] = quaternion_multiply(quaternion_from_vector(twist[3:]), frames[k, 3:])
         self.update_joints(moved, frames)
-        self._external_forces(moved, start.t + settings.dt, settings.gravity, external.reshape(-1, 6))
+        self._external_forces(moved, start.t + implicit, settings.gravity, external.reshape(-1, 6))
         self._velocities[1:-1] = v_hat.reshape(-1, 6)
         for k in range(2):
             self._velocities[-k] = self._end_motion[k, 6 * k : 6 * k + 6]
@@ -453,17 +481,60 @@ class Rod(BodyDefaults):
         kernels.add_joint_responses(self._damping_blocks, self._velocities, self._responses, out)
         out -= external
 
+    def _conserving_residual(
+        self,
+        moved: np.ndarray,
+        start: StepStart,
+        settings: StepSettings,
+        v_hat: np.ndarray,
+        external: np.ndarray,
+        out: np.ndarray,
+        inertia: np.ndarray,
+    ) -> None:
+        """Fill the equations of :mod:`femsim.model.bodies.rod_momentum_kernels`; damping by stiffness takes the change of strain."""
+        dt = settings.dt
+        self._velocities[1:-1] = v_hat.reshape(-1, 6)
+        frames = np.empty((2, 7))
+        momentum_kernels.turned_poses(start.q.reshape(-1, 7), v_hat, dt, self._after[1:-1])
+        for k, end in enumerate(self.ends):
+            self._velocities[-k] = self._end_motion[k, 6 * k : 6 * k + 6]
+            if end.on is None:
+                self._after[-k] = self._frame_next[k]
+            old, new = self._before[-k], self._after[-k]
+            frames[k, :3] = 0.5 * (old[:3] + new[:3])
+            frames[k, 3:] = old[3:] + np.copysign(1.0, old[3:] @ new[3:]) * new[3:]
+            frames[k, 3:] /= np.linalg.norm(frames[k, 3:])
+            self._turn[-k] = cayley_from_quaternion(quaternion_multiply(new[3:], quaternion_conjugate(old[3:])))
+        np.multiply(dt, self._velocities[1:-1, 3:], out=self._turn[1:-1])
+        self.update_joints(moved, frames)
+        momentum_kernels.step_forces(
+            self._before, self._after, self._turn, self._arm, self._kind, self._stiffness, self._rest,
+            settings.strain_damping + self.elastic.rayleigh_beta / dt, self._force, self._both_rotations, self._step_force,
+        )  # fmt: skip
+        self._acting = self._step_force
+        self._responses[:] = 0.0
+        axes = 0.5 * (self._both_rotations[0] + self._both_rotations[1])[[1, -2], 2::3]
+        self._external_forces(moved, start.t + 0.5 * dt, settings.gravity, external.reshape(-1, 6), axes)
+        momentum_kernels.step_equations(
+            self._before[1:-1], self._after[1:-1], start.v, v_hat, self.link_mass, self.link_inertia, self._damping,
+            self._step_force, dt, self.elastic.rayleigh_alpha, out, inertia,
+        )  # fmt: skip
+        out -= external
+
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
-        """Fill A as ``assemble`` does, stiffness at the poses of the last residual, M and C at the start of the step."""
-        implicit = settings.theta * settings.dt
-        kernels.joint_blocks(self._kind, self._arm, self._geometry, implicit, implicit, self._blocks)
+        """Fill A as ``assemble`` does, stiffness at the poses of the last residual, M and C at the start of the step.
+
+        In an energy-momentum step M is there too.
+        """
+        implicit, factor = settings.theta * settings.dt, self._stiffness_factor(settings)
+        known = factor if settings.conserving else implicit
+        kernels.joint_blocks(self._kind, self._arm, self._geometry, known, implicit, self._blocks)
         for k, joint in enumerate((0, self.n_links)):
             kernels.joint_response(self._blocks, joint, self._velocities[joint : joint + 2].ravel(), self._known_response[k])
-        kernels.joint_blocks(
-            self._kind, self._arm, self._geometry, implicit + self.elastic.rayleigh_beta, implicit, self._blocks
-        )  # fmt: skip
+        kernels.joint_blocks(self._kind, self._arm, self._geometry, factor, implicit, self._blocks)
+        rotation = self._rotation if settings.conserving else self._start_rotation
         kernels.system(
-            self._start_rotation, np.zeros(self.n_v), self.link_mass, self.link_inertia, self._damping, self._kind, self._force,
+            rotation, np.zeros(self.n_v), self.link_mass, self.link_inertia, self._damping, self._kind, self._force,
             self._blocks, implicit * self._end_pull, np.zeros((2, 12)), implicit, self.elastic.rayleigh_alpha,
             np.zeros((2, 12)), data, np.empty(self.n_v),
         )  # fmt: skip
@@ -481,14 +552,19 @@ class Rod(BodyDefaults):
             self._response[k] -= self._known_response[k]
             self.end_wrench[k] = -self._response[k, own]
             if k == 0:
-                self.end_wrench[k] += np.concatenate([self._force[joint, :3], -self._force[joint, 3:6]])
+                self.end_wrench[k] += np.concatenate([self._acting[joint, :3], -self._acting[joint, 3:6]])
             else:
-                self.end_wrench[k] -= np.concatenate([self._force[joint, :3], self._force[joint, 6:]])
+                self.end_wrench[k] -= np.concatenate([self._acting[joint, :3], self._acting[joint, 6:]])
             if self.ends[k].on is None:
                 self.end_power -= float(self.end_wrench[k] @ motion[own])
 
-    def _external_forces(self, q: np.ndarray, t: float, gravity: np.ndarray, force: np.ndarray) -> None:
-        """Fill gravity and loads, (n, 6) N and N m; and the pull of loads on free ends times their lever, N m."""
+    def _external_forces(
+        self, q: np.ndarray, t: float, gravity: np.ndarray, force: np.ndarray, axes: np.ndarray | None = None
+    ) -> None:
+        """Fill gravity and loads, (n, 6) N and N m; and the pull of loads on free ends times their lever, N m.
+
+        ``axes`` (2, 3) along the first and the last link, default those at q, turn the levers.
+        """
         np.multiply(self.link_mass[:, None], gravity, out=force[:, :3])
         force[:, 3:] = 0.0
         if self.load is not None:
@@ -501,7 +577,8 @@ class Rod(BodyDefaults):
             if end.load is None:
                 continue
             tip, torque = (np.asarray(part, dtype=np.float64) for part in end.load(t))
-            lever = side * self.lengths[link] * quaternion_to_matrix(q.reshape(-1, 7)[link, 3:])[:, 2]
+            axis = quaternion_to_matrix(q.reshape(-1, 7)[link, 3:])[:, 2] if axes is None else axes[k]
+            lever = side * self.lengths[link] * axis
             force[link, :3] += tip
             force[link, 3:] += torque + cross(lever, tip)
             self._end_pull[k] = max(float(tip @ lever), 0.0)
@@ -516,10 +593,40 @@ class Rod(BodyDefaults):
         v_new: np.ndarray,
     ) -> None:
         """Fill poses by the exponential map and velocities at the end of the step."""
-        kernels.advance(
-            q.reshape(-1, 7), v, v_hat, self.link_inertia, settings.dt, settings.theta, q_new.reshape(-1, 7), v_new
-        )  # fmt: skip
+        poses, poses_new = q.reshape(-1, 7), q_new.reshape(-1, 7)
+        if settings.conserving:
+            momentum_kernels.step_advance(poses, v, v_hat, settings.dt, poses_new, v_new)
+        else:
+            kernels.advance(poses, v, v_hat, self.link_inertia, settings.dt, settings.theta, poses_new, v_new)
         self.end_frames[:] = self._frame_next
+
+    def calm(self, q: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray) -> None:
+        """Calm the joints, those of ends that no body carries too, whose frames then bear the impulse."""
+        poses, rates, on_frame = np.empty((self.n_links + 2, 7)), np.zeros((self.n_links + 2, 6)), np.zeros((self.n_links + 2, 6))
+        poses[0], poses[-1] = self.end_frames
+        poses[1:-1], rates[1:-1] = q.reshape(-1, 7), v.reshape(-1, 6)
+        kind = self._kind.copy()
+        for k, end in enumerate(self.ends):
+            rates[-k] = self._end_motion[k, 6 * k : 6 * k + 6]
+            kind[-k] = kernels.ABSENT if end.on is not None else kind[-k]
+        calm_joints(
+            poses, self._arm, kind, self._stiffness, CALMING * settings.strain_damping * settings.dt**2,
+            np.pad(self.link_mass, 1, constant_values=np.inf),
+            np.pad(self.link_inertia, ((1, 1), (0, 0)), constant_values=np.inf), rates, on_frame,
+        )  # fmt: skip
+        v.reshape(-1, 6)[:] = rates[1:-1]
+        wrench = on_frame[[0, -1]] / settings.dt
+        self.end_wrench += wrench
+        self.end_power -= float((wrench * rates[[0, -1]]).sum())
+
+    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
+        """Masses and inertias of the links where they end."""
+        axes = self.axes(q_new)
+        blocks = np.zeros((self.n_links, 6, 6))
+        blocks[:, [0, 1, 2], [0, 1, 2]] = self.link_mass[:, None]
+        blocks[:, 3:, 3:] = np.einsum("lij,lj,lkj->lik", axes, self.link_inertia, axes)
+        links = np.arange(self.n_links)
+        return sp.csc_matrix(sp.bsr_matrix((blocks, links, np.arange(self.n_links + 1)), shape=(self.n_v, self.n_v)))
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Linear momentum, kg m/s."""

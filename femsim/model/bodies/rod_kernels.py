@@ -56,13 +56,13 @@ BLOCKS = 54
 
 
 @njit(cache=True, forceinline=True)
-def _vector(a: np.ndarray, k: int, o: int) -> Vector:
+def vector_at(a: np.ndarray, k: int, o: int) -> Vector:
     """Read the vector a[k, o:o+3]."""
     return a[k, o], a[k, o + 1], a[k, o + 2]
 
 
 @njit(cache=True, forceinline=True)
-def _put_vector(a: np.ndarray, k: int, o: int, x: Vector) -> None:
+def put_vector(a: np.ndarray, k: int, o: int, x: Vector) -> None:
     """Fill a[k, o:o+3]."""
     a[k, o] = x[0]
     a[k, o + 1] = x[1]
@@ -97,13 +97,13 @@ def rotations(poses: np.ndarray, rotation: np.ndarray) -> None:
 
 
 @njit(cache=True, forceinline=True)
-def _axis(rotation: np.ndarray, p: int) -> Vector:
+def axis_of(rotation: np.ndarray, p: int) -> Vector:
     """Axis 3 of pose p, along the rod."""
     return rotation[p, 2], rotation[p, 5], rotation[p, 8]
 
 
 @njit(cache=True, forceinline=True)
-def _gap(poses: np.ndarray, k: int, c_i: Vector, c_j: Vector) -> Vector:
+def gap_of(poses: np.ndarray, k: int, c_i: Vector, c_j: Vector) -> Vector:
     """Gap of joint k, g = (x_j - c_j) - (x_i + c_i)."""
     j = k + 1
     return (
@@ -198,9 +198,9 @@ def joint_states(
             for c in range(9):
                 force[k, c] = 0.0
             continue
-        c_i = scaled(arm[k], _axis(rotation, k))
-        c_j = scaled(arm[k + 1], _axis(rotation, k + 1))
-        g = _gap(poses, k, c_i, c_j)
+        c_i = scaled(arm[k], axis_of(rotation, k))
+        c_j = scaled(arm[k + 1], axis_of(rotation, k + 1))
+        g = gap_of(poses, k, c_i, c_j)
         if kind[k] == BALL:
             link = 1 if k == 0 else k
             spring = stiffness[k, 2]
@@ -212,13 +212,13 @@ def joint_states(
             H_i, H_j = cross_matrix(c_i), cross_matrix(c_j)
             C = (spring, 0.0, 0.0, 0.0, spring, 0.0, 0.0, 0.0, spring)
             D = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-            axis = _axis(rotation, link)
+            axis = axis_of(rotation, link)
             tension = max(spring * e[2], 0.0)
             stretch = 0.0
         else:
             middle, phi = middle_rotation(poses, k, k + 1)
             R = rotation_of(middle)
-            along_axes, about_axes = _vector(stiffness, k, 0), _vector(stiffness, k, 3)
+            along_axes, about_axes = vector_at(stiffness, k, 0), vector_at(stiffness, k, 3)
             e = transposed_times_vector(R, g)
             f = (phi[0] - rest[k, 0], phi[1] - rest[k, 1], phi[2] - rest[k, 2])
             energy = _plus_energy(_plus_energy(energy, along_axes, e), about_axes, f)
@@ -234,16 +234,16 @@ def joint_states(
             tension = min(max(along_axes[2] * e[2], 0.0), ceiling)
             stretch = e[2]
         turn_i, turn_j = transposed_times_vector(H_i, n), transposed_times_vector(H_j, n)
-        _put_vector(strain, k, 0, e)
-        _put_vector(strain, k, 3, f)
-        _put_vector(force, k, 0, n)
-        _put_vector(force, k, 3, (turn_i[0] - m[0], turn_i[1] - m[1], turn_i[2] - m[2]))
-        _put_vector(force, k, 6, (turn_j[0] + m[0], turn_j[1] + m[1], turn_j[2] + m[2]))
+        put_vector(strain, k, 0, e)
+        put_vector(strain, k, 3, f)
+        put_vector(force, k, 0, n)
+        put_vector(force, k, 3, (turn_i[0] - m[0], turn_i[1] - m[1], turn_i[2] - m[2]))
+        put_vector(force, k, 6, (turn_j[0] + m[0], turn_j[1] + m[1], turn_j[2] + m[2]))
         _put_matrix(geometry, k, _C, C)
         _put_matrix(geometry, k, _HI, H_i)
         _put_matrix(geometry, k, _HJ, H_j)
         _put_matrix(geometry, k, _D, D)
-        _put_vector(geometry, k, _AXIS, axis)
+        put_vector(geometry, k, _AXIS, axis)
         geometry[k, _TENSION] = tension
         geometry[k, _STRETCH] = stretch
     return energy
@@ -301,7 +301,7 @@ def joint_blocks(
         pull = geometric * geometry[k, _TENSION]
         length = arm[k] + arm[k + 1]
         if pull > 0.0:
-            axis = _vector(geometry, k, _AXIS)
+            axis = vector_at(geometry, k, _AXIS)
             if kind[k] == BALL:
                 if k == 0:
                     T_jj = _across(T_jj, pull * length, axis)
@@ -378,7 +378,7 @@ def equations(
     ``rotation`` is that of the start of the step, ``force`` that of the joints where f is evaluated.
     """
     for i in range(mass.shape[0]):
-        spin_matrix = turned_diagonal(_matrix(rotation, i + 1, 0), _vector(inertia, i, 0))
+        spin_matrix = turned_diagonal(_matrix(rotation, i + 1, 0), vector_at(inertia, i, 0))
         o = 6 * i
         w = (v[o + 3], v[o + 4], v[o + 5])
         gyroscopic = cross(w, times_vector(spin_matrix, w))
@@ -428,7 +428,7 @@ def system(
         start = 36 * (3 * i - 1) if i > 0 else 0
         own = 6 if i > 0 else 0
         stride = own + (12 if i < n - 1 else 6)
-        spin_matrix = turned_diagonal(_matrix(rotation, i + 1, 0), _vector(inertia, i, 0))
+        spin_matrix = turned_diagonal(_matrix(rotation, i + 1, 0), vector_at(inertia, i, 0))
         # what stands before (as j of joint i) and behind (as i of joint i + 1); absent joints are zero
         place = start + own
         for c in range(3):
@@ -528,18 +528,18 @@ def advance(
         turned = _turned(start, (0.5 * dt * v_hat[o + 3], 0.5 * dt * v_hat[o + 4], 0.5 * dt * v_hat[o + 5]))
         for c in range(4):
             q_new[i, 3 + c] = turned[c]
-        principal = _vector(inertia, i, 0)
+        principal = vector_at(inertia, i, 0)
         w = (v[o + 3], v[o + 4], v[o + 5])
         w_end = (
             w[0] + (v_hat[o + 3] - w[0]) / theta,
             w[1] + (v_hat[o + 4] - w[1]) / theta,
             w[2] + (v_hat[o + 5] - w[2]) / theta,
         )
-        gained = _by_body_axes(start, principal, w_end)
-        gyroscopic = cross(w, _by_body_axes(start, principal, w))
+        gained = by_body_axes(start, principal, w_end)
+        gyroscopic = cross(w, by_body_axes(start, principal, w))
         spin = (gained[0] + dt * gyroscopic[0], gained[1] + dt * gyroscopic[1], gained[2] + dt * gyroscopic[2])
         inverse = (1.0 / inertia[i, 0], 1.0 / inertia[i, 1], 1.0 / inertia[i, 2])
-        w_end = _by_body_axes(turned, inverse, spin)
+        w_end = by_body_axes(turned, inverse, spin)
         for c in range(3):
             v_new[o + 3 + c] = w_end[c]
 
@@ -560,7 +560,7 @@ def _turned(q: Quaternion, half: Vector) -> Quaternion:
 
 
 @njit(cache=True, forceinline=True)
-def _by_body_axes(q: Quaternion, k: Vector, x: Vector) -> Vector:
+def by_body_axes(q: Quaternion, k: Vector, x: Vector) -> Vector:
     """R diag(k) R^T x, R the rotation of the unit quaternion q."""
     R = rotation_of(q)
     return times_vector(R, by_entries(k, transposed_times_vector(R, x)))
@@ -571,5 +571,5 @@ def spins(q: np.ndarray, v: np.ndarray, inertia: np.ndarray, spin: np.ndarray) -
     """Fill the angular momentum (n, 3) of each link about its own centre, kg m^2/s, from poses (n, 7) and velocities (6 n,)."""
     for i in range(q.shape[0]):
         w = (v[6 * i + 3], v[6 * i + 4], v[6 * i + 5])
-        L = _by_body_axes((q[i, 3], q[i, 4], q[i, 5], q[i, 6]), _vector(inertia, i, 0), w)
-        _put_vector(spin, i, 0, L)
+        L = by_body_axes((q[i, 3], q[i, 4], q[i, 5], q[i, 6]), vector_at(inertia, i, 0), w)
+        put_vector(spin, i, 0, L)

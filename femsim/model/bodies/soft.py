@@ -1,4 +1,4 @@
-"""What soft bodies of every elastic law share: nodes, lumped mass, loads, the step, Rayleigh damping."""
+"""What soft bodies of every elastic law share: nodes, lumped mass, loads, the step, Prony terms, Rayleigh damping."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ import scipy.sparse as sp
 from contact import GroupKind
 from femsim.base.errors import InputError
 from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings, StepStart
+from femsim.model.bodies.calming import CALMING, calm_edges, edge_stiffness
 from femsim.model.bodies.deforming import Deforming, surface
 from femsim.model.bodies.momentum_kernels import step_forces
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, Marker, describe_elastic, point_fields
 from femsim.model.bodies.soft_output import PressedSurface
+from femsim.model.bodies.viscous import Branches
 from femsim.model.frames import PatchFrame, surface_patch
 from femsim.model.parts import Part
 from materials import Elastic
@@ -55,6 +57,12 @@ def block_pattern(keys: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.
     )
     place = indptr[3 * column] + 3 * (np.arange(len(unique)) - block_start[column])
     return indptr, indices, unique, place
+
+
+def von_mises(stress: np.ndarray) -> np.ndarray:
+    """Von Mises values, (m,), of stresses (m, 6): xx, yy, zz, xy, yz, zx."""
+    xx, yy, zz, xy, yz, zx = stress.T
+    return np.asarray(np.sqrt(0.5 * ((xx - yy) ** 2 + (yy - zz) ** 2 + (zz - xx) ** 2) + 3.0 * (xy**2 + yz**2 + zx**2)))
 
 
 class PointElements(NamedTuple):
@@ -160,6 +168,8 @@ class SoftBody(BodyDefaults, ABC):
         self._make_elements()
         self._unturned = self._quaternion.copy()
         self._row_mass = np.repeat(self.node_mass, 3)
+        #: its Prony terms, if it has any
+        self.branches = Branches(elastic.prony, self._branch_points) if elastic.prony else None
         self.reset()
 
     # ---- law: what a subclass gives
@@ -181,8 +191,11 @@ class SoftBody(BodyDefaults, ABC):
         """Update rotations, strains and ``internal_force`` for positions x (n, 3) m; energy (J), number of inverted elements."""
 
     @abstractmethod
-    def _fill_matrix(self, stiffness_factor: float, mass_factor: float, data: np.ndarray) -> None:
-        """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update."""
+    def _fill_matrix(self, stiffness_factor: float, mass_factor: float, data: np.ndarray, branch: float = 0.0) -> None:
+        """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update.
+
+        K has ``branch`` times the shear modulus more where U changes in the frame of the rest shape: Prony terms.
+        """
 
     @abstractmethod
     def point_elements(self) -> PointElements:
@@ -244,17 +257,22 @@ class SoftBody(BodyDefaults, ABC):
         self._quaternion[:] = self._unturned
         self._started_from = self._quaternion.copy()
         self._updated_at[:] = np.nan
+        if self.branches is not None:
+            self.branches.reset()
 
     def memory(self, q: np.ndarray) -> dict[str, np.ndarray]:
-        """Where the search for the rotations at q starts, or has started."""
+        """Where the search for the rotations at q starts, or has started; with Prony terms, the strains of the branches too."""
         known = np.array_equal(q, self._updated_at)
-        return {"rotations": self._started_from if known else self._quaternion.copy()}
+        rotations = {"rotations": self._started_from if known else self._quaternion.copy()}
+        return rotations if self.branches is None else rotations | self.branches.memory()
 
     def recall(self, memory: Mapping[str, np.ndarray], q: np.ndarray) -> None:
         """Make the update at q again: all that follows from it has the same bits as then."""
         self._quaternion[:] = memory["rotations"]
         self._updated_at[:] = np.nan
         self.update_elements(q)
+        if self.branches is not None:
+            self.branches.recall(memory["branch_strain"], float(memory["viscous_loss"]))
 
     def initial_q(self) -> np.ndarray:
         """Node positions at the start."""
@@ -290,16 +308,23 @@ class SoftBody(BodyDefaults, ABC):
         """Fill A = M/(theta dt) + alpha M + (theta dt + beta) K and b = M v/(theta dt) - f + f_ext (eq. 9 for theta = 1/2)."""
         implicit = settings.theta * settings.dt
         self.update_elements(q)
-        self._fill_matrix(
-            _stiffness_factor(settings) + self.elastic.rayleigh_beta, 1.0 / implicit + self.elastic.rayleigh_alpha, data
-        )
+        force = self.internal_force
+        if self.branches is not None:
+            self.branches.begin(q, settings)
+            force = force.copy()
+            self.branches.add_forces(q.reshape(-1, 3), q.reshape(-1, 3) if settings.conserving else None, force)
+        stiffness = _stiffness_factor(settings) + self.elastic.rayleigh_beta
+        branch = self._branch_share(implicit, stiffness)
+        self._fill_matrix(stiffness, self._mass_factor(implicit), data)
         if self.elastic.rayleigh_beta:
-            self._viscous = data.copy()
-        self._fill_external(t + settings.dt, settings, external)
+            self._viscous = data.copy()  # of the law alone
+        if branch:
+            self._fill_matrix(stiffness, self._mass_factor(implicit), data, branch)
+        self._fill_external(t + implicit, settings, external)
         np.multiply(self._row_mass, v, out=b)
         b /= implicit
         b += external
-        b -= self.internal_force.ravel()
+        b -= force.ravel()
 
     def _fill_external(self, t: float, settings: StepSettings, external: np.ndarray) -> None:
         """Fill gravity and loads at a time, (3 n,) N."""
@@ -327,11 +352,15 @@ class SoftBody(BodyDefaults, ABC):
         implicit = settings.theta * settings.dt
         self.update_elements(moved)
         force = self.internal_force
+        x1 = (start.q + settings.dt * v_hat).reshape(-1, 3)
         if settings.conserving:
             force = np.empty_like(force)
-            x0, x1 = start.q.reshape(-1, 3), (start.q + settings.dt * v_hat).reshape(-1, 3)
+            x0 = start.q.reshape(-1, 3)
             step_forces(x0, x1, *self.point_elements(), settings.strain_damping, force)
-        self._fill_external(start.t + settings.dt, settings, external)
+        if self.branches is not None:
+            force = force if settings.conserving else force.copy()
+            self.branches.add_forces(moved.reshape(-1, 3), x1 if settings.conserving else None, force)
+        self._fill_external(start.t + implicit, settings, external)
         inertia[:] = self._row_mass * (v_hat - start.v) / implicit
         out[:] = inertia + self.elastic.rayleigh_alpha * self._row_mass * v_hat + force.ravel() - external
         if self.elastic.rayleigh_beta:
@@ -343,15 +372,20 @@ class SoftBody(BodyDefaults, ABC):
         """Fill M/(theta dt) + alpha M + beta K of the start + theta dt K of the last residual."""
         implicit, beta = settings.theta * settings.dt, self.elastic.rayleigh_beta
         stiffness = _stiffness_factor(settings)
+        branch = self._branch_share(implicit, stiffness)
         if not beta:
-            self._fill_matrix(stiffness, self._mass_factor(implicit), data)
+            self._fill_matrix(stiffness, self._mass_factor(implicit), data, branch)
             return
         share = self._viscous_share(implicit)
-        self._fill_matrix(stiffness, (1.0 - share) * self._mass_factor(implicit), data)
+        self._fill_matrix(stiffness, (1.0 - share) * self._mass_factor(implicit), data, branch)
         data += share * self._viscous
 
     def _mass_factor(self, implicit: float) -> float:
         return 1.0 / implicit + self.elastic.rayleigh_alpha
+
+    def _branch_share(self, implicit: float, stiffness: float) -> float:
+        """Shear modulus of the branches over that of the law, in a matrix with ``stiffness`` times K."""
+        return 0.0 if self.branches is None else self.branches.stiffness * implicit / stiffness
 
     def _viscous_share(self, implicit: float) -> float:
         """Part of the stiffness in the first A of a step that is damping."""
@@ -370,12 +404,29 @@ class SoftBody(BodyDefaults, ABC):
         q_new: np.ndarray,
         v_new: np.ndarray,
     ) -> None:
-        """Fill q + dt v_hat and v + (v_hat - v)/theta."""
+        """Fill q + dt v_hat and v + (v_hat - v)/theta; the branches of Prony terms go on."""
         np.multiply(settings.dt, v_hat, out=q_new)
         q_new += q
+        if self.branches is not None:
+            self.branches.end(q, q_new, settings.dt)
         np.subtract(v_hat, v, out=v_new)
         v_new /= settings.theta
         v_new += v
+
+    def calm(self, q: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray) -> None:
+        """Calm the edges of its tetrahedra, as stiff as these along them."""
+        edges, stiffness = self._edges
+        mobility = np.where(held[::3], 0.0, 1.0 / self.node_mass)
+        impulse = CALMING * settings.strain_damping * settings.dt**2 * stiffness
+        calm_edges(q.reshape(-1, 3), edges, impulse, mobility, v.reshape(-1, 3), push.reshape(-1, 3))
+
+    @cached_property
+    def _edges(self) -> tuple[np.ndarray, np.ndarray]:
+        return edge_stiffness(self.rest, self.tets, self.elastic.young_modulus)
+
+    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
+        """Masses of the nodes."""
+        return sp.diags(self._row_mass).tocsc()
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Linear momentum, kg m/s."""
@@ -390,9 +441,18 @@ class SoftBody(BodyDefaults, ABC):
         return float(0.5 * np.dot(self._row_mass * v, v))
 
     def elastic_energy(self, q: np.ndarray) -> float:
-        """Elastic energy, J."""
+        """Elastic energy, J; with Prony terms, that of their springs at the end of the last step too."""
         self.update_elements(q)
-        return self._energy
+        return self._energy if self.branches is None else self._energy + self.branches.energy
+
+    def viscous_loss(self) -> float:
+        """Energy that the dashpots of Prony terms have taken since the start, J."""
+        return 0.0 if self.branches is None else self.branches.loss
+
+    def _branch_points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Elements, gradients, weights and shear moduli for the branches."""
+        points = self.point_elements()
+        return points.elements, points.gradient, points.weight, points.lame_mu
 
     # ---- balance
 

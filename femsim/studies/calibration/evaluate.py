@@ -15,6 +15,7 @@ import numpy as np
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.status import FINISHED
 from femsim.run.sensors import sensor_columns
+from femsim.run.verdict import headline
 from femsim.scene.scene_file import load_scene, scene_parameters
 from femsim.studies.calibration.file import CalibrationFile, Experiment, Measurement
 from femsim.studies.comparison.card import read_card
@@ -132,12 +133,14 @@ class Evaluator:
         self._logs: dict[str, list[list[Log]]] = {}
         self._columns: dict[str, list[str]] = {}
         self._gravity: dict[str, tuple[float, ...]] = {}
+        self._masses: dict[str, dict[str, float]] = {}
         for experiment in file.experiments:
             scene = load_scene(self.scene, **self._case(experiment, middle, check=True).parameters)
             sensors = tuple(s.name for s in scene.sensors if s.kind != "marker")
             sensors += tuple(f"{s.name}_measured" for s in scene.sensors if s.reading is not None)
             markers = tuple(s.name for s in scene.sensors if s.kind == "marker")
             self._columns[experiment.name] = sensor_columns(scene)
+            self._masses[experiment.name] = {body.name: float(body.mass) for body in scene.bodies}
             gravity = self._gravity[experiment.name] = tuple(float(g) for g in scene.gravity)
             self._logs[experiment.name] = [self._read(r, sensors, markers, gravity) for r in experiment.readings]
 
@@ -186,7 +189,10 @@ class Evaluator:
                 row = rows[job.id]
                 if row["status"] != "converged":
                     message = message or f"{experiment.name}: {row['status']}: {row['message']}"
-                if row["status"] not in FINISHED:
+                verdict = row.get("health", {})
+                if verdict.get("verdict") == "wrong":
+                    message = f"{experiment.name}: {headline(verdict)}"
+                if row["status"] not in FINISHED or verdict.get("verdict") == "wrong":
                     blocks = []
                     break
                 blocks += self._blocks(experiment, self._run_series(experiment, job))
@@ -203,14 +209,14 @@ class Evaluator:
         Returns
         -------
         dict of str to list of Comparison
-            By experiment, one per reading; without experiments whose run failed.
+            By experiment, one per reading; without experiments whose run failed or is wrong.
         """
         jobs = {e.name: self._case(e, unit) for e in self.file.experiments}
         rows, _ = self._run(list(jobs.values()))
         return {
             e.name: [compare(self._run_series(e, jobs[e.name]), logs) for logs in self._logs[e.name]]
             for e in self.file.experiments
-            if rows[jobs[e.name].id]["status"] in FINISHED
+            if (row := rows[jobs[e.name].id])["status"] in FINISHED and row.get("health", {}).get("verdict") != "wrong"
         }
 
     def _read(
@@ -278,7 +284,9 @@ class Evaluator:
         with (self.cases / job.id / "series.csv").open(newline="", encoding="utf-8") as stream:
             names = next(csv.reader(stream))
             table = np.loadtxt(stream, delimiter=",", ndmin=2)
-        return make_run_series(experiment.name, dict(zip(names, table.T, strict=True)), self._gravity[experiment.name])
+        return make_run_series(
+            experiment.name, dict(zip(names, table.T, strict=True)), self._gravity[experiment.name], self._masses[experiment.name]
+        )
 
     def _blocks(self, experiment: Experiment, run: RunSeries) -> list[Block]:
         out = []

@@ -15,6 +15,7 @@ from femsim.studies.calibration.estimate import Estimate
 from femsim.studies.calibration.evaluate import Evaluator
 from femsim.studies.calibration.file import CalibrationFile
 from femsim.studies.calibration.fit import Fit
+from femsim.studies.comparison.compare import CONSTANT
 from femsim.studies.comparison.comparison import Comparison
 
 Errors = dict[str, dict[str, tuple[float, float]]]
@@ -160,7 +161,16 @@ def _warnings(fit: Fit, found: Estimate, best: np.ndarray, final: FinalCompariso
             f"residuals hang together in time, as those of a model that is not exact: {found.samples} samples count as "
             f"{found.effective:.0f} in the intervals, which do not hold the error of the model itself"
         )
-    return out + [f"{e.name}: its run at the best fit failed" for e in fit.file.experiments if e.name not in final.best]
+    out += [
+        f"{name}: {text}"
+        for name, comparisons in final.best.items()
+        for one in comparisons
+        for text in one.warnings
+        if text.startswith(CONSTANT)
+    ]
+    return out + [
+        f"{e.name}: its run at the best fit failed or is wrong" for e in fit.file.experiments if e.name not in final.best
+    ]
 
 
 def _failures(evaluator: Evaluator) -> list[str]:

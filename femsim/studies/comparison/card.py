@@ -97,11 +97,15 @@ class FrameCard(_Section):
 class TareCard(_Section):
     """Table ``[tare]``: window of the log, s from its first sample.
 
-    Its mean is subtracted from wrenches; displacements of markers count from it.
+    Its mean is subtracted from wrenches, and that of the run in the same window from the run's; displacements of markers count
+    from it.
     """
 
     start: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     end: Positive
+    run: bool = Field(
+        default=True, description="whether the run is tared too; false where its sensor shows what the log shows then"
+    )
 
     @model_validator(mode="after")
     def _in_order(self) -> TareCard:

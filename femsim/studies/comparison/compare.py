@@ -21,6 +21,14 @@ from femsim.studies.comparison.readers import Channel
 from femsim.studies.comparison.resampling import evenly, gap_mask, lowpass, resample
 from femsim.studies.comparison.run_series import RunSeries, read_run
 
+#: How the warning begins that a constant force makes most of the misfit.
+CONSTANT = "a constant"
+#: A constant part of the misfit is spoken of from this part of its square on, where it is so many times what is left, and from so
+#: many N on.
+_MOST, _NOTICED, _LEAST_FORCE = 0.8, 0.5, 1e-3
+#: It is taken for a weight where it lies along gravity (cosine), and for that of a body whose mass is so near.
+_ALONG, _SAME_MASS = 0.97, 0.05
+
 LogLike = Log | str | Path
 
 
@@ -123,6 +131,8 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
         for p in placed
         if p.explained < 0.5
     ]
+    if logs[0].sensor is not None and card.tare is not None and card.tare.run:
+        simulated = simulated - _tare_of_run(run, simulated, placed, warnings)
     grid = _grid(run, placed, rate, run_rate)
     on_grid = resample(run.time, simulated, grid)
     trials = [_trial(p, grid, on_grid, rate, warnings) for p in placed]
@@ -131,7 +141,10 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
     if good.sum() < LEAST_SAMPLES:
         raise InputError(f"the logs have {int(good.sum())} common samples on the grid; at least {LEAST_SAMPLES} are needed.")
     axes = {c.name: agreement(on_grid[good, k], measured[good, k]) for k, c in enumerate(channels)}
-    warnings += _unit_hints(channels, axes)
+    hints = _unit_hints(channels, axes)
+    warnings += hints
+    if logs[0].sensor is not None and not hints:  # a wrong sign or unit makes a constant misfit too
+        warnings += _offset_hints(run, channels, on_grid[good] - measured[good])
     groups = {g: [k for k, c in enumerate(channels) if c.group == g] for g in dict.fromkeys(c.group for c in channels)}
     return Comparison(
         run=run.name,
@@ -233,6 +246,49 @@ def _trial(placed: _Placed, grid: np.ndarray, simulated: np.ndarray, rate: float
         lag = find_lag(simulated[:, [k]], values[:, [k]], np.ones(1), least=-reach, greatest=reach, near=0)
         lags[c.name] = -lag.samples / rate if lag is not None and abs(lag.samples) < reach else math.nan
     return Trial(log.source, placed.offset, placed.explained, values, axes, lags)
+
+
+def _tare_of_run(run: RunSeries, simulated: np.ndarray, placed: Sequence[_Placed], warnings: list[str]) -> np.ndarray:
+    """Mean of the run in the tare windows of the logs, (k,); where the run has not begun then, its first row."""
+    means = []
+    for p in placed:
+        tare = p.log.card.tare
+        assert tare is not None
+        start, end = p.offset + tare.start, p.offset + tare.end
+        inside = (run.time >= start - 1e-9) & (run.time <= end + 1e-9)
+        if not inside.any():
+            inside[np.argmin(np.abs(run.time - 0.5 * (start + end)))] = True
+            warnings.append(
+                f"{p.log.source}: the tare window is from {start:.4g} to {end:.4g} s of the run, which has "
+                f"{run.time[0]:.4g} to {run.time[-1]:.4g} s; the run is tared by its nearest row"
+            )
+        means.append(simulated[inside].mean(axis=0))
+    return np.asarray(np.mean(means, axis=0))
+
+
+def _offset_hints(run: RunSeries, channels: Sequence[Channel], error: np.ndarray) -> list[str]:
+    """Say where a constant force makes most of the misfit, and what it may be; ``error`` (n, k) is run minus log."""
+    own = [k for k, c in enumerate(channels) if c.kind == "force"]
+    if not own:
+        return []
+    constant = error[:, own].mean(axis=0)
+    part = float(constant @ constant) / max(float((error[:, own] ** 2).sum(axis=1).mean()), 1e-300)
+    size, gravity = float(np.linalg.norm(constant)), np.asarray(run.gravity)
+    if part < _MOST or size < _NOTICED * float(np.abs(error[:, own] - constant).max(initial=0.0)) or size < _LEAST_FORCE:
+        return []
+    cause = "a bias of the sensor, or a tare that only one of them has"
+    full = np.zeros(3)
+    full[["xyz".index(channels[k].name[1]) for k in own]] = constant
+    pull = float(np.linalg.norm(gravity))
+    if pull > 0.0 and abs(float(full @ gravity)) > _ALONG * size * pull:
+        mass = size / pull
+        near = [name for name, own_mass in run.masses.items() if abs(own_mass / mass - 1.0) < _SAME_MASS]
+        cause = f"the weight of {mass:.3g} kg" + (f": {' or '.join(near)} weighs that" if near else "")
+        cause += "; take it off by tare or gravity of the card, or by the tool of a reading"
+    return [
+        f"{CONSTANT} {size:.3g} N makes {100 * part:.0f} % of the misfit of the force: {cause}. What is fitted to it is not "
+        "to be believed"
+    ]
 
 
 def _unit_hints(channels: Sequence[Channel], axes: Mapping[str, Agreement]) -> list[str]:

@@ -21,6 +21,10 @@ from femsim.studies.comparison.readers import Channel, Recording, read_c3d, read
 _TABLES = (".csv", ".txt", ".tsv", ".dat", ".log")
 #: Values above these are taken for a wrong unit, unless the card says accept_large: N, N m, m.
 _LARGE = {"force": 1e4, "torque": 1e3, "position": 1e2}
+#: And these are refused also then: beyond them, sums and squares overflow. Time stamps, s.
+_LARGEST, _LATEST = 1e15, 1e12
+#: Even samples that a log with gaps may be spread over.
+_MOST_SAMPLES = 20_000_000
 #: Samples that a comparison needs.
 LEAST_SAMPLES = 10
 
@@ -131,6 +135,8 @@ def _in_order(source: str, recording: Recording, *, repair: bool) -> Recording:
         warnings.append(f"{bad} rows without a time stamp are left out")
     if len(time) < LEAST_SAMPLES:
         raise InputError(f"the log {source} has {len(time)} samples; at least {LEAST_SAMPLES} are needed to compare anything.")
+    if float(np.abs(time).max()) > _LATEST:
+        raise InputError(f"the log {source} has a time stamp of {np.abs(time).max():.3g} s; set time.unit in the card.")
     backwards, repeats = np.flatnonzero(np.diff(time) < 0), np.flatnonzero(np.diff(time) == 0)
     if (len(backwards) or len(repeats)) and not repair:
         kind, where = ("run backwards", backwards) if len(backwards) else ("repeat", repeats)
@@ -149,7 +155,14 @@ def _in_order(source: str, recording: Recording, *, repair: bool) -> Recording:
         )
     if len(time) < LEAST_SAMPLES:
         raise InputError(f"the log {source} has {len(time)} different time stamps; at least {LEAST_SAMPLES} are needed.")
-    return replace(recording, time=time - time[0], values=values, warnings=tuple(warnings))
+    time = time - time[0]
+    usual = float(np.median(np.diff(time)))
+    if time[-1] > usual * max(_MOST_SAMPLES, 10 * len(time)):
+        raise InputError(
+            f"the log {source} has {len(time)} samples, usually {usual:.3g} s apart, but lasts {time[-1]:.3g} s; correct its "
+            "time stamps, or set time.rate in the card."
+        )
+    return replace(recording, time=time, values=values, warnings=tuple(warnings))
 
 
 def _check_size(source: str, recording: Recording, card: Card) -> None:
@@ -158,7 +171,14 @@ def _check_size(source: str, recording: Recording, card: Card) -> None:
         finite = column[np.isfinite(column)]
         if not len(finite):
             raise InputError(f"the log {source} has no number for {channel.name}; leave it out of the card or correct the log.")
+        infinite = np.flatnonzero(np.isinf(column))
+        if len(infinite):
+            raise InputError(
+                f"the log {source} is infinite in {channel.name}, first at sample {infinite[0] + 1} of {len(column)}; repair it."
+            )
         largest = float(np.abs(finite).max())
+        if largest > _LARGEST:
+            raise InputError(f"the log {source} reaches {largest:.3g} {channel.unit} in {channel.name}; repair it.")
         if largest > _LARGE[channel.kind] and not card.accept_large:
             raise InputError(
                 f"the log {source} reaches {largest:.3g} {channel.unit} in {channel.name}: is the unit right? Set "

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from femsim.run.result import Run
 from femsim.studies.comparison.columns import WRENCH_AXES
 from femsim.studies.comparison.log import LEAST_SAMPLES, Log
 from femsim.studies.comparison.table import read_table
+from foreign.text import read_json
 from viz.ending import how_it_ended
 
 
@@ -37,6 +37,8 @@ class RunSeries:
         World frame.
     warnings : tuple of str
         What a reader should know.
+    masses : dict of str to float, kg
+        Bodies by name, and all together; empty where they are not known.
     """
 
     name: str
@@ -46,6 +48,7 @@ class RunSeries:
     markers: tuple[str, ...]
     gravity: tuple[float, ...]
     warnings: tuple[str, ...]
+    masses: dict[str, float] = field(default_factory=dict)
 
     def values(self, log: Log) -> np.ndarray:
         """Columns that belong to the channels of a log, (n, k)."""
@@ -94,8 +97,8 @@ def read_run(run: Run | RunSeries | str | Path) -> RunSeries:
     if not folder.is_dir() or not (folder / "run.json").is_file():
         raise InputError(f"{folder} is not a run folder (it has no run.json); give the folder that 'femsim run' wrote.")
     try:
-        info = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        status = info["status"]
+        info = read_json(folder / "run.json")
+        status = str(info["status"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder / 'run.json'} cannot be read ({error}); the run is damaged, run the scene again.") from error
     if not (folder / "sensors.csv").is_file():
@@ -120,7 +123,9 @@ def read_run(run: Run | RunSeries | str | Path) -> RunSeries:
     return _checked(str(folder), columns.pop("time"), columns, info, warnings)
 
 
-def make_run_series(name: str, table: Mapping[str, np.ndarray], gravity: Sequence[float]) -> RunSeries:
+def make_run_series(
+    name: str, table: Mapping[str, np.ndarray], gravity: Sequence[float], masses: Mapping[str, float] | None = None
+) -> RunSeries:
     """Make the series of a run out of a table of them, such as that of a case of a sweep.
 
     Parameters
@@ -131,6 +136,8 @@ def make_run_series(name: str, table: Mapping[str, np.ndarray], gravity: Sequenc
         Columns as in sensors.csv, with their units: time_s, NAME_fx_N ..., NAME_x_m ...
     gravity : (3,) float, m/s^2
         World frame.
+    masses : mapping of str to float, kg, optional
+        Bodies by name.
 
     Raises
     ------
@@ -138,7 +145,16 @@ def make_run_series(name: str, table: Mapping[str, np.ndarray], gravity: Sequenc
         No sensor and no marker, or too few rows.
     """
     columns = {column.rpartition("_")[0]: values for column, values in table.items()}
-    return _checked(name, columns.pop("time"), columns, {"settings": {"gravity_mps2": list(gravity)}}, [])
+    return _checked(
+        name,
+        columns.pop("time"),
+        columns,
+        {
+            "settings": {"gravity_mps2": list(gravity)},
+            "bodies": {body: {"mass_kg": mass} for body, mass in (masses or {}).items()},
+        },
+        [],
+    )
 
 
 def _checked(name: str, time: np.ndarray, columns: dict[str, np.ndarray], info: dict[str, Any], warnings: list[str]) -> RunSeries:
@@ -152,4 +168,7 @@ def _checked(name: str, time: np.ndarray, columns: dict[str, np.ndarray], info: 
     if gravity is None:
         gravity = (0.0, 0.0, -9.81)
         warnings = [*warnings, "run.json is of an older femsim and does not say its gravity; (0, 0, -9.81) m/s2 is taken"]
-    return RunSeries(name, time, columns, sensors, markers, tuple(float(g) for g in gravity), tuple(warnings))
+    masses = {body: float(entry["mass_kg"]) for body, entry in info.get("bodies", {}).items() if "mass_kg" in entry}
+    if len(masses) > 1:
+        masses["all bodies together"] = sum(masses.values())
+    return RunSeries(name, time, columns, sensors, markers, tuple(float(g) for g in gravity), tuple(warnings), masses)

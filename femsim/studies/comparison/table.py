@@ -7,13 +7,19 @@ which is what a user needs to mend a log.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+import foreign
 from femsim.base.errors import InputError
 from femsim.studies.comparison.units import is_unit, split_unit
+from foreign.text import read_bytes
+
+#: A table of more columns is none.
+MOST_COLUMNS = 5000
 
 
 @dataclass(frozen=True)
@@ -30,12 +36,12 @@ class Table:
     warnings: tuple[str, ...]
 
     def numbers(self, name: str) -> np.ndarray:
-        """Column as float64, (n,); empty cells are NaN.
+        """Column as float64, (n,); empty cells and "nan" are NaN.
 
         Raises
         ------
         InputError
-            A cell that is no number.
+            A cell that is no number, or an infinite one.
         """
         column = self.columns.index(name)
         out = np.empty(len(self.rows))
@@ -47,6 +53,13 @@ class Table:
                     f"{self.path}, line {self.lines[k]}: column {name!r} holds {row[column][:40]!r}, which is no number; "
                     "repair or remove the line."
                 ) from None
+        infinite = np.flatnonzero(np.isinf(out))
+        if len(infinite):
+            k = int(infinite[0])
+            raise InputError(
+                f"{self.path}, line {self.lines[k]}: column {name!r} holds {self.rows[k][column][:40]!r}, which is infinite; "
+                "repair or remove the line, or leave the cell empty."
+            )
         return out
 
 
@@ -58,7 +71,10 @@ def read_table(path: Path) -> Table:
     InputError
         An empty file, or one without two columns of numbers.
     """
-    raw = path.read_bytes()
+    try:
+        raw = read_bytes(path)
+    except (OSError, foreign.Refused) as error:
+        raise InputError(f"the log {path} cannot be read ({getattr(error, 'strerror', None) or error}); correct it.") from None
     if b"\0" in raw[:4096]:
         raise InputError(f"the log {path} is no text; export it as CSV, or give it the suffix of its kind (.c3d, .mcap, .bag).")
     try:
@@ -92,6 +108,11 @@ def read_table(path: Path) -> Table:
 def _layout(path: Path, lines: list[tuple[int, str]]) -> tuple[str | None, bool, int]:
     """Delimiter, whether numbers have a decimal comma, and the place of the first line of numbers."""
     head = lines[:200]
+    for number, line in head:
+        if (most := max(line.count(delimiter) for delimiter in ";\t, ")) >= MOST_COLUMNS:
+            raise InputError(
+                f"the log {path} has {most + 1} columns in line {number}; at most {MOST_COLUMNS} are read, so export less."
+            )
     best: tuple[int, str | None, bool, int] = (0, None, False, 0)
     for delimiter, comma in ((";", False), (";", True), ("\t", False), ("\t", True), (",", False), (None, False)):
         data = [k for k, (_, line) in enumerate(head) if is_data(_split(line, delimiter), comma)]
@@ -143,7 +164,8 @@ def _header(
         units[k] = unit or units[k]
     if not names or len(set(names)) != width:
         full = names or [""] * width
-        names = [name if name and full.count(name) == 1 else str(k + 1) for k, name in enumerate(full)]
+        often = Counter(full)
+        names = [name if name and often[name] == 1 else str(k + 1) for k, name in enumerate(full)]
     notes = {}
     for cells in candidates[:used]:
         key, _, value = " ".join(cells).partition(":") if len(cells) == 1 else (cells[0].rstrip(":"), "", cells[1])

@@ -7,6 +7,7 @@ import re
 from femsim.base.errors import InputError
 
 _KGF, _LBF, _INCH = 9.80665, 4.4482216152605, 0.0254
+_LONGEST_NAME = 200
 TIME_UNITS = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "min": 60.0}
 #: SI value of one unit, by what is measured.
 UNITS: dict[str, dict[str, float]] = {
@@ -34,6 +35,8 @@ def is_unit(text: str) -> bool:
 
 def split_unit(name: str) -> tuple[str, str]:
     """Split "Fx (N)", "Fx [N]" and "left_fx_N" into name and unit; brackets with anything but a unit stay in the name."""
+    if len(name) > _LONGEST_NAME:  # the time of the search grows with its square
+        return name, ""
     match = re.fullmatch(r"(.+?)\s*[\[(]([^\])]*)[\])]", name) or re.fullmatch(r"(.+?)_([A-Za-zµ]+)", name)
     if match and is_unit(match[2]):
         return match[1].strip(), match[2]

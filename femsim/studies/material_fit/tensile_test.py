@@ -11,8 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
+import foreign
 from femsim.base.errors import InputError
+from foreign.text import read_text
 
+#: Samples that a test must have; larger numbers, and longer names of columns, are none of a tensile test.
+LEAST_SAMPLES, _LARGEST, _LONGEST_TITLE = 2, 1e15, 200
 _MODULUS = {"pa": 1.0, "kpa": 1e3, "mpa": 1e6, "n/mm2": 1e6, "gpa": 1e9}
 _RATIO = {"": 1.0, "1": 1.0, "-": 1.0, "mm/mm": 1.0, "m/m": 1.0, "%": 0.01}
 _STRAINS = ("engineering strain", "nominal strain", "stretch", "strain")
@@ -61,12 +65,12 @@ def read_tensile_test(path: str | Path) -> TensileTest:
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
-        raise InputError(f"{path}: the tensile test cannot be read ({reason}); check the path.") from None
-    separator = max(";\t,", key=text.count)
-    rows = list(csv.reader(text.splitlines(), delimiter=separator))
+        text = read_text(path, encoding="utf-8-sig")
+        separator = max(";\t,", key=text.count)
+        rows = list(csv.reader(text.splitlines(), delimiter=separator))
+    except (OSError, foreign.Refused, csv.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: the tensile test cannot be read ({reason}); check the path and the file.") from None
     first, x, y = _find_header(path, rows)
     titles = rows[first - 1]
     factor_x, factor_y = _unit(path, titles[x], _RATIO), _unit(path, titles[y], _MODULUS)
@@ -79,14 +83,22 @@ def read_tensile_test(path: str | Path) -> TensileTest:
         except (ValueError, IndexError):
             pair = (math.nan, math.nan)
         if not (math.isfinite(pair[0]) and math.isfinite(pair[1])):
-            raise InputError(f"{path}, line {index}: {separator.join(cells)!r} has no two finite numbers; correct or remove it.")
+            raise InputError(
+                f"{path}, line {index}: {separator.join(cells)[:60]!r} has no two finite numbers; correct or remove it."
+            )
         values.append(pair)
     data = np.array(values, dtype=np.float64).reshape(-1, 2)
+    if len(data) < LEAST_SAMPLES:
+        raise InputError(
+            f"{path}: the tensile test has {len(data)} samples below its names; at least {LEAST_SAMPLES} are needed."
+        )
     stretch = factor_x * data[:, 0] + (0.0 if _plain_title(titles[x]) == "stretch" else 1.0)
     if len(stretch) and stretch.min() <= 0.0:
         raise InputError(
             f"{path}: the smallest stretch is {stretch.min():.4g}, but must be greater than 0; check column {titles[x]!r}."
         )
+    if np.abs(data).max() > _LARGEST:
+        raise InputError(f"{path}: a value of {np.abs(data).max():.3g} is none of a tensile test; check the columns.")
     return TensileTest(path.stem, stretch, factor_y * data[:, 1])
 
 
@@ -106,6 +118,8 @@ def _find_header(path: Path, rows: Sequence[Sequence[str]]) -> tuple[int, int, i
 
 def _plain_title(title: str) -> str:
     """Name of a column without its unit, in small letters."""
+    if len(title) > _LONGEST_TITLE:
+        return ""
     return re.sub(r"\s+", " ", re.sub(r"\(.*\)", "", title)).strip().lower()
 
 

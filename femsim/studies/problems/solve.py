@@ -27,6 +27,7 @@ from contact import (
     measure_local,
     read_fclib,
 )
+from contact.local import SYMMETRY
 from contact.solvers.base import law_error
 from femsim.base.errors import InputError
 from femsim.base.files import check_output, replacing, write_errors
@@ -195,6 +196,8 @@ def judge_answer(file: FclibProblem, solution: Solution, solver: str, tolerance:
         else:
             u, metrics, n = contact_velocity(problem, v), measure(problem, v, lam), f", {problem.n} velocities"
     form = "local" if isinstance(problem, LocalProblem) else "global"
+    if file.asymmetry > SYMMETRY:
+        n += f", W not symmetric (by {file.asymmetry:.1e} of its largest entry)"
     text = f"{path}: {form}, {file.spacedim}D, {problem.n_contacts} contact{'s' * (problem.n_contacts != 1)}{n}"
     r, u = file.flatten(lam), file.flatten(u)
     answer = SolvedProblem("converged", "", None if form == "local" else v, r, u, metrics, solver, 0, 0.0, text, tolerance)

@@ -19,11 +19,12 @@ from femsim.base.versions import machine, versions
 from femsim.studies.reproduction.cable import PUBLISHED_FILE
 from femsim.studies.reproduction.measuring import Settings, Size
 from femsim.studies.reproduction.page import NAMES, PARTS, SECTIONS, make_page
+from foreign.text import read_json
 
 #: Parts that read the folder of data.
 _WITH_DATA = ("cable",)
 #: Packages that a result depends on.
-_SOURCES = ("femsim", "contact", "materials", "meshes", "scenes")
+_SOURCES = ("femsim", "foreign", "contact", "materials", "meshes", "scenes")
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ def _make(folder: Path, part: str, settings: Settings, code: str) -> str:
 def _read(folder: Path, part: str) -> dict[str, Any] | None:
     """Read what is stored of a part; None where there is nothing that can be read."""
     try:
-        record = json.loads((folder / f"{part}.json").read_text(encoding="utf-8"))
+        record = read_json(folder / f"{part}.json")
     except (OSError, ValueError):
         return None
     return record if isinstance(record, dict) and "raw" in record else None
@@ -186,7 +187,7 @@ def _page(page_folder: Path, folder: Path) -> tuple[Path, list[str]]:
     failures = {}
     for part in PARTS:
         try:
-            failures[part] = json.loads((folder / f"{part}.error.json").read_text(encoding="utf-8"))["message"]
+            failures[part] = read_json(folder / f"{part}.error.json")["message"]
         except (OSError, ValueError):
             continue
     return make_page(page_folder, records, failures, Path(os.path.relpath(folder, page_folder)).as_posix())

@@ -24,6 +24,7 @@ from femsim.base.files import write_json
 from femsim.base.status import FINISHED
 from femsim.studies.sweeps.metrics import OutputError, check_column, parse_condition, parse_metric
 from femsim.studies.sweeps.sampling import source_version
+from foreign.text import read_json
 
 #: Its row; a folder that has it is complete.
 CASE_FILE = "case.json"
@@ -183,7 +184,7 @@ def finish_folder(work: Path, final: Path, row: Row) -> None:
 def read_row(folder: Path) -> Row | None:
     """Row of a case that finished or failed before; None where there is none that can be read."""
     try:
-        row: Row = json.loads((folder / CASE_FILE).read_text(encoding="utf-8"))
+        row: Row = read_json(folder / CASE_FILE)
     except (OSError, ValueError):
         return None
     return row if isinstance(row, dict) and row.get("id") == folder.name else None
@@ -223,6 +224,7 @@ def _simulate(job: Job, row: Row, work: Path) -> None:
         for name in (*(m.column for m in metrics.values()), *(c.column for c in stop), *series):
             check_column(name, columns)
         dt, duration = (job.settings.get(name) or getattr(scene, name) for name in ("dt", "duration"))
+        dt = scene.dt_bounds[1] if dt == "auto" else dt
         run = simulate(
             scene,
             **job.settings | {"duration": min(job.steps * dt, duration) if job.steps else duration},

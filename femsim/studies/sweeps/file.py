@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from femsim.base.errors import InputError
-from femsim.base.toml_files import Pair, Positive, error_sentences, read_toml
+from femsim.base.toml_files import MOST_SENTENCES, Pair, Positive, error_sentences, read_toml
 from femsim.studies.sweeps.metrics import Condition, Metric, parse_condition, parse_metric
 
 Scalar = bool | int | float | str
@@ -105,7 +106,7 @@ class Settings(_Section):
     tolerance: Positive | None = None
     max_iterations: Annotated[int, Field(ge=1)] | None = None
     duration: Positive | None = None
-    dt: Positive | None = None
+    dt: Positive | Literal["auto"] | None = None
     max_halvings: Annotated[int, Field(ge=0, le=20)] = 6
     solver_options: dict[str, Scalar] = {}
 
@@ -247,6 +248,7 @@ def _sentences(entries: Iterable[Any], path: Path) -> list[str]:
 
     pydantic tries both forms, reports each one's errors, and puts the name of the form into the place.
     """
+    entries = list(itertools.islice(entries, MOST_SENTENCES))
     parameters = [entry for entry in entries if len(entry["loc"]) > 2 and entry["loc"][0] == "parameters"]
     of_tables = [e for e in parameters if Axis.__name__ in str(e["loc"][2]) and e["type"] != "model_type"]
     given_as_table = {entry["loc"][1] for entry in of_tables}

@@ -16,11 +16,16 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 TABLE = "results.parquet"
+#: Columns out of the health of a run, and packages whose version is a column.
+_HEALTH = (
+    "mean_iterations", "largest_dynamics_residual", "largest_contact_residual", "largest_wrench_balance",
+    "largest_max_penetration_m",
+)  # fmt: skip
+_VERSIONS = ("numpy", "scipy", "numba")
 #: Columns other than parameters and metrics. A parameter with one of these names is called parameter_NAME in the table.
 COLUMNS = (
-    "case", "id", "status", "message", "attempts", "steps_done", "unconverged_steps", "mean_iterations",
-    "largest_dynamics_residual", "largest_contact_residual", "largest_wrench_balance", "largest_max_penetration_m", "wall_s",
-    "cpu_s", "overhead_s", "ended_s", "worker", "femsim", "numpy", "scipy", "numba",
+    "case", "id", "status", "message", "verdict", "verdict_reason", "attempts", "steps_done", "unconverged_steps",
+    *_HEALTH, "wall_s", "cpu_s", "overhead_s", "ended_s", "worker", "femsim", *_VERSIONS,
 )  # fmt: skip
 
 
@@ -70,12 +75,12 @@ def make_table(cases: list[Case], rows: Mapping[str, Row], metrics: Mapping[str,
             {"case": case.number, "id": case.id}
             | {parameter_column(name): value for name, value in case.parameters.items()}
             | {name: row.get("metrics", {}).get(name, nan) for name in metrics}
-            | {"status": row["status"], "message": row["message"], "attempts": row.get("attempts", 0)}
+            | {"status": row["status"], "message": row["message"], **_verdict(health), "attempts": row.get("attempts", 0)}
             | {"steps_done": health.get("steps", 0), "unconverged_steps": health.get("unconverged_steps", 0)}
-            | {name: float(health.get(name, nan)) for name in COLUMNS[7:12]}
+            | {name: float(health.get(name, nan)) for name in _HEALTH}
             | {name: float(row.get(name, nan)) for name in ("wall_s", "cpu_s", "overhead_s", "ended_s")}
             | {"worker": row.get("worker", ""), "femsim": row.get("version", "")}
-            | {name: versions.get(name, "") for name in COLUMNS[18:]}
+            | {name: versions.get(name, "") for name in _VERSIONS}
         )
     table = pandas.DataFrame.from_records(records)
     for name in (parameter_column(p) for p in (cases[0].parameters if cases else ())):
@@ -83,6 +88,12 @@ def make_table(cases: list[Case], rows: Mapping[str, Row], metrics: Mapping[str,
         if not (kinds <= {int, float} or len(kinds) == 1) or kinds & {tuple, list, Path}:
             table[name] = [str(value) for value in table[name]]
     return table
+
+
+def _verdict(health: Mapping[str, Any]) -> dict[str, str]:
+    """Health verdict of a case, and the sentence of its first reason; empty for cases without results."""
+    reasons = health.get("reasons", [])
+    return {"verdict": str(health.get("verdict", "")), "verdict_reason": str(reasons[0]["sentence"]) if reasons else ""}
 
 
 def write_table(table: DataFrame, folder: Path) -> Path:

@@ -21,7 +21,7 @@ from femsim.studies.sweeps.file import Axis, Sampling, SweepFile
 
 #: The user must confirm more cases than this.
 MANY_CASES = 10_000
-_ROOMS = ("femsim", "contact", "materials", "meshes")
+_ROOMS = ("femsim", "foreign", "contact", "materials", "meshes")
 
 
 @dataclass(frozen=True)

@@ -232,9 +232,11 @@ def sweep(
             shutil.rmtree(folder, ignore_errors=True)
     counts = Counter(rows[job.id]["status"] if job.id in rows else "not run" for job in plan.jobs)
     finished = sum(counts[name] for name in FINISHED)
-    status: Status = ended or ("converged" if counts["converged"] == len(plan.jobs) else "not converged")
+    wrong = sum(rows.get(job.id, {}).get("health", {}).get("verdict") == "wrong" for job in plan.jobs)
+    status: Status = ended or ("converged" if counts["converged"] == len(plan.jobs) and not wrong else "not converged")
     text = f"{finished} of {len(plan.jobs)} cases are finished"
     text += f", {counts['not converged']} of them not converged" if counts["not converged"] else ""
+    text += f", {wrong} wrong by their health (column verdict)" if wrong else ""
     message = f"{message} {text}{'; --resume runs the others.' if finished < len(plan.jobs) else '.'}".strip()
     times = {"wall_s": time.perf_counter() - started, "ran": ran, "reused": reused}
     with write_errors(f"the table in {plan.folder}", f"{text}, which are kept: free the disk and use --resume"):

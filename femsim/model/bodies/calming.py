@@ -1,0 +1,198 @@
+"""Calm velocities at the end of an energy-momentum step: what is too fast for the step stops turning round.
+
+The step advances positions by v_hat and ends with v1 = 2 v_hat - v0. Motion that is fast beside dt, or overdamped, leaves v_hat
+near zero: the body hardly moves, but its velocities turn round from step to step, for ever at the limit. Here each two points
+of a body that resist a change of their distance exchange an impulse p along the line between them,
+
+    p = c s / (1 + c / m),   s the speed at which they part, m their reduced mass, c = gamma dt^2 k,
+
+k being the stiffness between them: that of a dashpot of gamma dt k, implicit in the velocities. So linear and angular momentum
+stay to rounding, no rigid motion is touched, the kinetic energy never grows, and motion of frequency w loses about gamma (w dt)^2
+of it: nearly nothing where the step is fine, all where it is coarse.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from femsim.model.bodies.rod_kernels import ABSENT, BALL, FULL
+from femsim.model.bodies.rotation_kernels import (
+    Matrix,
+    Vector,
+    add_to_diagonal,
+    cross,
+    cross_matrix,
+    determinant,
+    plus,
+    rotation_at,
+    scaled_matrix,
+    times,
+    times_vector,
+    turned_diagonal,
+)
+
+#: gamma by the ``strain_damping`` of a scene.
+CALMING = 0.1
+
+
+def edge_stiffness(rest: np.ndarray, tets: np.ndarray, young_modulus: float) -> tuple[np.ndarray, np.ndarray]:
+    """Edges of tetrahedra, (m, 2), and how stiff these are along each, (m,), N/m: the sum of E V / L^2 around it.
+
+    Springs along the edges that are that stiff deform about as the tetrahedra do.
+
+    Parameters
+    ----------
+    rest : ndarray, (n, 3), m
+        Points.
+    tets : ndarray, (t, 4)
+        Tetrahedra of positive volume V.
+    young_modulus : float, Pa
+        E.
+    """
+    pairs = np.sort(tets[:, [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]].reshape(-1, 2), axis=1)
+    edges, edge_of = np.unique(pairs, axis=0, return_inverse=True)
+    volume = np.linalg.det(rest[tets[:, 1:]] - rest[tets[:, :1]]) / 6.0
+    around = np.bincount(edge_of.ravel(), weights=np.repeat(volume, 6), minlength=len(edges))
+    return edges, young_modulus * around / ((rest[edges[:, 1]] - rest[edges[:, 0]]) ** 2).sum(axis=1)
+
+
+@njit(cache=True)
+def calm_edges(
+    x: np.ndarray, edges: np.ndarray, impulse: np.ndarray, mobility: np.ndarray, v: np.ndarray, push: np.ndarray
+) -> None:
+    """Calm the velocities v (n, 3), m/s, of points x (n, 3), m, edge by edge.
+
+    ``edges`` (m, 2) are pairs of points, ``impulse`` (m,), kg, is c of each, and ``mobility`` (n,), 1/kg, the inverse masses,
+    zero where the velocity is prescribed. ``push`` (n, 3), N s, gains the impulses on such points.
+    """
+    for e in range(edges.shape[0]):
+        a, b = edges[e, 0], edges[e, 1]
+        d0, d1, d2 = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
+        length = math.sqrt(d0 * d0 + d1 * d1 + d2 * d2)
+        if length == 0.0:
+            continue
+        d0, d1, d2 = d0 / length, d1 / length, d2 / length
+        parting = d0 * (v[b, 0] - v[a, 0]) + d1 * (v[b, 1] - v[a, 1]) + d2 * (v[b, 2] - v[a, 2])
+        p = impulse[e] * parting / (1.0 + impulse[e] * (mobility[a] + mobility[b]))
+        d0, d1, d2 = p * d0, p * d1, p * d2
+        if mobility[a] > 0.0:
+            v[a, 0] += mobility[a] * d0
+            v[a, 1] += mobility[a] * d1
+            v[a, 2] += mobility[a] * d2
+        else:
+            push[a, 0] += d0
+            push[a, 1] += d1
+            push[a, 2] += d2
+        if mobility[b] > 0.0:
+            v[b, 0] -= mobility[b] * d0
+            v[b, 1] -= mobility[b] * d1
+            v[b, 2] -= mobility[b] * d2
+        else:
+            push[b, 0] -= d0
+            push[b, 1] -= d1
+            push[b, 2] -= d2
+
+
+@njit(cache=True)
+def calm_joints(
+    poses: np.ndarray,
+    arm: np.ndarray,
+    kind: np.ndarray,
+    stiffness: np.ndarray,
+    factor: float,
+    mass: np.ndarray,
+    inertia: np.ndarray,
+    v: np.ndarray,
+    push: np.ndarray,
+) -> None:
+    """Calm the velocities of the links of a rod joint by joint: first how fast its two ends part, then how fast it bends.
+
+    The impulse is that of three dashpots in the axes of the first of the two links, at one place on both, so their angular
+    momentum stays as well.
+
+    Parameters
+    ----------
+    poses : ndarray, (n + 2, 7), m
+        Poses of the frames of the ends and, between them, of the links.
+    arm, kind, stiffness : ndarray, (n + 2,) m, (n + 1,) and (n + 1, 6)
+        As in :mod:`femsim.model.bodies.rod_kernels`.
+    factor : float, s^2
+        gamma dt^2.
+    mass, inertia : ndarray, (n + 2,) kg and (n + 2, 3) kg m^2
+        Of frames, which nothing moves, infinite.
+    v : ndarray, (n + 2, 6), m/s and rad/s
+        Velocities.
+    push : ndarray, (n + 2, 6), N s and N m s
+        Gains the impulses on frames.
+    """
+    for k in range(kind.shape[0]):
+        if kind[k] == ABSENT:
+            continue
+        i, j = k, k + 1
+        R_i, R_j = rotation_at(poses, i), rotation_at(poses, j)
+        # half-way between the two ends that the joint holds together
+        ri = (
+            0.5 * (poses[j, 0] - poses[i, 0] + arm[i] * R_i[2] - arm[j] * R_j[2]),
+            0.5 * (poses[j, 1] - poses[i, 1] + arm[i] * R_i[5] - arm[j] * R_j[5]),
+            0.5 * (poses[j, 2] - poses[i, 2] + arm[i] * R_i[8] - arm[j] * R_j[8]),
+        )
+        rj = (ri[0] + poses[i, 0] - poses[j, 0], ri[1] + poses[i, 1] - poses[j, 1], ri[2] + poses[i, 2] - poses[j, 2])
+        I_i = turned_diagonal(R_i, (1.0 / inertia[i, 0], 1.0 / inertia[i, 1], 1.0 / inertia[i, 2]))
+        I_j = turned_diagonal(R_j, (1.0 / inertia[j, 0], 1.0 / inertia[j, 1], 1.0 / inertia[j, 2]))
+        along = (factor * stiffness[k, 0], factor * stiffness[k, 1], factor * stiffness[k, 2])
+        if kind[k] == BALL:
+            along = (along[2], along[2], along[2])
+        wi, wj = (v[i, 3], v[i, 4], v[i, 5]), (v[j, 3], v[j, 4], v[j, 5])
+        turn_i, turn_j = cross(wi, ri), cross(wj, rj)
+        parting = (
+            v[j, 0] + turn_j[0] - v[i, 0] - turn_i[0],
+            v[j, 1] + turn_j[1] - v[i, 1] - turn_i[1],
+            v[j, 2] + turn_j[2] - v[i, 2] - turn_i[2],
+        )
+        W = add_to_diagonal(plus(_at_lever(I_i, ri), _at_lever(I_j, rj)), 1.0 / mass[i] + 1.0 / mass[j])
+        p = _implicit_impulse(turned_diagonal(R_i, along), W, parting)
+        _add_impulse(v, push, i, 1.0, p, cross(ri, p), mass, I_i)
+        _add_impulse(v, push, j, -1.0, p, cross(rj, p), mass, I_j)
+        if kind[k] == FULL:
+            about = (factor * stiffness[k, 3], factor * stiffness[k, 4], factor * stiffness[k, 5])
+            bending = (v[j, 3] - v[i, 3], v[j, 4] - v[i, 4], v[j, 5] - v[i, 5])
+            m = _implicit_impulse(turned_diagonal(R_i, about), plus(I_i, I_j), bending)
+            _add_impulse(v, push, i, 1.0, (0.0, 0.0, 0.0), m, mass, I_i)
+            _add_impulse(v, push, j, -1.0, (0.0, 0.0, 0.0), m, mass, I_j)
+
+
+@njit(cache=True)
+def _at_lever(inverse: Matrix, r: Vector) -> Matrix:
+    """Velocity of a point at a lever r by impulses there, from the turn alone: -[r] I^-1 [r]."""
+    x = cross_matrix(r)
+    return scaled_matrix(-1.0, times(x, times(inverse, x)))
+
+
+@njit(cache=True)
+def _implicit_impulse(C: Matrix, W: Matrix, s: Vector) -> Vector:
+    """Impulse C s', s' = s - W C s' being the velocity that it leaves: (1 + C W)^-1 C s."""
+    a = add_to_diagonal(times(C, W), 1.0)
+    b = times_vector(C, s)
+    inverse = 1.0 / determinant(a)
+    return (
+        inverse * determinant((b[0], a[1], a[2], b[1], a[4], a[5], b[2], a[7], a[8])),
+        inverse * determinant((a[0], b[0], a[2], a[3], b[1], a[5], a[6], b[2], a[8])),
+        inverse * determinant((a[0], a[1], b[0], a[3], a[4], b[1], a[6], a[7], b[2])),
+    )
+
+
+@njit(cache=True)
+def _add_impulse(
+    v: np.ndarray, push: np.ndarray, i: int, sign: float, p: Vector, moment: Vector, mass: np.ndarray, inverse: Matrix
+) -> None:
+    """Add an impulse and its moment to the velocities of a link, or to the push of a frame."""
+    turn = times_vector(inverse, moment)
+    for c in range(3):
+        v[i, c] += sign * p[c] / mass[i]
+        v[i, 3 + c] += sign * turn[c]
+        if math.isinf(mass[i]):
+            push[i, c] += sign * p[c]
+            push[i, 3 + c] += sign * moment[c]

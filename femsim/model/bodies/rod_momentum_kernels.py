@@ -1,0 +1,363 @@
+"""Kernels of the energy-momentum step of rods: forces between two states by which energy and angular momentum are kept exactly.
+
+A link that goes with u dt and Theta = w dt turns by Cayley's map: R1 - R0 = Theta x (R0 + R1)/2, the mid-point rule for
+its axes. Then every product of axes and gaps changes by means times changes, exactly, and so do the strains of the joints (notation
+of :mod:`femsim.model.bodies.rod_kernels`; an overline is the mean of both ends, T = (Theta_i + Theta_j)/2,
+delta = Theta_j - Theta_i):
+
+    change of g = dt (u_j - u_i) - Theta_i x mean c_i - Theta_j x mean c_j,
+    change of R^T g = mean R^T (change of g - Omega x mean g),   Omega = T + G delta,
+    change of phi = P delta,
+
+Omega being the turn of the frame half-way. G and P, below, are matrices of the two states; both hold without remainder, and each is
+the mean of two forms that change places when time is reversed, so the step is of second order. With D the matrix of these changes,
+D z = change of e for z = (u_i, w_i, u_j, w_j) dt, the forces
+
+    f = D^T K (mean of e + a change of e)
+
+do the work of the energy and lose a times twice the energy of the change of strain (Simo, Tarnow and Doblare, "Non-linear dynamics of
+three-dimensional rods: exact energy and momentum conserving algorithms", Int. J. Numer. Methods Eng. 38, 1995; Romero and Armero,
+"An objective finite element approximation of the kinematics of geometrically exact rods and its use in the formulation of an
+energy-momentum conserving scheme in dynamics", ibid. 54, 2002). A turn of everything leaves D z = 0, so moments about the mean places
+vanish. The spin of a link goes from R0 I W0 to R1 I W1 with W0 + W1 = 2 R0^T w, its velocities in its own axes
+(Simo and Wong, ibid. 31, 1991), by which the work of a torque is the change of its energy.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from femsim.model.bodies.rod_kernels import (
+    ABSENT,
+    BALL,
+    axis_of,
+    by_body_axes,
+    gap_of,
+    put_vector,
+    vector_at,
+)
+from femsim.model.bodies.rotation_kernels import (
+    Matrix,
+    Quaternion,
+    Vector,
+    by_entries,
+    cross,
+    dot,
+    plus,
+    rotation_at,
+    rotation_of,
+    scaled,
+    scaled_matrix,
+    times_vector,
+    transposed_times_vector,
+)
+
+# sin^2 of half a turn below which the logarithm is taken by its series, and change of it below which by its slope
+_SMALL_TURN, _SMALL_CHANGE = 0.02, 1e-3
+
+
+@njit(cache=True, forceinline=True)
+def _sum(a: Vector, b: Vector) -> Vector:
+    """Return a + b."""
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+@njit(cache=True, forceinline=True)
+def _difference(a: Vector, b: Vector) -> Vector:
+    """Return a - b."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@njit(cache=True, forceinline=True)
+def _mean(a: Vector, b: Vector) -> Vector:
+    """Return (a + b)/2."""
+    return 0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]), 0.5 * (a[2] + b[2])
+
+
+@njit(cache=True, forceinline=True)
+def _turned_by_cayley(q: Quaternion, turn: Vector) -> Quaternion:
+    """Turn q by Cayley's map of a world vector: (1 + turn/2) q, normalised."""
+    q0, q1, q2, q3 = q
+    x, y, z = scaled(0.5, turn)
+    n0 = q0 - x * q1 - y * q2 - z * q3
+    n1 = q1 + x * q0 + y * q3 - z * q2
+    n2 = q2 - x * q3 + y * q0 + z * q1
+    n3 = q3 + x * q2 - y * q1 + z * q0
+    scale = 1.0 / math.sqrt(n0 * n0 + n1 * n1 + n2 * n2 + n3 * n3)
+    return scale * n0, scale * n1, scale * n2, scale * n3
+
+
+@njit(cache=True)
+def turned_poses(q: np.ndarray, v_hat: np.ndarray, dt: float, q_new: np.ndarray) -> None:
+    """Fill where links at poses q (n, 7) go in a time at velocities v_hat (6 n,): centres straight, turns by Cayley's map."""
+    for i in range(q.shape[0]):
+        o = 6 * i
+        for c in range(3):
+            q_new[i, c] = q[i, c] + dt * v_hat[o + c]
+        turn = (dt * v_hat[o + 3], dt * v_hat[o + 4], dt * v_hat[o + 5])
+        turned = _turned_by_cayley((q[i, 3], q[i, 4], q[i, 5], q[i, 6]), turn)
+        for c in range(4):
+            q_new[i, 3 + c] = turned[c]
+
+
+@njit(cache=True, forceinline=True)
+def _relative(poses: np.ndarray, i: int, j: int) -> tuple[float, Vector, Matrix]:
+    """Quaternion (c, s) of the shorter turn from pose i to pose j in the axes of both, and the axes half-way."""
+    a0, a1, a2, a3 = poses[i, 3], poses[i, 4], poses[i, 5], poses[i, 6]
+    b0, b1, b2, b3 = poses[j, 3], poses[j, 4], poses[j, 5], poses[j, 6]
+    w = a0 * b0 + a1 * b1 + a2 * b2 + a3 * b3
+    sign = 1.0 if w >= 0.0 else -1.0
+    s = (
+        sign * (a0 * b1 - a1 * b0 - a2 * b3 + a3 * b2),
+        sign * (a0 * b2 + a1 * b3 - a2 * b0 - a3 * b1),
+        sign * (a0 * b3 - a1 * b2 + a2 * b1 - a3 * b0),
+    )
+    m0, m1, m2, m3 = a0 + sign * b0, a1 + sign * b1, a2 + sign * b2, a3 + sign * b3
+    scale = 1.0 / math.sqrt(m0 * m0 + m1 * m1 + m2 * m2 + m3 * m3)
+    return sign * w, s, rotation_of((scale * m0, scale * m1, scale * m2, scale * m3))
+
+
+@njit(cache=True, forceinline=True)
+def _turn_by_sine(c: float, s: Vector) -> float:
+    """Factor h of the logarithm h s of a unit quaternion (c, s), c >= 0: 2 asin(|s|)/|s|."""
+    sine = math.sqrt(dot(s, s))
+    return 2.0 * math.atan2(sine, c) / sine if sine > 1e-12 else 2.0
+
+
+@njit(cache=True)
+def turn_slope(h0: float, h1: float, y0: float, y1: float) -> float:
+    """(h(y1) - h(y0))/(y1 - y0) of h(y) = 2 asin(sqrt y)/sqrt y, 0 <= y < 1, also where y1 is close to y0."""
+    change = y1 - y0
+    if abs(change) > _SMALL_CHANGE:
+        return (h1 - h0) / change
+    y = 0.5 * (y0 + y1)
+    if y < _SMALL_TURN:
+        first = third = 0.0
+        term, power, power_3 = 1.0, 1.0, 1.0
+        for k in range(1, 14):
+            term *= (2.0 * k - 1.0) / (2.0 * k)
+            share = 2.0 * term / (2.0 * k + 1.0)  # h is the sum of share y^k, and 2
+            first += share * k * power
+            power *= y
+            if k >= 3:
+                third += share * k * (k - 1.0) * (k - 2.0) * power_3
+                power_3 *= y
+    else:
+        root = 1.0 / math.sqrt(1.0 - y)
+        h = 2.0 * math.asin(math.sqrt(y)) / math.sqrt(y)
+        first = (root - 0.5 * h) / y
+        second = (0.5 * root**3 - 1.5 * first) / y
+        third = (0.75 * root**5 - 2.5 * second) / y
+    return first + third * change * change / 24.0
+
+
+@njit(cache=True, forceinline=True)
+def _on_frame(t: Vector, T: Vector, delta: Vector, s: Vector, c: float, shares: tuple[float, float], sense: float) -> Vector:
+    """G^T t, in the form of the start (sense 1) or the end (-1), of the turn (c, s) between the links in world axes.
+
+    With N = sqrt(1 + |Theta|^2/4) of both links, ``shares`` are sigma, the mean of 1/N, and nu, by which
+    1/N_j - 1/N_i = -nu T . delta. The sum of two quaternions turned by (1 + Theta/2)/N makes
+
+        G = [-sense nu X T^T - sigma [s] + (sigma/2) sense T s^T] / d,   X = 2 s + (T . s) T/2 + sense ((1 + c) delta/2 + T x s),
+        d = 2 sigma (1 + c) - sense (sigma delta - nu (T . delta) T) . s / 2;
+
+    time reversed, T, delta and Omega change their signs.
+    """
+    sigma, nu = shares
+    along = dot(T, delta)
+    Ts = dot(T, s)
+    d = 2.0 * sigma * (1.0 + c) - 0.5 * sense * (sigma * dot(delta, s) - nu * along * Ts)
+    side = cross(T, s)
+    X = (
+        2.0 * s[0] + sense * (0.5 * (1.0 + c) * delta[0] + side[0]) + 0.5 * Ts * T[0],
+        2.0 * s[1] + sense * (0.5 * (1.0 + c) * delta[1] + side[1]) + 0.5 * Ts * T[1],
+        2.0 * s[2] + sense * (0.5 * (1.0 + c) * delta[2] + side[2]) + 0.5 * Ts * T[2],
+    )
+    of_T = -sense * nu * dot(X, t)
+    of_s = 0.5 * sense * sigma * dot(T, t)
+    turned = cross(s, t)  # -[s]^T t = s x t
+    return (
+        (of_T * T[0] + sigma * turned[0] + of_s * s[0]) / d,
+        (of_T * T[1] + sigma * turned[1] + of_s * s[1]) / d,
+        (of_T * T[2] + sigma * turned[2] + of_s * s[2]) / d,
+    )
+
+
+@njit(cache=True, forceinline=True)
+def _on_turn(x: Vector, R: Matrix, eta: Vector, T: Vector, d: float, N: float, s: Vector, c: float, sense: float) -> Vector:
+    """P_s^T x, with P_s delta the change of s in the form of the start (sense 1) or the end (-1); R the axes of link i there."""
+    own = scaled(0.5 / N, _sum(scaled(c, x), cross(s, x)))
+    lost = -sense * dot(s, x) / (4.0 * N * (1.0 + N))
+    y = times_vector(R, _sum(own, scaled(lost, eta)))
+    return scaled(1.0 / d, _sum(y, scaled(0.5 * sense, cross(T, y))))
+
+
+@njit(cache=True)
+def _joint_forces(
+    before: np.ndarray,
+    after: np.ndarray,
+    turn: np.ndarray,
+    k: int,
+    arms: tuple[Vector, Vector],
+    gaps: tuple[Vector, Vector],
+    along: Vector,
+    about: Vector,
+    rest: Vector,
+    slowing: float,
+) -> tuple[bool, Vector, Vector, Vector]:
+    """Forces of a joint that is stiff in all ways: by x_j and by the turns of i and j; False where there are none to be found."""
+    i, j = k, k + 1
+    c0, s0, R0 = _relative(before, i, j)
+    c1, s1, R1 = _relative(after, i, j)
+    first, second = vector_at(turn, i, 0), vector_at(turn, j, 0)
+    T, delta = _mean(first, second), _difference(second, first)
+    d = 1.0 + 0.25 * dot(first, second)
+    nothing = (0.0, 0.0, 0.0)
+    if d <= 0.0:
+        return False, nothing, nothing, nothing
+    # turn of j against i in the axes of i, at the start and at the end
+    side = cross(T, delta)
+    eta0 = transposed_times_vector(rotation_at(before, i), scaled(1.0 / d, _difference(delta, scaled(0.5, side))))
+    eta1 = transposed_times_vector(rotation_at(after, i), scaled(1.0 / d, _sum(delta, scaled(0.5, side))))
+    N = math.sqrt(1.0 + 0.25 * dot(eta0, eta0))
+    if c0 - 0.5 * dot(eta0, s0) <= 0.0:  # beyond half a turn, where the logarithm jumps
+        return False, nothing, nothing, nothing
+    # stresses: K (mean e + a change of e)
+    g0, g1 = gaps
+    e0, e1 = transposed_times_vector(R0, g0), transposed_times_vector(R1, g1)
+    h0, h1 = _turn_by_sine(c0, s0), _turn_by_sine(c1, s1)
+    f0, f1 = _difference(scaled(h0, s0), rest), _difference(scaled(h1, s1), rest)
+    pull = by_entries(along, _sum(_mean(e0, e1), scaled(slowing, _difference(e1, e0))))
+    moment = by_entries(about, _sum(_mean(f0, f1), scaled(slowing, _difference(f1, f0))))
+    # the gap in the axes half-way
+    n = times_vector(scaled_matrix(0.5, plus(R0, R1)), pull)
+    t = cross(n, _mean(g0, g1))
+    N_i, N_j = math.sqrt(1.0 + 0.25 * dot(first, first)), math.sqrt(1.0 + 0.25 * dot(second, second))
+    shares = (0.5 * (1.0 / N_i + 1.0 / N_j), 0.5 / (N_i * N_j * (N_i + N_j)))
+    uneven = _mean(
+        _on_frame(t, T, delta, times_vector(R0, s0), c0, shares, 1.0),
+        _on_frame(t, T, delta, times_vector(R1, s1), c1, shares, -1.0),
+    )
+    # the logarithm of the turn
+    middle = _mean(s0, s1)
+    slope = 2.0 * turn_slope(h0, h1, dot(s0, s0), dot(s1, s1)) * dot(middle, moment)
+    x = _sum(scaled(0.5 * (h0 + h1), moment), scaled(slope, middle))
+    m = _mean(
+        _on_turn(x, rotation_at(before, i), eta0, T, d, N, s0, c0, 1.0),
+        _on_turn(x, rotation_at(after, i), eta1, T, d, N, s1, c1, -1.0),
+    )
+    half, twist = scaled(0.5, t), _sum(uneven, m)
+    arm_i, arm_j = arms
+    on_i = _difference(_difference(half, twist), cross(arm_i, n))
+    on_j = _difference(_sum(half, twist), cross(arm_j, n))
+    return True, n, on_i, on_j
+
+
+@njit(cache=True)
+def step_forces(
+    before: np.ndarray,
+    after: np.ndarray,
+    turn: np.ndarray,
+    arm: np.ndarray,
+    kind: np.ndarray,
+    stiffness: np.ndarray,
+    rest: np.ndarray,
+    slowing: float,
+    middle: np.ndarray,
+    rotation: np.ndarray,
+    force: np.ndarray,
+) -> None:
+    """Fill the force (n + 1, 9) of each joint against deformation in a step, as ``joint_states`` orders it.
+
+    ``before`` and ``after`` (n + 2, 7) are the poses at both ends of the step, ``turn`` (n + 2, 3) rad Cayley's vectors between their
+    axes; ``slowing`` is a, the part of the change of strain that is damped. ``arm``, ``kind``, ``stiffness`` and ``rest`` are as
+    in ``joint_states``. Where a joint turns beyond half a turn in the step it has its force of ``middle`` (n + 1, 9).
+    ``rotation`` (2, n + 2, 9) becomes the axes of both ends.
+    """
+    for p in range(before.shape[0]):
+        R0, R1 = rotation_at(before, p), rotation_at(after, p)
+        for c in range(9):
+            rotation[0, p, c] = R0[c]
+            rotation[1, p, c] = R1[c]
+    for k in range(kind.shape[0]):
+        if kind[k] == ABSENT:
+            for c in range(9):
+                force[k, c] = 0.0
+            continue
+        i0, i1 = scaled(arm[k], axis_of(rotation[0], k)), scaled(arm[k], axis_of(rotation[1], k))
+        j0, j1 = scaled(arm[k + 1], axis_of(rotation[0], k + 1)), scaled(arm[k + 1], axis_of(rotation[1], k + 1))
+        arms = (_mean(i0, i1), _mean(j0, j1))
+        g0, g1 = gap_of(before, k, i0, j0), gap_of(after, k, i1, j1)
+        if kind[k] == BALL:
+            n = scaled(stiffness[k, 2], _sum(_mean(g0, g1), scaled(slowing, _difference(g1, g0))))
+            found, on_i, on_j = True, cross(n, arms[0]), cross(n, arms[1])
+        else:
+            found, n, on_i, on_j = _joint_forces(
+                before, after, turn, k, arms, (g0, g1), vector_at(stiffness, k, 0), vector_at(stiffness, k, 3),
+                vector_at(rest, k, 0), slowing,
+            )  # fmt: skip
+        if found:
+            put_vector(force, k, 0, n)
+            put_vector(force, k, 3, on_i)
+            put_vector(force, k, 6, on_j)
+        else:
+            for c in range(9):
+                force[k, c] = middle[k, c]
+
+
+@njit(cache=True)
+def step_equations(
+    before: np.ndarray,
+    after: np.ndarray,
+    v: np.ndarray,
+    v_hat: np.ndarray,
+    mass: np.ndarray,
+    inertia: np.ndarray,
+    damping: np.ndarray,
+    force: np.ndarray,
+    dt: float,
+    alpha: float,
+    out: np.ndarray,
+    inertial: np.ndarray,
+) -> None:
+    """Fill the equations of the links at v_hat (6 n,) without external forces, N and N m.
+
+    ``before`` and ``after`` (n, 7) are the poses of the links at both ends of the step, v (6 n,) the velocities at its start,
+    ``force`` (n + 1, 9) that of the joints; ``mass``, ``inertia`` and ``damping`` as in ``rod_kernels.system``. ``inertial``
+    (6 n,) becomes the change of momentum and spin by dt, ``out`` that with drag and joints.
+    """
+    for i in range(mass.shape[0]):
+        o = 6 * i
+        start = (before[i, 3], before[i, 4], before[i, 5], before[i, 6])
+        end = (after[i, 3], after[i, 4], after[i, 5], after[i, 6])
+        w, w_hat = (v[o + 3], v[o + 4], v[o + 5]), (v_hat[o + 3], v_hat[o + 4], v_hat[o + 5])
+        principal = vector_at(inertia, i, 0)
+        own, own_hat = transposed_times_vector(rotation_of(start), w), transposed_times_vector(rotation_of(start), w_hat)
+        at_end = by_entries(principal, _difference(scaled(2.0, own_hat), own))
+        spin = by_body_axes(start, principal, w)
+        spin_end = times_vector(rotation_of(end), at_end)
+        slowed = _mean(by_body_axes(start, principal, w_hat), by_body_axes(end, principal, w_hat))
+        for c in range(3):
+            inertial[o + c] = 2.0 * mass[i] * (v_hat[o + c] - v[o + c]) / dt
+            along = (alpha * mass[i] + damping[i, 0]) * v_hat[o + c]
+            out[o + c] = inertial[o + c] + along + force[i, c] - force[i + 1, c]
+            inertial[o + 3 + c] = (spin_end[c] - spin[c]) / dt
+            turning = alpha * slowed[c] + damping[i, 1] * w_hat[c]
+            out[o + 3 + c] = inertial[o + 3 + c] + turning + force[i, 6 + c] + force[i + 1, 3 + c]
+
+
+@njit(cache=True)
+def step_advance(q: np.ndarray, v: np.ndarray, v_hat: np.ndarray, dt: float, q_new: np.ndarray, v_new: np.ndarray) -> None:
+    """Fill poses (n, 7) and velocities (6 n,) at the end of the step; those in the axes of a link become 2 v_hat - v."""
+    turned_poses(q, v_hat, dt, q_new)
+    for i in range(q.shape[0]):
+        o = 6 * i
+        start, end = rotation_at(q, i), rotation_at(q_new, i)
+        rest = (2.0 * v_hat[o + 3] - v[o + 3], 2.0 * v_hat[o + 4] - v[o + 4], 2.0 * v_hat[o + 5] - v[o + 5])
+        w = times_vector(end, transposed_times_vector(start, rest))
+        for c in range(3):
+            v_new[o + c] = 2.0 * v_hat[o + c] - v[o + c]
+            v_new[o + 3 + c] = w[c]

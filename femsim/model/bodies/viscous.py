@@ -1,0 +1,148 @@
+"""Prony terms of a soft body: springs and dashpots beside its elastic law, and what they remember.
+
+See :mod:`femsim.model.bodies.viscous_kernels` for the law. With z = dt/tau, a = exp(-z), phi = (1 - a)/z and a strain that
+changes at a constant rate by D = dev(U1 - U0), the strain x of a spring is exactly
+
+    at the end a x0 + phi D,    on average phi x0 + (1 - phi)/z D.
+
+Backward Euler takes the stress of the end, the mid-point rule and the energy-momentum step the mean, theta between them what lies
+between. By the mean, the work of the stress is the change of the energy of the springs and what the dashpots take,
+2 g mu x : x / tau, which is never negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from femsim.model.bodies import viscous_kernels as kernels
+from femsim.model.bodies.body import StepSettings
+from materials import Prony
+
+# z below which (1 - phi)/z is its series
+_SMALL_TIME = 1e-3
+# weights of xx, yy, zz, xy, yz, zx in A : B
+_DOUBLE = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
+
+
+class Branches:
+    """The branches of a generalised Maxwell solid at the integration points of a body.
+
+    Parameters
+    ----------
+    prony : sequence of (g, tau)
+        Terms: part of the shear modulus of the law, and relaxation time (s).
+    points : callable
+        Gives elements (m, k), gradients (m, p, k, 3) 1/m, weights (m, p) m^3 and shear moduli (m,) Pa.
+
+    Attributes
+    ----------
+    strain : ndarray, (b, m, p, 6)
+        Strain of the spring of each branch at the end of the last step, deviatoric, in the frame of the rest shape: xx, yy, zz,
+        xy, yz, zx. A step makes a new array.
+    energy, loss : float, J
+        Energy of the springs there, and what the dashpots have taken since the start.
+    """
+
+    def __init__(self, prony: Prony, points: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]) -> None:
+        self._g, self._tau = np.array(prony, dtype=np.float64).T
+        self._points = points
+        self.reset()
+
+    def reset(self) -> None:
+        """Relax all branches."""
+        self.strain = np.zeros((len(self._g), *self._points()[2].shape, 6))
+        self.energy = self.loss = 0.0
+        self._begun_at: np.ndarray | None = None
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Strain of the branches and what the dashpots have taken."""
+        return {"branch_strain": self.strain, "viscous_loss": np.array(self.loss)}
+
+    def recall(self, strain: np.ndarray, loss: float) -> None:
+        """Go back to where these were, from :meth:`memory`."""
+        self.strain, self.loss = strain, loss
+        self.energy = self._stored(strain)
+
+    # ---- a step
+
+    def begin(self, q: np.ndarray, settings: StepSettings) -> None:
+        """Begin a step at coordinates q (3 n,), m; nothing is remembered of a step that was begun before and not ended."""
+        if self._begun_at is None or not np.array_equal(q, self._begun_at):
+            self._before = self._stretch(q)
+            self._begun_at = q.copy()
+        theta = 1.0 if settings.conserving else settings.theta
+        end, mean = (2.0 * theta - 1.0, 2.0 - 2.0 * theta) if not settings.conserving else (0.0, 1.0)
+        a, phi, rest = self._factors(settings.dt)
+        left = self._g * (end * a + mean * phi)
+        self._left = np.tensordot(left, self.strain, axes=1)
+        self._gain = float(self._g @ (end * phi + mean * rest)) / theta
+        #: shear modulus of the branches in the derivative of the stress by the velocity, over that of the law and theta dt
+        self.stiffness = self._gain if not settings.conserving else 2.0 * self._gain
+
+    def add_forces(self, moved: np.ndarray, end: np.ndarray | None, force: np.ndarray) -> None:
+        """Add the forces of the branches (n, 3), N, in the step that was begun.
+
+        Parameters
+        ----------
+        moved : ndarray, (n, 3), m
+            Positions at theta.
+        end : ndarray, (n, 3), m, or None
+            Positions at the end of an energy-momentum step; None for one by theta.
+        force : ndarray, (n, 3), N
+            Added to.
+        """
+        reach = moved if end is None else end
+        kernels.branch_forces(moved, reach, *self._points(), self._before, self._left, self._gain, end is not None, force)
+
+    def end(self, q: np.ndarray, q_new: np.ndarray, dt: float) -> None:
+        """End a step of length dt (s) from q to q_new, (3 n,) m."""
+        before = self._before if self._begun_at is not None and np.array_equal(q, self._begun_at) else self._stretch(q)
+        after = self._stretch(q_new)
+        change = after - before
+        change[..., :3] -= change[..., :3].mean(axis=-1, keepdims=True)
+        a, phi, rest = (factor[:, None, None, None] for factor in self._factors(dt))
+        mean = phi * self.strain + rest * change
+        self.strain = a * self.strain + phi * change
+        stored = self.energy
+        self.energy = self._stored(self.strain)
+        self.loss += 2.0 * self._sum(mean * change) - (self.energy - stored)
+        self._before, self._begun_at = after, q_new.copy()
+
+    # ---- readings where the last step ended
+
+    def energy_density(self) -> np.ndarray:
+        """Energy of the springs by volume at rest, (m, p), J/m^3."""
+        squares = (self.strain**2) @ _DOUBLE
+        return np.asarray(self._points()[3][:, None] * np.tensordot(self._g, squares, axes=1))
+
+    def add_cauchy(self, x: np.ndarray, stress: np.ndarray) -> None:
+        """Add the true stress of the branches at positions x (n, 3), m, to ``stress`` (m, p, 6), Pa."""
+        elements, gradient, _, lame_mu = self._points()
+        kernels.branch_cauchy(x, elements, gradient, lame_mu, np.tensordot(self._g, self.strain, axes=1), stress)
+
+    # ---- parts
+
+    def _factors(self, dt: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Factors a, phi and (1 - phi)/z of each branch, (b,)."""
+        z = dt / self._tau
+        phi = -np.expm1(-z) / z
+        rest = np.where(z < _SMALL_TIME, 0.5 - z / 6.0 + z * z / 24.0, (1.0 - phi) / z)
+        return np.exp(-z), phi, rest
+
+    def _stretch(self, q: np.ndarray) -> np.ndarray:
+        """U at coordinates q, (m, p, 6)."""
+        elements, gradient, weight, _ = self._points()
+        out = np.empty((*weight.shape, 6))
+        kernels.stretch_tensors(q.reshape(-1, 3), elements, gradient, out)
+        return out
+
+    def _stored(self, strain: np.ndarray) -> float:
+        """Energy of the springs, J."""
+        return self._sum(strain * strain)
+
+    def _sum(self, products: np.ndarray) -> float:
+        """Sum of w mu g products over components, points and branches; products (b, m, p, 6)."""
+        _, _, weight, lame_mu = self._points()
+        return float(np.einsum("b,mp,bmp->", self._g, weight * lame_mu[:, None], products @ _DOUBLE))

@@ -1,0 +1,353 @@
+"""Watches the health of a run, step by step, by what is measured anyway; and sums up steps.csv for run.json."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from contact.metrics_kernels import TINY
+from femsim.run.verdict import Findings, Reason, When
+from femsim.step.report import StepReport
+from femsim.step.stepper import Stepper
+from femsim.step.vitals import Depth
+
+#: Part of its iterations above which a solver is near its limit.
+_NEAR_LIMIT = 0.8
+#: Steps between two looks at how far bodies have gone.
+_EVERY = 10
+_SMALLER = "Take a smaller dt."
+#: Shares of steps that are judged when the run ends, by bound: what they say and what to change.
+_SHARES = {
+    "unconverged": ("did not converge", "Take a smaller dt, raise max_iterations or max_solves, or see the message of the run."),
+    "halved": ("were taken in sub-steps", "Take a smaller dt."),
+    "fallbacks": ("were not solved by the solver chosen first", "Choose the solver that answered; see answered by."),
+    "limit": (f"took more than {_NEAR_LIMIT:.0%} of the iterations allowed", "Raise max_iterations, or choose another solver."),
+}
+
+
+class HealthWatch:
+    """Judges each step of a run by the bounds of its scene.
+
+    Parameters
+    ----------
+    stepper : Stepper
+        The simulation, at its start.
+
+    Attributes
+    ----------
+    findings : Findings
+        Verdict and reasons so far.
+    stop : str
+        Why the run must end; empty while it may go on.
+    """
+
+    def __init__(self, stepper: Stepper) -> None:
+        self._stepper, self._bounds = stepper, stepper.scene.health
+        self._names = stepper.scene.part_names
+        self.findings, self.stop = Findings(), ""
+        system, state = stepper.system, stepper.state
+        start = 0.0
+        for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
+            start += body.kinetic_energy(state.q[q], state.v[v]) + body.elastic_energy(state.q[q])
+        system.recall(state)  # asking for energies is no step
+        still = 0.5 * sum(body.mass for body in system.bodies) * stepper.newton.still**2
+        #: energies in J: put in, lowest of kinetic + elastic - work, largest that passed, work at the last step, and the least
+        self._energy = {"in": start, "lowest": start, "passed": start, "work": 0.0, "least": max(still, TINY)}
+        self._inverted = [0] * len(system.bodies)
+        self._words = [("", "")] * len(system.bodies)
+        self._crept: dict[tuple[int, int], float] = {}
+        self._counts = dict.fromkeys(_SHARES, 0)
+        self._first = {name: When(0, 0.0) for name in _SHARES}
+        self._low, self._high = self._box()
+
+    # ------------------------------------------------------------------ a step
+
+    def look(self, report: StepReport) -> None:
+        """Take in a step."""
+        when = When(report.step, report.time)
+        self._feasibility(report, when)
+        self._look_at_energy(report, when)
+        self._depths(report, when)
+        self._elements(report, when)
+        self._equations(report, when)
+        self._moves(report, when)
+        self._effort(report, when)
+        if report.step % _EVERY == 0:
+            self._whereabouts(when)
+
+    def finish(self, steps: int) -> None:
+        """Judge what only the end tells: shares of the steps, and elements that stayed inverted."""
+        for name, (words, advice) in _SHARES.items():
+            count = self._counts[name]
+            self.findings.judge(
+                name, [], count / max(steps, 1), getattr(self._bounds, name), self._first[name],
+                f"{count} of {steps} steps {words}", advice,
+            )  # fmt: skip
+        for k, count in enumerate(self._inverted):
+            reason = self.findings.reasons.get(f"inverted {self._stepper.scene.bodies[k].name}")
+            if count and reason is not None:
+                reason.verdict, reason.text = "wrong", f"{reason.text}, and the run ends so"
+
+    def fail(self, step: int, time: float, message: str) -> None:
+        """Take in that a step gave numbers that nothing can go on with."""
+        self.findings.judge("failed", [], 1.0, (0.0, 0.0), When(step, time), f"the step failed ({message.rstrip('.')})", _SMALLER)
+
+    def _feasibility(self, report: StepReport, when: When) -> None:
+        if report.solution.status != "infeasible":
+            return
+        pairs = closing_pairs(report, self._names)
+        names = sorted({name for pair in pairs for name in pair})
+        self.findings.judge(
+            "infeasible", names, 1.0, (0.0, 0.0), when,
+            f"the contacts between {', '.join(' and '.join(pair) for pair in pairs) or 'bodies'} cannot hold: what they press "
+            "on is closed in by parts that are driven, held or fixed and do not give way",
+            "Nothing after this is right. Shorten the motion, drive by a force, or make room.",
+        )  # fmt: skip
+
+    def _look_at_energy(self, report: StepReport, when: When) -> None:
+        e = self._energy
+        held = report.kinetic_energy + report.elastic_energy
+        gain = report.work - e["work"]
+        e["work"] = report.work
+        e["in"] += max(gain, 0.0)
+        e["passed"] = max(e["passed"], held, e["in"], abs(report.friction_loss))
+        balance = held - report.work
+        created = balance - e["lowest"]
+        e["lowest"] = min(e["lowest"], balance)
+        scale = max(e["passed"], e["least"])
+        self.findings.judge(
+            "energy", [], created / scale, self._bounds.energy, when,
+            f"{created:.3g} J came from nowhere, {created / scale:.2g} of the largest energy that passed, {scale:.3g} J",
+            _SMALLER,
+        )  # fmt: skip
+        if held > self._bounds.energy_stop * max(e["in"], e["least"]):
+            self.stop = (
+                f"the energy is {held:.3g} J, more than {self._bounds.energy_stop:g} times the {e['in']:.3g} J that went in; "
+                "take a smaller dt"
+            )
+            self.findings.judge("energy_stop", [], 1.0, (0.0, 0.0), when, self.stop, "")
+
+    def _depths(self, report: StepReport, when: When) -> None:
+        vitals, sizes = report.vitals, self._stepper.vital_signs.sizes
+        for found in (vitals.deepest, vitals.led):
+            if not found.share > 0.0:
+                continue
+            a, b = found.parts
+            led = self._stepper.vital_signs.led(a, b)
+            bounds = self._bounds.led_overlap if led else self._bounds.penetration
+            if not found.share > bounds[0]:
+                continue
+            if led and self._same_body(a, b):
+                why = "fingers of one gripper have no contact with each other"
+                advice = "Give them something to grip, or close them less far."
+            elif led:
+                why = "both are driven or fixed, so no contact force can keep them apart"
+                advice = "Shorten the motion, or drive by a force."
+            else:
+                why = "contact could not keep them apart"
+                advice = "Take a smaller dt, shorten the motion that presses them, or make the thin one thicker."
+            size, which = sizes.of_pair(a, b)
+            self.findings.judge(
+                "led_overlap" if led else "penetration", self._of(found), found.share, bounds, when,
+                f"{self._names[a]} and {self._names[b]} are {1e3 * found.depth:.3g} mm in each other, {found.share:.0%} of the "
+                f"{sizes.what[which]} of {self._names[which]} ({1e3 * size:.3g} mm): {why}",
+                advice,
+            )  # fmt: skip
+        creep = vitals.creep
+        if creep.share > 0.0:
+            a, b = creep.parts
+            pair = (min(a, b), max(a, b))
+            way = self._crept.get(pair, 0.0) + creep.share
+            self._crept[pair] = way
+            self.findings.judge(
+                "creep", self._of(creep), way, self._bounds.creep, when,
+                f"contacts of {self._names[a]} and {self._names[b]} that stick crept by up to "
+                f"{1e3 * way * sizes.of_pair(a, b)[0]:.3g} mm",
+                "Take a smaller tolerance, or another solver.",
+            )  # fmt: skip
+
+    def _elements(self, report: StepReport, when: When) -> None:
+        for k, inverted in enumerate(report.vitals.inverted):
+            if not inverted:
+                self._inverted[k] = 0
+                continue
+            self._inverted[k] += 1
+            body, steps = self._stepper.scene.bodies[k], self._inverted[k]
+            if not self._words[k][0]:
+                self._words[k] = self._first_inverted(k), self._actors(k, report)
+            first, actors = self._words[k]
+            self.findings.judge(
+                "inverted", [body.name], float(steps), self._bounds.inverted, when,
+                f"{inverted} elements of {body.name} are inverted, for {steps} steps in a row (first {first}){actors}",
+                "Pull, press or drive it less, take stiffer or finer elements, or a smaller dt.",
+            )  # fmt: skip
+
+    def _equations(self, report: StepReport, when: When) -> None:
+        self.findings.judge(
+            "balance", [], report.wrench_balance, self._bounds.balance, when,
+            f"forces do not balance: a body lacks {report.wrench_balance:.2g} of the largest force on it",
+            "Take a smaller tolerance, or another solver.",
+        )  # fmt: skip
+        self.findings.judge(
+            "residual", [], report.nonlinear_residual, self._bounds.residual, when,
+            f"the equations of motion lack {report.nonlinear_residual:.2g} of their largest force",
+            "Take a smaller dt, or give the scene a nonlinear_tolerance.",
+        )  # fmt: skip
+
+    def _moves(self, report: StepReport, when: When) -> None:
+        bodies = self._stepper.scene.bodies
+        (far, way), (spun, turn) = report.vitals.way, report.vitals.turn
+        if way > self._bounds.way[0]:
+            name = bodies[far].name
+            self.findings.judge(
+                "way", [name], way, self._bounds.way, when,
+                f"{name} moves {way:.2g} of its own extent in a step, and may pass what it should meet", _SMALLER,
+            )  # fmt: skip
+        if turn > self._bounds.turn[0]:
+            name = bodies[spun].name
+            self.findings.judge(
+                "turn", [name], turn, self._bounds.turn, when, f"{name} turns {turn:.2g} rad in a step", _SMALLER
+            )  # fmt: skip
+
+    def _effort(self, report: StepReport, when: When) -> None:
+        details = report.solution.details
+        options = getattr(self._stepper.solver, "options", None)
+        limit = details.get("max_iterations") or getattr(options, "max_iterations", None) or math.inf
+        happened = {
+            "unconverged": not report.solution.converged,
+            "halved": report.halved,
+            "fallbacks": len(details.get("tried", ())) > 1,
+            "limit": report.solution.iterations > _NEAR_LIMIT * limit * max(report.solves, 1),
+        }
+        for name, did in happened.items():
+            if did:
+                self._first[name] = self._first[name] if self._counts[name] else when
+                self._counts[name] += 1
+
+    # ------------------------------------------------------------------ who and where
+
+    def _same_body(self, a: int, b: int) -> bool:
+        parts = self._stepper.scene.parts
+        return parts[a].body == parts[b].body
+
+    def _of(self, found: Depth) -> list[str]:
+        return sorted({self._names[k] for k in found.parts})
+
+    def _first_inverted(self, k: int) -> str:
+        """Find number and place of the element of a body that is inverted most."""
+        mesh = self._stepper.scene.bodies[k].tetrahedra()
+        if mesh is None:
+            return "one that it does not name"
+        q = self._stepper.state.q[self._stepper.system.q_slices[k]].reshape(-1, 3)
+        corner, rest = q[mesh.tets], mesh.rest[mesh.tets]
+        ratio = np.linalg.det(corner[:, 1:] - corner[:, :1]) / np.linalg.det(rest[:, 1:] - rest[:, :1])
+        worst = int(np.argmin(ratio))
+        if not ratio[worst] <= 0.0:
+            return f"element {worst} or one beside it, by a part of it only"
+        place = ", ".join(f"{1e3 * x:.3g}" for x in rest[worst].mean(axis=0))
+        return f"element {worst}, at {place} mm where it started"
+
+    def _actors(self, k: int, report: StepReport) -> str:
+        """Say what acts inside a body, and how strongly in this step."""
+        said = []
+        units = {"force": "N", "pressure": "Pa"}
+        for coupling in self._stepper.scene.couplings:
+            if all(number != k for number, _ in coupling.rows):
+                continue
+            acted = report.acted.get(coupling.name, {})
+            for name, unit in units.items():
+                if name in acted and np.size(acted[name]) == 1:
+                    said.append(f"; {coupling.kind} {coupling.name} acted with {float(np.ravel(acted[name])[0]):.3g} {unit} then")
+        return "".join(said)
+
+    def _box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Corners, (3,) each, m, of a box around all that is not endless at the start."""
+        placed = self._stepper.placed
+        low, high = np.full(3, np.inf), np.full(3, -np.inf)
+        for k, part in enumerate(self._stepper.scene.parts):
+            ends = [(t, shape.bounding_radius) for shape, _, t in part.shapes if math.isfinite(shape.bounding_radius)]
+            points = [placed.translation[k] + placed.rotation[k] @ t for t, _ in ends]
+            reach = max((radius for _, radius in ends), default=0.0)
+            if len(part.nodes):
+                body = self._stepper.scene.bodies[part.body]
+                points = list(body.contact_points(self._stepper.state.q[self._stepper.system.q_slices[part.body]], part.nodes))
+            if points:
+                low, high = np.minimum(low, np.min(points, axis=0) - reach), np.maximum(high, np.max(points, axis=0) + reach)
+        return low, high
+
+    def _whereabouts(self, when: When) -> None:
+        """End the run where a body has left the scene."""
+        size = float(np.linalg.norm(self._high - self._low))
+        if not math.isfinite(size):
+            return
+        for body, q in zip(self._stepper.system.bodies, self._stepper.system.q_slices, strict=True):
+            centre = body.centre_of_mass(self._stepper.state.q[q])
+            away = float(np.linalg.norm(np.maximum(np.maximum(self._low - centre, centre - self._high), 0.0)))
+            if away > self._bounds.left_stop * size:
+                self.stop = (
+                    f"{body.name} has left the scene: it is {away:.3g} m away, more than {self._bounds.left_stop:g} times the "
+                    f"{size:.3g} m that the scene measures; give it a floor, or a smaller dt if it was thrown out"
+                )
+                self.findings.judge("left_stop", [body.name], 1.0, (0.0, 0.0), when, self.stop, "")
+
+    # ------------------------------------------------------------------ to go on later
+
+    def memory(self) -> dict[str, Any]:
+        """All that the next step changes, as JSON holds it: for a run that goes on in another process."""
+        return {
+            "reasons": {key: asdict(reason) for key, reason in self.findings.reasons.items()},
+            "energy": dict(self._energy),
+            "inverted": list(self._inverted),
+            "words": [list(pair) for pair in self._words],
+            "crept": [[a, b, way] for (a, b), way in self._crept.items()],
+            "counts": dict(self._counts),
+            "first": {name: [when.step, when.time] for name, when in self._first.items()},
+            "box": [self._low.tolist(), self._high.tolist()],
+        }
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        """Go on from what :meth:`memory` gave."""
+        self.findings = Findings({key: Reason(**fields) for key, fields in memory["reasons"].items()})
+        self._energy = dict(memory["energy"])
+        self._inverted = list(memory["inverted"])
+        self._words = [(first, actors) for first, actors in memory["words"]]
+        self._crept = {(int(a), int(b)): float(way) for a, b, way in memory["crept"]}
+        self._counts = dict(memory["counts"])
+        self._first = {name: When(int(step), float(time)) for name, (step, time) in memory["first"].items()}
+        self._low, self._high = (np.array(corner) for corner in memory["box"])
+
+
+def closing_pairs(report: StepReport, parts: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs of parts whose contacts close without a way out; of a halved step those of its last part."""
+    sides, which = report.contacts.part, report.solution.details.get("closing_contacts", ())
+    found = {tuple(sorted((parts[sides[m, 0]], parts[sides[m, 1]]))) for m in which if m < len(sides)}
+    return sorted((first, second) for first, second in found)
+
+
+def health(steps: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Sum up steps.csv for run.json; empty without steps."""
+    if not len(steps["step"]):
+        return {}
+    worst = (
+        "dynamics_residual",
+        "contact_residual",
+        "nonlinear_residual",
+        "wrench_balance",
+        "max_penetration_m",
+        "max_slip_mps",
+        "inverted_elements",
+    )
+    return {
+        "steps": len(steps["step"]),
+        "unconverged_steps": int(len(steps["step"]) - steps["converged"].sum()),
+        "halved_steps": int((steps["substeps"] > 1).sum()),
+        "most_substeps": int(steps["substeps"].max()),
+        "mean_iterations": float(steps["iterations"].mean()),
+        "mean_solves": float(steps["solves"].mean()),
+        "mean_ms_step": float(steps["ms_step"].mean()),
+        **{f"largest_{name}": float(steps[name].max()) for name in worst},
+    }

@@ -1,0 +1,85 @@
+"""Values of the wrong order: a note with the value in words. Nothing is refused here."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from materials import Elastic
+
+#: What is taken as it is, without a note: Pa, kg/m^3, s, m, rad, m/s^2 and m/s.
+MODULI = (100.0, 1e13)
+DENSITIES = (5.0, 3e4)
+STEPS = (1e-7, 0.1)
+MOVING_SIZES = (1e-6, 3.0)
+MOST_TURN = 2.0 * math.pi + 1e-6
+MOST_GRAVITY, MOST_SPEED = 50.0, 1e3
+#: A rod is at least so many times as long as its radius.
+STOUT = 2.0
+
+
+def notes_on_material(name: str, elastic: Elastic) -> list[str]:
+    """Note a modulus or density of the wrong order."""
+    out, modulus = [], float(elastic.young_modulus)
+    if not MODULI[0] <= modulus <= MODULI[1]:
+        what = "softer than any gel (1000 Pa; rubber has 1e6)" if modulus < MODULI[0] else "stiffer than diamond (1e12 Pa)"
+        out.append(f"young_modulus of {name} is {modulus:g} Pa, {what}: is it in MPa or GPa? Write it in Pa")
+    return out + notes_on_density(name, float(elastic.density))
+
+
+def notes_on_density(name: str, density: float) -> list[str]:
+    """Note a density, kg/m^3, of the wrong order."""
+    if DENSITIES[0] <= density <= DENSITIES[1]:
+        return []
+    what = f"{density / 1000.0:.0f} times that of water"
+    if density < DENSITIES[0]:
+        what = f"{1000.0 / density:.0f} times less than that of water: is it in g/cm^3? Then it is {1e3 * density:g} kg/m^3"
+    return [f"density of {name} is {density:g} kg/m^3, {what}"]
+
+
+def notes_on_turn(what: str, vector: np.ndarray) -> list[str]:
+    """Note a rotation vector, (3,) rad, of more than a turn."""
+    turn = float(np.linalg.norm(vector))
+    if turn <= MOST_TURN:
+        return []
+    return [
+        f"{what} is {turn:g} rad, {turn / (2.0 * math.pi):.3g} turns: are these degrees? {turn:g} degrees are "
+        f"{math.radians(turn):.4g} rad"
+    ]
+
+
+def notes_on_size(name: str, extent: float) -> list[str]:
+    """Note a body whose largest extent, m, is that of a house, or that of a cell."""
+    if MOVING_SIZES[0] <= extent <= MOVING_SIZES[1]:
+        return []
+    if extent > MOVING_SIZES[1]:
+        return [f"{name} measures {extent:.3g} m: is it given in millimetres? Then divide by 1000"]
+    return [f"{name} measures {1e6 * extent:.3g} micrometres: is it given in kilometres, or scaled twice?"]
+
+
+def notes_on_rod(name: str, radius: float, length: float) -> list[str]:
+    """Note a rod, m, that is not slender at all."""
+    if length >= STOUT * radius:
+        return []
+    return [f"rod {name} is {length:.3g} m long and has a radius of {radius:.3g} m: is the radius in millimetres?"]
+
+
+def notes_on_settings(dt: float, gravity: np.ndarray) -> list[str]:
+    """Note a time step, s, and a gravity, (3,) m/s^2, of the wrong order."""
+    out, pull = [], float(np.linalg.norm(gravity))
+    if dt > STEPS[1]:
+        out.append(
+            f"the time step is {dt:g} s: a body falls {0.5 * pull * dt * dt:.3g} m in the first one; contact wants 0.01 s or so"
+        )
+    if dt < STEPS[0]:
+        out.append(f"the time step is {dt:g} s: {1.0 / dt:.3g} of them make a second")
+    if pull > MOST_GRAVITY:
+        out.append(f"gravity is {pull:g} m/s^2, {pull / 9.81:.3g} times that of the earth: is it in mm/s^2?")
+    return out
+
+
+def notes_on_speed(name: str, velocity: np.ndarray) -> list[str]:
+    """Note a speed at the start, (3,) m/s, far beyond that of sound."""
+    speed = float(np.linalg.norm(velocity))
+    return [f"{name} starts with {speed:g} m/s: is it in mm/s?"] if speed > MOST_SPEED else []

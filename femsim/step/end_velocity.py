@@ -1,0 +1,114 @@
+"""The velocities that a step with contact ends with: what presses there neither approaches nor, but for restitution, leaves.
+
+A step finds v_hat, by which everything moves, and a body ends it with v1* = v0 + (v_hat - v0)/theta. Where theta < 1 that turns
+the velocity of what presses round: it comes to the contact (J v_hat = -gap/dt) and would end as fast away from it. So the law of
+contact is asked once more, of the velocity at the end: with the mass matrix M and the contacts that the step closed,
+
+    M (v1 - v1*) = dt J^T (lam1 - lam),   Signorini-Coulomb between lam1 and u1 = J v1 + e min(J v0, 0) (the latter normal),
+
+e being the restitution of the pair; what prescribed velocities make is in both J v. The forces lam1 are those that act: the
+momentum of the step changes by dt J^T lam1, and that is what sensors read. This is the impact law of Moreau and Newton beside
+the exact law for the positions; both levels as in Bruls, Acary and Cardona, "Simultaneous enforcement of constraints at position
+and velocity levels in the nonsmooth generalized-alpha scheme", Comput. Methods Appl. Mech. Engrg. 281, 2014.
+
+Without friction and restitution v1 is the point of the cone {J v >= 0} that is nearest, in the norm of M, to the velocity
+without contact forces, and v1* M v1 = |v1|^2 + dt (J v1) . lam >= |v1|^2, so |v1| <= |v1*|, whatever lam >= 0 is: the end of a
+step never adds energy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from contact import from_isotropic, isotropic, to_isotropic
+from contact.split import solve_split
+from femsim.model.bodies.body import StepSettings
+from femsim.step.contacts import ContactRows
+from femsim.step.newton import Newton, Solved
+from femsim.step.state import State
+from femsim.step.system import System
+
+#: Residual to which the contact law is solved for the velocities at the end, and that at which they count as found.
+_TOLERANCE, ENOUGH = 1e-11, 1e-6
+
+
+@dataclass(frozen=True)
+class EndVelocity:
+    """Velocities at the end of a step and what the contacts did to get there.
+
+    Attributes
+    ----------
+    v : ndarray, (n,)
+        Velocity at the end of the step.
+    lam : ndarray, (nc, 3), N
+        Contact forces that act in the step, normal first.
+    work : ndarray, (nc, 3), J
+        Work of each on the bodies, by directions.
+    residual : float
+        How well the contact law holds for them, see :func:`contact.split.solve_split`.
+    """
+
+    v: np.ndarray
+    lam: np.ndarray
+    work: np.ndarray
+    residual: float = 0.0
+
+
+def end_velocity(
+    system: System,
+    settings: StepSettings,
+    rows: ContactRows,
+    solved: Solved,
+    u: np.ndarray,
+    old: State,
+    new: State,
+    newton: Newton,
+) -> EndVelocity:
+    """Find the velocities at the end of a step and the contact forces that lead to them.
+
+    Parameters
+    ----------
+    system : System
+        The bodies.
+    settings : StepSettings
+        Settings of the step.
+    rows : ContactRows
+        Its contacts.
+    solved : Solved
+        Its last contact problem and what came of it.
+    u : ndarray, (nc, 3), m/s
+        Contact velocities of the answer.
+    old, new : State
+        Start and end of the step; the velocities of ``new`` are those of its bodies alone, v1*.
+    newton : Newton
+        Gaps that close at less than its ``still`` count as closed; where it asks for one linearisation, the scheme of papers/001,
+        velocities turn round as they do there.
+    """
+    problem, lam, dt = solved.problem, solved.solution.lam, settings.dt
+    plain = EndVelocity(new.v, lam, dt * lam * u)
+    closed = np.flatnonzero((lam[:, 0] > 0.0) | (u[:, 0] <= newton.still))
+    turned = (settings.theta < 1.0 and newton.tolerance is not None) or rows.restitution[closed].any()
+    if not (len(closed) and turned and np.isfinite(new.v).all() and np.isfinite(lam).all()):
+        return plain
+    picked, surface = (3 * closed[:, None] + np.arange(3)).ravel(), rows.surface[closed]
+    J = rows.J[picked]
+    approach = np.minimum((J @ old.v).reshape(-1, 3)[:, 0] + surface[:, 0], 0.0)
+    phi = surface.copy()
+    phi[:, 0] += rows.restitution[closed] * approach
+    own = replace(problem, J=J, phi=phi, friction=problem.friction[closed])
+    law = isotropic(own)
+    pushed = sp.csr_matrix(dt * system.mobility(old, new, J.indices) @ law.J.T)
+    W = sp.csr_matrix(law.J @ pushed)
+    forces = to_isotropic(own, lam[closed]).copy()
+    before = (law.J @ new.v).reshape(-1, 3) + law.phi
+    residual = solve_split(W, before - (W @ forces.ravel()).reshape(-1, 3), law.friction, forces, _TOLERANCE)
+    forces = from_isotropic(own, forces)
+    change = forces - lam[closed]
+    v = new.v + pushed @ to_isotropic(own, change).ravel()
+    acting, work = lam.copy(), plain.work
+    acting[closed] = forces
+    work[closed] += 0.5 * dt * change * ((J @ (new.v + v)).reshape(-1, 3) + 2.0 * surface)
+    return EndVelocity(v, acting, work, residual)

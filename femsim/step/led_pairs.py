@@ -1,0 +1,89 @@
+"""Pairs of rigid parts that no contact keeps apart, being driven or fixed both: how deep they go into each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from contact import Box, Capsule, Cylinder, Detector, PlacedShape, Shape
+from femsim.model.contact_rules import ContactRules
+from femsim.model.parts import Part
+from femsim.scene.scene import Scene
+from femsim.step.placed import Placed
+
+#: Points between the ends of an edge of a box, on the axis of a capsule and of a cylinder, beside its own features.
+_BETWEEN = 3
+
+
+def led_rules(scene: Scene, rules: ContactRules) -> np.ndarray:
+    """Pairs of rigid parts, (np, np) bool, that no contact keeps apart though they move against each other.
+
+    Both are driven or fixed, or they are fingers of one gripper. Two obstacles never move; a finger and its own base overlap.
+    """
+    body, link = np.array([p.body for p in scene.parts]), np.array([p.link for p in scene.parts])
+    shaped = np.array([len(p.shapes) > 0 for p in scene.parts])
+    fixed = body < 0
+    led = fixed | np.isin(body, list(scene.motions))
+    same = (body[:, None] == body) & ~fixed
+    fingers = same & (link[:, None] > 0) & (link > 0)
+    apart = led[:, None] & led & ~same & ~(fixed[:, None] & fixed)
+    pairs = (apart | fingers) & shaped[:, None] & shaped & ~rules.pairs & ~rules.pairs.T
+    np.fill_diagonal(pairs, False)
+    return np.asarray(pairs)
+
+
+class LedPairs:
+    """Measures the depths of such pairs. There are no rows for them in the contact problem.
+
+    Besides the points that contact goes by, a lattice on each box and points along capsules and cylinders are tested, so that
+    boxes whose faces lie flush are seen too.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        All parts of a scene.
+    pairs : ndarray, (np, np), bool
+        Which of them are measured, symmetric.
+    """
+
+    def __init__(self, parts: Sequence[Part], pairs: np.ndarray) -> None:
+        shapes: list[PlacedShape] = []
+        points, radii, part_of, corners, rims = [np.zeros((0, 3))], [np.zeros(0)], [], [], []
+        count = 0
+        for k in np.flatnonzero(pairs.any(axis=0)).tolist():
+            for shape, rotation, translation in parts[k].shapes:
+                shapes.append(PlacedShape(shape, k, rotation, translation, k))
+                corners.append(count if isinstance(shape, Box) else -1)
+                rims.append(count if isinstance(shape, Cylinder) else -1)
+                own, radius = _points(shape)
+                points.append(own @ rotation.T + translation)
+                radii.append(radius)
+                part_of.append(np.full(len(own), k))
+                count += len(own)
+        self._local = np.concatenate(points)
+        self._part = np.concatenate([np.zeros(0, dtype=np.int64), *part_of]).astype(np.int64)
+        self._shape_part = np.array([placed.body for placed in shapes], dtype=np.int64)
+        self._detector = Detector(
+            shapes, self._part, np.concatenate(radii), self._part, pairs, shape_corner=corners, shape_rim=rims
+        )  # fmt: skip
+
+    def gaps(self, placed: Placed) -> tuple[np.ndarray, np.ndarray]:
+        """Parts (n, 2) and gaps (n,), m, all negative, of what overlaps where parts are placed so."""
+        world = np.einsum("pij,pj->pi", placed.rotation[self._part], self._local) + placed.translation[self._part]
+        poses = self._detector.world_poses(placed.rotation, placed.translation)
+        found = self._detector.detect(world, *poses, 0.0)
+        return np.column_stack([self._part[found.point], self._shape_part[found.shape]]), found.gap.copy()
+
+
+def _points(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
+    """Points (k, 3), m, and radii (k,), m, of a shape: those of its features, then more between them."""
+    points, radii = shape.features()
+    if isinstance(shape, Box | Capsule | Cylinder):
+        more, radius = shape.features(_BETWEEN)
+        points, radii = np.concatenate([points, more]), np.concatenate([radii, radius])
+    if isinstance(shape, Cylinder):
+        axis = np.zeros((2 + _BETWEEN, 3))
+        axis[:, 2] = np.linspace(-shape.half_length, shape.half_length, 2 + _BETWEEN)
+        points, radii = np.concatenate([points, axis]), np.concatenate([radii, np.zeros(len(axis))])
+    return points, radii

@@ -1,0 +1,87 @@
+"""What a scene is at its start: overlaps, and shapes too thin for the soft bodies that they may meet."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from femsim.base.errors import InputError
+from femsim.scene.plausible import notes_on_settings
+from femsim.scene.scene import Scene
+from femsim.step.contacts import Contacts
+from femsim.step.state import State
+from femsim.step.vitals import VitalSigns
+
+#: A shape is too thin for a soft body where both of its smaller extents are below this part of the edges of its surface.
+THIN = 0.5
+#: Of a rigid part inside another one or an obstacle, refused is more than this part of the smaller size of the two.
+DEEP = 0.5
+
+
+def check_start(scene: Scene, contacts: Contacts, vital_signs: VitalSigns, state: State, dt: float) -> list[str]:
+    """Refuse a scene that cannot start well; return notes on what seems odd about it.
+
+    Raises
+    ------
+    InputError
+        Soft bodies and rods that overlap too deeply to be pushed apart, rigid ones that are half in another, and shapes that pass
+        between the surface nodes of a soft body.
+    """
+    _check_soft(scene, contacts, state)
+    if not scene.thin_shapes:
+        _check_thin(scene, contacts, vital_signs)
+    return [*scene.notes, *notes_on_settings(dt, scene.gravity), *_overlaps(scene, vital_signs)]
+
+
+def _check_soft(scene: Scene, contacts: Contacts, state: State) -> None:
+    """Refuse soft bodies and rods that overlap too deeply to be pushed apart; warn where they overlap visibly."""
+    for a, b, depth, bound in contacts.overlaps(state):
+        names = f"scene {scene.name!r}: {scene.parts[a].name!r} and {scene.parts[b].name!r} overlap"
+        if depth > bound:
+            raise InputError(
+                f"{names} by {1e3 * depth:.3g} mm at the start; allowed are {1e3 * bound:.3g} mm (half of an element, "
+                "or of the radii of rods). Move them apart."
+            )
+        if depth > scene.margin:
+            warnings.warn(f"{names} by {1e3 * depth:.3g} mm at the start and will be pushed apart.", stacklevel=5)
+
+
+def _overlaps(scene: Scene, vital_signs: VitalSigns) -> list[str]:
+    """Note overlaps with rigid parts and obstacles, and refuse those that are too deep to be a slip of the pen."""
+    out, names = [], scene.part_names
+    for (a, b), depth in vital_signs.at_start.items():
+        soft = [k for k in (a, b) if not scene.parts[k].shapes]
+        if depth <= scene.margin or len(soft) == 2:
+            continue
+        first, second = (b, a) if scene.parts[a].body < 0 else (a, b)
+        said = f"{names[first]} and {names[second]} overlap by {1e3 * depth:.3g} mm at the start"
+        size, which = vital_signs.sizes.of_pair(a, b)
+        if vital_signs.led(a, b):
+            out.append(f"{said}; nothing pushes them apart, and only what they go deeper counts as an error")
+        elif depth > DEEP * size * (1.0 - 1e-9):
+            raise InputError(
+                f"scene {scene.name!r}: {said}, more than half of the {vital_signs.sizes.what[which]} of {names[which]} "
+                f"({1e3 * size:.3g} mm), so it is not clear to which side. Move them apart."
+            )
+        else:
+            speed = scene.max_correction if scene.correction else 0.0
+            out.append(f"{said}; contact pushes them apart, at up to {speed:g} m/s")
+    return out
+
+
+def _check_thin(scene: Scene, contacts: Contacts, vital_signs: VitalSigns) -> None:
+    """Refuse shapes that soft bodies may meet and that fit between their surface nodes."""
+    for k, part in enumerate(scene.parts):
+        for shape, _, _ in part.shapes:
+            lower, upper = shape.aabb
+            middle = float(np.sort(upper - lower)[1])
+            for soft in np.flatnonzero(contacts.rules.pairs[:, k]).tolist():
+                edge = float(vital_signs.sizes.part[soft])
+                if len(scene.parts[soft].triangles) and middle < THIN * edge:
+                    raise InputError(
+                        f"scene {scene.name!r}: {part.name!r} is {1e3 * middle:.3g} mm across, and the surface nodes of "
+                        f"{scene.parts[soft].name!r} are {1e3 * edge:.3g} mm apart: it would pass between them without a force, "
+                        f"since contact is at the nodes. Take elements of {1e3 * middle:.2g} mm there, a thicker shape, or "
+                        "thin_shapes=True of the scene where they never meet."
+                    )

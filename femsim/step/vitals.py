@@ -1,0 +1,258 @@
+"""What a step says about the health of a run beside its residuals: who is in whom, how deep, what creeps, how far bodies went."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from contact import ContactProblem
+from femsim.model.parts import Part
+from femsim.scene.scene import Scene
+from femsim.step.contacts import ContactForces, Contacts
+from femsim.step.led_pairs import LedPairs, led_rules
+from femsim.step.placed import Placed
+from femsim.step.state import State
+from femsim.step.system import System
+
+#: Contacts stick for certain whose tangential force is at most this part of what friction allows.
+_STICKS = 0.95
+#: Contacts press that bear more than this part of the largest normal force.
+_PRESSES = 1e-6
+
+
+@dataclass(frozen=True)
+class Depth:
+    """Two parts in each other.
+
+    Attributes
+    ----------
+    parts : (int, int)
+        Their numbers in the scene; -1 where nothing is in anything.
+    depth : float, m
+        How deep, beyond where they started.
+    share : float
+        The same relative to the smaller size of the two, see :class:`Sizes`.
+    """
+
+    parts: tuple[int, int] = (-1, -1)
+    depth: float = 0.0
+    share: float = 0.0
+
+
+@dataclass(frozen=True)
+class Vitals:
+    """What a step says about the health of a run.
+
+    Attributes
+    ----------
+    deepest : Depth
+        Of the pairs that contact keeps apart, the one that is deepest relative to its size at the end of the step.
+    led : Depth
+        The same of pairs that nothing can push: both are driven or fixed.
+    creep : Depth
+        The pair whose sticking contacts creep fastest; ``depth`` is the speed in m/s, ``share`` its way in the step by size.
+    inverted : tuple of int
+        Inverted elements at the end of the step, by body.
+    way : (int, float)
+        Body that went furthest in the step relative to its own extent, and how far; of those that are near others.
+    turn : (int, float), rad
+        Rigid body or rod among them that turned most, and by how much.
+    """
+
+    deepest: Depth = Depth()
+    led: Depth = Depth()
+    creep: Depth = Depth()
+    inverted: tuple[int, ...] = ()
+    way: tuple[int, float] = (-1, 0.0)
+    turn: tuple[int, float] = (-1, 0.0)
+
+    @property
+    def worst(self) -> Depth:
+        """Pair of either kind that is deepest relative to its size."""
+        return max(self.deepest, self.led, key=lambda found: found.share)
+
+    @staticmethod
+    def joined(parts: Sequence[Vitals]) -> Vitals:
+        """Those of a step of several parts: the worst of what happens in them, the end of what is."""
+        last = parts[-1]
+        return replace(
+            last,
+            creep=max((one.creep for one in parts), key=lambda found: found.share),
+            way=max((one.way for one in parts), key=lambda found: found[1]),
+            turn=max((one.turn for one in parts), key=lambda found: found[1]),
+        )
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Lengths that penetrations and ways are measured by.
+
+    Attributes
+    ----------
+    part : ndarray, (np,), m
+        Size of each part that another may not sink into by much: the median edge of its surface elements, the thickness of a
+        rod, the smallest extent of its shapes; infinite for planes.
+    what : tuple of str
+        In words what these are: "elements", "thickness".
+    extent : ndarray, (bodies,), m
+        Diagonal of the box around each body at the start.
+    """
+
+    part: np.ndarray
+    what: tuple[str, ...]
+    extent: np.ndarray
+
+    @classmethod
+    def of(cls, system: System, parts: Sequence[Part], state: State) -> Sizes:
+        """Measure them in a state."""
+        found = [_part_size(system, part, state) for part in parts]
+        extent = np.zeros(len(system.bodies))
+        for part in parts:
+            if part.body < 0:
+                continue
+            reach = max((2.0 * (float(np.linalg.norm(t)) + shape.bounding_radius) for shape, _, t in part.shapes), default=0.0)
+            if len(part.nodes):
+                body, q = system.bodies[part.body], state.q[system.q_slices[part.body]]
+                points = body.contact_points(q, part.nodes)
+                reach = float(np.linalg.norm(np.ptp(points, axis=0))) + 2.0 * body.contact_radius
+            extent[part.body] = max(extent[part.body], reach)
+        extent[extent == 0.0] = math.inf
+        return cls(np.array([size for size, _ in found]), tuple(what for _, what in found), extent)
+
+    def of_pair(self, a: int, b: int) -> tuple[float, int]:
+        """Smaller size of two parts, m, and whose it is."""
+        which = a if self.part[a] <= self.part[b] else b
+        return float(self.part[which]), which
+
+
+def _part_size(system: System, part: Part, state: State) -> tuple[float, str]:
+    if not len(part.nodes):
+        thin = [float((upper - lower).min()) for lower, upper in (shape.aabb for shape, _, _ in part.shapes)]
+        return min(thin, default=math.inf), "thickness"
+    body, q = system.bodies[part.body], state.q[system.q_slices[part.body]]
+    if body.contact_radius > 0.0:
+        return 2.0 * body.contact_radius, "thickness"
+    if not len(part.triangles):
+        return math.inf, "elements"
+    corner = body.contact_points(q, part.triangles.ravel()).reshape(-1, 3, 3)
+    return float(np.median(np.linalg.norm(corner - np.roll(corner, 1, axis=1), axis=2))), "elements"
+
+
+class VitalSigns:
+    """Reads the vitals of the steps of a scene.
+
+    Parameters
+    ----------
+    scene : Scene
+        What is simulated.
+    system : System
+        Its bodies.
+    contacts : Contacts
+        Its contacts.
+    state : State
+        Where it starts.
+
+    Attributes
+    ----------
+    sizes : Sizes
+        By what depths and ways are measured.
+    at_start : dict of (int, int) to float
+        Pairs of parts that overlap at the start, and how deep, m.
+    led_pairs : ndarray, (np, np), bool
+        Pairs that nothing can push apart, whose gaps are measured all the same.
+    """
+
+    def __init__(self, scene: Scene, system: System, contacts: Contacts, state: State) -> None:
+        self._system, self._contacts = system, contacts
+        self.sizes = Sizes.of(system, contacts.parts, state)
+        self.led_pairs = led_rules(scene, contacts.rules)
+        self._body = np.array([part.body for part in contacts.parts])
+        self._led_body = (self._body < 0) | np.isin(self._body, list(scene.motions))
+        self._may_cross = self._body[self.led_pairs.any(axis=0)].tolist()
+        self._led = LedPairs(contacts.parts, self.led_pairs) if self.led_pairs.any() else None
+        placed = contacts.places.read(state)
+        self.at_start: dict[tuple[int, int], float] = {}
+        for pairs, gaps in (contacts.overlapping(state, placed), *([self._led.gaps(placed)] if self._led else [])):
+            for (a, b), gap in zip(pairs.tolist(), gaps.tolist(), strict=True):
+                key = (min(a, b), max(a, b))
+                self.at_start[key] = max(self.at_start.get(key, 0.0), -gap)
+        self._stride = [group.stride for group in system.groups]
+
+    def led(self, a: int, b: int) -> bool:
+        """Whether two parts are both driven or fixed, so that no contact force moves one of them against its drive."""
+        return bool(self._led_body[a] and self._led_body[b]) or bool(self.led_pairs[a, b])
+
+    def read(
+        self, problem: ContactProblem, forces: ContactForces, new: State, placed: Placed, overlaps: tuple[np.ndarray, np.ndarray]
+    ) -> Vitals:
+        """Read those of a step.
+
+        Parameters
+        ----------
+        problem : ContactProblem
+            The last one of the step.
+        forces : ContactForces
+            What its answer means.
+        new : State
+            Where the step ended.
+        placed : Placed
+            Where the parts are there.
+        overlaps : (ndarray, ndarray), (k, 2) and (k,), m
+            Parts and gaps of all pairs of points and surfaces that overlap there.
+        """
+        led = Depth() if self._led is None else self._deepest(*self._led.gaps(placed))
+        inverted = tuple(int(body.inverted_elements) for body in self._system.bodies)
+        way, turn = self._moves(new.v_hat, problem.dt, np.unique(forces.contacts.part))
+        return Vitals(self._deepest(*overlaps), led, self._creep(problem, forces), inverted, way, turn)
+
+    def _deepest(self, parts: np.ndarray, gaps: np.ndarray) -> Depth:
+        """Pair that is deepest relative to its size, and beyond where it started."""
+        if not len(gaps):
+            return Depth()
+        depth = -gaps
+        if self.at_start:
+            low, high = parts.min(axis=1).tolist(), parts.max(axis=1).tolist()
+            depth = depth - np.array([self.at_start.get(pair, 0.0) for pair in zip(low, high, strict=True)])
+        share = depth / self.sizes.part[parts].min(axis=1)
+        worst = int(np.argmax(share))
+        if not share[worst] > 0.0:
+            return Depth()
+        return Depth((int(parts[worst, 0]), int(parts[worst, 1])), float(depth[worst]), float(share[worst]))
+
+    def _creep(self, problem: ContactProblem, forces: ContactForces) -> Depth:
+        """Pair whose sticking contacts creep fastest."""
+        contacts = forces.contacts
+        lam, u = contacts.lam, contacts.u
+        if not len(lam):
+            return Depth()
+        limit = problem.friction if problem.friction.ndim == 1 else problem.friction.min(axis=1)
+        normal = lam[:, 0]
+        held = np.hypot(lam[:, 1], lam[:, 2]) < _STICKS * limit * normal
+        speed = np.where(held & (normal > _PRESSES * normal.max()), np.hypot(u[:, 1], u[:, 2]), 0.0)
+        worst = int(np.argmax(speed))
+        a, b = contacts.part[worst].tolist()
+        return Depth((a, b), float(speed[worst]), problem.dt * float(speed[worst]) / self.sizes.of_pair(a, b)[0])
+
+    def _moves(self, v_hat: np.ndarray, dt: float, near: np.ndarray) -> tuple[tuple[int, float], tuple[int, float]]:
+        """Body that went furthest by its extent in a step, of those whose parts are near others, and the one that turned most."""
+        way, turn = (-1, 0.0), (-1, 0.0)
+        meets = {*self._body[near].tolist(), *self._may_cross}
+        for k, (body, rows) in enumerate(zip(self._system.bodies, self._system.v_slices, strict=True)):
+            if k not in meets:
+                continue
+            v = v_hat[rows]
+            if body.rigid:
+                speed, spin = float(np.linalg.norm(v[:3])), float(np.linalg.norm(v[3:6]))
+            elif self._stride[k] in (3, 6) and len(v):
+                each = v.reshape(-1, self._stride[k])
+                speed = math.sqrt(float(np.einsum("ij,ij->i", each[:, :3], each[:, :3]).max()))
+                spin = float(np.linalg.norm(each[:, 3:].mean(axis=0))) if self._stride[k] == 6 else 0.0
+            else:
+                continue
+            far = dt * speed / float(self.sizes.extent[k])
+            way = (k, far) if far > way[1] else way
+            turn = (k, dt * spin) if dt * spin > turn[1] else turn
+        return way, turn

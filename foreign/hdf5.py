@@ -1,0 +1,93 @@
+"""Numbers and texts of some groups of an HDF5 file, by h5py. Call it through `foreign.call`: it may take for ever."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from foreign.child import Refused
+
+#: A file may claim more numbers than it holds, as it may be compressed; not more than this, bytes, and times the file.
+_TIMES_FILE, _BYTES = 16, 50_000_000
+#: Members of one group, and depth of groups.
+_MOST_MEMBERS, _DEEPEST = 1000, 6
+
+
+def read_groups(path: str, wanted: list[str]) -> dict[str, Any]:
+    """Read every dataset of some groups at the top of a file; only what the file itself holds.
+
+    Parameters
+    ----------
+    path : str
+        HDF5 file.
+    wanted : list of str
+        Names of groups.
+
+    Returns
+    -------
+    dict
+        ``top``: names of all at the top; ``groups``: paths of the groups found; ``texts``: ``[path, list of texts]`` of datasets
+        of texts; ``kinds``: types of what is neither; ``=PATH``: numbers of a dataset.
+
+    Raises
+    ------
+    Refused
+        A link to another place or file, numbers that are kept in another file, or more of them than the file can hold.
+    """
+    import h5py
+
+    most = _TIMES_FILE * os.path.getsize(path) + _BYTES
+    out: dict[str, Any] = {"top": [], "groups": [], "texts": [], "kinds": {}}
+
+    def visit(group: Any, where: str, depth: int) -> None:
+        nonlocal most
+        if depth > _DEEPEST or len(group) > _MOST_MEMBERS:
+            raise Refused(f"its group {where} holds {len(group)} members at depth {depth}; that is no contact problem")
+        out["groups"].append(where)
+        for name in group:
+            place = f"{where}/{name}"
+            node = _own(group, name, place)
+            if isinstance(node, h5py.Group):
+                visit(node, place, depth + 1)
+            elif isinstance(node, h5py.Dataset):
+                if node.is_virtual or node.external:
+                    raise Refused(f"its {place} is kept in another file, which is not read; write the numbers into this one")
+                if node.shape is None:
+                    out["kinds"][place] = "nothing"
+                    continue
+                most -= math.prod(node.shape) * node.dtype.itemsize
+                if most < 0:
+                    raise Refused(f"its {place} claims {node.shape} values, more than a file of its size can hold")
+                if node.dtype.kind in "iuf":
+                    values = np.asarray(node[()])
+                    out[f"={place}"] = values.astype(values.dtype.newbyteorder("="))
+                elif node.dtype.kind in "SO":
+                    out["texts"].append([place, _texts(node)])
+                else:
+                    out["kinds"][place] = str(node.dtype)
+
+    with h5py.File(path, "r") as file:
+        out["top"] = [str(name) for name in file]
+        for name in wanted:
+            if name in file:
+                node = _own(file, name, name)
+                if isinstance(node, h5py.Group):
+                    visit(node, name, 1)
+    return out
+
+
+def _own(group: Any, name: str, place: str) -> Any:
+    """Member of a group that the file itself holds."""
+    import h5py
+
+    if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+        raise Refused(f"its {place} is a link to another place or file, which is not followed; write the numbers into this one")
+    return group[name]
+
+
+def _texts(node: Any) -> list[str]:
+    values = np.asarray(node[()], dtype=object).ravel()
+    return [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values]

@@ -1,0 +1,523 @@
+"""A seeded fuzzer of all readers: good files, bad files and changes to both, read by the doors of a user.
+
+    python tests/fuzz.py --inputs 1000000 --seed 1 --report docs/fuzz.md
+
+Inputs are read one after the other by a worker process with limits, foreign libraries in the worker itself. An input that ends
+the worker (too long, too much memory, a crash) is read again by the door of a user, where a child has the limits; there it must
+end as a sentence, in time and memory. A failure is an error that is no sentence, an accepted value that is not finite,
+more than 5 s of processor time, or more memory than 20 times the file and 200 MB. Input N of a seed is always the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import mmap
+import os
+import platform
+import resource
+import signal
+import struct
+import sys
+import tempfile
+import time
+import zipfile
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from bad_files import CORPUS, open_as, size_of
+
+#: Processor seconds that one input may take in the worker before it is tried by the user's door, and there.
+QUICK, SECONDS = 0.5, 5.0
+TIMES_FILE, BYTES = 20, 200_000_000
+#: How often the kinds come; HDF5 takes seconds where it does not end by itself.
+_WEIGHTS = {"tetmesh": 4.0, "surface": 3.0, "log": 4.0, "fclib": 0.5}
+#: Numbers that a file must not be believed.
+_WORDS = (
+    b"0",
+    b"-1",
+    b"1e308",
+    b"-1e999",
+    b"nan",
+    b"inf",
+    b"4294967295",
+    b"9" * 24,
+    b"2147483648",
+    b"99999999999",
+    b"1e-320",
+    b"",
+    b"x",
+)
+_INTEGERS = (0, 1, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, (1 << 63) - 1, (1 << 64) - 1)
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A file to start from: how it is read, its name, what it holds."""
+
+    kind: str
+    name: str
+    data: bytes
+
+
+def seeds(folder: Path) -> list[Seed]:
+    """Make good files of every kind, and add the corpus of bad ones that are files and small."""
+    out: list[Seed] = []
+    for make in (_meshes, _problems, _logs, _texts, _states):
+        out += make(folder)
+    for name, (kind, write) in CORPUS.items():
+        path = folder / name
+        write(path)
+        if path.is_file() and path.stat().st_size < 100_000:
+            out.append(Seed(kind, name, path.read_bytes()))
+    return out
+
+
+def _meshes(folder: Path) -> list[Seed]:
+    import meshio
+
+    import femsim as fs
+
+    box, out = fs.box_tets((1.0, 1.0, 1.0), 1), []
+    surface = box.surface()
+    for name, options in (
+        ("a.vtu", {}), ("b.vtu", {"binary": False}), ("a.vtk", {}), ("b.vtk", {"binary": False}), ("a.msh", {}),
+        ("b.msh", {"binary": False}), ("c.msh", {"file_format": "gmsh22", "binary": False}), ("a.mesh", {}), ("a.inp", {}),
+    ):  # fmt: skip
+        path = folder / name
+        meshio.write(path, meshio.Mesh(box.points, [("tetra", box.tets)]), **options)
+        out.append(Seed("tetmesh", path.name, path.read_bytes()))
+    for name, options in (
+        ("a.stl", {"binary": True}),
+        ("b.stl", {"binary": False}),
+        ("a.obj", {}),
+        ("a.ply", {}),
+        ("b.ply", {"binary": False}),
+    ):
+        path = folder / name
+        meshio.write(path, meshio.Mesh(surface.points, [("triangle", surface.triangles)]), **options)
+        out.append(Seed("surface", path.name, path.read_bytes()))
+    return out
+
+
+def _problems(folder: Path) -> list[Seed]:
+    import scipy.sparse as sp
+
+    from contact import make_local_problem, make_problem, write_fclib
+
+    path = folder / "a.hdf5"
+    write_fclib(
+        path, make_problem(sp.identity(6, format="csc"), np.zeros(6), sp.csr_matrix(np.eye(3, 6)), np.zeros(1), 0.5, dt=0.1)
+    )
+    first = path.read_bytes()
+    write_fclib(path, make_local_problem(np.eye(6), np.zeros(6), 0.5))
+    return [Seed("fclib", "a.hdf5", first), Seed("fclib", "b.hdf5", path.read_bytes())]
+
+
+def _logs(folder: Path) -> list[Seed]:
+    from test_logs import write_c3d, write_mcap
+
+    rows = "".join(f"{0.01 * k:.2f},{k % 7}.5,-2.5,3e-1,0.5,0.0,{k}.25\n" for k in range(30))
+    columns = "time,Fx,Fy,Fz,Tx,Ty,Tz\n"
+    table = "Bench 3\nForce Units:,N\n" + columns + "s,N,N,N,Nm,Nm,Nm\n" + rows
+    german = table.replace(",", ";").replace(".", ",")
+    c3d = write_c3d(folder / "a.c3d", np.ones((3, 2, 30)), ["tip", "base"], "mm").read_bytes()
+    mcap = write_mcap(folder / "a.mcap").read_bytes()
+    out = [
+        Seed("log", "a.csv", table.encode()),
+        Seed("log", "b.txt", german.encode()),
+        Seed("log", "c.csv", (columns + rows).encode()),
+    ]
+    return [*out, Seed("log", "a.c3d", c3d), Seed("log", "a.mcap", mcap), Seed("log", "a.bag", _bag())]
+
+
+def _bag() -> bytes:
+    """A ROS 1 bag with an index and no message: records are a header of NAME=VALUE and data, lengths before both."""
+
+    def record(data: bytes, **header: bytes) -> bytes:
+        fields = b"".join(struct.pack("<I", len(k) + 1 + len(v)) + k.encode() + b"=" + v for k, v in header.items())
+        return struct.pack("<I", len(fields)) + fields + struct.pack("<I", len(data)) + data
+
+    definition = {
+        "type": b"geometry_msgs/WrenchStamped",
+        "md5sum": b"d78d3cb249ce23087ade7e7d0c40cfa7",
+        "message_definition": b"float64 x",
+    }
+    pairs = b"".join(
+        struct.pack("<I", len(k) + 1 + len(v)) + k.encode() + b"=" + v for k, v in ({"topic": b"/ft"} | definition).items()
+    )
+    connection = record(pairs, op=b"\x07", conn=struct.pack("<I", 0), topic=b"/ft")
+    head = b"#ROSBAG V2.0\n"
+    place = len(head) + 4 + 69 + 4 + 4027
+    bag = record(
+        b" " * 4027,
+        op=b"\x03",
+        index_pos=struct.pack("<Q", place),
+        conn_count=struct.pack("<I", 1),
+        chunk_count=struct.pack("<I", 0),
+    )
+    return head + bag + connection
+
+
+def _texts(_: Path) -> list[Seed]:
+    card = """sensor = "wrist"
+[axes]
+fz = "load"
+[units]
+force = "kg"
+[time]
+column = "clock"
+unit = "ms"
+[frame]
+sign = -1
+point = [0, 0.1, 0]
+"""
+    sweep = """scene = "a.py"
+[parameters]
+friction = { values = [0.1, 0.2] }
+speed = { range = [0.0, 1.0], count = 3 }
+"""
+    calibration = """scene = "a.py"
+[free]
+young_modulus = { between = [1e4, 1e6], scale = "log" }
+[[experiments]]
+name = "a"
+readings = [{ logs = ["a.csv"], card = { time = { offset = 0.005 } } }]
+"""
+    material = (Path(__file__).parents[1] / "data" / "materials" / "ecoflex_00_50.toml").read_bytes()
+    path = "time_s,tool_x_m,tool_y_m,tool_z_m\n" + "".join(f"{0.1 * k + 0.1},0,0.{k},1e-2\n" for k in range(9))
+    tensile = "Test 1\nEngineering Strain (%),Engineering Stress (MPa)\n" + "".join(f"{k},{0.1 * k}\n" for k in range(9))
+    steps = "step,time_s,iterations\n" + "".join(f"{k},{0.1 * k},3\n" for k in range(9))
+    info = json.dumps({"status": "converged", "message": "", "settings": {"gravity_mps2": [0, 0, -9.81]}})
+    entry = '<DataSet timestep="0.1" name="a" file="a.vtu"/>'
+    pvd = f'<?xml version="1.0"?><VTKFile type="Collection"><Collection>{entry}</Collection></VTKFile>'
+    texts = {
+        ("card", "a.toml"): card, ("sweep", "b.toml"): sweep, ("calibration", "c.toml"): calibration,
+        ("path", "a.path"): path, ("path", "b.path"): "0 0 0\n1 0 0\n2 0 1\n", ("tensile", "t.csv"): tensile,
+        ("steps", "steps.csv"): steps, ("json", "run.json"): info, ("pvd", "frames.pvd"): pvd,
+    }  # fmt: skip
+    return [Seed("material", "ecoflex_00_50.toml", material)] + [Seed(*key, text.encode()) for key, text in texts.items()]
+
+
+def _states(folder: Path) -> list[Seed]:
+    import femsim as fs
+    from femsim.step.stepper import Stepper
+
+    scene = fs.Scene("a", dt=0.01)
+    scene.add_rigid("ball", fs.Sphere(0.1), density=1e3)
+    Stepper(scene, fs.make_solver("exact")).state.save(folder / "a.npz")
+    data = (folder / "a.npz").read_bytes()
+    with zipfile.ZipFile(folder / "b.npz", "w", zipfile.ZIP_DEFLATED) as packed, zipfile.ZipFile(folder / "a.npz") as plain:
+        for name in plain.namelist():
+            packed.writestr(name, plain.read(name))
+    return [Seed("state", "a.npz", data), Seed("state", "b.npz", (folder / "b.npz").read_bytes())]
+
+
+def read(kind: str, path: Path) -> list[np.ndarray]:
+    """Read a file as a user would, also of the kinds that are no part of the corpus."""
+    if kind == "sweep":
+        from femsim.studies.sweeps.file import read_sweep
+
+        read_sweep(path)
+        return []
+    if kind == "calibration":
+        from femsim.studies.calibration.file import read_calibration
+
+        read_calibration(path)
+        return []
+    if kind == "steps":
+        from viz.plots import _read_table
+
+        return [
+            np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0) for values in _read_table(path, ("step", "time_s")).values()
+        ]
+    if kind == "json":
+        from viz.report import read_info
+
+        read_info(path.parent)
+        return []
+    if kind == "pvd":
+        from viz.vtk_series import read_pvd
+
+        return [np.array([time for time, _ in read_pvd(path)])]
+    return open_as(kind, path)
+
+
+# ---------------------------------------------------------------------- changes
+
+
+def changed(all_seeds: list[Seed], seed: int, number: int) -> tuple[Seed, bytes]:
+    """Input N of a seed: a file to start from, and what it became."""
+    rng = np.random.default_rng((seed, number))
+    kinds = sorted({s.kind for s in all_seeds})
+    weights = np.array([_WEIGHTS.get(kind, 1.0) for kind in kinds])
+    kind = kinds[int(rng.choice(len(kinds), p=weights / weights.sum()))]
+    of_kind = [s for s in all_seeds if s.kind == kind]
+    start = of_kind[int(rng.integers(len(of_kind)))]
+    data = bytearray(start.data)
+    for _ in range(int(rng.geometric(0.6))):
+        data = _CHANGES[int(rng.integers(len(_CHANGES)))](data, rng, all_seeds)
+    return start, bytes(data[:300_000])
+
+
+def _span(data: bytearray, rng: np.random.Generator, most: int = 64) -> tuple[int, int]:
+    start = int(rng.integers(len(data) + 1))
+    return start, min(len(data), start + int(rng.integers(1, most)))
+
+
+def _flip(data: bytearray, rng: np.random.Generator, _: list[Seed]) -> bytearray:
+    for _ in range(int(rng.integers(1, 4)) if data else 0):
+        data[int(rng.integers(len(data)))] = int(rng.integers(256))
+    return data
+
+
+def _cut(data: bytearray, rng: np.random.Generator, _: list[Seed]) -> bytearray:
+    return data[: int(rng.integers(len(data) + 1))]
+
+
+def _remove(data: bytearray, rng: np.random.Generator, _: list[Seed]) -> bytearray:
+    start, end = _span(data, rng)
+    return data[:start] + data[end:]
+
+
+def _repeat(data: bytearray, rng: np.random.Generator, _: list[Seed]) -> bytearray:
+    start, end = _span(data, rng)
+    return data[:end] + data[start:end] * int(rng.integers(1, 200)) + data[end:]
+
+
+def _insert(data: bytearray, rng: np.random.Generator, _: list[Seed]) -> bytearray:
+    start, _end = _span(data, rng)
+    return data[:start] + rng.integers(256, size=int(rng.integers(1, 16)), dtype=np.uint8).tobytes() + data[start:]
+
+
+def _word(data: bytearray, rng: np.random.Generator, _: list[Seed]) -> bytearray:
+    """Put another number in the place of one."""
+    start = int(rng.integers(len(data) + 1))
+    while start < len(data) and not 48 <= data[start] <= 57:
+        start += 1
+    end = start
+    while end < len(data) and (48 <= data[end] <= 57 or data[end] in b".e+-"):
+        end += 1
+    return data[:start] + _WORDS[int(rng.integers(len(_WORDS)))] + data[end:]
+
+
+def _integer(data: bytearray, rng: np.random.Generator, _: list[Seed]) -> bytearray:
+    """Overwrite 2, 4 or 8 bytes, aligned or not, by an extreme whole number."""
+    width = int(rng.choice([2, 4, 8]))
+    if len(data) >= width:
+        start = int(rng.integers(len(data) - width + 1))
+        start -= start % width if rng.random() < 0.7 else 0
+        value = _INTEGERS[int(rng.integers(len(_INTEGERS)))] & ((1 << 8 * width) - 1)
+        data[start : start + width] = value.to_bytes(width, "little" if rng.random() < 0.8 else "big")
+    return data
+
+
+def _splice(data: bytearray, rng: np.random.Generator, all_seeds: list[Seed]) -> bytearray:
+    other = all_seeds[int(rng.integers(len(all_seeds)))].data
+    start = int(rng.integers(len(other) + 1))
+    cut = int(rng.integers(len(data) + 1))
+    return data[:cut] + other[start : start + int(rng.integers(1, 400))] + data[cut:]
+
+
+_CHANGES = (_flip, _flip, _cut, _remove, _repeat, _insert, _word, _word, _integer, _integer, _splice)
+
+
+# ---------------------------------------------------------------------- reading
+
+
+@dataclass
+class Tally:
+    """How the inputs ended, by kind of reader; what failed."""
+
+    inputs: int = 0
+    seconds: float = 0.0
+    ended: dict[str, Counter[str]] = field(default_factory=dict)
+    slowest: float = 0.0
+    most_memory: float = 0.0
+    failures: list[str] = field(default_factory=list)
+    stopped: Counter[str] = field(default_factory=Counter)
+
+    def add(self, kind: str, how: str) -> None:
+        self.inputs += 1
+        self.ended.setdefault(kind, Counter())[how] += 1
+
+
+def judge(kind: str, path: Path) -> str:
+    """Read a file: "read", "refused", or what is wrong."""
+    import femsim as fs
+
+    try:
+        values = read(kind, path)
+    except (fs.InputError, fs.MeshError, fs.MaterialError, fs.ContactError, fs.VizError):
+        return "refused"
+    except BaseException as error:
+        return f"{type(error).__name__}: {str(error)[:200]}"
+    return "read" if all(np.isfinite(value).all() for value in values) else "accepted a value that is not finite"
+
+
+def fuzz(inputs: int, seed: int, most_seconds: float = np.inf, first: int = 0) -> Tally:
+    """Read so many inputs, or as many as there is time for."""
+    tally, began = Tally(), time.monotonic()
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as name:
+        folder = Path(name)
+        all_seeds, number = seeds(folder), first
+        judge("surface", folder / "a.obj")  # the child is there before the workers
+        while number < first + inputs and time.monotonic() - began < most_seconds:
+            until = min(first + inputs, number + 2000)
+            reached, status = _worker(all_seeds, seed, number, until, folder, tally, most_seconds - (time.monotonic() - began))
+            if status:  # what ended the worker is read by the user's door
+                _by_door(all_seeds, seed, reached, folder, tally)
+                reached += 1
+            elif reached < until:
+                break
+            number = reached
+    tally.seconds = time.monotonic() - began
+    return tally
+
+
+def _worker(
+    all_seeds: list[Seed], seed: int, start: int, stop: int, folder: Path, tally: Tally, most_seconds: float
+) -> tuple[int, int]:
+    """Read inputs in a process with limits; return the first that was not read, and how the process ended."""
+    place = mmap.mmap(-1, 8)
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(ours)
+        _read_many(all_seeds, seed, start, stop, folder, place, theirs, most_seconds)
+    os.close(theirs)
+    with open(ours, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            kind, how, detail = json.loads(line) if line.endswith("\n") else ("?", "?", "")
+            if kind == "?":
+                continue
+            tally.add(kind, how)
+            if detail:
+                tally.failures.append(detail)
+    status = os.waitpid(child, 0)[1]
+    return start + struct.unpack("<Q", place[:])[0], status
+
+
+def _read_many(
+    all_seeds: list[Seed], seed: int, start: int, stop: int, folder: Path, place: mmap.mmap, pipe: int, most_seconds: float
+) -> None:
+    import foreign
+    from foreign.child import _address_space
+
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1), os.dup2(null, 2)
+    limit = _address_space() + BYTES + TIMES_FILE * 300_000
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    began = time.monotonic()
+    with foreign.in_this_process(), open(pipe, "w", encoding="utf-8") as out:
+        for number in range(start, stop):
+            if time.monotonic() - began > most_seconds:
+                break
+            first, data = changed(all_seeds, seed, number)
+            path = folder / first.name
+            path.write_bytes(data)
+            signal.setitimer(signal.ITIMER_PROF, QUICK)
+            how = judge(first.kind, path)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            bad = how not in ("read", "refused")
+            detail = f"input {number} of seed {seed} ({first.kind}, {first.name}): {how}" if bad else ""
+            out.write(json.dumps([first.kind, "failed" if bad else how, detail]) + "\n")
+            out.flush()
+            place[:] = struct.pack("<Q", number + 1 - start)
+    os._exit(0)
+
+
+def _by_door(all_seeds: list[Seed], seed: int, number: int, folder: Path, tally: Tally) -> None:
+    """Read an input as a user does, in a process of its own; measure it."""
+    first, data = changed(all_seeds, seed, number)
+    path = folder / first.name
+    path.write_bytes(data)
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(ours)
+        Path("/proc/self/clear_refs").write_text("5")
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, 2 * SECONDS)
+        before, used = _peak(), time.process_time()
+        how = judge(first.kind, path)
+        answer = [how, time.process_time() - used, _peak() - before]
+        with open(theirs, "w", encoding="utf-8") as out:
+            out.write(json.dumps(answer))
+        os._exit(0)
+    os.close(theirs)
+    with open(ours, encoding="utf-8") as stream:
+        text = stream.read()
+    os.waitpid(child, 0)
+    how, seconds, memory = json.loads(text) if text else ("ended the process of the user", 0.0, 0.0)
+    tally.slowest, tally.most_memory = max(tally.slowest, seconds), max(tally.most_memory, memory)
+    if how in ("read", "refused") and (seconds > SECONDS or memory > TIMES_FILE * size_of(path) + BYTES):
+        how = f"took {seconds:.1f} s and {memory / 1e6:.0f} MB"
+    if how not in ("read", "refused"):
+        tally.failures.append(f"input {number} of seed {seed} ({first.kind}, {first.name}): {how}")
+    tally.stopped[first.name] += 1
+    tally.add(first.kind, f"{how} by the child's limits" if how in ("read", "refused") else "failed")
+
+
+def _peak() -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+
+def report(tally: Tally, seed: int) -> str:
+    """Write a tally as a page."""
+    names = ["read", "refused", "refused by the child's limits", "failed"]
+    rows = [
+        f"| {kind} | {sum(ended.values())} | " + " | ".join(str(ended[name]) for name in names) + " |"
+        for kind, ended in sorted(tally.ended.items())
+    ]
+    total: Counter[str] = sum(tally.ended.values(), Counter())
+    rows.append(f"| all | {tally.inputs} | " + " | ".join(str(total[name]) for name in names) + " |")
+    failures = "\n".join(f"- {text}" for text in tally.failures[:50]) or "None."
+    return f"""# Readers under fuzzing
+
+Written by `python tests/fuzz.py --inputs {tally.inputs} --seed {seed} --report docs/fuzz.md` (Python {platform.python_version()},
+{tally.seconds:.0f} s). An input is a good or a bad file of some kind with some changes: bytes flipped, parts cut, repeated,
+removed or put in from other files, numbers replaced by extreme ones. Each is read by the same function that a user's file is.
+
+A failure is an error that is no sentence, an accepted value that is not finite, more than {SECONDS:.0f} s of processor time, or
+more memory than {TIMES_FILE} times the file and {BYTES / 1e6:.0f} MB. "By the child's limits" are those that the library below
+would not have ended: the child that reads was stopped, and the file was refused with a sentence.
+
+| reader | inputs | {" | ".join(names)} |
+|---|---|---|---|---|---|
+{chr(10).join(rows)}
+
+Failures: {len(tally.failures)}
+
+{failures}
+"""
+
+
+def main() -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--inputs", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=np.inf)
+    parser.add_argument("--report", type=Path)
+    parser.add_argument("--save", type=Path, help="JSON of the tally, to be joined")
+    asked = parser.parse_args()
+    tally = fuzz(asked.inputs, asked.seed, asked.seconds, asked.first)
+    text = report(tally, asked.seed)
+    if asked.report:
+        asked.report.write_text(text, encoding="utf-8")
+    if asked.save:
+        asked.save.write_text(json.dumps(tally.__dict__))
+    print(text, tally.stopped)
+    return bool(tally.failures)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    sys.exit(main())

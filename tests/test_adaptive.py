@@ -1,0 +1,154 @@
+"""Steps of a length that the motion asks for: the estimate of their error against closed forms, and what a run makes of it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import femsim as fs
+from contact.solvers import make_solver
+from femsim.base.errors import InputError
+from femsim.step.adaptive import StepLengths, local_error, take_adaptive_step
+from femsim.step.state import State
+from femsim.step.stepper import Stepper
+
+MASS = 0.03**3 * 1000.0
+
+
+def cube(**settings: Any) -> fs.Scene:
+    """A cube of 30 mm in free flight unless ``load`` says otherwise; no contact."""
+    load = settings.pop("load", None)
+    scene = fs.Scene("cube", **{"dt": 0.01, "duration": 0.1} | settings)
+    scene.add_soft("cube", fs.box_tets((0.03,) * 3, (1, 1, 1)), fs.Elastic(1e5, 0.3, 1000.0), load=load)
+    return scene
+
+
+def dropped(**settings: Any) -> fs.Scene:
+    """A soft cube that falls 20 mm onto a floor and rebounds."""
+    scene = fs.Scene("dropped", **{"duration": 0.15, "integrator": "energy-momentum"} | settings)
+    scene.add_floor()
+    cells = fs.box_tets((0.03,) * 3, (2, 2, 2))
+    scene.add_soft("cube", cells, fs.Elastic(2e5, 0.3, 1000.0), position=(0, 0, 0.035), law="stable_neo_hookean")
+    return scene
+
+
+def errors_of_steps(scene: fs.Scene, steps: int) -> tuple[list[float], Stepper]:
+    """Estimate of each of some steps of one length."""
+    stepper, found = Stepper(scene, make_solver("auto")), []
+    for _ in range(steps):
+        old = stepper.state
+        stepper.step()
+        found.append(local_error(stepper.system, old, stepper.state, stepper.settings.theta))
+    return found, stepper
+
+
+def test_backward_euler_falls_short_by_half_of_g_dt_squared() -> None:
+    """The error of each step of a free fall, which the estimate gives to rounding."""
+    found, _ = errors_of_steps(cube(), 4)
+    assert found == pytest.approx([0.5 * 9.81 * 0.01**2] * 4, rel=1e-9)
+
+
+@pytest.mark.parametrize("dt", [0.01, 0.005])
+def test_the_mid_point_rule_errs_with_the_rate_of_acceleration(dt: float) -> None:
+    """A force that grows by 2 N/s: |q'''| dt^3 / 12. A constant one makes no error from the second step on."""
+    rate = 2.0
+    growing, _ = errors_of_steps(cube(dt=dt, theta=0.5, gravity=(0, 0, 0), load=lambda t: (rate * t, 0.0, 0.0)), 5)
+    assert growing[1:] == pytest.approx([rate / MASS * dt**3 / 12.0] * 4, rel=1e-6)
+    falling, _ = errors_of_steps(cube(dt=dt, theta=0.5), 4)
+    assert max(falling[1:]) < 1e-12
+    assert falling[0] == pytest.approx(9.81 * dt**2 / 6.0, rel=1e-9)  # nothing is known of the step before
+
+
+def test_given_velocities_make_no_error() -> None:
+    """A driven body moves as it is told, however suddenly."""
+    scene = fs.Scene("driven", dt=0.01, duration=0.05, gravity=(0, 0, 0))
+    box = scene.add_rigid("box", fs.Box((0.1, 0.1, 0.1)), density=1000.0)
+    scene.drive(box, lambda t: (np.array([1e-3 * math.sin(300.0 * t), 0.0, 0.0]), np.zeros(3)))
+    assert max(errors_of_steps(scene, 5)[0]) == 0.0
+
+
+def test_short_steps_where_it_lands_and_long_ones_in_flight() -> None:
+    """One long step at a time in flight, many short ones in the impact, and an error that is as asked for."""
+    run = fs.simulate(dropped(dt="auto", dt_bounds=(1e-4, 1e-2), time_tolerance=1e-5))
+    parts = run.steps["substeps"]
+    assert run.status == "converged"
+    assert (parts[1:5] == 1).all() and parts.max() > 10 and parts.max() <= 128
+    assert run.steps["time_error_m"].max() <= 1e-5
+    assert run.steps["time_s"] == pytest.approx(0.01 * np.arange(1, 16), abs=1e-12)
+    assert "parts of a step" in run.summary() and "halved" not in run.summary() and "sub-steps" not in run.message
+    assert run.info["settings"]["shortest_dt_s"] == pytest.approx(1e-2 / 128)
+
+
+def released(**settings: Any) -> fs.Scene:
+    """A rubber cantilever that is let go level: it swings, slowest at both ends of its way."""
+    scene = fs.Scene(
+        "released",
+        **{"duration": 0.16, "integrator": "energy-momentum", "strain_damping": 0.0, "nonlinear_tolerance": 1e-8} | settings,
+    )
+    bar = fs.box_tets((0.1, 0.015, 0.015), (6, 1, 1))
+    scene.add_soft("bar", bar, fs.Elastic(3e5, 0.3, 1000.0), fixed=lambda x: x[:, 0] < x[:, 0].min() + 1e-9)
+    return scene
+
+
+def test_a_smaller_tolerance_gives_a_smaller_error() -> None:
+    """Of second order: a hundredth of the error of a step is a twentieth of that of the way."""
+
+    def place(**settings: Any) -> np.ndarray:
+        return fs.simulate(released(**settings)).stepper.state.q
+
+    true = place(dt=1.25e-4)
+    auto = [place(dt="auto", dt_bounds=(1e-4, 2e-2), time_tolerance=tolerance) for tolerance in (1e-4, 1e-6)]
+    coarse, fine = (float(np.abs(q - true).max()) for q in auto)
+    assert 2e-5 < coarse < 3e-3
+    assert fine < coarse / 10.0
+
+
+def test_the_same_input_takes_the_same_steps(tmp_path: Path) -> None:
+    """To the last bit, also from a state that was saved on the way."""
+    scene, lengths = dropped(), StepLengths.between(1e-4, 1e-2, 1e-5)
+    stepper = Stepper(scene, make_solver("cond"), dt=lengths.longest)
+    for number in range(1, 13):
+        report = take_adaptive_step(stepper, lengths)
+        if number == 8:
+            stepper.state.save(tmp_path / "state.npz")
+    again = Stepper(scene, make_solver("cond"), dt=lengths.longest)
+    again.restore(State.load(tmp_path / "state.npz"))
+    for _ in range(4):
+        twin = take_adaptive_step(again, lengths)
+    assert stepper.state == again.state
+    assert len(twin.parts) == len(report.parts) and twin.solution.iterations == report.solution.iterations
+    assert stepper.settings.dt == lengths.longest
+
+
+def test_a_part_that_cannot_be_solved_is_taken_again_shorter() -> None:
+    """With a tolerance that no error exceeds, only the equations decide: what two linearisations do not solve."""
+    scene = dropped(max_solves=2)
+    loose = StepLengths.between(1e-4, 1e-2, 1.0)
+    stepper = Stepper(scene, make_solver("auto"), dt=loose.longest)
+    reports = [take_adaptive_step(stepper, loose) for _ in range(10)]
+    assert max(len(report.parts) for report in reports) > 1
+    whole = Stepper(scene, make_solver("auto"), dt=loose.longest)
+    assert not all(whole.step().solution.converged for _ in range(10))
+    assert sum(report.solution.converged for report in reports) >= 9
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"dt": "fast"}, "dt is 'fast'; allowed are a number of seconds and \"auto\""),
+        ({"dt": "auto", "dt_bounds": (1e-2, 1e-4)}, "give the shortest step first"),
+        ({"dt": "auto", "dt_bounds": (0.0, 1e-4)}, "dt_bounds is 0.0 s; allowed are positive numbers"),
+        ({"dt": "auto", "dt_bounds": (1e-12, 1.0)}, "40 halvings apart; allowed are at most 20"),
+        ({"dt": "auto", "dt_bounds": 1e-3}, "dt_bounds is 0.001; give the shortest and the longest step in s"),
+        ({"dt": "auto", "time_tolerance": -1.0}, "time_tolerance is -1.0 m"),
+    ],
+)
+def test_wrong_settings_are_named(settings: dict[str, Any], message: str) -> None:
+    """Each says what is allowed."""
+    with pytest.raises(InputError) as caught:
+        fs.simulate(cube(**settings))
+    assert message in str(caught.value)

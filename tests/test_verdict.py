@@ -1,0 +1,293 @@
+"""The word at the end is about physics: health verdicts, stops, and what cannot hold."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import impossible_scenes as impossible
+import numpy as np
+import pytest
+from small_scene import cube_scene
+
+import femsim as fs
+from femsim.base.status import exit_status
+from femsim.run import patience
+from femsim.step.stepper import Stepper
+from materials import circular_section
+
+
+def test_a_step_that_is_proved_infeasible_is_not_halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Halves of it close on the same body: each step of the run is tried once, those that sink before twice."""
+    tried: list[int] = []
+    step = Stepper.step
+
+    def counted(self: Stepper) -> object:
+        tried.append(self.state.step)
+        return step(self)
+
+    monkeypatch.setattr(Stepper, "step", counted)
+    run = fs.simulate(impossible.crushed_box())
+    bad = [int(number) - 1 for number in run.steps["step"][run.steps["converged"] == 0]]
+    assert len(bad) >= 6 and run.status == "not converged" and "infeasible" in run.message
+    assert [tried.count(number) for number in bad] == [1] * len(bad)
+
+
+def reasons(run: fs.Run, kind: str) -> list[dict[str, Any]]:
+    """Reasons of a kind in run.json."""
+    return [reason for reason in run.info["health"]["reasons"] if reason["kind"] == kind]
+
+
+def only_reason(run: fs.Run, kind: str) -> dict[str, Any]:
+    """The one reason of a kind."""
+    (reason,) = reasons(run, kind)
+    return reason
+
+
+# ---------------------------------------------------------------------- what cannot hold
+
+
+@pytest.mark.parametrize("name", ["crushed_box", "plate_past_floor"])
+def test_what_is_crushed_is_wrong_and_named(name: str, tmp_path: Path) -> None:
+    run = fs.simulate(getattr(impossible, name)(), out=tmp_path / "run")
+    soft = "box" if name == "crushed_box" else "cube"
+    reason = only_reason(run, "infeasible")
+    assert run.verdict == "wrong" and reason["bodies"] == sorted([soft, "floor", "plate"])
+    step = int(run.steps["step"][run.steps["converged"] == 0][0])
+    assert reason["step"] == step and reason["time_s"] == pytest.approx(0.01 * step)
+    assert f"from step {step} at " in reason["sentence"] and "cannot hold" in reason["sentence"]
+    health, *_ = run.summary().splitlines()
+    assert health.startswith(f"health            wrong: the contacts between {soft} and floor, {soft} and plate cannot hold")
+    assert exit_status(run.status, run.verdict) == 3
+    written = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
+    assert written["health"] == run.info["health"] and written["parts"] == run.stepper.scene.part_names
+    (depth,) = [one for one in reasons(run, "penetration") if "plate" in one["bodies"]][:1] or reasons(run, "led_overlap")
+    assert depth["verdict"] == "wrong"
+
+
+def test_a_driven_body_in_a_wall_is_wrong_although_no_force_acts() -> None:
+    run = fs.simulate(impossible.driven_through_wall(0.008))
+    reason = only_reason(run, "led_overlap")
+    assert run.status == "converged" and run.verdict == "wrong" and exit_status(run.status, run.verdict) == 3
+    assert reason["bodies"] == ["probe", "wall"] and "8 mm in each other" in reason["sentence"] and "driven" in reason["sentence"]
+    assert run.steps["led_overlap_m"].max() == pytest.approx(0.008, rel=1e-6)
+    deepest = int(np.argmax(run.steps["penetration_share"]))
+    names = run.info["parts"]
+    assert {names[int(run.steps[f"deepest_part_{side}"][deepest])] for side in "ab"} == {"probe", "wall"}
+    assert run.steps["penetration_share"][deepest] == pytest.approx(0.4) and run.steps["max_penetration_m"].max() == 0.0
+    assert run.steps["deepest_part_a"][0] == -1
+
+
+def test_and_good_where_it_stops_before() -> None:
+    assert fs.simulate(impossible.driven_through_wall(-0.0001)).verdict == "good"
+
+
+def test_fingers_in_a_table() -> None:
+    run = fs.simulate(impossible.gripper_into_table())
+    found = {tuple(reason["bodies"]): reason for reason in reasons(run, "led_overlap")}
+    reason = next(reason for bodies, reason in found.items() if "table" in bodies)
+    assert run.verdict == "wrong" and "10 mm in each other" in reason["sentence"] and "hand." in reason["sentence"]
+    assert fs.simulate(impossible.gripper_into_table(-0.001)).verdict == "good"
+
+
+def test_jaws_that_pass_through_each_other() -> None:
+    run = fs.simulate(impossible.crossing_jaws())
+    reason = only_reason(run, "led_overlap")
+    assert run.verdict == "wrong" and reason["bodies"] == ["hand.left", "hand.right"]
+    assert reason["value"] == pytest.approx(0.5, rel=0.4) and "fingers of one gripper" in reason["sentence"]
+    assert fs.simulate(impossible.crossing_jaws(0.05)).verdict == "good"
+
+
+def test_what_overlaps_at_the_start_counts_from_there() -> None:
+    """A flange in its fixture is meant so; deeper is not."""
+    for way, verdict in ((0.0, "good"), (0.004, "wrong")):
+        scene = fs.Scene("fixture", dt=0.01, duration=0.1)
+        scene.add_obstacle("fixture", fs.Box((0.02, 0.02, 0.02)))
+        flange = scene.add_rigid("flange", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(0, 0, 0.025))
+        scene.drive(flange, fs.Motion([0.0, 0.1], [(0, 0, 0), (0, 0, -way)]))
+        run = fs.simulate(scene)
+        assert run.verdict == verdict
+        assert run.steps["led_overlap_m"].max() == pytest.approx(way, abs=1e-12)
+
+
+def test_a_body_pressed_on_by_a_driven_one_without_end_is_measured_by_its_elements() -> None:
+    run = fs.simulate(impossible.plate_past_floor())
+    reason = next(one for one in reasons(run, "penetration") if "cube" in one["bodies"])
+    assert "of the elements of cube (6.67 mm)" in reason["sentence"]
+
+
+# ---------------------------------------------------------------------- energy, elements, stops
+
+
+def test_a_tendon_that_pulls_too_hard_is_named_with_the_first_inverted_element() -> None:
+    run = fs.simulate(impossible.tendon_overload(duration=0.35))
+    reason = only_reason(run, "inverted")
+    assert run.verdict == "wrong" and reason["bodies"] == ["block"]
+    for words in (
+        "block.tendon1 acted with",
+        "N then",
+        "elements of block are inverted",
+        "first element ",
+        "and the run ends so",
+    ):
+        assert words in reason["sentence"], reason["sentence"]
+    first = int(run.steps["step"][run.steps["inverted_elements"] > 0][0])
+    assert reason["step"] == first
+
+
+def test_a_block_that_bears_its_tendon_is_good() -> None:
+    assert fs.simulate(impossible.tendon_overload(force=0.5, duration=0.3)).verdict == "good"
+
+
+def test_a_tumbling_cube_creates_no_energy() -> None:
+    run = fs.simulate(impossible.tumbling_cube())
+    assert run.verdict == "good" and run.steps["work_J"][-1] > 1e-4
+
+
+@pytest.mark.parametrize(("theta", "solved", "verdict"), [(1.0, True, "good"), (0.5, False, "wrong")])
+def test_energy_from_nowhere_is_found(theta: float, solved: bool, verdict: str) -> None:
+    """One linearisation of the mid-point rule, far too long steps: a beam that swings gains energy."""
+    run = fs.simulate(swinging_beam(theta, 1e-4 if solved else None))
+    found = reasons(run, "energy")
+    assert run.verdict == verdict and bool(found) == (verdict == "wrong")
+    if found:
+        s = run.steps
+        balance = s["kinetic_energy_J"] + s["elastic_energy_J"] - s["work_J"]
+        created = (balance - np.minimum.accumulate(np.minimum(balance, 0.0))).max()
+        assert found[0]["value"] > 0.1 and f"{created:.3g} J came from nowhere" in found[0]["sentence"]
+
+
+def swinging_beam(theta: float, tolerance: float | None, **options: Any) -> fs.Scene:
+    scene = fs.Scene("swinging_beam", dt=0.02, duration=0.6, theta=theta, nonlinear_tolerance=tolerance, **options)
+    mesh = fs.box_tets((0.1, 0.01, 0.01), (10, 1, 1))
+    scene.add_soft("beam", mesh, impossible.rubber(5e4), fixed=lambda x: x[:, 0] < -0.049)
+    return scene
+
+
+def test_a_run_ends_by_itself_when_energy_explodes(tmp_path: Path) -> None:
+    """A bound of twice what went in stands for a million times: the mid-point beam passes it."""
+    scene = swinging_beam(0.5, None, health=fs.HealthBounds(energy_stop=2.0))
+    run = fs.simulate(scene, out=tmp_path / "run")
+    done = len(run.steps["step"])
+    assert run.status == "failed" and run.verdict == "wrong" and 0 < done < 30
+    assert f"Ended after step {done} of 30: the energy is " in run.message and "more than 2 times" in run.message
+    s = run.steps
+    energy, put_in = s["kinetic_energy_J"] + s["elastic_energy_J"], np.cumsum(np.maximum(np.diff(s["work_J"], prepend=0.0), 0.0))
+    assert (energy[:-1] <= 2.0 * put_in[:-1]).all() and energy[-1] > 2.0 * put_in[-1]
+    assert len((tmp_path / "run" / "steps.csv").read_text(encoding="utf-8").splitlines()) == done + 1
+
+
+def test_a_run_ends_by_itself_when_a_body_has_left() -> None:
+    scene = fs.Scene("lost", dt=0.1, duration=10.0)
+    scene.add_rigid("ball", fs.Sphere(0.001), density=1000.0)
+    run = fs.simulate(scene)
+    size = 2.0 * math.sqrt(3.0) * 0.001
+    assert (
+        run.status == "failed"
+        and "ball has left the scene" in run.message
+        and only_reason(run, "left_stop")["bodies"] == ["ball"]
+    )
+    fallen = 0.5 * 9.81 * run.steps["time_s"][-1] ** 2
+    assert 1e3 * size < fallen and run.steps["step"][-1] == 10
+    assert fs.simulate(scene, duration=0.9).verdict == "good"
+
+
+def test_a_step_that_takes_too_long_ends_the_run_with_what_there_is(tmp_path: Path) -> None:
+    def load(t: float) -> tuple[float, float, float]:
+        while t > 0.025:  # the third step never ends
+            time.sleep(0.01)
+        return 0.0, 0.0, 0.0
+
+    started = time.monotonic()
+    run = fs.simulate(cube_scene(load=load), max_step_seconds=3.0, out=tmp_path / "run")
+    assert time.monotonic() - started < 60.0
+    assert run.status == "failed" and run.message.startswith("Step 3 at 0.0300 s took more than max_step_seconds, 3 s; ")
+    assert run.steps["step"].tolist() == [1, 2] and run.steps["converged"].all()
+    with pytest.raises(fs.InputError, match="max_step_seconds is -1"):
+        fs.simulate(cube_scene(), max_step_seconds=-1)
+
+
+def test_a_long_step_is_spoken_of_once_a_doubling(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "AT_LEAST", 0.05)
+    monkeypatch.setattr(patience, "_LOOK", 0.01)
+    with caplog.at_level("WARNING", "femsim"), patience.Patience() as watch:
+        for number in range(1, 8):
+            with watch.step(number, 0.01 * number):
+                pass
+        assert not caplog.records
+        with watch.step(8, 0.08):
+            time.sleep(0.5)
+    words = [record.getMessage() for record in caplog.records]
+    assert (
+        2 <= len(words) <= 4 and words[0].startswith("femsim: step 8 at 0.08 s takes long: ") and "times the median" in words[0]
+    )
+
+
+def test_a_step_that_ends_in_time_leaves_nothing_behind() -> None:
+    with patience.Patience(0.5) as watch:
+        for number in range(50):
+            with watch.step(number, 0.0):
+                time.sleep(0.02)
+        with pytest.raises(patience.StepTooLongError), watch.step(51, 0.0):
+            time.sleep(0.4)
+            while True:
+                time.sleep(0.01)
+    for _ in range(100):  # none comes late
+        time.sleep(0.001)
+
+
+# ---------------------------------------------------------------------- the start
+
+
+def test_a_needle_thinner_than_the_nodes_are_apart_is_refused() -> None:
+    with pytest.raises(fs.InputError, match="'needle' is 1 mm across, and the surface nodes of 'cube' are 5 mm apart"):
+        fs.simulate(impossible.needle())
+    scene = impossible.needle()
+    scene.thin_shapes = True
+    assert fs.simulate(scene, duration=0.02).status == "converged"
+    assert fs.simulate(impossible.needle(radius=0.004), duration=0.02).status == "converged"
+
+
+def test_what_overlaps_an_obstacle_is_refused_or_pushed_out_with_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(fs.InputError, match="ball and floor overlap by 12 mm at the start, more than half of the thickness"):
+        fs.simulate(impossible.overlapping(0.012))
+    run = fs.simulate(impossible.overlapping(0.004))
+    (note,) = run.info["notes"]
+    assert "ball and floor overlap by 4 mm at the start; contact pushes them apart" in note
+    assert any(note in record.getMessage() for record in caplog.records)
+    assert f"note              {note}" in run.summary().splitlines()
+    assert run.steps["max_penetration_m"][-1] < 0.5 * 0.004
+    assert fs.simulate(impossible.overlapping(0.0)).info["notes"] == []
+
+
+def test_values_of_the_wrong_order_get_a_note_in_words() -> None:
+    scene = fs.Scene("odd", dt=10.0, duration=20.0, gravity=(0, 0, -9810.0))
+    scene.add_soft("jelly", fs.box_tets((0.02, 0.02, 0.02), 2), fs.Elastic(0.1, 0.3, 1.07, name="jelly"), position=(0, 0, 1))
+    scene.add_rigid("ball", fs.Sphere(2.0), density=1.07, rotation=(0, 0, 90.0), velocity=(2000.0, 0, 0), position=(9, 0, 1))
+    line = np.column_stack([np.linspace(0.0, 0.1, 6), np.zeros(6), np.full(6, 3.0)])
+    scene.add_rod("cable", line, circular_section(2.0), fs.Elastic(1e9, 0.3, 1000.0, name="steel"))
+    notes = Stepper(scene, fs.make_solver("auto")).notes
+    for words in (
+        "young_modulus of jelly is 0.1 Pa, softer than any gel",
+        "density of jelly is 1.07 kg/m^3, 935 times less than that of water: is it in g/cm^3? Then it is 1070 kg/m^3",
+        "density of ball is 1.07 kg/m^3",
+        "ball measures 4 m: is it given in millimetres?",
+        "rotation of ball is 90 rad, 14.3 turns: are these degrees? 90 degrees are 1.571 rad",
+        "ball starts with 2000 m/s",
+        "rod cable is 0.1 m long and has a radius of 2 m",
+        "the time step is 10 s: a body falls 4.9e+05 m in the first one",
+        "gravity is 9810 m/s^2, 1e+03 times that of the earth",
+    ):
+        assert sum(words in note for note in notes) == 1, (words, notes)
+    assert len(notes) == 9
+
+
+@pytest.mark.parametrize("path", fs.list_scenes(), ids=lambda path: path.stem)
+def test_no_shipped_scene_has_a_note_or_is_flagged_in_its_first_steps(path: Path) -> None:
+    """Whole runs are in docs/results.md; here five steps of each."""
+    scene = fs.load_scene(path)
+    run = fs.simulate(scene, duration=5 * scene.dt)
+    assert run.verdict == "good" and run.info["notes"] == [] and run.info["health"]["reasons"] == []
