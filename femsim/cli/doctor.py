@@ -25,6 +25,7 @@ def examine(*, only_rendering: bool = False) -> tuple[str, bool]:
         Whether simulations can run; with ``only_rendering``, whether pictures can be made.
     """
     from contact.linear import make_factorization
+    from femsim.base.numba_cache import cache_trouble
     from viz import probe_rendering
 
     rendering = probe_rendering()
@@ -42,6 +43,8 @@ def examine(*, only_rendering: bool = False) -> tuple[str, bool]:
     remark = "" if backend == "pardiso" else " of scipy, 15 times slower than MKL: install pypardiso where it exists (x86-64)"
     lines.append(f"factorization  {backend}{remark}")
     lines.append(f"kernels        cached in {os.environ.get('NUMBA_CACHE_DIR', 'the place numba chooses')}")
+    if cache_trouble():
+        lines.append(f"               {cache_trouble()}: each new process may compile for a minute")
     lines.append(f"pictures       {'yes' if rendering.ok else 'no: ' + rendering.message}")
     healthy = not missing
     lines.append("OK" if healthy else f"NOT OK: install {', '.join(missing)} (./go setup does it).")

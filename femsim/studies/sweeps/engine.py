@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 _CONNECT_S = 10.0
 _ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss)://.+:[0-9]+")
-_NO_INTERRUPT = ["import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"]  # Ctrl-C is the client's business
+#: Ctrl-C and the end of the terminal are the client's business
+_NO_INTERRUPT = [
+    f"import signal; hasattr(signal, {name!r}) and signal.signal(signal.{name}, signal.SIG_IGN)" for name in ("SIGINT", "SIGHUP")
+]
 _of_thread = threading.local()
 
 
