@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from killed_frames import seen_by_vtk
 from killed_runs import cube_run, killed_after, killed_at
+from small_scene import scene_file
 
 import femsim as fs
-from small_scene import scene_file
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
 #: Kills of each kind; by FEMSIM_KILLS=100 as often as it takes to meet rare moments (docs/outputs.md says what they gave).

@@ -212,7 +212,8 @@ def test_a_calibration_killed_again_and_again_goes_on(tmp_path: Path, started: C
     before: dict[str, int] = {}
     for name in ("SIGKILL", "SIGTERM", "SIGINT"):
         client = started(*words, str(out), *(["--resume"] if before else []), stderr=subprocess.STDOUT)
-        until(lambda known=len(before): len(finished(out)) >= known + 3, client)
+        known = len(before) + 3
+        until(lambda least=known: len(finished(out)) >= least, client)
         client.send_signal(getattr(signal, name))
         text = client.communicate(timeout=PATIENCE)[0].decode()
         assert client.returncode == (-9 if name == "SIGKILL" else 130) and "Traceback" not in text, text
@@ -223,7 +224,7 @@ def test_a_calibration_killed_again_and_again_goes_on(tmp_path: Path, started: C
         before = now
     assert wait_for_end(started(*words, str(out), "--resume")) == 0
     assert before.items() <= {id_: (out / "cases" / id_ / "case.json").stat().st_mtime_ns for id_ in finished(out)}.items()
-    values = [json.loads((folder / "calibration.json").read_text())["values"] for folder in (out, tmp_path / "whole")]
+    values = [json.loads((folder / "calibration.json").read_text())["parameters"] for folder in (out, tmp_path / "whole")]
     assert values[0] == values[1] and finished(out) == finished(tmp_path / "whole")
 
 

@@ -12,7 +12,7 @@ from viz.errors import VizError
 from viz.files import replace_file
 from viz.parts import PartKind
 from viz.vtk_hdf import HdfSeries, import_h5py
-from viz.vtk_series import index_of, index_lines
+from viz.vtk_series import index_lines, index_of
 
 __all__ = ["repair_frames"]
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 __all__ = ["SafeFile"]
 
-_PAGE = 4096
+#: Bytes that are written together.
+PAGE = 4096
 
 
 class SafeFile:
@@ -58,11 +59,11 @@ class SafeFile:
         if begin < self._end:
             old = os.pread(self._handle, min(stop, self._end) - begin, begin)
             out[: len(old)] = old
-            for number in range(begin // _PAGE, (min(stop, self._end) - 1) // _PAGE + 1):
+            for number in range(begin // PAGE, (min(stop, self._end) - 1) // PAGE + 1):
                 page = self._pages.get(number)
                 if page is not None:
-                    first, last = max(begin, number * _PAGE), min(stop, number * _PAGE + len(page))
-                    out[first - begin : last - begin] = page[first - number * _PAGE : last - number * _PAGE]
+                    first, last = max(begin, number * PAGE), min(stop, number * PAGE + len(page))
+                    out[first - begin : last - begin] = page[first - number * PAGE : last - number * PAGE]
         if stop > self._end:
             first = max(begin, self._end)
             new = self._tail[first - self._end : stop - self._end]
@@ -81,13 +82,13 @@ class SafeFile:
         given, begin = memoryview(data).cast("B"), self._place
         stop = begin + len(given)
         inside = min(stop, self._end)
-        for number in range(begin // _PAGE, (inside - 1) // _PAGE + 1 if inside > begin else 0):
+        for number in range(begin // PAGE, (inside - 1) // PAGE + 1 if inside > begin else 0):
             page = self._pages.get(number)
             if page is None:
-                start = number * _PAGE
-                page = self._pages[number] = bytearray(os.pread(self._handle, min(_PAGE, self._end - start), start))
-            first, last = max(begin, number * _PAGE), min(inside, (number + 1) * _PAGE)
-            page[first - number * _PAGE : last - number * _PAGE] = given[first - begin : last - begin]
+                start = number * PAGE
+                page = self._pages[number] = bytearray(os.pread(self._handle, min(PAGE, self._end - start), start))
+            first, last = max(begin, number * PAGE), min(inside, (number + 1) * PAGE)
+            page[first - number * PAGE : last - number * PAGE] = given[first - begin : last - begin]
         if stop > self._end:
             first = max(begin, self._end)
             missing = first - self._end - len(self._tail)
@@ -124,7 +125,7 @@ class SafeFile:
                 run = [numbers.pop(0)]
                 while numbers and numbers[0] == run[-1] - 1:
                     run.append(numbers.pop(0))
-                self._put(b"".join(self._pages[number] for number in reversed(run)), run[-1] * _PAGE)
+                self._put(b"".join(self._pages[number] for number in reversed(run)), run[-1] * PAGE)
         except OSError as error:
             self.failed = True
             with suppress(OSError):

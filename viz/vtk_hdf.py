@@ -27,7 +27,7 @@ from viz.background import Worker
 from viz.errors import VizError
 from viz.files import replace_file, temporary_name
 from viz.parts import Part, PartFrame, PartKind, PartRegister, stored_fields
-from viz.safe_file import SafeFile
+from viz.safe_file import PAGE, SafeFile
 
 __all__ = ["HdfSeries"]
 
@@ -36,6 +36,7 @@ _SECTIONS = {"points": "Vertices", "line": "Lines", "triangle": "Polygons"}
 _POLYDATA = ("Vertices", "Lines", "Polygons", "Strips")
 _VTK_TETRA = 10
 _INDEX_S = 1.0  # at most so long between two writings of the file that links all parts
+_HEADER = 512  # bytes of an object header, at most
 _TABLE_ROWS = 256  # rows of small tables that are stored together
 _COMPRESSION: dict[str, Any] = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
 
@@ -214,6 +215,9 @@ class _PartFile:
         self._rows = part.n_points if kind != "points" else None
         self._points = _Table(group, "Points", part.points_dtype, (3,), rows=self._rows)
         self._point_offsets = _Table(steps, "PointOffsets")
+        places = [h5py.h5o.get_info(one).addr for one in (steps.id, self._times.dataset)]
+        # the first page is the last that a commit writes, and holds the number of steps and that of times; else two commits
+        self._counted_last = max(places) + _HEADER < PAGE
         self._constant = [_Table(steps, "NumberOfParts", fill=1)]  # grow with their fill value
         self._fields: dict[tuple[str, str], tuple[_Table, _Table]] = {}
         for place in ("PointData", "CellData"):
@@ -287,7 +291,8 @@ class _PartFile:
                 data, offsets = self._fields[place, name]
                 offsets.append(np.array([data.length]))
                 data.append(values)
-        self._commit()
+        if not self._counted_last:
+            self._commit()
         self._times.append(np.array([time]))
         self._n_steps.write(np.array(number + 1, dtype=np.int64))
         self._commit()
@@ -347,6 +352,7 @@ class _Table:
         chunks = (max(1, _TABLE_ROWS if rows is None else rows), *shape)
         made = group.create_dataset(name, (0, *shape), dtype, maxshape=(None, *shape), chunks=chunks, fillvalue=fill, **packing)
         self._id, self._dtype, self._shape = made.id, dtype, shape
+        self.dataset = made.id
         self.length = 0
 
     def grow(self, count: int) -> None:

@@ -62,6 +62,14 @@ def ending_at_once() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def ignoring_hangup() -> Iterator[None]:
+    """Ignore SIGHUP in this block; processes that are started in it do so for ever."""
+    numbers = [number for number in ENDING if number == getattr(signal, "SIGHUP", None)]
+    with _handling(numbers, signal.SIG_IGN):
+        yield
+
+
 def end_by(number: int) -> None:
     """End a script that was asked to end while femsim had the word: SIGTERM and SIGHUP without a handler of its own exit.
 
@@ -77,7 +85,7 @@ def end_by(number: int) -> None:
 
 
 @contextmanager
-def _handling(numbers: Any, handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+def _handling(numbers: Any, handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> Iterator[None]:
     """Handle some signals in a block, those that are not ignored; outside of the main thread none."""
     previous: dict[int, Any] = {}
     with suppress(ValueError):  # not in the main thread: signals are the caller's business

@@ -21,6 +21,8 @@ from femsim.base.signals import ending_at_once
 from femsim.base.status import INTERNAL, INTERRUPTED, OK, WRONG_INPUT
 
 _OUTPUT = "standard output"
+#: Errors of disks; libraries do not always name the file.
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 app = App(
     name="femsim",
@@ -120,8 +122,9 @@ def _sentences(arguments: list[str]) -> int:
             return WRONG_INPUT
         if isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and error.filename == _OUTPUT):
             return _no_output(error)
-        if isinstance(error, OSError) and error.filename:
-            print(f"femsim: {error.filename}: {error.strerror}; {what_to_do(error)}.", file=sys.stderr)
+        if isinstance(error, OSError) and (error.filename or error.errno in _DISK):
+            what = error.filename or f"a file, perhaps of {os.environ.get('NUMBA_CACHE_DIR', 'the compiled kernels')}"
+            print(f"femsim: {what}: {error.strerror}; {what_to_do(error)}.", file=sys.stderr)
             return WRONG_INPUT
         traceback.print_exc()
         print("femsim: this is a bug in femsim; please report it with the lines above and the command you gave.", file=sys.stderr)
