@@ -78,10 +78,17 @@ from femsim.studies.material_fit.fit import (
     MaterialFit as MaterialFit,
     fit_material as fit_material,
 )
-from femsim.studies.material_fit.plot import plot_fit as plot_fit
+from femsim.studies.material_fit.plot import (
+    plot_fit as plot_fit,
+    plot_viscous_fit as plot_viscous_fit,
+)
 from femsim.studies.material_fit.tensile_test import (
     TensileTest as TensileTest,
     read_tensile_test as read_tensile_test,
+)
+from femsim.studies.material_fit.viscous_fit import (
+    ViscousFit as ViscousFit,
+    fit_viscous as fit_viscous,
 )
 from femsim.studies.problems.bench import (
     BenchRow as BenchRow,

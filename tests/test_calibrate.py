@@ -248,6 +248,24 @@ def test_runs_that_fail_cost_nothing_but_themselves(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("inline")
+def test_runs_that_are_wrong_are_not_fitted_to(tmp_path: Path) -> None:
+    """Above a density a driven probe goes into a wall far away: status converged, but the verdict is wrong."""
+    path = write(tmp_path, FREE + FIT)
+    probe = (
+        "    if density > 1700.0:\n"
+        "        scene.add_obstacle('wall', fs.Box((0.01, 0.01, 0.01)), position=(1, 0, 1))\n"
+        "        scene.add_rigid('probe', fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(1, 0, 1.03))\n"
+        "        scene.drive('probe', fs.Motion([0, 0.1], [(0, 0, 0), (0, 0, -0.02)]))\n"
+    )
+    scene = tmp_path / "cube.py"
+    scene.write_text(scene.read_text().replace("    scene.sensor(", probe + "    scene.sensor("))
+    result = fs.calibrate(path, out=tmp_path / "fit", workers=1)
+    assert result.status == "converged" and result.values["density"] == pytest.approx(1300.0, rel=0.01)
+    (warning,) = result.warnings
+    assert "the first: rest: wrong: probe and wall are 10 mm in each other" in warning
+
+
+@pytest.mark.usefixtures("inline")
 def test_runs_that_fail_on_both_sides_of_the_best_point_leave_no_intervals(tmp_path: Path) -> None:
     """The scene takes no Young's modulus but that of the start; the search is left out."""
     path = write(tmp_path, FREE + FIT.replace('"sobol"', '"none"'))

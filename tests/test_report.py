@@ -113,6 +113,18 @@ def test_numbers_of_the_page_are_those_of_the_run(copy: Path) -> None:
     assert page.items == []
 
 
+def test_the_health_verdict_comes_first(copy: Path) -> None:
+    text = write_report(copy, stills=0).read_text(encoding="utf-8")
+    assert text.index('<p>Health: <span class="good">good</span></p>') < text.index("<p><span class=")
+    info = json.loads((copy / "run.json").read_text())
+    reasons = [{"sentence": "wrong: box & wall are <3 mm in each other"}, {"sentence": "doubtful: it creeps"}]
+    health = info["health"] | {"verdict": "wrong", "reasons": reasons}
+    (copy / "run.json").write_text(json.dumps(info | {"health": health, "notes": ["the time step is 10 s"]}))
+    page = write_report(copy, stills=0)
+    assert '<p>Health: <span class="bad">wrong</span></p>' in page.read_text(encoding="utf-8")
+    assert read(page).items == ["wrong: box & wall are <3 mm in each other", "doubtful: it creeps", "the time step is 10 s"]
+
+
 def test_steps_that_failed_are_warned_of(copy: Path) -> None:
     edit_steps(copy, "converged", {1: "0", 3: "0"})
     edit_steps(copy, "inverted_elements", {2: "5"})

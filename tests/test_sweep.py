@@ -330,12 +330,15 @@ def test_the_table_has_one_tidy_row_a_case(tmp_path: Path) -> None:
     cases = make_cases(read_sweep(path), path).cases
     row = {
         "status": "converged", "message": "", "attempts": 1, "metrics": {"f": 2.5}, "wall_s": 1.0, "version": "0.1",
-        "health": {"steps": 3, "unconverged_steps": 0, "mean_iterations": 2.0}, "versions": {"numpy": "2.4.6"},
+        "health": {
+            "steps": 3, "unconverged_steps": 0, "mean_iterations": 2.0, "verdict": "wrong", "reasons": [{"sentence": "wrong: a"}],
+        }, "versions": {"numpy": "2.4.6"},
     }  # fmt: skip
     got = pandas.read_parquet(write_table(make_table(cases, {cases[1].id: row}, {"f": "max(cube_fz_N)"}), tmp_path))
     assert list(got["case"]) == [1, 2] and list(got["id"]) == [case.id for case in cases]
     assert list(got["status"]) == ["not run", "converged"] and list(got["pair"]) == ["(0.0, 0.0)", "(1.0, 2.0)"]
     assert np.isnan(got["f"][0]) and got["f"][1] == 2.5 and list(got["seed"]) == [3, 3]
+    assert list(got["verdict"]) == ["", "wrong"] and list(got["verdict_reason"]) == ["", "wrong: a"]
     assert list(got["numpy"]) == ["", "2.4.6"] and list(got["steps_done"]) == [0, 3]
     assert not list(tmp_path.glob(".*"))
 

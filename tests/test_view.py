@@ -104,6 +104,21 @@ def test_it_shows_the_frame_of_the_slider(run: Path, view_of: Callable[..., RunV
         assert np.allclose(drawn(view, "cord").bounds.mean(axis=0), (axis.min(axis=0) + axis.max(axis=0)) / 2, atol=1e-4)
 
 
+def test_its_first_line_is_the_health_verdict_also_when_it_changes(run: Path, view_of: Callable[..., RunView]) -> None:
+    view = view_of(run)
+    assert view._text.content.startswith("**health: good**")
+    info = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    reasons = [{"sentence": "wrong: box and wall are 3 mm in each other"}]
+    (run / "run.json").write_text(json.dumps(info | {"health": {"verdict": "wrong", "reasons": reasons}}), encoding="utf-8")
+    time.sleep(1.1 * LOOK)
+    view.tick(0.03)
+    assert view._text.content.startswith("**health: wrong** (wrong: box and wall are 3 mm in each other)")
+    (run / "run.json").write_text('{"hea', encoding="utf-8")  # caught in the middle of a change
+    time.sleep(1.1 * LOOK)
+    view.tick(0.03)
+    assert "frame 0 of 4" in view._text.content
+
+
 def test_it_plays_in_the_time_of_the_run_and_stops_at_the_end(run: Path, view_of: Callable[..., RunView]) -> None:
     view = view_of(run)
     view._grows = lambda: False  # type: ignore[method-assign]

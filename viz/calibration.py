@@ -204,6 +204,8 @@ def calibration_page(
         ]
         for name, p in content["parameters"].items()
     ]  # fmt: skip
+    told = content.get("readings", {})
+    readings = [[name, number(reading["value"]), _interval(reading["interval"])] for name, reading in told.items()]
     head = ["parameter", "unit", "value", f"{level} interval", f"{level} simultaneous", "bounds", "reference"]
     reference = content["errors"]["reference"]
     errors = [
@@ -224,6 +226,7 @@ def calibration_page(
         f"<h1>{html.escape(title)}</h1>\n"
         f"<p>{html.escape(content['status'])}: {html.escape(content['message'])} {content['evaluations']} evaluations.</p>\n"
         + table(head, parameters)
+        + (table(["reading of the Prony terms", "value", f"{level} interval"], readings) if readings else "")
         + warnings(content["warnings"])
         + "<h2>Errors</h2>\n"
         + table(["experiment", "", "group", "RMS", "largest", "RMS at the reference"], errors)

@@ -37,6 +37,7 @@ def run(
     dump_problems: str | None = None,
     max_halvings: Whole = 6,
     checkpoint_every: str | None = None,
+    threads: Whole = 1,
     max_step_seconds: float | None = None,
     quiet: Flag = False,
 ) -> int:
@@ -75,6 +76,8 @@ def run(
         How often a step that cannot be solved is halved; 0 takes every step as it comes.
     checkpoint_every
         How often the run writes what 'femsim resume' goes on with: 60s of wall time, 500 steps, or 0 for never; default 600s.
+    threads
+        Threads of the linear algebra. Results are the same bits for the same number; run.json says which it was.
     max_step_seconds
         A step that takes longer (wall time) ends the run, with all steps before it. Default: no limit; a step that takes very
         long is spoken of.
@@ -104,6 +107,7 @@ def run(
             dump_problems=None if dump_problems is None else _step_range(dump_problems),
             max_halvings=max_halvings,
             checkpoint_every=checkpoint_every,
+            threads=threads,
             max_step_seconds=max_step_seconds,
             quiet=quiet,
             scene_path=path,
@@ -157,10 +161,10 @@ def _say(result: Run, quiet: bool) -> int:
         shown = f"open frames.{result.info['settings']['format']} in ParaView; or: femsim render {result.folder}"
         print(f"\nresult            {result.folder} ({shown})")
     else:
-        if result.verdict != "good":
-            print(f"femsim: health {headline(result.info['health'])}", file=sys.stderr)
         if result.status != "converged":
             print(f"femsim: {result.status}: {result.message}", file=sys.stderr)
+        if result.verdict != "good":
+            print(f"femsim: health {headline(result.info['health'])}", file=sys.stderr)
     return exit_status(result.status, result.verdict)
 
 
@@ -248,6 +252,8 @@ def fit_material(
     test: Path,
     *,
     law: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    prony: int = 0,
+    also: Annotated[tuple[Path, ...], Parameter(negative=())] = (),
     min_strain: float = 0.05,
     max_strain: float = 1.0,
     plot: Path | None = None,
@@ -264,6 +270,11 @@ def fit_material(
     law
         Law to fit; may be given several times. Default all: corotational, st_venant_kirchhoff, stable_neo_hookean, neo_hookean,
         mooney_rivlin, ogden_1, ogden_2, ogden_3.
+    prony
+        Number of Prony terms to fit with the law: for tests with a column 'time (s)' in which the stretch is held or goes back,
+        or with others pulled at other rates. The law is then the first of --law, or ogden_1.
+    also
+        Further tests of the same material, for --prony; may be given several times.
     min_strain, max_strain
         Engineering strains between which samples are used.
     plot
@@ -275,14 +286,26 @@ def fit_material(
     """
     from femsim.studies.material_fit.card import write_card
     from femsim.studies.material_fit.fit import FIT_LAWS, fit_material
-    from femsim.studies.material_fit.plot import plot_fit
+    from femsim.studies.material_fit.plot import plot_fit, plot_viscous_fit
+    from femsim.studies.material_fit.viscous_fit import fit_viscous
 
+    picture = plot if plot is not None else Path(f"{test.stem}_fit.png")
+    if also and not prony:
+        raise InputError("--also goes with --prony; a law alone is fitted to one test.")
+    if prony:
+        viscous = fit_viscous((test, *also), prony, law[0] if law else "ogden_1", min_strain=min_strain, max_strain=max_strain)
+        print(viscous.summary())
+        if out is not None:
+            write_card(out, viscous.fit, viscous.law, poisson_ratio=poisson_ratio, density=density, prony=viscous.prony)
+            print(f"card              {out} ({viscous.law.label}, {prony} terms)")
+        print(f"picture           {plot_viscous_fit(viscous, picture)}")
+        return OK
     fit = fit_material(test, law or FIT_LAWS, min_strain=min_strain, max_strain=max_strain)
     print(fit.summary())
     if out is not None:
         write_card(out, fit, fit.best, poisson_ratio=poisson_ratio, density=density)
         print(f"card              {out} ({fit.best.label})")
-    print(f"picture           {plot_fit(fit, plot if plot is not None else Path(f'{test.stem}_fit.png'))}")
+    print(f"picture           {plot_fit(fit, picture)}")
     return OK
 
 

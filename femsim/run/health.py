@@ -19,6 +19,8 @@ from femsim.step.vitals import Depth
 _NEAR_LIMIT = 0.8
 #: Steps between two looks at how far bodies have gone.
 _EVERY = 10
+#: Bodies that are slower than so many times what counts as still have no energy to speak of.
+_NOTHING = 100.0
 _SMALLER = "Take a smaller dt."
 #: Shares of steps that are judged when the run ends, by bound: what they say and what to change.
 _SHARES = {
@@ -54,9 +56,10 @@ class HealthWatch:
         for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
             start += body.kinetic_energy(state.q[q], state.v[v]) + body.elastic_energy(state.q[q])
         system.recall(state)  # asking for energies is no step
-        still = 0.5 * sum(body.mass for body in system.bodies) * stepper.newton.still**2
-        #: energies in J: put in, lowest of kinetic + elastic - work, largest that passed, work at the last step, and the least
-        self._energy = {"in": start, "lowest": start, "passed": start, "work": 0.0, "least": max(still, TINY)}
+        still = 0.5 * sum(body.mass for body in system.bodies) * (_NOTHING * stepper.newton.still) ** 2
+        #: energies in J: put in, lowest of kinetic + elastic - work, largest that passed, work at the last step, the part of
+        #: it that undid penetrations, and the least that counts
+        self._energy = {"in": start, "lowest": start, "passed": start, "work": 0.0, "pushed": 0.0, "least": max(still, TINY)}
         self._inverted = [0] * len(system.bodies)
         self._words = [("", "")] * len(system.bodies)
         self._crept: dict[tuple[int, int], float] = {}
@@ -111,11 +114,12 @@ class HealthWatch:
     def _look_at_energy(self, report: StepReport, when: When) -> None:
         e = self._energy
         held = report.kinetic_energy + report.elastic_energy
-        gain = report.work - e["work"]
-        e["work"] = report.work
+        e["pushed"] += report.vitals.pushed
+        work = report.work + e["pushed"]
+        gain, e["work"] = work - e["work"], work
         e["in"] += max(gain, 0.0)
         e["passed"] = max(e["passed"], held, e["in"], abs(report.friction_loss))
-        balance = held - report.work
+        balance = held - work
         created = balance - e["lowest"]
         e["lowest"] = min(e["lowest"], balance)
         scale = max(e["passed"], e["least"])

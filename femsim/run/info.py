@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from contact import Solver
+from femsim.base.threads import pools
 from femsim.base.versions import machine, versions
 from femsim.scene.scene import Scene
 
@@ -52,7 +53,7 @@ def run_info(
             "linear_algebra": getattr(chosen, "linear_algebra", None),
         },
         "versions": versions(),
-        "machine": machine(),
+        "machine": machine() | {"libraries": pools()},
         "command": " ".join(sys.argv),
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     }

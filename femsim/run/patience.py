@@ -13,6 +13,8 @@ from typing import Self
 
 #: A step is spoken of that takes this many times the median of those before, and at least so long (s); again at each doubling.
 MANY_TIMES, AT_LEAST = 100.0, 10.0
+#: Before there is a median, kernels may be compiled: a step is spoken of that takes at least so long, s.
+AT_FIRST = 60.0
 #: Steps after which there is a median to compare with.
 _KNOWN = 5
 #: How often a step in progress is looked at, s.
@@ -64,7 +66,7 @@ class Patience:
         median = statistics.median(self._taken) if len(self._taken) >= _KNOWN else None
         with self._lock:
             self._step, self._time, self._began = number, end, self.clock()
-            self._next_word = AT_LEAST if median is None else max(AT_LEAST, MANY_TIMES * median)
+            self._next_word = AT_FIRST if median is None else max(AT_LEAST, MANY_TIMES * median)
             self._stepping, self._fired, self._who = True, False, threading.get_ident()
         arrived = False
         try:

@@ -12,6 +12,7 @@ from typing import Any
 from femsim.base.errors import InputError
 from femsim.base.files import plain_json
 from femsim.base.status import FINISHED
+from femsim.base.threads import blas_threads
 from femsim.base.versions import versions
 from femsim.run.checkpoint import Checkpoint, found_checkpoints, read_checkpoint
 from femsim.run.folder import digest_of, hold_folder, read_scene, refuse_busy
@@ -85,8 +86,9 @@ def resume(
         course = Course()
         if done is not None:
             course = Course.of(done.carried["course"])
-            begun.stepper.restore(done.state)
-            begun.stepper.recall_solver(done.solver)
+            with blas_threads(call.threads):  # factors are made again
+                begun.stepper.restore(done.state)
+                begun.stepper.recall_solver(done.solver)
             begun.stepper.timings.update(course.timings)
         file.write()
         return record(begun, recorder, file, course, None, quiet=quiet, on_step=on_step, until=until, done=done)

@@ -14,10 +14,12 @@ from typing import Any, Literal
 import numpy as np
 
 from contact import Remembering
-from contact.solvers import make_solver
+from contact.solvers import SOLVERS, make_solver
+from contact.solvers.base import FactorizationOptions
 from femsim.base.errors import InputError
 from femsim.base.signals import end_by
 from femsim.base.status import FINISHED, Status
+from femsim.base.threads import blas_threads, check_threads
 from femsim.run.checkpoint import Checkpoint, Checkpoints, Every, remove_checkpoints
 from femsim.run.folder import digest_of, hold_folder, prepare_folder, read_scene, remove_replaced, undo_folder
 from femsim.run.frames import check_options, chosen_fields
@@ -54,6 +56,7 @@ def simulate(
     precision: str = "float64",
     dump_problems: tuple[int, int] | None = None,
     max_halvings: int = MAX_HALVINGS,
+    threads: int = 1,
     max_step_seconds: float | None = None,
     quiet: bool = True,
     scene_path: str | Path | None = None,
@@ -98,6 +101,9 @@ def simulate(
     max_halvings : int
         A step that cannot be solved (not finite, not converged, elements turned inside out) is taken as two halves, each of
         which may be halved again, this often in all; see docs/method.md. 0 takes every step as it comes, at a fixed cost.
+    threads : int
+        Threads of BLAS and of the direct solver. On one machine, results are the same bits for the same number; run.json
+        records it. Default 1, which is fastest for the scenes that come with femsim.
     max_step_seconds : float, s, optional
         Longest wall time of a step; a step that takes longer ends the run as failed, with all steps before it. Default: no limit.
         Of a step that takes 100 times the median of those before, and at least 10 s, the logger "femsim" warns.
@@ -130,7 +136,7 @@ def simulate(
     """
     call = Call(
         solver, tolerance, max_iterations, duration, dt, fps, fields, format, precision, dump_problems, max_halvings,
-        max_step_seconds, solver_options, checkpoint_every,
+        threads, max_step_seconds, solver_options, checkpoint_every,
     )  # fmt: skip
     begun = begin(scene, call)
     for note in begun.stepper.notes:
@@ -172,6 +178,7 @@ class Call:
     precision: str = "float64"
     dump_problems: Sequence[int] | None = None
     max_halvings: int = MAX_HALVINGS
+    threads: int = 1
     max_step_seconds: float | None = None
     solver_options: dict[str, Any] | None = None
     checkpoint_every: str | int | None = None
@@ -205,10 +212,13 @@ def begin(scene: Scene, call: Call) -> Begun:
         if value is not None and value != "auto" and not (np.isfinite(value) and 0 < value <= most):
             limit = f" up to {most:g}" if most < np.inf else ""
             raise InputError(f"{name} is {value} s; allowed are positive numbers of seconds{limit}.")
+    check_threads(call.threads)
     if isinstance(max_halvings, bool) or not isinstance(max_halvings, int) or not 0 <= max_halvings <= MOST_HALVINGS:
         raise InputError(f"max_halvings is {max_halvings!r}; allowed are whole numbers from 0 (never) to {MOST_HALVINGS}.")
     duration = scene.duration if duration is None else duration
-    chosen = make_solver(call.solver, tolerance=call.tolerance, max_iterations=call.max_iterations, **(call.solver_options or {}))
+    factorizes = call.solver in SOLVERS and issubclass(SOLVERS[call.solver].options, FactorizationOptions)
+    options = {"max_iterations": call.max_iterations} | ({"threads": call.threads} if factorizes else {})
+    chosen = make_solver(call.solver, tolerance=call.tolerance, **(options | (call.solver_options or {})))
     lengths = _lengths(scene, dt)
     stepper = Stepper(scene, chosen, dt=lengths.longest if lengths else None if dt is None else float(dt))
     dt = stepper.settings.dt
@@ -225,7 +235,7 @@ def begin(scene: Scene, call: Call) -> Begun:
         "margin_m": scene.margin, "correction": scene.correction, "max_correction_mps": scene.max_correction,
         "nonlinear_tolerance": scene.nonlinear_tolerance, "max_solves": scene.max_solves, "max_halvings": max_halvings,
         "max_step_s": call.max_step_seconds,
-        "fps": call.fps, "format": call.format, "precision": call.precision, "fields": list(names),
+        "fps": call.fps, "format": call.format, "precision": call.precision, "fields": list(names), "threads": call.threads,
     }  # fmt: skip
     frames = {"fps": call.fps, "fields": names, "format": call.format, "precision": call.precision}
     return Begun(
@@ -269,10 +279,11 @@ def record(
             save()
 
     try:
-        end = run_loop(
-            stepper, recorder, begun.n_steps, course, after_step, max_halvings=begun.call["max_halvings"], quiet=quiet,
-            on_step=on_step, until=until, patience=Patience(begun.call["max_step_seconds"]), lengths=begun.lengths,
-        )  # fmt: skip
+        with blas_threads(info["settings"]["threads"]):
+            end = run_loop(
+                stepper, recorder, begun.n_steps, course, after_step, max_halvings=begun.call["max_halvings"], quiet=quiet,
+                on_step=on_step, until=until, patience=Patience(begun.call["max_step_seconds"]), lengths=begun.lengths,
+            )  # fmt: skip
         if end.status == "interrupted":
             save()
         recorder.close()  # frames are written behind the steps, and the last one may fail

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from femsim.base.errors import InputError
-from femsim.step.advance import NOT_FINITE, SOLVED, Attempt, attempt, joined, take_step
+from femsim.step.advance import INFEASIBLE, NOT_FINITE, SOLVED, Attempt, attempt, joined, take_step
 from femsim.step.report import StepReport
 from femsim.step.state import State
 from femsim.step.stepper import Stepper
@@ -93,8 +93,9 @@ def take_adaptive_step(stepper: Stepper, lengths: StepLengths, max_halvings: int
 
     A part whose estimate is too large, or that cannot be solved, is undone and taken at half the length or less, down to the
     shortest, which is taken as :func:`femsim.step.advance.take_step` takes it, whatever its error. A part that follows one with
-    little error is twice as long. Parts are the longest step over powers of two and begin at multiples of their length, so the
-    same input takes the same steps, and the tables have a row each ``lengths.longest``.
+    little error is twice as long; one whose contacts are proved infeasible is taken as it is. Parts are the longest step over
+    powers of two and begin at multiples of their length, so the same input takes the same steps, and the tables have a row each
+    ``lengths.longest``.
 
     Parameters
     ----------
@@ -126,7 +127,7 @@ def take_adaptive_step(stepper: Stepper, lengths: StepLengths, max_halvings: int
             if part.report is not None:
                 part.report.time_error = local_error(stepper.system, start, stepper.state, settings.theta)
             error = part.report.time_error if part.report is not None and part.grade == SOLVED else math.inf
-            if level < lengths.levels and not error <= lengths.tolerance:
+            if level < lengths.levels and not error <= lengths.tolerance and part.grade != INFEASIBLE:
                 stepper.restore(start)
                 level += _halvings(error / lengths.tolerance, order, lengths.levels - level)
                 continue

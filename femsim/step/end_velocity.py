@@ -47,6 +47,8 @@ class EndVelocity:
         Contact forces that act in the step, normal first.
     work : ndarray, (nc, 3), J
         Work of each on the bodies, by directions.
+    held : ndarray, (n,), N and N m
+        What drives add to their forces on prescribed rows for it.
     residual : float
         How well the contact law holds for them, see :func:`contact.split.solve_split`.
     """
@@ -54,6 +56,7 @@ class EndVelocity:
     v: np.ndarray
     lam: np.ndarray
     work: np.ndarray
+    held: np.ndarray
     residual: float = 0.0
 
 
@@ -88,7 +91,7 @@ def end_velocity(
         velocities turn round as they do there.
     """
     problem, lam, dt = solved.problem, solved.solution.lam, settings.dt
-    plain = EndVelocity(new.v, lam, dt * lam * u)
+    plain = EndVelocity(new.v, lam, dt * lam * u, system.calmed / -dt)
     closed = np.flatnonzero((lam[:, 0] > 0.0) | (u[:, 0] <= newton.still))
     turned = (settings.theta < 1.0 and newton.tolerance is not None) or rows.restitution[closed].any()
     if not (len(closed) and turned and np.isfinite(new.v).all() and np.isfinite(lam).all()):
@@ -111,4 +114,4 @@ def end_velocity(
     acting, work = lam.copy(), plain.work
     acting[closed] = forces
     work[closed] += 0.5 * dt * change * ((J @ (new.v + v)).reshape(-1, 3) + 2.0 * surface)
-    return EndVelocity(v, acting, work, residual)
+    return EndVelocity(v, acting, work, plain.held + system.carried(old, new, v - new.v) / dt, residual)

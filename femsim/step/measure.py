@@ -53,7 +53,7 @@ def measure(
     pressing = end.lam[:, 0] > 1e-9 * end.lam[:, 0].max(initial=0.0)
     slip = np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2)[pressing]
     friction_loss = old.friction_loss - float(end.work[:, 1:].sum())
-    reaction = system.reaction(solution.v, forces.generalized) - system.calmed / dt
+    reaction = system.reaction(solution.v, forces.generalized) + end.held
     work = old.work + dt * float((system.external + reaction) @ solution.v)
     work += dt * sum(coupling.power for coupling in system.couplings)
     momentum, kinetic, elastic, potential, balance = np.zeros(3), 0.0, 0.0, 0.0, 0.0

@@ -16,8 +16,10 @@ from femsim.model.bodies.body import Body, StepSettings, StepStart
 from femsim.model.couplings import Coupling
 from femsim.step.state import State
 
-#: Rounding of the forces in the equations of a step, over the largest terms that they are sums of; and the nonlinear residual above
-#: which it is never the excuse.
+#: Rows up to which a mass matrix is inverted as it is, without a look for its blocks.
+_SMALL = 20
+#: Rounding of the forces in the equations of a step, over the largest terms that they are sums of; and the nonlinear residual
+#: above which it is never the excuse.
 _ROUNDINGS, _MOST_ROUNDING = 32.0 * np.finfo(np.float64).eps, 1e-6
 
 
@@ -318,14 +320,31 @@ class System:
         """
         touched = np.zeros(self.n, dtype=np.bool_)
         touched[rows] = True
-        blocks: list[sp.spmatrix] = []
+        parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
             if not touched[v].any():
-                blocks.append(sp.csc_matrix((body.n_v, body.n_v)))
                 continue
-            free = sp.diags((~self.prescribed[v]).astype(np.float64)).tocsc()[:, ~self.prescribed[v]]
-            blocks.append(free @ inverse_of_blocks(free.T @ body.inertia(old.q[q], new.q[q]) @ free) @ free.T)
-        return sp.block_diag(blocks, format="csc")
+            inertia, free = body.inertia(old.q[q], new.q[q]), np.flatnonzero(~self.prescribed[v])
+            if isinstance(inertia, sp.dia_matrix):
+                own = free[touched[v][free]]
+                parts.append((own + v.start, own + v.start, 1.0 / inertia.data[0, own]))
+            else:
+                inverse = inverse_of_blocks(inertia[free][:, free]).tocoo()
+                parts.append((free[inverse.row] + v.start, free[inverse.col] + v.start, inverse.data))
+        i, j, entries = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return sp.csc_matrix((entries, (i, j)), shape=(self.n, self.n))
+
+    def carried(self, old: State, new: State, change: np.ndarray) -> np.ndarray:
+        """Momentum that a change of velocity (n,) at the end of a step gives to prescribed rows, (n,), N s and N m s."""
+        out = np.zeros(self.n)
+        for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
+            held = self.prescribed[v]
+            if not (held.any() and change[v].any()):
+                continue
+            inertia = body.inertia(old.q[q], new.q[q])
+            if not isinstance(inertia, sp.dia_matrix):
+                out[v] = np.where(held, inertia @ change[v], 0.0)
+        return out
 
     def advance(self, state: State, v_hat: np.ndarray, settings: StepSettings) -> State:
         """State at the end of the step; prescribed rows keep the velocity they had in it."""
@@ -352,6 +371,8 @@ def _reach(kind: str, q: np.ndarray) -> np.ndarray:
 
 def inverse_of_blocks(matrix: sp.spmatrix) -> sp.csc_matrix:
     """Inverse of a sparse matrix that is made of small blocks in some order of its rows, (n, n)."""
+    if matrix.shape[0] <= _SMALL:
+        return sp.csc_matrix(np.linalg.inv(matrix.toarray()))
     matrix = sp.csr_matrix(matrix)
     _, block_of = connected_components(matrix, directed=False)
     order = np.argsort(block_of, kind="stable")

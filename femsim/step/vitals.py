@@ -60,6 +60,8 @@ class Vitals:
         Body that went furthest in the step relative to its own extent, and how far; of those that are near others.
     turn : (int, float), rad
         Rigid body or rod among them that turned most, and by how much.
+    pushed : float, J
+        Energy that contact put in by undoing penetrations.
     """
 
     deepest: Depth = Depth()
@@ -68,6 +70,7 @@ class Vitals:
     inverted: tuple[int, ...] = ()
     way: tuple[int, float] = (-1, 0.0)
     turn: tuple[int, float] = (-1, 0.0)
+    pushed: float = 0.0
 
     @property
     def worst(self) -> Depth:
@@ -83,6 +86,7 @@ class Vitals:
             creep=max((one.creep for one in parts), key=lambda found: found.share),
             way=max((one.way for one in parts), key=lambda found: found[1]),
             turn=max((one.turn for one in parts), key=lambda found: found[1]),
+            pushed=sum(one.pushed for one in parts),
         )
 
 
@@ -166,7 +170,7 @@ class VitalSigns:
     """
 
     def __init__(self, scene: Scene, system: System, contacts: Contacts, state: State) -> None:
-        self._system, self._contacts = system, contacts
+        self._system, self._correction, self._fastest = system, scene.correction, scene.max_correction
         self.sizes = Sizes.of(system, contacts.parts, state)
         self.led_pairs = led_rules(scene, contacts.rules)
         self._body = np.array([part.body for part in contacts.parts])
@@ -206,7 +210,10 @@ class VitalSigns:
         led = Depth() if self._led is None else self._deepest(*self._led.gaps(placed))
         inverted = tuple(int(body.inverted_elements) for body in self._system.bodies)
         way, turn = self._moves(new.v_hat, problem.dt, np.unique(forces.contacts.part))
-        return Vitals(self._deepest(*overlaps), led, self._creep(problem, forces), inverted, way, turn)
+        contacts = forces.contacts
+        speed = np.minimum(self._correction * np.maximum(-contacts.gap, 0.0) / problem.dt, self._fastest)
+        pushed = problem.dt * float(contacts.lam[:, 0] @ speed)
+        return Vitals(self._deepest(*overlaps), led, self._creep(problem, forces), inverted, way, turn, pushed)
 
     def _deepest(self, parts: np.ndarray, gaps: np.ndarray) -> Depth:
         """Pair that is deepest relative to its size, and beyond where it started."""

@@ -31,8 +31,8 @@ class StepSettings:
     gravity : ndarray, (3,), m/s^2
         Acceleration of gravity.
     conserving : bool
-        Whether elastic stress is that of the energy-momentum step, by which soft bodies keep energy and angular momentum
-        exactly; theta is then 1/2.
+        Whether elastic stress is that of the energy-momentum step, by which soft bodies and rods keep energy and angular
+        momentum exactly; theta is then 1/2.
     strain_damping : float
         Damping of strain changes in that step, alpha of :mod:`femsim.model.bodies.momentum_kernels`.
     """
@@ -217,8 +217,11 @@ class Body(Protocol):
         """
         ...
 
-    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
-        """Mass matrix (n_v, n_v) by which an impulse at the end of a step, from q to q_new, changes the velocities there."""
+    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.spmatrix:
+        """Mass matrix (n_v, n_v) by which an impulse at the end of a step, from q to q_new, changes the velocities there.
+
+        A ``dia_matrix`` where it has a diagonal and nothing else.
+        """
         ...
 
     # ---- balance: what a step did to the body

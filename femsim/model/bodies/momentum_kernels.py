@@ -9,7 +9,9 @@ algorithms for general models in nonlinear elasticity", Comput. Methods Appl. Me
 so S : dC/2 is the change of the energy. With the force sum_q w_q F_m S grad_a, F_m = (F0 + F1)/2, a step that ends at
 x0 + dt v_hat and whose velocities change by 2 (v_hat - v0) keeps the energy, and S being symmetric it keeps the angular momentum.
 Damping adds alpha (2 mu dE + lambda tr(dE) I) with dE = dC/2, which loses energy in proportion to the square of the change of
-strain and leaves rotation alone. The mean dilatation of an element acts by the mean of its pressure at both ends.
+strain and leaves rotation alone. Small changes take
+2 psi(C1) - 2 psi(C0) by Gauss' rule from stresses: differences of energies would carry their rounding, divided by |dC|, into the
+stress. The mean dilatation of an element acts by the mean of its pressure at both ends.
 
 Where an end is inverted, C does not tell it from its mirror image; the element then has the stress of F_m.
 """
@@ -46,8 +48,10 @@ from femsim.model.bodies.rotation_kernels import (
     transposed_times,
 )
 
-# |dC| below which the quotient is rounding, and what it adds of the order of |dC|^2 of the stress
-_SMALL_CHANGE = 1e-5
+# |dC| below which the quotient adds less than rounding, |dC|^2 of the stress; and below which three points of Gauss' rule
+# give the change of energy to rounding, |dC|^7 / 2e6: where they are, and their weight
+_TINY_CHANGE, _SMALL_CHANGE = 1e-9, 2e-2
+_GAUSS_POINT, _GAUSS_WEIGHT = 0.5 * math.sqrt(0.6), 5.0 / 18.0
 # principal stretches are at least this
 _SMALL_STRETCH = 1e-6
 
@@ -95,6 +99,26 @@ def _middle_stress(
     return times_transposed(scaled_columns(times(R, V), g), V)
 
 
+@njit(cache=True, forceinline=True)
+def _product(A: Matrix, B: Matrix) -> float:
+    """Return A : B."""
+    total = 0.0
+    for k in range(9):
+        total += A[k] * B[k]
+    return total
+
+
+@njit(cache=True)
+def _stress(
+    C: Matrix, law: int, constants: np.ndarray, lame_lambda: float, lame_mu: float, pressure: float, work: np.ndarray
+) -> Matrix:
+    """Second Piola-Kirchhoff stress at C, with a pressure that acts on the dilatation; ``work`` (2, 3, 3) is scratch."""
+    s, V = _principal(C, work)
+    volumetric = dilatation(law, s)
+    g = plus_scaled(energy_terms(law, constants, lame_lambda, lame_mu, s, volumetric)[1], pressure, volumetric[1])
+    return times_transposed(scaled_columns(V, (g[0] / s[0], g[1] / s[1], g[2] / s[2])), V)
+
+
 @njit(cache=True)
 def discrete_stress(
     before: Matrix,
@@ -107,23 +131,24 @@ def discrete_stress(
     work: np.ndarray,
 ) -> Matrix:
     """Discrete derivative S (Pa) of psi + pressure d from C0 = ``before`` to C1 = ``after``; ``work`` (2, 3, 3) is scratch."""
-    s0, _ = _principal(before, work)
-    s1, _ = _principal(after, work)
-    s, V = _principal(scaled_matrix(0.5, plus(before, after)), work)
-    dilatation_0, dilatation_1, volumetric = dilatation(law, s0), dilatation(law, s1), dilatation(law, s)
-    change = energy_terms(law, constants, lame_lambda, lame_mu, s1, dilatation_1)[0]
-    change -= energy_terms(law, constants, lame_lambda, lame_mu, s0, dilatation_0)[0]
-    change += pressure * (dilatation_1[0] - dilatation_0[0])
-    g = plus_scaled(energy_terms(law, constants, lame_lambda, lame_mu, s, volumetric)[1], pressure, volumetric[1])
-    S = times_transposed(scaled_columns(V, (g[0] / s[0], g[1] / s[1], g[2] / s[2])), V)
-    gained = minus(after, before)
+    middle, gained = scaled_matrix(0.5, plus(before, after)), minus(after, before)
+    S = _stress(middle, law, constants, lame_lambda, lame_mu, pressure, work)
     square = squared_norm(gained)
-    if square > _SMALL_CHANGE * _SMALL_CHANGE:
-        known = 0.0
-        for k in range(9):
-            known += S[k] * gained[k]
-        S = plus(S, scaled_matrix((2.0 * change - known) / square, gained))
-    return S
+    if square <= _TINY_CHANGE * _TINY_CHANGE:
+        return S
+    if square < _SMALL_CHANGE * _SMALL_CHANGE:
+        offset = scaled_matrix(_GAUSS_POINT, gained)
+        low = _stress(minus(middle, offset), law, constants, lame_lambda, lame_mu, pressure, work)
+        high = _stress(plus(middle, offset), law, constants, lame_lambda, lame_mu, pressure, work)
+        lacking = _GAUSS_WEIGHT * _product(plus(minus(low, S), minus(high, S)), gained)
+    else:
+        s0, s1 = _principal(before, work)[0], _principal(after, work)[0]
+        dilatation_0, dilatation_1 = dilatation(law, s0), dilatation(law, s1)
+        change = energy_terms(law, constants, lame_lambda, lame_mu, s1, dilatation_1)[0]
+        change -= energy_terms(law, constants, lame_lambda, lame_mu, s0, dilatation_0)[0]
+        change += pressure * (dilatation_1[0] - dilatation_0[0])
+        lacking = 2.0 * change - _product(S, gained)
+    return plus(S, scaled_matrix(lacking / square, gained))
 
 
 @njit(cache=True)

@@ -70,7 +70,7 @@ def put_vector(a: np.ndarray, k: int, o: int, x: Vector) -> None:
 
 
 @njit(cache=True, forceinline=True)
-def _matrix(a: np.ndarray, k: int, o: int) -> Matrix:
+def matrix_at(a: np.ndarray, k: int, o: int) -> Matrix:
     """Read the matrix a[k, o:o+9]."""
     return a[k, o], a[k, o + 1], a[k, o + 2], a[k, o + 3], a[k, o + 4], a[k, o + 5], a[k, o + 6], a[k, o + 7], a[k, o + 8]
 
@@ -204,7 +204,7 @@ def joint_states(
         if kind[k] == BALL:
             link = 1 if k == 0 else k
             spring = stiffness[k, 2]
-            e = transposed_times_vector(_matrix(rotation, link, 0), g)
+            e = transposed_times_vector(matrix_at(rotation, link, 0), g)
             f = (0.0, 0.0, 0.0)
             energy += 0.5 * spring * dot(g, g)
             n = scaled(spring, g)
@@ -291,8 +291,8 @@ def joint_blocks(
     for k in range(kind.shape[0]):
         if kind[k] == ABSENT:
             continue
-        C, D = _matrix(geometry, k, _C), _matrix(geometry, k, _D)
-        H_i, H_j = _matrix(geometry, k, _HI), _matrix(geometry, k, _HJ)
+        C, D = matrix_at(geometry, k, _C), matrix_at(geometry, k, _D)
+        H_i, H_j = matrix_at(geometry, k, _HI), matrix_at(geometry, k, _HJ)
         U_i, U_j = times(C, H_i), times(C, H_j)
         T_ii = scaled_matrix(material, plus(transposed_times(H_i, U_i), D))
         T_ij = scaled_matrix(material, minus(transposed_times(H_i, U_j), D))
@@ -378,7 +378,7 @@ def equations(
     ``rotation`` is that of the start of the step, ``force`` that of the joints where f is evaluated.
     """
     for i in range(mass.shape[0]):
-        spin_matrix = turned_diagonal(_matrix(rotation, i + 1, 0), vector_at(inertia, i, 0))
+        spin_matrix = turned_diagonal(matrix_at(rotation, i + 1, 0), vector_at(inertia, i, 0))
         o = 6 * i
         w = (v[o + 3], v[o + 4], v[o + 5])
         gyroscopic = cross(w, times_vector(spin_matrix, w))
@@ -428,7 +428,7 @@ def system(
         start = 36 * (3 * i - 1) if i > 0 else 0
         own = 6 if i > 0 else 0
         stride = own + (12 if i < n - 1 else 6)
-        spin_matrix = turned_diagonal(_matrix(rotation, i + 1, 0), vector_at(inertia, i, 0))
+        spin_matrix = turned_diagonal(matrix_at(rotation, i + 1, 0), vector_at(inertia, i, 0))
         # what stands before (as j of joint i) and behind (as i of joint i + 1); absent joints are zero
         place = start + own
         for c in range(3):

@@ -14,6 +14,8 @@ The tour, in the order of use:
     intervals of two other kinds, where the file asks for them.
 `fit`
     `Fit` goes from the start to the best point and its intervals, with the six above.
+`readings`
+    loss factors and creep that fitted Prony terms mean.
 `concerns`
     what the logs cannot tell, in sentences.
 `result`, `report`

@@ -11,9 +11,11 @@ from typing import Literal
 from femsim.base.errors import InputError
 from femsim.base.files import write_errors, write_json
 from femsim.base.status import Status
+from femsim.scene.scene_file import scene_parameters
 from femsim.studies.calibration.evaluate import Evaluation, Evaluator
 from femsim.studies.calibration.file import read_calibration
 from femsim.studies.calibration.fit import Fit
+from femsim.studies.calibration.readings import check_names
 from femsim.studies.calibration.report import write_results
 from femsim.studies.calibration.result import CalibrationResult, compare_finally, make_result
 from femsim.studies.sweeps.engine import Engine, SchedulerLost
@@ -64,6 +66,7 @@ def calibrate(
     there = folder.exists()
     place = Path(cases).resolve() if cases is not None else folder / "cases"
     with Evaluator(path, file, place, Engine(scheduler, workers), on_evaluation) as evaluator:
+        check_names(file, scene_parameters(evaluator.scene), str(path))
         with write_errors(f"the folder {folder}", "choose another by --out"):
             place.mkdir(parents=True, exist_ok=True)
             folder.mkdir(parents=True, exist_ok=True)

@@ -182,6 +182,27 @@ class Intervals(_Section):
     seed: Annotated[int, Field(ge=0)] = 0
 
 
+class PronyReadings(_Section):
+    """What fitted Prony terms mean.
+
+    Attributes
+    ----------
+    terms : list of (g, tau)
+        Each a parameter of the scene, by name, or a number (1 and s): the terms of the material that the scene makes.
+    loss_factor : list of float, Hz
+        Frequencies at which the loss factor is told.
+    creep : list of (float, float), s
+        Times after loading between which the growth of the strain is told.
+    poisson_ratio : float
+        Of the material in the long term, for tension and bending.
+    """
+
+    terms: Annotated[list[Annotated[tuple[str | Finite, str | Finite], AsPair]], Field(min_length=1)]
+    loss_factor: list[Positive] = []
+    creep: list[Annotated[tuple[Annotated[float, Field(ge=0)], Positive], AsPair]] = []
+    poisson_ratio: Annotated[float, Field(gt=-1, le=0.5)] = 0.5
+
+
 class CalibrationFile(_Section):
     """A calibration as it stands in its file.
 
@@ -197,6 +218,8 @@ class CalibrationFile(_Section):
         Values for all experiments.
     experiments : list of Experiment
         At least one that is not held out.
+    prony : PronyReadings, optional
+        What fitted Prony terms mean.
     noise, search, refine, intervals, settings, limits
         See there, and :mod:`femsim.studies.sweeps.file`.
     confidence : float
@@ -208,6 +231,7 @@ class CalibrationFile(_Section):
     free: Annotated[dict[str, Free], Field(min_length=1)]
     parameters: dict[str, Value] = {}
     experiments: Annotated[list[Experiment], Field(min_length=1)]
+    prony: PronyReadings | None = None
     noise: Noise = Noise()
     search: Search = Search()
     refine: Refine = Refine()

@@ -74,6 +74,10 @@ def _content(result: CalibrationResult, path: Path, evaluator: Evaluator, fit: F
             }
             for name, value in result.values.items()
         },
+        "readings": {
+            name: {"value": value, "interval": [low, high] if math.isfinite(low) else None}
+            for name, (value, low, high) in result.readings.items()
+        },
         "correlation": [[_finite(float(x)) for x in row] for row in result.correlation], "warnings": list(result.warnings),
         "errors": {"fitted": result.errors, "held_out": result.held_out, "reference": result.reference},
         "intervals": _how(file, fit), "noise": result.noise, "scale": _finite(result.scale),

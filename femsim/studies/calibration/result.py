@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from femsim.base.status import Status
+from femsim.scene.scene_file import scene_parameters
 from femsim.studies.calibration.concerns import concerns, interval_concerns
 from femsim.studies.calibration.estimate import Estimate
 from femsim.studies.calibration.evaluate import Evaluator
 from femsim.studies.calibration.file import CalibrationFile
 from femsim.studies.calibration.fit import Fit
+from femsim.studies.calibration.readings import with_intervals
 from femsim.studies.comparison.compare import CONSTANT
 from femsim.studies.comparison.comparison import Comparison
 
@@ -54,6 +56,8 @@ class CalibrationResult:
         Number of evaluations, and of cases that ran now for them.
     profile_intervals : dict of str to (float, float)
         Intervals of the profiles, NaN on a side without an end (``warnings`` say why); empty where they were not asked for.
+    readings : dict of str to (float, float, float)
+        Loss factors and creep that the terms of ``[prony]`` mean: value, and the ends of its interval, NaN without one.
     bootstrap_intervals : dict of str to (float, float)
         Intervals of the bootstrap, NaN for a parameter on which the logs do not depend; empty where it was not asked for.
     """
@@ -75,6 +79,7 @@ class CalibrationResult:
     cases: int
     profile_intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
     bootstrap_intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
+    readings: dict[str, tuple[float, float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,12 @@ def make_result(
         evaluations=len(evaluator.history),
         cases=sum(e.ran for e in evaluator.history),
     )
+    if best is not None:
+        half = found.half if found is not None and final is not None else None
+        told = with_intervals(
+            file, scene_parameters(evaluator.scene), best, half, result.correlation if found is None else found.correlation
+        )
+        result = replace(result, readings=told)
     warnings = []
     if found is not None and best is not None and final is not None:
         result = _with_intervals(result, fit, found, best)
@@ -223,6 +234,9 @@ def summary(result: CalibrationResult, file: CalibrationFile, units: Mapping[str
                 text += f"   {what} " + " to ".join(f"{end:.6g}" if math.isfinite(end) else "no end" for end in others[name])
         reference = file.free[name].reference
         lines.append(text + (f"   reference {reference:g}" if reference is not None else ""))
+    for name, (value, low, high) in result.readings.items():
+        told = f"   {100 * file.confidence:g} % interval {low:.4g} to {high:.4g}" if math.isfinite(low) else ""
+        lines.append(f"{name:24} {value:.4g}{told}")
     for what, errors in (("fitted", result.errors), ("held out", result.held_out)):
         for experiment, groups in errors.items():
             for group, (rms, largest) in groups.items():

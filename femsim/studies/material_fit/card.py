@@ -7,11 +7,17 @@ from pathlib import Path
 from femsim.base.errors import InputError
 from femsim.base.files import check_output, replacing, write_errors
 from femsim.studies.material_fit.fit import LawFit, MaterialFit
-from materials import Elastic, MooneyRivlin, Ogden
+from materials import Elastic, MooneyRivlin, Ogden, Prony
 
 
 def write_card(
-    path: str | Path, fit: MaterialFit, chosen: LawFit, *, poisson_ratio: float = 0.49, density: float = 1000.0
+    path: str | Path,
+    fit: MaterialFit,
+    chosen: LawFit,
+    *,
+    poisson_ratio: float = 0.49,
+    density: float = 1000.0,
+    prony: Prony = (),
 ) -> Path:
     """Write a material card that ``fs.load_card`` and, in the library of materials, every scene can read.
 
@@ -23,6 +29,8 @@ def write_card(
         The fit, and which of its laws goes into the card.
     poisson_ratio, density : float, 1 and kg/m3
         What a tensile test does not tell.
+    prony : sequence of (g, tau)
+        Prony terms of a :class:`~femsim.studies.material_fit.viscous_fit.ViscousFit`, whose ``fit`` and ``law`` the others are.
 
     Returns
     -------
@@ -40,7 +48,7 @@ def write_card(
     if path.suffix != ".toml":
         raise InputError(f"{path}: a card is a TOML file; let its name end in .toml.")
     young = 2.0 * chosen.shear_modulus * (1.0 + poisson_ratio)
-    Elastic(young, poisson_ratio, density, law=chosen.law)
+    Elastic(young, poisson_ratio, density, law=chosen.law, prony=prony)
     low, high = fit.strain_range
     source = (
         f"least-squares fit of {chosen.label} by femsim fit-material to {fit.test.name}, engineering strain {low:.3g} to "
@@ -63,6 +71,9 @@ def write_card(
     elif isinstance(chosen.law, Ogden):
         text += [f"mu = {list(chosen.law.mu)!r}", f"alpha = {list(chosen.law.alpha)!r}"]
     text += ['unit = "Pa"', f'source = "{_quoted(source)}"', ""]
+    if prony:
+        terms = [list(term) for term in prony]
+        text += ["[prony]", f"terms = {terms!r}", 'unit = ["1", "s"]', f'source = "with the law: {_quoted(source)}"', ""]
     check_output(path, "name a file in a folder that exists")
     with write_errors(path, "free the disk or choose another place"), replacing(path) as temporary:
         temporary.write_text("\n".join(text), encoding="utf-8")

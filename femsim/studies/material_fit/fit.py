@@ -115,7 +115,7 @@ def _ogden(x: np.ndarray) -> tuple[Law, float]:
 
 
 #: From the name of a law to its function of the unknowns, and to the starts for a test of initial shear modulus G.
-_FITS: dict[str, tuple[Callable[[np.ndarray], tuple[Law, float]], Callable[[float], list[list[float]]]]] = {
+FITS: dict[str, tuple[Callable[[np.ndarray], tuple[Law, float]], Callable[[float], list[list[float]]]]] = {
     "corotational": (_one_constant(Corotational()), lambda g: [[math.log(g)]]),
     "st_venant_kirchhoff": (_one_constant(StVenantKirchhoff()), lambda g: [[math.log(g)]]),
     "stable_neo_hookean": (_one_constant(StableNeoHookean()), lambda g: [[math.log(g)]]),
@@ -137,7 +137,7 @@ _FITS: dict[str, tuple[Callable[[np.ndarray], tuple[Law, float]], Callable[[floa
         ],
     ),
 }
-FIT_LAWS = tuple(_FITS)
+FIT_LAWS = tuple(FITS)
 """Names that :func:`fit_material` knows; "neo_hookean" is Mooney-Rivlin with c01 = 0."""
 
 
@@ -173,7 +173,7 @@ def fit_material(
     if not isinstance(test, TensileTest):
         test = read_tensile_test(test)
     for name in laws:
-        if name not in _FITS:
+        if name not in FITS:
             raise InputError(f"law {name!r} cannot be fitted{did_you_mean(name, FIT_LAWS)}")
     if not -1.0 < min_strain < max_strain < math.inf:
         raise InputError(f"min_strain is {min_strain} and max_strain {max_strain}; allowed is -1 < min_strain < max_strain.")
@@ -197,7 +197,7 @@ def _fit_law(name: str, stretch: np.ndarray, stress: np.ndarray, start: float) -
     """Fit one law from all its starts, of which the best result counts; ``start`` is the shear modulus of a neo-Hookean fit."""
     from scipy.optimize import least_squares
 
-    make, starts = _FITS[name]
+    make, starts = FITS[name]
     size = float(np.sqrt(np.mean(stress**2)))
 
     def misfit(x: np.ndarray) -> np.ndarray:
@@ -215,10 +215,10 @@ def _fit_law(name: str, stretch: np.ndarray, stress: np.ndarray, start: float) -
     best = min(results, key=lambda r: r.cost)
     law, shear = make(best.x)
     relative = float(np.sqrt(np.mean(best.fun**2)))
-    return LawFit(name, law, shear, relative * size, relative, *_stable_range(law, shear, float(stretch.max())))
+    return LawFit(name, law, shear, relative * size, relative, *stable_range(law, shear, float(stretch.max())))
 
 
-def _stable_range(law: Law, shear: float, furthest: float) -> tuple[float, float]:
+def stable_range(law: Law, shear: float, furthest: float) -> tuple[float, float]:
     """Stretches around 1 between which the stress rises in every loading."""
     edges = []
     for reach in (0.5, max(furthest, 1.0)):

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from femsim.base.errors import InputError
 from femsim.base.files import check_output, replacing, write_errors
 from femsim.studies.material_fit.fit import MaterialFit
+from femsim.studies.material_fit.viscous_fit import ViscousFit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def plot_fit(fit: MaterialFit, path: str | Path) -> Path:
@@ -31,16 +36,8 @@ def plot_fit(fit: MaterialFit, path: str | Path) -> Path:
     InputError
         The name ends in no format of pictures, or there is no such folder.
     """
-    check_output(Path(path), "name a file in a folder that exists")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    path = Path(path)
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise InputError(f"{path}: the picture's name must end in .png, .svg or .pdf; rename it.")
+    path, figure = _new_figure(path)
     low, high = fit.strain_range
-    figure = Figure(figsize=(7.5, 6.5), layout="constrained")
-    FigureCanvasAgg(figure)
     curve, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
     shown = (fit.test.stretch - 1.0 <= 1.25 * high) & (fit.test.stretch - 1.0 >= 0.0)
     strain, stress = fit.test.stretch[shown] - 1.0, 1e-3 * fit.test.stress[shown]
@@ -58,6 +55,62 @@ def plot_fit(fit: MaterialFit, path: str | Path) -> Path:
     below.set(ylabel="law - measured, kPa", xlabel="engineering strain")
     below.axhline(0.0, color="k", linewidth=0.5)
     curve.legend(fontsize=8)
+    return _save(figure, path)
+
+
+def plot_viscous_fit(fit: ViscousFit, path: str | Path) -> Path:
+    """Draw stress over time, measured and fitted, and below it the stretch; PNG, SVG or PDF by the name's ending.
+
+    Parameters
+    ----------
+    fit : ViscousFit
+        What to draw.
+    path : path-like
+        File to write.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        The name ends in no format of pictures, or there is no such folder.
+    """
+    path, figure = _new_figure(path)
+    curve, below = figure.subplots(2, 1, height_ratios=[3, 1])
+    relaxed = fit.law.law.nominal_stress
+    for test in fit.tests:
+        assert test.time is not None
+        since = test.time - test.time[0]
+        (line,) = curve.plot(since, 1e-3 * fit.stress(test), linewidth=1.2, label=f"{test.name}, fitted")
+        curve.plot(since, 1e-3 * test.stress, "k.", markersize=2)
+        long_term = relaxed(test.stretch, shear_modulus=fit.law.shear_modulus)
+        curve.plot(since, 1e-3 * long_term, ":", linewidth=1.0, color=line.get_color())
+        below.plot(since, test.stretch - 1.0, linewidth=1.0, color=line.get_color())
+    curve.set(ylabel="engineering stress, kPa", title="measured (dots), fitted (lines), long-term law (dotted)")
+    below.set(ylabel="engineering strain", xlabel="time, s")
+    curve.legend(fontsize=8)
+    return _save(figure, path)
+
+
+def _new_figure(path: str | Path) -> tuple[Path, Figure]:
+    """Check the name of a picture, and make an empty one."""
+    check_output(Path(path), "name a file in a folder that exists")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    path = Path(path)
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise InputError(f"{path}: the picture's name must end in .png, .svg or .pdf; rename it.")
+    figure = Figure(figsize=(7.5, 6.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    return path, figure
+
+
+def _save(figure: Figure, path: Path) -> Path:
+    """Write a picture whole or not at all."""
     with write_errors(path, "free the disk or choose another place"), replacing(path) as temporary:
         figure.savefig(temporary, dpi=120)
     return path

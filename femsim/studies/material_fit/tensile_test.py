@@ -19,6 +19,7 @@ from foreign.text import read_text
 LEAST_SAMPLES, _LARGEST, _LONGEST_TITLE = 2, 1e15, 200
 _MODULUS = {"pa": 1.0, "kpa": 1e3, "mpa": 1e6, "n/mm2": 1e6, "gpa": 1e9}
 _RATIO = {"": 1.0, "1": 1.0, "-": 1.0, "mm/mm": 1.0, "m/m": 1.0, "%": 0.01}
+_TIME = {"s": 1.0, "ms": 1e-3, "min": 60.0}
 _STRAINS = ("engineering strain", "nominal strain", "stretch", "strain")
 _STRESSES = ("engineering stress", "nominal stress", "stress")
 
@@ -35,11 +36,14 @@ class TensileTest:
         Length over rest length.
     stress : ndarray, (n,), Pa
         Engineering stress: force over rest area.
+    time : ndarray, (n,), s, or None
+        When the samples were taken; None without a column of it.
     """
 
     name: str
     stretch: np.ndarray
     stress: np.ndarray
+    time: np.ndarray | None = None
 
 
 def read_tensile_test(path: str | Path) -> TensileTest:
@@ -50,8 +54,9 @@ def read_tensile_test(path: str | Path) -> TensileTest:
     path : path-like
         Text with lines of head, if any, then a line of column names, then numbers; separated by semicolons, tabs or commas. One
         column is named "engineering strain", "strain" or "stretch" (in parentheses 1, mm/mm or %), one "engineering stress",
-        "nominal stress" or "stress" with its unit, e.g. "Engineering Stress (MPa)". Columns of true strain and stress are not
-        used; other columns may stand beside.
+        "nominal stress" or "stress" with its unit, e.g. "Engineering Stress (MPa)". A column "time" (in parentheses s, ms or
+        min) is read where all of it is numbers that do not fall. Columns of true strain and stress are not used; other columns
+        may stand beside.
 
     Returns
     -------
@@ -99,7 +104,24 @@ def read_tensile_test(path: str | Path) -> TensileTest:
         )
     if np.abs(data).max() > _LARGEST:
         raise InputError(f"{path}: a value of {np.abs(data).max():.3g} is none of a tensile test; check the columns.")
-    return TensileTest(path.stem, stretch, factor_y * data[:, 1])
+    return TensileTest(path.stem, stretch, factor_y * data[:, 1], _times(titles, rows[first:]))
+
+
+def _times(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> np.ndarray | None:
+    """Read the times of the samples, s; None where there is no column of them, or it holds something else."""
+    names = [_plain_title(title) for title in titles]
+    if "time" not in names:
+        return None
+    column = names.index("time")
+    unit = re.search(r"\((.*)\)", titles[column])
+    factor = _TIME.get(unit.group(1).strip().lower()) if unit else None
+    try:
+        values = np.array([float(cells[column]) for cells in rows if any(cell.strip() for cell in cells)])
+    except (ValueError, IndexError):
+        return None
+    if factor is None or not np.isfinite(values).all() or (np.diff(values) < 0.0).any():
+        return None
+    return factor * values
 
 
 def _find_header(path: Path, rows: Sequence[Sequence[str]]) -> tuple[int, int, int]:
