@@ -198,7 +198,7 @@ def test_restitution_is_validated(wrong: Any) -> None:
 def test_two_statements_about_restitution_may_quarrel() -> None:
     scene = fs.Scene("quarrel")
     floor = scene.add_floor(surface="oak")
-    box = scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.1, surface="tin")
+    box = scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.1, position=(0, 0, 0.02), surface="tin")
     scene.set_restitution(box, "oak", 0.5)
     scene.set_restitution("tin", floor, 0.6)
     with pytest.raises(fs.InputError, match=r"restitution of 'floor' and 'box' is stated twice.*set_restitution"):
