@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 DATA = Path(__file__).resolve().parents[1] / "data"
-#: Of the frames at 100 Hz every second one, up to 3.5 s; of the tensile tests every fifth sample.
-BEAM_STEP, BEAM_FRAMES, TENSILE_STEP = 2, 350, 5
+#: Of the tensile tests every fifth sample.
+TENSILE_STEP = 5
 #: Of the robot's path every 50th step and both sides of its corner; of the published program every fifth step of 20 s.
 PATH_STEP, CORNER, PROGRAM_STEP, PROGRAM_ROWS = 50, (499, 500), 5, 2000
 
@@ -27,14 +27,14 @@ def write(path: Path, lines: list[str]) -> None:
 
 
 def beam(file: Path, target: Path) -> None:
-    """Positions of the three markers on the tip, m, capture frame."""
+    """Positions of the three markers on the tip and of the three on the clamp, m, capture frame."""
     import ezc3d
 
     found = ezc3d.c3d(str(file))
     assert found["parameters"]["POINT"]["RATE"]["value"][0] == 100.0 and found["parameters"]["POINT"]["UNITS"]["value"] == ["m"]
-    points = found["data"]["points"][:3, :3, :BEAM_FRAMES:BEAM_STEP].transpose(2, 1, 0)
-    header = ",".join(["time_s", *(f"tip_{k}_{axis}_m" for k in (1, 2, 3) for axis in "xyz")])
-    rows = [",".join([f"{0.01 * BEAM_STEP * i:.2f}", *(f"{x:.5f}" for x in frame.ravel())]) for i, frame in enumerate(points)]
+    points = found["data"]["points"][:3, :6].transpose(2, 1, 0)
+    header = ",".join(["time_s", *(f"{place}_{k}_{axis}_m" for place in ("tip", "base") for k in (1, 2, 3) for axis in "xyz")])
+    rows = [",".join([f"{0.01 * i:.2f}", *(f"{x:.5f}" for x in frame.ravel())]) for i, frame in enumerate(points)]
     write(target, [header, *rows])
 
 

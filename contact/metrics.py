@@ -216,8 +216,8 @@ def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
     ``ContactProblem.b_prescribed``), and S the sum of |lam| on the group. Elastic forces
     cancel in the sums, so this is the error of "contact forces + gravity = rate of momentum change", which a small residual of
     stiff elastic rows can hide, relative to the net force also where two fingers press against each other. Generalized groups:
-    the dynamics residual of their own rows. No scale is below 1e-6 of its kind for the whole problem, nor below 1e-6 of the root of
-    the sum of squares of a_ii v_i of the group: the forces of a stiff body that moves cancel only up to their rounding, of which
+    the dynamics residual of their own rows. No scale is below 1e-6 of its kind for the whole problem, nor below 1e-6 of the root
+    of the sum of squares of a_ii v_i of the group: forces of a stiff body that moves cancel only up to their rounding, of which
     that is 225 times at the tolerance 5e-8 of solvers.
     """
     terms = _terms(problem, v, lam)

@@ -1,10 +1,12 @@
 """Pendulums of every kind of body: scenes, and the period and amplitude of their swing to a high order in the step.
 
-They are soft enough for steps of a millisecond to follow all that vibrates in them, as the order of a method supposes.
+They are soft enough for steps of a millisecond to follow all that vibrates in them, and their weight begins smoothly, so that
+little does: the order of a method supposes both.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -16,37 +18,48 @@ from femsim.step.stepper import Stepper
 from materials import Elastic
 
 
-def free_scene(dt: float, theta: float | None = None) -> fs.Scene:
-    """A scene under gravity, of the energy-momentum step without damping, or of another theta."""
-    if theta is not None:
-        return fs.Scene("pendulum", dt=dt, theta=theta, nonlinear_tolerance=1e-9)
-    return fs.Scene("pendulum", dt=dt, integrator="energy-momentum", strain_damping=0.0, nonlinear_tolerance=1e-9)
+def weight(t: float) -> float:
+    """Acceleration, m/s^2, that begins in a tenth of a second."""
+    return 9.81 * math.sin(0.5 * math.pi * min(t / 0.1, 1.0)) ** 2
+
+
+def free_scene(dt: float, gravity: float = 0.0) -> fs.Scene:
+    """A scene of the energy-momentum step without damping."""
+    return fs.Scene("pendulum", dt=dt, gravity=(0.0, 0.0, -gravity), integrator="energy-momentum", strain_damping=0.0,
+                    nonlinear_tolerance=1e-8)  # fmt: skip
+
+
+def falling(scene: fs.Scene) -> Callable[[float], np.ndarray]:
+    """The weight of the body that the scene gets next, N."""
+    number = len(scene.bodies)
+    return lambda t: np.array([0.0, 0.0, -weight(t) * scene.bodies[number].mass])
 
 
 def hinged_rod(scene: fs.Scene) -> None:
     """A rubber rod on a ball joint, let go from level."""
     x = np.linspace(0.0, 0.1, 4)
     scene.add_rod("body", np.column_stack([x, 0 * x, 0 * x]), fs.circular_section(0.01), Elastic(3e4, 0.4, 1200.0),
-                  start=fs.RodEnd("hinged"))  # fmt: skip
+                  start=fs.RodEnd("hinged"), load=falling(scene))  # fmt: skip
 
 
 def clamped_rod(scene: fs.Scene) -> None:
     """A soft rod clamped above, let go from 45 degrees."""
     s = np.linspace(0.0, 0.1, 4)
     scene.add_rod("body", np.column_stack([0.7 * s, 0 * s, -0.7 * s]), fs.circular_section(0.005), Elastic(3e4, 0.4, 1200.0),
-                  start=fs.RodEnd("clamped"))  # fmt: skip
+                  start=fs.RodEnd("clamped"), load=falling(scene))  # fmt: skip
 
 
 def soft_bar(scene: fs.Scene) -> None:
     """A bar of neo-Hookean rubber hinged on the nodes of one edge, let go from level."""
     mesh = fs.box_tets((0.1, 0.03, 0.03), (2, 1, 1))
     scene.add_soft("body", mesh, Elastic(2e4, 0.3, 1000.0), law="stable_neo_hookean", position=(0.05, 0.0, -0.015),
-                   fixed=lambda p: (p[:, 0] < 1e-9) & (p[:, 2] > -1e-9))  # fmt: skip
+                   fixed=lambda p: (p[:, 0] < 1e-9) & (p[:, 2] > -1e-9), load=falling(scene))  # fmt: skip
 
 
 def box_on_a_rod(scene: fs.Scene) -> None:
     """A rigid box that a short rod hangs on a ball joint, let go from level."""
-    scene.add_rigid("body", fs.Box((0.03, 0.02, 0.01)), density=1000.0, position=(0.05, 0.0, 0.0))
+    scene.add_rigid("body", fs.Box((0.03, 0.02, 0.01)), mass=0.05, position=(0.05, 0.0, 0.0),
+                    load=lambda t: ((0.0, 0.0, -0.05 * weight(t)), (0.0, 0.0, 0.0)))  # fmt: skip
     hang(scene, "body", 0.02)
 
 
@@ -60,7 +73,8 @@ def gripper_on_a_rod(scene: fs.Scene) -> None:
 
 def hang(scene: fs.Scene, body: str, length: float) -> None:
     """Hang a body on a rod from a ball joint at the origin."""
-    scene.add_rod("string", np.array([[0.0, 0.0, 0.0], [length, 0.0, 0.0]]), fs.circular_section(0.005), Elastic(3e4, 0.4, 5000.0),
+    ends = np.array([[0.0, 0.0, 0.0], [length, 0.0, 0.0]])
+    scene.add_rod("string", ends, fs.circular_section(0.005), Elastic(3e4, 0.4, 5000.0),
                   start=fs.RodEnd("hinged"), end=fs.RodEnd("clamped", on=body))  # fmt: skip
 
 
@@ -70,9 +84,9 @@ PENDULUMS: dict[str, Callable[[fs.Scene], None]] = {
 }  # fmt: skip
 
 
-def swing(build: Callable[[fs.Scene], None], dt: float, duration: float, theta: float | None = None) -> tuple[float, float]:
+def swing(build: Callable[[fs.Scene], None], dt: float, duration: float) -> tuple[float, float]:
     """Period (s) of the swing and the amplitude (m) of the centre of mass at its first turning back, of the body named "body"."""
-    scene = free_scene(dt, theta)
+    scene = free_scene(dt, 9.81 if build is gripper_on_a_rod else 0.0)
     build(scene)
     stepper = Stepper(scene, make_solver("auto", tolerance=1e-11))
     index = next(k for k, body in enumerate(scene.bodies) if body.name == "body")

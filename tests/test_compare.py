@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from experiment import NAMES, seen_by, shaken_box, write_csv
-from full_sets import DATA, full_set, needs_full_sets
 from scipy.spatial.transform import Rotation
 from scipy.stats import t as student
 
@@ -21,8 +20,6 @@ import femsim as fs
 from femsim.studies.comparison.agreement import agreement, mean_and_confidence, vector_rmse
 from femsim.studies.comparison.alignment import find_lag
 from femsim.studies.comparison.resampling import gap_mask, lowpass
-
-ROOT = Path(fs.__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="module")
@@ -363,73 +360,6 @@ def test_what_does_not_fit_is_said(run: Path, tmp_path: Path) -> None:
     assert [c.name for c in fs.compare(run, other).channels] == ["fz"]
     thousand = fs.compare(run, write_csv(tmp_path / "mN.csv", time, 1e3 * values))
     assert any("fz of the log is 1e+03 times that of the run: is its unit right?" in w for w in thousand.warnings)
-
-
-# ------------------------------------------------------------------------------------------------------------- the beam
-
-CARD = {
-    "marker_values": "displacement",
-    "window": [0.1, 2.0],
-    "markers": {f"tip_{k}": [f"tip_{k}_{axis}_m" for axis in "xyz"] for k in (1, 2, 3)},
-    "frame": {"rotation": [[0, 0, 1], [0, -1, 0], [1, 0, 0]]},
-    "tare": {"end": 0.3},
-}
-
-
-@pytest.fixture(scope="module")
-def released_beam() -> fs.Run:
-    run = fs.simulate(fs.load_scene(ROOT / "scenes" / "released_beam.py"), duration=2.0)
-    assert run.status == "converged"
-    return run
-
-
-@pytest.mark.parametrize("which", ["ours", pytest.param("full", marks=needs_full_sets)])
-def test_released_beam_against_motion_capture(released_beam: fs.Run, which: str) -> None:
-    """Two releases under own weight: each tip marker within 1.5 mm RMS while it sinks by 6.6 mm; the trials differ by 0.3 mm.
-
-    Our tables have every second frame of the full set.
-    """
-    run, card = released_beam, CARD
-    logs = [DATA / "logs" / f"beam_gravity_V2_{k}.csv" for k in "ab"]
-    if which == "full":
-        card = CARD | {"markers": {f"tip_{k}": f"Tip - {k}" for k in (1, 2, 3)}}
-        logs = [full_set("experiments") / "dragonskin_beam" / f"beam_gravity_V2_{k}.c3d" for k in "ab"]
-    result = fs.compare(run, logs, card)
-    assert all(t.explained > 0.9 for t in result.trials)
-    for marker, (rmse, largest) in result.vectors.items():
-        assert rmse < 1.5e-3, marker
-        assert largest < 3e-3, marker
-    assert max(result.spread().values()) < 0.4e-3
-    rest = run.markers["tip_1"].position[-20:, 2].mean() - 0.021
-    assert rest == pytest.approx(-6.65e-3, abs=0.5e-3)
-    fitted = fs.compare(run, logs[0], card | {"marker_values": "fitted", "frame": {}})
-    assert any("rigid fit of 3 markers leaves" in w for w in fitted.warnings)
-    assert max(rmse for rmse, _ in fitted.vectors.values()) < 4e-3
-
-
-def test_released_beam_hangs_as_timoshenko_says() -> None:
-    """With a hung mass: the tip at nu = 0 sinks by the sum of own weight and load, within 9 % of the
-    beam formula."""
-    side, length, modulus, density, load = 0.03, 0.1, 263824.0, 1070.0, 0.3
-    scene = fs.load_scene(
-        ROOT / "scenes" / "released_beam.py",
-        element="linear",
-        cells=8,
-        tip_load=load,
-        poisson_ratio=1e-6,
-        rayleigh_beta=0.02,
-        dt=0.05,
-        theta=1.0,
-    )
-    assert scene.body("beam").mass == pytest.approx(density * side**2 * length + load / 9.81)
-    run = fs.simulate(scene, duration=3.0)
-    inertia, shear = side**4 / 12, modulus / 2 * side**2 * 5 / 6
-    weight = density * side**2 * 9.81
-    bending = weight * length**4 / (8 * modulus * inertia) + load * length**3 / (3 * modulus * inertia)
-    expected = bending + (0.5 * weight * length**2 + load * length) / shear
-    height = run.markers["tip_1"].position[:, 2]
-    assert height[0] == pytest.approx(0.021, abs=1e-12)  # held straight
-    assert 0.021 - height[-1] == pytest.approx(expected, rel=0.09)
 
 
 # ------------------------------------------------------------------------------------------------------------- constant offsets

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hollow_boxes import hollow_box
+from pendulums import PENDULUMS, swing
 from scipy.spatial.transform import Rotation
 
 import femsim as fs
@@ -320,6 +321,31 @@ def test_a_dropped_iterate_is_seen_in_the_residual() -> None:
     assert short.residuals == whole.residuals[:-1]
 
 
+def test_rounding_of_stiff_forces_is_no_reason_to_go_on() -> None:
+    """A tolerance that numbers cannot reach: the step is solved to rounding, and says what is left; real errors count."""
+    stepper = spinning(fs.StVenantKirchhoff(), "linear", young=1e8, integrator="energy-momentum", nonlinear_tolerance=1e-14)
+    for _ in range(3):
+        report = stepper.step()
+        assert report.solution.converged and 1e-14 < report.nonlinear_residual < 1e-7 and report.solves < 25
+    system, settings = stepper.system, stepper.settings
+    v, nothing = stepper.state.v_hat, np.zeros(system.n)
+    system.assemble(stepper.state, settings, nothing)
+    true = solved(stepper, Newton(1e-14, 25, 0.0)).solution.v
+    assert system.residual(settings, true, nothing) <= system.rounding < 1e-6
+    for part in (1e-10, 1e-8, 1e-6):  # a velocity wrong by a hundred thousand roundings and more
+        wrong = true + part * np.abs(v).max() * np.random.default_rng(2).standard_normal(system.n)
+        assert system.residual(settings, wrong, nothing) > system.rounding
+    assert solved(stepper, Newton(1e-14, 2, 0.0)).solution.status == "stopped at the limit"
+
+
+def test_stiff_bodies_that_spin_freely_are_converged() -> None:
+    """Their forces cancel only to rounding: by weights near none they took thousands of iterations, or were called wrong."""
+    stepper = spinning(fs.Corotational(), "quadratic", young=1e7, nu=0.45, integrator="energy-momentum")
+    for _ in range(5):
+        report = stepper.step()
+        assert report.solution.converged and report.solution.iterations < 100
+
+
 def test_a_step_that_is_not_solved_is_said() -> None:
     scene = fs.Scene("spin", dt=0.05, duration=0.1, gravity=(0, 0, -300.0), max_solves=2)
     scene.add_soft("bar", fs.box_tets((0.06, 0.02, 0.02), (3, 1, 1)), rubber(fs.StableNeoHookean(), 2e4),
@@ -354,6 +380,23 @@ def test_the_linearised_equations_are_the_derivative_of_the_residual() -> None:
     change = (equations(v + h * way) - equations(v - h * way)) / (2 * h)
     equations(v)
     np.testing.assert_allclose((system.A @ way)[free], change[free], rtol=0, atol=2e-5 * np.abs(change).max())
+
+
+@pytest.mark.parametrize(
+    ("name", "dt", "amplitude"),
+    [
+        ("rod, clamped", 0.004, True), ("rod, hinged", 0.004, False), ("soft, hinged", 0.004, True), ("rigid", 0.004, True),
+        ("articulated", 0.004, False),
+    ],
+)  # fmt: skip
+def test_pendulums_are_of_second_order(name: str, dt: float, amplitude: bool) -> None:
+    """Period and amplitude of the swing at three steps."""
+    found = np.array([swing(PENDULUMS[name], dt / 2**k, 0.65) for k in range(3)])
+    first, second = np.abs(np.diff(found, axis=0))
+    order = np.log2(first / second)
+    assert order[0] == pytest.approx(2.0, abs=0.1), found
+    if amplitude:
+        assert order[1] == pytest.approx(2.0, abs=0.15), found
 
 
 # ------------------------------------------------------------------ rods, couplings, rigid bodies

@@ -16,6 +16,8 @@ from small_scene import cube_scene
 import femsim as fs
 from femsim.base.status import exit_status
 from femsim.run import patience
+from femsim.run.health import HealthWatch
+from femsim.step.advance import take_step
 from femsim.step.stepper import Stepper
 from materials import circular_section
 
@@ -291,3 +293,64 @@ def test_no_shipped_scene_has_a_note_or_is_flagged_in_its_first_steps(path: Path
     scene = fs.load_scene(path)
     run = fs.simulate(scene, duration=5 * scene.dt)
     assert run.verdict == "good" and run.info["notes"] == [] and run.info["health"]["reasons"] == []
+
+
+# ---------------------------------------------------------------------- bounds, and going on
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("energy", (0.2, 0.1)), ("penetration", (-0.1, 1.0)), ("creep", 0.1), ("way", ("a", 1.0)), ("energy_stop", 0.5)],
+)
+def test_bounds_that_are_none_are_refused(name: str, value: Any) -> None:
+    with pytest.raises(fs.InputError, match=f"health bound {name} is "):
+        fs.HealthBounds(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("bounds", "verdict"),
+    [((0.01, 0.1), "doubtful"), ((0.03, 0.1), "good"), ((0.001, 0.02), "wrong"), ((math.inf, math.inf), "good")],
+)
+def test_bounds_belong_to_the_scene(bounds: tuple[float, float], verdict: str, tmp_path: Path) -> None:
+    """The probe is 0.5 mm in the wall, 2.5 % of its thickness."""
+    scene = impossible.driven_through_wall(0.0005)
+    scene.health = fs.HealthBounds(led_overlap=bounds)
+    run = fs.simulate(scene, out=tmp_path / "run")
+    assert run.verdict == verdict and exit_status(run.status, run.verdict) == (3 if verdict == "wrong" else 0)
+    written = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["health_bounds"]["led_overlap"]
+    assert written == [None if math.isinf(bound) else bound for bound in bounds]
+    for reason in run.info["health"]["reasons"]:
+        assert reason["bound"] == bounds[verdict == "wrong"] and reason["value"] == pytest.approx(0.025)
+
+
+def test_a_watch_goes_on_from_its_memory() -> None:
+    stepper = Stepper(impossible.crushed_box(), fs.make_solver("auto"))
+    watch = HealthWatch(stepper)
+    second: HealthWatch | None = None
+    for number in range(1, 13):
+        report = take_step(stepper, 6)
+        if number == 8:  # between the first reasons and the worst of them
+            second = HealthWatch(stepper)
+            second.recall(json.loads(json.dumps(watch.memory())))
+        for one in (watch, second):
+            if one is not None and (one is watch or number > 7):
+                one.look(report)
+    assert second is not None
+    for one in (watch, second):
+        one.finish(12)
+    assert len(watch.findings.reasons) >= 3 and second.findings.as_json() == watch.findings.as_json()
+    assert second.memory() == watch.memory()
+
+
+def test_a_watch_changes_nothing() -> None:
+    """Asking for energies at the start is no step: the same bits with and without it."""
+    ends = []
+    for watched in (False, True):
+        stepper = Stepper(impossible.tumbling_cube(), fs.make_solver("auto"))
+        watch = HealthWatch(stepper) if watched else None
+        for _ in range(5):
+            report = stepper.step()
+            if watch is not None:
+                watch.look(report)
+        ends.append(stepper.state)
+    assert ends[0] == ends[1]

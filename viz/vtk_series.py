@@ -17,6 +17,7 @@ last one.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -324,6 +325,8 @@ def read_pvd(path: Path) -> list[tuple[float, dict[str, Path]]]:
         file = item.get("file")
         try:
             time = float(item.get("timestep", ""))
+            if not math.isfinite(time):
+                raise ValueError
         except ValueError:
             raise VizError(f"{path}: timestep {item.get('timestep')!r} of {file!r} is not a number.") from None
         if not file:

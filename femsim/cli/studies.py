@@ -190,3 +190,48 @@ def reproduce(
     kept = f", stored before: {', '.join(result.kept)}" if result.kept else ""
     print(f"made: {', '.join(result.made) or 'nothing'}{kept}; {result.seconds:.0f} s\npage              {result.page}")
     return NOT_CONVERGED if result.failures else OK
+
+
+@app.command
+def selftest(
+    *names: str, long: Flag = False, list_: Annotated[Flag, Parameter(name="--list")] = False, out: Path | None = None
+) -> int:
+    """Run stress scenes: what femsim must bear, or must name when it cannot.
+
+    Parameters
+    ----------
+    names
+        Scenes to run; default all.
+    long
+        Ten simulated seconds each, an hour in all; else the short time in which the hard thing of each has happened.
+    list_
+        Only list the scenes and what must hold in each.
+    out
+        Page to write a table of outcomes to (.md).
+    """
+    from femsim.base.files import check_output
+    from femsim.studies.selftest.command import selftest as run_all, write_outcomes
+    from femsim.studies.selftest.scenes import chosen
+    from femsim.studies.selftest.stress import Outcome
+
+    if list_:
+        for stress in chosen(names):
+            print(f"{stress.name:<32}{stress.what}: {stress.demand}")
+        return OK
+    if out is not None:
+        check_output(out, "name a page such as selftest.md")
+
+    def say(outcome: Outcome) -> None:
+        word = outcome.ended if outcome.passed else "FAILED"
+        text = " ".join(outcome.text.split())[:200]
+        print(f"{word:<9}{outcome.stress.name:<32}{outcome.seconds:6.1f} s  {text}", flush=True)
+
+    outcomes = run_all(names, long=long, each=say)
+    failed = [outcome.stress.name for outcome in outcomes if not outcome.passed]
+    if out is not None:
+        write_outcomes(out, outcomes, long=long)
+    print(
+        f"{len(outcomes) - len(failed)} of {len(outcomes)} ended as they state"
+        + (f"; not: {', '.join(failed)}" if failed else "")
+    )
+    return NOT_CONVERGED if failed else OK

@@ -178,14 +178,13 @@ class HeldEnd(CouplingDefaults):
         """Place the frame where the holder has it."""
         if v_hat is None:
             self._start = q[0].copy()
-        conserving = self._conserving and v_hat is not None
-        if conserving:
+        if self._conserving and v_hat is not None:
             both = [self._start, self._frame.moved(self._start, v_hat[: self._size], self._dt)]
             first, last = (self._frame.place(coordinates) for coordinates in both)
         pose = self._frame.place(q[0])
         self._rod.place_end(self._end, pose)
         self._jacobian = self._frame.jacobian()
-        if conserving:
+        if self._conserving and v_hat is not None:
             mean = 0.5 * (first[:3] + last[:3])
             self._jacobian[:3] -= cross_matrix(mean - pose[:3]) @ self._jacobian[3:]
             self._rod.end_at(self._end, last)

@@ -27,7 +27,18 @@ from femsim.model.holds import nodes_where
 from femsim.model.parts import Part
 from femsim.model.solids import mass_properties, visual, with_arm
 from femsim.scene import plausible
-from femsim.scene.checks import DENSEST, Finger, Handle, Vector, checked_load, node_masses, positive, rigid_load, vector
+from femsim.scene.checks import (
+    DENSEST,
+    Finger,
+    Handle,
+    Vector,
+    checked_load,
+    node_masses,
+    node_places,
+    positive,
+    rigid_load,
+    vector,
+)
 from femsim.scene.contents import SceneContents
 from materials import Elastic, Law, RodSection, material as card
 from meshes import TetMesh, load_tetmesh, require_simple
@@ -53,6 +64,7 @@ def add_soft(
     law: Law | str | None,
     element: ElementKind,
     added_mass: Callable[[np.ndarray], np.ndarray] | None,
+    start_points: Callable[[np.ndarray], np.ndarray] | None,
     self_contact: bool,
 ) -> Handle:
     """Add a deformable body of tetrahedra, see :meth:`femsim.scene.scene.Scene.add_soft`."""
@@ -81,6 +93,8 @@ def add_soft(
         body.load = checked_load(name, load, (len(points), 3))
     if added_mass is not None:
         body.carry(node_masses(name, added_mass, points))
+    if start_points is not None:
+        body.start_at(node_places(name, start_points, points, body.tets))
     index = len(scene.bodies)
     if fixed is not None:
         scene.fixed_nodes[index] = nodes_where(f"fixed of {name}", points, fixed)

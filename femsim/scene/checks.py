@@ -123,3 +123,15 @@ def node_masses(name: str, added_mass: Callable[[np.ndarray], np.ndarray], point
             f"added_mass of {name} gave shape {mass.shape}; allowed are ({len(points)},) numbers of kg, none negative."
         )
     return mass
+
+
+def node_places(name: str, start_points: Callable[[np.ndarray], np.ndarray], points: np.ndarray, tets: np.ndarray) -> np.ndarray:
+    """Check where the nodes start, (n, 3) m: no tetrahedron (m, 4) may be inverted there."""
+    places = np.array(start_points(points.copy()), dtype=np.float64)
+    if places.shape != points.shape or not np.isfinite(places).all():
+        raise InputError(f"start_points of {name} gave shape {places.shape}; allowed are {points.shape} finite numbers of m.")
+    corners = places[tets]
+    inverted = int((np.linalg.det(corners[:, 1:] - corners[:, :1]) <= 0.0).sum())
+    if inverted:
+        raise InputError(f"start_points of {name} turns {inverted} of {len(tets)} tetrahedra inside out; deform it less.")
+    return places

@@ -55,8 +55,8 @@ class Scene(SceneContents):
         Most linearisations of a step before it is halved. Default 25.
     integrator : {"theta", "energy-momentum"}
         How a step is taken. "theta" (default) evaluates forces at one place within it. "energy-momentum" takes elastic stress
-        from both ends of the step, by which soft bodies in free motion keep angular momentum and never gain energy, at any
-        stiffness; it is second order in dt. ``theta`` is then 1/2.
+        from both ends of the step, by which soft bodies, rods and rigid bodies in free motion keep angular momentum and never
+        gain energy, at any stiffness; it is second order in dt. ``theta`` is then 1/2.
     strain_damping : float
         Part of changes of strain that "energy-momentum" damps, from 0 (keeps the energy) to 1. Default 0.05.
     dt_bounds : (float, float), s
@@ -92,6 +92,7 @@ class Scene(SceneContents):
         law: Law | str | None = None,
         element: ElementKind = "linear",
         added_mass: Callable[[np.ndarray], np.ndarray] | None = None,
+        start_points: Callable[[np.ndarray], np.ndarray] | None = None,
         self_contact: bool = False,
     ) -> Handle:
         """Add a deformable body of tetrahedra, co-rotational unless the material or ``law`` says otherwise.
@@ -125,6 +126,9 @@ class Scene(SceneContents):
             Quadratic ones add a node to every edge, bend well on coarse meshes and do not lock up to nu = 0.499.
         added_mass : callable, optional
             ``added_mass(points (n, 3) m) -> (n,) kg`` on the nodes, e.g. a hung weight: inertia and weight without stiffness.
+        start_points : callable, optional
+            ``start_points(points (n, 3) m) -> (n, 3) m``: where the nodes start, if not at rest, e.g. as a hand holds it. Places
+            that ``fixed``, ``added_mass`` and markers are given are those at rest.
         self_contact : bool
             Whether it may have contact with itself, as a folded mat has. Off by default, since it costs detection.
 
@@ -135,7 +139,7 @@ class Scene(SceneContents):
         """
         return building.add_soft(
             self, name, mesh, material, position, rotation, scale, velocity, angular_velocity, surface, fixed, load, law, element,
-            added_mass, self_contact,
+            added_mass, start_points, self_contact,
         )  # fmt: skip
 
     def add_rod(

@@ -18,8 +18,8 @@ from femsim.step.state import State
 
 #: Rows up to which a mass matrix is inverted as it is, without a look for its blocks.
 _SMALL = 20
-#: Rounding of the forces in the equations of a step, over the largest terms that they are sums of; and the nonlinear residual above
-#: which it is never the excuse.
+#: Rounding of the forces in the equations of a step, over the largest terms that they are sums of; and the nonlinear residual
+#: above which it is never the excuse.
 _ROUNDINGS, _MOST_ROUNDING = 32.0 * np.finfo(np.float64).eps, 1e-6
 
 

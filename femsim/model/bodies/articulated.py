@@ -144,9 +144,9 @@ class ArticulatedBody(BodyDefaults):
     angular momentum, and w follows from the new orientation.
 
     In an energy-momentum step the body turns by Cayley's map. Without joints its spin goes from R0 I W0 to R1 I W1,
-    W0 + W1 = 2 R0^T w_hat the velocities in its own axes, so that the work of a torque is the change of its energy. With joints M and
-    the Coriolis terms are those of the mid-point, and the velocities at the end are such that the impulses of the
-    step are the changes of linear and angular momentum.
+    W0 + W1 = 2 R0^T w_hat the velocities in its own axes, so that the work of a torque is the change of its energy. With joints
+    M and the Coriolis terms are those of the mid-point, and the velocities at the end are such that the impulses of the step
+    are the changes of linear and angular momentum.
 
     Parameters
     ----------

@@ -31,8 +31,8 @@ class StepSettings:
     gravity : ndarray, (3,), m/s^2
         Acceleration of gravity.
     conserving : bool
-        Whether elastic stress is that of the energy-momentum step, by which soft bodies keep energy and angular momentum
-        exactly; theta is then 1/2.
+        Whether elastic stress is that of the energy-momentum step, by which soft bodies and rods keep energy and angular
+        momentum exactly; theta is then 1/2.
     strain_damping : float
         Damping of strain changes in that step, alpha of :mod:`femsim.model.bodies.momentum_kernels`.
     """

@@ -9,8 +9,9 @@ algorithms for general models in nonlinear elasticity", Comput. Methods Appl. Me
 so S : dC/2 is the change of the energy. With the force sum_q w_q F_m S grad_a, F_m = (F0 + F1)/2, a step that ends at
 x0 + dt v_hat and whose velocities change by 2 (v_hat - v0) keeps the energy, and S being symmetric it keeps the angular momentum.
 Damping adds alpha (2 mu dE + lambda tr(dE) I) with dE = dC/2, which loses energy in proportion to the square of the change of
-strain and leaves rotation alone. Small changes take 2 psi(C1) - 2 psi(C0) by Gauss' rule from stresses: differences of energies would
-carry their rounding, divided by |dC|, into the stress. The mean dilatation of an element acts by the mean of its pressure at both ends.
+strain and leaves rotation alone. Small changes take
+2 psi(C1) - 2 psi(C0) by Gauss' rule from stresses: differences of energies would carry their rounding, divided by |dC|, into the
+stress. The mean dilatation of an element acts by the mean of its pressure at both ends.
 
 Where an end is inverted, C does not tell it from its mirror image; the element then has the stress of F_m.
 """

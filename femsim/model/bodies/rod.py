@@ -23,8 +23,7 @@ from femsim.base.rotations import (
     quaternion_to_matrix,
     vector_from_quaternion,
 )
-from femsim.model.bodies import rod_kernels as kernels
-from femsim.model.bodies import rod_momentum_kernels as momentum_kernels
+from femsim.model.bodies import rod_kernels as kernels, rod_momentum_kernels as momentum_kernels
 from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings, StepStart
 from femsim.model.bodies.calming import CALMING, calm_joints
 from femsim.model.bodies.deforming import Deforming, strand
@@ -491,7 +490,7 @@ class Rod(BodyDefaults):
         out: np.ndarray,
         inertia: np.ndarray,
     ) -> None:
-        """Fill the equations of :mod:`femsim.model.bodies.rod_momentum_kernels`; damping by stiffness takes the change of strain."""
+        """Fill the equations of :mod:`femsim.model.bodies.rod_momentum_kernels`; stiffness damps the change of strain."""
         dt = settings.dt
         self._velocities[1:-1] = v_hat.reshape(-1, 6)
         frames = np.empty((2, 7))

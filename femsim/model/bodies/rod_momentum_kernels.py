@@ -1,26 +1,27 @@
-"""Kernels of the energy-momentum step of rods: forces between two states by which energy and angular momentum are kept exactly.
+"""Kernels of the energy-momentum step of rods: forces between two states by which energy and angular momentum are kept.
 
-A link that goes with u dt and Theta = w dt turns by Cayley's map: R1 - R0 = Theta x (R0 + R1)/2, the mid-point rule for
-its axes. Then every product of axes and gaps changes by means times changes, exactly, and so do the strains of the joints (notation
-of :mod:`femsim.model.bodies.rod_kernels`; an overline is the mean of both ends, T = (Theta_i + Theta_j)/2,
-delta = Theta_j - Theta_i):
+A link that goes by u dt and Theta = w dt turns by Cayley's map: R1 - R0 = Theta x (R0 + R1)/2, the mid-point rule for its axes.
+Then products of axes and gaps change by means times changes, exactly, and so do the strains of the joints (notation of
+:mod:`femsim.model.bodies.rod_kernels`; means are those of both ends, T = (Theta_i + Theta_j)/2, delta = Theta_j - Theta_i):
 
     change of g = dt (u_j - u_i) - Theta_i x mean c_i - Theta_j x mean c_j,
     change of R^T g = mean R^T (change of g - Omega x mean g),   Omega = T + G delta,
     change of phi = P delta,
 
-Omega being the turn of the frame half-way. G and P, below, are matrices of the two states; both hold without remainder, and each is
-the mean of two forms that change places when time is reversed, so the step is of second order. With D the matrix of these changes,
-D z = change of e for z = (u_i, w_i, u_j, w_j) dt, the forces
+Omega being the turn of the frame half-way. G and P, below, are matrices of the two states; both hold without remainder, and each
+is the mean of two forms that change places when time is reversed, so the step is of second order. With D the matrix of these
+changes, D z = change of e for z = (u_i, w_i, u_j, w_j) dt, the forces
 
     f = D^T K (mean of e + a change of e)
 
-do the work of the energy and lose a times twice the energy of the change of strain (Simo, Tarnow and Doblare, "Non-linear dynamics of
-three-dimensional rods: exact energy and momentum conserving algorithms", Int. J. Numer. Methods Eng. 38, 1995; Romero and Armero,
-"An objective finite element approximation of the kinematics of geometrically exact rods and its use in the formulation of an
-energy-momentum conserving scheme in dynamics", ibid. 54, 2002). A turn of everything leaves D z = 0, so moments about the mean places
-vanish. The spin of a link goes from R0 I W0 to R1 I W1 with W0 + W1 = 2 R0^T w, its velocities in its own axes
-(Simo and Wong, ibid. 31, 1991), by which the work of a torque is the change of its energy.
+do the work of the energy and lose a times twice the energy of the change of strain. A turn of everything leaves D z = 0, so
+moments about the mean places vanish. The spin of a link goes from R0 I W0 to R1 I W1 with W0 + W1 = 2 R0^T w, its velocities in
+its own axes, by which the work of a torque is the change of its energy.
+
+Sources: Simo, Tarnow and Doblare, "Non-linear dynamics of three-dimensional rods: exact energy and momentum conserving
+algorithms", Int. J. Numer. Methods Eng. 38, 1995; Romero and Armero, "An objective finite element approximation of the kinematics
+of geometrically exact rods and its use in the formulation of an energy-momentum conserving scheme in dynamics", ibid. 54, 2002;
+the spin: Simo and Wong, ibid. 31, 1991. They interpolate nodes; here the strains are those of femsim's joints.
 """
 
 from __future__ import annotations
@@ -169,21 +170,21 @@ def _on_frame(t: Vector, T: Vector, delta: Vector, s: Vector, c: float, shares: 
     """
     sigma, nu = shares
     along = dot(T, delta)
-    Ts = dot(T, s)
-    d = 2.0 * sigma * (1.0 + c) - 0.5 * sense * (sigma * dot(delta, s) - nu * along * Ts)
+    along_s = dot(T, s)
+    d = 2.0 * sigma * (1.0 + c) - 0.5 * sense * (sigma * dot(delta, s) - nu * along * along_s)
     side = cross(T, s)
     X = (
-        2.0 * s[0] + sense * (0.5 * (1.0 + c) * delta[0] + side[0]) + 0.5 * Ts * T[0],
-        2.0 * s[1] + sense * (0.5 * (1.0 + c) * delta[1] + side[1]) + 0.5 * Ts * T[1],
-        2.0 * s[2] + sense * (0.5 * (1.0 + c) * delta[2] + side[2]) + 0.5 * Ts * T[2],
+        2.0 * s[0] + sense * (0.5 * (1.0 + c) * delta[0] + side[0]) + 0.5 * along_s * T[0],
+        2.0 * s[1] + sense * (0.5 * (1.0 + c) * delta[1] + side[1]) + 0.5 * along_s * T[1],
+        2.0 * s[2] + sense * (0.5 * (1.0 + c) * delta[2] + side[2]) + 0.5 * along_s * T[2],
     )
-    of_T = -sense * nu * dot(X, t)
-    of_s = 0.5 * sense * sigma * dot(T, t)
+    on_turn = -sense * nu * dot(X, t)
+    on_s = 0.5 * sense * sigma * dot(T, t)
     turned = cross(s, t)  # -[s]^T t = s x t
     return (
-        (of_T * T[0] + sigma * turned[0] + of_s * s[0]) / d,
-        (of_T * T[1] + sigma * turned[1] + of_s * s[1]) / d,
-        (of_T * T[2] + sigma * turned[2] + of_s * s[2]) / d,
+        (on_turn * T[0] + sigma * turned[0] + on_s * s[0]) / d,
+        (on_turn * T[1] + sigma * turned[1] + on_s * s[1]) / d,
+        (on_turn * T[2] + sigma * turned[2] + on_s * s[2]) / d,
     )
 
 
@@ -209,10 +210,10 @@ def _joint_forces(
     rest: Vector,
     slowing: float,
 ) -> tuple[bool, Vector, Vector, Vector]:
-    """Forces of a joint that is stiff in all ways: by x_j and by the turns of i and j; False where there are none to be found."""
+    """Give the forces of a joint that is stiff in all ways, by x_j and by the turns of i and j; False where none are found."""
     i, j = k, k + 1
-    c0, s0, R0 = _relative(before, i, j)
-    c1, s1, R1 = _relative(after, i, j)
+    c0, s0, first_axes = _relative(before, i, j)
+    c1, s1, last_axes = _relative(after, i, j)
     first, second = vector_at(turn, i, 0), vector_at(turn, j, 0)
     T, delta = _mean(first, second), _difference(second, first)
     d = 1.0 + 0.25 * dot(first, second)
@@ -228,19 +229,19 @@ def _joint_forces(
         return False, nothing, nothing, nothing
     # stresses: K (mean e + a change of e)
     g0, g1 = gaps
-    e0, e1 = transposed_times_vector(R0, g0), transposed_times_vector(R1, g1)
+    e0, e1 = transposed_times_vector(first_axes, g0), transposed_times_vector(last_axes, g1)
     h0, h1 = _turn_by_sine(c0, s0), _turn_by_sine(c1, s1)
     f0, f1 = _difference(scaled(h0, s0), rest), _difference(scaled(h1, s1), rest)
     pull = by_entries(along, _sum(_mean(e0, e1), scaled(slowing, _difference(e1, e0))))
     moment = by_entries(about, _sum(_mean(f0, f1), scaled(slowing, _difference(f1, f0))))
     # the gap in the axes half-way
-    n = times_vector(scaled_matrix(0.5, plus(R0, R1)), pull)
+    n = times_vector(scaled_matrix(0.5, plus(first_axes, last_axes)), pull)
     t = cross(n, _mean(g0, g1))
-    N_i, N_j = math.sqrt(1.0 + 0.25 * dot(first, first)), math.sqrt(1.0 + 0.25 * dot(second, second))
-    shares = (0.5 * (1.0 / N_i + 1.0 / N_j), 0.5 / (N_i * N_j * (N_i + N_j)))
+    norm_i, norm_j = math.sqrt(1.0 + 0.25 * dot(first, first)), math.sqrt(1.0 + 0.25 * dot(second, second))
+    shares = (0.5 * (1.0 / norm_i + 1.0 / norm_j), 0.5 / (norm_i * norm_j * (norm_i + norm_j)))
     uneven = _mean(
-        _on_frame(t, T, delta, times_vector(R0, s0), c0, shares, 1.0),
-        _on_frame(t, T, delta, times_vector(R1, s1), c1, shares, -1.0),
+        _on_frame(t, T, delta, times_vector(first_axes, s0), c0, shares, 1.0),
+        _on_frame(t, T, delta, times_vector(last_axes, s1), c1, shares, -1.0),
     )
     # the logarithm of the turn
     middle = _mean(s0, s1)
@@ -273,16 +274,16 @@ def step_forces(
 ) -> None:
     """Fill the force (n + 1, 9) of each joint against deformation in a step, as ``joint_states`` orders it.
 
-    ``before`` and ``after`` (n + 2, 7) are the poses at both ends of the step, ``turn`` (n + 2, 3) rad Cayley's vectors between their
-    axes; ``slowing`` is a, the part of the change of strain that is damped. ``arm``, ``kind``, ``stiffness`` and ``rest`` are as
-    in ``joint_states``. Where a joint turns beyond half a turn in the step it has its force of ``middle`` (n + 1, 9).
+    ``before`` and ``after`` (n + 2, 7) are the poses at both ends of the step, ``turn`` (n + 2, 3) rad Cayley's vectors between
+    their axes; ``slowing`` is a, the part of the change of strain that is damped. ``arm``, ``kind``, ``stiffness`` and ``rest``
+    are as in ``joint_states``. Where a joint turns beyond half a turn in the step it has its force of ``middle`` (n + 1, 9).
     ``rotation`` (2, n + 2, 9) becomes the axes of both ends.
     """
     for p in range(before.shape[0]):
-        R0, R1 = rotation_at(before, p), rotation_at(after, p)
+        first_axes, last_axes = rotation_at(before, p), rotation_at(after, p)
         for c in range(9):
-            rotation[0, p, c] = R0[c]
-            rotation[1, p, c] = R1[c]
+            rotation[0, p, c] = first_axes[c]
+            rotation[1, p, c] = last_axes[c]
     for k in range(kind.shape[0]):
         if kind[k] == ABSENT:
             for c in range(9):

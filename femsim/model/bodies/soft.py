@@ -151,7 +151,7 @@ class SoftBody(BodyDefaults, ABC):
         load: Load | None = None,
     ) -> None:
         self.name = name
-        self.rest = np.ascontiguousarray(points, dtype=np.float64)
+        self.rest = self._start = np.ascontiguousarray(points, dtype=np.float64)
         self.tets = np.ascontiguousarray(tets, dtype=np.int64)
         self.elements = np.ascontiguousarray(elements, dtype=np.int64)
         self.elastic = elastic
@@ -252,6 +252,10 @@ class SoftBody(BodyDefaults, ABC):
         self.node_mass = self.node_mass + mass
         self._row_mass = np.repeat(self.node_mass, 3)
 
+    def start_at(self, points: np.ndarray) -> None:
+        """Start from other positions than those at rest, (n, 3) m: strained, as a hand would hold it."""
+        self._start = points
+
     def reset(self) -> None:
         """Forget the last positions: the search for rotations starts as in a new body, so a second run gives the same bits."""
         self._quaternion[:] = self._unturned
@@ -276,11 +280,11 @@ class SoftBody(BodyDefaults, ABC):
 
     def initial_q(self) -> np.ndarray:
         """Node positions at the start."""
-        return self.rest.ravel().copy()
+        return self._start.ravel().copy()
 
     def initial_v(self) -> np.ndarray:
         """Node velocities at the start: of a body that turns about its centre of mass, added masses included, as if rigid."""
-        arm = self.rest - self.centre_of_mass(self.rest)
+        arm = self._start - self.centre_of_mass(self._start)
         return np.asarray(self._velocity + np.cross(self._angular_velocity, arm)).ravel()
 
     def pattern(self) -> tuple[np.ndarray, np.ndarray]:

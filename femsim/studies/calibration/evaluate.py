@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -244,7 +244,9 @@ class Evaluator:
         cases = make_cases(sweep, self.path)
         if check:
             kinds = {p.name: p.type for p in scene_parameters(cases.scene)}
-            wrong = next((name for name in self.file.free if kinds[name] is not float), None)
+            wrong = next(
+                (name for name in self.file.free if kinds[name] is not float and float not in get_args(kinds[name])), None
+            )
             if wrong is not None:
                 raise InputError(f"{self.path}: free.{wrong} is no number with a fraction in {cases.scene.name}; fix it.")
         (case,), limits = cases.cases, self.file.limits

@@ -168,13 +168,16 @@ class Comparison:
         for t in self.trials:
             how = "given" if math.isnan(t.explained) else f"found, {100 * t.explained:.1f} % of the variation shared"
             lines.append(f"{t.source}: its first sample is at {t.offset:.4f} s of the run ({how})")
-        head = ("axis", "unit", "RMSE", "NRMSE", "bias", "peak", "largest", "corr.", "lag ms", "gain", "offset")
+        repeated, spread = len(self.trials) > 1, self.spread()
+        own = ("spread", *(f"RMSE {k + 1}" for k in range(len(self.trials)))) if repeated else ()
+        head = ("axis", "unit", "RMSE", "NRMSE", "bias", "peak", "largest", "corr.", "lag ms", "gain", "offset", *own)
         rows: list[tuple[str, ...]] = [head]
         for c in self.channels:
             a, lag = self.axes[c.name], mean_and_confidence([t.lags[c.name] for t in self.trials])[0]
             measures = (a.rmse, a.nrmse, a.bias, a.peak_error, a.largest_error)
             line = (f"{a.correlation:.4f}", f"{1e3 * lag:.3g}", f"{a.gain:.4g}", f"{a.offset:.3g}")
-            rows.append((c.name, c.unit, *(f"{x:.3g}" for x in measures), *line))
+            alone = (spread[c.name], *(t.axes[c.name].rmse for t in self.trials)) if repeated else ()
+            rows.append((c.name, c.unit, *(f"{x:.3g}" for x in measures), *line, *(f"{x:.3g}" for x in alone)))
         widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
         sides = ("<", "<", *(">" for _ in widths[2:]))
         table = ("  ".join(f"{x:{side}{w}}" for x, side, w in zip(row, sides, widths, strict=True)) for row in rows)
@@ -183,9 +186,11 @@ class Comparison:
         lines += [
             f"{g}: error vector {rms:.3g} {unit[g]} RMS, {most:.3g} {unit[g]} at most" for g, (rms, most) in self.vectors.items()
         ]
-        if len(self.trials) > 1:
-            spread = ", ".join(f"{name} {value:.2g}" for name, value in self.spread().items())
-            lines.append(f"axes above: against the mean of {len(self.trials)} trials, whose own spread is {spread}")
+        if repeated:
+            lines.append(
+                f"against the mean of {len(self.trials)} trials; spread: standard deviation of the trials about it; RMSE 1 ...: "
+                "against each trial alone"
+            )
         return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
 
     def _filter_words(self) -> str:

@@ -1,0 +1,77 @@
+"""The same run gives the same bits: twice, in another process, and whatever the environment says about threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import femsim as fs
+
+ROOT = Path(fs.__file__).resolve().parent.parent
+CODE = """
+import hashlib, sys
+import femsim as fs
+scene = fs.Scene("a", dt=0.01, duration=0.12)
+scene.add_floor()
+cube, rubber = fs.box_tets((0.04, 0.04, 0.04), 6), fs.Elastic(1e5, 0.3, 1000.0)
+scene.add_soft("cube", cube, rubber, position=(0, 0, 0.0255), rotation=(0.1, 0.2, 0))
+scene.add_rigid("ball", fs.Sphere(0.01), density=2000.0, position=(0, 0, 0.0605))
+for _ in range(int(sys.argv[2])):
+    run = fs.simulate(scene, sys.argv[3], threads=int(sys.argv[1]))
+    digest = hashlib.sha256()
+    for name, values in run.steps.items():
+        if not name.startswith("ms_"):
+            digest.update(values.tobytes())
+    for name, value in sorted(run.stepper.state.arrays().items()):
+        digest.update(value.tobytes())
+    print(digest.hexdigest(), run.info["settings"]["threads"])
+"""
+
+
+def digests(threads: int, times: int = 1, solver: str = "auto", **environment: str) -> list[str]:
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    clean = {name: value for name, value in os.environ.items() if name not in names}
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, str(threads), str(times), solver], env=clean | {"PYTHONPATH": path} | environment,
+        capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("solver", ["exact", "cond"])
+def test_the_same_bits_twice_and_for_any_environment(solver: str) -> None:
+    pytest.importorskip("threadpoolctl", reason="an installation from before it was needed")
+    first, second = digests(1, 2, solver)
+    assert first == second
+    many = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "4")
+    assert digests(1, 1, solver, **many) == [first]
+
+
+def test_threads_are_recorded_and_the_same_number_gives_the_same_bits() -> None:
+    first, second = digests(2, 2, "exact")
+    assert first == second and first.endswith(" 2")
+    assert digests(2, 1, "exact", OMP_NUM_THREADS="1") == [first]
+
+
+@pytest.mark.parametrize("threads", [0, -1, True, 1.5, 100_000])
+def test_a_number_of_threads_that_cannot_be_is_refused(threads: int) -> None:
+    scene = fs.Scene("a", dt=0.01)
+    scene.add_rigid("ball", fs.Sphere(0.1), density=1e3)
+    with pytest.raises(fs.InputError, match="threads is"):
+        fs.simulate(scene, threads=threads)
+
+
+def test_blas_has_as_many_threads_as_asked_for() -> None:
+    threadpoolctl = pytest.importorskip("threadpoolctl", reason="an installation from before it was needed")
+    from femsim.base.threads import blas_threads
+
+    with threadpoolctl.threadpool_limits(limits=1):
+        for count in (1, 2):
+            with blas_threads(count):
+                assert {p["num_threads"] for p in threadpoolctl.threadpool_info() if p["internal_api"] == "openblas"} == {count}
