@@ -11,7 +11,8 @@ The tour, in the order of a time step:
 4. ``nodalize``: every contact acts on nodes, predefined or virtual (papers/001 section III-A).
 5. ``cone``, ``solvers``: projections, and the solvers by name (``SOLVERS``); COND is the primary one.
 6. ``metrics``: THE yardstick, residuals of an answer computed outside all solvers.
-7. ``local``, ``fclib``: problems condensed to their contacts (:class:`LocalProblem`), and problems as HDF5 files.
+7. ``split``: many small groups of contacts at once, by a sparse W; ``local``, ``fclib``: problems condensed to their contacts
+   (:class:`LocalProblem`), and problems as HDF5 files.
 
 Units are SI: v in m/s, lam in N (the papers' lambda with a force-level A), A in N s/m. The room knows nothing of bodies,
 scenes or files and imports nothing else of ours.

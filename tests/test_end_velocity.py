@@ -198,7 +198,7 @@ def test_restitution_is_validated(wrong: Any) -> None:
 def test_two_statements_about_restitution_may_quarrel() -> None:
     scene = fs.Scene("quarrel")
     floor = scene.add_floor(surface="oak")
-    box = scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.1, surface="tin")
+    box = scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.1, position=(0, 0, 0.02), surface="tin")
     scene.set_restitution(box, "oak", 0.5)
     scene.set_restitution("tin", floor, 0.6)
     with pytest.raises(fs.InputError, match=r"restitution of 'floor' and 'box' is stated twice.*set_restitution"):
@@ -274,6 +274,32 @@ def test_one_linearisation_a_step_turns_velocities_round_as_in_the_paper() -> No
         stepper = Stepper(scene, make_solver("auto"))
         stepper.step()
         assert stepper.state.v[2] == pytest.approx(left, abs=1e-8)
+
+
+def test_a_gripper_that_closes_is_in_balance() -> None:
+    """Its base is driven, its fingers meet a cube: the drive bears what the stop of the fingers asks of it."""
+    scene = fs.Scene("grip", dt=0.01, **EM)
+    scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), rubber(), position=(0, 0, 0))
+    fingers = [fs.Finger(name, fs.Box((0.002, 0.01, 0.01)), offset=(-sign * 0.014, 0, -0.05), closing=(sign, 0, 0))
+               for name, sign in (("left", 1.0), ("right", -1.0))]  # fmt: skip
+    gripper = scene.add_gripper("gripper", fingers, position=(0, 0, 0.05), mass=0.5, joint_limits=(-0.01, 0.03))
+    scene.drive(gripper, force=lambda _: 2.0, fingers=True)
+    scene.drive(gripper, fs.Motion([0.0, 0.3], [(0.0, 0.0, 0.0), (0.05, 0.0, 0.02)]))
+    stepper = Stepper(scene, make_solver("auto"))
+    reports = [stepper.step() for _ in range(25)]
+    assert max(report.wrench_balance for report in reports) < 1e-8
+    assert reports[-1].forces.force_sum.max() > 3.0 and all(report.solution.converged for report in reports)
+
+
+def test_a_step_whose_end_is_not_found_has_not_converged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("femsim.step.end_velocity.solve_split", lambda *_: 1e-3)
+    scene = fs.Scene("unsolved", dt=0.01, **EM)
+    scene.add_floor()
+    rigid_box(scene)
+    scene.gravity[2] = -100.0
+    stepper = Stepper(scene, make_solver("auto"))
+    said = [take_step(stepper).solution for _ in range(10)]
+    assert not all(one.converged for one in said) and any("velocities at the end" in one.message for one in said)
 
 
 # ------------------------------------------------------------------ the parts

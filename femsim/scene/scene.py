@@ -39,7 +39,7 @@ class Scene(SceneContents):
         Simulated time.
     theta : float
         Integration parameter in [1/2, 1]: 1 (default) is backward Euler, 1/2 the mid-point rule of papers/001 eq. (9), which
-        keeps energy but lets nodes in contact chatter.
+        keeps energy but, once linearised, lets nodes in contact chatter.
     gravity : (3,) float, m/s^2
         Acceleration of gravity.
     margin : float, m

@@ -11,6 +11,8 @@
     kernels in `point_rows_kernels`, `deforming_rows_kernels` and, shared, `rows_kernels`; `placed` says where parts are.
 `stepper`
     `Stepper.step`: the step on one screen.
+`end_velocity`
+    What the contact law says of the velocities at the end of a step: rest and restitution.
 `measure`, `report`
     `StepReport`: what a step did, read without changing anything.
 `advance`

@@ -32,7 +32,7 @@ from femsim.step.state import State
 from femsim.step.system import System
 
 #: Residual to which the contact law is solved for the velocities at the end, and that at which they count as found.
-_TOLERANCE, ENOUGH = 1e-11, 1e-6
+_TOLERANCE, _ENOUGH = 1e-11, 1e-6
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,15 @@ class EndVelocity:
     work: np.ndarray
     held: np.ndarray
     residual: float = 0.0
+
+    def judged(self, solved: Solved) -> Solved:
+        """Call a step not converged where the contact law does not hold for the velocities at its end."""
+        if self.residual <= _ENOUGH or not solved.solution.converged:
+            return solved
+        message = (
+            f"The contact law of the velocities at the end of the step holds to {self.residual:.2g} only. Take a smaller dt."
+        )
+        return replace(solved, solution=replace(solved.solution, status="stopped at the limit", message=message))
 
 
 def end_velocity(

@@ -117,6 +117,7 @@ class Stepper:
             u = contact_velocity(problem, solution.v)
             end = end_velocity(system, settings, rows, solved, u, state, new, self.newton)
             new.v = end.v
+            solved = end.judged(solved)
         with self.timed("accept"):
             forces, memory = contacts.accept(rows, end.lam, u)
         with self.timed("measure"):

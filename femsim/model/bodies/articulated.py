@@ -459,11 +459,13 @@ class ArticulatedBody(BodyDefaults):
 
         The equations have M and the Coriolis terms of the start of the step, M_0 (v_1 - v_0) / dt + C_0 of the last ``assemble``;
         in an energy-momentum step those of the last ``residual``. The momentum changes by M_1 v_1 - M_0 v_0. Who drives the base
-        exerts the difference too.
+        exerts the difference too. What contacts change in the speeds of joints at the end of an energy-momentum step is in the
+        forces of the drive already, see :meth:`femsim.step.system.System.carried`.
         """
         old, new = self._configuration(step.q).M[:3], self._configuration(step.q_new).M[:3]
         if self._conserving:
-            return np.asarray((new @ step.v_new - old @ step.v) / step.dt - self._step_rate[:3])
+            end = np.concatenate([step.v_new[:6], 2.0 * step.v_hat[6:] - step.v[6:]])
+            return np.asarray((new @ end - old @ step.v) / step.dt - self._step_rate[:3])
         return np.asarray((new - old) @ step.v_new / step.dt - self.bias[:3])
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
