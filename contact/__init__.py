@@ -37,13 +37,14 @@ from contact.shapes import (
     closest_points_on_triangles,
     signed_distance,
 )
-from contact.solvers import SOLVERS, Cond, CondOptions, History, Solution, Solver, WarmStart, make_solver
+from contact.solvers import SOLVERS, Cond, CondOptions, History, Remembering, Solution, Solver, WarmStart, make_solver
 from contact.solvers.invertible import inverse_contact
 
 __all__ = [
     "SOLVERS", "Box", "Capsule", "Cond", "CondOptions", "ContactError", "ContactProblem", "Cylinder", "DeformableContacts",
     "DeformableDetector", "Detector", "FclibProblem", "Group", "GroupKind", "History", "LocalMetrics", "LocalProblem", "Mesh",
-    "Metrics", "NodalContactProblem", "NotApplicableError", "PlacedShape", "Plane", "PointContacts", "Shape", "Solution",
+    "Metrics", "NodalContactProblem", "NotApplicableError", "PlacedShape", "Plane", "PointContacts", "Remembering", "Shape",
+    "Solution",
     "Solver", "Sphere", "Strand", "Surface", "WarmStart", "closest_points_on_triangles", "contact_velocity", "from_isotropic",
     "inverse_contact", "isotropic", "make_local_problem", "make_problem", "make_solver", "measure", "measure_local", "nodalize",
     "read_fclib", "signed_distance", "to_global", "to_isotropic", "write_fclib",

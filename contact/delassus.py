@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -46,7 +48,29 @@ class DelassusOperator:
         self._rows = np.zeros(0, dtype=np.int64)
         self._place = np.zeros(0, dtype=np.int64)
         self._extra = np.zeros((0, 0))
+        self._data = np.zeros(0)
+        self._added: list[np.ndarray] = []
         self.factorized = False
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Return what gives these factors again, for :meth:`recall`: the matrix, the rows kept and those added, if any."""
+        if not self.factorized or self._pattern is None:
+            return {}
+        indptr, indices = self._pattern
+        sizes = np.array([len(rows) for rows in self._added], dtype=np.int64)
+        added = np.concatenate([np.zeros(0, dtype=np.int64), *self._added])
+        patch = self.factorization.patch
+        return {"indptr": indptr, "indices": indices, "data": self._data, "patch": patch, "sizes": sizes, "added": added}
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Make the factors again that :meth:`memory` told of, to the last bit: the same calls in the same order."""
+        self.forget()
+        if not memory:
+            return
+        indptr, n = memory["indptr"], len(memory["indptr"]) - 1
+        self._factorize(sp.csc_matrix((memory["data"], memory["indices"], indptr), shape=(n, n)), memory["patch"])
+        for rows in np.split(memory["added"], np.cumsum(memory["sizes"])[:-1]) if len(memory["sizes"]) else ():
+            self._add(rows)
 
     def factorize(self, problem: ContactProblem, patch: np.ndarray | None = None) -> None:
         """Factorize A of a problem.
@@ -67,12 +91,17 @@ class DelassusOperator:
             patch = np.unique(problem.J.indices)
         if not _worth_keeping(len(patch), problem.J.shape[0], problem.n):
             patch = np.zeros(0, dtype=np.int64)
-        self.factorization.factorize(problem.A, patch)
-        self._pattern = (problem.A.indptr, problem.A.indices)
+        self._factorize(problem.A, patch)
+
+    def _factorize(self, A: sp.csc_matrix, patch: np.ndarray) -> None:
+        """Factorize A and keep exactly these rows."""
+        self.factorization.factorize(A, patch)
+        self._pattern = (A.indptr, A.indices)
+        self._data, self._added = A.data.copy(), []
         self._rows = self.factorization.patch
-        self._place = np.full(problem.n, -1, dtype=np.int64)
+        self._place = np.full(A.shape[0], -1, dtype=np.int64)
         self._place[self._rows] = np.arange(len(self._rows))
-        self._extra = np.zeros((problem.n, 0))
+        self._extra = np.zeros((A.shape[0], 0))
         self._compliance = self.factorization.compliance
         self.factorized = True
 
@@ -92,6 +121,7 @@ class DelassusOperator:
 
     def _add(self, rows: np.ndarray) -> None:
         """Add rows to the patch by one solve each."""
+        self._added.append(rows)
         unit = np.zeros((self._extra.shape[0], len(rows)))
         unit[rows, np.arange(len(rows))] = 1.0
         columns = self.factorization.solve(unit)

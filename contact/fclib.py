@@ -421,7 +421,8 @@ def write_fclib(
         matrices[contact_matrix] = (drop @ cut if form == "fclib_local" else cut).tocsc()
         vectors[contact_vector] = vectors[contact_vector][:, :2]
     texts = {"title": title, "description": description, "math_info": ""}
-    with replacing(path) as temporary, h5py.File(temporary, "w") as file:
+    # in memory first: HDF5 itself ends the process when the disk is full
+    with h5py.File("problem", "w", driver="core", backing_store=False) as file:
         group = file.create_group(form)
         group["spacedim"] = np.array([spacedim], dtype=np.int32)
         for name, text in texts.items():
@@ -433,6 +434,10 @@ def write_fclib(
             group[f"vectors/{name}"] = values.ravel()
         for name, values in extras.items():
             file[f"{_OURS}/{name}"] = values
+        file.flush()
+        image = file.id.get_file_image()
+    with replacing(path) as temporary:
+        temporary.write_bytes(image)
 
 
 def _write_matrix(group: Any, matrix: sp.csc_matrix) -> None:

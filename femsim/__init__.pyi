@@ -34,6 +34,7 @@ from femsim.model.drives import (
     Profile as Profile,
     load_path as load_path,
 )
+from femsim.run.repair import repair as repair
 from femsim.run.result import (
     ChamberSeries as ChamberSeries,
     GaugeSeries as GaugeSeries,
@@ -42,6 +43,7 @@ from femsim.run.result import (
     SensorSeries as SensorSeries,
     TendonSeries as TendonSeries,
 )
+from femsim.run.resume import resume as resume
 from femsim.run.simulate import simulate as simulate
 from femsim.scene.checks import (
     Finger as Finger,

@@ -117,7 +117,7 @@ def _problems(folder: Path) -> list[Seed]:
 
 
 def _logs(folder: Path) -> list[Seed]:
-    from test_logs import write_c3d, write_mcap
+    from log_files import write_c3d, write_mcap
 
     rows = "".join(f"{0.01 * k:.2f},{k % 7}.5,-2.5,3e-1,0.5,0.0,{k}.25\n" for k in range(30))
     columns = "time,Fx,Fy,Fz,Tx,Ty,Tz\n"

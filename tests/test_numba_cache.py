@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,49 @@ def test_femsim_tells_numba_the_folder(tmp_path: Path) -> None:
 def test_a_folder_that_the_user_sets_is_kept(tmp_path: Path) -> None:
     assert start(NUMBA_CACHE_DIR=str(tmp_path / "mine"), XDG_CACHE_HOME=str(tmp_path / "cache")) == str(tmp_path / "mine")
     assert not (tmp_path / "cache").exists()
+
+
+# ------------------------------------------------------------------ faults
+
+USES_A_KERNEL = (
+    "import femsim\nfrom contact.cone import project_strict\nprint('begin', flush=True)\n"
+    "print(','.join(f'{x:.17g}' for x in project_strict(1.0, 3.0, 4.0, 0.5)), flush=True)\n"
+)
+
+
+def started(cache: Path, code: str) -> subprocess.Popen[str]:
+    root = str(Path(fs.__file__).resolve().parent.parent)
+    environment = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
+    environment |= {"PYTHONPATH": root, "XDG_CACHE_HOME": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+
+
+def test_two_processes_on_a_cold_cache_of_which_one_is_killed(tmp_path: Path) -> None:
+    """Whenever it is killed, the other one and the next one have the right kernels."""
+    said = set()
+    for number, delay in enumerate((0.05, 0.4)):
+        cache = tmp_path / f"cache{number}"
+        victim, other = started(cache, USES_A_KERNEL), started(cache, USES_A_KERNEL)
+        assert victim.stdout is not None
+        victim.stdout.readline()
+        time.sleep(delay)
+        victim.kill()
+        victim.communicate()
+        for process in (other, started(cache, USES_A_KERNEL)):
+            out, err = process.communicate(timeout=300)
+            assert process.returncode == 0, err
+            said.add(out)
+        assert list(cache.rglob("cone.project_strict-*.nbi"))
+    assert len(said) == 1
+
+
+def test_a_cache_that_cannot_be_written_is_said_once_and_by_doctor(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file, so that no folder can be made there, whoever asks")
+    code = "import femsim\nfrom femsim.cli import execute\nexecute(['doctor'])\nexecute(['solvers'])\n"
+    process = started(tmp_path / "cache", code)
+    out, err = process.communicate(timeout=300)
+    words = f"the folder of compiled kernels {tmp_path / 'cache' / 'femsim'} cannot be written; they are kept in"
+    assert err.count(words) == 1 and "Traceback" not in err, err
+    assert words in out and "each new process may compile for a minute" in out

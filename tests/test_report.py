@@ -146,7 +146,11 @@ def test_a_killed_run_without_frames_is_told_as_it_is(copy: Path) -> None:
     text = (copy / "steps.csv").read_text()
     (copy / "steps.csv").write_text(text[: text.rindex(",")])  # cut in the last row
     page = read(write_report(copy))
-    assert "had not ended" in page.items[0] and "neither frames.pvd nor" in page.items[1] and len(page.items) == 2
+    assert (
+        "The run is killed: killed at step 3" in page.items[0]
+        and "neither frames.pvd nor" in page.items[1]
+        and len(page.items) == 2
+    )
     (copy / "steps.csv").unlink()
     page = read(write_report(copy))
     assert "No tables" in page.items[1] and "Health" not in page.tables and "Parameters" in page.tables

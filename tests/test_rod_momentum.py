@@ -53,7 +53,7 @@ def stepped(rod: Rod, amount: float, spin: float, seed: int = 0) -> tuple[np.nda
 def step_force(rod: Rod, before: np.ndarray, after: np.ndarray, v: np.ndarray, slowing: float) -> np.ndarray:
     n, force = rod.n_links, np.empty((rod.n_links + 1, 9))
     joints = rod.joints()
-    kernels.step_forces(before, after, np.ascontiguousarray(v[:, 3:]), rod._arm, joints.kind, joints.stiffness, joints.rest,
+    kernels.step_forces(before, after, np.ascontiguousarray(v[:, 3:]), joints.arm, joints.kind, joints.stiffness, joints.rest,
                         slowing, np.full((n + 1, 9), np.nan), np.empty((2, n + 2, 9)), force)  # fmt: skip
     return force
 

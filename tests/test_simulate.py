@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import math
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from small_scene import DT, STEPS, cube_scene, scene_file
 
 import femsim as fs
 from contact.linear import make_factorization
+from viz.ending import heartbeat_age
 
 # The contract with scripts outside: these columns are there, under these names (more may stand between them).
 STEP_COLUMNS = (
@@ -139,10 +142,17 @@ def test_run_json(done: tuple[fs.Run, Path]) -> None:
     content = info(folder)
     assert {
         "status", "message", "scene", "parameters", "settings", "bodies", "friction", "solver", "versions", "machine", "command",
-        "started", "timings_s", "health", "health_bounds", "parts", "notes", "problems",
+        "started", "timings_s", "health", "health_bounds", "parts", "notes", "problems", "call", "process",
     } == set(content)  # fmt: skip
     assert content["status"] == run.status == "converged" and content["message"] == run.message
-    assert content["scene"] == {"name": "small_cube", "file": str(folder.parent / "small_cube.py")}
+    path = folder.parent / "small_cube.py"
+    assert content["scene"] == {
+        "name": "small_cube", "file": str(path), "path": str(path.resolve()),
+        "digest": hashlib.blake2b(path.read_bytes(), digest_size=32).hexdigest(),
+    }  # fmt: skip
+    assert content["call"]["solver"] == "auto" and content["call"]["format"] == "pvd"
+    assert content["process"]["pid"] == os.getpid() and content["process"]["host"] == socket.gethostname()
+    assert content["process"]["step"] == STEPS and abs(heartbeat_age(content["process"])) < 600.0
     assert content["settings"]["dt_s"] == DT and content["settings"]["steps"] == STEPS
     assert content["settings"]["gravity_mps2"] == [0.0, 0.0, -9.81]
     assert content["bodies"]["cube"]["mass_kg"] == pytest.approx(0.008)
@@ -337,14 +347,40 @@ def test_not_converged(tmp_path: Path) -> None:
     assert_readable(tmp_path / "run", STEPS)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_after_the_step(number: signal.Signals, tmp_path: Path) -> None:
-    before = signal.getsignal(number)
+@pytest.fixture(params=["SIGINT", "SIGTERM", "SIGHUP"])
+def number(request: pytest.FixtureRequest) -> Iterator[int]:
+    """A signal that asks to end, which is put back to what it was."""
+    asked = getattr(signal, request.param)
+    before = signal.getsignal(asked)
+    yield asked
+    signal.signal(asked, before)
+
+
+def test_an_interrupt_ends_after_the_step(number: int, tmp_path: Path) -> None:
+    def mine(*_: object) -> None:
+        raise AssertionError("the handler of the caller is not called")
+
+    signal.signal(number, mine)
     run = fs.simulate(cube_scene(), out=tmp_path / "run", on_step=stop_at(2, lambda: os.kill(os.getpid(), number)))
     assert run.status == info(tmp_path / "run")["status"] == "interrupted"
     assert run.message == f"Interrupted after step 2 of {STEPS}; all steps so far are recorded."
     assert_readable(tmp_path / "run", 2)
-    assert signal.getsignal(number) is before
+    assert signal.getsignal(number) is mine
+
+
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGHUP"], indirect=True)
+def test_a_script_that_is_asked_to_end_ends_when_all_is_written(number: int, tmp_path: Path) -> None:
+    signal.signal(number, signal.SIG_DFL)
+    with pytest.raises(SystemExit) as ended:
+        fs.simulate(cube_scene(), out=tmp_path / "run", on_step=stop_at(2, lambda: os.kill(os.getpid(), number)))
+    assert ended.value.code == 128 + number and info(tmp_path / "run")["status"] == "interrupted"
+    assert_readable(tmp_path / "run", 2)
+
+
+def test_a_signal_that_is_ignored_stays_ignored(number: int) -> None:
+    signal.signal(number, signal.SIG_IGN)
+    run = fs.simulate(cube_scene(), on_step=stop_at(2, lambda: os.kill(os.getpid(), number)))
+    assert run.status == "converged" and signal.getsignal(number) == signal.SIG_IGN
 
 
 def test_an_interrupt_in_the_last_step_changes_nothing() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import femsim as fs
 from femsim.step.force_memory import ForceMemory
-from femsim.step.state import State
+from femsim.step.state import VERSION, State
 
 
 def full_state() -> State:
@@ -91,6 +91,14 @@ def test_so_is_a_file_with_a_single_array(shape: tuple[int, ...], tmp_path: Path
     with (tmp_path / "state.npz").open("wb") as file:
         np.save(file, np.zeros(shape))
     with pytest.raises(fs.InputError, match=r"cannot be read as the state|holds none of femsim's states"):
+        State.load(tmp_path / "state.npz")
+
+
+@pytest.mark.parametrize("name", ["counts", "q", "contacts/1/forces", "halving_is_vain"])
+def test_so_is_one_that_lacks_an_array(name: str, tmp_path: Path) -> None:
+    arrays = {key: value for key, value in full_state().arrays().items() if key != name}
+    np.savez(tmp_path / "state.npz", version=np.array(VERSION), **arrays)
+    with pytest.raises(fs.InputError, match=rf"is no complete state \('{name}'"):
         State.load(tmp_path / "state.npz")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -16,6 +17,7 @@ from typing import Any
 import pandas
 import psutil
 import pytest
+from small_calibrations import FIT, FREE, write
 from small_scene import scene_file
 
 import femsim
@@ -182,6 +184,48 @@ def test_a_killed_or_interrupted_client_loses_nothing(tmp_path: Path, started: C
     assert wait_for_end(started(*femsim_sweep(str(file), "--out", str(out), "--quiet", "--resume", "--workers", "2"))) == 0
     assert is_complete(out)
     assert len(runs_of(tmp_path)) == begun + 2 + COUNT - len(there)  # the first steps, twice, and what was missing
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_client_that_is_asked_to_end_leaves_a_table(
+    name: str, tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    """The signal reaches the client alone, as from a batch system, or its whole group, as from a terminal that hangs up."""
+    out, file = tmp_path / "out", sweep_file(tmp_path, 0.4)
+    client = started(*femsim_sweep(str(file), "--out", str(out), "--workers", "2"), stderr=subprocess.STDOUT)
+    until(lambda: len(finished(out)) >= 3, client)
+    (os.kill if name == "SIGTERM" else os.killpg)(client.pid, getattr(signal, name))
+    text = client.communicate(timeout=PATIENCE)[0].decode()
+    assert client.returncode == 130 and "interrupted: Interrupted." in text and "--resume runs the others" in text, text
+    assert "Traceback" not in text and set(table(out)["status"]) == {"converged", "not run"}
+    before = {id_: (out / "cases" / id_ / "case.json").stat().st_mtime_ns for id_ in finished(out)}
+    assert wait_for_end(started(*femsim_sweep(str(file), "--out", str(out), "--quiet", "--resume", "--workers", "2"))) == 0
+    assert is_complete(out)
+    assert before == {id_: (out / "cases" / id_ / "case.json").stat().st_mtime_ns for id_ in before}
+
+
+def test_a_calibration_killed_again_and_again_goes_on(tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]) -> None:
+    """By 9, TERM and INT, one after the other: it ends as one that was never stopped, and no case runs twice."""
+    file, out = write(tmp_path, FREE + FIT), tmp_path / "cut"
+    words = ("-c", "from femsim.cli import main; main()", "calibrate", str(file), "--workers", "2", "--quiet", "--out")
+    assert wait_for_end(started(*words, str(tmp_path / "whole"))) == 0
+    before: dict[str, int] = {}
+    for name in ("SIGKILL", "SIGTERM", "SIGINT"):
+        client = started(*words, str(out), *(["--resume"] if before else []), stderr=subprocess.STDOUT)
+        known = len(before) + 3
+        until(lambda least=known: len(finished(out)) >= least, client)
+        client.send_signal(getattr(signal, name))
+        text = client.communicate(timeout=PATIENCE)[0].decode()
+        assert client.returncode == (-9 if name == "SIGKILL" else 130) and "Traceback" not in text, text
+        if name != "SIGKILL":
+            assert json.loads((out / "calibration.json").read_text())["status"] == "interrupted"
+        now = {id_: (out / "cases" / id_ / "case.json").stat().st_mtime_ns for id_ in finished(out)}
+        assert before.items() <= now.items()
+        before = now
+    assert wait_for_end(started(*words, str(out), "--resume")) == 0
+    assert before.items() <= {id_: (out / "cases" / id_ / "case.json").stat().st_mtime_ns for id_ in finished(out)}.items()
+    values = [json.loads((folder / "calibration.json").read_text())["parameters"] for folder in (out, tmp_path / "whole")]
+    assert values[0] == values[1] and finished(out) == finished(tmp_path / "whole")
 
 
 def test_a_killed_scheduler_is_said_and_the_sweep_resumed(

@@ -13,24 +13,29 @@ ROOT = TESTS.parent
 #: Modules that a test (or a helper of tests) is the test of, where it reads private names of them.
 OWNERS = {
     "slow_rods": ["femsim/model/bodies/rod.py"],
+    "test_bad_files": ["foreign/child.py"],
     "test_bench": ["femsim/studies/problems/bench.py"],
     "test_auto": ["contact/solvers/auto.py"],
     "test_chambers": ["femsim/model/actuators.py"],
     "test_cond_kernels": ["contact/solvers/cond.py"],
     "test_contact_geometry": ["contact/deformable.py"],
     "test_couplings": ["femsim/model/couplings.py"],
+    "test_fuzz": ["foreign/child.py"],
     "test_hyperelastic": ["femsim/model/bodies/hyperelastic.py"],
+    "test_installation": ["femsim/cli/doctor.py"],
     "test_layers": ["femsim/__init__.py"],
     "test_numba_cache": ["femsim/base/numba_cache.py"],
     "test_plots": ["viz/plots.py"],
+    "test_rod_momentum": ["femsim/model/bodies/rod.py"],
     "test_render": ["viz/render.py", "viz/stage.py"],
     "test_soft": ["femsim/model/bodies/soft.py", "femsim/model/bodies/corotational_kernels.py"],
     "test_tendons": ["femsim/model/actuators.py"],
     "test_touching": ["femsim/step/deforming_contacts.py"],
     "test_view": ["viz/view.py"],
+    "test_viscous": ["femsim/model/bodies/soft.py"],
 }
-#: Public although they begin so: methods of named tuples.
-PUBLIC = {"_replace", "_fields", "_asdict"}
+#: Public although they begin so: methods of named tuples, and the way out of a child process.
+PUBLIC = {"_replace", "_fields", "_asdict", "_exit"}
 
 
 def private(name: str) -> bool:

@@ -386,7 +386,6 @@ def test_the_linearised_equations_are_the_derivative_of_the_residual() -> None:
     ("name", "dt", "amplitude"),
     [
         ("rod, clamped", 0.004, True), ("rod, hinged", 0.004, False), ("soft, hinged", 0.004, True), ("rigid", 0.004, True),
-        ("articulated", 0.004, False),
     ],
 )  # fmt: skip
 def test_pendulums_are_of_second_order(name: str, dt: float, amplitude: bool) -> None:

@@ -463,17 +463,24 @@ def test_a_restored_state_goes_on_with_the_same_bits(tmp_path: Path, scheme: dic
 
 
 def test_rayleigh_damping_is_that_of_the_law_alone() -> None:
-    """beta K with K of the law: a term far slower than the step adds its stiffness to theta dt K only."""
-    _, indices = cube(rubber()).pattern()
-    first = []
+    """Force and matrix of beta K: the same with a term, far slower than the step, that doubles the stiffness of a step."""
+    forces, matrices = [], []
     for terms, beta in ((((1.0, 1e6),), 0.0), (((1.0, 1e6),), 0.05), ((), 0.0), ((), 0.05)):
         scene = fs.Scene("one")
         scene.add_soft("body", fs.box_tets((0.02, 0.02, 0.02), 1), rubber(nu=0.0, prony=terms, rayleigh_beta=beta))
-        body, how, data = scene.bodies[0], settings(0.01, {}), np.empty(len(indices))
-        body.assemble(body.initial_q(), np.zeros(body.n_v), 0.0, how, data, np.empty(body.n_v), np.empty(body.n_v))
-        first.append(data)
-    # what beta adds is the same
-    np.testing.assert_allclose(first[1] - first[0], first[3] - first[2], rtol=0, atol=1e-9 * np.abs(first[3]).max())
+        body, how = scene.bodies[0], settings(0.01, {})
+        q, v = body.initial_q(), np.random.default_rng(0).standard_normal(body.n_v)
+        first, later = np.empty((2, len(body.pattern()[1])))
+        force, b, external = np.empty((3, body.n_v))
+        body.assemble(q, v, 0.0, how, first, b, external)
+        body.residual(q, StepStart(q, v, 0.0), how, v, external, force, b)
+        body.tangent(how, later)
+        forces.append(force)
+        matrices.append((first, later))
+    np.testing.assert_allclose(forces[1] - forces[0], forces[3] - forces[2], rtol=0, atol=1e-9 * np.abs(forces[3]).max())
+    assert np.abs(forces[3] - forces[2]).max() > 0.1 * np.abs(forces[3]).max()
+    damped = np.array(matrices[3]) - matrices[2]
+    np.testing.assert_allclose(np.array(matrices[1]) - matrices[0], damped, rtol=0, atol=1e-9 * np.abs(damped).max())
 
 
 def test_fields_hold_the_stress_of_the_branches() -> None:

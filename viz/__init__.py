@@ -6,11 +6,13 @@ The tour, in the order of use:
     `PvdSeries` writes a PVD index and one .vtu/.vtp file per body and frame, safe if the run is killed;
     `read_pvd` and `read_part` read the series back. `vtk_xml` writes the files.
 `vtk_hdf`
-    `HdfSeries` writes the same data as compressed VTKHDF, topology only once.
+    `HdfSeries` writes the same data as compressed VTKHDF, topology only once, into files that no kill breaks (`safe_file`).
 `parts`
     `PartFrame` is one body at one time, for both formats.
 `series`
-    `open_frames` reads a run folder in either format.
+    `open_frames` reads a run folder in either format; `repair_frames` mends one that a kill left.
+`ending`
+    how a run ended, also one that was killed and could not say so.
 `render`
     `probe_rendering` reports whether this machine can draw (and if not, which packages to install);
     `render_run` makes stills and films of run folders without a display. `survey` scans a run before the first picture, `stage`
@@ -43,6 +45,7 @@ from viz.paraview import write_paraview_script
 from viz.parts import PartFrame
 from viz.plots import plot_convergence, plot_run, plot_runs
 from viz.render import RenderingStatus, RenderResult, probe_rendering, render_run
+from viz.repair import repair_frames
 from viz.report import write_report
 from viz.series import FrameSeries, open_frames
 from viz.sweep_plots import plot_sensitivity, plot_sweep
@@ -73,6 +76,7 @@ __all__ = [
     "read_part",
     "read_pvd",
     "render_run",
+    "repair_frames",
     "view_run",
     "write_paraview_script",
     "write_report",

@@ -38,7 +38,7 @@ def replacing(path: str | Path) -> Iterator[str]:
     except BaseException as error:  # no temporary file stays, also not after Ctrl-C
         with suppress(OSError):
             os.unlink(temporary)
-        if isinstance(error, OSError) and error.filename == temporary:
+        if isinstance(error, OSError) and error.errno is not None and error.filename in (None, temporary):
             error.filename = str(path)
         raise
 

@@ -175,6 +175,10 @@ class PartRegister:
         self.n_frames += 1
         self._last_time = time
 
+    def go_on(self, n_frames: int, last_time: float) -> None:
+        """Go on after so many frames, the last one at a time."""
+        self.n_frames, self._last_time = n_frames, last_time
+
     def _require_open(self) -> None:
         if self.closed:
             raise VizError(f"the series {self._where} is closed; make a new one.")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from foreign.text import read_json
+from viz.ending import how_it_ended
 from viz.errors import VizError
 from viz.page import number, page, picture, table, warnings, write_page
 from viz.plots import STEP_COLUMNS, Table, _read_table, plot_run
@@ -146,7 +147,8 @@ def read_info(run_dir: Path) -> dict[str, Any]:
         raise VizError(f"{path} is no JSON ({error}); was it changed by hand or cut short?") from error
     if not isinstance(info, dict):
         raise VizError(f"{path} must hold an object, as a run writes it, but holds a {type(info).__name__}.")
-    return info
+    status, message = how_it_ended(run_dir, info)
+    return info | {"status": status, "message": message}
 
 
 def _section(info: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -171,7 +173,7 @@ def _verdict(info: Mapping[str, Any]) -> str:
 def _status_warnings(info: Mapping[str, Any]) -> list[str]:
     status = info.get("status")
     if status == "running":
-        return ["The run had not ended when this page was made, or was killed; this page shows it up to its last finished step."]
+        return ["The run had not ended when this page was made; this page shows it up to its last finished step."]
     return [] if status == "converged" else [f"The run is {status}: {info.get('message') or 'no message'}"]
 
 

@@ -67,7 +67,7 @@ class HdfFrames:
         try:
             with h5py.File(path, "r", locking=False) as index:
                 self.parts = list(index["VTKHDF/Assembly"])
-                links = {name: index["VTKHDF"].get(name, getlink=True).filename for name in self.parts}
+                links = {name: _part_file(h5py, index["VTKHDF"], name) for name in self.parts}
             for name, link in links.items():
                 self._files[name] = h5py.File(path.parent / link, "r", locking=False)["VTKHDF"]
             counts = [int(group["Steps"].attrs["NSteps"]) for group in self._files.values()]
@@ -105,6 +105,12 @@ class HdfFrames:
             for name, values in group[place].items():
                 target.AddArray(_vtk_array(name, _rows(values, int(steps[f"{place}Offsets/{name}"][number]), count)))
         return data
+
+
+def _part_file(h5py: Any, root: Any, name: str) -> str:
+    """File of a part: its group links to the data there, or, in runs of an older femsim, is a link itself."""
+    link = root.get(name, getlink=True)
+    return str((link if isinstance(link, h5py.ExternalLink) else root[name].get("Points", getlink=True)).filename)
 
 
 def _rows(dataset: Any, begin: int, count: int) -> npt.NDArray[Any]:

@@ -19,12 +19,13 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 from xml.etree import ElementTree
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import quoteattr, unescape
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +50,8 @@ _PVD_HEAD = (
     b"<Collection>\n"
 )
 _PVD_TAIL = b"</Collection>\n</VTKFile>\n"
+_INDEX_LINE = re.compile(rb'<DataSet timestep="([^"]+)" group="" part="\d+" name="([^"]+)" file="([^"]*)"/>\n')
+_FRAME_FILE = re.compile(r"\d{6,}\.vt[pu]")
 _SERIES_HEAD = b'{"file-series-version": "1.0", "files": [\n'
 _SERIES_TAIL = b"\n]}\n"
 
@@ -73,6 +76,8 @@ class PvdSeries:
     background : bool
         Write the files of a frame in a thread. The next frame, `flush` or `close` then raises an error, and a killed process may
         lose the last frame.
+    goes_on : bool
+        The series of an earlier process goes on: its index stays until `go_on` says from where.
 
     Raises
     ------
@@ -102,6 +107,7 @@ class PvdSeries:
         index_every: int = 1,
         components: Mapping[str, tuple[str, ...]] | None = None,
         background: bool = False,
+        goes_on: bool = False,
     ) -> None:
         if index_every < 1:
             raise VizError(f"index_every is {index_every}; it must be 1 or more (frames between two index writes).")
@@ -117,7 +123,8 @@ class PvdSeries:
         self.frames_dir.mkdir(parents=True, exist_ok=True)
         self._prefix = os.path.relpath(self.frames_dir, self.pvd_path.parent).replace(os.sep, "/") + "/"
         self._index = bytearray()
-        replace_file(str(self.pvd_path), _PVD_HEAD + _PVD_TAIL)
+        if not goes_on:
+            replace_file(str(self.pvd_path), _PVD_HEAD + _PVD_TAIL)
 
     @property
     def n_frames(self) -> int:
@@ -203,6 +210,42 @@ class PvdSeries:
         if self._pending:
             _write([self._index_file()])
 
+    def written(self) -> dict[str, Any]:
+        """Write everything outstanding; return the number of frames and the fields of each part, for JSON and `go_on`."""
+        self.flush()
+        fields = {name: files.stored() for name, files in self._files.items()} if self.n_frames else {}
+        return {"frames": self.n_frames, "fields": fields}
+
+    def go_on(self, written: Mapping[str, Any]) -> None:
+        """Go on where `written` was called, with the same parts: frames and files behind it are removed.
+
+        Raises
+        ------
+        VizError
+            The index lists fewer frames, other parts, or files that cannot be read.
+        """
+        count, names = int(written["frames"]), list(self._files)
+        lines = index_lines(self.pvd_path)
+        if len(lines) < count * len(names):
+            raise VizError(f"{self.pvd_path} lists fewer than the {count} frames that were written; was it changed?")
+        del lines[count * len(names) :]
+        for number, (line, time, name, file) in enumerate(lines):
+            if name != names[number % len(names)]:
+                raise VizError(f"{self.pvd_path} lists part {name!r} where {names[number % len(names)]!r} was written.")
+            self._index += line
+            self._files[name].file = file[len(self._prefix) :]
+            self._files[name].append_to_index(time)
+        if lines:
+            for name, files in self._files.items():
+                files.go_on(read_part(self.frames_dir / files.file), written["fields"][name])
+            self._parts.go_on(count, lines[-1][1])
+        listed = {file for _, _, _, file in lines}
+        for path in self.frames_dir.iterdir():
+            name, _, rest = path.name.rpartition("_")
+            if name in self._files and _FRAME_FILE.fullmatch(rest) and self._prefix + path.name not in listed:
+                path.unlink()
+        replace_file(*self._index_file())
+
     def close(self) -> None:
         """Write the indices and end the series; a second call has no effect."""
         if self._parts.closed:
@@ -268,6 +311,30 @@ class _PartFiles:
         self._last = (points, fields)
         return [(f"{folder}/{self.file}", self._piece.content(points, fields))]
 
+    def stored(self) -> dict[str, dict[str, tuple[str, list[int]]]]:
+        """Type and shape of the fields of the last frame, by place and name in their order."""
+        assert self._last is not None
+        return {
+            place: {name: (values.dtype.str, list(values.shape[1:])) for name, values in fields.items()}
+            for place, fields in self._last[1].items()
+        }
+
+    def go_on(self, last: pyvista.DataSet, stored: Mapping[str, Mapping[str, tuple[str, list[int]]]]) -> None:
+        """Go on after a frame that was read again; ``stored`` is what :meth:`stored` said of it."""
+        points = np.array(last.points, dtype=self.part.points_dtype)
+        rows = {"point": len(points), "cell": len(points) if self.part.kind == "points" else len(self.part.cells)}
+        data = {"point": last.point_data, "cell": last.cell_data}
+        fields = {
+            place: {
+                name: np.array(data[place][name]) if rows[place] else np.zeros((0, *shape), np.dtype(kind))
+                for name, (kind, shape) in known.items()
+            }
+            for place, known in stored.items()
+        }
+        if self.part.kind == "points":
+            self._piece.set_cells(np.arange(len(points), dtype=np.int32)[:, None])
+        self._last = (points, fields)
+
     def mark(self) -> None:
         """Record the end of the index before a frame."""
         self._listed = len(self.index)
@@ -290,6 +357,20 @@ class _PartFiles:
         """Add the last file to the index of this part."""
         line = json.dumps({"name": self.file, "time": time}).encode()
         self.index += b",\n" + line if self.index else line
+
+
+def index_of(lines: Iterable[bytes]) -> bytes:
+    """Content of an index of these lines."""
+    return b"".join([_PVD_HEAD, *lines, _PVD_TAIL])
+
+
+def index_lines(path: Path) -> list[tuple[bytes, float, str, str]]:
+    """Lines of an index that we wrote: as they are, and time, part and file of each."""
+    try:
+        found = [(line, _INDEX_LINE.fullmatch(line)) for line in path.read_bytes().splitlines(keepends=True)]
+    except OSError as error:
+        raise VizError(f"{path} cannot be read ({error.strerror}); the frames cannot go on.") from error
+    return [(line, float(m[1]), m[2].decode(), unescape(m[3].decode())) for line, m in found if m]
 
 
 def read_pvd(path: Path) -> list[tuple[float, dict[str, Path]]]:

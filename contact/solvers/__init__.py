@@ -14,7 +14,7 @@ from contact.errors import ContactError
 from contact.solvers.apgd import Apgd, ApgdOptions
 from contact.solvers.auto import Auto, AutoOptions
 from contact.solvers.banded import Banded, BandedOptions
-from contact.solvers.base import History, Solution, Solver, SolverOptions, WarmStart
+from contact.solvers.base import History, Remembering, Solution, Solver, SolverOptions, WarmStart
 from contact.solvers.ccs import Ccs, CcsOptions
 from contact.solvers.cond import Cond, CondOptions
 from contact.solvers.exact import Exact, ExactOptions
@@ -78,6 +78,7 @@ __all__ = [
     "History",
     "Pgs",
     "PgsOptions",
+    "Remembering",
     "Solution",
     "Solver",
     "SolverEntry",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from contact.local import LocalProblem
 from contact.metrics import contact_velocity, residuals
 from contact.problem import ContactProblem
 from contact.solvers.banded import Banded, BandedOptions
-from contact.solvers.base import Check, FactorizationOptions, Solution, Solver, SolverOptions, WarmStart
+from contact.solvers.base import Check, FactorizationOptions, Remembering, Solution, Solver, SolverOptions, WarmStart
 from contact.solvers.cond import Cond, CondOptions
 from contact.solvers.exact import Exact, ExactOptions
 
@@ -116,6 +117,19 @@ class Auto:
         self._slow_factors = _SUPERLU if self.linear_algebra == "superlu" else 1.0
         self._conditioning, self._pace = 1.0, 1.0
         self._diagonal = np.zeros(0)
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Return what one solve leaves for the next: the estimates, and what both solvers keep."""
+        own = {"estimates": np.array([self._conditioning, self._pace]), "diagonal": self._diagonal}
+        solvers: dict[str, Remembering] = {"cond": self._cond, "exact": self._exact}
+        return own | {f"{name}/{key}": value for name, one in solvers.items() for key, value in one.memory().items()}
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Take it back."""
+        self._conditioning, self._pace = (float(value) for value in memory.get("estimates", (1.0, 1.0)))
+        self._diagonal = np.array(memory.get("diagonal", np.zeros(0)))
+        for name, one in (("cond", self._cond), ("exact", self._exact)):
+            one.recall({key.partition("/")[2]: value for key, value in memory.items() if key.startswith(f"{name}/")})
 
     def pick(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> str:
         """Name of the solver that should be the fastest one for this problem."""

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, count
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from typing import Any, ClassVar, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
@@ -130,6 +130,22 @@ class Solver(Protocol):
 
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve, optionally from a starting point."""
+        ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A solver whose solves leave something for the next one by which its bits depend on the solves before.
+
+    Given back what it remembered, a new solver with the same options gives the bits that the old one would have given.
+    """
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Return what the next solve reads, arrays by name; empty before the first one. Nobody writes into them."""
+        ...
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Take back what :meth:`memory` returned; empty: forget all."""
         ...
 
 

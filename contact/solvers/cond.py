@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
+from contact.linear import same_pattern
 from contact.local import LocalProblem
 from contact.metrics import LawArguments, Residuals, law_arguments, natural_map_scale, residuals
 from contact.nodalize import AUTO_GAIN_FACTOR, NodalContactProblem, layout, nodalize
@@ -161,6 +163,20 @@ class Cond:
         self.options = options or CondOptions()
         self._pattern: _BlockPattern | None = None
         self._eigenvector: np.ndarray | None = None
+        #: pattern of A that a recalled eigenvector belongs to
+        self._recalled: tuple[np.ndarray, np.ndarray] | None = None
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Return what one solve leaves for the next: the eigenvector of the largest eigenvalue, and the pattern it belongs to."""
+        if self._pattern is None or self._eigenvector is None:
+            return {}
+        return {"eigenvector": self._eigenvector, "indptr": self._pattern.indptr, "indices": self._pattern.indices}
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Take it back."""
+        self._pattern = None
+        self._eigenvector = memory["eigenvector"].copy() if memory else None
+        self._recalled = (memory["indptr"], memory["indices"]) if memory else None
 
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve the problem (Algs. 1-3).
@@ -219,7 +235,9 @@ class Cond:
         problem, options = nodal.problem, self.options
         if self._pattern is None or not self._pattern.matches(problem.A):
             self._pattern = _BlockPattern(problem.A, nodal.rows, nodal.virtual_start)
-            self._eigenvector = None
+            if not same_pattern(self._recalled, problem.A):
+                self._eigenvector = None
+            self._recalled = None
         pattern = self._pattern
         kernels.scatter_entries(problem.A.data, pattern.places, pattern.values)
         matrix = Matrix(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -92,6 +93,14 @@ class Exact:
         self.options = options or ExactOptions()
         self._operator = DelassusOperator(self.options.backend, self.options.threads)
         self.linear_algebra = self._operator.factorization.name
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Return what one solve leaves for the next: what the lagged factors are of."""
+        return self._operator.memory()
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Take it back."""
+        self._operator.recall(memory)
 
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve the problem.

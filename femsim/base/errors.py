@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 
 
@@ -51,3 +52,16 @@ def did_you_mean(name: str, options: Iterable[str]) -> str:
     if not known:
         return "; there is none."
     return f"{question} {'is only' if len(known) == 1 else 'are'} {', '.join(known)}."
+
+
+def what_to_do(error: OSError) -> str:
+    """Say what the user can do about a file that cannot be read or written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "free the disk, or choose another folder by --out; femsim resume goes on with a run"
+    if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE):
+        return "it or its folder was moved or removed meanwhile; put it back and use femsim resume, or run again"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "choose a folder that you may write to by --out"
+    if error.errno == errno.EFBIG:
+        return "raise the limit of file sizes (ulimit -f), or choose another folder by --out"
+    return "see to the disk, or choose another folder by --out"

@@ -44,7 +44,18 @@ def replacing(path: Path) -> Iterator[Path]:
     except BaseException as error:  # no temporary file stays, also not after Ctrl-C
         with suppress(OSError):
             shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()
-        if isinstance(error, OSError) and error.filename == str(temporary):
+        if isinstance(error, OSError) and error.errno is not None and error.filename in (None, str(temporary)):
+            error.filename = str(path)
+        raise
+
+
+@contextmanager
+def named_errors(path: Path) -> Iterator[None]:
+    """Name the file in each OSError of the block that does not: writing to an open file gives such errors."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
             error.filename = str(path)
         raise
 
@@ -95,6 +106,11 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a JSON file in one step; arrays become lists, and what JSON does not know becomes text."""
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(content, indent=2, default=_plain) + "\n", encoding="utf-8")
+
+
+def plain_json(value: Any) -> Any:
+    """Return what comes back of a value when it is written as JSON and read again."""
+    return json.loads(json.dumps(value, default=_plain))
 
 
 def _plain(value: Any) -> Any:

@@ -7,6 +7,7 @@ could run stale code. Here every change of any file with kernels gives a new fol
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import shutil
 import sys
@@ -15,6 +16,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _KEPT_FOLDERS = 8
+_trouble = ""
+
+
+def cache_trouble() -> str:
+    """Return what is wrong with the cache of this process, a sentence without its end; empty where nothing is."""
+    return _trouble
 
 
 def use_source_digest(packages: Iterable[Path]) -> Path | None:
@@ -32,13 +39,31 @@ def use_source_digest(packages: Iterable[Path]) -> Path | None:
     """
     given = os.environ.get("NUMBA_CACHE_DIR")
     if given:
+        _tell_trouble(Path(given), None)
         return Path(given)
     folder = cache_folder(kernel_digest(packages))
+    _tell_trouble(user_cache_folder() / "femsim", folder)
     if folder is not None:
         os.environ["NUMBA_CACHE_DIR"] = str(folder)
         if "numba" in sys.modules:  # it has read the environment already
             sys.modules["numba"].config.CACHE_DIR = str(folder)
     return folder
+
+
+def _tell_trouble(wanted: Path, used: Path | None) -> None:
+    """Say once in a process when the folder that should hold the kernels cannot be written, and what follows."""
+    global _trouble
+    if (used is not None and used.is_relative_to(wanted)) or _can_write(wanted):
+        return
+    instead = f"they are kept in {used}" if used is not None else "numba looks for another place, or compiles in each process"
+    _trouble = f"the folder of compiled kernels {wanted} cannot be written; {instead}"
+    logging.getLogger("femsim").warning("femsim: %s (make it writable, or set NUMBA_CACHE_DIR).", _trouble)
+
+
+def _can_write(folder: Path) -> bool:
+    """Whether a folder can be written, or made."""
+    there = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
 def kernel_digest(packages: Iterable[Path]) -> str:

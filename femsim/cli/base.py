@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 from cyclopts import App, CycloptsError, Parameter, Token
 
-from femsim.base.errors import InputError
+from femsim.base.errors import InputError, what_to_do
 from femsim.base.place import __version__
+from femsim.base.signals import ending_at_once
 from femsim.base.status import INTERNAL, INTERRUPTED, OK, WRONG_INPUT
+
+_OUTPUT = "standard output"
+#: Errors of disks; libraries do not always name the file.
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 app = App(
     name="femsim",
@@ -83,13 +91,25 @@ def execute(arguments: list[str]) -> int:
     arguments : list of str
         Words after ``femsim``.
     """
+    _open_streams()
+    output, sys.stdout = sys.stdout, _Output(sys.stdout)
+    try:
+        with ending_at_once():
+            status = _sentences(arguments)
+            try:
+                sys.stdout.flush()
+            except OSError as error:
+                return _no_output(error)
+        return status
+    finally:
+        sys.stdout = output
+
+
+def _sentences(arguments: list[str]) -> int:
+    """Run a command; what goes wrong is printed as a sentence."""
     try:
         status = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
-        sys.stdout.flush()
         return status if isinstance(status, int) else OK
-    except BrokenPipeError:  # the reader of our output has stopped reading
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
     except CycloptsError as error:
         print(f"femsim: {' '.join(str(error).split())} (see 'femsim --help')", file=sys.stderr)
         return WRONG_INPUT
@@ -100,11 +120,85 @@ def execute(arguments: list[str]) -> int:
         if isinstance(error, _wrong_input()):
             print(f"femsim: {error}", file=sys.stderr)
             return WRONG_INPUT
-        if isinstance(error, OSError) and error.filename:
-            print(
-                f"femsim: {error.filename}: {error.strerror}; free the disk or choose another folder by --out.", file=sys.stderr
-            )
+        if isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and error.filename == _OUTPUT):
+            return _no_output(error)
+        if isinstance(error, OSError) and (error.filename or error.errno in _DISK):
+            what = error.filename or f"a file, perhaps of {os.environ.get('NUMBA_CACHE_DIR', 'the compiled kernels')}"
+            print(f"femsim: {what}: {error.strerror}; {what_to_do(error)}.", file=sys.stderr)
             return WRONG_INPUT
         traceback.print_exc()
         print("femsim: this is a bug in femsim; please report it with the lines above and the command you gave.", file=sys.stderr)
         return INTERNAL
+
+
+def _no_output(error: OSError) -> int:
+    """Say that standard output cannot be written, unless its reader has just had enough; return the exit status."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    with suppress(OSError, ValueError):  # what is waiting would be tried again when Python ends
+        os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    if isinstance(error, BrokenPipeError):
+        return OK
+    print(
+        f"femsim: standard output: {error.strerror}; results in files are complete. Send it elsewhere, or use --quiet.",
+        file=sys.stderr,
+    )
+    return WRONG_INPUT
+
+
+class _Output(io.TextIOBase):
+    """Standard output whose errors name it, as those of files name the file; None, where it is closed, gives only errors."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write."""
+        with named_output():
+            if self._stream is None:
+                raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+            return self._stream.write(text)
+
+    def flush(self) -> None:
+        """Flush."""
+        with named_output():
+            if self._stream is not None:
+                self._stream.flush()
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+        if self._stream is None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        """Whether it is a terminal."""
+        return self._stream is not None and self._stream.isatty()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """Encoding of what is written."""
+        return "utf-8" if self._stream is None else self._stream.encoding
+
+
+@contextmanager
+def named_output() -> Iterator[None]:
+    """Name standard output in the errors of the block."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = _OUTPUT
+        raise
+
+
+def _open_streams() -> None:
+    """Fill the places of standard streams that are closed, which the next file that is opened would take."""
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return
+    while True:
+        handle = os.open(os.devnull, os.O_RDWR)
+        if handle > 2:
+            os.close(handle)
+            break
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")

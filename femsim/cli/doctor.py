@@ -43,6 +43,7 @@ def examine(*, only_rendering: bool = False) -> tuple[str, bool]:
     healthy : bool
         Whether simulations can run; with ``only_rendering``, whether pictures can be made.
     """
+    from femsim.base.numba_cache import cache_trouble
     from viz import probe_rendering
 
     rendering = probe_rendering()
@@ -58,6 +59,8 @@ def examine(*, only_rendering: bool = False) -> tuple[str, bool]:
     cache, cached = _cache()
     lines.append(f"factorization  {backend}{remark}")
     lines.append(f"kernels        {cache}")
+    if cache_trouble():
+        lines.append(f"               {cache_trouble()}: each new process may compile for a minute")
     lines.append(f"threads        {_threads()}")
     lines.append(f"compilation    {_compilation()}")
     lines.append(f"pictures       {'yes' if rendering.ok else 'no: ' + rendering.message}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -64,6 +65,7 @@ def render(
     """
     from viz import render_run
 
+    _say_killed(runs)
     started = time.perf_counter()
     with Bar("rendering", quiet) as progress:
         result = render_run(
@@ -88,6 +90,16 @@ def render(
     return OK
 
 
+def _say_killed(runs: Iterable[Path]) -> None:
+    """Say on stderr which runs were killed, before their results are shown."""
+    from viz.ending import read_ending
+
+    for run in runs:
+        status, message = read_ending(run)
+        if status == "killed":
+            print(f"femsim: {run}: {message}", file=sys.stderr)
+
+
 @app.command
 def plot(
     runs: Annotated[tuple[Path, ...], Parameter(negative=())],
@@ -106,6 +118,7 @@ def plot(
     """
     from viz import plot_runs, plot_sweep
 
+    _say_killed(runs)
     sweeps = [folder for folder in runs if (folder / "sweep.json").is_file()]
     single = [folder for folder in runs if folder not in sweeps]
     for path in [path for folder in sweeps for path in plot_sweep(folder)] + (plot_runs(single, out) if single else []):
@@ -139,6 +152,7 @@ def report(
     """
     from viz import write_report
 
+    _say_killed((run,))
     with Bar("reporting", quiet) as progress:
         path = write_report(run, out, field=field, stills=stills, progress=progress)
     print(path)
@@ -175,7 +189,7 @@ def view(
     open
         Open the page in this machine's browser.
     """
-    from femsim.run.loop import interruptible
+    from femsim.base.signals import interruptible
     from viz import view_run
     from viz.view import import_viser
 
@@ -187,6 +201,7 @@ def view(
             return running.returncode
     else:
         folder = target
+        _say_killed((folder,))
         if set_ or out is not None:
             raise InputError("--set and --out are for scenes; a run folder is shown as it is.")
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -13,6 +13,9 @@ from femsim.base.status import OK, WRONG_INPUT, exit_status
 from femsim.cli.base import Assignments, Flag, Whole, app
 from femsim.cli.tools import default_folder, make_console, make_table, read_assignments
 from femsim.model.fields import field_help
+
+if TYPE_CHECKING:
+    from femsim.run.result import Run
 
 
 @app.command
@@ -33,6 +36,7 @@ def run(
     precision: Literal["float64", "float32"] = "float64",
     dump_problems: str | None = None,
     max_halvings: Whole = 6,
+    checkpoint_every: str | None = None,
     threads: Whole = 1,
     max_step_seconds: float | None = None,
     quiet: Flag = False,
@@ -70,6 +74,8 @@ def run(
         FROM:TO or a single number: write the contact problems of these steps to RUN/problems, for 'femsim solve'.
     max_halvings
         How often a step that cannot be solved is halved; 0 takes every step as it comes.
+    checkpoint_every
+        How often the run writes what 'femsim resume' goes on with: 60s of wall time, 500 steps, or 0 for never; default 600s.
     threads
         Threads of the linear algebra. Results are the same bits for the same number; run.json says which it was.
     max_step_seconds
@@ -84,7 +90,6 @@ def run(
     built = load_scene(path, **read_assignments(set_))
     with scene_errors(path, "a function of the scene"):
         from femsim.run.simulate import simulate
-        from femsim.run.verdict import headline
 
         result = simulate(
             built,
@@ -101,14 +106,60 @@ def run(
             precision=precision,
             dump_problems=None if dump_problems is None else _step_range(dump_problems),
             max_halvings=max_halvings,
+            checkpoint_every=checkpoint_every,
             threads=threads,
             max_step_seconds=max_step_seconds,
             quiet=quiet,
             scene_path=path,
         )
+    return _say(result, quiet)
+
+
+@app.command
+def resume(run: Path, *, force: Flag = False, quiet: Flag = False) -> int:
+    """Go on with a run that was killed, interrupted or failed, from its last checkpoint; without one from its start.
+
+    Parameters
+    ----------
+    run
+        Run folder.
+    force
+        Go on also where the scene file or what it reads has changed.
+    quiet
+        No progress bar and no summary.
+    """
+    from femsim.run.resume import resume as go_on
+    from femsim.scene.scene_file import scene_errors
+
+    with scene_errors(run, "a function of the scene"):
+        result = go_on(run, force=force, quiet=quiet)
+    return _say(result, quiet)
+
+
+@app.command
+def repair(run: Path) -> int:
+    """Mend the folder of a run that was killed or whose disk was full, so that every program opens what is whole of it.
+
+    Parameters
+    ----------
+    run
+        Run folder.
+    """
+    from femsim.run.repair import repair as mend
+
+    done = mend(run)
+    print("\n".join(done) if done else "nothing to mend")
+    return OK
+
+
+def _say(result: Run, quiet: bool) -> int:
+    """Print how a run ended, for a quiet command only where it did not converge or is not good; return the exit status."""
+    from femsim.run.verdict import headline
+
     if not quiet:
         print(result.summary())
-        print(f"\nresult            {result.folder} (open frames.{format} in ParaView; or: femsim render {result.folder})")
+        shown = f"open frames.{result.info['settings']['format']} in ParaView; or: femsim render {result.folder}"
+        print(f"\nresult            {result.folder} ({shown})")
     else:
         if result.status != "converged":
             print(f"femsim: {result.status}: {result.message}", file=sys.stderr)

@@ -178,18 +178,25 @@ class HeldEnd(CouplingDefaults):
         """Place the frame where the holder has it."""
         if v_hat is None:
             self._start = q[0].copy()
-        if self._conserving and v_hat is not None:
+            self._place(q[0])
+            return
+        if self._conserving:
             both = [self._start, self._frame.moved(self._start, v_hat[: self._size], self._dt)]
             first, last = (self._frame.place(coordinates) for coordinates in both)
-        pose = self._frame.place(q[0])
-        self._rod.place_end(self._end, pose)
-        self._jacobian = self._frame.jacobian()
-        if self._conserving and v_hat is not None:
+            pose = self._place(q[0])
             mean = 0.5 * (first[:3] + last[:3])
             self._jacobian[:3] -= cross_matrix(mean - pose[:3]) @ self._jacobian[3:]
             self._rod.end_at(self._end, last)
-        if v_hat is not None:
-            self.accept(v_hat)
+        else:
+            self._place(q[0])
+        self.accept(v_hat)
+
+    def _place(self, q: np.ndarray) -> np.ndarray:
+        """Place the frame where the holder has it at coordinates q; its pose (7,)."""
+        pose = self._frame.place(q)
+        self._rod.place_end(self._end, pose)
+        self._jacobian = self._frame.jacobian()
+        return pose
 
     def assemble(self, settings: StepSettings, block: np.ndarray, b: np.ndarray) -> None:
         """Fill the parts of the joint that touch the holder."""

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
+import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from femsim.base.errors import InputError
+from viz.ending import is_locked, is_written_to
 
 
 def prepare_folder(folder: Path, overwrite: bool) -> Path | None:
     """Make the run folder; an old run is set aside until the new one is complete. Return where it went."""
     replaced = None
     if folder.exists():
+        refuse_busy(folder)
         if folder.resolve() in (Path.cwd(), *Path.cwd().parents):
             raise InputError(f"the output folder {folder} is the one you are in; choose another by --out.")
         if not overwrite:
@@ -35,6 +42,60 @@ def prepare_folder(folder: Path, overwrite: bool) -> Path | None:
             undo_folder(folder, replaced)
         raise InputError(f"the output folder {folder} cannot be written ({error.strerror}); choose another by --out.") from error
     return replaced
+
+
+def refuse_busy(folder: Path) -> None:
+    """Refuse a run folder that another process is writing into.
+
+    Raises
+    ------
+    InputError
+        Names the process.
+    """
+    info: Any = {}
+    with suppress(OSError, ValueError):
+        info = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    process = info.get("process") if isinstance(info, dict) else None
+    if is_locked(folder) or (process and is_written_to(folder, info)):
+        who = f"process {process.get('pid')} on {process.get('host')}" if process else "another process"
+        raise InputError(f"{who} is writing into the run folder {folder}; wait until it ends, or choose another by --out.")
+
+
+@contextmanager
+def hold_folder(folder: Path) -> Iterator[int]:
+    """Hold the lock of a run folder, which tells other processes that this one writes into it; no kill leaves it behind.
+
+    Yields
+    ------
+    int
+        Descriptor of the folder, wherever it is moved to; -1 where the system has no locks of folders.
+
+    Raises
+    ------
+    InputError
+        Another process holds it.
+    """
+    try:
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):  # no locks of folders on this system
+        yield -1
+        return
+    try:
+        with suppress(OSError):  # some file systems have no locks
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                refuse_busy(folder)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def digest_of(data: bytes) -> str:
+    """Digest of a file's content."""
+    return hashlib.blake2b(data, digest_size=32).hexdigest()
 
 
 def _replaced_names(folder: Path) -> Iterator[Path]:

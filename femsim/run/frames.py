@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
@@ -60,13 +60,15 @@ class Frames:
         part, a fraction of the size, for ParaView 5.12 and newer; needs h5py.
     precision : {"float64", "float32"}
         Precision of positions; fields are float32 always.
+    written : dict, optional
+        What :meth:`written` gave, of a run that goes on: the frames behind it are taken away.
 
     Raises
     ------
     InputError
         An unknown field, format or precision.
     VizError
-        h5py is missing.
+        h5py is missing, or the frames of a run that goes on are not there.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Frames:
         fields: Sequence[str] | None = None,
         format: str = "pvd",
         precision: str = "float64",
+        written: dict[str, Any] | None = None,
     ) -> None:
         check_options(format, precision)
         self.stepper, self.fields = stepper, chosen_fields(fields)
@@ -84,11 +87,21 @@ class Frames:
         self.series: PvdSeries | HdfSeries
         if format == "pvd":
             self.series = PvdSeries(
-                folder / "frames.pvd", folder / "frames", points_dtype=points_dtype, components=COMPONENTS, background=True
-            )
+                folder / "frames.pvd", folder / "frames", points_dtype=points_dtype, components=COMPONENTS, background=True,
+                goes_on=written is not None,
+            )  # fmt: skip
         else:
-            self.series = HdfSeries(folder / "frames.vtkhdf", folder / "frames", points_dtype=points_dtype, background=True)
+            self.series = HdfSeries(
+                folder / "frames.vtkhdf", folder / "frames", points_dtype=points_dtype, background=True,
+                goes_on=written is not None,
+            )  # fmt: skip
         self._add_parts()
+        if written is not None:
+            self.series.go_on(written)
+
+    def written(self) -> dict[str, Any]:
+        """Return what there is to go on from, as JSON knows it; all of it is in the files when this returns."""
+        return self.series.written()
 
     def _add_parts(self) -> None:
         stepper, scene, series = self.stepper, self.stepper.scene, self.series

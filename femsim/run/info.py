@@ -39,7 +39,8 @@ def run_info(
     return {
         "status": "running",
         "message": "",
-        "scene": {"name": scene.name, "file": str(scene_path) if scene_path else None},
+        "scene": {"name": scene.name, "file": str(scene_path) if scene_path else None}
+        | ({"path": str(Path(scene_path).resolve())} if scene_path else {}),
         "parameters": scene.parameters,
         "settings": dict(settings),
         "health_bounds": {name: _plain(value) for name, value in vars(scene.health).items()},

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from contact import ContactError
+from femsim.base.signals import interruptible
 from femsim.base.status import Status
 from femsim.run.health import closing_pairs
 from femsim.run.patience import Patience, StepTooLongError
@@ -85,27 +83,72 @@ class _Tally:
         return "converged", f"All {done} steps converged by true residuals.{ended}"
 
 
+@dataclass
+class Course:
+    """How far a run has come, and what its end will say: what a checkpoint keeps of the loop.
+
+    Attributes
+    ----------
+    done : int
+        Steps done.
+    tally : _Tally
+        Which of them were not solved.
+    first_step, wall : float, s
+        Wall time of the first step, and of a run before it was stopped.
+    timings : dict of str to float, s
+        Time of the stages then, see :class:`~femsim.step.stepper.Stepper`.
+    """
+
+    done: int = 0
+    tally: _Tally = field(default_factory=_Tally)
+    first_step: float = 0.0
+    wall: float = 0.0
+    timings: dict[str, float] = field(default_factory=dict)
+
+    def carried(self, stepper: Stepper, wall: float) -> dict[str, Any]:
+        """As JSON knows it, for :meth:`of`, with the times until now."""
+        return asdict(self) | {"wall": self.wall + wall, "timings": stepper.timings}
+
+    @classmethod
+    def of(cls, carried: dict[str, Any]) -> Course:
+        """Take back what :meth:`carried` gave."""
+        return cls(**(carried | {"tally": _Tally(**carried["tally"])}))
+
+
+@dataclass(frozen=True)
+class LoopEnd:
+    """How a loop ended: status, sentence, and the signal that ended it, or 0."""
+
+    status: Status
+    message: str
+    signal: int = 0
+
+
 def run_loop(
     stepper: Stepper,
     recorder: Recorder,
     n_steps: int,
+    course: Course,
+    after_step: Callable[[], None],
+    *,
     max_halvings: int,
     quiet: bool,
     on_step: OnStep | None,
     until: Until | None,
     patience: Patience,
     lengths: StepLengths | None = None,
-) -> tuple[Status, str, float]:
-    """Step until the end, an interrupt or a failure; return status, sentence and the seconds of the first step.
+) -> LoopEnd:
+    """Step until the end, an interrupt or a failure, from where ``course`` stands, which keeps how far it came.
 
-    With ``lengths`` each step is taken in parts as the motion asks for.
+    ``after_step`` is called when a step is recorded and the run goes on: for checkpoints and the like. With ``lengths`` each step
+    is taken in parts as the motion asks for.
     """
-    tally, first_step, ended, done = _Tally(), 0.0, "", n_steps
+    ended = ""
     take = take_step if lengths is None else partial(take_adaptive_step, lengths=lengths)
-    if recorder.frame_due(stepper.state.t):
+    if not course.done and recorder.frame_due(stepper.state.t):
         recorder.frame(None)
     with interruptible() as interrupted, progress(quiet, n_steps, stepper.settings.dt) as advance, patience:
-        for number in range(1, n_steps + 1):
+        for number in range(course.done + 1, n_steps + 1):
             timings, began = dict(stepper.timings), time.perf_counter()
             try:
                 with patience.step(number, number * stepper.settings.dt):
@@ -116,51 +159,30 @@ def run_loop(
                     f"{patience.limit:g} s; all steps before it are recorded. Allow more, a smaller max_halvings, or take a "
                     "smaller dt."
                 )
-                return "failed", message, first_step
+                return LoopEnd("failed", message)
             except (ContactError, np.linalg.LinAlgError) as error:  # the step gave numbers that nothing can go on with
                 recorder.health.fail(number, number * stepper.settings.dt, f"{error}")
-                return "failed", f"Step {number} at {number * stepper.settings.dt:.4f} s failed: {error}", first_step
+                return LoopEnd("failed", f"Step {number} at {number * stepper.settings.dt:.4f} s failed: {error}")
             recorder.problem(number)
             if not report.finite:
                 recorder.health.fail(number, report.time, report.solution.message)
-                return "failed", f"Step {number} at {report.time:.4f} s failed: {report.solution.message}", first_step
+                return LoopEnd("failed", f"Step {number} at {report.time:.4f} s failed: {report.solution.message}")
             recorder.step(report, timings)
+            course.done = number
             if recorder.health.stop:
-                return "failed", f"Ended after step {number} of {n_steps}: {recorder.health.stop}", first_step
+                return LoopEnd("failed", f"Ended after step {number} of {n_steps}: {recorder.health.stop}")
             if number == 1:
-                first_step = time.perf_counter() - began
-            tally.count(number, report, stepper.scene.part_names)
+                course.first_step = time.perf_counter() - began
+            course.tally.count(number, report, stepper.scene.part_names)
             if on_step is not None:
                 on_step(stepper, report)
             advance(report)
             if until is not None and (reason := until(recorder.last_row())):
-                ended, done = f" Ended after step {number} of {n_steps}: {reason}", number
+                ended = f" Ended after step {number} of {n_steps}: {reason}"
                 break
             if interrupted() and number < n_steps:
                 message = f"Interrupted after step {number} of {n_steps}; all steps so far are recorded."
-                return "interrupted", message, first_step
-    return *tally.verdict(done, ended), first_step
-
-
-@contextmanager
-def interruptible() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM end the loop after the step in progress; a second Ctrl-C is the ordinary one."""
-    hit = False
-
-    def handler(number: int, frame: FrameType | None) -> None:
-        nonlocal hit
-        if hit:
-            raise KeyboardInterrupt
-        hit = True
-
-    previous: dict[int, Any] = {}
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            previous[number] = signal.signal(number, handler)
-    except ValueError:  # not in the main thread: signals are the caller's business
-        previous = {}
-    try:
-        yield lambda: hit
-    finally:
-        for caught, old in previous.items():
-            signal.signal(caught, old)
+                return LoopEnd("interrupted", message, interrupted.number)
+            if number < n_steps:
+                after_step()
+    return LoopEnd(*course.tally.verdict(course.done, ended), interrupted.number)

@@ -27,13 +27,13 @@ def progress(quiet: bool, n_steps: int, dt: float) -> Iterator[Callable[[StepRep
         console=console,
     ) as bar:
         task = bar.add_task("", total=n_steps, text="compiling kernels (first run only) ...")
-        started, first = time.perf_counter(), [0.0]
+        first: list[tuple[int, float]] = []
 
         def advance(report: StepReport) -> None:
-            now = time.perf_counter() - started
-            if report.step == 1:
-                first[0] = now
-            speed = (report.step - 1) * dt / max(now - first[0], 1e-9)
+            now = time.perf_counter()
+            if not first:
+                first.append((report.step, now))
+            speed = (report.step - first[0][0]) * dt / max(now - first[0][1], 1e-9)
             text = f"{report.time:.2f} s of {n_steps * dt:.2f} s, {speed:.2f} x real time"
             bar.update(task, completed=report.step, text=text)
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Sequence
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 import numpy as np
 
 from contact import write_fclib
 from contact.fclib import import_h5py
 from femsim.base.errors import InputError
+from femsim.base.files import named_errors, replacing
+from femsim.run.checkpoint import Checkpoint
 from femsim.run.columns import step_columns, step_row
 from femsim.run.frames import Frames
 from femsim.run.health import HealthWatch
@@ -19,9 +23,12 @@ from femsim.run.sensors import Sensors, sensor_columns
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
 
+#: Rows of the tables wait at most so long (s) and a step, so that they cost one write instead of one a step.
+_FLUSH_S = 0.5
+
 
 class TableWriter:
-    """CSV file that grows by a row per step and is flushed row by row.
+    """CSV file that grows by a row per step, written twice a second: only whole rows, and the header at once.
 
     Parameters
     ----------
@@ -29,21 +36,45 @@ class TableWriter:
         File; None keeps the rows in memory only.
     columns : sequence of str
         Header.
+    rows : ndarray, (n, n_columns), optional
+        Rows of a run that goes on; the file is made anew of them.
     """
 
-    def __init__(self, path: Path | None, columns: Sequence[str]) -> None:
+    clock = staticmethod(time.monotonic)
+
+    def __init__(self, path: Path | None, columns: Sequence[str], rows: np.ndarray | None = None) -> None:
         self.columns = tuple(columns)
-        self.rows: list[list[float]] = []
-        self._file: IO[str] | None = path.open("w", newline="", encoding="utf-8") if path else None
-        if self._file:
-            csv.writer(self._file).writerow(self.columns)
+        self.rows: list[list[float]] = [] if rows is None else rows.tolist()
+        self.path, self._file = path, -1
+        self._waiting: list[str] = []
+        self._written = self.clock()
+        if path:
+            text = "".join([_line(self.columns), *(_line(map(_cell, row)) for row in self.rows)])
+            with replacing(path) as temporary:
+                temporary.write_text(text, encoding="utf-8", newline="")
+            self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
 
     def add(self, row: Sequence[float]) -> None:
         """Add a row."""
         self.rows.append(list(row))
-        if self._file:
-            csv.writer(self._file).writerow([f"{x:.10g}" if isinstance(x, float) else x for x in row])
-            self._file.flush()
+        if self._file >= 0:
+            self._waiting.append(_line([_cell(x) for x in row]))
+            if self.clock() - self._written > _FLUSH_S:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write the rows that wait.
+
+        Raises
+        ------
+        OSError
+            They cannot be written; ``filename`` is the table.
+        """
+        rest, self._waiting, self._written = memoryview("".join(self._waiting).encode()), [], self.clock()
+        if rest and self._file >= 0 and self.path:
+            with named_errors(self.path):
+                while rest:
+                    rest = rest[os.write(self._file, rest) :]
 
     def table(self) -> dict[str, np.ndarray]:
         """All columns by name, (n_rows,) each."""
@@ -51,10 +82,23 @@ class TableWriter:
         return {name: data[:, k] for k, name in enumerate(self.columns)}
 
     def close(self) -> None:
-        """Close the file."""
-        if self._file:
-            self._file.close()
-            self._file = None
+        """Write the rows that wait and close the file."""
+        file = self._file
+        if file >= 0:
+            try:
+                self.flush()
+            finally:
+                self._file = -1
+                os.close(file)
+
+
+def _cell(value: float) -> str:
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def _line(cells: Iterable[str]) -> str:
+    """Write a row of CSV; neither numbers nor names of columns hold commas or quotes."""
+    return ",".join(cells) + "\r\n"
 
 
 class Recorder:
@@ -72,6 +116,8 @@ class Recorder:
         Of the frames, see :class:`femsim.run.frames.Frames`.
     dump : range
         Steps whose contact problems are written to ``problems/``; default none.
+    done : Checkpoint, optional
+        Where a run goes on: tables and frames are taken back to there. The stepper is still at its start.
 
     Attributes
     ----------
@@ -104,6 +150,7 @@ class Recorder:
         format: str = "pvd",
         precision: str = "float64",
         dump: range = range(0),
+        done: Checkpoint | None = None,
     ) -> None:
         if not (np.isfinite(fps) and fps > 0):
             raise InputError(f"fps is {fps}; allowed are positive numbers of frames a simulated second.")
@@ -114,16 +161,35 @@ class Recorder:
         self.stepper, self.folder, self.dump = stepper, folder, dump
         self.health = HealthWatch(stepper)
         self.on_verdict: Callable[[], None] | None = None
-        self.problems: list[str] = []
-        self.answered: dict[str, int] = {}
+        carried: dict[str, Any] = {}
+        if done is not None:
+            carried = done.carried["recorder"]
+            self.health.recall(carried["health"])
+        self.problems: list[str] = list(carried.get("problems", []))
+        self.answered: dict[str, int] = dict(carried.get("answered", {}))
         self.frame_interval = 1.0 / fps
-        self._next_frame = 0.0
+        self._next_frame = float(carried.get("next_frame", 0.0))
         self.sensors = Sensors(stepper)
         self.frames: Frames | None = None
         if folder:
-            self.frames = Frames(stepper, folder, fields=fields, format=format, precision=precision)
-        self.steps = TableWriter(folder / "steps.csv" if folder else None, step_columns())
-        self.sensor_table = TableWriter(folder / "sensors.csv" if folder else None, sensor_columns(stepper.scene))
+            self.frames = Frames(
+                stepper, folder, fields=fields, format=format, precision=precision, written=carried.get("frames")
+            )
+        rows = {} if done is None else done.rows
+        self.steps = TableWriter(folder / "steps.csv" if folder else None, step_columns(), rows.get("steps"))
+        self.sensor_table = TableWriter(
+            folder / "sensors.csv" if folder else None, sensor_columns(stepper.scene), rows.get("sensors")
+        )
+
+    def carried(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps of the recorder, as JSON knows it; tables and frames are written up to there first."""
+        self.steps.flush()
+        self.sensor_table.flush()
+        frames = self.frames.written() if self.frames else None
+        return {
+            "problems": self.problems, "answered": self.answered, "next_frame": self._next_frame, "frames": frames,
+            "health": self.health.memory(),
+        }  # fmt: skip
 
     def frame(self, report: StepReport | None) -> None:
         """Write a frame of the current state; None at the start, before any step."""
@@ -169,10 +235,11 @@ class Recorder:
 
     def close(self) -> None:
         """Close all files; the frames and tables are complete up to the last step."""
-        self.steps.close()
-        self.sensor_table.close()
-        if self.frames:
-            self.frames.close()
+        with ExitStack() as all_of_them:  # each is closed, whatever the others say
+            if self.frames:
+                all_of_them.callback(self.frames.close)
+            all_of_them.callback(self.sensor_table.close)
+            all_of_them.callback(self.steps.close)
 
 
 def _solver_of(stepper: Stepper, report: StepReport) -> str:

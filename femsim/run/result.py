@@ -227,6 +227,18 @@ class Run:
         return "\n".join(lines)
 
 
+def end_with(run: Run) -> None:
+    """Pass on an interrupt that ended one of several runs, which ends all of them.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        The run was interrupted.
+    """
+    if run.status == "interrupted":
+        raise KeyboardInterrupt
+
+
 def _answered(steps: Mapping[str, int]) -> str:
     """Solvers and their numbers of steps, most first."""
     return ", ".join(f"{name} in {count} steps" for name, count in sorted(steps.items(), key=lambda item: -item[1])) or "unknown"

@@ -5,26 +5,31 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from contact import Remembering
 from contact.solvers import SOLVERS, make_solver
 from contact.solvers.base import FactorizationOptions
 from femsim.base.errors import InputError
-from femsim.base.files import write_json
+from femsim.base.signals import end_by
 from femsim.base.status import FINISHED, Status
 from femsim.base.threads import blas_threads, check_threads
-from femsim.run.folder import prepare_folder, read_scene, remove_replaced, undo_folder
+from femsim.run.checkpoint import Checkpoint, Checkpoints, Every, remove_checkpoints
+from femsim.run.folder import digest_of, hold_folder, prepare_folder, read_scene, remove_replaced, undo_folder
 from femsim.run.frames import check_options, chosen_fields
 from femsim.run.health import health
 from femsim.run.info import run_info
-from femsim.run.loop import run_loop
+from femsim.run.loop import Course, OnStep, Until, run_loop
 from femsim.run.patience import Patience
 from femsim.run.recorder import Recorder
 from femsim.run.result import Run, series_of
+from femsim.run.run_file import RunFile
 from femsim.scene.checks import LONGEST_STEP
 from femsim.scene.scene import Scene
 from femsim.step.adaptive import StepLengths
@@ -56,6 +61,7 @@ def simulate(
     quiet: bool = True,
     scene_path: str | Path | None = None,
     solver_options: dict[str, Any] | None = None,
+    checkpoint_every: str | int | None = None,
     on_step: Callable[[Stepper, StepReport], None] | None = None,
     until: Callable[[dict[str, float]], str | None] | None = None,
 ) -> Run:
@@ -107,6 +113,9 @@ def simulate(
         Scene file, copied into the run folder.
     solver_options : dict, optional
         Further options of the solver.
+    checkpoint_every : str or int, optional
+        How often the run writes what :func:`~femsim.run.resume.resume` goes on with: ``"60s"`` of wall time, ``500`` steps, 0
+        for never. Default ``"600s"``: a run under ten minutes has none, unless it is interrupted.
     on_step : callable, optional
         ``on_step(stepper, report)`` after each step.
     until : callable, optional
@@ -122,29 +131,102 @@ def simulate(
     ------
     InputError, ContactError
         Wrong values, a folder that exists or cannot be written, an unknown solver.
+    SystemExit
+        After SIGTERM or SIGHUP, once all is written, in a script that does not handle them: the process was asked to end.
     """
-    limits = (("dt", dt, LONGEST_STEP), ("duration", duration, np.inf), ("max_step_seconds", max_step_seconds, np.inf))
+    call = Call(
+        solver, tolerance, max_iterations, duration, dt, fps, fields, format, precision, dump_problems, max_halvings,
+        threads, max_step_seconds, solver_options, checkpoint_every,
+    )  # fmt: skip
+    begun = begin(scene, call)
+    for note in begun.stepper.notes:
+        logging.getLogger("femsim").warning("femsim: note: %s.", note)
+    scene_source = None if scene_path is None else read_scene(Path(scene_path))
+    folder = Path(out) if out is not None else None
+    replaced = prepare_folder(folder, overwrite) if folder else None
+    with ExitStack() as held:
+        try:
+            handle = held.enter_context(hold_folder(folder)) if folder else -1
+            info = run_info(scene, scene_path, begun.settings, solver, begun.stepper.solver) | {
+                "notes": begun.stepper.notes, "call": begun.call,
+            }  # fmt: skip
+            if folder and scene_source is not None:
+                (folder / "scene.py").write_bytes(scene_source)
+                info["scene"]["digest"] = digest_of(scene_source)
+            file = RunFile(folder, info, handle)
+            file.write()
+            recorder = Recorder(begun.stepper, folder, dump=begun.dump, **begun.frames)
+        except BaseException:  # also after Ctrl-C the old run comes back
+            if folder:
+                undo_folder(folder, replaced)
+            raise
+        return record(begun, recorder, file, Course(), replaced, quiet=quiet, on_step=on_step, until=until)
+
+
+@dataclass(frozen=True)
+class Call:
+    """What was asked for beside the scene, see :func:`simulate`; run.json keeps it, and a run that goes on reads it there."""
+
+    solver: str = "auto"
+    tolerance: float | None = None
+    max_iterations: int | None = None
+    duration: float | None = None
+    dt: float | Literal["auto"] | None = None
+    fps: float = 100.0
+    fields: Sequence[str] | None = None
+    format: str = "pvd"
+    precision: str = "float64"
+    dump_problems: Sequence[int] | None = None
+    max_halvings: int = MAX_HALVINGS
+    threads: int = 1
+    max_step_seconds: float | None = None
+    solver_options: dict[str, Any] | None = None
+    checkpoint_every: str | int | None = None
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A run that is about to start: the stepper at its start, number of steps, what run.json says of it, options of its parts."""
+
+    stepper: Stepper
+    n_steps: int
+    dump: range
+    every: Every
+    lengths: StepLengths | None
+    frames: dict[str, Any]
+    settings: dict[str, Any]
+    call: dict[str, Any]
+
+
+def begin(scene: Scene, call: Call) -> Begun:
+    """Check what was asked for, and make the stepper.
+
+    Raises
+    ------
+    InputError, ContactError
+        Wrong values, an unknown solver.
+    """
+    dt, duration, max_halvings = call.dt, call.duration, call.max_halvings
+    limits = (("dt", dt, LONGEST_STEP), ("duration", duration, np.inf), ("max_step_seconds", call.max_step_seconds, np.inf))
     for name, value, most in limits:
         if value is not None and value != "auto" and not (np.isfinite(value) and 0 < value <= most):
             limit = f" up to {most:g}" if most < np.inf else ""
             raise InputError(f"{name} is {value} s; allowed are positive numbers of seconds{limit}.")
-    check_threads(threads)
+    check_threads(call.threads)
     if isinstance(max_halvings, bool) or not isinstance(max_halvings, int) or not 0 <= max_halvings <= MOST_HALVINGS:
         raise InputError(f"max_halvings is {max_halvings!r}; allowed are whole numbers from 0 (never) to {MOST_HALVINGS}.")
     duration = scene.duration if duration is None else duration
-    factorizes = solver in SOLVERS and issubclass(SOLVERS[solver].options, FactorizationOptions)
-    options = {"max_iterations": max_iterations} | ({"threads": threads} if factorizes else {}) | (solver_options or {})
-    chosen = make_solver(solver, tolerance=tolerance, **options)
+    factorizes = call.solver in SOLVERS and issubclass(SOLVERS[call.solver].options, FactorizationOptions)
+    options = {"max_iterations": call.max_iterations} | ({"threads": call.threads} if factorizes else {})
+    chosen = make_solver(call.solver, tolerance=call.tolerance, **(options | (call.solver_options or {})))
     lengths = _lengths(scene, dt)
     stepper = Stepper(scene, chosen, dt=lengths.longest if lengths else None if dt is None else float(dt))
     dt = stepper.settings.dt
     n_steps = round(duration / dt)
     if n_steps < 1:
         raise InputError(f"duration {duration} s is shorter than half a time step of {dt} s; ask for at least one step.")
-    dump = _dumped_steps(dump_problems, n_steps)
-    names = chosen_fields(fields)
-    check_options(format, precision)
-    scene_source = None if scene_path is None else read_scene(Path(scene_path))
+    names = chosen_fields(call.fields)
+    check_options(call.format, call.precision)
     settings = {
         "dt_s": dt, "shortest_dt_s": dt / 2**lengths.levels if lengths else dt,
         "time_tolerance_m": lengths.tolerance if lengths else None,
@@ -152,79 +234,96 @@ def simulate(
         "strain_damping": scene.strain_damping, "gravity_mps2": scene.gravity,
         "margin_m": scene.margin, "correction": scene.correction, "max_correction_mps": scene.max_correction,
         "nonlinear_tolerance": scene.nonlinear_tolerance, "max_solves": scene.max_solves, "max_halvings": max_halvings,
-        "max_step_s": max_step_seconds,
-        "fps": fps, "format": format, "precision": precision, "fields": list(names), "threads": threads,
+        "max_step_s": call.max_step_seconds,
+        "fps": call.fps, "format": call.format, "precision": call.precision, "fields": list(names), "threads": call.threads,
     }  # fmt: skip
-    for note in stepper.notes:
-        logging.getLogger("femsim").warning("femsim: note: %s.", note)
-    folder = Path(out) if out is not None else None
-    replaced = prepare_folder(folder, overwrite) if folder else None
-    try:
-        info = run_info(scene, scene_path, settings, solver, chosen) | {"notes": stepper.notes}
-        if folder and scene_source is not None:
-            (folder / "scene.py").write_bytes(scene_source)
-        if folder:
-            write_json(folder / "run.json", info)
-        recorder = Recorder(stepper, folder, fps=fps, fields=names, format=format, precision=precision, dump=dump)
-        recorder.on_verdict = lambda: _note_verdict(recorder, info)
-    except BaseException:  # also after Ctrl-C the old run comes back
-        if folder:
-            undo_folder(folder, replaced)
-        raise
-    return _record(
-        stepper, recorder, info, replaced,
-        lambda: run_loop(stepper, recorder, n_steps, max_halvings, quiet, on_step, until, Patience(max_step_seconds), lengths),
+    frames = {"fps": call.fps, "fields": names, "format": call.format, "precision": call.precision}
+    return Begun(
+        stepper, n_steps, _dumped_steps(call.dump_problems, n_steps), Every.of(call.checkpoint_every), lengths, frames, settings,
+        asdict(call),
     )  # fmt: skip
 
 
-def _record(
-    stepper: Stepper,
+def record(
+    begun: Begun,
     recorder: Recorder,
-    info: dict[str, Any],
+    file: RunFile,
+    course: Course,
     replaced: Path | None,
-    loop: Callable[[], tuple[Status, str, float]],
+    *,
+    quiet: bool,
+    on_step: OnStep | None = None,
+    until: Until | None = None,
+    done: Checkpoint | None = None,
 ) -> Run:
-    """Run the loop, and keep run.json true however it ends; ``replaced`` is the run that this one replaces."""
-    folder, started = recorder.folder, time.perf_counter()
+    """Run the loop, and keep run.json true however it ends.
+
+    ``course`` is where it starts, ``done`` the checkpoint that it goes on from, ``replaced`` the run that this one replaces.
+    """
+    stepper, folder, info, started = begun.stepper, recorder.folder, file.info, time.perf_counter()
     kept = f" The run that it was to replace is kept in {replaced}." if replaced else ""
+    recorder.on_verdict = partial(_note_verdict, recorder, file)
+    checkpoints = Checkpoints(folder, begun.every)
+    if done is not None:
+        checkpoints.go_on(done)
+
+    def save() -> None:
+        rows = {"steps": recorder.steps.rows, "sensors": recorder.sensor_table.rows}
+        solver = stepper.solver.memory() if isinstance(stepper.solver, Remembering) else {}
+        carried = {"course": course.carried(stepper, time.perf_counter() - started), "recorder": recorder.carried()}
+        checkpoints.save(course.done, stepper.state, solver, carried, rows)
+
+    def after_step() -> None:
+        file.beat(course.done)
+        if checkpoints.due(course.done):
+            save()
+
     try:
         with blas_threads(info["settings"]["threads"]):
-            status, message, first_step = loop()
+            end = run_loop(
+                stepper, recorder, begun.n_steps, course, after_step, max_halvings=begun.call["max_halvings"], quiet=quiet,
+                on_step=on_step, until=until, patience=Patience(begun.call["max_step_seconds"]), lengths=begun.lengths,
+            )  # fmt: skip
+        if end.status == "interrupted":
+            save()
         recorder.close()  # frames are written behind the steps, and the last one may fail
+        finished = end.status in FINISHED
+        steps, sensors = recorder.steps.table(), recorder.sensor_table.table()
+        file.set_step(course.done)
+        recorder.health.finish(len(steps["step"]))
+        info.update(
+            status=end.status,
+            message=end.message + ("" if finished else kept),
+            timings_s={stage: stepper.timings[stage] for stage in STAGES}
+            | {"wall": course.wall + time.perf_counter() - started, "first_step": course.first_step},
+            health=health(steps) | recorder.health.findings.as_json(),
+            problems=recorder.problems,
+            solver=info["solver"] | {"answered": recorder.answered},
+        )
+        file.write()
     except BaseException as error:  # run.json says how it ended, also by Ctrl-C or sys.exit
-        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        message = f"Stopped after step {stepper.state.step} by {type(error).__name__}: {error}{kept}"
+        status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        message = f"Stopped after step {course.done} by {type(error).__name__}: {error}{kept}"
+        file.set_step(course.done)
         recorder.health.finish(len(recorder.steps.rows))
         info.update(
             status=status, message=message, problems=recorder.problems, solver=info["solver"] | {"answered": recorder.answered},
             health=health(recorder.steps.table()) | recorder.health.findings.as_json(),
         )  # fmt: skip
-        if folder:
-            with suppress(OSError):  # the disk may be what failed
-                write_json(folder / "run.json", info)
+        file.write_last()
         if kept:
             error.add_note(kept.strip())
         raise
     finally:
-        recorder.close()
-    wall = time.perf_counter() - started
-    finished = status in FINISHED
-    message += "" if finished else kept
-    steps, sensors = recorder.steps.table(), recorder.sensor_table.table()
-    recorder.health.finish(len(steps["step"]))
-    info.update(
-        status=status,
-        message=message,
-        timings_s={stage: stepper.timings[stage] for stage in STAGES} | {"wall": wall, "first_step": first_step},
-        health=health(steps) | recorder.health.findings.as_json(),
-        problems=recorder.problems,
-        solver=info["solver"] | {"answered": recorder.answered},
-    )
-    if folder:
-        write_json(folder / "run.json", info)
+        with suppress(OSError):  # what failed has been raised already
+            recorder.close()
     if folder and finished:
+        remove_checkpoints(folder)
         remove_replaced(folder)
-    return Run(status, message, folder, steps, stepper=stepper, info=info, **series_of(stepper.scene.sensors, sensors))
+    end_by(end.signal)
+    return Run(
+        end.status, info["message"], folder, steps, stepper=stepper, info=info, **series_of(stepper.scene.sensors, sensors)
+    )
 
 
 def _lengths(scene: Scene, dt: float | Literal["auto"] | None) -> StepLengths | None:
@@ -234,15 +333,14 @@ def _lengths(scene: Scene, dt: float | Literal["auto"] | None) -> StepLengths | 
     return StepLengths.between(*scene.dt_bounds, scene.time_tolerance)
 
 
-def _note_verdict(recorder: Recorder, info: dict[str, Any]) -> None:
+def _note_verdict(recorder: Recorder, file: RunFile) -> None:
     """Say in run.json what the verdict has become, for who looks on."""
-    info["health"] = recorder.health.findings.as_json()
-    if recorder.folder:
-        with suppress(OSError):  # the tables will say so
-            write_json(recorder.folder / "run.json", info)
+    file.info["health"] = recorder.health.findings.as_json()
+    with suppress(OSError):  # the tables will say so
+        file.write()
 
 
-def _dumped_steps(asked: tuple[int, int] | None, n_steps: int) -> range:
+def _dumped_steps(asked: Sequence[int] | None, n_steps: int) -> range:
     if asked is None:
         return range(0)
     first, last = asked

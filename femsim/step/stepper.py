@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from contact import ContactProblem, Solver, contact_velocity
+from contact import ContactProblem, Remembering, Solver, contact_velocity
 from femsim.base.errors import InputError
 from femsim.model.bodies.body import Body, StepSettings
 from femsim.model.contact_rules import ContactRules
@@ -171,7 +171,8 @@ class Stepper:
 
         A solver that remembers nothing gives the same bits. What others remember (factors of an earlier matrix, gains,
         estimates of cost by which ``auto`` picks) is no part of the state and stays as it is: with it, solves that converge
-        agree to the tolerance of the solver, and those that stop at their limit need not agree.
+        agree to the tolerance of the solver, and those that stop at their limit need not agree. A checkpoint has it too, see
+        :meth:`recall_solver`.
 
         Raises
         ------
@@ -190,6 +191,11 @@ class Stepper:
         self.state = state
         for recall in self.on_restore:
             recall(state.sensors)
+
+    def recall_solver(self, memory: Memory) -> None:
+        """Give the solver back what it remembered when it was asked for its ``memory``, see :class:`contact.Remembering`."""
+        if isinstance(self.solver, Remembering):
+            self.solver.recall(memory)
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:

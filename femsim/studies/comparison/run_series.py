@@ -16,6 +16,7 @@ from femsim.studies.comparison.columns import WRENCH_AXES
 from femsim.studies.comparison.log import LEAST_SAMPLES, Log
 from femsim.studies.comparison.table import read_table
 from foreign.text import read_json
+from viz.ending import how_it_ended
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +108,11 @@ def read_run(run: Run | RunSeries | str | Path) -> RunSeries:
     except InputError as error:
         raise InputError(f"the run {folder} has no readings to compare: {error}") from None
     warnings = [f"sensors.csv: {text}" for text in table.warnings]
+    status, message = how_it_ended(folder, info)
     if status == "running":
-        warnings.append("the run is still going on or was killed; it is compared as far as it is written")
+        warnings.append("the run is still going on; it is compared as far as it is written")
+    elif status == "killed":
+        warnings.append(f"the run was {message} It is compared as far as it is written")
     elif status in EXIT_STATUS and status != "converged":
         warnings.append(f"the run is marked {status!r}: {info.get('message', '')}")
     if "time" not in table.columns:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from femsim.run.result import end_with
 from femsim.run.simulate import simulate
 from femsim.scene.scene_file import load_scene
 from femsim.studies.reproduction.measuring import Raw, Settings, linearised_once
@@ -38,6 +39,7 @@ def _simulated(mu: tuple[float, float], dt: float) -> tuple[np.ndarray, str]:
     """Places of the box, (steps + 1, 2), and the status of the run."""
     scene = load_scene("anisotropic_box", mu_along=mu[0], mu_across=mu[1], dt=dt)
     run = simulate(linearised_once(scene), solver="exact", duration=DURATION, quiet=True)
+    end_with(run)
     return np.asarray(run.markers["box"].position[:, :2]), run.status
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from contact import Box
+from femsim.run.result import end_with
 from femsim.run.simulate import simulate
 from femsim.scene.scene import Scene
 from femsim.step.report import StepReport
@@ -44,10 +45,11 @@ def virtual_node_path(gain: float | None) -> np.ndarray:
         places.append(stepper.state.q[:3].copy())
 
     options = {} if gain is None else {"gain": gain, "exact_gain": False}
-    simulate(
+    run = simulate(
         scene, solver="cond", tolerance=1e-10, max_iterations=20000, max_halvings=0, solver_options=options,
         on_step=record, quiet=True,
     )  # fmt: skip
+    end_with(run)
     return np.array(places)
 
 

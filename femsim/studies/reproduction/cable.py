@@ -12,6 +12,7 @@ import numpy as np
 
 from contact import ContactError, ContactProblem, Solution, Solver, WarmStart, make_solver
 from femsim.model.bodies.rod import Rod
+from femsim.run.result import end_with
 from femsim.run.simulate import simulate
 from femsim.scene.scene import Scene
 from femsim.studies.reproduction import trials
@@ -193,6 +194,7 @@ def _published(settings: Settings, file: Path, steps: int) -> Raw:
     per_metre = PUBLISHED_DAMPING * PUBLISHED_LINKS / 0.4
     scene = settings.cable(links=PUBLISHED_LINKS, damping=per_metre, rotational_damping=per_metre, trajectory=str(file))
     run = simulate(scene, duration=steps * scene.dt, quiet=True)
+    end_with(run)
     theirs, ours = np.loadtxt(file, delimiter=",", skiprows=1)[:steps, 1:4], run.sensors["tool"].force
     return {"theirs": thinned(theirs), "ours": thinned(ours), "error": force_error(ours, theirs), "seconds": steps * scene.dt}
 

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from femsim.base.errors import InputError
+from femsim.base.signals import ignoring_hangup
 from femsim.studies.sweeps.case import Job, Row, new_row
 from femsim.studies.sweeps.process import THREADS, CaseProcess
 
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
 _CONNECT_S = 10.0
 _ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss)://.+:[0-9]+")
-_NO_INTERRUPT = ["import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"]  # Ctrl-C is the client's business
+#: Ctrl-C and the end of the terminal are the client's business
+_NO_INTERRUPT = [
+    f"import signal; hasattr(signal, {name!r}) and signal.signal(signal.{name}, signal.SIG_IGN)" for name in ("SIGINT", "SIGHUP")
+]
 _of_thread = threading.local()
 
 
@@ -72,7 +76,8 @@ class Engine:
             raise InputError(f'sweeps need {error.name}, which is not installed; install "femsim[sweep]".') from error
         if self.scheduler is None:
             # the nanny sets these before Python starts in the worker
-            with dask.config.set({"distributed.nanny.pre-spawn-environ": dict.fromkeys(THREADS, "1")}):
+            environment = {"distributed.nanny.pre-spawn-environ": dict.fromkeys(THREADS, "1")}
+            with dask.config.set(environment), ignoring_hangup():  # what is started here ignores it too
                 self._cluster = LocalCluster(
                     n_workers=self.workers, threads_per_worker=1, processes=True, dashboard_address=None,
                     scheduler_kwargs={"dashboard_address": ":0"},  # its server of HTTP takes any free port
