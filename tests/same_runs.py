@@ -17,9 +17,11 @@ def content(path: Path) -> bytes:
         rows = list(csv.reader(io.StringIO(path.read_bytes().decode())))
         kept = [k for k, name in enumerate(rows[0]) if not name.startswith("ms_")]
         return "\n".join(",".join(row[k] for k in kept) for row in rows).encode()
-    if path.name == "run.json":
+    if path.name == "run.json":  # which libraries of threads are loaded depends on what the process did before
         info = json.loads(path.read_text(encoding="utf-8"))
         info = {name: value for name, value in info.items() if name not in _TIMES}
+        for one in (info, info.get("machine", {}), info.get("solver", {})):
+            one.pop("machine", None)
         info["health"] = {name: value for name, value in info.get("health", {}).items() if "ms_step" not in name}
         return json.dumps(info, indent=1).encode()
     return path.read_bytes()
