@@ -316,17 +316,17 @@ def test_friction_of_the_joint_is_damping() -> None:
     assert JointDrive(friction_damping=3.0).linearised(0.3, -2.0, 1.0, STEP) == (0.0, 3.0)
 
 
-def test_a_force_acts_at_the_end_of_the_step() -> None:
+def test_a_force_acts_at_theta_dt() -> None:
     force, damping = JointDrive(force=lambda t: 10.0 * t, friction_damping=2.0).linearised(0.0, 5.0, 1.0, STEP)
-    assert (force, damping) == (pytest.approx(10.1), 2.0)
+    assert (force, damping) == (pytest.approx(10.075), 2.0)
 
 
 def test_a_servo_is_an_implicit_spring_and_damper() -> None:
-    """k (target - s - theta dt v) + d (target rate - v), with the target at the end of the step."""
+    """k (target - s - theta dt v) + d (target rate - v), with the target at theta dt."""
     k, d, s, t = 400.0, 6.0, 0.02, 1.0
     drive = JointDrive(position=lambda t: 0.03 * t, stiffness=k, damping=d, friction_damping=1.5)
     force, damping = drive.linearised(s, 0.0, t, STEP)
-    assert force == pytest.approx(k * (0.0303 - s) + d * 0.03, rel=1e-12)
+    assert force == pytest.approx(k * (0.030225 - s) + d * 0.03, rel=1e-12)
     assert damping == pytest.approx(k * 0.75 * 0.01 + d + 1.5, rel=1e-14)
 
 

@@ -101,7 +101,7 @@ def test_what_is_added_to_the_system(drive: dict[str, Callable[[float], float]])
         system.assemble(state, STEP, v)
     m, rows = body.n_v, chamber.rows[0][1]
     extra = np.zeros((m, m))
-    pressure = 3e3 + 0.52
+    pressure = 3e3 + 0.515
     if "volume" in drive:
         stiffness = 1e5 / 1e-6  # the chamber is a cube of 10 mm
         pressure = stiffness * (1.1e-6 - volume_twin(q, find_chamber(body, None)))

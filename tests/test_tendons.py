@@ -76,8 +76,8 @@ def test_what_is_added_to_the_system_is_the_derivative_of_the_force(drive: dict[
     rows = tendon.rows[0][1]
 
     def force(x: np.ndarray) -> np.ndarray:
-        tendon.prepare([x.ravel()], 0.52)
-        tension = 2.52 if "force" in drive else 300.0 * (tendon.length - tendon._rest_length + 0.01)
+        tendon.prepare([x.ravel()], 0.515)
+        tension = 2.515 if "force" in drive else 300.0 * (tendon.length - tendon._rest_length + 0.01)
         return -tension * tendon.gradient
 
     np.testing.assert_allclose((both.b - alone.b)[rows], force(q), atol=1e-12)

@@ -119,7 +119,7 @@ def read_run(run: Run | RunSeries | str | Path) -> RunSeries:
         raise InputError(
             f"{folder / 'sensors.csv'} has no column time_s; it is of another program or an older femsim, run again."
         )
-    columns = {c: table.numbers(c) for c in table.columns}
+    columns = {c: table.numbers(c, infinite=True) for c in table.columns}  # a gap to nothing is infinite
     return _checked(str(folder), columns.pop("time"), columns, info, warnings)
 
 

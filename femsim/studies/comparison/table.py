@@ -35,13 +35,13 @@ class Table:
     decimal_comma: bool
     warnings: tuple[str, ...]
 
-    def numbers(self, name: str) -> np.ndarray:
-        """Column as float64, (n,); empty cells and "nan" are NaN.
+    def numbers(self, name: str, infinite: bool = False) -> np.ndarray:
+        """Column as float64, (n,); empty cells and "nan" are NaN. ``infinite`` says whether "inf" is a number.
 
         Raises
         ------
         InputError
-            A cell that is no number, or an infinite one.
+            A cell that is no number, or an infinite one unless allowed.
         """
         column = self.columns.index(name)
         out = np.empty(len(self.rows))
@@ -53,9 +53,9 @@ class Table:
                     f"{self.path}, line {self.lines[k]}: column {name!r} holds {row[column][:40]!r}, which is no number; "
                     "repair or remove the line."
                 ) from None
-        infinite = np.flatnonzero(np.isinf(out))
-        if len(infinite):
-            k = int(infinite[0])
+        endless = np.flatnonzero(np.isinf(out))
+        if len(endless) and not infinite:
+            k = int(endless[0])
             raise InputError(
                 f"{self.path}, line {self.lines[k]}: column {name!r} holds {self.rows[k][column][:40]!r}, which is infinite; "
                 "repair or remove the line, or leave the cell empty."
