@@ -351,7 +351,7 @@ def test_an_old_file_survives_a_failure(tmp_path: Path, monkeypatch: pytest.Monk
     path = tmp_path / "p.hdf5"
     write_fclib(path, random_global(0))
     before = path.read_bytes()
-    monkeypatch.setattr("contact.fclib._write_matrix", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    monkeypatch.setattr(Path, "write_bytes", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(ContactError, match=r"p\.hdf5 cannot be written \(No space left on device\)"):
         write_fclib(path, random_global(1))
     assert path.read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["p.hdf5"]

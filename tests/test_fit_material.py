@@ -174,7 +174,7 @@ def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ("a;b\n1;2\n", "no line names a column"),
         ("strain;stress\n0.1;2\n", "column 'stress' has unit ''; allowed are pa, kpa, mpa"),
         ("strain;stress (MPa)\n0.1;2\n0.2;two\n", "line 3: '0.2;two' has no two finite numbers"),
-        ("strain;stress (MPa)\n-1.5;2\n", "smallest stretch is -0.5"),
+        ("strain;stress (MPa)\n-1.5;2\n0.1;3\n", "smallest stretch is -0.5"),
     ):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(fs.InputError, match=words):

@@ -96,7 +96,7 @@ def test_a_command_names_the_extra_that_it_needs(
     if prepare is not None:
         prepare(core_only)
     if " r" in arguments and "--out" not in arguments:
-        assert call("run", "small_cube.py", "--out", "r", "--quiet")[0] == 0
+        assert call("run", "small_cube.py", "--duration", "0.15", "--out", "r", "--quiet")[0] == 0
     status, _, err = call(*arguments.split())
     assert status == 2 and "Traceback" not in err, err
     assert any(f"femsim[{name}]" in err for name in extra.split("|")), err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import socket
+import platform
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -30,7 +30,7 @@ def is_written_to(run_dir: Path, info: Mapping[str, Any]) -> bool:
     locked = is_locked(run_dir)
     if locked or info.get("status") != "running":
         return bool(locked)
-    if process.get("host") != socket.gethostname():
+    if process.get("host") != platform.node():
         return heartbeat_age(process) < SILENT_S
     return locked is None and _is_there(process.get("pid"))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import socket
+import platform
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -34,7 +34,7 @@ class RunFile:
         self.folder, self.info, self._handle = folder, info, handle
         before = info.get("process", {})
         resumed = [*before.get("resumed", []), {"at": _now(), "step": before.get("step", 0)}] if before else []
-        self._process = {"pid": os.getpid(), "host": socket.gethostname(), "resumed": resumed}
+        self._process = {"pid": os.getpid(), "host": platform.node(), "resumed": resumed}
         self._last = self.clock()
         self.set_step(int(before.get("step", 0)))
 
