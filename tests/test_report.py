@@ -147,7 +147,7 @@ def test_a_killed_run_without_frames_is_told_as_it_is(copy: Path) -> None:
     (copy / "steps.csv").write_text(text[: text.rindex(",")])  # cut in the last row
     page = read(write_report(copy))
     assert (
-        "The run is killed: killed at step 3" in page.items[0]
+        "The run is killed: killed at step 4 of 4" in page.items[0]
         and "neither frames.pvd nor" in page.items[1]
         and len(page.items) == 2
     )
