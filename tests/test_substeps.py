@@ -287,7 +287,7 @@ def test_measuring_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def twice(scene: fs.Scene, system: System, *step: Any) -> StepReport:
         nonlocal measured
-        old, new = step[2], step[3]
+        old, new = step[3], step[4]
         before = old.copy(), system.remember(new).copy()
         first = measure(scene, system, *step)
         assert (old, system.remember(new)) == before
