@@ -118,7 +118,7 @@ def hollow(shift: float = 0.0, cavity: slice = slice(None)) -> tuple[np.ndarray,
     [
         (*hollow(cavity=slice(2, None)), "is not closed: 4 edges"),
         (*hollow(shift=0.006), "crosses itself: edges of other parts pierce 4 of its 24 triangles"),
-        (np.zeros((3, 3)), np.array([[0, 1, 2]] * 4), "each of its triangles has two corners in one place"),
+        (np.diag([0.0, 0.0, 1.0]), np.array([[0, 1, 2]] * 4), "each of its triangles has two corners in one place"),
         (np.diag([1.0, 1.0, np.nan]), np.array([[0, 1, 2]]), "not finite"),
     ],
 )
