@@ -21,6 +21,8 @@ from femsim.step.stepper import Stepper
 LONG, SLOW_SHORT, SLOW_LONG, WALL = 10.0, 60.0, 1800.0, 10.0
 #: Bodies that are slower than this, m/s, are taken to be at rest.
 STILL = 1e-3
+#: ... and what they are lifted by, m, when contacts push out what rounding let in.
+LIFTED = 1e-6
 #: Columns of steps.csv that need not be finite: how far time was off is not known in the first step.
 _MAY_BE_NAN = ("time_error_m",)
 
@@ -134,8 +136,9 @@ class Watch:
         self.lowest, self.farthest, self.too_slow, self.least = math.inf, 0.0, False, 0.0
 
     def step(self, stepper: Stepper, report: StepReport) -> None:
-        """Look at the centres of all bodies; the energy of all at a millimetre a second is the least that counts."""
-        self.least = 0.5 * sum(body.mass for body in stepper.system.bodies) * STILL**2
+        """Look at the centres of all bodies; the least energy that counts is that of all at 1 mm/s, or lifted by a micrometre."""
+        mass, weight = sum(body.mass for body in stepper.system.bodies), float(np.linalg.norm(stepper.scene.gravity))
+        self.least = mass * max(0.5 * STILL**2, weight * LIFTED)
         for body, q in zip(stepper.system.bodies, stepper.system.q_slices, strict=True):
             centre = body.centre_of_mass(stepper.state.q[q])
             self.lowest = min(self.lowest, float(centre[2]))
