@@ -354,3 +354,15 @@ def test_a_watch_changes_nothing() -> None:
                 watch.look(report)
         ends.append(stepper.state)
     assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("slope", [0.0, 18.0])
+def test_rigid_bodies_at_rest_create_nothing(slope: float) -> None:
+    """Boxes that start at rest, on each other and on a slope: what rounding lifts them by is no energy from nowhere."""
+    angle = np.deg2rad(slope)
+    scene = fs.Scene("rest", duration=0.3, gravity=(9.81 * np.sin(angle), 0.0, -9.81 * np.cos(angle)), default_friction=1.0)
+    scene.add_floor()
+    for k in range(1 if slope else 10):
+        scene.add_rigid(f"box{k}", fs.Box((0.01,) * 3), density=1000.0, position=(0.0, 0.0, 0.02 * (k + 0.5)))
+    run = fs.simulate(scene)
+    assert run.verdict == "good", run.info["health"]

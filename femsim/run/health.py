@@ -21,6 +21,8 @@ _NEAR_LIMIT = 0.8
 _EVERY = 10
 #: Bodies that are slower than so many times what counts as still have no energy to speak of.
 _NOTHING = 100.0
+#: ... and lifts of this part of the contact margin, which contacts at rest make by rounding.
+_LIFTED = 1e-3
 _SMALLER = "Take a smaller dt."
 #: Shares of steps that are judged when the run ends, by bound: what they say and what to change.
 _SHARES = {
@@ -56,7 +58,9 @@ class HealthWatch:
         for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
             start += body.kinetic_energy(state.q[q], state.v[v]) + body.elastic_energy(state.q[q])
         system.recall(state)  # asking for energies is no step
-        still = 0.5 * sum(body.mass for body in system.bodies) * (_NOTHING * stepper.newton.still) ** 2
+        mass, scene = sum(body.mass for body in system.bodies), stepper.scene
+        lifted = float(np.linalg.norm(scene.gravity)) * _LIFTED * scene.margin
+        still = mass * max(0.5 * (_NOTHING * stepper.newton.still) ** 2, lifted)
         #: energies in J: put in, lowest of kinetic + elastic - work, largest that passed, work at the last step, the part of
         #: it that undid penetrations, and the least that counts
         self._energy = {"in": start, "lowest": start, "passed": start, "work": 0.0, "pushed": 0.0, "least": max(still, TINY)}

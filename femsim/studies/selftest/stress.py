@@ -86,7 +86,7 @@ class Stress:
     @property
     def demand(self) -> str:
         """What is asked of it, in words."""
-        named = f"names {' or '.join(sorted(self.may_name))}"
+        named = f"names {' or '.join(sorted(set(self.may_name)))}"
         if self.refused:
             return "refused with words"
         if self.holds is None:
