@@ -86,3 +86,10 @@ def test_turning_is_about_the_centre_where_it_starts() -> None:
 def test_wrong_starts_are_refused(start_points: Callable[[Points], Points], words: str) -> None:
     with pytest.raises(fs.InputError, match=words):
         bar(start_points)
+
+
+@pytest.mark.parametrize("option", ["start_points", "added_mass"])
+def test_what_is_no_function_of_the_points_is_refused(option: str) -> None:
+    mesh = fs.box_tets((0.02,) * 3, (1, 1, 1))
+    with pytest.raises(fs.InputError, match=f"{option} of cube is ndarray; give a function of the points"):
+        fs.Scene("x").add_soft("cube", mesh, fs.Elastic(1e5, 0.3, 1000.0), **{option: mesh.points})  # type: ignore[arg-type]

@@ -366,3 +366,16 @@ def test_rigid_bodies_at_rest_create_nothing(slope: float) -> None:
         scene.add_rigid(f"box{k}", fs.Box((0.01,) * 3), density=1000.0, position=(0.0, 0.0, 0.02 * (k + 0.5)))
     run = fs.simulate(scene)
     assert run.verdict == "good", run.info["health"]
+
+
+@pytest.mark.parametrize("integrator", ["theta", "energy-momentum"])
+def test_a_stretched_body_that_is_held_everywhere_balances(integrator: Any) -> None:
+    """Its only forces are those of the hold, which cancel: what is left is rounding."""
+    scene = fs.Scene("held", duration=0.05, gravity=(0, 0, 0), integrator=integrator)
+    scene.add_soft(
+        "cube", fs.box_tets((0.02,) * 3, (2, 2, 2)), fs.Elastic(1e5, 0.3, 1000.0),
+        fixed=lambda x: np.ones(len(x), dtype=bool), start_points=lambda x: x * [1.2, 1.0, 1.0],
+    )  # fmt: skip
+    run = fs.simulate(scene)
+    assert run.verdict == "good", run.info["health"]
+    assert run.steps["wrench_balance"].max() < 1e-6

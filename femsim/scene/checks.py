@@ -115,8 +115,15 @@ def rigid_load(name: str, load: Callable[[float], tuple[Vector, Vector]]) -> Cal
     return checked
 
 
+def _function_of_points(what: str, name: str, value: object) -> None:
+    """Refuse what is no function."""
+    if not callable(value):
+        raise InputError(f"{what} of {name} is {type(value).__name__}; give a function of the points (n, 3) m of the mesh.")
+
+
 def node_masses(name: str, added_mass: Callable[[np.ndarray], np.ndarray], points: np.ndarray) -> np.ndarray:
     """Check the mass that the nodes carry, (n,) kg."""
+    _function_of_points("added_mass", name, added_mass)
     mass = np.asarray(added_mass(points), dtype=np.float64)
     if mass.shape != (len(points),) or not (np.isfinite(mass).all() and (mass >= 0).all()):
         raise InputError(
@@ -127,6 +134,7 @@ def node_masses(name: str, added_mass: Callable[[np.ndarray], np.ndarray], point
 
 def node_places(name: str, start_points: Callable[[np.ndarray], np.ndarray], points: np.ndarray, tets: np.ndarray) -> np.ndarray:
     """Check where the nodes start, (n, 3) m: no tetrahedron (m, 4) may be inverted there."""
+    _function_of_points("start_points", name, start_points)
     places = np.array(start_points(points.copy()), dtype=np.float64)
     if places.shape != points.shape or not np.isfinite(places).all():
         raise InputError(f"start_points of {name} gave shape {places.shape}; allowed are {points.shape} finite numbers of m.")

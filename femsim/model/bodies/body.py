@@ -110,7 +110,7 @@ class BodyForces:
     power : float, W
         Power of what holds the body from outside the system, such as the moving frame at the end of a rod.
     magnitude : float, N
-        Sum of the magnitudes of all forces in b, from which rounding errors of the balance follow.
+        Sum of the magnitudes of all forces in b and of drives, from which rounding errors of the balance follow.
     """
 
     outside: np.ndarray

@@ -464,7 +464,8 @@ class SoftBody(BodyDefaults, ABC):
         """Sum up the forces of a step; mass-proportional damping acts against the world."""
         outside = step.external.reshape(-1, 3).sum(axis=0)
         outside -= self.elastic.rayleigh_alpha * self.momentum(step.q, step.v_hat)
-        return BodyForces(outside, step.drive.reshape(-1, 3).sum(axis=0), None, 0.0, float(np.abs(step.b).sum()))
+        magnitude = float(np.abs(step.b).sum() + np.abs(step.drive).sum())
+        return BodyForces(outside, step.drive.reshape(-1, 3).sum(axis=0), None, 0.0, magnitude)
 
     def inside_out(self, q: np.ndarray) -> np.ndarray:
         """Tetrahedra that are inverted beyond recovery, (m,) bool: their volume is that at rest with the opposite sign, or more.
