@@ -53,7 +53,7 @@ def compile_ahead(scenes: dict[str, float], say: Callable[[str], None]) -> list[
     if not left:
         say(f"kernels of {len(scenes)} scenes are compiled already, in {folder}")
         return []
-    say(f"compiling the kernels of {len(left)} scenes, once: about a minute")
+    say(f"compiling the kernels of scenes, once, about a minute: {', '.join(left)}")
     began, wrong = time.perf_counter(), []
     with (
         tempfile.TemporaryDirectory(prefix="femsim-") as scratch,
@@ -66,7 +66,7 @@ def compile_ahead(scenes: dict[str, float], say: Callable[[str], None]) -> list[
                 wrong.append(f"{name}: {trouble}")
             else:
                 done.add(name)
-            say(f"{number} of {len(left)} scenes, {time.perf_counter() - began:.0f} s: {name}{' FAILED' if trouble else ''}")
+            say(f"{number} of {len(left)}, {time.perf_counter() - began:.0f} s: {name}{' FAILED' if trouble else ''}")
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.write_text("\n".join(sorted(done)) + "\n", encoding="utf-8")
     return wrong
