@@ -115,6 +115,13 @@ def test_options_out_of_range_are_named(options: dict[str, Any], words: str) -> 
         make_solver("pgs", **options)
 
 
+def test_unknown_names_get_a_near_match() -> None:
+    with pytest.raises(ContactError, match=r"solver 'rasim-ds' is unknown \(did you mean 'raisim-ds'\?\); there are 'auto'"):
+        make_solver("rasim-ds")
+    with pytest.raises(ContactError, match=r"solver 'pgs' has no option 'relaxtion' \(did you mean 'relaxation'\?\); it has tol"):
+        make_solver("pgs", relaxtion=0.5)
+
+
 def test_a_preset_names_itself_in_errors() -> None:
     with pytest.raises(ContactError, match="option plateau of solver 'raisim-ds-es' is 3"):
         make_solver("raisim-ds-es", plateau=3.0)
