@@ -38,6 +38,10 @@ class SensorSeries:
     force: np.ndarray
     torque: np.ndarray
 
+    def at(self, k: int) -> SensorSeries:
+        """Give the reading after one step, by its row: without the axis of time."""
+        return SensorSeries(self.time[k], self.force[k], self.torque[k])
+
     @classmethod
     def of(cls, time: np.ndarray, columns: dict[str, np.ndarray]) -> SensorSeries:
         """Make it of its columns by name."""
@@ -54,6 +58,10 @@ class MarkerSeries:
 
     time: np.ndarray
     position: np.ndarray
+
+    def at(self, k: int) -> MarkerSeries:
+        """Give the reading after one step, by its row: without the axis of time."""
+        return MarkerSeries(self.time[k], self.position[k])
 
     @classmethod
     def of(cls, time: np.ndarray, columns: dict[str, np.ndarray]) -> MarkerSeries:
@@ -73,6 +81,10 @@ class ChamberSeries:
     pressure: np.ndarray
     volume: np.ndarray
 
+    def at(self, k: int) -> ChamberSeries:
+        """Give the reading after one step, by its row: without the axis of time."""
+        return ChamberSeries(self.time[k], self.pressure[k], self.volume[k])
+
     @classmethod
     def of(cls, time: np.ndarray, columns: dict[str, np.ndarray]) -> ChamberSeries:
         """Make it of its columns by name."""
@@ -90,6 +102,10 @@ class TendonSeries:
     time: np.ndarray
     force: np.ndarray
     length: np.ndarray
+
+    def at(self, k: int) -> TendonSeries:
+        """Give the reading after one step, by its row: without the axis of time."""
+        return TendonSeries(self.time[k], self.force[k], self.length[k])
 
     @classmethod
     def of(cls, time: np.ndarray, columns: dict[str, np.ndarray]) -> TendonSeries:
@@ -116,6 +132,10 @@ class GaugeSeries:
 
     time: np.ndarray
     values: dict[str, np.ndarray]
+
+    def at(self, k: int) -> GaugeSeries:
+        """Give the reading after one step, by its row: without the axis of time."""
+        return GaugeSeries(self.time[k], {name: values[k] for name, values in self.values.items()})
 
     @classmethod
     def of(cls, time: np.ndarray, columns: dict[str, np.ndarray]) -> GaugeSeries:
