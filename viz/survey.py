@@ -181,7 +181,7 @@ class Survey:
                 if is_soft(data) or has_radius(data):
                     if name not in skins:
                         skins[name] = Surface(data)
-                    must = required
+                    must = must or (required and (is_soft(data) or field != SOFT_FIELDS[0]))  # stress is no matter of rods
                     present.update(data.point_data.keys(), data.cell_data.keys())
                     values = skins[name].values(data, field)
                     if values is not None:
