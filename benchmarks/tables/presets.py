@@ -17,7 +17,10 @@ ENGINES = ("pgs", "apgd", "ccs", "admm")
 
 
 def _own_law(options: type[SolverOptions]) -> str:
-    return "relaxed" if getattr(options, "operator", "") == "proximal" else "exact"
+    """Law that a solver's defaults solve: "exact", "relaxed" or "energy"."""
+    if getattr(options, "operator", "") != "proximal":
+        return "exact"
+    return str(getattr(options(), "law", "relaxed"))
 
 
 def make(settings: Settings) -> dict[str, str]:
