@@ -94,7 +94,8 @@ def better_frame(channels: Sequence[Channel], simulated: np.ndarray, measured: n
             turn[range(3), order] = signs
             fits.append((float(np.sqrt(np.mean((s - m @ turn.T) ** 2))), turn))
     best, turn = min(fits, key=lambda fit: fit[0])
-    if best > BETTER * worst or sum(fit[0] <= 1.2 * best + 1e-9 * worst for fit in fits) > 1:  # an axis without force turns either way
+    as_good = sum(fit[0] <= 1.2 * best + 1e-9 * worst for fit in fits)  # an axis without force turns either way
+    if best > BETTER * worst or as_good > 1:
         return ""
     sign = 1 if np.linalg.det(turn) > 0 else -1
     rotation = (sign * turn).astype(int).tolist()
