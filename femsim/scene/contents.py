@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.errors import InputError, did_you_mean, naming_parameters
 from femsim.model.bodies.body import Body
 from femsim.model.commands import Command
 from femsim.model.contact_rules import NoContact
@@ -30,6 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
 class SceneContents:
     """The data of a scene; its parameters are those of :class:`femsim.scene.scene.Scene`, which has the calls that fill it."""
 
+    @naming_parameters
     def __init__(
         self,
         name: str,

@@ -206,10 +206,14 @@ def sweep(
         if on_row is not None:
             on_row(row)
 
+    stopped = False
     with ExitStack() as stack:
         if pending:  # workers start while the first steps run
             stack.enter_context(engine)
-            _probe(plan, pending)
+            try:
+                _probe(plan, pending)
+            except KeyboardInterrupt:  # the folder is made all the same, so that --resume finds it
+                stopped = True
         with write_errors(f"the folder {plan.folder}", "choose another by --out"):
             (plan.folder / "cases").mkdir(parents=True, exist_ok=True)
             shutil.copyfile(plan.path, plan.folder / "sweep.toml")
@@ -218,6 +222,8 @@ def sweep(
         ended: Literal["", "interrupted", "failed"]
         started = time.perf_counter()
         try:
+            if stopped:
+                raise KeyboardInterrupt
             if pending and on_start is not None:
                 on_start(len(plan.jobs), reused, engine.threads)
             ended, message = _run_pending(plan, engine, pending, count)
@@ -239,7 +245,9 @@ def sweep(
     text = f"{finished} of {len(plan.jobs)} cases are finished"
     text += f", {counts['not converged']} of them not converged" if counts["not converged"] else ""
     text += f", {wrong} wrong by their health (column verdict)" if wrong else ""
-    message = f"{message} {text}{'; --resume runs the others.' if finished < len(plan.jobs) else '.'}".strip()
+    message = (
+        f"{message} {text}{'; the same command with --resume runs the others.' if finished < len(plan.jobs) else '.'}".strip()
+    )
     times = {"wall_s": time.perf_counter() - started, "ran": ran, "reused": reused}
     with write_errors(f"the table in {plan.folder}", f"{text}, which are kept: free the disk and use --resume"):
         table = write_table(make_table(plan.cases.cases, rows, plan.file.metrics), plan.folder)
