@@ -11,10 +11,11 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from femsim.base.errors import InputError
 from femsim.base.files import write_errors, write_json
+from femsim.base.notebook import card
 from femsim.base.status import FINISHED, Status
 from femsim.base.versions import provenance
 from femsim.scene.scene_file import scene_parameters
@@ -25,6 +26,9 @@ from femsim.studies.sweeps.metrics import parse_metric, unit_of
 from femsim.studies.sweeps.process import CaseProcess
 from femsim.studies.sweeps.results import check_metric_names, make_table, write_table
 from femsim.studies.sweeps.sampling import Cases, make_cases
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _PROBE_STEPS = 3
 _PROBES = 3
@@ -61,6 +65,19 @@ class SweepResult:
     counts: dict[str, int]
     ran: int
     reused: int
+
+    def _repr_html_(self) -> str:
+        rows = [(f"cases {status}", count) for status, count in sorted(self.counts.items())]
+        lines = [self.message, f"{self.table}: one row a case (to_pandas()); fs.plot_sweep({str(self.folder)!r}) draws it"]
+        return card(
+            f"Sweep {self.folder.name}: {self.status}", (), [*rows, ("run now", self.ran), ("reused", self.reused)], lines
+        )
+
+    def to_pandas(self) -> DataFrame:
+        """Return the table, one row a case."""
+        import pandas
+
+        return pandas.read_parquet(self.table)
 
 
 @dataclass(frozen=True)
