@@ -177,7 +177,7 @@ def page(outcomes: list[Outcome], before: float) -> str:
 Written by `python tests/mutants.py --report docs/mutants.md` (Python {platform.python_version()}). Each row is the code with one
 thing wrong in physics, sensors, energies or judges: one text of one file replaced by another (`MUTANTS` in
 `tests/mutant_table.py`). It is killed when a test that the table names fails, and survives when all of these pass; a survivor
-asks for a test.
+asks for a test. Rows that an earlier run killed and that are the same since are taken over (`--kept`).
 
 **{killed} of {len(outcomes)} are killed.** Processor time: {sum(one.seconds for one in outcomes):.0f} s, and {before:.0f} s
 for the tests of those of the last run on the code as it is, compiling included.

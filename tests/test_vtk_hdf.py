@@ -11,7 +11,6 @@ import pytest
 from small_frames import TET_POINTS, TETS, TRIANGLES, make_frame
 
 from viz import HdfSeries, PartFrame, PvdSeries, VizError, open_frames
-from viz.series import _rows
 
 h5py = pytest.importorskip("h5py")
 LOOK = "import sys, pathlib, viz; print(len(viz.open_frames(pathlib.Path(sys.argv[1])).times))"
@@ -148,10 +147,14 @@ def test_wrong_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rows_that_a_file_only_claims_are_refused(tmp_path: Path) -> None:
-    """A data set of 1e12 rows of which none is stored: a file of some kilobytes."""
-    h5py = pytest.importorskip("h5py")
-    path = tmp_path / "part.vtkhdf"
-    with h5py.File(path, "w") as file:
-        file.create_dataset("Points", (10**12, 3), chunks=(1024, 3), dtype="f8")
-    with h5py.File(path, "r") as file, pytest.raises(VizError, match="cannot hold that"):
-        _rows(file["Points"], 0, 10**12)
+    """The points of a part are replaced by 1e12 rows, of which none is stored."""
+    write(tmp_path)
+    with h5py.File(tmp_path / "frames" / "ball.vtkhdf", "r+") as file:
+        group = file["VTKHDF"]
+        del group["Points"]
+        group.create_dataset("Points", (10**12, 3), chunks=(1024, 3), dtype="f8")
+        group["NumberOfPoints"][:] = 10**12
+    frames = open_frames(tmp_path)
+    assert frames.read(0, "rod").n_points == 5
+    with pytest.raises(VizError, match="cannot hold that"):
+        frames.read(0, "ball")
