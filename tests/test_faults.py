@@ -277,7 +277,7 @@ def test_every_signal_ends_a_run_after_the_step_in_progress(
     os.kill(begun.pid, number)
     status, err = begun.wait()
     assert status == 130 and "Traceback" not in err
-    assert "status            interrupted: Interrupted after step" in (begun.said / "out").read_text()
+    assert "status             interrupted: Interrupted after step" in (begun.said / "out").read_text()
     assert rows(tmp_path / "run") == info(tmp_path / "run")["health"]["steps"]
 
 

@@ -46,6 +46,8 @@ class Profile:
         Value at each time (N for a force, m for a position); constant before the first and after the last.
     smooth : bool
         Ease in and out of every key value (cubic with zero slope there); otherwise straight lines.
+    name : str
+        Name by which :meth:`femsim.run.simulation.Simulation.set` finds all that it drives.
 
     Raises
     ------
@@ -53,7 +55,8 @@ class Profile:
         Times that do not increase, wrong sizes or values that are not finite.
     """
 
-    def __init__(self, times: Sequence[float], values: Sequence[float], *, smooth: bool = True) -> None:
+    def __init__(self, times: Sequence[float], values: Sequence[float], *, smooth: bool = True, name: str = "") -> None:
+        self.name = name
         self.times, self.values = _key_frames("Profile", times, values, None)
         self._spline = (
             CubicHermiteSpline(self.times, self.values, np.zeros_like(self.values)) if smooth and len(self.times) > 1 else None
@@ -78,6 +81,8 @@ class Motion:
         Rotation vector from the start pose, world frame, at each time.
     smooth : bool
         Ease in and out of every key frame; otherwise constant speed between them.
+    name : str
+        Name by which :meth:`femsim.run.simulation.Simulation.set` finds all that it drives.
 
     Raises
     ------
@@ -92,7 +97,9 @@ class Motion:
         rotations: Sequence[Sequence[float]] | None = None,
         *,
         smooth: bool = True,
+        name: str = "",
     ) -> None:
+        self.name = name
         t, x = _key_frames("Motion displacements", times, displacements, 3)
         r = np.zeros_like(x) if rotations is None else _key_frames("Motion rotations", times, rotations, 3)[1]
         self._displacement = [Profile(list(t), list(x[:, i]), smooth=smooth) for i in range(3)]
