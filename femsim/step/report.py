@@ -65,6 +65,9 @@ class StepReport:
         Estimated local error of the step, see :func:`femsim.step.adaptive.local_error`; 0 where its length is fixed.
     theta : float
         Integration parameter of the step: 1 where backward Euler took one that the energy-momentum scheme could not solve.
+    unbalanced, lacking : int
+        Number of the body whose forces balance worst, and of the one that has the largest share in the nonlinear residual; -1
+        where everything holds exactly.
     vitals : Vitals
         What it says about the health of the run beside its residuals.
     """
@@ -93,6 +96,8 @@ class StepReport:
     sank: bool = False
     time_error: float = 0.0
     theta: float = 1.0
+    unbalanced: int = -1
+    lacking: int = -1
     vitals: Vitals = field(default_factory=Vitals)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from femsim.base.errors import InputError
 from femsim.base.files import replacing, write_errors, write_json
 from femsim.studies.comparison.agreement import Agreement, mean_and_confidence
 from femsim.studies.comparison.readers import Channel
-from viz import comparison_page, plot_comparison
+from femsim.studies.comparison.words import better_frame, sentence
+from viz import ComparedRun, comparison_page, plot_comparison
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +124,41 @@ class Comparison:
             } | {"lag": mean_and_confidence([t.lags[name] for t in self.trials])}
         return out
 
+    def words(self, channels: Sequence[str] = ()) -> list[str]:
+        """Say in a sentence an axis how the run differs from the log, and, where another frame or sign fits better, which.
+
+        Parameters
+        ----------
+        channels : sequence of str
+            Only these; all by default.
+        """
+        good = np.isfinite(self.measured).all(axis=1)
+        ranges: dict[str, float] = {}
+        for channel, span in zip(self.channels, np.ptp(self.measured[good], axis=0), strict=True):
+            ranges[channel.group] = max(float(span), ranges.get(channel.group, 0.0))
+        said = []
+        for channel in [c for c in self.channels if not channels or c.name in channels]:
+            lag = mean_and_confidence([trial.lags[channel.name] for trial in self.trials])[0]
+            said.append(sentence(channel, self.axes[channel.name], lag, ranges[channel.group]))
+        frame = better_frame(self.channels, self.simulated[good], self.measured[good])
+        return [*said, *([frame] if frame else [])]
+
+    def drawn(self, label: str = "run", first: Comparison | None = None, channels: Sequence[str] = ()) -> ComparedRun:
+        """Return this run for a figure.
+
+        Parameters
+        ----------
+        label : str
+            Its name in the legend.
+        first : Comparison, optional
+            Another run beside the same logs, whose clock the figure has.
+        channels : sequence of str
+            Only these; all by default.
+        """
+        shift = 0.0 if first is None else first.trials[0].offset - self.trials[0].offset
+        own = [k for k, c in enumerate(self.channels) if not channels or c.name in channels]
+        return ComparedRun(label, self.time + shift, self.simulated[:, own], (self.simulated - self.measured)[:, own])
+
     def spread(self) -> dict[str, float]:
         """Return the standard deviation of repeated trials about their mean, pooled over time, by channel; empty for one log."""
         if len(self.trials) < 2:
@@ -157,6 +194,7 @@ class Comparison:
                 name: {"unit": unit[name], "rmse": rmse, "largest_error": largest}
                 for name, (rmse, largest) in self.vectors.items()
             },
+            "words": self.words(),
             "warnings": list(self.warnings),
         }  # fmt: skip
         return _for_json(content)
@@ -181,7 +219,7 @@ class Comparison:
         widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
         sides = ("<", "<", *(">" for _ in widths[2:]))
         table = ("  ".join(f"{x:{side}{w}}" for x, side, w in zip(row, sides, widths, strict=True)) for row in rows)
-        lines += ["", *(line.rstrip() for line in table), ""]
+        lines += ["", *(line.rstrip() for line in table), "", *self.words(), ""]
         unit = {c.group: c.unit for c in self.channels}
         lines += [
             f"{g}: error vector {rms:.3g} {unit[g]} RMS, {most:.3g} {unit[g]} at most" for g, (rms, most) in self.vectors.items()
@@ -226,7 +264,7 @@ class Comparison:
                     table.writerow([f"{x:.10g}" if math.isfinite(x) else "" for x in row])
             channels = [(c.name, c.group, c.unit) for c in self.channels]
             pictures = [partial / "overlay.png", partial / "overlay.svg"]
-            plot_comparison(self.time, self.simulated, values, channels, pictures)
+            plot_comparison(self.time, values, [self.drawn()], channels, pictures)
             (partial / "report.html").write_text(comparison_page(content, pictures[1]), encoding="utf-8")
         return folder
 

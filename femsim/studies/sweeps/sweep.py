@@ -17,9 +17,11 @@ from femsim.base.errors import InputError
 from femsim.base.files import write_errors, write_json
 from femsim.base.status import FINISHED, Status
 from femsim.base.versions import provenance
+from femsim.scene.scene_file import scene_parameters
 from femsim.studies.sweeps.case import Job, Row, read_row, satisfies
 from femsim.studies.sweeps.engine import Engine, SchedulerLost
-from femsim.studies.sweeps.file import SweepFile, read_sweep
+from femsim.studies.sweeps.file import Axis, SweepFile, read_sweep
+from femsim.studies.sweeps.metrics import parse_metric, unit_of
 from femsim.studies.sweeps.process import CaseProcess
 from femsim.studies.sweeps.results import check_metric_names, make_table, write_table
 from femsim.studies.sweeps.sampling import Cases, make_cases
@@ -363,11 +365,25 @@ def _probe(plan: Plan, pending: list[Job]) -> tuple[Row, float]:
     return row, sum(frames) / (_PROBE_STEPS + 1)
 
 
+def _units(plan: Plan) -> dict[str, str]:
+    """Units of varied parameters and of metrics, for the axes of plots; "" where none is known."""
+    known = {parameter.name: parameter.unit for parameter in scene_parameters(plan.cases.scene)}
+    own = {name: known.get(name, "") for name in plan.cases.varied}
+    return own | {name: unit_of(parse_metric(text).column) for name, text in plan.file.metrics.items()}
+
+
+def _scales(plan: Plan) -> dict[str, str]:
+    """How ranges and samples of parameters are spaced, "linear" or "log"; those of lists of values are left out."""
+    axes = {name: axis for name, axis in plan.file.parameters.items() if isinstance(axis, Axis)}
+    return {name: axis.scale for name, axis in axes.items() if axis.values is None}
+
+
 def _write_info(plan: Plan, status: str, message: str, counts: dict[str, Any]) -> None:
     write_json(
         plan.folder / "sweep.json",
         {
             "status": status, "message": message, "file": str(plan.path), "scene": str(plan.cases.scene),
-            "varied": plan.cases.varied, "metrics": plan.file.metrics, "cases": len(plan.jobs), "counts": counts,
+            "varied": plan.cases.varied, "units": _units(plan), "scales": _scales(plan), "metrics": plan.file.metrics,
+            "cases": len(plan.jobs), "counts": counts,
         } | provenance(),
     )  # fmt: skip
