@@ -378,7 +378,7 @@ class SoftBody(BodyDefaults, ABC):
             )
 
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
-        """Fill M/(theta dt) + alpha M + beta K of the start + theta dt K of the last residual; else that of both."""
+        """Fill M/(theta dt) + alpha M + theta dt K of the last residual + beta K of the start (energy-momentum: of the same)."""
         implicit, beta = settings.theta * settings.dt, self.elastic.rayleigh_beta
         stiffness = _stiffness_factor(settings) + (beta if settings.conserving else 0.0)
         branch = self._branch_share(implicit, stiffness)
