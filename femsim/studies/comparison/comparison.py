@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import math
+import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -13,13 +15,14 @@ import numpy as np
 
 from femsim.base.errors import InputError
 from femsim.base.files import replacing, write_errors, write_json
+from femsim.base.notebook import card
 from femsim.studies.comparison.agreement import Agreement, mean_and_confidence
 from femsim.studies.comparison.readers import Channel
 from femsim.studies.comparison.words import better_frame, sentence
 from viz import ComparedRun, comparison_page, plot_comparison
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trial:
     """One log against the run.
 
@@ -46,8 +49,11 @@ class Trial:
     axes: dict[str, Agreement]
     lags: dict[str, float]
 
+    def __repr__(self) -> str:
+        return f"<Trial {self.source}: {len(self.values)} samples, first at {self.offset:.4g} s of the run>"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """A run beside one or more logs of the same experiment.
 
@@ -91,6 +97,29 @@ class Comparison:
     rate: float
     cutoff: float | None
     warnings: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        what = f"sensor {self.sensor}" if self.sensor else "markers"
+        return f"<Comparison of {self.run}, {what}, with {len(self.trials)} logs: {'; '.join(self.words())}>"
+
+    def _repr_html_(self) -> str:
+        head = ("axis", "unit", "RMSE", "NRMSE", "bias", "correlation", "gain")
+        rows = [
+            (
+                c.name,
+                c.unit,
+                *(f"{getattr(self.axes[c.name], name):.3g}" for name in ("rmse", "nrmse", "bias", "correlation", "gain")),
+            )
+            for c in self.channels
+        ]
+        lines = [*self.words(), *(f"warning: {text}" for text in self.warnings)]
+        with tempfile.TemporaryDirectory(prefix="femsim_compare_") as scratch:
+            channels = [(c.name, c.group, c.unit) for c in self.channels]
+            values = [trial.values for trial in self.trials]
+            (path,) = plot_comparison(self.time, values, [self.drawn()], channels, [Path(scratch) / "overlay.svg"])
+            picture = base64.b64encode(path.read_bytes()).decode("ascii")
+        image = f'<img alt="run over log" style="max-width:100%" src="data:image/svg+xml;base64,{picture}">'
+        return card(f"{self.run} beside {', '.join(Path(t.source).name for t in self.trials)}", head, rows, lines) + image
 
     def residual(self, *, scaled: bool = True) -> np.ndarray:
         """Errors of all channels, one after the other and without gaps, for a least-squares fit.

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from femsim.base.errors import InputError
 from femsim.base.files import write_errors, write_json
+from femsim.base.notebook import card
 from femsim.base.status import FINISHED, Status
 from femsim.base.versions import provenance
 from femsim.scene.scene_file import scene_parameters
@@ -25,6 +26,9 @@ from femsim.studies.sweeps.metrics import parse_metric, unit_of
 from femsim.studies.sweeps.process import CaseProcess
 from femsim.studies.sweeps.results import check_metric_names, make_table, write_table
 from femsim.studies.sweeps.sampling import Cases, make_cases
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _PROBE_STEPS = 3
 _PROBES = 3
@@ -61,6 +65,19 @@ class SweepResult:
     counts: dict[str, int]
     ran: int
     reused: int
+
+    def _repr_html_(self) -> str:
+        rows = [(f"cases {status}", count) for status, count in sorted(self.counts.items())]
+        lines = [self.message, f"{self.table}: one row a case (to_pandas()); fs.plot_sweep({str(self.folder)!r}) draws it"]
+        return card(
+            f"Sweep {self.folder.name}: {self.status}", (), [*rows, ("run now", self.ran), ("reused", self.reused)], lines
+        )
+
+    def to_pandas(self) -> DataFrame:
+        """Return the table, one row a case."""
+        import pandas
+
+        return pandas.read_parquet(self.table)
 
 
 @dataclass(frozen=True)
@@ -206,10 +223,14 @@ def sweep(
         if on_row is not None:
             on_row(row)
 
+    stopped = False
     with ExitStack() as stack:
         if pending:  # workers start while the first steps run
             stack.enter_context(engine)
-            _probe(plan, pending)
+            try:
+                _probe(plan, pending)
+            except KeyboardInterrupt:  # the folder is made all the same, so that --resume finds it
+                stopped = True
         with write_errors(f"the folder {plan.folder}", "choose another by --out"):
             (plan.folder / "cases").mkdir(parents=True, exist_ok=True)
             shutil.copyfile(plan.path, plan.folder / "sweep.toml")
@@ -218,6 +239,8 @@ def sweep(
         ended: Literal["", "interrupted", "failed"]
         started = time.perf_counter()
         try:
+            if stopped:
+                raise KeyboardInterrupt
             if pending and on_start is not None:
                 on_start(len(plan.jobs), reused, engine.threads)
             ended, message = _run_pending(plan, engine, pending, count)
@@ -239,7 +262,9 @@ def sweep(
     text = f"{finished} of {len(plan.jobs)} cases are finished"
     text += f", {counts['not converged']} of them not converged" if counts["not converged"] else ""
     text += f", {wrong} wrong by their health (column verdict)" if wrong else ""
-    message = f"{message} {text}{'; --resume runs the others.' if finished < len(plan.jobs) else '.'}".strip()
+    message = (
+        f"{message} {text}{'; the same command with --resume runs the others.' if finished < len(plan.jobs) else '.'}".strip()
+    )
     times = {"wall_s": time.perf_counter() - started, "ran": ran, "reused": reused}
     with write_errors(f"the table in {plan.folder}", f"{text}, which are kept: free the disk and use --resume"):
         table = write_table(make_table(plan.cases.cases, rows, plan.file.metrics), plan.folder)
