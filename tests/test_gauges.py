@@ -337,7 +337,7 @@ def test_slip_is_tangential_and_counts_contacts_with_oneself_once() -> None:
 
 def test_what_slides_past_without_a_touch_does_not_slip() -> None:
     """A box at 1 m/s, 0.1 mm above a floor: within the margin of contacts, but nothing presses."""
-    scene = fs.Scene("past", dt=0.001, gravity=(0, 0, 0))
+    scene = fs.Scene("past", dt=0.001, gravity=(0, 0, 0), theta=1.0)
     scene.add_floor()
     scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.1, position=(0, 0, 0.0201), velocity=(1.0, 0, -0.01))
     report = Stepper(scene, fs.make_solver("exact")).step()

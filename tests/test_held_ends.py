@@ -86,7 +86,7 @@ def test_a_finger_feels_the_rod_in_its_joint() -> None:
 
 def test_the_joint_of_a_finger_bears_the_moment_of_a_rod_that_sticks_out() -> None:
     """The rod lies level beside the pad: its weight acts in its own centre of mass."""
-    scene = fs.Scene("finger", dt=0.01, duration=1.5)
+    scene = fs.Scene("finger", dt=0.01, duration=1.5, theta=1.0)
     hand = add_hand(scene)
     scene.drive(hand, still)
     scene.drive(hand, fingers=True, position=lambda t: 0.0, stiffness=1e3, damping=50.0)
@@ -371,7 +371,7 @@ def test_what_is_driven_ends_each_step_on_its_motion() -> None:
     def motion(t: float) -> tuple[np.ndarray, np.ndarray]:
         return np.array([0.1 * t**2, 0.0, 0.05 * np.sin(5.0 * t)]), np.array([0.0, 2.0 * t, 0.0])
 
-    scene = fs.Scene("driven", dt=0.01)
+    scene = fs.Scene("driven", dt=0.01, theta=1.0)
     arm = scene.add_rigid("arm", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(0.07, 0, 0))
     scene.drive(arm, motion)
     block = scene.add_soft("block", fs.box_tets((0.02, 0.02, 0.02), 1), FOAM, position=(0, 0.1, 0))

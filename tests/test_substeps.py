@@ -480,7 +480,7 @@ def test_words_and_numbers_of_halved_steps(tmp_path: Path, monkeypatch: pytest.M
     run = simulate_with(solver, monkeypatch, cube_scene(nonlinear_tolerance=None), out=tmp_path / "run", dump_problems=(2, 2))
     assert run.steps["substeps"].tolist() == [1, 3, 2, 1]
     assert run.message == "All 4 steps converged by true residuals. Taken in sub-steps: 2 of 4, first step 2."
-    assert "halved steps      2, into 2 to 3 sub-steps (most, step 2 at 0.020 s)" in run.summary().splitlines()
+    assert "halved steps       2, into 2 to 3 sub-steps (most, step 2 at 0.020 s)" in run.summary().splitlines()
     health = run.info["health"]
     assert (health["halved_steps"], health["most_substeps"]) == (2, 3) and run.info["settings"]["max_halvings"] == 6
     assert parse_metric("max(substeps)").value(run.table()) == 3.0

@@ -260,7 +260,7 @@ def test_what_overlaps_an_obstacle_is_refused_or_pushed_out_with_a_word(caplog: 
     (note,) = run.info["notes"]
     assert "ball and floor overlap by 4 mm at the start; contact pushes them apart" in note
     assert any(note in record.getMessage() for record in caplog.records)
-    assert f"note              {note}" in run.summary().splitlines()
+    assert f"note               {note}" in run.summary().splitlines()
     assert run.steps["max_penetration_m"][-1] < 0.5 * 0.004
     assert fs.simulate(impossible.overlapping(0.0)).info["notes"] == []
 
