@@ -89,7 +89,7 @@ def _inverse(S: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _load_mkl() -> Any:
+def load_mkl() -> Any:
     """Load MKL as pypardiso finds it, once: its search through the environment takes a fifth of a second."""
     from pypardiso import PyPardisoSolver
 
@@ -108,7 +108,7 @@ class Pardiso:
     name = "pardiso"
 
     def __init__(self, threads: int = 1) -> None:
-        self._mkl = _load_mkl()
+        self._mkl = load_mkl()
         self._pardiso = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 16)(("pardiso", self._mkl))
         self._threads = threads
         self._handle = np.zeros(64, dtype=np.int64)
