@@ -44,7 +44,12 @@ from femsim.run.result import (
     TendonSeries as TendonSeries,
 )
 from femsim.run.resume import resume as resume
+from femsim.run.saved import Saved as Saved
 from femsim.run.simulate import simulate as simulate
+from femsim.run.simulation import (
+    Simulation as Simulation,
+    StepFailedError as StepFailedError,
+)
 from femsim.scene.checks import (
     Finger as Finger,
     Handle as Handle,

@@ -70,7 +70,7 @@ def build(
     scene.set_friction(ball, gripper, friction)
     scene.set_friction(ball, "floor", friction)
     # 0.1 s rest, close in 0.4 s, hold 0.2 s, lift in 0.8 s, hold 0.5 s
-    scene.drive(gripper, force=fs.Profile([0.1, 0.2, 0.5], [0.0, 0.5, grip_force]), fingers=True)
+    scene.drive(gripper, force=fs.Profile([0.1, 0.2, 0.5], [0.0, 0.5, grip_force], name="grip_force"), fingers=True)
     scene.drive(gripper, fs.Motion([0.7, 1.5], [(0.0, 0.0, 0.0), (0.0, 0.0, lift_height)]))
     scene.sensor("left_finger", "gripper.left")
     scene.sensor("right_finger", "gripper.right")

@@ -34,8 +34,8 @@ def test_run_writes_a_folder_and_prints_a_summary(scene: str, call: Call) -> Non
     status, out, err = call("run", scene, "--set", "young_modulus=2e5", "--set", "steps=2", "--out", "results/cube")
     assert status == 0
     for words in (
-        "status            converged",
-        "steps             2 (0.020 s",
+        "status             converged",
+        "steps              2 (0.020 s",
         "wrench balance",
         "results/cube",
         "femsim render",
@@ -229,6 +229,10 @@ def test_wrong_input_to_render(folder: Path, call: Call) -> None:
     assert_sentence(*call("render", "nowhere", "--quiet"), "nowhere does not exist", "give the folder")
     assert_sentence(*call("render", str(folder), "--every", "0", "--quiet"), "every is 0", "1")
     assert_sentence(*call("render", str(folder), "--stills", "few"), "--stills", "few")
+    assert_sentence(*call("render", str(folder), "--size", "wide"), "no size", "1920x1080")
+    assert_sentence(*call("render", str(folder), "--size", "20x20", "--quiet"), "64 to 8192")
+    assert_sentence(*call("render", str(folder), "--speed", "0", "--quiet"), "speed is 0", "1 is real time")
+    assert_sentence(*call("render", str(folder), "--camera", "tip", "--quiet"), "did you mean 'top'?")
 
 
 # ------------------------------------------------------------------ every end
@@ -330,7 +334,7 @@ def test_ctrl_c_ends_a_run_with_130_and_readable_results(tmp_path: Path) -> None
     finally:
         process.kill()
     assert process.returncode == 130, err
-    assert "Traceback" not in err and "status            interrupted: Interrupted after step" in out
+    assert "Traceback" not in err and "status             interrupted: Interrupted after step" in out
     content = info(tmp_path / "cube")
     steps = content["health"]["steps"]
     assert content["status"] == "interrupted" and steps >= 3

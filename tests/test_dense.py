@@ -10,6 +10,7 @@ from contact.metrics import natural_map as yardstick
 from contact.problem import force_scales
 from contact.solvers import dense as dense_module, dense_kernels as kernels
 from contact.solvers.dense import DenseResult, DenseSolver, relative_residual
+from contact.solvers.local_kernels import CONE, EXACT_RULE, Rule, sweep_contacts
 
 UP = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # normal, tangents
 
@@ -129,7 +130,8 @@ def test_sweeps_are_those_of_the_slow_twin(strict: bool, skew: float) -> None:
     expected, step = lam, 0.0
     for _ in range(3):
         expected, step = dense_sweep(W, q, friction, expected, strict)
-    found = kernels.gauss_seidel(WT, blocks, friction, strict, 3, lam, u)
+    rule = EXACT_RULE if strict else Rule(CONE, False, 1.0)
+    found = sweep_contacts(WT, blocks, friction, rule, 3, lam, u)
     np.testing.assert_allclose(lam, expected, rtol=0, atol=1e-11)
     np.testing.assert_allclose(u, W @ lam + q, rtol=0, atol=1e-13)
     assert found == pytest.approx(step, rel=1e-8) and 0 < found < 1
@@ -313,7 +315,7 @@ def test_a_contact_that_nothing_can_move_has_no_force(start: float) -> None:
     WT = np.ascontiguousarray(W.T)
     kernels.diagonal_blocks(WT, blocks)
     lam, u = np.ones(9), np.ones(9)
-    kernels.gauss_seidel(WT, blocks, friction, False, 1, lam, u)
+    sweep_contacts(WT, blocks, friction, Rule(CONE, False, 1.0), 1, lam, u)
     assert not lam[3:6].any()
 
 

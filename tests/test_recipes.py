@@ -205,7 +205,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # a solver: one file and one line in SOLVERS
     (root / "contact/solvers/jacobi.py").write_text(SOLVER)
     registry = root / "contact/solvers/__init__.py"
-    put(registry, "from contact.solvers.pgs import", "from contact.solvers.jacobi import Jacobi, JacobiOptions\n")
+    put(registry, "from contact.solvers.presets import", "from contact.solvers.jacobi import Jacobi, JacobiOptions\n")
     put(registry, '    "ccs": SolverEntry(', '    "jacobi": SolverEntry(Jacobi.description, JacobiOptions, Jacobi),\n')
     # a shape: its class and its lines in Shape and the table, its distance and a line in the dispatch, how it is drawn
     shapes, kernels = root / "contact/shapes.py", root / "contact/detect_kernels.py"

@@ -305,20 +305,20 @@ def test_a_local_problem_with_a_matrix_that_is_not_symmetric(name: str) -> None:
 
 @needs_full_sets
 @pytest.mark.parametrize(
-    ("file", "name", "converges"),
+    ("file", "name"),
     [
-        ("Rover4144", "pgs", True),
-        ("Confeti-ex03-Fc3D-SBM", "apgd", True),
-        ("OneObject-i100000-316", "apgd", True),
-        ("OneObject-i100000-316", "pgs", False),
+        ("Rover4144", "pgs"),
+        ("Confeti-ex03-Fc3D-SBM", "apgd"),
+        ("OneObject-i100000-316", "apgd"),
+        ("OneObject-i100000-316", "pgs"),
     ],
 )
-def test_problems_of_others(file: str, name: str, converges: bool) -> None:
-    """On OneObject Gauss-Seidel stalls, with exact local problems too; that is said."""
+def test_problems_of_others(file: str, name: str) -> None:
+    """On OneObject sweeps go round in a circle until they take shorter steps."""
     problem: Any = read_fclib(full_set("fclib") / f"{file}.hdf5").problem
     solution = make_solver(name, tolerance=1e-6, max_iterations=2000).solve_local(problem)  # type: ignore[attr-defined]
-    assert solution.converged == converges, solution.message
-    assert (measure_local(problem, solution.lam).contact_residual <= 1e-6) == converges
+    assert solution.converged, solution.message
+    assert measure_local(problem, solution.lam).contact_residual <= 1e-6
 
 
 # ---------------------------------------------------------------------- kernels and their twins

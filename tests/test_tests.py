@@ -28,7 +28,7 @@ OWNERS = {
     "test_numba_cache": ["femsim/base/numba_cache.py"],
     "test_plots": ["viz/plots.py"],
     "test_rod_momentum": ["femsim/model/bodies/rod.py"],
-    "test_render": ["viz/render.py", "viz/stage.py"],
+    "test_render": ["viz/ground.py", "viz/render.py", "viz/stage.py"],
     "test_soft": ["femsim/model/bodies/soft.py", "femsim/model/bodies/corotational_kernels.py"],
     "test_tendons": ["femsim/model/actuators.py"],
     "test_touching": ["femsim/step/deforming_contacts.py"],

@@ -62,7 +62,7 @@ def test_what_is_crushed_is_wrong_and_named(name: str, tmp_path: Path) -> None:
     assert reason["step"] == step and reason["time_s"] == pytest.approx(0.01 * step)
     assert f"from step {step} at " in reason["sentence"] and "cannot hold" in reason["sentence"]
     health, *_ = run.summary().splitlines()
-    assert health.startswith(f"health            wrong: the contacts between {soft} and floor, {soft} and plate cannot hold")
+    assert health.startswith(f"health             wrong: the contacts between {soft} and floor, {soft} and plate cannot hold")
     assert exit_status(run.status, run.verdict) == 3
     written = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
     assert written["health"] == run.info["health"] and written["parts"] == run.stepper.scene.part_names

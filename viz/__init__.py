@@ -15,8 +15,8 @@ The tour, in the order of use:
     how a run ended, also one that was killed and could not say so.
 `render`
     `probe_rendering` reports whether this machine can draw (and if not, which packages to install);
-    `render_run` makes stills and films of run folders without a display. `survey` scans a run before the first picture, `stage`
-    draws, `film` writes.
+    `render_run` makes stills and films of run folders without a display. `survey` scans a run before the first picture, `camera`
+    places the camera, `stage` draws, with the `ground` below and the `marks` on top; `film` and `animation` write.
 `view`
     `view_run` shows a run in the browser, even while it is running.
 `paraview`

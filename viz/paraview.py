@@ -8,9 +8,10 @@ import numpy as np
 
 from viz.errors import VizError
 from viz.files import replacing
+from viz.marks import COLOURS
 from viz.series import open_frames
-from viz.stage import ARROW, COLOURS, RIGID
-from viz.survey import DEFAULT_FIELD, Survey, frames_of, is_line, is_soft
+from viz.stage import ARROW, RIGID
+from viz.survey import Survey, chosen_field, frames_of, is_line, is_soft
 from viz.vtk_series import EXTENSION
 
 __all__ = ["write_paraview_script"]
@@ -77,7 +78,7 @@ if "PICTURE" in os.environ:
 """
 
 
-def write_paraview_script(run_dir: Path, field: str = DEFAULT_FIELD) -> Path:
+def write_paraview_script(run_dir: Path, field: str | None = None) -> Path:
     """Write ``RUN/show_in_paraview.py``; an existing one is replaced.
 
     The script opens each part as a source with its name, colours soft bodies and rods by the field with the colours and range of
@@ -87,8 +88,8 @@ def write_paraview_script(run_dir: Path, field: str = DEFAULT_FIELD) -> Path:
     ----------
     run_dir : Path
         Run folder with frames in either format.
-    field : str
-        Field of soft bodies or rods.
+    field : str, optional
+        Field of soft bodies or rods; default as in `render_run`.
 
     Returns
     -------
@@ -103,7 +104,8 @@ def write_paraview_script(run_dir: Path, field: str = DEFAULT_FIELD) -> Path:
     run_dir = Path(run_dir)
     series = open_frames(run_dir)
     frames = frames_of(run_dir, max(1, len(series.times) // 20))
-    survey = Survey.of(frames, field)
+    required, field = field is not None, chosen_field(frames[0]) if field is None else field
+    survey = Survey.of(frames, field, required)
     parts: list[tuple[str, str, str, str]] = []
     radius = 0.0
     for name in series.parts:

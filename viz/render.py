@@ -18,10 +18,14 @@ from pathlib import Path
 
 import numpy as np
 
+from viz.animation import Animation
+from viz.camera import Camera, View, followed_body, parts_of, placed_camera
+from viz.ending import read_ending
 from viz.errors import VizError
 from viz.film import Film, write_png
+from viz.marks import over
 from viz.stage import Clip, Stage, render_environment
-from viz.survey import DEFAULT_FIELD, Camera, Frame, Survey, frames_of, placed_camera
+from viz.survey import Frame, Survey, box_corners, chosen_field, frames_of, is_shown_body
 
 __all__ = ["RenderResult", "RenderingStatus", "probe_rendering", "render_run"]
 
@@ -34,6 +38,8 @@ picture = plotter.screenshot(None, return_img=True)
 assert picture.shape == (16, 16, 3) and picture.std() > 1, "the picture is empty"
 """
 PROBE_SECONDS = 120.0
+#: Frames, evenly spaced, that are looked at beside those that are drawn.
+SURVEYED = 7
 INSTALL_HINT = "apt-get install -y --no-install-recommends libegl1 libgl1-mesa-dri"
 
 
@@ -63,11 +69,17 @@ class RenderResult:
         The PNG stills, in time order.
     mp4, gif : Path or None
         The films, or None if not requested.
+    html : Path or None
+        The page with the film in it, or None if not requested.
+    seconds : float, s
+        How long the film is.
     """
 
     frames: list[Path]
     mp4: Path | None
     gif: Path | None = None
+    html: Path | None = None
+    seconds: float = 0.0
 
 
 def probe_rendering() -> RenderingStatus:
@@ -121,29 +133,39 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
+# So many parameters because each option of a picture has one.
 def render_run(
     run_dir: Path | Sequence[Path],
     *,
     out: Path | None = None,
+    speed: float = 1.0,
     fps: float = 25.0,
     size: tuple[int, int] = (1280, 960),
     every: int = 1,
     stills: int = 5,
-    field: str = DEFAULT_FIELD,
+    field: str | None = None,
     mp4: bool = True,
     gif: bool = False,
+    html: bool = False,
     clip: str | None = None,
     camera: Camera = "iso",
     arrows: bool = True,
+    scale_bar: bool = True,
+    transparent: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> RenderResult:
-    """Draw a run folder, or several side by side: PNG stills, an mp4 film, a GIF.
+    """Draw a run folder, or several side by side: PNG stills, an mp4 film, a GIF, a page that plays.
 
-    Parts of tetrahedra (.vtu) are coloured by `field`; lines (rods) are tubes of their point field ``radius`` [m], also coloured
-    if they have the field; other surfaces (.vtp) are grey or blue, the part "floor" is a plane with a light chequer, and the part
-    "contacts" is drawn as arrows of its point field ``force`` [N] that end at the contact. Camera, colour range (0 to the 98th
-    percentile over the run, rounded up) and arrow scale (the largest is a quarter of the scene, less if many forces act) are the
-    same in all frames.
+    The film runs in real time, or at `speed`, which is then written on it; only the frames that it and the stills need are read
+    and drawn. Camera, colour range and arrow scale are the same in all frames.
+
+    Parts of tetrahedra (.vtu) are coloured by `field`; so are lines (rods), which are tubes of their point field ``radius`` [m],
+    at least 0.15 % of the scene. Of other surfaces (.vtp) those that never move are light grey, the others have a hue for each
+    owner. The part "floor" is a plane with a light chequer; without one a shadow is drawn. The range of the colours is that of
+    the visible surface, but for a tenth of it and for 5 % of the frames.
+
+    The part "contacts" is drawn as arrows of its point field ``force`` [N] that end at the contact. The largest arrow is a sixth
+    of the scene, less if many forces act; those of impacts are cut at a fifth.
 
     Parameters
     ----------
@@ -152,27 +174,38 @@ def render_run(
         each shows the frame nearest in time to that of the longest run.
     out : Path, optional
         Folder of the pictures, by default ``RUN/pictures`` of the first run; files of the same name are replaced.
+    speed : float
+        Seconds of the run in a second of the film, > 0: 1 is real time, 0.1 ten times slower.
     fps : float
-        Film frames per second, > 0; each drawn frame of the run is one film frame.
+        Film frames per second, > 0 and at most 240. A frame of the run is shown until the next one.
     size : (int, int)
         Width and height [pixel] of the picture of a run, 64 to 8192; odd numbers are rounded up (the film needs even ones).
     every : int
-        Draw every n-th frame of the run, >= 1; the last frame is always drawn.
+        Use every n-th frame of the run, >= 1; the last frame always.
     stills : int
-        Number of PNG pictures, evenly spaced in the drawn frames, first and last included; 0 for none.
-    field : str
-        Point or cell field of the soft bodies and rods; vectors are shown by their length.
+        Number of PNG pictures, evenly spaced in the frames, first and last included; 0 for none.
+    field : str, optional
+        Point or cell field of the soft bodies and rods; vectors are shown by their length. By default what the scene is about:
+        the von Mises stress of soft bodies, the tension where only rods are.
     mp4 : bool
         Write ``run.mp4`` (H.264, yuv420p).
     gif : bool
         Write ``run.gif``, at most 640 pixels wide and 25 frames a second.
+    html : bool
+        Write ``run.html``, one page with the film in it: play, pause, scrub, speed. At most 600 pictures, 1280 pixels wide.
     clip : str, optional
         Cut soft bodies open: "y" removes the half beyond the middle along +y, "-y" along -y, "z=0.02" the part beyond 0.02 m.
-    camera : {"iso", "front", "side", "top"} or (position, focal point, up)
-        "front" looks along +y (x right, z up), "side" along -x (y right), "top" along -z (x right, y up).
-        Three 3-vectors [m] define any other camera.
+    camera : str or (position, focal point, up)
+        "iso", "front" (looks along +y, x right, z up), "side" (along -x, y right) or "top" (along -z, x right, y up).
+        "azimuth,elevation" or "azimuth,elevation,zoom": degrees around z from "front" towards +x, and above the horizontal;
+        zoom 2 goes twice as near. "follow:BODY" moves with a body ("follow:ball,28,23,2" from such a direction). Three
+        3-vectors [m] define any other camera.
     arrows : bool
         Draw the contact forces.
+    scale_bar : bool
+        Draw a length, which is true at the middle of the scene.
+    transparent : bool
+        No background in the stills; films have none of that, they stay white.
     progress : callable, optional
         Called as ``progress(done, total)`` after each drawn frame.
 
@@ -190,13 +223,21 @@ def render_run(
     run_dirs = [Path(run_dir)] if isinstance(run_dir, (str, Path)) else [Path(folder) for folder in run_dir]
     if not run_dirs:
         raise VizError("no run folder was given; give one or more.")
-    width, height = _checked_options(size, fps, every, stills, mp4 or gif)
-    runs = [frames_of(folder, every) for folder in run_dirs]
-    survey = Survey.joint([Survey.of(frames, field) for frames in runs])
-    view = placed_camera(camera, survey, width / height)
+    width, height = _checked_options(size, fps, speed, every, stills, mp4 or gif or html)
+    rows = _side_by_side([frames_of(folder, every) for folder in run_dirs])
+    still_numbers = _still_numbers(len(rows), stills)
+    times = [max(frame.time for frame in row) for row in rows]
+    film_numbers = _film_numbers(times, fps, speed) if mp4 or gif or html else []
+    numbers = sorted({*still_numbers, *film_numbers})
+    looked_at = sorted({*numbers, *_still_numbers(len(rows), SURVEYED)})  # also of one still: what moves, and how far
+    used = [list(dict.fromkeys(rows[number][k] for number in looked_at)) for k in range(len(run_dirs))]
+    if field is None:
+        field = next((name for frames in used if (name := chosen_field(frames[0]))), "")
+        survey = Survey.joint([Survey.of(frames, field, required=False) for frames in used])
+    else:
+        survey = Survey.joint([Survey.of(frames, field) for frames in used])
+    view = _view(camera, survey, width / height, rows[numbers[0]][0])
     cut = None if clip is None else Clip.read(clip, survey)
-    rows = _side_by_side(runs)
-    drawn_stills = _still_numbers(len(rows), stills)
     status = probe_rendering()
     if not status.ok:
         raise VizError(status.message)
@@ -208,33 +249,71 @@ def render_run(
         raise VizError(f"the picture folder {out} cannot be made ({error.strerror}); choose another with out=.") from error
     written: list[Path] = []
     paths = [out / name for name, asked in (("run.mp4", mp4), ("run.gif", gif)) if asked]
-    titles = [folder.name for folder in run_dirs] if len(run_dirs) > 1 else [""]
-    numbers = range(len(rows)) if paths else sorted(drawn_stills)
+    titles = [folder.resolve().name for folder in run_dirs] if len(run_dirs) > 1 else [""]
+    words = "" if speed == 1.0 else f"{speed:g} x real time"
     stages: list[Stage] = []
     films: list[Film] = []
+    pages: list[Animation] = []
     try:
+        whole = (len(run_dirs) * width, height)
         for path in paths:
-            films.append(Film(path, (len(runs) * width, height), fps))
-        for frame, title in zip(rows[0], titles, strict=True):
-            stages.append(Stage(frame, survey, view, (width, height), field, arrows, cut, title))
+            films.append(Film(path, whole, fps))
+        if html:
+            shown = ", ".join(folder.resolve().name for folder in run_dirs)
+            ended = "; ".join(dict.fromkeys(read_ending(folder)[0] for folder in run_dirs))
+            pages.append(Animation(out / "run.html", whole, len(set(film_numbers)), shown, f"femsim, {ended}", survey.decimals))
+        for frame, title in zip(rows[numbers[0]], titles, strict=True):
+            looks = {"transparent": transparent, "scale_bar": scale_bar}
+            stages.append(Stage(frame, survey, view, (width, height), field, arrows, cut, title, **looks))
         for done, number in enumerate(numbers, start=1):
             row = rows[number]
-            picture = np.hstack([stage.draw(frame) for stage, frame in zip(stages, row, strict=True)])
-            if number in drawn_stills:
+            drawn = [(stage, stage.draw(frame), frame) for stage, frame in zip(stages, row, strict=True)]
+            plain = [stage.put_marks(picture, frame) for stage, picture, frame in drawn]
+            if number in still_numbers:
                 longest = max(row, key=lambda frame: frame.series.times[-1])
-                written.append(write_png(out / f"frame_{longest.number:06d}.png", picture))
-            for film in films:
-                film.add(picture)
+                written.append(write_png(out / f"frame_{longest.number:06d}.png", np.hstack(plain)))
+            times_shown = film_numbers.count(number)
+            if times_shown:
+                for page in pages:
+                    page.add(over(plain), times[number])
+                if words:
+                    plain = [stage.put_marks(picture, frame, words) for stage, picture, frame in drawn]
+                for film in films:
+                    for _ in range(times_shown):
+                        film.add(over(plain))
             if progress is not None:
                 progress(done, len(numbers))
         for film in films:
             film.finish()
+        for page in pages:
+            page.finish()
     finally:
         for stage in stages:
             stage.close()
         for film in films:
             film.abandon()
-    return RenderResult(written, out / "run.mp4" if mp4 else None, out / "run.gif" if gif else None)
+        for page in pages:
+            page.abandon()
+    made = {kind: out / f"run.{kind}" if asked else None for kind, asked in (("mp4", mp4), ("gif", gif), ("html", html))}
+    return RenderResult(written, made["mp4"], made["gif"], made["html"], len(film_numbers) / fps)
+
+
+def _view(camera: Camera, survey: Survey, aspect: float, first: Frame) -> View:
+    """Place the camera; one that follows a body starts at the first frame of the first run."""
+    body = followed_body(camera)
+    box = None
+    if body:
+        parts = parts_of(body, [name for name in first.series.parts if is_shown_body(name)])
+        box = np.concatenate([box_corners(first.read(name)) for name in parts])
+    return placed_camera(camera, survey.framed, aspect, box)
+
+
+def _film_numbers(times: Sequence[float], fps: float, speed: float) -> list[int]:
+    """For each picture of a film the number of the frame that it shows: the last one up to its time."""
+    count = int(np.floor((times[-1] - times[0]) * fps / speed + 1e-6)) + 1
+    moments = times[0] + np.arange(count) * speed / fps
+    numbers = np.searchsorted(times, moments + 1e-6 * speed / fps, side="right") - 1
+    return [*(int(number) for number in numbers[:-1]), len(times) - 1]  # a film ends as the run ends
 
 
 def _side_by_side(runs: list[list[Frame]]) -> list[list[Frame]]:
@@ -246,11 +325,13 @@ def _side_by_side(runs: list[list[Frame]]) -> list[list[Frame]]:
     ]
 
 
-def _checked_options(size: tuple[int, int], fps: float, every: int, stills: int, film: bool) -> tuple[int, int]:
+def _checked_options(size: tuple[int, int], fps: float, speed: float, every: int, stills: int, film: bool) -> tuple[int, int]:
     if len(size) != 2 or not all(64 <= pixels <= 8192 for pixels in size):
         raise VizError(f"size is {size}; it must be (width, height) with 64 to 8192 pixels each.")
     if not (np.isfinite(fps) and 0 < fps <= 240):
         raise VizError(f"fps is {fps}; it must be above 0 and at most 240 film frames a second.")
+    if not (np.isfinite(speed) and 1e-6 <= speed <= 1e6):
+        raise VizError(f"speed is {speed}; it must be 1e-6 to 1e6: 1 is real time, 0.1 ten times slower.")
     if every < 1:
         raise VizError(f"every is {every}; it must be 1 (all frames) or more.")
     if stills < 0 or (stills == 0 and not film):

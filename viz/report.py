@@ -16,7 +16,6 @@ from viz.errors import VizError
 from viz.page import number, page, picture, table, warnings, write_page
 from viz.plots import STEP_COLUMNS, Table, _read_table, plot_run
 from viz.render import render_run
-from viz.survey import DEFAULT_FIELD
 
 __all__ = ["write_report"]
 
@@ -44,7 +43,7 @@ def write_report(
     run_dir: Path,
     out: Path | None = None,
     *,
-    field: str = DEFAULT_FIELD,
+    field: str | None = None,
     stills: int = 4,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
@@ -60,8 +59,8 @@ def write_report(
         Run folder with run.json; finished, running or stopped.
     out : Path, optional
         The page, by default ``RUN/report.html``; an existing one is replaced.
-    field : str
-        Field that colours soft bodies and rods in the pictures.
+    field : str, optional
+        Field that colours soft bodies and rods in the pictures; default as in `render_run`.
     stills : int
         Number of pictures, evenly spaced, at least 0.
     progress : callable, optional

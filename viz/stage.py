@@ -12,31 +12,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from viz.camera import VIEW_ANGLE, View, parts_of
 from viz.errors import VizError
+from viz.ground import Ground
+from viz.marks import COLOURS, Marks
 from viz.survey import (
-    VIEW_ANGLE,
     FloatArray,
     Frame,
     Survey,
-    View,
     drawn_solid,
     field_values,
     has_faces,
     has_radius,
     is_shown_body,
     is_soft,
-    round_down,
+    to_points,
 )
 
 if TYPE_CHECKING:
     import pyvista
 
 BACKGROUND = "#ffffff"
-INK = "#2b2f36"
 ARROW = "#c8102e"
 ROD = "#c98a2b"
-RIGID = ("#8fa3b8", "#b9c0c8", "#6f8296", "#a7b7a9", "#c2b8a8")
-COLOURS = ("#f0dfb4", "#a9d3b4", "#4fb0b8", "#2a72ad", "#283a86", "#1a1a4d")  # light to dark, also in grey
+#: Rigid bodies that move, a hue for each owner (gripper.left and gripper.right have one); obstacles that never move are grey.
+RIGID = ("#8fa3b8", "#a3b5a6", "#b8a892", "#a99fb8", "#9fb3b5")
+OBSTACLE = "#c6cbd1"
 # Fields by name: quantity in the legend, unit in the file. A name may also end in its unit, for instance `gap_m`.
 _QUANTITIES = {
     "von_mises": ("von Mises stress", "Pa"),
@@ -65,6 +66,27 @@ _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "J": ((1.0, "J"), (1e-3, "mJ")),
     "J/m³": ((1e6, "MJ/m³"), (1e3, "kJ/m³"), (1.0, "J/m³")),
 }
+
+
+#: Arrows shorter than this share of the longest are specks.
+SHORTEST = 0.02
+
+
+class RigidColours:
+    """Quiet hues: one for all obstacles, one for each owner of parts that move."""
+
+    def __init__(self, still: frozenset[str]) -> None:
+        self._still = still
+        self._owners: list[str] = []
+
+    def of(self, name: str) -> str:
+        """Colour of a part."""
+        if name in self._still:
+            return OBSTACLE
+        owner = name.split(".")[0]
+        if owner not in self._owners:
+            self._owners.append(owner)
+        return RIGID[self._owners.index(owner) % len(RIGID)]
 
 
 def render_environment() -> dict[str, str]:
@@ -140,12 +162,15 @@ class Stage:
         arrows: bool,
         clip: Clip | None = None,
         title: str = "",
+        *,
+        transparent: bool = False,
+        scale_bar: bool = True,
     ) -> None:
         import pyvista
         from matplotlib.colors import LinearSegmentedColormap
 
-        self._survey = survey
-        self._field = field
+        self._survey, self._view, self._field, self._clip = survey, view, field, clip
+        self._transparent = transparent
         quantity, unit, self._scale = legend(field, survey.limit)
         with without_display():
             plotter: Any = pyvista.Plotter(off_screen=True, window_size=list(size), lighting="none")
@@ -153,22 +178,21 @@ class Stage:
         plotter.set_background(BACKGROUND)
         self._add_lights(view)
         self._skins: dict[str, Skin] = {}
-        self._floor: Floor | None = None
-        pixels = size[1] / 960
-        rigid_number = 0
-        bar_mapper: Any = None
-        looks: dict[str, Any]
-        self._clip = clip
         self._actors: dict[str, Any] = {}
+        self._ground: Ground | None = None
+        colours = RigidColours(survey.still)
+        coloured = False
         for name in frame.series.parts:
             data = self._read(frame, name)
             if name == "floor":
                 self._add_floor(data)
             elif is_shown_body(name) and (has_radius(data) or has_faces(data)):
                 values = field_values(data, field) if is_soft(data) or has_radius(data) else None
-                solid = drawn_solid(data)
+                solid = drawn_solid(data, survey.thinnest)
                 skin = self._skins[name] = Skin(solid)
+                looks: dict[str, Any] = {"color": ROD if has_radius(data) else COLOURS[0] if is_soft(data) else colours.of(name)}
                 if values is not None:
+                    coloured = True
                     skin.colour(solid, field, self._scale)
                     looks = {
                         "scalars": "colour",
@@ -176,29 +200,28 @@ class Stage:
                         "clim": (0.0, survey.limit / self._scale),
                         "show_scalar_bar": False,
                     }
-                elif has_radius(data):
-                    looks = {"color": ROD}
-                else:
-                    looks = {"color": RIGID[rigid_number % len(RIGID)]}
-                    rigid_number += 1
                 actor = plotter.add_mesh(skin.mesh, ambient=0.36, diffuse=0.74, specular=0.06, specular_power=25, **looks)
                 actor.prop.interpolation = "Phong"
                 self._actors[name] = actor
-                if values is not None and bar_mapper is None:
-                    bar_mapper = actor.mapper
-        if bar_mapper is not None:
-            self._add_scalar_bar(bar_mapper, f"{quantity} [{unit}]" if unit else quantity, pixels)
-        self._text = plotter.add_text(" ", position=(0.03, 0.93), viewport=True, font_size=1, color=INK, font="arial")
-        self._text.prop.font_size = round(30 * pixels)
-        if title:
-            name_text = plotter.add_text(title, position=(0.03, 0.03), viewport=True, font_size=1, color=INK, font="arial")
-            name_text.prop.font_size = round(30 * pixels)
+        if self._ground is None:
+            self._add_shadow()
         self._arrows = Arrows(plotter, survey) if arrows and survey.largest_force > 0 else None
-        plotter.camera.position = view.position
-        plotter.camera.focal_point = view.focal_point
-        plotter.camera.up = view.up
         plotter.camera.view_angle = VIEW_ANGLE
+        plotter.camera.up = view.up
+        self._followed = parts_of(view.follows, list(self._skins)) if view.follows else []
+        self._start = self._middle(frame)
+        reach = float(np.linalg.norm(view.position - view.focal_point))
+        per_pixel = 2.0 * reach * float(np.tan(np.radians(VIEW_ANGLE / 2))) / size[1]
+        bar = (quantity, unit, survey.limit / self._scale, survey.beyond) if coloured else None
+        self.marks = Marks(size, title, per_pixel if scale_bar else 0.0, bar)
         plotter.enable_anti_aliasing("msaa", multi_samples=8)
+
+    def _middle(self, frame: Frame) -> FloatArray:
+        """Middle of the body that the camera follows; the origin without one."""
+        if not self._followed:
+            return np.zeros(3)
+        bounds = np.array([frame.read(name).bounds for name in self._followed]).reshape(-1, 3, 2)
+        return np.asarray((bounds[:, :, 0].min(axis=0) + bounds[:, :, 1].max(axis=0)) / 2)
 
     def _add_lights(self, view: View) -> None:
         import pyvista
@@ -207,7 +230,7 @@ class Stage:
         reach = float(np.linalg.norm(ahead))
         above = view.up / np.linalg.norm(view.up)
         right = np.cross(above, ahead / reach)
-        for side, height, strength in ((-0.6, 0.9, 0.62), (0.9, 0.1, 0.40), (0.0, 2.5, 0.16)):
+        for side, height, strength in ((-0.6, 0.9, 0.66), (0.9, 0.1, 0.46), (0.0, 2.5, 0.22)):
             position = view.focal_point + ahead + reach * (side * right + height * above)
             self._plotter.add_light(
                 pyvista.Light(
@@ -232,44 +255,19 @@ class Stage:
         centre = (corners.min(axis=0) + corners.max(axis=0)) / 2
         top = np.asarray(surface.points) @ up
         centre = centre + (float(top.max()) - centre @ up) * up
-        self._floor = Floor(self._plotter, centre, up, self._survey)
+        self._ground = Ground(self._plotter, centre, up, self._survey, transparent=self._transparent)
 
-    def _add_scalar_bar(self, mapper: Any, title: str, pixels: float) -> None:
-        """Add the colour bar at the right edge: numbers right of the bar, title upright left of it."""
-        bar = self._plotter.add_scalar_bar(
-            title="",
-            mapper=mapper,
-            vertical=True,
-            position_x=0.91,
-            position_y=0.25,
-            width=0.07,
-            height=0.5,
-            n_labels=5,
-            fmt="{:.3g}",
-            color=INK,
-            label_font_size=round(22 * pixels),
-            font_family="arial",
-            unconstrained_font_size=True,
-        )
-        bar.SetTextPositionToSucceedScalarBar()
-        bar.SetBarRatio(0.25)
-        name = self._plotter.add_text(
-            title,
-            position=(0.897, 0.5),
-            viewport=True,
-            font_size=1,
-            color=INK,
-            font="arial",
-            orientation=90.0,
-        )
-        name.prop.font_size = round(24 * pixels)
-        name.prop.justification_horizontal = "center"
-        name.prop.justification_vertical = "bottom"
+    def _add_shadow(self) -> None:
+        """Draw the shadow of a scene without a floor, a little below its lowest point."""
+        low, high = self._survey.corners.min(axis=0), self._survey.corners.max(axis=0)
+        below = np.array([*((low + high) / 2)[:2], low[2] - 0.06 * self._survey.size])
+        up = np.array([0.0, 0.0, 1.0])
+        self._ground = Ground(self._plotter, below, up, self._survey, chequered=False, transparent=self._transparent)
 
     def draw(self, frame: Frame) -> npt.NDArray[np.uint8]:
-        """Return the picture of a frame, shape (height, width, 3)."""
+        """Return the picture of a frame without marks, shape (height, width, 3), or 4 where it is transparent."""
         for name, skin in self._skins.items():
-            data = drawn_solid(self._read(frame, name))
+            data = drawn_solid(self._read(frame, name), self._survey.thinnest)
             if self._clip is not None and is_soft(data):  # the cut has different points in every frame
                 self._actors[name].SetVisibility(data.n_cells > 0)
                 if not data.n_cells:
@@ -282,15 +280,21 @@ class Stage:
                 skin.move(data)
             if skin.coloured:
                 skin.colour(data, self._field, self._scale)
-        if self._floor is not None:
-            self._floor.cast([skin.samples(0.007 * self._survey.size) for skin in self._skins.values()])
+        if self._ground is not None:
+            self._ground.cast([skin.samples(0.007 * self._survey.size) for skin in self._skins.values()])
         if self._arrows is not None:
             self._arrows.point(frame.read("contacts") if "contacts" in frame.series.parts else None)
-        self._text.input = f"t = {frame.time:.{self._survey.decimals}f} s"
+        shift = self._middle(frame) - self._start
+        self._plotter.camera.position = self._view.position + shift
+        self._plotter.camera.focal_point = self._view.focal_point + shift
         self._plotter.renderer.ResetCameraClippingRange()
         self._plotter.render()
-        picture = self._plotter.screenshot(None, return_img=True)
-        return np.ascontiguousarray(picture[:, :, :3], dtype=np.uint8)
+        picture = self._plotter.screenshot(None, return_img=True, transparent_background=self._transparent)
+        return np.ascontiguousarray(picture[:, :, : 4 if self._transparent else 3], dtype=np.uint8)
+
+    def put_marks(self, picture: npt.NDArray[np.uint8], frame: Frame, speed: str = "") -> npt.NDArray[np.uint8]:
+        """Return a picture of `draw` with its marks."""
+        return self.marks.put(picture, f"t = {frame.time:.{self._survey.decimals}f} s", speed)
 
     def _read(self, frame: Frame, name: str) -> pyvista.DataSet:
         """Read a part; of a soft body, the rest after the clip."""
@@ -358,66 +362,9 @@ class Skin:
         if values is None:
             raise VizError(f"the field {field!r} is missing in a frame although the first one had it.")
         if field not in data.point_data:
-            flat = data.copy(deep=False)
-            flat.clear_data()
-            flat.cell_data["colour"] = values
-            values = np.asarray(flat.cell_data_to_point_data()["colour"])
+            values = to_points(data, values)
         self.mesh.point_data["colour"] = values[self._origin] / scale
         self.coloured = True
-
-
-class Floor:
-    """The ground: a chequer that fades into the background, softly shaded under nearby bodies."""
-
-    PIXELS = 640
-    SHADOW = 0.42  # darkest shade, of 1
-
-    def __init__(self, plotter: Any, centre: FloatArray, up: FloatArray, survey: Survey) -> None:
-        import pyvista
-
-        half = 2.0 * survey.size
-        helper = np.array([1.0, 0.0, 0.0]) if abs(up[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
-        x = np.cross(np.cross(up, helper), up)
-        x /= np.linalg.norm(x)
-        self._axes = np.column_stack([x, np.cross(up, x), up])
-        self._centre = centre
-        self._half = half
-        self._reach = 0.3 * survey.size  # height at which a body's shadow has faded away
-        corners = centre + half * np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) @ self._axes[:, :2].T
-        plane: Any = pyvista.PolyData(corners, [4, 0, 1, 2, 3])
-        plane.active_texture_coordinates = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], dtype=np.float32)
-
-        ticks = ((np.arange(self.PIXELS) + 0.5) / self.PIXELS * 2 - 1) * half
-        a, b = np.meshgrid(ticks, ticks)
-        side = round_down(survey.size / 4)
-        a0, b0 = (self._axes.T @ centre)[:2]  # the squares' edges lie at round coordinates
-        odd = (np.floor((a + a0) / side) + np.floor((b + b0) / side)) % 2 > 0
-        tone = np.where(odd[:, :, None], np.array([232.0, 236.0, 241.0]), np.array([246.0, 248.0, 250.0]))
-        fade = np.clip(1.0 - np.hypot(a, b) / half, 0.0, 1.0)[:, :, None]
-        self._bright = 255.0 + (tone - 255.0) * np.minimum(1.0, 1.8 * fade)
-        self._image: Any = pyvista.ImageData(dimensions=(self.PIXELS, self.PIXELS, 1))
-        self._image.point_data["rgb"] = self._bright.reshape(-1, 3).astype(np.uint8)
-        texture: Any = pyvista.Texture(self._image)  # type: ignore[no-untyped-call]
-        texture.interpolate = True
-        texture.mipmap = True
-        plotter.add_mesh(plane, texture=texture, lighting=False)
-
-    def cast(self, samples: list[FloatArray]) -> None:
-        """Darken the ground given points on the surfaces of all bodies, each (k, 3) m."""
-        from scipy.ndimage import gaussian_filter
-
-        dark = np.zeros((self.PIXELS, self.PIXELS))
-        for points in samples:
-            a, b, height = ((points - self._centre) @ self._axes).T
-            column = np.floor((a / self._half + 1) / 2 * self.PIXELS)
-            row = np.floor((b / self._half + 1) / 2 * self.PIXELS)
-            strength = 1.0 - np.abs(height) / self._reach
-            on = (strength > 0) & (column >= 0) & (column < self.PIXELS) & (row >= 0) & (row < self.PIXELS)
-            np.maximum.at(dark, (row[on].astype(np.intp), column[on].astype(np.intp)), strength[on])
-        shade = self.SHADOW * gaussian_filter(dark, 0.011 * self.PIXELS)
-        picture = self._bright * (1.0 - shade[:, :, None] * np.array([1.0, 0.96, 0.90]))
-        self._image.point_data["rgb"][:] = picture.reshape(-1, 3).astype(np.uint8)
-        self._image.Modified()
 
 
 class Arrows:
@@ -427,13 +374,13 @@ class Arrows:
         import pyvista
         from vtkmodules.vtkRenderingCore import vtkActor, vtkRenderer
 
-        self._scale = survey.arrow_scale
+        self._scale, self._longest = survey.arrow_scale, survey.longest_arrow
         self._arrow = pyvista.Arrow(
             start=(-1.0, 0.0, 0.0),
-            tip_length=0.24,
-            tip_radius=0.05,
+            tip_length=0.3,
+            tip_radius=0.08,
             tip_resolution=20,
-            shaft_radius=0.016,
+            shaft_radius=0.028,
             shaft_resolution=16,
         )
         self._actor = plotter.add_mesh(self._arrow.copy(), color=ARROW, ambient=0.3, diffuse=0.75, specular=0.1)
@@ -452,7 +399,7 @@ class Arrows:
         plotter.render_window.AddRenderer(overlay)
 
     def point(self, contacts: pyvista.DataSet | None) -> None:
-        """Show the forces of a frame, except those below 1 % of the longest arrow."""
+        """Show the forces of a frame, except those below 1 % of the largest, and arrows too short to be seen."""
         import pyvista
 
         force = np.zeros((0, 3))
@@ -461,21 +408,19 @@ class Arrows:
         length = np.linalg.norm(force, axis=1)
         shown = length > 0  # also excludes NaN
         if shown.any():
-            shown &= length > 1e-2 * length.max()
+            shown &= (length > 1e-2 * length[shown].max()) & (self._scale * length > SHORTEST * self._longest)
         self._actor.SetVisibility(bool(shown.any()))
         self._ghost.SetVisibility(bool(shown.any()))
         if contacts is None or not shown.any():
             return
         tails = pyvista.PolyData(np.asarray(contacts.points, dtype=np.float64)[shown])
         tails.point_data["force"] = force[shown]
-        tails.point_data["length"] = length[shown]
-        self._actor.mapper.SetInputData(
-            tails.glyph(orient="force", scale="length", factor=self._scale, geom=self._arrow, tolerance=None)
-        )
+        tails.point_data["length"] = np.minimum(self._scale * length[shown], self._longest)
+        self._actor.mapper.SetInputData(tails.glyph(orient="force", scale="length", factor=1.0, geom=self._arrow, tolerance=None))
 
 
 def legend(field: str, limit: float) -> tuple[str, str, float]:
-    """Return the quantity's name, the unit shown and the divisor, for a field and its largest value."""
+    """Return the quantity's name, the unit shown and the divisor, for a field ("" for none) and its largest value."""
     quantity, unit = _QUANTITIES.get(field, ("", ""))
     if not quantity:
         stem, _, suffix = field.rpartition("_")

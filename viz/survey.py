@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field as attribute
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,18 +18,14 @@ if TYPE_CHECKING:
     import pyvista
 
 FloatArray = npt.NDArray[np.float64]
-Camera = str | Sequence[Sequence[float]]
-# Direction from the scene to the camera, and which way is up in the picture.
-CAMERAS: dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]] = {
-    "iso": ((0.55, -1.0, 0.48), (0.0, 0.0, 1.0)),
-    "front": ((0.0, -1.0, 0.0), (0.0, 0.0, 1.0)),
-    "side": ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)),
-    "top": ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0)),
-}
-VIEW_ANGLE = 24.0  # degrees, vertical: a long lens, little distortion
-DEFAULT_FIELD = "von_mises"  # optional in a run without soft bodies
+#: What a run is coloured by without a choice, the first that it has: soft bodies by stress, rods by tension.
+SOFT_FIELDS = ("von_mises", "strain_energy_density", "contact_pressure", "velocity")
+ROD_FIELDS = ("tension", "bending_moment")
+NO_FIELD = ""  # of runs whose bodies have none of those: nothing is coloured
 TUBE_SIDES = 16
 FEW_ARROWS = 6  # this many of the largest force hide nothing
+LONGEST_ARROW = 0.16  # of the scene, for the largest force
+STRONGEST = 6  # forces a frame whose arrows the camera shows whole
 
 
 @dataclass(frozen=True)
@@ -74,9 +69,15 @@ def has_radius(data: Any) -> bool:
     return is_line(data) or bool(data.IsA("vtkPolyData") and not data.GetNumberOfPolys() and "radius" in data.point_data)
 
 
-def drawn_solid(data: pyvista.DataSet) -> Any:
-    """Return the drawn shape of a part, with a fixed number of points: itself, a tube around a line, a ball at each particle."""
+def drawn_solid(data: pyvista.DataSet, thinnest: float = 0.0) -> Any:
+    """Return the drawn shape of a part, with a fixed number of points: itself, a tube around a line, a ball at each particle.
+
+    Rods below a radius of `thinnest` [m] are drawn with that one.
+    """
     if is_line(data):
+        if np.asarray(data.point_data["radius"]).min() < thinnest:
+            data = data.copy()
+            data.point_data["radius"] = np.maximum(np.asarray(data.point_data["radius"]), thinnest)
         return data.tube(scalars="radius", absolute=True, n_sides=TUBE_SIDES)
     if has_radius(data):
         import pyvista
@@ -103,11 +104,14 @@ def field_values(data: pyvista.DataSet, field: str) -> FloatArray | None:
 class Survey:
     """Data of the whole run that the first picture needs."""
 
-    corners: FloatArray  # (k, 3) m: corners of the boxes around what the camera must show, over all frames
+    corners: FloatArray  # (k, 3) m: corners of the boxes around the bodies that the camera must show, over all frames
     limit: float  # upper end of the colour range, in the field's own unit
-    largest_force: float  # N
+    largest_force: float  # N: largest of a frame, but for 5 % of the frames (impacts)
     crowd: float  # largest sum of the forces of one frame, in units of the largest force
     decimals: int  # of the time, enough to distinguish neighbouring frames
+    beyond: bool = False  # whether some values lie above the limit
+    still: frozenset[str] = frozenset()  # parts that never move
+    pushes: FloatArray = attribute(default_factory=lambda: np.zeros((0, 6)))  # (k, 6) m, N: the strongest forces of each frame
 
     @property
     def size(self) -> float:
@@ -115,11 +119,31 @@ class Survey:
         return float(np.linalg.norm(np.ptp(self.corners, axis=0))) or 1.0
 
     @property
+    def thinnest(self) -> float:
+        """Radius below which a rod could not be seen [m]."""
+        return 0.0015 * self.size
+
+    @property
     def arrow_scale(self) -> float:
-        """Arrow length per force [m/N]: a quarter of the scene for the largest, less if many would hide it."""
+        """Arrow length per force [m/N]: a sixth of the scene for the largest, less if many would hide it."""
         if self.largest_force == 0.0:
             return 0.0
-        return 0.25 * self.size / self.largest_force * min(1.0, math.sqrt(FEW_ARROWS / self.crowd))
+        return LONGEST_ARROW * self.size / self.largest_force * min(1.0, math.sqrt(FEW_ARROWS / max(self.crowd, 1e-9)))
+
+    @property
+    def longest_arrow(self) -> float:
+        """Length at which arrows are cut [m], in a step whose forces are far above those of the rest."""
+        return 1.25 * LONGEST_ARROW * self.size
+
+    @property
+    def framed(self) -> FloatArray:
+        """What the camera must show, (k, 3) m: the bodies and the tails of the strongest forces."""
+        if not len(self.pushes):
+            return self.corners
+        force = self.pushes[:, 3:] * self.arrow_scale
+        length = np.linalg.norm(force, axis=1, keepdims=True)
+        tails = self.pushes[:, :3] - force * np.minimum(1.0, self.longest_arrow / np.maximum(length, 1e-300))
+        return np.concatenate([self.corners, tails])
 
     @staticmethod
     def joint(surveys: list[Survey]) -> Survey:
@@ -130,39 +154,46 @@ class Survey:
             max(survey.largest_force for survey in surveys),
             max(survey.crowd for survey in surveys),
             max(survey.decimals for survey in surveys),
+            any(survey.beyond for survey in surveys),
+            frozenset.intersection(*(survey.still for survey in surveys)),
+            np.concatenate([survey.pushes for survey in surveys]),
         )
 
     @staticmethod
-    def of(frames: list[Frame], field: str) -> Survey:
-        """Scan the frames of a run."""
+    def of(frames: list[Frame], field: str, required: bool = True) -> Survey:
+        """Scan the frames of a run; a field that is required and missing is an error."""
         boxes: dict[str, list[FloatArray]] = {}
-        samples: list[FloatArray] = []
-        largest, together = 0.0, 0.0
-        soft_names = set[str]()
+        heights, highest = [], 0.0  # of the field: what nearly all of the visible surface stays below in a frame; the largest
+        forces = Forces()
+        skins: dict[str, Surface] = {}
         must, present = False, set[str]()  # whether some body must have the field, and the fields that bodies have
         for frame in frames:
+            together: list[FloatArray] = []
             for name in frame.series.parts:
                 if name == "floor":
                     continue
                 data = frame.read(name)
                 if name == "contacts":
-                    force = np.asarray(data.point_data["force"]) if "force" in data.point_data else np.zeros((0, 3))
-                    if force.size:
-                        length = np.linalg.norm(force, axis=1)
-                        largest, together = max(largest, float(np.nanmax(length))), max(together, float(np.nansum(length)))
+                    forces.add(data)
                     continue
                 if data.n_points:
                     boxes.setdefault(name, []).append(box_corners(data))
-                if is_soft(data):
-                    soft_names.add(name)
                 if is_soft(data) or has_radius(data):
-                    must = must or is_soft(data) or field != DEFAULT_FIELD
+                    if name not in skins:
+                        skins[name] = Surface(data)
+                    must = must or (required and (is_soft(data) or field != SOFT_FIELDS[0]))  # stress is no matter of rods
                     present.update(data.point_data.keys(), data.cell_data.keys())
-                    values = field_values(data, field)
+                    values = skins[name].values(data, field)
                     if values is not None:
-                        values = values[np.isfinite(values)]
-                        samples.append(values[:: max(1, values.size // 5000)])
-        if must and not samples:
+                        together.append(values[np.isfinite(values)])
+            values = np.concatenate(together) if together else np.zeros(0)
+            if values.size:
+                highest = max(highest, float(values.max()))
+                top = float(np.percentile(values, SURFACE_SHARE, method="higher"))
+                if top <= 0.0 and (values > 0.0).any():  # zero nearly everywhere, e.g. contact pressure
+                    top = float(np.percentile(values[values > 0.0], 98.0))
+                heights.append(top)
+        if must and not heights:
             near = difflib.get_close_matches(field, present, 1, 0.3)
             raise VizError(
                 f"no soft body or rod of the run has a field {field!r}; "
@@ -171,14 +202,94 @@ class Survey:
             )
         if not boxes:
             raise VizError("the frames show no body besides the floor; there is nothing to draw.")
-        values = np.concatenate(samples) if samples else np.ones(1)
-        limit = float(np.percentile(values, 98.0)) if values.size else 1.0
-        if limit == 0.0 and values.any():  # zero nearly everywhere, e.g. contact pressure
-            limit = float(np.percentile(values[values > 0.0], 98.0))
+        shown = [height for height in heights if height > 0.0]
+        limit = float(np.percentile(shown, 95.0, method="higher")) if shown else 0.0  # but for one frame in 20, of impacts
+        limit = round_up(limit) if limit > 0.0 else 1.0
         interval = min(np.diff([frame.time for frame in frames]), default=0.01)
         decimals = int(np.clip(np.ceil(-np.log10(interval) - 1e-6), 2, 6))
-        crowd = together / largest if largest > 0.0 else 0.0
-        return Survey(framed_corners(boxes, soft_names), round_up(limit) if limit > 0 else 1.0, largest, crowd, decimals)
+        corners, still = framed_corners(boxes, set(skins))
+        return Survey(corners, limit, forces.largest, forces.crowd, decimals, highest > limit, still, forces.strongest)
+
+
+#: Percent of the visible surface that the colour range covers.
+SURFACE_SHARE = 90.0
+
+
+def chosen_field(frame: Frame) -> str:
+    """Return what a scene is about: stress of soft bodies; tension where only rods are."""
+    soft, rods = set[str](), set[str]()
+    for name in frame.series.parts:
+        if is_shown_body(name):
+            data = frame.read(name)
+            if is_soft(data) or has_radius(data):
+                (soft if is_soft(data) else rods).update(data.point_data.keys(), data.cell_data.keys())
+    return next((name for known, own in ((SOFT_FIELDS, soft), (ROD_FIELDS, rods)) for name in known if name in own), NO_FIELD)
+
+
+class Surface:
+    """Which points of a deformable body one sees, and what a field is there; the topology is that of the first frame."""
+
+    def __init__(self, data: pyvista.DataSet) -> None:
+        self._seen: npt.NDArray[np.intp] | None = None
+        if is_soft(data):
+            bare: Any = data.copy(deep=False)
+            bare.clear_data()
+            bare.point_data["origin"] = np.arange(data.n_points)
+            skin = bare.extract_surface(algorithm="dataset_surface", pass_pointid=False, pass_cellid=False)
+            self._seen = np.asarray(skin.point_data["origin"])
+
+    def values(self, data: pyvista.DataSet, field: str) -> FloatArray | None:
+        """Return the field at the points that one sees; values of cells are averaged onto the points, as they are drawn."""
+        values = field_values(data, field)
+        if values is None:
+            return None
+        if field not in data.point_data:
+            values = to_points(data, values)
+        return values if self._seen is None else values[self._seen]
+
+
+def to_points(data: Any, values: FloatArray) -> FloatArray:
+    """Average values of cells onto the points."""
+    flat = data.copy(deep=False)
+    flat.clear_data()
+    flat.cell_data["values"] = values
+    return np.asarray(flat.cell_data_to_point_data()["values"], dtype=np.float64)
+
+
+class Forces:
+    """Contact forces of a run, frame by frame."""
+
+    def __init__(self) -> None:
+        self._largest: list[float] = []  # of each frame with a contact
+        self._sums: list[float] = []
+        self._strongest: list[FloatArray] = []
+
+    def add(self, contacts: pyvista.DataSet) -> None:
+        """Add the part "contacts" of a frame."""
+        force = np.asarray(contacts.point_data["force"], float) if "force" in contacts.point_data else np.zeros((0, 3))
+        length = np.linalg.norm(force, axis=1)
+        known = np.flatnonzero(np.isfinite(length))
+        if not known.size or not length[known].max() > 0.0:
+            return
+        self._largest.append(float(length[known].max()))
+        self._sums.append(float(length[known].sum()))
+        chosen = known[np.argsort(length[known])[-STRONGEST:]]
+        self._strongest.append(np.column_stack([np.asarray(contacts.points, float)[chosen], force[chosen]]))
+
+    @property
+    def largest(self) -> float:
+        """Largest force of a frame [N], but for 5 % of the frames with contact; 0 without any."""
+        return float(np.percentile(self._largest, 95.0, method="higher")) if self._largest else 0.0
+
+    @property
+    def crowd(self) -> float:
+        """Largest sum of the forces of one frame, in units of the largest force."""
+        return max(self._sums) / self.largest if self._sums else 0.0
+
+    @property
+    def strongest(self) -> FloatArray:
+        """Points [m] and forces [N] of the strongest contacts of all frames, (k, 6)."""
+        return np.concatenate(self._strongest) if self._strongest else np.zeros((0, 6))
 
 
 def box_corners(data: pyvista.DataSet) -> FloatArray:
@@ -187,68 +298,18 @@ def box_corners(data: pyvista.DataSet) -> FloatArray:
     return np.array([(x, y, z) for x in (x0, x1) for y in (y0, y1) for z in (z0, z1)])
 
 
-def framed_corners(boxes: dict[str, list[FloatArray]], soft: set[str]) -> FloatArray:
-    """Corners of all moving or soft bodies, and of fixed bodies that are not much larger."""
-    moving = {name for name, history in boxes.items() if name in soft or np.ptp(history, axis=0).max() > 1e-9} or boxes.keys()
-    shown = [np.concatenate(boxes[name]) for name in moving]
+def framed_corners(boxes: dict[str, list[FloatArray]], soft: set[str]) -> tuple[FloatArray, frozenset[str]]:
+    """Corners of all moving or soft bodies, and of fixed bodies that are not much larger; and which bodies never move."""
+    moving = {name for name, history in boxes.items() if name in soft or np.ptp(history, axis=0).max() > 1e-9}
+    still = frozenset(boxes.keys() - moving)
+    moving = moving or set(boxes)
+    shown = [np.concatenate(boxes[name]) for name in boxes if name in moving]
     extent = np.ptp(np.concatenate(shown), axis=0).max()
     for name, history in boxes.items():
         if name not in moving and np.ptp(history[0], axis=0).max() <= 2.0 * extent:
             shown.append(history[0])
     corners = np.concatenate(shown)
-    return corners[np.isfinite(corners).all(axis=1)]
-
-
-@dataclass(frozen=True)
-class View:
-    """Camera position and focal point [m], and its up direction."""
-
-    position: FloatArray
-    focal_point: FloatArray
-    up: FloatArray
-
-
-def placed_camera(camera: Camera, survey: Survey, aspect: float) -> View:
-    """Place a named or given camera."""
-    if isinstance(camera, str):
-        if camera not in CAMERAS:
-            raise VizError(
-                f"the camera {camera!r} is not known; allowed are {', '.join(map(repr, CAMERAS))} or three "
-                "3-vectors "
-                "(position, focal point, up)."
-            )
-        direction, up = (np.array(v) for v in CAMERAS[camera])
-        return fitted_view(direction / np.linalg.norm(direction), up, survey.corners, aspect)
-    try:
-        explicit = np.array(camera, dtype=np.float64)
-    except (TypeError, ValueError):
-        explicit = np.empty(0)
-    if explicit.shape != (3, 3) or not np.isfinite(explicit).all():
-        raise VizError(f"the camera {camera!r} is not allowed; give three 3-vectors (position, focal point, up).")
-    sight = explicit[1] - explicit[0]
-    if np.linalg.norm(np.cross(sight, explicit[2])) <= 1e-9 * np.linalg.norm(sight) * np.linalg.norm(explicit[2]):
-        raise VizError(f"the camera {camera!r} looks along its own up direction or nowhere; choose another up vector.")
-    return View(explicit[0], explicit[1], explicit[2])
-
-
-def fitted_view(direction: FloatArray, up: FloatArray, corners: FloatArray, aspect: float) -> View:
-    """Place the camera so that all corners just fit, with space at the right for the colour bar."""
-    right = np.cross(up, direction)
-    right /= np.linalg.norm(right)
-    above = np.cross(direction, right)
-    local = corners @ np.column_stack([right, above, direction])  # x right, y up, z towards the camera
-    tan_y = np.tan(np.radians(VIEW_ANGLE / 2))
-    reach = np.array([0.80 * tan_y * aspect, 0.80 * tan_y])  # the share of the picture that is filled
-    middle = (local.min(axis=0) + local.max(axis=0)) / 2
-    distance = 0.0
-    for _ in range(20):  # centre what perspective shows, then step back until it fits; converges at once or nearly so
-        offset = local - middle
-        distance = float((np.abs(offset[:, :2]) / reach + offset[:, 2:]).max()) or 1.0
-        seen = offset[:, :2] / (distance - offset[:, 2:])
-        middle[:2] += 0.5 * distance * (seen.min(axis=0) + seen.max(axis=0)) / 2
-    middle[0] += 0.05 * distance * tan_y * aspect  # shift the scene left, away from the colour bar
-    focal = right * middle[0] + above * middle[1] + direction * middle[2]
-    return View(focal + distance * direction, focal, above)
+    return corners[np.isfinite(corners).all(axis=1)], still
 
 
 def round_down(value: float) -> float:

@@ -19,24 +19,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from viz.camera import VIEW_ANGLE, placed_camera
 from viz.errors import VizError
 from viz.gate import Gate
+from viz.marks import COLOURS, INK, round_down
 from viz.series import open_frames
-from viz.stage import ARROW, COLOURS, INK, RIGID, ROD, Skin, legend
+from viz.stage import ARROW, ROD, RigidColours, Skin, legend
 from viz.survey import (
-    DEFAULT_FIELD,
-    VIEW_ANGLE,
     FloatArray,
     Frame,
     Survey,
+    chosen_field,
     drawn_solid,
     field_values,
     has_faces,
     has_radius,
     is_shown_body,
     is_soft,
-    placed_camera,
-    round_down,
 )
 
 __all__ = ["RunView", "view_run"]
@@ -57,8 +56,8 @@ class RunView:
         Address at which the server listens; "0.0.0.0" admits other machines.
     port : int
         First port to try, 1 to 65535; if taken, the next ones follow.
-    field : str
-        Field shown first.
+    field : str, optional
+        Field shown first; by default what the scene is about, as in `render_run`.
 
     Attributes
     ----------
@@ -73,7 +72,7 @@ class RunView:
         viser is missing, there are no frames, no body has the field, or the host or port is not allowed.
     """
 
-    def __init__(self, run_dir: Path, *, host: str = "127.0.0.1", port: int = 8080, field: str = DEFAULT_FIELD) -> None:
+    def __init__(self, run_dir: Path, *, host: str = "127.0.0.1", port: int = 8080, field: str | None = None) -> None:
         viser = import_viser()
         if not 1 <= port <= 65535:
             raise VizError(f"port is {port}; allowed are 1 to 65535.")
@@ -81,12 +80,14 @@ class RunView:
         self._series = open_frames(self._run_dir)
         self._surveyed = 0  # number of frames when the colour range was set
         fields = self._fields()
-        self._survey = self._look_through(field)
+        if field is None:
+            field = chosen_field(self._frame(0)) or (fields[0] if fields else "")
+        self._survey = self._look_through(field, bool(field))
         self._looked = time.monotonic()
         self._skins: dict[str, Skin] = {}
         self._drawn_points: dict[str, npt.NDArray[Any]] = {}
         self._handles: dict[str, Any] = {}
-        self._rigid: list[str] = []
+        self._rigid = RigidColours(self._survey.still)
         self._drawn: tuple[int, str, bool, int, str] | None = None
         self.shown = 0
         self._clock = 0.0
@@ -107,7 +108,7 @@ class RunView:
         server.scene.configure_default_lights(enabled=False)
         server.scene.configure_environment_map(hdri=None)
         server.scene.add_light_ambient("/light/around", intensity=1.3)
-        view = placed_camera("iso", self._survey, 1.3)
+        view = placed_camera("iso", self._survey.framed, 1.3)
         for name, (side, strength) in {"left": (-0.6, 1.6), "right": (0.9, 0.9)}.items():
             ahead = view.position - view.focal_point
             across = np.cross(view.up, ahead)
@@ -185,7 +186,7 @@ class RunView:
             self._series = series
             self._slider.max = len(series.times) - 1
             if len(series.times) >= 2 * self._surveyed:
-                self._survey = self._look_through(self._field.value)
+                self._survey = self._look_through(self._field.value, False)
 
     def _frame(self, number: int) -> Frame:
         return Frame(number, self._series.times[number], self._series)
@@ -199,11 +200,11 @@ class RunView:
                 found.update(data.point_data.keys(), data.cell_data.keys())
         return tuple(sorted(found - {"radius"}))
 
-    def _look_through(self, field: str) -> Survey:
+    def _look_through(self, field: str, required: bool = True) -> Survey:
         """Choose colour range and arrow scale from frames spread over the run, or from all if they are few."""
         self._surveyed = len(self._series.times)
         numbers = np.unique(np.linspace(0, self._surveyed - 1, SURVEYED).round().astype(int))
-        return Survey.of([self._frame(int(number)) for number in numbers], field)
+        return Survey.of([self._frame(int(number)) for number in numbers], field, required)
 
     def _add_floor(self) -> None:
         """Draw a grid in the plane of the part "floor"."""
@@ -270,15 +271,13 @@ class RunView:
         solid = drawn_solid(data)
         if name not in self._skins:
             self._skins[name] = Skin(solid)
-            if not deformable:
-                self._rigid.append(name)
         skin = self._skins[name]
         skin.move(solid)
         if values is not None:
             skin.colour(solid, field, scale)
             colours = _colours(np.asarray(skin.mesh.point_data["colour"]) * scale / self._survey.limit)
         else:
-            colour = RIGID[self._rigid.index(name) % len(RIGID)] if name in self._rigid else ROD
+            colour = ROD if has_radius(data) else COLOURS[0] if deformable else self._rigid.of(name)
             colours = np.tile(_linear(_rgb(colour)), (skin.mesh.n_points, 1))
         glb = _glb(skin.mesh, colours)
         if name in self._handles:
@@ -314,7 +313,7 @@ def view_run(
     *,
     host: str = "127.0.0.1",
     port: int = 8080,
-    field: str = DEFAULT_FIELD,
+    field: str | None = None,
     open_browser: bool = True,
     ready: Callable[[str], None] | None = None,
     until: Callable[[], bool] = lambda: False,

@@ -7,7 +7,9 @@ A solver is a class with ``description``, an options dataclass that extends :cla
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from typing import Any
 
 from contact.errors import ContactError
@@ -19,16 +21,34 @@ from contact.solvers.ccs import Ccs, CcsOptions
 from contact.solvers.cond import Cond, CondOptions
 from contact.solvers.cond_newton import CondNewton, CondNewtonOptions
 from contact.solvers.exact import Exact, ExactOptions
-from contact.solvers.pgs import Pgs, PgsOptions
+from contact.solvers.presets import (
+    NbgsOptions,
+    PgsCcpDsOptions,
+    PgsCcpOptions,
+    PgsNcpOptions,
+    RaisimDsEsOptions,
+    RaisimDsOptions,
+    RaisimOptions,
+)
+from contact.solvers.sweeps import Pgs, PgsOptions
 
 
 @dataclass(frozen=True)
 class SolverEntry:
-    """One line of the registry: a sentence, the options dataclass and the class."""
+    """One line of the registry: a sentence, the options dataclass and the class.
+
+    ``preset_of`` names the solver of which it is only other defaults, empty where it is none.
+    """
 
     description: str
     options: type[SolverOptions]
     solver: type
+    preset_of: str = ""
+
+
+def _preset(name: str, solver: type, options: type[SolverOptions]) -> SolverEntry:
+    """Return the entry of a preset, described by the first line of its options."""
+    return SolverEntry((options.__doc__ or "").splitlines()[0], options, solver, name)
 
 
 SOLVERS: dict[str, SolverEntry] = {
@@ -40,7 +60,20 @@ SOLVERS: dict[str, SolverEntry] = {
     "pgs": SolverEntry(Pgs.description, PgsOptions, Pgs),
     "apgd": SolverEntry(Apgd.description, ApgdOptions, Apgd),
     "ccs": SolverEntry(Ccs.description, CcsOptions, Ccs),
+    "pgs-ccp": _preset("pgs", Pgs, PgsCcpOptions),
+    "pgs-ccp-ds": _preset("pgs", Pgs, PgsCcpDsOptions),
+    "pgs-ncp": _preset("pgs", Pgs, PgsNcpOptions),
+    "nbgs": _preset("pgs", Pgs, NbgsOptions),
+    "raisim": _preset("pgs", Pgs, RaisimOptions),
+    "raisim-ds": _preset("pgs", Pgs, RaisimDsOptions),
+    "raisim-ds-es": _preset("pgs", Pgs, RaisimDsEsOptions),
 }
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """Return the name that may have been meant, as an end of a sentence; empty where none is close."""
+    close = get_close_matches(name, list(known), 1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def make_solver(name: str, **options: Any) -> Solver:
@@ -52,13 +85,16 @@ def make_solver(name: str, **options: Any) -> Solver:
         Unknown solver or option.
     """
     if name not in SOLVERS:
-        raise ContactError(f"solver {name!r} is unknown; there are {', '.join(map(repr, SOLVERS))} (see 'femsim solvers').")
+        close = _near(name, SOLVERS)
+        raise ContactError(
+            f"solver {name!r} is unknown{close}; there are {', '.join(map(repr, SOLVERS))} (see 'femsim solvers')."
+        )
     entry = SOLVERS[name]
     known = [f.name for f in fields(entry.options)]
     given = {key: value for key, value in options.items() if value is not None}
     for key in given:
         if key not in known:
-            raise ContactError(f"solver {name!r} has no option {key!r}; it has {', '.join(known)}.")
+            raise ContactError(f"solver {name!r} has no option {key!r}{_near(key, known)}; it has {', '.join(known)}.")
     solver: Solver = entry.solver(entry.options(**given))
     return solver
 

@@ -13,7 +13,6 @@ from contact.problem import ContactProblem, force_scales
 from contact.solvers.apgd_kernels import Iterates, accelerated_step
 from contact.solvers.base import Solution, WarmStart
 from contact.solvers.condensed import Condensed, CondensedOptions, solve_condensed, solve_local
-from contact.solvers.dense import relative_residual
 from contact.solvers.dense_kernels import velocities
 
 #: The strict operator loses its momentum and half its step length when the residual has not come down to this part of the best
@@ -44,6 +43,7 @@ class _Gradient:
     def __init__(self, problem: Condensed, lam: np.ndarray, options: ApgdOptions) -> None:
         self.problem, self.lam, self.strict = problem, lam, options.operator == "strict"
         self.u = np.empty_like(lam)
+        self.over, self.change = False, np.inf
         self.refresh()
         self._scale = force_scales(problem.WT.diagonal().reshape(-1, 3))
         self._theta, self._L = 1.0, 1.0
@@ -57,11 +57,11 @@ class _Gradient:
         self._theta, self._L = accelerated_step(
             p, self._scale, self.strict, self._theta, self._L, self._brake, self._iterates
         )  # fmt: skip
-        if self.strict:
-            self._watch(relative_residual(self.lam, self.u, p.friction, p.rho))
 
-    def _watch(self, residual: float) -> None:
-        """Brake after a while without progress; each time for longer."""
+    def watch(self, residual: float) -> None:
+        """Brake the strict operator after a while without progress; each time for longer."""
+        if not self.strict:
+            return
         self._waited += 1
         if residual <= self._goal:
             self._goal, self._waited = _PROGRESS * residual, 0
@@ -70,6 +70,10 @@ class _Gradient:
 
     def refresh(self) -> None:
         velocities(self.problem.WT, self.problem.q, self.lam, self.u)
+
+    def details(self) -> dict[str, float]:
+        """Numbers of its own for the solution."""
+        return {}
 
 
 class Apgd:
@@ -86,7 +90,7 @@ class Apgd:
 
     Notes
     -----
-    ``Solution.details`` and the history are those of :class:`contact.solvers.pgs.Pgs`.
+    ``Solution.details`` and the history are those of :class:`contact.solvers.sweeps.Pgs`.
     """
 
     description = "APGD: accelerated projected gradient on the assembled Delassus operator (baseline of papers/001)"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from contact.cone import project_cone
 from contact.solvers.primal_kernels import OPEN, SLIDE, STICK
 
@@ -67,7 +67,7 @@ def project_with_slope(
     return changed
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def slope_at(trial: np.ndarray, moved: np.ndarray, friction: np.ndarray, beta: np.ndarray, alpha: float) -> tuple[float, float]:
     """Add up (J d) . P_K(trial - alpha beta J d) and (J d) . beta dP_K (J d) over the contacts; ``moved`` is J d, (nc, 3)."""
     work = curvature = 0.0

@@ -222,8 +222,12 @@ class OperatorOptions(SolverOptions):
     def _checks(self) -> list[Check]:
         return [
             *super()._checks(),
-            ("operator", self.operator, self.operator in ("strict", "proximal"), "'strict' and 'proximal'"),
+            ("operator", self.operator, self.operator in self._operators(), " and ".join(map(repr, self._operators()))),
         ]
+
+    def _operators(self) -> tuple[str, ...]:
+        """Return the operators that the solver has."""
+        return "strict", "proximal"
 
 
 @dataclass(frozen=True)
@@ -415,7 +419,9 @@ class Judge:
             f"No solution is within reach: {what} at up to {approach:.3g} m/s while their forces cancel, however large they are."
         )
 
-    def solution(self, timings: dict[str, float], details: dict[str, Any], note: str = "", law: str = "") -> Solution:
+    def solution(
+        self, timings: dict[str, float], details: dict[str, Any], note: str = "", law: str = "", ended: str = ""
+    ) -> Solution:
         """Return the best iterate with its verdict.
 
         Parameters
@@ -426,6 +432,8 @@ class Judge:
             Sentence to end the message with.
         law : str
             What to say of the contact law beside the residuals.
+        ended : str
+            How a method ended that reached its limit by a rule of its own, {} for the number of iterations.
         """
         history = np.fromiter(chain.from_iterable(self.rows), np.float64).reshape(-1, 3)
         n, best = len(history), self.best
@@ -436,7 +444,7 @@ class Judge:
             "converged": f"Converged in {n} iterations",
             "infeasible": f"Found infeasible in {n} iterations",
             "failed": f"Iteration {n} gave a value that is not finite",
-            "stopped at the limit": f"Stopped at the limit of {n} iterations",
+            "stopped at the limit": ended.format(n) if ended else f"Stopped at the limit of {n} iterations",
         }[status]
         if status == "stopped at the limit" and max(best.dynamics, best.contact) <= self.tolerance:
             missing = "law of a light or slow contact" if self.error else "balance of a body or the plain norm of the dynamics"

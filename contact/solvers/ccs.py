@@ -282,7 +282,9 @@ class Ccs:
             "backend": self._operator.factorization.name,
         }
         times = {"prepare": prepared - started, "iterate": time.perf_counter() - prepared}
-        return judge.solution(times, details, relaxation_note(splitting.strict, splitting.law_residual))
+        return judge.solution(
+            times, details, relaxation_note("coulomb" if splitting.strict else "relaxed", splitting.law_residual)
+        )
 
     def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve a problem given by W and q, by way of an equivalent one; see ``contact.solvers.converted.solve_converted``.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,10 +21,21 @@ from contact.problem import ContactProblem, force_scales, from_isotropic, isotro
 from contact.solvers.base import FactorizationOptions, Judge, OperatorOptions, Row, Solution, WarmStart, drive
 from contact.solvers.dense import relative_residual
 
+#: Law that holds at the fixed points of a method: the contact law, its convex relaxation, or the least energy of each contact on
+#: the section of its cone with u_n = 0, which is neither.
+Law = Literal["coulomb", "relaxed", "energy"]
+#: A method of another law ends where its own law holds to this part of the aim, and the contact law does not.
+_OWN_LAW = 0.1
+
 
 @dataclass(frozen=True)
 class CondensedOptions(FactorizationOptions, OperatorOptions):
     """Options that PGS and APGD share."""
+
+    @property
+    def law(self) -> Law:
+        """Law that holds where the forces no longer change."""
+        return "coulomb" if self.operator == "strict" else "relaxed"
 
 
 class Condensed(NamedTuple):
@@ -55,24 +66,43 @@ class DualMethod(Protocol):
     ----------
     lam, u : ndarray, (3nc,), N and m/s
         Present forces and their contact velocities.
+    change : float
+        Largest change of a force in the last iteration over the largest force; inf where it is not measured.
+    over : bool
+        Whether a rule of the method's own ends it.
     """
 
     lam: np.ndarray
     u: np.ndarray
+    change: float
+    over: bool
 
     def advance(self) -> None:
         """Do one iteration."""
+        ...
+
+    def watch(self, residual: float) -> None:
+        """Take the contact residual of the last iteration, to act on a lack of progress."""
         ...
 
     def refresh(self) -> None:
         """Evaluate u = W lam + q afresh."""
         ...
 
+    def details(self) -> dict[str, float]:
+        """Numbers of its own for the solution."""
+        ...
 
-def relaxation_note(strict: bool, law_residual: float) -> str:
-    """Sentence on what an answer of the proximal operator is; empty for the strict one."""
-    if strict:
+
+def relaxation_note(law: Law, law_residual: float) -> str:
+    """Sentence on what an answer of another law is; empty for the contact law."""
+    if law == "coulomb":
         return ""
+    if law == "energy":
+        return (
+            f"Solved was the law of least energy on the cone with u_n = 0, until forces changed by {law_residual:.2e}; where "
+            "contacts slide and their normal and tangent are coupled it is not the contact law."
+        )
     return f"Solved was the convex relaxation, to {law_residual:.2e}; where contacts slide it is not the contact law."
 
 
@@ -92,26 +122,35 @@ class _DualIterations:
         answer: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
     ) -> None:
         self.problem, self.options, self._answer = problem, options, answer
-        self.strict = options.operator == "strict"
         self._rho_of_W = force_scales(problem.WT.diagonal().reshape(-1, 3))
         self.lam = np.array(lam, dtype=np.float64).ravel()
         self.method = method(problem, self.lam.copy())
         self.best, self.law_residual, self.failed = 0, np.inf, False
         self._done = 0
+        #: whether another law than the contact law holds, so that more iterations bring nothing
+        self.own_law_holds = False
 
     @property
     def over(self) -> bool:
-        return self.failed
+        return self.failed or self.method.over or self.own_law_holds
+
+    @property
+    def ended(self) -> str:
+        """How the iterations ended, where it was by a rule of the method and not by the law or the limit."""
+        if self.own_law_holds:
+            return "Ended where its own law holds, after {} iterations"
+        return "Ended by its plateau rule after {} iterations" if self.method.over else ""
 
     def until(self, aim: float, limit: int) -> list[Row]:
         """Iterate until the Signorini-Coulomb law holds to ``aim`` by a fresh u, on the scales of A and W."""
-        method, problem = self.method, self.problem
+        method = self.method
         rows: list[Row] = []
-        while len(rows) < limit and not self.failed:
+        while len(rows) < limit and not self.over:
             before = method.u.copy()
             method.advance()
             step = float(np.linalg.norm(method.u - before))
             contact = self._residual()
+            method.watch(contact)
             done = contact <= aim and self._residual(by_w=True) <= aim
             if done:
                 method.refresh()
@@ -119,16 +158,26 @@ class _DualIterations:
                 done = contact <= aim and self._residual(by_w=True) <= aim
             rows.append((None, contact, step))
             self.failed = not np.isfinite(contact)
-            own = contact if self.strict else relative_residual(method.lam, method.u, problem.friction, problem.rho, False)
+            own = self._own_residual(contact)
             if own < self.law_residual or done:
                 self.best, self.law_residual, self.lam = self._done, own, method.lam.copy()
             self._done += 1
             if done:
                 break
+            self.own_law_holds = self.options.law != "coulomb" and own <= _OWN_LAW * aim
         return rows
 
     def answer(self) -> tuple[np.ndarray, np.ndarray]:
         return self._answer(self.lam)
+
+    def _own_residual(self, contact: float) -> float:
+        """Residual of the law that the method solves."""
+        method, problem = self.method, self.problem
+        if self.options.law == "coulomb":
+            return contact
+        if self.options.law == "energy":
+            return method.change
+        return relative_residual(method.lam, method.u, problem.friction, problem.rho, False)
 
     def _residual(self, by_w: bool = False) -> float:
         rho = self._rho_of_W if by_w else self.problem.rho
@@ -136,7 +185,13 @@ class _DualIterations:
 
     def details(self, **more: Any) -> dict[str, Any]:
         """Numbers for the solution."""
-        return {"operator": self.options.operator, "law_residual": self.law_residual, "returned_iteration": self.best + 1} | more
+        found = {"operator": self.options.operator, "law_residual": self.law_residual, "returned_iteration": self.best + 1}
+        return found | self.method.details() | more
+
+    def verdict(self, judge: Judge, times: dict[str, float], **more: Any) -> Solution:
+        """Return the judged answer, with what it is where the method solves another law."""
+        note = relaxation_note(self.options.law, self.law_residual)
+        return judge.solution(times, self.details(**more), note, ended=self.ended)
 
 
 def solve_condensed(
@@ -165,11 +220,7 @@ def solve_condensed(
     judge.know(force_scales(W.diagonal().reshape(-1, 3)), float(np.abs(q.reshape(-1, 3)[q[::3] < 0]).max(initial=0.0)))
     drive(iterations, judge, options.max_iterations)
     times = {"factorize": factorized - started, "operator": assembled - factorized, "iterate": clock() - assembled}
-    return judge.solution(
-        times,
-        iterations.details(backend=operator.factorization.name),
-        relaxation_note(iterations.strict, iterations.law_residual),
-    )
+    return iterations.verdict(judge, times, backend=operator.factorization.name)
 
 
 def solve_local(problem: LocalProblem, warm_start: WarmStart | None, options: CondensedOptions, method: StartMethod) -> Solution:
@@ -182,4 +233,4 @@ def solve_local(problem: LocalProblem, warm_start: WarmStart | None, options: Co
     judge = Judge(problem, options.tolerance)
     drive(iterations, judge, options.max_iterations)
     times = {"iterate": time.perf_counter() - started}
-    return judge.solution(times, iterations.details(), relaxation_note(iterations.strict, iterations.law_residual))
+    return iterations.verdict(judge, times)

@@ -11,6 +11,7 @@ import scipy.linalg as sl
 from contact.metrics_kernels import TINY, larger, relative
 from contact.solvers import dense_kernels as kernels
 from contact.solvers.base import VELOCITY_FACTOR
+from contact.solvers.local_kernels import EXACT_RULE, sweep_contacts
 
 #: Sweeps before the first attempts of Newton's method; after the proximal points the last number goes on doubling.
 _SWEEPS = (3, 30, 100)
@@ -143,7 +144,7 @@ class DenseSolver:
 
     def sweep(self, lam: np.ndarray, count: int) -> None:
         """Sweeps on lam and u of the problem itself."""
-        kernels.gauss_seidel(self.WT, self._blocks, self.friction, True, count, lam, self._u)
+        sweep_contacts(self.WT, self._blocks, self.friction, EXACT_RULE, count, lam, self._u)
 
     def newton_step(self, q: np.ndarray, lam: np.ndarray, before: float) -> float:
         """One semi-smooth Newton step on lam in place; return the residual, infinite when the matrix is singular."""

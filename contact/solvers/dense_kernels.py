@@ -1,4 +1,4 @@
-"""Compiled kernels on the dense Delassus operator: exact local solves, Gauss-Seidel sweeps, residuals, Newton matrices.
+"""Compiled kernels on the dense Delassus operator: exact local solves, residuals, Newton matrices.
 
 All of them work on ``u = W lam + q`` (papers/001 eq. 3) with W given *transposed*: row j of ``WT`` is what a change of component
 j does to all contact velocities, so one update runs over contiguous memory, also where W is not symmetric.
@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from contact.cone import project_cone
+from contact.compiled import njit
 from contact.metrics_kernels import larger, law_parts
 
 #: Relative size of what is added to the diagonal of a 3x3 block before it is inverted, so that an empty row stays harmless.
@@ -22,8 +21,8 @@ IMMOVABLE = 1e-12
 STANDING = 1e-12
 
 
-@njit(cache=True)
-def _solve3(a: np.ndarray, i: int, s: float, x: float, y: float, z: float) -> tuple[float, float, float]:
+@njit(cache=True, inner=True)
+def solve_block(a: np.ndarray, i: int, s: float, x: float, y: float, z: float) -> tuple[float, float, float]:
     """Solve (a[i] + diag(0, s, s)) r = (x, y, z) by cofactors."""
     a00, a01, a02 = a[i, 0, 0], a[i, 0, 1], a[i, 0, 2]
     a10, a11, a12 = a[i, 1, 0], a[i, 1, 1] + s, a[i, 1, 2]
@@ -45,7 +44,7 @@ def _solve3(a: np.ndarray, i: int, s: float, x: float, y: float, z: float) -> tu
     )
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def solve_local(a: np.ndarray, i: int, q_n: float, q_0: float, q_1: float, mu: float) -> tuple[float, float, float]:
     """Force of one contact alone: u = a[i] lam + q under the Signorini-Coulomb law, to rounding.
 
@@ -68,19 +67,19 @@ def solve_local(a: np.ndarray, i: int, q_n: float, q_0: float, q_1: float, mu: f
         return 0.0, 0.0, 0.0
     if mu == 0.0:
         return -q_n / a[i, 0, 0], 0.0, 0.0
-    r_n, r_0, r_1 = _solve3(a, i, 0.0, -q_n, -q_0, -q_1)
+    r_n, r_0, r_1 = solve_block(a, i, 0.0, -q_n, -q_0, -q_1)
     if math.sqrt(r_0 * r_0 + r_1 * r_1) <= mu * r_n:
         return r_n, r_0, r_1
     low, high = 0.0, a[i, 1, 1] + a[i, 2, 2] + a[i, 0, 0]
     for _ in range(200):
-        r_n, r_0, r_1 = _solve3(a, i, high, -q_n, -q_0, -q_1)
+        r_n, r_0, r_1 = solve_block(a, i, high, -q_n, -q_0, -q_1)
         if math.sqrt(r_0 * r_0 + r_1 * r_1) < mu * r_n:
             break
         low = high
         high *= 4.0
     s = 0.5 * (low + high)
     for _ in range(100):
-        r_n, r_0, r_1 = _solve3(a, i, s, -q_n, -q_0, -q_1)
+        r_n, r_0, r_1 = solve_block(a, i, s, -q_n, -q_0, -q_1)
         length = math.sqrt(r_0 * r_0 + r_1 * r_1)
         value = length - mu * r_n
         if value > 0.0:
@@ -89,7 +88,7 @@ def solve_local(a: np.ndarray, i: int, q_n: float, q_0: float, q_1: float, mu: f
             high = s
         if abs(value) <= 1e-15 * length or high - low <= 1e-15 * high:
             break
-        d_n, d_0, d_1 = _solve3(a, i, s, 0.0, -r_0, -r_1)
+        d_n, d_0, d_1 = solve_block(a, i, s, 0.0, -r_0, -r_1)
         slope = (r_0 * d_0 + r_1 * d_1) / length - mu * d_n if length > 0.0 else 0.0
         step = s - value / slope if slope != 0.0 else low
         s = step if low < step < high else 0.5 * (low + high)
@@ -112,7 +111,7 @@ def diagonal_blocks(WT: np.ndarray, a: np.ndarray) -> None:
             a[i, r, r] += small if small > 0.0 else 1.0
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def update_velocity(WT: np.ndarray, j: int, change: float, u: np.ndarray) -> None:
     """Add W[:, j] change to u."""
     row = WT[j]
@@ -135,51 +134,6 @@ def add_proximal(shift: np.ndarray, centre: np.ndarray, lam: np.ndarray, u: np.n
     """Add shift (lam - centre) to u; shift, (k,), is one number a contact."""
     for k in range(u.shape[0]):
         u[k] += shift[k // 3] * (lam[k] - centre[k])
-
-
-@njit(cache=True)
-def gauss_seidel(
-    WT: np.ndarray, a: np.ndarray, mu: np.ndarray, strict: bool, sweeps: int, lam: np.ndarray, u: np.ndarray
-) -> float:
-    """Sweeps over the contacts, updating lam (3k,) and u (3k,); return the largest step of the last sweep over the largest force.
-
-    Strict: the exact local solve (NCP). Else the cone projection of lam - u / gamma with gamma the largest row sum of the block
-    (the convex relaxation, CCP).
-    """
-    step = 0.0
-    for _ in range(sweeps):
-        step = 0.0
-        largest = 0.0
-        for i in range(mu.shape[0]):
-            n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
-            if WT[n, n] <= IMMOVABLE * (WT[n, n] + WT[s, s] + WT[t, t]):
-                # nothing moves along its normal, so no force there is right, and a large one must not hide that it approaches
-                lam[n], lam[s], lam[t] = 0.0, 0.0, 0.0
-                continue
-            if lam[n] == 0.0 and u[n] >= 0.0:
-                # open and separating: nothing changes, for the cone projection only when mu |u_t| <= u_n
-                if strict or mu[i] * math.sqrt(u[s] * u[s] + u[t] * u[t]) <= u[n]:
-                    continue
-            if strict:
-                q_n = u[n] - (a[i, 0, 0] * lam[n] + a[i, 0, 1] * lam[s] + a[i, 0, 2] * lam[t])
-                q_0 = u[s] - (a[i, 1, 0] * lam[n] + a[i, 1, 1] * lam[s] + a[i, 1, 2] * lam[t])
-                q_1 = u[t] - (a[i, 2, 0] * lam[n] + a[i, 2, 1] * lam[s] + a[i, 2, 2] * lam[t])
-                r_n, r_0, r_1 = solve_local(a, i, q_n, q_0, q_1, mu[i])
-            else:
-                gamma = 0.0
-                for r in range(3):
-                    gamma = max(gamma, abs(a[i, r, 0]) + abs(a[i, r, 1]) + abs(a[i, r, 2]))
-                r_n, r_0, r_1 = project_cone(lam[n] - u[n] / gamma, lam[s] - u[s] / gamma, lam[t] - u[t] / gamma, mu[i])
-            change = max(abs(r_n - lam[n]), abs(r_0 - lam[s]), abs(r_1 - lam[t]))
-            if change != 0.0:
-                update_velocity(WT, n, r_n - lam[n], u)
-                update_velocity(WT, s, r_0 - lam[s], u)
-                update_velocity(WT, t, r_1 - lam[t], u)
-                lam[n], lam[s], lam[t] = r_n, r_0, r_1
-            step = max(step, change)
-            largest = max(largest, abs(r_n), abs(r_0), abs(r_1))
-        step = step / largest if largest > 0.0 else 0.0
-    return step
 
 
 @njit(cache=True)
@@ -208,7 +162,7 @@ def velocity_error(lam: np.ndarray, u: np.ndarray, q: np.ndarray, mu: np.ndarray
         n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
         if u[n] >= 0.0 and lam[n] == 0.0 and lam[s] == 0.0 and lam[t] == 0.0:
             continue
-        _, _, _, e_n, e_0, e_1 = law_parts(u[n], u[s], u[t], lam[n], lam[s], lam[t], rho[i], mu[i], False)
+        _, _, _, e_n, e_0, e_1 = law_parts(u[n], u[s], u[t], lam[n], lam[s], lam[t], rho[i], mu[i], np.bool_(False))
         # the penetration once more: beside a large enough force rounding swallows it
         error = larger(error, larger(larger(abs(e_n), larger(abs(e_0), abs(e_1))) / rho[i], -u[n]))
         reach = larger(reach, larger(abs(lam[n]), larger(abs(lam[s]), abs(lam[t]))) / rho[i])

@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from contact.metrics_kernels import law_parts
+from contact.compiled import njit
+from contact.solvers.banded_kernels import solve_tridiagonal
 
 #: States of a contact.
 OPEN, STICK, SLIDE = 0, 1, 2
@@ -29,6 +29,13 @@ class Columns(NamedTuple):
     ptr: np.ndarray
     col: np.ndarray
     jac: np.ndarray
+
+
+class LinkBlocks(NamedTuple):
+    """Contacts on links: link of each, (nc,), and its rows of J there, (nc, 3, 6)."""
+
+    link: np.ndarray
+    jacobian: np.ndarray
 
 
 @njit(cache=True)
@@ -64,7 +71,7 @@ def fill_columns(
                 jac[place[j], c] = data[k]
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def find(indptr: np.ndarray, indices: np.ndarray, i: int, j: int) -> int:
     """Place of entry (i, j) in compressed rows with sorted columns; -1 where there is none."""
     first, last = indptr[i], indptr[i + 1]
@@ -134,8 +141,16 @@ def assemble(
 
 
 @njit(cache=True)
-def add_link_gains(link: np.ndarray, jacobian: np.ndarray, gain: np.ndarray, diagonal: np.ndarray) -> None:
-    """Add J^T gain J of contacts on links to the diagonal blocks (n, 6, 6); ``link`` (nc,), ``jacobian`` (nc, 3, 6)."""
+def solve_links(
+    contacts: LinkBlocks, chain: tuple[np.ndarray, np.ndarray], gain: np.ndarray, work: tuple[np.ndarray, ...], x: np.ndarray
+) -> bool:
+    """Solve (A + J^T gain J) x = r for a chain of links, x (n, 6) in place of r; False where a block is singular.
+
+    ``chain``: blocks (n, 6, 6) on and right of the diagonal of A; ``work``: two arrays like them, and one (n, 6) of int64.
+    """
+    diagonal, upper, pivot = work
+    diagonal[:] = chain[0]
+    link, jacobian = contacts.link, contacts.jacobian
     for m in range(link.shape[0]):
         i = link[m]
         for r in range(3):
@@ -147,6 +162,7 @@ def add_link_gains(link: np.ndarray, jacobian: np.ndarray, gain: np.ndarray, dia
                         if factor != 0.0:
                             for k in range(6):
                                 diagonal[i, c, k] += factor * jacobian[m, s, k]
+    return solve_tridiagonal(diagonal, upper, chain[1], pivot, x)
 
 
 @njit(cache=True)
@@ -249,20 +265,3 @@ def add_forces(gain: np.ndarray, change: np.ndarray, moved: np.ndarray, lam: np.
             for s in range(3):
                 step -= gain[m, r, s] * moved[m, s]
             lam[m, r] += step
-
-
-@njit(cache=True)
-def law_residual(friction: np.ndarray, rho: np.ndarray, lam: np.ndarray, u: np.ndarray) -> float:
-    """Natural-map residual of ``contact.metrics.natural_map``; NaN where a value is not finite."""
-    wrong = force = velocity = 0.0
-    for m in range(lam.shape[0]):
-        v_n, v_0, v_1, e_n, e_0, e_1 = law_parts(
-            u[m, 0], u[m, 1], u[m, 2], lam[m, 0], lam[m, 1], lam[m, 2], rho[m], friction[m], False
-        )
-        wrong += e_n * e_n + e_0 * e_0 + e_1 * e_1
-        force += lam[m, 0] ** 2 + lam[m, 1] ** 2 + lam[m, 2] ** 2
-        velocity += v_n * v_n + v_0 * v_0 + v_1 * v_1
-    scale = max(force, velocity)
-    if not (math.isfinite(wrong) and math.isfinite(scale)):
-        return math.nan
-    return math.sqrt(wrong / scale) if scale > 0.0 else 0.0

@@ -85,11 +85,11 @@ class BandedWay:
         if not problem.groups or any(group.kind != "links" for group in problem.groups):
             return False
         self._diagonal, self._upper = np.empty((n, 6, 6)), np.empty((n, 6, 6))
-        self._link, self._jacobian = np.empty(nc, dtype=np.int64), np.empty((nc, 3, 6))
+        self._contacts = kernels.LinkBlocks(np.empty(nc, dtype=np.int64), np.empty((nc, 3, 6)))
         J, A = problem.J, problem.A
         if not banded.gather_links(A.indptr, A.indices, A.data, self._diagonal, self._upper):
             return False
-        if not banded.gather_contacts(J.indptr, J.indices, J.data, self._link, self._jacobian):
+        if not banded.gather_contacts(J.indptr, J.indices, J.data, *self._contacts):
             return False
         self._work = np.empty((n, 6, 6)), np.empty((n, 6, 6)), np.empty((n, 6), dtype=np.int64)
         return True

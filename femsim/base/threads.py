@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 from femsim.base.errors import InputError
 
@@ -33,6 +33,28 @@ def blas_threads(count: int) -> Iterator[None]:
         return
     with threadpool_limits(limits=count):
         yield
+
+
+class BlasThreads:
+    """Limits as :func:`blas_threads` does, again and again: the libraries are looked for once, since that takes milliseconds.
+
+    Parameters
+    ----------
+    count : int
+        Threads, at least 1.
+    """
+
+    def __init__(self, count: int) -> None:
+        check_threads(count)
+        self.count, self._controller = count, None
+        with suppress(ImportError):  # an installation from before it was needed; femsim doctor names it
+            from threadpoolctl import ThreadpoolController
+
+            self._controller = ThreadpoolController()
+
+    def limit(self) -> AbstractContextManager[object]:
+        """Limit the threads inside a block."""
+        return nullcontext() if self._controller is None else self._controller.limit(limits=self.count)
 
 
 def check_threads(count: int) -> None:

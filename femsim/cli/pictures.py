@@ -5,16 +5,28 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
 from femsim.base.errors import InputError
 from femsim.base.status import NOT_CONVERGED, OK
 from femsim.cli.base import Assignments, Flag, Whole, app
 from femsim.cli.tools import Bar, default_folder, read_assignments
+
+
+def _size(kind: object, tokens: Sequence[Token]) -> tuple[int, int]:
+    """Read WIDTHxHEIGHT."""
+    text = tokens[0].value
+    numbers = [int(word) for word in text.lower().replace("×", "x").split("x") if word.isdecimal()]
+    if len(numbers) != 2 or len(text.lower().replace("×", "x").split("x")) != 2:
+        raise ValueError(f"{text!r} is no size; write WIDTHxHEIGHT in pixels, e.g. 1920x1080")
+    return numbers[0], numbers[1]
+
+
+Size = Annotated[tuple[int, int], Parameter(converter=_size, n_tokens=1)]
 
 
 @app.command
@@ -23,18 +35,23 @@ def render(
     /,
     *,
     out: Path | None = None,
+    speed: float = 1.0,
     fps: float = 25.0,
+    size: Size = (1280, 960),
     every: Whole = 1,
     stills: Whole = 5,
-    field: str = "von_mises",
+    field: str | None = None,
     camera: str = "iso",
     clip: str | None = None,
     mp4: bool = True,
     gif: bool = False,
+    html: bool = False,
     arrows: bool = True,
+    scale_bar: bool = True,
+    transparent: bool = False,
     quiet: Flag = False,
 ) -> int:
-    """Make PNG pictures and an mp4 of a run, or of several side by side, without a display.
+    """Make PNG pictures and a film in real time of a run, or of several side by side, without a display.
 
     Parameters
     ----------
@@ -42,24 +59,36 @@ def render(
         Run folders.
     out
         Folder of the pictures; default RUN/pictures of the first run.
+    speed
+        Seconds of the run in a second of the film: 0.1 is ten times slower than real time; then written on the film.
     fps
         Pictures a second of the film.
+    size
+        Pixels, WIDTHxHEIGHT.
     every
         Use every so many frames.
     stills
         Number of PNG pictures, evenly spaced.
     field
-        Field that colours soft bodies and rods, e.g. von_mises, contact_pressure, tension.
+        Field that colours soft bodies and rods, e.g. contact_pressure, velocity, bending_moment; default von_mises, or tension
+        where only rods are.
     camera
-        iso, front, side or top.
+        iso, front, side or top; AZIMUTH,ELEVATION or AZIMUTH,ELEVATION,ZOOM in degrees, counted from front; follow:BODY moves
+        with a body, follow:BODY,28,23,2 from such a direction.
     clip
         Cut soft bodies open: y takes away what lies beyond the middle along y, -y along -y, z=0.02 beyond 0.02 m.
     mp4
         Make the film.
     gif
         Make a GIF as well.
+    html
+        Make run.html as well: one file that plays anywhere.
     arrows
         Draw contact forces.
+    scale_bar
+        Draw a length; it is true at the middle of the scene.
+    transparent
+        PNG pictures without a background.
     quiet
         No progress bar.
     """
@@ -71,7 +100,9 @@ def render(
         result = render_run(
             runs,
             out=out,
+            speed=speed,
             fps=fps,
+            size=size,
             every=every,
             stills=stills,
             field=field,
@@ -79,15 +110,30 @@ def render(
             clip=clip,
             mp4=mp4,
             gif=gif,
+            html=html,
             arrows=arrows,
+            scale_bar=scale_bar,
+            transparent=transparent,
             progress=progress,
         )
     if not quiet:
-        for path in (*result.frames, result.mp4, result.gif):
+        for path in (*result.frames, result.mp4, result.gif, result.html):
             if path is not None:
                 print(path)
-        print(f"{time.perf_counter() - started:.1f} s")
+        print(f"{time.perf_counter() - started:.1f} s{_length_of_film(result.seconds, speed)}")
     return OK
+
+
+def _length_of_film(seconds: float, speed: float) -> str:
+    """Say how long a film is, and how to make one that is easier to watch."""
+    if seconds == 0.0:
+        return ""
+    said = f"; the film lasts {seconds:.3g} s{'' if speed == 1.0 else f' at {speed:g} x real time'}"
+    if seconds < 1.0:
+        return f"{said}, so short that --speed {speed * seconds / 5.0:.1g} shows more"
+    if seconds > 60.0:
+        return f"{said}; --speed {speed * seconds / 20.0:.1g} makes it shorter"
+    return said
 
 
 def _say_killed(runs: Iterable[Path]) -> None:
@@ -131,7 +177,7 @@ def report(
     run: Path,
     *,
     out: Path | None = None,
-    field: str = "von_mises",
+    field: str | None = None,
     stills: Whole = 4,
     quiet: Flag = False,
 ) -> int:
@@ -144,7 +190,7 @@ def report(
     out
         The page; default RUN/report.html, an older one is replaced.
     field
-        Field that colours soft bodies and rods in the pictures.
+        Field that colours soft bodies and rods in the pictures; default von_mises, or tension where only rods are.
     stills
         Number of pictures.
     quiet
@@ -165,7 +211,7 @@ def view(
     *,
     set_: Assignments = (),
     out: Path | None = None,
-    field: str = "von_mises",
+    field: str | None = None,
     port: Whole = 8080,
     host: str = "127.0.0.1",
     open: bool = True,
@@ -181,7 +227,7 @@ def view(
     out
         Run folder of a scene; it must not exist. Default runs/NAME_OF_SCENE, with a number behind it where that exists.
     field
-        Field that colours soft bodies and rods first, e.g. von_mises, tension.
+        Field that colours soft bodies and rods first; default von_mises, or tension where only rods are.
     port
         Port of the page; where it is taken, the next free one.
     host
@@ -255,7 +301,7 @@ def _stop(run: subprocess.Popen[bytes]) -> None:
 
 
 @app.command
-def paraview(run: Path, *, field: str = "von_mises") -> int:
+def paraview(run: Path, *, field: str | None = None) -> int:
     """Write RUN/show_in_paraview.py, a script that shows a run in ParaView 5.11 or newer with sensible colours.
 
     Parameters
@@ -263,7 +309,7 @@ def paraview(run: Path, *, field: str = "von_mises") -> int:
     run
         Run folder.
     field
-        Field that colours soft bodies and rods, e.g. von_mises, tension.
+        Field that colours soft bodies and rods; default von_mises, or tension where only rods are.
     """
     from viz import write_paraview_script
 

@@ -78,7 +78,7 @@ def bench(
     problems
         FCLib files, and scenes, whose problems are those of a run solved by 'auto'.
     solvers
-        Names separated by commas (see 'femsim solvers'); default all but auto.
+        Names separated by commas (see 'femsim solvers'); default all but auto and presets of others.
     tolerance
         Largest residual of the contact law and of the dynamics.
     max_iterations

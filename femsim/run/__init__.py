@@ -2,6 +2,8 @@
 
 `simulate`
     `simulate(scene)`: the loop, the run folder, the result as a `Run`.
+`simulation`, `saved`, `recording`
+    `Simulation`: a scene that is stepped from outside; where it stood, to go back; the run that it records.
 `loop`, `progress`, `folder`, `info`
     The steps of a run and its progress bar; the run folder and `run.json`.
 `result`

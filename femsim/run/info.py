@@ -15,6 +15,7 @@ import numpy as np
 from contact import Solver
 from femsim.base.threads import pools
 from femsim.base.versions import machine, versions
+from femsim.scene.frictions import pair_restitution
 from femsim.scene.scene import Scene
 
 
@@ -47,6 +48,7 @@ def run_info(
         "bodies": describe_bodies(scene),
         "parts": scene.part_names,
         "friction": describe_friction(scene),
+        "restitution": describe_restitution(scene),
         "solver": {
             "name": solver,
             "options": vars(getattr(chosen, "options", None)) if hasattr(chosen, "options") else {},
@@ -102,3 +104,14 @@ def describe_friction(scene: Scene) -> list[dict[str, Any]]:
             if named[i, j] and not (fixed[i] and fixed[j]):
                 add("bodies", (parts[i].name, parts[j].name), i, j)
     return entries
+
+
+def describe_restitution(scene: Scene) -> list[dict[str, Any]]:
+    """Coefficients of restitution of the pairs of parts that rebound by one."""
+    values, parts = pair_restitution(scene.parts, scene.restitution_rules), scene.parts
+    pairs = combinations_with_replacement(range(len(parts)), 2)
+    return [
+        {"bodies": [parts[i].name, parts[j].name], "coefficient": float(values[i, j])}
+        for i, j in pairs
+        if values[i, j] > 0.0 and not parts[i].body == parts[j].body == -1
+    ]

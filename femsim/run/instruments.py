@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -49,6 +49,10 @@ class Instrument:
         self._noise = np.random.Generator(np.random.PCG64(self.reading.seed))
         self._next_sample = 0.0
         self._held = np.zeros(6)
+
+    def reseed(self, seed: Sequence[int]) -> None:
+        """Start the noise anew."""
+        self._noise = np.random.Generator(np.random.PCG64(np.random.SeedSequence(list(seed))))
 
     def read(
         self,

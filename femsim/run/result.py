@@ -38,6 +38,10 @@ class SensorSeries:
     force: np.ndarray
     torque: np.ndarray
 
+    def at(self, k: int) -> SensorSeries:
+        """Give the reading after one step, by its row: without the axis of time."""
+        return SensorSeries(self.time[k], self.force[k], self.torque[k])
+
     @classmethod
     def of(cls, time: np.ndarray, columns: dict[str, np.ndarray]) -> SensorSeries:
         """Make it of its columns by name."""
@@ -54,6 +58,10 @@ class MarkerSeries:
 
     time: np.ndarray
     position: np.ndarray
+
+    def at(self, k: int) -> MarkerSeries:
+        """Give the reading after one step, by its row: without the axis of time."""
+        return MarkerSeries(self.time[k], self.position[k])
 
     @classmethod
     def of(cls, time: np.ndarray, columns: dict[str, np.ndarray]) -> MarkerSeries:
@@ -73,6 +81,10 @@ class ChamberSeries:
     pressure: np.ndarray
     volume: np.ndarray
 
+    def at(self, k: int) -> ChamberSeries:
+        """Give the reading after one step, by its row: without the axis of time."""
+        return ChamberSeries(self.time[k], self.pressure[k], self.volume[k])
+
     @classmethod
     def of(cls, time: np.ndarray, columns: dict[str, np.ndarray]) -> ChamberSeries:
         """Make it of its columns by name."""
@@ -90,6 +102,10 @@ class TendonSeries:
     time: np.ndarray
     force: np.ndarray
     length: np.ndarray
+
+    def at(self, k: int) -> TendonSeries:
+        """Give the reading after one step, by its row: without the axis of time."""
+        return TendonSeries(self.time[k], self.force[k], self.length[k])
 
     @classmethod
     def of(cls, time: np.ndarray, columns: dict[str, np.ndarray]) -> TendonSeries:
@@ -116,6 +132,10 @@ class GaugeSeries:
 
     time: np.ndarray
     values: dict[str, np.ndarray]
+
+    def at(self, k: int) -> GaugeSeries:
+        """Give the reading after one step, by its row: without the axis of time."""
+        return GaugeSeries(self.time[k], {name: values[k] for name, values in self.values.items()})
 
     @classmethod
     def of(cls, time: np.ndarray, columns: dict[str, np.ndarray]) -> GaugeSeries:
@@ -199,31 +219,31 @@ class Run:
         n = len(s["step"])
         health = self.info.get("health", {})
         reasons = health.get("reasons", [])
-        lines = [f"health            {headline(health)}"] if health else []
-        lines += [f"                  {reason['sentence']}" for reason in reasons[1:_MOST_REASONS]]
-        lines += [f"note              {note}" for note in self.info.get("notes", [])]
-        lines.append(f"status            {self.status}: {self.message}")
+        lines = [f"health             {headline(health)}"] if health else []
+        lines += [f"{'':19}{reason['sentence']}" for reason in reasons[1:_MOST_REASONS]]
+        lines += [f"note               {note}" for note in self.info.get("notes", [])]
+        lines.append(f"status             {self.status}: {self.message}")
         if n == 0:
             return "\n".join(lines)
         bad = int(n - s["converged"].sum())
-        lines.append(f"steps             {n} ({s['time_s'][-1]:.3f} s simulated), {bad} not converged")
+        lines.append(f"steps              {n} ({s['time_s'][-1]:.3f} s simulated), {bad} not converged")
         if self.info.get("settings", {}).get("time_tolerance_m") is not None:
-            lines.append(f"parts of a step   {_parts(s)}")
+            lines.append(f"parts of a step    {_parts(s)}")
         elif s["substeps"].max() > 1:
-            lines.append(f"halved steps      {_halved(s)}")
-        lines.append(f"iterations        mean {s['iterations'].mean():.1f}, largest {int(s['iterations'].max())}")
-        lines.append(f"answered by       {_answered(self.info.get('solver', {}).get('answered', {}))}")
-        lines += [f"friction          {text}" for text in _frictions(self.info.get("friction", []))]
+            lines.append(f"halved steps       {_halved(s)}")
+        lines.append(f"iterations         mean {s['iterations'].mean():.1f}, largest {int(s['iterations'].max())}")
+        lines.append(f"answered by        {_answered(self.info.get('solver', {}).get('answered', {}))}")
+        lines += [f"friction           {text}" for text in _frictions(self.info.get("friction", []))]
         stages = ", ".join(f"{stage} {np.median(s[f'ms_{stage}']):.2f}" for stage in STAGES)
-        lines.append(f"ms a step         {np.median(s['ms_step']):.2f} median ({stages}), {s['ms_step'].mean():.2f} mean")
-        lines.append(f"max penetration   {1e3 * s['max_penetration_m'].max():.3g} mm{_at(s, 'max_penetration_m')}")
-        lines.append(f"dynamics residual {s['dynamics_residual'].max():.2e}{_at(s, 'dynamics_residual')}")
-        lines.append(f"contact residual  {s['contact_residual'].max():.2e}{_at(s, 'contact_residual')}")
+        lines.append(f"ms a step          {np.median(s['ms_step']):.2f} median ({stages}), {s['ms_step'].mean():.2f} mean")
+        lines.append(f"max penetration    {1e3 * s['max_penetration_m'].max():.3g} mm{_at(s, 'max_penetration_m')}")
+        lines.append(f"dynamics residual  {s['dynamics_residual'].max():.2e}{_at(s, 'dynamics_residual')}")
+        lines.append(f"contact residual   {s['contact_residual'].max():.2e}{_at(s, 'contact_residual')}")
         solves = f"{s['solves'].mean():.2f} solves a step, largest {int(s['solves'].max())}"
         lines.append(f"nonlinear residual {s['nonlinear_residual'].max():.2e}{_at(s, 'nonlinear_residual')}, {solves}")
-        lines.append(f"wrench balance    {s['wrench_balance'].max():.2e}{_at(s, 'wrench_balance')}")
+        lines.append(f"wrench balance     {s['wrench_balance'].max():.2e}{_at(s, 'wrench_balance')}")
         if s["inverted_elements"].max() > 0:
-            lines.append(f"inverted elements {int(s['inverted_elements'].max())}{_at(s, 'inverted_elements')}")
+            lines.append(f"inverted elements  {int(s['inverted_elements'].max())}{_at(s, 'inverted_elements')}")
         return "\n".join(lines)
 
 

@@ -104,6 +104,8 @@ def _read_info(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder / 'run.json'} cannot be read ({error}); run the scene again.") from error
     if not isinstance(info, dict) or not isinstance(info.get("call"), dict):
         raise InputError(f"{folder / 'run.json'} does not say what was asked for, as this femsim does; run the scene again.")
+    if info.get("stepped"):
+        raise InputError(f"the run in {folder} was stepped by a Simulation, whose targets no file has; step it again.")
     if info.get("status") in FINISHED:
         raise InputError(f"the run in {folder} is complete ({info['status']}), so there is nothing to go on with.")
     return info

@@ -354,6 +354,12 @@ class Sensors:
         self._keep()
         return row + measured
 
+    def reseed(self, seed: int) -> None:
+        """Start the noise of all instruments anew, from a seed and the number of the instrument."""
+        for number, instrument in enumerate(self._instruments.values()):
+            instrument.reseed((seed, number))
+        self._keep()
+
     def _keep(self) -> None:
         """Put what is carried into the state; a new one, since nobody writes into a state."""
         memory = self.memory()

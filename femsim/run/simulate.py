@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from contact import Remembering
+from contact import Remembering, Solver
 from contact.solvers import SOLVERS, make_solver
 from contact.solvers.base import FactorizationOptions
 from femsim.base.errors import InputError
@@ -141,25 +141,7 @@ def simulate(
     begun = begin(scene, call)
     for note in begun.stepper.notes:
         logging.getLogger("femsim").warning("femsim: note: %s.", note)
-    scene_source = None if scene_path is None else read_scene(Path(scene_path))
-    folder = Path(out) if out is not None else None
-    replaced = prepare_folder(folder, overwrite) if folder else None
-    with ExitStack() as held:
-        try:
-            handle = held.enter_context(hold_folder(folder)) if folder else -1
-            info = run_info(scene, scene_path, begun.settings, solver, begun.stepper.solver) | {
-                "notes": begun.stepper.notes, "call": begun.call,
-            }  # fmt: skip
-            if folder and scene_source is not None:
-                (folder / "scene.py").write_bytes(scene_source)
-                info["scene"]["digest"] = digest_of(scene_source)
-            file = RunFile(folder, info, handle)
-            file.write()
-            recorder = Recorder(begun.stepper, folder, dump=begun.dump, **begun.frames)
-        except BaseException:  # also after Ctrl-C the old run comes back
-            if folder:
-                undo_folder(folder, replaced)
-            raise
+    with opened(scene, begun, solver, out, overwrite, scene_path) as (recorder, file, replaced):
         return record(begun, recorder, file, Course(), replaced, quiet=quiet, on_step=on_step, until=until)
 
 
@@ -216,9 +198,7 @@ def begin(scene: Scene, call: Call) -> Begun:
     if isinstance(max_halvings, bool) or not isinstance(max_halvings, int) or not 0 <= max_halvings <= MOST_HALVINGS:
         raise InputError(f"max_halvings is {max_halvings!r}; allowed are whole numbers from 0 (never) to {MOST_HALVINGS}.")
     duration = scene.duration if duration is None else duration
-    factorizes = call.solver in SOLVERS and issubclass(SOLVERS[call.solver].options, FactorizationOptions)
-    options = {"max_iterations": call.max_iterations} | ({"threads": call.threads} if factorizes else {})
-    chosen = make_solver(call.solver, tolerance=call.tolerance, **(options | (call.solver_options or {})))
+    chosen = solver_of(call)
     lengths = _lengths(scene, dt)
     stepper = Stepper(scene, chosen, dt=lengths.longest if lengths else None if dt is None else float(dt))
     dt = stepper.settings.dt
@@ -244,6 +224,46 @@ def begin(scene: Scene, call: Call) -> Begun:
     )  # fmt: skip
 
 
+def solver_of(call: Call) -> Solver:
+    """Make the solver that was asked for.
+
+    Raises
+    ------
+    ContactError
+        Unknown solver or option.
+    """
+    factorizes = call.solver in SOLVERS and issubclass(SOLVERS[call.solver].options, FactorizationOptions)
+    options = {"max_iterations": call.max_iterations} | ({"threads": call.threads} if factorizes else {})
+    return make_solver(call.solver, tolerance=call.tolerance, **(options | (call.solver_options or {})))
+
+
+@contextmanager
+def opened(
+    scene: Scene, begun: Begun, solver: str, out: str | Path | None, overwrite: bool, scene_path: str | Path | None
+) -> Iterator[tuple[Recorder, RunFile, Path | None]]:
+    """Make the run folder and hold it: what records into it, run.json, and the run that this one replaces."""
+    scene_source = None if scene_path is None else read_scene(Path(scene_path))
+    folder = Path(out) if out is not None else None
+    replaced = prepare_folder(folder, overwrite) if folder else None
+    with ExitStack() as held:
+        try:
+            handle = held.enter_context(hold_folder(folder)) if folder else -1
+            info = run_info(scene, scene_path, begun.settings, solver, begun.stepper.solver) | {
+                "notes": begun.stepper.notes, "call": begun.call,
+            }  # fmt: skip
+            if folder and scene_source is not None:
+                (folder / "scene.py").write_bytes(scene_source)
+                info["scene"]["digest"] = digest_of(scene_source)
+            file = RunFile(folder, info, handle)
+            file.write()
+            recorder = Recorder(begun.stepper, folder, dump=begun.dump, **begun.frames)
+        except BaseException:  # also after Ctrl-C the old run comes back
+            if folder:
+                undo_folder(folder, replaced)
+            raise
+        yield recorder, file, replaced
+
+
 def record(
     begun: Begun,
     recorder: Recorder,
@@ -260,10 +280,10 @@ def record(
 
     ``course`` is where it starts, ``done`` the checkpoint that it goes on from, ``replaced`` the run that this one replaces.
     """
-    stepper, folder, info, started = begun.stepper, recorder.folder, file.info, time.perf_counter()
+    stepper, info, started = begun.stepper, file.info, time.perf_counter()
     kept = f" The run that it was to replace is kept in {replaced}." if replaced else ""
-    recorder.on_verdict = partial(_note_verdict, recorder, file)
-    checkpoints = Checkpoints(folder, begun.every)
+    recorder.on_verdict = partial(note_verdict, recorder, file)
+    checkpoints = Checkpoints(recorder.folder, begun.every)
     if done is not None:
         checkpoints.go_on(done)
 
@@ -286,21 +306,8 @@ def record(
             )  # fmt: skip
         if end.status == "interrupted":
             save()
-        recorder.close()  # frames are written behind the steps, and the last one may fail
-        finished = end.status in FINISHED
-        steps, sensors = recorder.steps.table(), recorder.sensor_table.table()
-        file.set_step(course.done)
-        recorder.health.finish(len(steps["step"]))
-        info.update(
-            status=end.status,
-            message=end.message + ("" if finished else kept),
-            timings_s={stage: stepper.timings[stage] for stage in STAGES}
-            | {"wall": course.wall + time.perf_counter() - started, "first_step": course.first_step},
-            health=health(steps) | recorder.health.findings.as_json(),
-            problems=recorder.problems,
-            solver=info["solver"] | {"answered": recorder.answered},
-        )
-        file.write()
+        wall = course.wall + time.perf_counter() - started
+        run = finish(stepper, recorder, file, course, end.status, end.message, wall, kept)
     except BaseException as error:  # run.json says how it ended, also by Ctrl-C or sys.exit
         status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         message = f"Stopped after step {course.done} by {type(error).__name__}: {error}{kept}"
@@ -317,12 +324,33 @@ def record(
     finally:
         with suppress(OSError):  # what failed has been raised already
             recorder.close()
-    if folder and finished:
-        remove_checkpoints(folder)
-        remove_replaced(folder)
+    if recorder.folder and run.status in FINISHED:
+        remove_checkpoints(recorder.folder)
+        remove_replaced(recorder.folder)
     end_by(end.signal)
+    return run
+
+
+def finish(
+    stepper: Stepper, recorder: Recorder, file: RunFile, course: Course, status: Status, message: str, wall: float, kept: str = ""
+) -> Run:
+    """Close the files of a run that came to an end, and say in run.json how; ``wall`` is its time, s."""
+    info = file.info
+    recorder.close()  # frames are written behind the steps, and the last one may fail
+    steps, sensors = recorder.steps.table(), recorder.sensor_table.table()
+    file.set_step(course.done)
+    recorder.health.finish(len(steps["step"]))
+    info.update(
+        status=status,
+        message=message + ("" if status in FINISHED else kept),
+        timings_s={stage: stepper.timings[stage] for stage in STAGES} | {"wall": wall, "first_step": course.first_step},
+        health=health(steps) | recorder.health.findings.as_json(),
+        problems=recorder.problems,
+        solver=info["solver"] | {"answered": recorder.answered},
+    )
+    file.write()
     return Run(
-        end.status, info["message"], folder, steps, stepper=stepper, info=info, **series_of(stepper.scene.sensors, sensors)
+        status, info["message"], recorder.folder, steps, stepper=stepper, info=info, **series_of(stepper.scene.sensors, sensors)
     )
 
 
@@ -333,7 +361,7 @@ def _lengths(scene: Scene, dt: float | Literal["auto"] | None) -> StepLengths | 
     return StepLengths.between(*scene.dt_bounds, scene.time_tolerance)
 
 
-def _note_verdict(recorder: Recorder, file: RunFile) -> None:
+def note_verdict(recorder: Recorder, file: RunFile) -> None:
     """Say in run.json what the verdict has become, for who looks on."""
     file.info["health"] = recorder.health.findings.as_json()
     with suppress(OSError):  # the tables will say so

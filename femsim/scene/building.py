@@ -21,6 +21,7 @@ from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
 from femsim.model.bodies.body import Body, check_body
 from femsim.model.bodies.rod import Rod, RodEnd
 from femsim.model.bodies.soft_bodies import ElementKind, make_soft_body
+from femsim.model.commands import FORCE, MOTION, WRENCH
 from femsim.model.contact_rules import NoContact
 from femsim.model.couplings import HeldEnd, check_reach, holder_gap
 from femsim.model.holds import nodes_where
@@ -90,7 +91,7 @@ def add_soft(
     )  # fmt: skip
     points = mesh.points
     if load is not None:
-        body.load = checked_load(name, load, (len(points), 3))
+        body.load = scene.command(f"{name}.load", checked_load(name, load, (len(points), 3)), *FORCE)
     if added_mass is not None:
         body.carry(node_masses(name, added_mass, points))
     if start_points is not None:
@@ -163,7 +164,7 @@ def add_rod(
             "without, e.g. by .replace(prony=()), and damp it by rayleigh_beta or translational_damping."
         )
     scene.notes += plausible.notes_on_material(name, elastic)
-    checked = [_rod_end(f"{side} of {name}", end) for side, end in zip(("start", "end"), ends, strict=True)]
+    checked = [_rod_end(scene, name, side, end) for side, end in zip(("start", "end"), ends, strict=True)]
     holders = [_holder(scene, f"{side} of {name}", name, e) for side, e in zip(("start", "end"), checked, strict=True)]
     # an end that an obstacle holds stands still
     first, last = (
@@ -178,7 +179,7 @@ def add_rod(
     )  # fmt: skip
     scene.notes += plausible.notes_on_rod(name, body.contact_radius, float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum()))
     if load is not None:
-        body.load = checked_load(name, load, (body.n_links, 6))
+        body.load = scene.command(f"{name}.load", checked_load(name, load, (body.n_links, 6)), *FORCE)
     for k, holder in enumerate(holders):
         if holder >= 0:
             _check_end(scene, body, k, holder)
@@ -228,7 +229,7 @@ def add_rigid(
         quaternion=quaternion,
         velocity=_speed(scene, name, velocity),
         angular_velocity=vector(f"angular_velocity of {name}", angular_velocity),
-        load=None if load is None else rigid_load(name, load),
+        load=None if load is None else scene.command(f"{name}.load", rigid_load(name, load), *WRENCH),
     )  # fmt: skip
     drawn = visual(shape, -centre, np.eye(3))
     scene.parts.append(Part(name, len(scene.bodies), 0, surface, [(shape, np.eye(3), -centre)], drawn))
@@ -352,13 +353,17 @@ def _finger(full: str, finger: Finger, body: int, link: int, surface: str) -> tu
 # ------------------------------------------------------------------ ends of rods
 
 
-def _rod_end(what: str, end: RodEnd | None) -> RodEnd:
-    """End of a rod with checked functions."""
-    end = end or RodEnd()
+def _rod_end(scene: SceneContents, rod: str, side: str, end: RodEnd | None) -> RodEnd:
+    """End of a rod with checked functions, kept as ``ROD.SIDE``."""
+    what, end = f"{side} of {rod}", end or RodEnd()
     for field_name, value in (("motion", end.motion), ("load", end.load)):
         if value is not None and not callable(value):
             raise InputError(f"{what}: {field_name} is {value!r}, but must be a function of time in s; use e.g. fs.Motion.")
-    return end if end.load is None else replace(end, load=rigid_load(what, end.load))
+    if end.motion is not None:
+        return replace(end, motion=scene.command(f"{rod}.{side}", end.motion, *MOTION))
+    if end.load is not None:
+        return replace(end, load=scene.command(f"{rod}.{side}", rigid_load(what, end.load), *WRENCH))
+    return end
 
 
 def _holder(scene: SceneContents, what: str, rod: str, end: RodEnd) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
 from femsim.model.bodies.body import Body
+from femsim.model.commands import Command
 from femsim.model.contact_rules import NoContact
 from femsim.model.couplings import Coupling
 from femsim.model.drives import PoseFunction
@@ -103,6 +104,10 @@ class SceneContents:
         self.couplings: list[Coupling] = []
         self.holds: list[Hold] = []
         self.no_contact: list[NoContact] = []
+        #: every function of time that it was given, by the name under which a stepped simulation can take it over
+        self.commands: dict[str, Command] = {}
+        #: the stepper that moved the bodies last
+        self.mover: object = None
         self.parameters: dict[str, Any] = {}
         #: what seems odd about the values given, in words
         self.notes: list[str] = []
@@ -120,6 +125,11 @@ class SceneContents:
         if name not in names:
             raise InputError(f"body {name!r} is unknown in scene {self.name!r}{did_you_mean(name, names)}")
         return self.bodies[names.index(name)]
+
+    def command(self, name: str, given: Callable[[float], Any], what: str, unit: str) -> Command:
+        """Keep a function of time under a name, by which a stepped simulation can take it over; return what is called instead."""
+        self.commands[name] = Command(name, given, what, unit)
+        return self.commands[name]
 
     @property
     def part_names(self) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
 from femsim.model.actuators import Chamber, Tendon, find_chamber, route
+from femsim.model.commands import MOTION
 from femsim.model.drives import PoseFunction
 from femsim.model.frames import Tetrahedra
 from femsim.model.holds import Hold, chosen_nodes
@@ -23,7 +24,7 @@ def drive_base(scene: SceneContents, what: Handle | str, motion: PoseFunction, f
     body = scene.body(name_of(what))
     if fingers:
         raise InputError(f"drive of {body.name}: a motion drives the base; use force or position for fingers.")
-    scene.motions[scene.bodies.index(body)] = motion
+    scene.motions[scene.bodies.index(body)] = scene.command(body.name, motion, *MOTION)
 
 
 def check_drive(
@@ -67,7 +68,10 @@ def drive_fingers(
     stiffness = positive("stiffness of the servo", stiffness, "N/m")
     servo = {"stiffness": stiffness, "damping": damping, "max_force": max_force}
     for finger in chosen:
-        body.drive_joint(finger, {"force": force, "position": position, **servo})
+        name = f"{body.name}.{finger}"
+        closing = None if force is None else scene.command(name, force, "closing force", "N")
+        place = None if position is None else scene.command(name, position, "position of the joint, positive closing", "m")
+        body.drive_joint(finger, {"force": closing, "position": place, **servo})
 
 
 def hold(
@@ -106,7 +110,8 @@ def hold(
             )
         leader = bases[label]
         pivot = scene.bodies[leader].initial_q()[:3]
-    scene.holds.append(Hold(name, index, nodes, rest[nodes].copy(), pivot, motion, leader))
+    path = None if motion is None else scene.command(name, motion, *MOTION)
+    scene.holds.append(Hold(name, index, nodes, rest[nodes].copy(), pivot, path, leader))
     return Handle(name, (name,))
 
 
@@ -124,7 +129,8 @@ def pressurize(
     _check_one_function(f"pressurize {name}", functions)
     triangles = find_chamber(body, where)
     bulk = positive(f"bulk of {name}", bulk, "Pa")
-    scene.couplings.append(Chamber(name, body, index, triangles, bulk=bulk, **functions))
+    units = {"pressure": ("pressure above that outside", "Pa"), "volume": ("volume of pumped fluid", "m^3")}
+    scene.couplings.append(Chamber(name, body, index, triangles, bulk=bulk, **_commands(scene, name, functions, units)))
     return Handle(name, (name,))
 
 
@@ -146,7 +152,9 @@ def add_tendon(
         raise InputError(f"add_tendon {name}: points are no array; allowed are (n, 3) numbers in m, or nodes.") from None
     nodes, weights = route(body, path)
     stiffness = positive(f"stiffness of {name}", stiffness, "N/m")
-    scene.couplings.append(Tendon(name, index, nodes, weights, body.rest, stiffness=stiffness, **functions))
+    units = {"force": ("tension, not negative", "N"), "pull": ("length of cable taken in", "m")}
+    taken = _commands(scene, name, functions, units)
+    scene.couplings.append(Tendon(name, index, nodes, weights, body.rest, stiffness=stiffness, **taken))
     return Handle(name, (name,))
 
 
@@ -165,6 +173,16 @@ def _actuator_name(scene: SceneContents, body: str, kind: str, name: str | None)
     name = f"{body}.{kind}{count + 1}" if name is None else name
     scene.check_name(name)
     return name
+
+
+def _commands(
+    scene: SceneContents,
+    name: str,
+    functions: Mapping[str, Callable[[float], float] | None],
+    units: Mapping[str, tuple[str, str]],
+) -> dict[str, Callable[[float], float] | None]:
+    """Keep the one of these functions that was given under the name of the actuator."""
+    return {k: None if given is None else scene.command(name, given, *units[k]) for k, given in functions.items()}
 
 
 def _check_one_function(call: str, functions: dict[str, Callable[[float], float] | None]) -> None:

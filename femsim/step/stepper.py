@@ -86,6 +86,9 @@ class Stepper:
         _check_scene(scene)
         for moving in scene.bodies:
             moving.reset()
+        for command in scene.commands.values():
+            command.release()
+        scene.mover = self
         self.scene, self.solver = scene, solver
         conserving = scene.integrator == "energy-momentum"
         self.settings = StepSettings(

@@ -182,7 +182,7 @@ def bench(
     problems : sequence of path
         FCLib files, scene files (.py) and names of scenes that come with femsim.
     solvers : sequence of str, optional
-        Names in ``contact.SOLVERS``. Default all but "auto", which picks one of the others.
+        Names in ``contact.SOLVERS``. Default all but "auto", which picks one of the others, and but presets of others.
     tolerance : float
         Tolerance of every solver, and what both residuals must keep.
     max_iterations : int, optional
@@ -246,7 +246,8 @@ def bench(
 
 
 def _solver_names(solvers: Sequence[str] | None) -> list[str]:
-    names = list(dict.fromkeys(solvers if solvers is not None else (name for name in SOLVERS if name != _RUN_SOLVER)))
+    default = (name for name, entry in SOLVERS.items() if name != _RUN_SOLVER and not entry.preset_of)
+    names = list(dict.fromkeys(solvers if solvers is not None else default))
     if not names:
         raise InputError(f"no solver was named; there are {', '.join(SOLVERS)}.")
     for name in names:

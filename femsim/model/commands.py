@@ -1,0 +1,90 @@
+"""Functions of time that somebody may take over while a simulation is stepped: targets of drives, forces, pressures, loads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from femsim.base.errors import InputError
+
+#: What some functions give, and its units, for messages.
+MOTION = ("displacement and rotation vector from the start", "m and rad")
+FORCE, WRENCH = ("force", "N"), ("force and torque", "N and N m")
+
+
+class Command:
+    """A function of time of a scene, as given until a value is commanded instead.
+
+    Parameters
+    ----------
+    name : str
+        Name by which it is taken over.
+    given : callable
+        What the scene was given; called with the time in s.
+    what, unit : str
+        What its values are, and their unit, for messages.
+
+    Attributes
+    ----------
+    label : str
+        Second name, of its own or shared with others: the ``name`` of the Profile or Motion that was given. Empty for none.
+    """
+
+    def __init__(self, name: str, given: Callable[[float], Any], what: str, unit: str) -> None:
+        self.name, self.given, self.what, self.unit = name, given, what, unit
+        self.label = str(getattr(given, "name", ""))
+        self._taken: tuple[float, np.ndarray, float, np.ndarray] | None = None
+
+    def __call__(self, t: float) -> Any:
+        """Value at time t (s): the one commanded, on the way there at constant speed, or the one given."""
+        if self._taken is None:
+            return self.given(t)
+        begun, start, end, target = self._taken
+        if t >= end:
+            value = target
+        elif t <= begun:
+            value = start
+        else:
+            value = start + (t - begun) / (end - begun) * (target - start)
+        return float(value) if value.ndim == 0 else value
+
+    def take(self, value: Any, now: float, over: float) -> None:
+        """Go from the value at time ``now`` (s) to another one within ``over`` (s), and stay there.
+
+        Raises
+        ------
+        InputError
+            Numbers that are not finite, or of another shape than those given.
+        """
+        start = np.array(self(now), dtype=np.float64)
+        try:
+            target = np.array(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            target = np.full(1, np.nan)
+        if start.shape == (2, 3) and target.shape in ((3,), (6,)):  # a motion without its turn, or in one row
+            target = np.array([target[:3], target[3:] if target.shape == (6,) else start[1]])
+        if target.shape != start.shape or not np.isfinite(target).all():
+            shape = {(): "one number", (2, 3): "(3,) or two times (3,) numbers"}.get(start.shape, f"{start.shape} numbers")
+            raise InputError(f"{self.name}: the value is {value!r}; allowed are {shape}, finite: {self.what}, {self.unit}.")
+        self._taken = (now, start, now + over, target)
+
+    def release(self) -> None:
+        """Follow what was given again."""
+        self._taken = None
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Give what was commanded, arrays by name, for :meth:`recall`; empty for nothing."""
+        if self._taken is None:
+            return {}
+        begun, start, end, target = self._taken
+        return {"times": np.array([begun, end]), "start": start.copy(), "target": target.copy()}
+
+    def recall(self, memory: dict[str, np.ndarray]) -> None:
+        """Take back what :meth:`memory` gave."""
+        if not memory:
+            self._taken = None
+            return
+        begun, end = (float(time) for time in memory["times"])
+        self._taken = (begun, memory["start"].copy(), end, memory["target"].copy())

@@ -1,0 +1,83 @@
+"""Where a simulation stood, to go back there: in memory or in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import foreign
+from femsim.base.errors import InputError
+from femsim.base.files import replacing
+from femsim.step.state import State
+from foreign.text import read_npz
+
+#: Version of the files.
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Saved:
+    """Where a simulation stood, all of it: what follows after :meth:`Simulation.restore` is what followed then, to the last bit.
+
+    Attributes
+    ----------
+    state : State
+        State of the bodies, contacts and sensors.
+    solver : dict of str to ndarray
+        What the solver remembers.
+    commands : dict of str to dict of str to ndarray
+        Targets that were set, by name.
+    rows : tuple of (list of float, list of float)
+        Last rows of sensors.csv and steps.csv; empty before the first step.
+    health : dict
+        What the health verdict knows.
+    """
+
+    state: State
+    solver: Mapping[str, np.ndarray]
+    commands: Mapping[str, Mapping[str, np.ndarray]]
+    rows: tuple[list[float], list[float]]
+    health: Mapping[str, Any]
+
+    def write(self, path: str | Path) -> None:
+        """Write it to a file in numpy's format npz, without the health verdict; it is there as a whole or not at all."""
+        arrays = {f"state/{name}": value for name, value in self.state.arrays().items()}
+        arrays |= {f"solver/{name}": value for name, value in self.solver.items()}
+        arrays |= {f"command/{name}/{key}": value for name, own in self.commands.items() for key, value in own.items()}
+        arrays |= {"row/sensors": np.array(self.rows[0]), "row/steps": np.array(self.rows[1])}
+        with replacing(Path(path)) as temporary, temporary.open("wb") as file:
+            np.savez(file, allow_pickle=False, version=np.array(VERSION), **arrays)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Saved:
+        """Read a file that :meth:`write` wrote; its health verdict starts anew.
+
+        Raises
+        ------
+        InputError
+            No such file, or one that holds no saved simulation of this version.
+        """
+        try:
+            arrays = read_npz(Path(path))
+        except (OSError, foreign.Refused) as error:
+            raise InputError(f"{path}: cannot be read as a saved simulation ({error}); give a file of Saved.write.") from error
+        version = arrays.pop("version", np.array(-1))
+        if version.shape != () or version != VERSION:
+            raise InputError(f"{path}: is no saved simulation of version {VERSION}; write it again with this femsim.")
+
+        def below(folder: str) -> dict[str, np.ndarray]:
+            return {name[len(folder) :]: value for name, value in arrays.items() if name.startswith(folder)}
+
+        commands: dict[str, dict[str, np.ndarray]] = {}
+        for name, value in below("command/").items():
+            target, _, key = name.rpartition("/")
+            commands.setdefault(target, {})[key] = value
+        try:
+            state, rows = State.from_arrays(below("state/")), (arrays["row/sensors"].tolist(), arrays["row/steps"].tolist())
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"{path}: is no complete simulation ({error}); the file is damaged, take an earlier one.") from error
+        return cls(state, below("solver/"), commands, rows, {})

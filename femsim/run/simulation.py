@@ -1,0 +1,411 @@
+"""A simulation that is stepped from outside: set targets, step, read sensors, go back, fork."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from contact import ContactError, Remembering, Solver
+from femsim.base.errors import InputError, did_you_mean
+from femsim.base.threads import BlasThreads
+from femsim.model.bodies.outputs import points_of
+from femsim.run.columns import step_columns, step_row
+from femsim.run.health import HealthWatch
+from femsim.run.recorder import Recorder
+from femsim.run.recording import Recording
+from femsim.run.result import SERIES, Run, series_of
+from femsim.run.saved import Saved
+from femsim.run.sensors import Sensors, sensor_columns
+from femsim.run.simulate import MAX_HALVINGS, Begun, Call, begin, solver_of
+from femsim.run.verdict import Verdict
+from femsim.scene.scene import Scene
+from femsim.step.adaptive import take_adaptive_step
+from femsim.step.advance import take_step
+from femsim.step.report import StepReport
+from femsim.step.state import State
+
+
+class StepFailedError(RuntimeError):
+    """A step gave numbers that nothing can go on with; the simulation stands where it was before it."""
+
+
+class _Engine:
+    """What a simulation and its forks share: one stepper, its sensors and its judge. One of them is ``active`` at a time."""
+
+    def __init__(self, scene: Scene, call: Call, begun: Begun, recorder: Recorder | None) -> None:
+        self.scene, self.call, self.begun, self.stepper = scene, call, begun, begun.stepper
+        self.sensors = recorder.sensors if recorder else Sensors(self.stepper)
+        self.health = recorder.health if recorder else HealthWatch(self.stepper)
+        self.start = Saved(self.stepper.state, {}, {}, ([], []), self.health.memory())
+        self.threads = BlasThreads(call.threads)
+        self.columns = (sensor_columns(scene), step_columns())
+        self.active: Simulation | None = None
+
+    def solver(self, memory: Mapping[str, np.ndarray]) -> Solver:
+        """Make a solver of its own that remembers what another did."""
+        made = solver_of(self.call)
+        if isinstance(made, Remembering):
+            made.recall(memory)
+        return made
+
+
+class Simulation:
+    """A scene in motion that you step yourself: for control loops, learning, and planning ahead.
+
+    The engine is that of :func:`~femsim.run.simulate.simulate`: the same steps give the same bits. Forks share one set of bodies,
+    so use a simulation and its forks in one thread; other processes run side by side.
+
+    Parameters
+    ----------
+    scene : Scene
+        What to simulate.
+    solver, tolerance, max_iterations, dt, max_halvings, threads, solver_options
+        As in :func:`~femsim.run.simulate.simulate`.
+    record : bool
+        Whether :meth:`close` gives a :class:`~femsim.run.result.Run` of all steps. One that records does not go back.
+    out : path, optional
+        Run folder to record into, as ``femsim run`` writes it.
+    overwrite, fps, fields, format, precision
+        Of that folder, as in :func:`~femsim.run.simulate.simulate`.
+
+    Raises
+    ------
+    InputError, ContactError
+        Wrong values, a folder that exists or cannot be written, an unknown solver.
+
+    Examples
+    --------
+    ::
+
+        with fs.Simulation(fs.load_scene("scenes/soft_ball_gripping.py")) as sim:
+            while sim.time < 0.5:
+                force = sim.step().read("left_finger").force  # N
+                sim.set("grip_force", 5.0 + 0.1 * abs(force[0]))
+    """
+
+    _engine: _Engine
+    _saved: Saved  # where it stood when another of its kind became active
+    _solver: Solver | None
+    _recording: Recording | None
+    _failure = ""
+    _run: Run | None = None
+
+    def __init__(
+        self,
+        scene: Scene,
+        solver: str = "auto",
+        *,
+        tolerance: float | None = None,
+        max_iterations: int | None = None,
+        dt: float | Literal["auto"] | None = None,
+        max_halvings: int = MAX_HALVINGS,
+        threads: int = 1,
+        solver_options: dict[str, Any] | None = None,
+        record: bool = False,
+        out: str | Path | None = None,
+        overwrite: bool = False,
+        fps: float = 100.0,
+        fields: Sequence[str] | None = None,
+        format: str = "pvd",
+        precision: str = "float64",
+    ) -> None:
+        call = Call(
+            solver, tolerance, max_iterations, dt=dt, max_halvings=max_halvings, threads=threads, solver_options=solver_options,
+            fps=fps, fields=fields, format=format, precision=precision, checkpoint_every=0,
+        )  # fmt: skip
+        begun = begin(scene, call)
+        self._recording = Recording(scene, begun, call, out, overwrite) if record or out is not None else None
+        self._engine = _Engine(scene, call, begun, self._recording.recorder if self._recording else None)
+        self._solver, self._saved = self._engine.stepper.solver, self._engine.start
+        self._commands: dict[str, Mapping[str, np.ndarray]] = {}
+        self._rows: tuple[list[float], list[float]] = ([], [])
+        self._engine.active = self
+
+    def __enter__(self) -> Simulation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End it, see :meth:`close`."""
+        self.close()
+
+    def close(self) -> Run | None:
+        """Complete what it records, and let go of the scene: its targets follow what the scene says again.
+
+        Returns
+        -------
+        Run or None
+            All steps, where it recorded them.
+        """
+        if self._engine.active is self:
+            for command in self._engine.scene.commands.values():
+                command.release()
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            self._run = recording.close(self._engine.stepper, self._failure)
+        return self._run
+
+    def __repr__(self) -> str:
+        return f"<Simulation of {self._engine.scene.name!r} at {self.time:g} s, step {self.state.step}>"
+
+    # ------------------------------------------------------------------ where it stands
+
+    @property
+    def state(self) -> State:
+        """All that the next step reads; nobody writes into it."""
+        return self._engine.stepper.state if self._engine.active is self else self._saved.state
+
+    @property
+    def time(self) -> float:
+        """Simulated time, s."""
+        return self.state.t
+
+    @property
+    def dt(self) -> float:
+        """Time step, s; the longest where dt is "auto"."""
+        return self._engine.stepper.settings.dt
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last step converged by true residuals; True before the first."""
+        return not self._rows[1] or bool(self.row()["converged"])
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the steps so far are worth as physics: "good", "doubtful" or "wrong"."""
+        self._activate()
+        return self._engine.health.findings.verdict
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why, one sentence each; empty when good."""
+        self._activate()
+        return [reason["sentence"] for reason in self._engine.health.findings.as_json()["reasons"]]
+
+    def points(self, body: str) -> np.ndarray:
+        """Positions of the nodes of a soft body, or of the centres of the links of a rod, (n, 3), m, world.
+
+        Raises
+        ------
+        InputError
+            No such body, or a rigid one.
+        """
+        engine, own = self._engine, self._engine.scene.body(body)
+        points = points_of(own.kind, self.state.q[engine.stepper.system.q_slices[engine.scene.bodies.index(own)]])
+        if points is None:
+            raise InputError(f"points of {body!r}: it is rigid and has none; ask for its pose.")
+        return points.copy()
+
+    def pose(self, part: str) -> tuple[np.ndarray, np.ndarray]:
+        """Rotation (3, 3), 1, and position (3,), m, of a rigid part, world: "box", "gripper", "gripper.left".
+
+        Raises
+        ------
+        InputError
+            No such part, or one of a body that deforms.
+        """
+        rigid = self._engine.scene.rigid_parts()
+        if part not in rigid:
+            raise InputError(f"pose of {part!r}: no rigid part is called so{did_you_mean(part, rigid)}")
+        self._activate()
+        rotation, position = self._engine.stepper.link_pose(self._engine.scene.part_names.index(part))
+        return rotation.copy(), position.copy()
+
+    # ------------------------------------------------------------------ steps
+
+    def step(self, n: int = 1) -> Simulation:
+        """Take some time steps; return the simulation itself, so that a reading can follow.
+
+        Raises
+        ------
+        InputError
+            A number of steps below 1.
+        StepFailedError
+            A step gave numbers that nothing can go on with; those before it stand.
+        """
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise InputError(f"step: n is {n!r}; allowed are whole numbers from 1.")
+        self._activate()
+        with self._engine.threads.limit():
+            for _ in range(int(n)):
+                self._step()
+        return self
+
+    def _step(self) -> None:
+        engine, stepper, before = self._engine, self._engine.stepper, self._engine.stepper.state
+        timings, halvings, lengths = dict(stepper.timings), engine.call.max_halvings, engine.begun.lengths
+        number = before.step + 1
+        try:
+            report: StepReport = (
+                take_step(stepper, halvings) if lengths is None else take_adaptive_step(stepper, lengths, halvings)
+            )
+            message = "" if report.finite else report.solution.message
+        except (ContactError, np.linalg.LinAlgError) as error:
+            message = f"{error}"
+        if message:
+            stepper.restore(before)
+            self._failure = f"step {number} at {before.t + stepper.settings.dt:g} s failed: {message}"
+            raise StepFailedError(f"{self._failure} Go back to a saved state, or take a smaller dt.")
+        if self._recording is not None:
+            self._rows = self._recording.step(report, timings)
+            return
+        row = engine.sensors.row(report)
+        engine.health.look(report)
+        ms = {stage: 1e3 * (stepper.timings[stage] - timings[stage]) for stage in timings}
+        self._rows = (row, step_row(report, ms))
+
+    # ------------------------------------------------------------------ targets
+
+    @property
+    def targets(self) -> dict[str, str]:
+        """What :meth:`set` takes, by name: what it is and its unit.
+
+        A name is that of a driven body ("gripper"), a finger ("gripper.left"), a hold, a chamber, a tendon, a load ("ball.load"),
+        an end of a rod ("cable.start"), or the ``name`` of a Profile or Motion, for all that it drives.
+        """
+        commands = self._engine.scene.commands.values()
+        own = {command.name: f"{command.what}, {command.unit}" for command in commands}
+        return {command.label: own[command.name] for command in commands if command.label} | own
+
+    def set(self, target: str, value: Any, *, over: float = 0.0) -> None:
+        """Command a target instead of what the scene says, from now on.
+
+        Parameters
+        ----------
+        target : str
+            One of :attr:`targets`.
+        value : float or sequence, or None
+            What it goes to, in SI units: a number (N, m, Pa, m^3); for a motion the displacement from the start (3,), m, alone
+            or with the rotation vector (3,), rad; for a load what the load gives. None: what the scene says again.
+        over : float, s
+            How long it takes there, at constant speed. Default 0: forces act at once, driven bodies are there after one step.
+
+        Raises
+        ------
+        InputError
+            Unknown target, numbers of another shape or not finite, or a negative time.
+        """
+        commands = self._engine.scene.commands
+        chosen = [c for c in commands.values() if target in (c.name, c.label)]
+        if not chosen or not target:
+            known = did_you_mean(target, self.targets)
+            raise InputError(f"target {target!r} is unknown in scene {self._engine.scene.name!r}{known}")
+        if not (np.isfinite(over) and over >= 0.0):
+            raise InputError(f"target {target!r}: over is {over!r} s; allowed are finite numbers from 0.")
+        self._activate()
+        for command in chosen:
+            if value is None:
+                command.release()
+            else:
+                command.take(value, self.time, over)
+            self._commands[command.name] = command.memory()
+
+    # ------------------------------------------------------------------ readings
+
+    def read(self, sensor: str) -> Any:
+        """Read a sensor after the last step.
+
+        Returns
+        -------
+        SensorSeries, MarkerSeries, ChamberSeries, TendonSeries or GaugeSeries
+            As in a :class:`~femsim.run.result.Run`, for one time: ``.force`` is (3,), N.
+
+        Raises
+        ------
+        InputError
+            Unknown sensor, or no step yet.
+        """
+        columns, row = self._engine.columns[0], self._rows[0]
+        scene = self._engine.scene
+        names = [name for s in scene.sensors for name in ([s.name, f"{s.name}_measured"] if s.reading else [s.name])]
+        if sensor not in names:
+            raise InputError(f"sensor {sensor!r} is unknown in scene {scene.name!r}{did_you_mean(sensor, names)}")
+        if not row:
+            raise InputError(f"sensor {sensor!r} has no reading before the first step; take one by step().")
+        groups = series_of(scene.sensors, {name: np.array([value]) for name, value in zip(columns, row, strict=True)})
+        return next(groups[group][sensor].at(0) for group in SERIES if sensor in groups[group])
+
+    def row(self) -> dict[str, float]:
+        """All columns of sensors.csv and steps.csv after the last step, by name, SI units; empty before the first."""
+        if not self._rows[1]:
+            return {}
+        return {name: float(x) for k in (0, 1) for name, x in zip(self._engine.columns[k], self._rows[k], strict=True)}
+
+    # ------------------------------------------------------------------ to and fro
+
+    def save(self) -> Saved:
+        """Keep where it stands, for :meth:`restore`; :meth:`Saved.write` puts it into a file."""
+        if self._engine.active is not self:
+            return self._saved
+        solver = self._engine.stepper.solver
+        memory = {name: value.copy() for name, value in solver.memory().items()} if isinstance(solver, Remembering) else {}
+        return Saved(self._engine.stepper.state, memory, dict(self._commands), self._rows, self._engine.health.memory())
+
+    def restore(self, saved: Saved) -> None:
+        """Go back (or on) to where a simulation of this scene stood.
+
+        Raises
+        ------
+        InputError
+            It is of another scene, or this one records.
+        """
+        if self._recording is not None:
+            raise InputError("a simulation that records cannot go back, since a run goes on in time; fork it, or do not record.")
+        unknown = set(saved.commands) - set(self._engine.scene.commands)
+        if unknown:
+            raise InputError(f"what was saved has the target {sorted(unknown)[0]!r}, which this scene lacks; build the same one.")
+        self._activate()
+        before, self._solver = self._solver, self._engine.solver(saved.solver)
+        try:
+            self._put(saved)
+        except InputError:
+            self._solver = before
+            raise
+
+    def reset(self, seed: int | None = None) -> None:
+        """Go back to the start of the scene; targets follow what the scene says again.
+
+        Parameters
+        ----------
+        seed : int, optional
+            Noise of the readings starts from this, a different one for each. Default: that of each ``Reading``.
+        """
+        self.restore(self._engine.start)
+        if seed is not None:
+            self._engine.sensors.reseed(seed)
+
+    def fork(self) -> Simulation:
+        """Make a twin that stands here and goes its own way."""
+        twin = object.__new__(type(self))
+        twin._engine, twin._saved, twin._solver = self._engine, self.save(), None
+        twin._commands, twin._rows, twin._recording = dict(self._commands), self._rows, None
+        return twin
+
+    def _activate(self) -> None:
+        """Let the bodies be those of this simulation, where another one, or a run of the same scene, has moved them."""
+        engine = self._engine
+        if engine.active is self and engine.scene.mover is engine.stepper:
+            return
+        if engine.active is self:  # another stepper had the bodies; what is not in them is still ours
+            self._put(self.save())
+            return
+        if engine.active is not None:
+            engine.active._saved = engine.active.save()
+        engine.active = self
+        if self._solver is None:
+            self._solver = engine.solver(self._saved.solver)
+        self._put(self._saved)
+
+    def _put(self, saved: Saved) -> None:
+        """Make everything that is shared what was saved."""
+        engine, stepper = self._engine, self._engine.stepper
+        assert self._solver is not None
+        stepper.restore(saved.state)
+        stepper.solver = self._solver
+        engine.scene.mover = stepper
+        engine.health.recall(dict(saved.health or engine.start.health))
+        for name, command in engine.scene.commands.items():
+            command.recall(dict(saved.commands.get(name, {})))
+        self._commands, self._rows = dict(saved.commands), saved.rows

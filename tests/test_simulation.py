@@ -1,0 +1,342 @@
+"""A simulation that is stepped from outside: the same bits as a run, targets, readings, to and fro, forks, recording."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hollow_boxes import hollow_box
+from small_scene import DT, STEPS, cube_scene
+
+import femsim as fs
+from contact import ContactError
+from femsim.step.stepper import Stepper
+
+RUBBER = fs.Elastic(1e5, 0.3, 1000.0, name="rubber")
+
+
+def same(a: dict[str, float], b: dict[str, float]) -> bool:
+    """Whether two rows hold the same bits, wall times apart."""
+    return a.keys() == b.keys() and all(a[name] == b[name] for name in a if not name.startswith("ms_"))
+
+
+def last_row(run: fs.Run) -> dict[str, float]:
+    return {name: float(values[-1]) for name, values in run.table().items()}
+
+
+def many_drives() -> fs.Scene:
+    """One of each thing that follows a function of time; nothing touches anything."""
+    scene = fs.Scene("drives", dt=DT, duration=STEPS * DT, gravity=(0, 0, 0), theta=1.0)
+    one = fs.Profile([0.0], [1.0], name="one")
+    gripper = scene.add_gripper("hand", [fs.Finger("left", fs.Box((0.01, 0.01, 0.01)), offset=(0.05, 0, 0), closing=(-1, 0, 0))])
+    scene.drive(gripper, fs.Motion([0.0], [(0, 0, 0)], name="way"))
+    scene.drive(gripper, force=one, fingers=True)
+    scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(1, 0, 0), load=lambda t: ((0, 0, 0), (0, 0, 0)))
+    scene.add_soft(
+        "pouch", hollow_box(), RUBBER, position=(2, 0, 0), fixed=lambda x: x[:, 0] < -0.014, load=lambda t: (0.0, 0.0, 0.0)
+    )
+    scene.pressurize("pouch", fs.Profile([0.0], [0.0]), name="air")
+    bar = scene.add_soft("bar", fs.box_tets((0.06, 0.01, 0.01), (6, 1, 1)), RUBBER, position=(3, 0, 0))
+    scene.hold(bar, lambda x: x[:, 0] < 2.971, fs.Motion([0.0], [(0, 0, 0)]), name="grasp")
+    scene.add_tendon(bar, [(2.98, 0, 0), (3.02, 0, 0)], fs.Profile([0.0], [0.0]), name="string")
+    points = np.linspace((4.0, 0, 0), (4.1, 0, 0), 6)
+    scene.add_rod(
+        "cable", points, fs.circular_section(0.002), RUBBER, start=fs.RodEnd("clamped", motion=fs.Motion([0.0], [(0, 0, 0)])),
+        end=fs.RodEnd(load=lambda t: ((0, 0, 0), (0, 0, 0))),
+    )  # fmt: skip
+    scene.sensor("hand", "hand", kind="mount")
+    scene.sensor("air", "air", kind="chamber")
+    scene.sensor("string", "string", kind="tendon")
+    return scene
+
+
+# ------------------------------------------------------------------ the engine of a run
+
+
+@pytest.mark.parametrize("solver", ["auto", "exact", "cond"])
+def test_steps_are_those_of_a_run(solver: str) -> None:
+    run = fs.simulate(cube_scene(), solver)
+    sim = fs.Simulation(cube_scene(), solver)
+    assert sim.time == 0.0 and sim.row() == {} and sim.converged and sim.verdict == "good"
+    assert sim.step(STEPS - 1).step() is sim
+    assert same(sim.row(), last_row(run))
+    assert sim.time == run.steps["time_s"][-1] and sim.dt == DT and sim.converged and sim.verdict == run.verdict
+    assert np.array_equal(sim.read("floor").force, run.sensors["floor"].force[-1])
+    assert np.array_equal(sim.read("floor").torque, run.sensors["floor"].torque[-1])
+    assert np.array_equal(sim.read("corner").position, run.markers["corner"].position[-1])
+    assert np.array_equal(sim.points("cube")[3], sim.read("corner").position)
+    rotation, position = sim.pose("box")
+    assert np.allclose(rotation, np.eye(3)) and position[2] == pytest.approx(0.03 + 0.01 * sim.time / 0.1, abs=2e-3)
+    assert repr(sim) == "<Simulation of 'small_cube' at 0.04 s, step 4>"
+
+
+def test_adaptive_steps_are_those_of_a_run() -> None:
+    options: dict[str, Any] = {"dt": "auto", "dt_bounds": (1e-3, 1e-2)}
+    run = fs.simulate(cube_scene(**options))
+    assert same(fs.Simulation(cube_scene(**options)).step(STEPS).row(), last_row(run))
+    assert run.steps["substeps"].max() > 1
+
+
+def test_a_fixed_dt_of_its_own() -> None:
+    assert fs.Simulation(cube_scene(), dt=0.002).step().time == 0.002
+
+
+# ------------------------------------------------------------------ to and fro
+
+
+def test_restored_and_forked_simulations_go_on_with_the_same_bits() -> None:
+    sim = fs.Simulation(cube_scene())
+    saved = sim.step(2).save()
+    twin = sim.fork()
+    expected = sim.step(2).row()
+    sim.restore(saved)
+    assert sim.time == 2 * DT and same(sim.step(2).row(), expected)
+    assert twin.time == 2 * DT and same(twin.step(2).row(), expected)
+    sim.reset()
+    assert sim.time == 0.0 and sim.row() == {} and same(sim.step(4).row(), expected)
+
+
+def test_forks_that_step_in_turn_go_their_own_ways() -> None:
+    alone = fs.Simulation(cube_scene(load=lambda t: (0, 0, 0)))
+    pushed = fs.Simulation(cube_scene(load=lambda t: (0, 0, 0)))
+    pushed.set("cube.load", (0.5, 0, 0))
+    a = fs.Simulation(cube_scene(load=lambda t: (0, 0, 0)))
+    b = a.fork()
+    b.set("cube.load", (0.5, 0, 0))
+    for _ in range(STEPS):
+        a.step()
+        b.step()
+    assert same(a.row(), alone.step(STEPS).row()) and same(b.row(), pushed.step(STEPS).row())
+    assert b.points("cube")[:, 0].mean() > a.points("cube")[:, 0].mean() + 1e-4
+    assert a.state != b.state
+
+
+def test_others_may_run_the_scene_meanwhile() -> None:
+    expected = fs.Simulation(cube_scene()).step(STEPS).row()
+    scene = cube_scene()
+    first, second = fs.Simulation(scene), fs.Simulation(scene)
+    first.step(2)
+    second.step(3)
+    run = fs.simulate(scene)
+    assert same(last_row(run), expected)
+    assert same(first.step(2).row(), expected) and same(second.step().row(), expected)
+
+
+def test_what_was_commanded_outlasts_a_run_of_the_scene() -> None:
+    scene = cube_scene(load=lambda t: (0, 0, 0))
+    sim = fs.Simulation(scene)
+    sim.set("cube.load", (0.5, 0, 0))
+    expected = sim.fork().step(STEPS).row()
+    assert not same(last_row(fs.simulate(scene)), expected)
+    assert same(sim.step(STEPS).row(), expected)
+
+
+def test_saved_in_a_file(tmp_path: Path) -> None:
+    sim = fs.Simulation(cube_scene())
+    sim.set("box", (0, 0, 0.02), over=0.05)
+    saved = sim.step(2).save()
+    expected = sim.step(2).row()
+    saved.write(tmp_path / "here.npz")
+    other = fs.Simulation(cube_scene())
+    other.restore(fs.Saved.read(tmp_path / "here.npz"))
+    assert other.time == 2 * DT and same(other.row(), {**other.row()}) and other.read("floor").force.shape == (3,)
+    assert same(other.step(2).row(), expected)
+
+
+def test_noise_starts_from_a_seed() -> None:
+    def scene() -> fs.Scene:
+        made = cube_scene()
+        made.sensor("noisy", "box", kind="mount", reading=fs.Reading(noise=(1,) * 6, seed=4))
+        return made
+
+    sim = fs.Simulation(scene())
+    first = sim.step().read("noisy_measured").force
+    sim.reset()
+    assert np.array_equal(sim.step().read("noisy_measured").force, first)
+    sim.reset(seed=7)
+    other = sim.step().read("noisy_measured").force
+    sim.reset(seed=7)
+    assert np.array_equal(sim.step().read("noisy_measured").force, other) and not np.array_equal(other, first)
+
+
+# ------------------------------------------------------------------ targets
+
+
+def test_every_function_of_time_is_a_target() -> None:
+    sim = fs.Simulation(many_drives())
+    assert set(sim.targets) == {
+        "one", "way", "hand", "hand.left", "box.load", "pouch.load", "air", "grasp", "string", "cable.start", "cable.end",
+    }  # fmt: skip
+    assert sim.targets["air"] == "pressure above that outside, Pa" and sim.targets["one"] == "closing force, N"
+    sim.step()
+    start = {name: sim.points(name) for name in ("pouch", "bar", "cable")}
+    sim.set("way", (0, 0, 0.01))
+    sim.set("box.load", ((0.1, 0, 0), (0, 0, 0)))
+    sim.set("air", 5e3)
+    sim.set("grasp", (0.002, 0, 0))
+    sim.set("string", 0.2)
+    sim.set("cable.start", ((0, 0, 0.001), (0, 0, 0)))
+    sim.set("cable.end", ((0, 1e-3, 0), (0, 0, 0)))
+    sim.set("pouch.load", (0, 0, 0.05))
+    sim.step()
+    assert sim.pose("hand")[1][2] == pytest.approx(0.01, abs=1e-12)
+    assert sim.pose("box")[1][0] == pytest.approx(1.0 + 0.1 / 0.1 * DT**2, rel=1e-9)
+    assert sim.read("air").pressure == pytest.approx(5e3) and sim.read("string").force == pytest.approx(0.2)
+    held = start["bar"][:, 0] < 2.971
+    assert np.allclose(sim.points("bar")[held] - start["bar"][held], (0.002, 0, 0), atol=1e-12)
+    assert (sim.points("cable") - start["cable"])[-1, 1] > 1e-7 and (sim.points("pouch") - start["pouch"])[:, 2].max() > 1e-6
+
+
+def test_fingers_follow_their_own_or_a_shared_target() -> None:
+    def joint(sim: fs.Simulation) -> float:
+        return float(sim.pose("hand.left")[1][0])
+
+    sim = fs.Simulation(many_drives())
+    start = joint(sim)
+    twin = sim.fork()
+    assert joint(sim.step()) < start
+    twin.set("one", -1.0)
+    assert joint(twin.step()) > start
+    twin.set("hand.left", None)
+    moved = joint(twin)
+    assert joint(twin.step(3)) < moved
+
+
+def test_a_motion_goes_there_at_constant_speed_and_stays() -> None:
+    sim = fs.Simulation(cube_scene())
+    way = [sim.pose("box")[1][2]]
+    sim.set("box", (0, 0, 0.01), over=4 * DT)
+    for _ in range(5):
+        way.append(sim.step().pose("box")[1][2])
+    assert np.allclose(np.diff(way), [0.0025] * 4 + [0.0], atol=1e-12)
+    sim.set("box", None)
+    assert sim.step().pose("box")[1][2] == pytest.approx(0.03 + fs.Profile([0, 0.1], [0, 0.01])(sim.time), abs=1e-12)
+
+
+def test_turns_are_commanded_by_two_vectors_or_six_numbers() -> None:
+    turned = []
+    for value in (((0, 0, 0.01), (0, 0, 0.5)), (0, 0, 0.01, 0, 0, 0.5)):
+        sim = fs.Simulation(cube_scene())
+        sim.set("box", value)
+        turned.append(sim.step().pose("box")[0])
+    assert np.array_equal(*turned) and turned[0][1, 0] == pytest.approx(np.sin(0.5), abs=1e-9)
+
+
+# ------------------------------------------------------------------ recording
+
+
+def test_a_recorded_simulation_is_a_run(tmp_path: Path) -> None:
+    run = fs.simulate(cube_scene(), out=tmp_path / "run")
+    with fs.Simulation(cube_scene(), out=tmp_path / "stepped") as sim:
+        sim.step(STEPS)
+    recorded = sim.close()
+    assert (
+        recorded is not None and recorded.status == "converged" and recorded.message == "All 4 steps converged by true residuals."
+    )
+    for name in ("sensors.csv", "frames.pvd"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "stepped" / name).read_bytes()
+    frames = sorted(path.relative_to(tmp_path / "run") for path in (tmp_path / "run" / "frames").rglob("*"))
+    assert frames and all((tmp_path / "stepped" / name).exists() for name in frames)
+    info = json.loads((tmp_path / "stepped" / "run.json").read_text(encoding="utf-8"))
+    assert info["status"] == "converged" and info["stepped"] and info["health"]["verdict"] == run.verdict
+    with pytest.raises(fs.InputError, match="was stepped by a Simulation"):
+        fs.resume(tmp_path / "stepped", scene=cube_scene())
+
+
+def test_recorded_in_memory_with_a_fork_beside_it() -> None:
+    run = fs.simulate(cube_scene())
+    sim = fs.Simulation(cube_scene(), record=True)
+    twin = sim.step(2).fork()
+    twin.step(5)
+    sim.step(2)
+    recorded = sim.close()
+    assert recorded is not None and twin.close() is None
+    table = run.table()
+    assert all(np.array_equal(values, table[name]) for name, values in recorded.table().items() if not name.startswith("ms_"))
+
+
+def test_a_recording_does_not_go_back() -> None:
+    with fs.Simulation(cube_scene(), record=True) as sim:
+        saved = sim.step().save()
+        with pytest.raises(fs.InputError, match="records cannot go back"):
+            sim.restore(saved)
+        with pytest.raises(fs.InputError, match="records cannot go back"):
+            sim.reset()
+
+
+# ------------------------------------------------------------------ the page
+
+
+def test_the_examples_of_the_page_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (Path(fs.__file__).parents[1] / "docs" / "stepping.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block, names)
+    force = float(capsys.readouterr().out.split()[0])
+    assert force == pytest.approx(5.0, abs=0.05)
+    assert names["best"] in (0.0002, 0.0004, 0.0006) and (tmp_path / "runs" / "pressed" / "run.json").is_file()
+
+
+# ------------------------------------------------------------------ faults
+
+
+def test_a_step_that_fails_leaves_the_simulation_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    sim = fs.Simulation(cube_scene(), record=True, max_halvings=0).step(2)
+    before = sim.state
+
+    def broken(self: Stepper) -> Any:
+        raise ContactError("no solution.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Stepper, "step", broken)
+        with pytest.raises(fs.StepFailedError, match=r"step 3 at 0.03 s failed: no solution. Go back"):
+            sim.step(2)
+    assert sim.state == before and same(sim.fork().step().row(), fs.Simulation(cube_scene()).step(3).row())
+    recorded = sim.close()
+    assert recorded is not None and recorded.status == "failed" and recorded.message.startswith("step 3 at 0.03 s failed")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda sim: sim.step(0), "n is 0; allowed are whole numbers from 1"),
+        (lambda sim: sim.step(1.5), "n is 1.5; allowed"),
+        (lambda sim: sim.set("boxx", (0, 0, 0)), "target 'boxx' is unknown in scene 'small_cube'; did you mean 'box'"),
+        (lambda sim: sim.set("", 1.0), "target '' is unknown"),
+        (lambda sim: sim.set("box", 1.0), "box: the value is 1.0; allowed are .* displacement and rotation vector"),
+        (lambda sim: sim.set("box", (0, np.nan, 0)), "allowed are .* finite"),
+        (lambda sim: sim.set("box", "up"), "box: the value is 'up'"),
+        (lambda sim: sim.set("box", (0, 0, 0), over=-1.0), "over is -1.0 s; allowed"),
+        (lambda sim: sim.read("flor"), "sensor 'flor' is unknown in scene 'small_cube'; did you mean 'floor'"),
+        (lambda sim: sim.read("floor"), "no reading before the first step"),
+        (lambda sim: sim.points("box"), "it is rigid and has none; ask for its pose"),
+        (lambda sim: sim.points("ball"), "body 'ball' is unknown"),
+        (lambda sim: sim.pose("cube"), "no rigid part is called so"),
+        (lambda sim: sim.restore(fs.Simulation(many_drives()).save()), "this scene|that scene|scene 'small_cube' has"),
+        (lambda sim: fs.Simulation(cube_scene(), "conda"), "solver 'conda' is unknown"),
+    ],
+)
+def test_wrong_calls_are_answered_with_a_sentence(wrong: Any, said: str) -> None:
+    sim = fs.Simulation(cube_scene())
+    with pytest.raises(ValueError, match=said):
+        wrong(sim)
+    assert same(sim.step(STEPS).row(), last_row(fs.simulate(cube_scene())))
+
+
+def test_what_is_no_saved_simulation(tmp_path: Path) -> None:
+    sim = fs.Simulation(cube_scene()).step()
+    with pytest.raises(fs.InputError, match="cannot be read as a saved simulation"):
+        fs.Saved.read(tmp_path / "none.npz")
+    sim.state.save(tmp_path / "state.npz")
+    with pytest.raises(fs.InputError, match="no saved simulation of version"):
+        fs.Saved.read(tmp_path / "state.npz")
+    np.savez(tmp_path / "half.npz", version=np.array(1))
+    with pytest.raises(fs.InputError, match="no complete simulation"):
+        fs.Saved.read(tmp_path / "half.npz")

@@ -1,0 +1,142 @@
+"""What is written on a picture: time, speed of the film, name of the run, colour bar, scale bar."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+INK = "#2b2f36"
+COLOURS = ("#f0dfb4", "#a9d3b4", "#4fb0b8", "#2a72ad", "#2f4796", "#33297a")  # light to dark, also in grey
+TICKS = 4  # steps of the colour bar
+#: A scale bar is about this share of the width of a picture.
+BAR_SHARE = 0.12
+
+__all__ = ["COLOURS", "INK", "Marks", "length_text", "over", "round_down"]
+
+
+def round_down(value: float) -> float:
+    """Return the largest 1, 2 or 5 times a power of ten that is not above a positive value."""
+    power = 10.0 ** np.floor(np.log10(value))
+    return float(power * max(factor for factor in (1, 2, 5) if factor * power <= value))
+
+
+def length_text(metres: float) -> str:
+    """Write a length with the unit that suits it: 20 mm, 0.5 µm, 2 m."""
+    factor, unit = next((f, u) for f, u in ((1.0, "m"), (1e-2, "cm"), (1e-3, "mm"), (1e-6, "µm"), (0.0, "nm")) if metres >= f)
+    if unit == "cm":  # of a scene of some decimetres mm are read more easily up to 50
+        factor, unit = (1e-3, "mm") if metres < 0.1 else (factor, unit)
+    return f"{metres / (factor or 1e-9):.3g} {unit}"
+
+
+class Marks:
+    """The marks of the pictures of one run; those that do not change are drawn once.
+
+    Parameters
+    ----------
+    size : (int, int)
+        Width and height of a picture, pixel.
+    title : str
+        Name of the run; "" for none.
+    metres_per_pixel : float, m
+        At the middle of the scene; 0 for no scale bar.
+    bar : (str, str, float, bool), optional
+        Colour bar: quantity, unit, upper end in that unit, whether some values lie above it.
+    """
+
+    def __init__(
+        self, size: tuple[int, int], title: str, metres_per_pixel: float, bar: tuple[str, str, float, bool] | None
+    ) -> None:
+        from PIL import Image, ImageDraw
+
+        self._size = size
+        self._pixels = min(size[0] / 1280, size[1] / 960)
+        self._layer: Any = Image.new("RGBA", size, (0, 0, 0, 0))
+        pen = ImageDraw.Draw(self._layer)
+        width, height = size
+        if title:
+            pen.text((0.97 * width, 0.035 * height), title, INK, self._font(26), anchor="rt")
+        if metres_per_pixel > 0.0:
+            self._scale_bar(pen, metres_per_pixel)
+        if bar is not None:
+            self._colour_bar(pen, *bar)
+
+    def put(self, picture: npt.NDArray[np.uint8], time: str, speed: str = "") -> npt.NDArray[np.uint8]:
+        """Return a picture, shape (height, width, 3 or 4), with the marks, the time and the speed of the film."""
+        from PIL import Image, ImageDraw
+
+        bare = Image.fromarray(picture)
+        whole = bare.convert("RGBA")
+        whole.alpha_composite(self._layer)
+        pen = ImageDraw.Draw(whole)
+        at = (0.03 * self._size[0], 0.035 * self._size[1])
+        font = self._font(30)
+        pen.text(at, time, INK, font, anchor="lt")
+        if speed:
+            pen.text((at[0], at[1] + 1.4 * font.size), speed, INK, self._font(22), anchor="lt")
+        return np.asarray(whole if bare.mode == "RGBA" else whole.convert("RGB"))
+
+    def _font(self, size: float) -> Any:
+        return _font(max(8, round(size * self._pixels)))
+
+    def _scale_bar(self, pen: Any, metres_per_pixel: float) -> None:
+        """Draw a length of the scene at the lower left."""
+        length = round_down(BAR_SHARE * self._size[0] * metres_per_pixel * 1.5)
+        across = length / metres_per_pixel
+        left, low = 0.03 * self._size[0], 0.965 * self._size[1]
+        thick, end = max(1.0, 2.5 * self._pixels), 8 * self._pixels
+        pen.rectangle((left, low - thick, left + across, low), fill=INK)
+        for x in (left, left + across - thick):
+            pen.rectangle((x, low - thick / 2 - end, x + thick, low - thick / 2 + end), fill=INK)
+        pen.text((left + across / 2, low - end - 4 * self._pixels), length_text(length), INK, self._font(22), anchor="mb")
+
+    def _colour_bar(self, pen: Any, quantity: str, unit: str, limit: float, beyond: bool) -> None:
+        """Draw the colours at the right edge, the numbers right of them, what they mean above."""
+        width, height = self._size
+        left, right = 0.925 * width, 0.940 * width
+        top, bottom = round(0.28 * height), round(0.76 * height)
+        stops = np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in COLOURS], dtype=float)
+        place = np.linspace(0.0, 1.0, len(stops))
+        for y in range(top, bottom):
+            share = (bottom - 0.5 - y) / (bottom - top)
+            colour = tuple(round(float(np.interp(share, place, stops[:, k]))) for k in range(3))
+            pen.rectangle((left, y, right, y + 1), fill=colour)
+        for tick in range(TICKS + 1):
+            text = f"{limit * tick / TICKS:.3g}"
+            if beyond and tick == TICKS:
+                text = f"≥ {text}"
+            at = (right + 8 * self._pixels, bottom - (bottom - top) * tick / TICKS)
+            pen.text(at, text, INK, self._font(21), anchor="lm")
+        font = self._font(22)
+        for line, text in enumerate(reversed([*_lines(quantity), *([f"in {unit}"] if unit else [])])):
+            pen.text((0.985 * width, top - (0.8 + 1.25 * line) * font.size), text, INK, font, anchor="rs")
+
+
+@functools.cache
+def _font(size: int) -> Any:
+    import matplotlib
+    from PIL import ImageFont
+
+    return ImageFont.truetype(f"{matplotlib.get_data_path()}/fonts/ttf/DejaVuSans.ttf", size)
+
+
+def _lines(text: str, longest: int = 16) -> list[str]:
+    """Break a text into lines."""
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > longest:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return lines
+
+
+def over(pictures: Sequence[npt.NDArray[np.uint8]], background: tuple[int, int, int] = (255, 255, 255)) -> npt.NDArray[np.uint8]:
+    """Set pictures side by side and lay those with transparency, shape (height, width, 4), over a background."""
+    whole = np.hstack(list(pictures))
+    if whole.shape[2] == 3:
+        return whole
+    share = whole[:, :, 3:] / 255.0
+    return np.asarray(share * whole[:, :, :3] + (1.0 - share) * np.array(background) + 0.5, dtype=np.uint8)
