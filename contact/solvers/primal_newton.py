@@ -102,10 +102,7 @@ class BandedWay:
     def solve(self, r: np.ndarray) -> np.ndarray:
         """Sweep along the chains; NaN where a block is singular."""
         x = r.reshape(-1, 6).copy()
-        diagonal, upper, pivot = self._work
-        diagonal[:] = self._diagonal
-        kernels.add_link_gains(self._link, self._jacobian, self._gain, diagonal)
-        if not banded.solve_tridiagonal(diagonal, upper, self._upper, pivot, x):
+        if not kernels.solve_links(self._contacts, (self._diagonal, self._upper), self._gain, self._work, x):
             x[:] = np.nan
         return x.ravel()
 
