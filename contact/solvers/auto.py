@@ -15,6 +15,7 @@ from contact.problem import ContactProblem
 from contact.solvers.banded import Banded, BandedOptions
 from contact.solvers.base import Check, FactorizationOptions, Remembering, Solution, Solver, SolverOptions, WarmStart
 from contact.solvers.cond import Cond, CondOptions
+from contact.solvers.cond_newton import CondNewton, CondNewtonOptions
 from contact.solvers.exact import Exact, ExactOptions
 
 #: Products with A in one estimate of the conditioning.
@@ -26,6 +27,8 @@ _COND_ITERATIONS = 0.6
 #: Seconds of one COND iteration for each entry of A, and of one exact solve for each row**1.5, each (row of W)**2 and **3
 #: (one core of an AMD EPYC; only their ratios matter).
 _COND_SECOND, _SOLVE_SECOND, _SWEEP_SECOND, _NEWTON_SECOND = 3.5e-10, 1.7e-8, 3e-8, 1e-10
+#: Seconds of the Newton steps that COND finished by Newton usually needs, for each row of A**1.5.
+_LU_SECOND = 1.7e-7
 #: Share of the newest solve in what is learnt of COND's pace, its bounds, and the factor on it after a failure.
 _LEARNING, _PACE_LEAST, _PACE_MOST, _FAILURE = 0.3, 0.2, 100.0, 10.0
 #: Factor on the exact solver's own part where A is factorized without MKL.
@@ -83,14 +86,15 @@ def conditioning(problem: ContactProblem) -> float:
 
 
 class Auto:
-    """Banded for rods alone, COND where A is well conditioned or contacts are many, the exact solver elsewhere.
+    """Banded for rods alone, COND where A is well conditioned, COND finished by Newton for many contacts, else the exact solver.
 
-    Where the one that was picked does not converge, the others go on: the exact solver first, and COND where that is the one that
-    fails. A problem that one of them finds infeasible goes to no other.
+    Where the one that was picked does not converge, others go on: COND finished by Newton for rods, the exact solver elsewhere,
+    and COND where that is the one that fails. A problem that one of them finds infeasible goes to no other.
 
     Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A, and the
-    exact solver's solves with the factors of A and dense work on the contacts that press or approach. What COND then really
-    needs corrects its side of the comparison, so the choice depends on the problems solved before, never on a clock.
+    exact solver's solves with the factors of A and dense work on the contacts that press or approach, and the sparse
+    factorizations of COND finished by Newton. What COND then really needs corrects its side of the comparison, so the choice
+    depends on the problems solved before, never on a clock.
 
     Parameters
     ----------
@@ -99,12 +103,14 @@ class Auto:
 
     Notes
     -----
-    ``Solution.details`` holds ``picked`` ("banded", "cond" or "exact", the one whose answer is returned) and its
+    ``Solution.details`` holds ``picked`` ("banded", "cond", "cond-newton" or "exact", the one whose answer is returned) and its
     ``max_iterations``, ``tried`` (all that were asked, in order) and ``conditioning`` (1 before the first estimate), beside those
     of the solver.
     """
 
-    description = "Auto: banded, COND or exact, picked for each problem from its structure and an estimate of its conditioning"
+    description = (
+        "Auto: banded, COND, COND-Newton or exact, picked for each problem from its structure and an estimate of its conditioning"
+    )
 
     def __init__(self, options: AutoOptions | None = None) -> None:
         self.options = o = options or AutoOptions()
@@ -112,6 +118,8 @@ class Auto:
         exact = ExactOptions(tolerance=o.tolerance, backend=o.backend, threads=o.threads)
         if o.max_iterations is not None:
             cond, exact = replace(cond, max_iterations=o.max_iterations), replace(exact, max_iterations=o.max_iterations)
+        newton = CondNewtonOptions(tolerance=o.tolerance, backend=o.backend, threads=o.threads)
+        self._cond_newton = CondNewton(newton if o.max_iterations is None else replace(newton, max_iterations=o.max_iterations))
         self._cond, self._exact, self._banded = Cond(cond), Exact(exact), Banded(BandedOptions(tolerance=o.tolerance))
         self.linear_algebra = self._exact.linear_algebra
         self._slow_factors = _SUPERLU if self.linear_algebra == "superlu" else 1.0
@@ -121,14 +129,14 @@ class Auto:
     def memory(self) -> dict[str, np.ndarray]:
         """Return what one solve leaves for the next: the estimates, and what both solvers keep."""
         own = {"estimates": np.array([self._conditioning, self._pace]), "diagonal": self._diagonal}
-        solvers: dict[str, Remembering] = {"cond": self._cond, "exact": self._exact}
+        solvers: dict[str, Remembering] = {"cond": self._cond, "cond-newton": self._cond_newton, "exact": self._exact}
         return own | {f"{name}/{key}": value for name, one in solvers.items() for key, value in one.memory().items()}
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take it back."""
         self._conditioning, self._pace = (float(value) for value in memory.get("estimates", (1.0, 1.0)))
         self._diagonal = np.array(memory.get("diagonal", np.zeros(0)))
-        for name, one in (("cond", self._cond), ("exact", self._exact)):
+        for name, one in (("cond", self._cond), ("cond-newton", self._cond_newton), ("exact", self._exact)):
             one.recall({key.partition("/")[2]: value for key, value in memory.items() if key.startswith(f"{name}/")})
 
     def pick(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> str:
@@ -143,7 +151,9 @@ class Auto:
             pressing |= lam.any(axis=1)
         rows = 3.0 * float(pressing.sum())
         exact = self._slow_factors * _SOLVE_SECOND * problem.n**1.5 + _SWEEP_SECOND * rows**2 + _NEWTON_SECOND * rows**3
-        return "cond" if iterations * _COND_SECOND * problem.A.nnz < exact else "exact"
+        newton = self._slow_factors * _LU_SECOND * problem.n**1.5
+        seconds = {"cond": iterations * _COND_SECOND * problem.A.nnz, "cond-newton": newton, "exact": exact}
+        return min(seconds, key=lambda name: seconds[name])
 
     def _expected_iterations(self) -> float:
         """Return the iterations that COND should need for a problem of this conditioning."""
@@ -181,8 +191,13 @@ class Auto:
         """
         first = self.pick(problem, warm_start)
         reason = "rods alone" if first == "banded" else f"a conditioning of about {self._conditioning:.0f}"
-        solvers: dict[str, Solver] = {"banded": self._banded, "cond": self._cond, "exact": self._exact}
-        order = {"banded": ("banded", "exact", "cond"), "cond": ("cond", "exact"), "exact": ("exact", "cond")}[first]
+        solvers: dict[str, Solver] = {
+            "banded": self._banded, "cond": self._cond, "cond-newton": self._cond_newton, "exact": self._exact,
+        }  # fmt: skip
+        order = {
+            "banded": ("banded", "cond-newton", "exact", "cond"), "cond": ("cond", "exact"),
+            "cond-newton": ("cond-newton", "exact", "cond"), "exact": ("exact", "cond"),
+        }[first]  # fmt: skip
         answers: dict[str, Solution] = {}
         start = warm_start
         for name in order:
@@ -200,7 +215,8 @@ class Auto:
             said = f"{first}, picked for {reason}, did not converge; {' and '.join(list(answers)[1:])} went on."
             said += "" if solution.converged else f" The answer of {name} is the best."
         options: dict[str, SolverOptions] = {
-            "banded": self._banded.options, "cond": self._cond.options, "exact": self._exact.options,
+            "banded": self._banded.options, "cond": self._cond.options, "cond-newton": self._cond_newton.options,
+            "exact": self._exact.options,
         }  # fmt: skip
         details = {
             **solution.details, "picked": name, "tried": tuple(answers), "conditioning": self._conditioning,
