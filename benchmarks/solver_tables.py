@@ -20,13 +20,14 @@ from pathlib import Path
 os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.tables import conditioning, convergence, proximal, saved_problems
+from benchmarks.tables import conditioning, convergence, presets, proximal, saved_problems
 from benchmarks.tables.common import ROOT, Settings
 
 #: Modules by the names of the blocks they make.
 TABLES: dict[tuple[str, ...], Callable[[Settings], dict[str, str]]] = {
     ("convergence",): convergence.make,
     ("fclib", "targets"): saved_problems.make,
+    ("presets",): presets.make,
     ("operators",): proximal.make,
     ("conditioning", "guide"): conditioning.make,
 }

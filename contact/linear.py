@@ -28,7 +28,9 @@ Backend = Literal["auto", "pardiso", "superlu"]
 
 #: Phases and matrix type of MKL Pardiso.
 _ANALYSE, _FACTORIZE, _SOLVE, _FORWARD, _BACKWARD, _RELEASE = 11, 22, 33, 331, 333, -1
-_POSITIVE_DEFINITE = 2
+_POSITIVE_DEFINITE, _INDEFINITE = 2, -2
+#: Pivots of quasi-definite matrices below 10 to the minus this are perturbed; scaled ones have none.
+_PERTURBATION = 13
 _NOT_POSITIVE = "A is not positive definite (its factorization broke down); check materials, time step and units."
 
 
@@ -116,6 +118,7 @@ class Pardiso:
     """
 
     name = "pardiso"
+    _kind = _POSITIVE_DEFINITE
 
     def __init__(self, threads: int = 1) -> None:
         self._mkl = load_mkl()
@@ -124,7 +127,7 @@ class Pardiso:
         self._handle = np.zeros(64, dtype=np.int64)
         self._options = np.zeros(64, dtype=np.int32)
         #: its scalar arguments: one, type of the matrix, phase, size, columns, silence, error
-        self._numbers = np.array([1, _POSITIVE_DEFINITE, 0, 0, 0, 0, 0], dtype=np.int32)
+        self._numbers = np.array([1, self._kind, 0, 0, 0, 0, 0], dtype=np.int32)
         #: addresses of what stays where it is, and, made by ``factorize``, of the matrix and the marks
         self._places = [self._handle.ctypes.data, self._options.ctypes.data]
         self._places += [self._numbers.ctypes.data + 4 * k for k in range(len(self._numbers))]
@@ -194,6 +197,8 @@ class Pardiso:
             self._options[:] = 0
             # own options; nested dissection; no permutation by matching; indices from 0
             self._options[[0, 1, 34]] = 1, 2, 1
+            if self._kind == _INDEFINITE:
+                self._options[9] = _PERTURBATION
             self._pivots = self._unjoined_pivots()
             if m and self._pivots is not None:
                 # MKL's default then reads memory that it never set, and at times ends the process; its two-level factorization
@@ -235,6 +240,72 @@ class Pardiso:
         x = np.empty_like(b, order="F")
         self._call(_SOLVE, b, x, 1 if b.ndim == 1 else b.shape[1])
         return x
+
+
+class QuasiDefinite(Protocol):
+    """A factorized symmetric matrix [A B^T; B -C] with A and C positive definite."""
+
+    name: str
+
+    def factorize(self, K: sp.csc_matrix, positive: int) -> None:
+        """Factorize K, (n, n), whose first ``positive`` rows are those of A.
+
+        ContactError when it has not as many positive and n - positive negative eigenvalues.
+        """
+        ...
+
+    def solve(self, b: np.ndarray) -> np.ndarray:
+        """Return K^-1 b for b of shape (n,)."""
+        ...
+
+
+class PardisoQuasiDefinite(Pardiso):
+    """MKL Pardiso for quasi-definite matrices, whose pivots need no order: those on the diagonal will do."""
+
+    _kind = _INDEFINITE
+
+    def factorize(self, K: sp.csc_matrix, positive: int) -> None:  # type: ignore[override]
+        """Factorize K and count the signs of its pivots."""
+        super().factorize(K, np.zeros(0, dtype=np.int64))
+        found = (int(self._options[21]), int(self._options[22]))
+        if found != (positive, self._n - positive):
+            raise ContactError(_wrong_signs(*found, positive, self._n))
+
+    def _unjoined_pivots(self) -> np.ndarray | None:
+        """Return None: negative pivots are right here."""
+        return None
+
+
+class SuperLUQuasiDefinite:
+    """SuperLU of scipy for quasi-definite matrices, with pivots on the diagonal."""
+
+    name = "superlu"
+
+    def factorize(self, K: sp.csc_matrix, positive: int) -> None:
+        """Factorize K and count the signs of its pivots."""
+        try:
+            self._lu = splu(K, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        except RuntimeError as error:
+            raise ContactError(_NOT_POSITIVE) from error
+        pivots = self._lu.U.diagonal()
+        found = int((pivots > 0).sum()), int((pivots < 0).sum())
+        if found != (positive, K.shape[0] - positive) or not np.array_equal(self._lu.perm_r, self._lu.perm_c):
+            raise ContactError(_wrong_signs(*found, positive, K.shape[0]))
+
+    def solve(self, b: np.ndarray) -> np.ndarray:
+        """Return K^-1 b for b of shape (n,)."""
+        return np.asarray(self._lu.solve(b))
+
+
+def _wrong_signs(above: int, below: int, positive: int, n: int) -> str:
+    return f"{_NOT_POSITIVE[:-1]} (pivots: {above} positive, {below} negative; {positive} and {n - positive} expected)."
+
+
+def make_quasi_definite(backend: Backend = "auto", threads: int = 1) -> QuasiDefinite:
+    """Create a factorization of quasi-definite matrices; arguments and errors are those of :func:`make_factorization`."""
+    if make_factorization(backend, threads).name == "superlu":
+        return SuperLUQuasiDefinite()
+    return PardisoQuasiDefinite(threads)
 
 
 class SuperLU:

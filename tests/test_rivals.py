@@ -1,4 +1,4 @@
-"""PGS, APGD and CCS against problems solvable by hand, the slow twins and each other."""
+"""PGS, APGD, CCS and ADMM against problems solvable by hand, the slow twins and each other."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from contact import (
     read_fclib,
 )
 from contact.solvers.apgd_kernels import Iterates, accelerated_step
-from contact.solvers.ccs_kernels import split_step
 from contact.solvers.condensed import Condensed
+from contact.solvers.splitting_kernels import LAGGED, PROXIMAL, STRICT, split_step
 
-RIVALS = ("pgs", "apgd", "ccs")
+RIVALS = ("pgs", "apgd", "ccs", "admm")
 FRAME = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
 
 
@@ -285,7 +285,7 @@ def test_bad_options_of_one_solver_are_refused(name: str, option: str, value: An
 # ---------------------------------------------------------------------- problems given by W and q
 
 
-@pytest.mark.parametrize("name", ["pgs", "apgd"])
+@pytest.mark.parametrize("name", RIVALS)
 def test_a_local_problem_with_a_matrix_that_is_not_symmetric(name: str) -> None:
     rng = np.random.default_rng(11)
     G = rng.standard_normal((12, 12))
@@ -366,18 +366,19 @@ def test_accelerated_step_against_its_twin(strict: bool, brake: float) -> None:
     np.testing.assert_allclose(u_y, W @ y_new + q, atol=1e-12)
 
 
-@pytest.mark.parametrize("strict", [True, False])
-def test_split_step_against_its_twin(strict: bool) -> None:
+@pytest.mark.parametrize("operator", [STRICT, PROXIMAL, LAGGED])
+def test_split_step_against_its_twin(operator: int) -> None:
     rng = np.random.default_rng(14)
     mu, penalty, relaxation = np.array([0.0, 0.4, 2.0, 0.7]), rng.uniform(0.5, 2.0, 4), 1.6
     u, z, lam = rng.standard_normal((3, 12))
     expected_lam, expected_z = np.empty((4, 3)), np.empty((4, 3))
     for i in range(4):
         rows = slice(3 * i, 3 * i + 3)
-        p = lam[rows] - penalty[i] * (relaxation * u[rows] + (1 - relaxation) * z[rows])
-        expected_lam[i] = project_strict(p, mu[i]) if strict else closest_in_cone(p, mu[i])
-        expected_z[i] = (expected_lam[i] - p) / penalty[i]
-    split_step(u, mu, penalty, strict, relaxation, z, lam)
+        shift = np.array([mu[i] * np.linalg.norm(z[rows][1:]) if operator == LAGGED else 0.0, 0.0, 0.0])
+        p = lam[rows] - penalty[i] * (relaxation * u[rows] + (1 - relaxation) * z[rows] + shift)
+        expected_lam[i] = project_strict(p, mu[i]) if operator == STRICT else closest_in_cone(p, mu[i])
+        expected_z[i] = (expected_lam[i] - p) / penalty[i] - shift
+    split_step(u, mu, penalty, operator, relaxation, z, lam, z, lam)
     np.testing.assert_allclose(lam, expected_lam.ravel(), atol=1e-13)
     np.testing.assert_allclose(z, expected_z.ravel(), atol=1e-13)
 

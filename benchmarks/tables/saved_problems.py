@@ -14,12 +14,12 @@ from contact import ContactError, FclibProblem, LocalProblem, Solution, make_sol
 from femsim.studies.problems.solve import judge_answer, solve_function, solve_problem
 from femsim.studies.reproduction.text import markdown, number, short
 
-SOLVERS = ("cond", "pgs", "apgd", "ccs", "exact")
+SOLVERS = ("cond", "pgs", "apgd", "ccs", "admm", "exact")
 TOLERANCE, TIGHT = 1e-6, 1e-8
 #: CPU time that a solver may have for a file, s, and the two numbers of iterations from which the time of one is taken.
 CAP, FEW, MORE = 20.0, 20, 80
 #: Limits of iterations whatever the time; the exact solver keeps its own.
-LIMITS = {"cond": 100_000, "pgs": 100_000, "apgd": 100_000, "ccs": 20_000}
+LIMITS = {"cond": 100_000, "pgs": 100_000, "apgd": 100_000, "ccs": 20_000, "admm": 20_000}
 #: CPU time of Siconos 4.4 on a machine like the one of the targets, ms, W given: file, tolerance of ours, its figure.
 SICONOS: tuple[tuple[str, float, float], ...] = (
     ("ball_E1_dt1e-3", TIGHT, 7.0),
@@ -47,6 +47,7 @@ class Outcome:
     forming: float = 0.0
     passed: bool = False
     command_passed: bool = True
+    own: float = float("inf")
 
     @property
     def wrong(self) -> bool:
@@ -114,6 +115,23 @@ def outcome(checker: Any, name: str, path: Path, tolerance: float, cap: float) -
     return Outcome(
         solution.status, solution.iterations, 1e3 * statistics.median(times), found["natmap_si"], found["dyn"],
         forming, passed, command_passed,
+    )  # fmt: skip
+
+
+def solve_and_check(checker: Any, name: str, path: Path, limit: int) -> Outcome:
+    """Solve a file once by a compiled solver with a limit of iterations, and ask the checker."""
+    file = read_fclib(path)
+    try:
+        _timed(name, {"tolerance": TOLERANCE, "max_iterations": 3}, file, path)
+        solution, spent = _timed(name, {"tolerance": TOLERANCE, "max_iterations": limit}, file, path)
+    except ContactError:
+        return Outcome("not applicable")
+    answer = judge_answer(file, solution, name, TOLERANCE, path)
+    found = checker.check(checker.read_problem(str(path)), answer.r, v=answer.v)
+    passed = found["natmap_si"] <= TOLERANCE and found["dyn"] <= TOLERANCE
+    own = float(solution.details.get("law_residual", float("inf")))
+    return Outcome(
+        solution.status, solution.iterations, 1e3 * spent, found["natmap_si"], found["dyn"], passed=passed, own=own,
     )  # fmt: skip
 
 

@@ -22,7 +22,14 @@ from contact.solvers.cond import Cond, CondOptions
 from contact.solvers.cond_newton import CondNewton, CondNewtonOptions
 from contact.solvers.exact import Exact, ExactOptions
 from contact.solvers.presets import (
+    AdmmCcpOptions,
+    AdmmNcpFpOptions,
+    AdmmNcpLaOptions,
+    AdmmNcpSaOptions,
+    FadmmOptions,
     NbgsOptions,
+    PAdmmOptions,
+    PFadmmOptions,
     PgsCcpDsOptions,
     PgsCcpOptions,
     PgsNcpOptions,
@@ -30,6 +37,7 @@ from contact.solvers.presets import (
     RaisimDsOptions,
     RaisimOptions,
 )
+from contact.solvers.splitting import Admm, AdmmOptions
 from contact.solvers.sweeps import Pgs, PgsOptions
 
 
@@ -60,6 +68,7 @@ SOLVERS: dict[str, SolverEntry] = {
     "pgs": SolverEntry(Pgs.description, PgsOptions, Pgs),
     "apgd": SolverEntry(Apgd.description, ApgdOptions, Apgd),
     "ccs": SolverEntry(Ccs.description, CcsOptions, Ccs),
+    "admm": SolverEntry(Admm.description, AdmmOptions, Admm),
     "pgs-ccp": _preset("pgs", Pgs, PgsCcpOptions),
     "pgs-ccp-ds": _preset("pgs", Pgs, PgsCcpDsOptions),
     "pgs-ncp": _preset("pgs", Pgs, PgsNcpOptions),
@@ -67,6 +76,13 @@ SOLVERS: dict[str, SolverEntry] = {
     "raisim": _preset("pgs", Pgs, RaisimOptions),
     "raisim-ds": _preset("pgs", Pgs, RaisimDsOptions),
     "raisim-ds-es": _preset("pgs", Pgs, RaisimDsEsOptions),
+    "p-admm": _preset("admm", Admm, PAdmmOptions),
+    "fadmm": _preset("admm", Admm, FadmmOptions),
+    "p-fadmm": _preset("admm", Admm, PFadmmOptions),
+    "admm-ccp": _preset("admm", Admm, AdmmCcpOptions),
+    "admm-ncp-fp": _preset("admm", Admm, AdmmNcpFpOptions),
+    "admm-ncp-la": _preset("admm", Admm, AdmmNcpLaOptions),
+    "admm-ncp-sa": _preset("admm", Admm, AdmmNcpSaOptions),
 }
 
 
@@ -101,6 +117,8 @@ def make_solver(name: str, **options: Any) -> Solver:
 
 __all__ = [
     "SOLVERS",
+    "Admm",
+    "AdmmOptions",
     "Apgd",
     "ApgdOptions",
     "Auto",

@@ -1,30 +1,26 @@
-"""CCS: contact-constraint splitting, ADMM with one factorised solve an iteration (papers/001 Table VII, papers/003)."""
+"""CCS: contact-constraint splitting (papers/001 Table VII), the engine of ``splitting`` with a penalty on velocities."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from contact.delassus import DelassusOperator
+from contact.linear import make_factorization
 from contact.local import LocalProblem
 from contact.metrics import natural_map_scale
-from contact.metrics_kernels import larger, relative
 from contact.nodalize import nodalize
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
-from contact.solvers.base import Check, FactorizationOptions, Judge, OperatorOptions, Row, Solution, WarmStart, drive
-from contact.solvers.ccs_kernels import split_step
+from contact.solvers.base import Check, FactorizationOptions, Judge, OperatorOptions, Solution, WarmStart, drive
 from contact.solvers.condensed import relaxation_note
-from contact.solvers.converted import solve_converted
-from contact.solvers.dense import relative_residual
+from contact.solvers.linear_steps import DualStep, LinearStep, PrimalStep, choose
+from contact.solvers.penalty import make_rule
+from contact.solvers.splitting import GlobalDynamics, Plan, Side, Splitting, local_splitting
 
-#: Iterations before the first change of the penalty; each later one waits until twice as many have been done.
-_FIRST_BALANCE = 50
-#: Ratio of contact to dynamics residual that is left alone; beyond it the penalty moves by its square root, at most so much.
-_BALANCED, _MOST_CHANGE = 10.0, 4.0
 #: Factor of the automatic gain of virtual nodes, whose multipliers make the answer independent of it.
 _GAIN_FACTOR = 50.0
 
@@ -75,166 +71,16 @@ class CcsOptions(FactorizationOptions, OperatorOptions):
         ]
 
 
-class _Splitting:
-    """Iterations of ADMM on one problem.
-
-    Unknown x = [v; virtual nodes], constraints G x: contacts C x = z - phi with z under the contact law, links L x = 0 between
-    virtual nodes and bodies. ``A`` holds the penalty of the links (their gain) already, that of the contacts is added here.
-    """
-
-    def __init__(
-        self,
-        problem: ContactProblem,
-        warm_start: WarmStart | None,
-        options: CcsOptions,
-        operator: DelassusOperator,
-        pattern: sp.csc_matrix | None,
-    ) -> None:
-        self.problem, self.options, self.operator = problem, options, operator
-        self.law = isotropic(problem)
-        self.strict = options.operator == "strict"
-        self.rho = natural_map_scale(self.law)
-        nc = problem.n_contacts
-        self.gain = np.zeros(0)
-        system, links = problem, sp.csr_matrix((0, problem.n))
-        if options.virtual_nodes:
-            nodal = nodalize(problem, gain=options.gain, gain_factor=_GAIN_FACTOR, multiplier=np.zeros((nc, 3)))
-            system, self.gain = nodal.assembled(), np.repeat(nodal.gain, 3)
-            # the rows of the virtual nodes in eq. (15) are -kv (J_v v - v_v)
-            links = -sp.diags(1.0 / self.gain) @ system.A[problem.n :]
-        self.system = isotropic(system)
-        C = self.system.J
-        self.virtual = C[:, problem.n :]
-        self.G = sp.vstack([C, links], format="csr")
-        self._share_pattern(C, pattern)
-        # the dynamics residual of (v, lam) is J^T of what the projection changed: its few columns, weighted as in the metrics
-        columns = np.unique(self.law.J.indices)
-        weight = 1.0 / np.sqrt(problem.diagonal)
-        self._J_weighted = sp.csr_matrix((self.law.J[:, columns] @ sp.diags(weight[columns])).T)
-        weighted = weight * problem.b
-        self._b_weighted, self._b_size = weighted[columns], float(np.linalg.norm(weighted))
-        self._b_elsewhere = float(np.linalg.norm(np.delete(weighted, columns)))
-
-        v = np.zeros(problem.n) if warm_start is None else warm_start.v
-        start = np.zeros((nc, 3)) if warm_start is None else to_isotropic(problem, warm_start.lam.reshape(-1, 3))
-        self.lam = np.array(start, dtype=np.float64).ravel()
-        self.factor, self.factorizations = options.penalty, 0
-        self._now = self.lam.copy()
-        self._link_force = np.asarray(self.virtual.T @ self._now)
-        self._u = np.asarray(self.law.J @ v) + self.law.phi.ravel()
-        self._z = np.zeros(3 * nc)
-        self._factorize()
-        split_step(self._u, self.law.friction, self._penalty, self.strict, 1.0, self._z, self._now.copy())
-        self.rows: list[tuple[float, float, float]] = []
-        self.best, self.law_residual, self._smallest = 0, np.inf, np.inf
-        self._force = np.zeros(self.G.shape[0])
-        self._v: np.ndarray | None = v
-        self._balance_at, self._since = _FIRST_BALANCE, 0
-
-    def _share_pattern(self, C: sp.csr_matrix, known: sp.csc_matrix | None) -> None:
-        """Bring A and the unit penalty of the contacts to one pattern, the known one where it is the same (no new analysis)."""
-        A, K = self.system.A.tocoo(), (C.T @ sp.diags(np.repeat(self.rho, 3)) @ C).tocoo()
-        S = (abs(C).T @ abs(C)).tocoo()  # where K can have entries, also where they happen to cancel
-        where = np.concatenate([A.row, K.row, S.row]), np.concatenate([A.col, K.col, S.col])
-        a = np.concatenate([A.data, np.zeros(K.nnz + S.nnz)])
-        k = np.concatenate([np.zeros(A.nnz), K.data, np.zeros(S.nnz)])
-        self._A, penalty = (sp.csc_matrix((values, where), shape=A.shape) for values in (a, k))
-        self._K = penalty.data
-        self.matrix = self._A.copy()
-        if known is not None and np.array_equal(known.indptr, self._A.indptr) and np.array_equal(known.indices, self._A.indices):
-            self.matrix = known
-
-    def _factorize(self) -> None:
-        self.matrix.data = self._A.data + self.factor * self._K
-        self.operator.factorize(replace(self.system, A=self.matrix, J=self.G))
-        self._response = self.operator.operator(self.G)
-        self._free = self.operator.begin(self.system.b)
-        self._penalty = self.factor * self.rho
-        self.factorizations += 1
-
-    @property
-    def over(self) -> bool:
-        return self.failed
-
-    @property
-    def failed(self) -> bool:
-        """Whether the last iteration gave a value that is not finite."""
-        return bool(self.rows) and not np.isfinite(self.rows[-1]).all()
-
-    def velocity(self) -> np.ndarray:
-        """Velocity v, (n,), of the best iterate."""
-        if self._v is None:
-            self._v = self.operator.finish(self._force)[: self.law.n]
-        return self._v
-
-    def answer(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.velocity(), from_isotropic(self.problem, self.lam.reshape(-1, 3))
-
-    def until(self, aim: float, limit: int) -> list[Row]:
-        """Iterate until dynamics and contact residual are at most ``aim``."""
-        first = len(self.rows)
-        while len(self.rows) < first + limit and not self.failed:
-            self._advance()
-            dynamics, contact, _ = self.rows[-1]
-            if dynamics <= aim and contact <= aim:
-                break
-        return list(self.rows[first:])
-
-    def _advance(self) -> None:
-        law, options = self.law, self.options
-        nc3 = len(self._now)
-        if options.adaptive and len(self.rows) == self._balance_at:
-            self._rebalance()
-        phi, penalty = law.phi.ravel(), np.repeat(self._penalty, 3)
-        force = np.concatenate([self._now + penalty * (self._z - phi), self._link_force])
-        moved = self._free + self._response @ force
-        contact, stretch = moved[:nc3] + phi, moved[nc3:]
-        carried = self._now - penalty * (contact - self._z)
-        split_step(contact, law.friction, self._penalty, self.strict, options.relaxation, self._z, self._now)
-        self._link_force = self._link_force - self.gain * stretch
-        u = contact + self.virtual @ stretch
-        step = float(np.linalg.norm(u - self._u))
-        self._u = u
-        dynamics = self._dynamics(carried)
-        residual = relative_residual(self._now, u, law.friction, self.rho)
-        self.rows.append((dynamics, residual, step))
-        own = residual if self.strict else relative_residual(self._now, u, law.friction, self.rho, False)
-        worst = larger(own, dynamics)
-        if worst < self._smallest:
-            self.best, self.law_residual, self._smallest = len(self.rows) - 1, own, worst
-            self.lam, self._force, self._v = self._now.copy(), force, None
-
-    def _dynamics(self, carried: np.ndarray) -> float:
-        """``metrics.dynamics_residual`` of the present v and lam, from the force ``carried`` with which v solves the dynamics."""
-        force = self._J_weighted @ carried
-        Av = np.hypot(float(np.linalg.norm(self._b_weighted + force)), self._b_elsewhere)
-        now = self._J_weighted @ self._now
-        scale = larger(Av, larger(self._b_size, float(np.linalg.norm(now))))
-        return float(relative(float(np.linalg.norm(force - now)), scale))
-
-    def _rebalance(self) -> None:
-        """Change the penalty where one residual has been far above the other over the last half of the iterations since."""
-        recent = np.array(self.rows[(self._since + len(self.rows)) // 2 :])[:, :2]
-        self._since, self._balance_at = len(self.rows), 2 * len(self.rows)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = float(np.exp(np.diff(np.log(recent), axis=1).mean()))
-        if np.isfinite(ratio) and ratio > 0 and not 1 / _BALANCED < ratio < _BALANCED:
-            self.velocity()
-            self.factor *= float(np.clip(np.sqrt(ratio), 1 / _MOST_CHANGE, _MOST_CHANGE))
-            self._factorize()
-
-
 class Ccs:
     """Contact-constraint splitting: ADMM between the dynamics and the contact law (papers/001 section V-E1; papers/003 Alg. 1).
 
     Minimising over v with penalty R on J v + phi = z gives one linear solve with A + J^T R J an iteration, then each contact is
     projected alone and its multiplier is lam. Papers/003 splits forces (its eq. 25); here velocities are split, as Daviet (2020)
-    does, so that the matrix stays positive definite. R has one value a contact (the preconditioning of papers/003 section 6.1).
+    does, with the same iterates. R has one value a contact (the preconditioning of papers/003 section 6.1).
 
-    Departures: the solve is applied through its restriction to the rows that contacts touch, ``J (A + J^T R J)^-1 J^T``, which
-    one factorization yields with the Schur complement of ``contact.linear``; the iterates are the same, and v itself is computed
-    only for the answer. The strict operator solves the Signorini-Coulomb law, without proof of convergence. Virtual nodes have a
-    multiplier each.
+    Departures: where contacts are few beside A, the solve is applied through W = J A^-1 J^T, which is formed once
+    (:class:`contact.solvers.linear_steps.DualStep`); the iterates are the same, and v itself is computed only for the answer.
+    The strict operator solves the Signorini-Coulomb law, without proof of convergence. Virtual nodes have a multiplier each.
 
     Parameters
     ----------
@@ -245,7 +91,7 @@ class Ccs:
     -----
     The answer is (v, lam) with v from the linear solve and lam in the cone; ``Solution.details``: ``operator``, ``law_residual``
     (natural map of the law that was solved, which for the proximal operator is the convex relaxation), ``returned_iteration``
-    (the best by that law and the dynamics), ``penalty`` (the last), ``factorizations``, ``virtual_nodes`` (count) and
+    (the best by that law and the dynamics), ``penalty`` (the last), ``factorizations``, ``virtual_nodes`` (count), ``linear`` and
     ``backend``. The step of the history is the change of the contact velocities.
     """
 
@@ -254,7 +100,7 @@ class Ccs:
     def __init__(self, options: CcsOptions | None = None) -> None:
         self.options = options or CcsOptions()
         self._operator = DelassusOperator(self.options.backend, self.options.threads)
-        self._matrix: sp.csc_matrix | None = None
+        self._factors = make_factorization(self.options.backend, self.options.threads)
 
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve the problem; ContactError when A is not positive definite.
@@ -266,34 +112,81 @@ class Ccs:
         warm_start : WarmStart, optional
             Velocity and forces of the previous step. Default zero.
         """
+        started, options, same = time.perf_counter(), self.options, isotropic(problem)
+        dynamics = GlobalDynamics(problem, same)
+        step: LinearStep
+        coupling, gain = None, np.zeros(0)
+        if options.virtual_nodes:
+            step, coupling, gain = self._with_virtual_nodes(problem)
+        elif choose(same) == "dual":
+            step = DualStep(same, self._operator)
+        else:
+            step = PrimalStep(same, self._factors)
+        v = np.zeros(problem.n) if warm_start is None else warm_start.v
+        lam = np.zeros(3 * problem.n_contacts)
+        if warm_start is not None:
+            lam = to_isotropic(problem, warm_start.lam.reshape(-1, 3)).ravel()
+        rho = natural_map_scale(same)
+        side = Side(step, same.friction, rho, dynamics, coupling, gain)
+        if isinstance(step, DualStep) and coupling is not None:
+            step.free_force = np.asarray(coupling.T @ lam)
+
+        def answer(v: np.ndarray, lam: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            return v[: problem.n], from_isotropic(problem, lam.reshape(-1, 3))
+
+        splitting = Splitting(side, self._plan(rho), lam, same.moved(v) + same.phi.ravel(), answer, v)
+        judge = Judge(problem, options.tolerance)
+        if isinstance(step, DualStep) and coupling is None:
+            step.tell(judge)
+        return self._finish(splitting, judge, started, len(gain) // 3, step.name)
+
+    def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
+        """Solve a problem given by W and q alone; v of the solution is empty.
+
+        Parameters
+        ----------
+        problem : LocalProblem
+            W may be non-symmetric.
+        warm_start : WarmStart, optional
+            Forces to start from. Default zero.
+        """
         started = time.perf_counter()
-        splitting = _Splitting(problem, warm_start, self.options, self._operator, self._matrix)
-        self._matrix = splitting.matrix
+        lam = np.zeros(3 * problem.n_contacts) if warm_start is None else warm_start.lam.ravel()
+        splitting = local_splitting(problem, lam, self._plan(problem.scales))
+        return self._finish(splitting, Judge(problem, self.options.tolerance), started, 0, "dual")
+
+    def _with_virtual_nodes(self, problem: ContactProblem) -> tuple[DualStep, sp.csr_matrix, np.ndarray]:
+        """Linear step on the nodalized problem, contact velocities by the links, and the gains of the links.
+
+        The penalty of the links (their gain) is in its A already; their forces are given to each solve.
+        """
+        multiplier = np.zeros((problem.n_contacts, 3))
+        nodal = nodalize(problem, gain=self.options.gain, gain_factor=_GAIN_FACTOR, multiplier=multiplier)
+        system, gain = nodal.assembled(), np.repeat(nodal.gain, 3)
+        same = isotropic(system)
+        # the rows of the virtual nodes in eq. (15) are -kv (J_v v - v_v)
+        links = -sp.diags(1.0 / gain) @ system.A[problem.n :]
+        step = DualStep(same, self._operator, sp.vstack([same.J, links], format="csr"))
+        return step, sp.csr_matrix(same.J[:, problem.n :]), gain
+
+    def _plan(self, base: np.ndarray) -> Plan:
+        options = self.options
+        rule = make_rule("doubling" if options.adaptive else "fixed", 1)
+        return Plan(options.operator, base, 1.0 / options.penalty, np.ones_like(base), rule, options.relaxation)
+
+    def _finish(self, splitting: Splitting, judge: Judge, started: float, nodes: int, linear: str) -> Solution:
         prepared = time.perf_counter()
-        judge = Judge(problem, self.options.tolerance)
         drive(splitting, judge, self.options.max_iterations)
         details = {
             "operator": self.options.operator,
             "law_residual": splitting.law_residual,
             "returned_iteration": splitting.best + 1,
-            "penalty": splitting.factor,
+            "penalty": 1.0 / splitting.rho,
             "factorizations": splitting.factorizations,
-            "virtual_nodes": len(splitting.gain) // 3,
+            "virtual_nodes": nodes,
+            "linear": linear,
             "backend": self._operator.factorization.name,
         }
         times = {"prepare": prepared - started, "iterate": time.perf_counter() - prepared}
-        return judge.solution(
-            times, details, relaxation_note("coulomb" if splitting.strict else "relaxed", splitting.law_residual)
-        )
-
-    def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
-        """Solve a problem given by W and q, by way of an equivalent one; see ``contact.solvers.converted.solve_converted``.
-
-        Parameters
-        ----------
-        problem : LocalProblem
-            Problem with a symmetric W without negative eigenvalues; ContactError otherwise.
-        warm_start : WarmStart, optional
-            Forces to start from. Default zero.
-        """
-        return solve_converted(problem, warm_start, Ccs, self.options)
+        note = relaxation_note(splitting.law, splitting.law_residual)
+        return judge.solution(times, details, note, ended=splitting.ended)

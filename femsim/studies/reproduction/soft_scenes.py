@@ -139,8 +139,8 @@ def write_splitting(raws: dict[str, Raw], figures: Path) -> str:
         markdown(header, lines),
         points=[
             f"Time: CCS takes {slower[0]} and {slower[1]} as long as COND after {FIXED[0]} and {FIXED[1]} iterations "
-            f"(paper: {theirs_slower[0]:.1f} and {theirs_slower[1]:.1f} times). Ours forms the response of all contact rows "
-            "first, which is dear where there are many; the paper's solves with the factors in every iteration.",
+            f"(paper: {theirs_slower[0]:.1f} and {theirs_slower[1]:.1f} times). As the paper's, ours solves with the factors in "
+            "every iteration where contacts are many.",
             f"Error: that of CCS is {wrong[0]} and {wrong[1]} that of COND (paper, by its norm: {theirs_wrong[0]:.0f} and "
             f"{theirs_wrong[1]:.0f} times).",
         ],
