@@ -27,8 +27,6 @@ _COND_ITERATIONS = 0.6
 #: Seconds of one COND iteration for each entry of A, and of one exact solve for each row**1.5, each (row of W)**2 and **3
 #: (one core of an AMD EPYC; only their ratios matter).
 _COND_SECOND, _SOLVE_SECOND, _SWEEP_SECOND, _NEWTON_SECOND = 3.5e-10, 1.7e-8, 3e-8, 1e-10
-#: Seconds of the Newton steps that COND finished by Newton usually needs, for each row of A**1.5.
-_LU_SECOND = 1.7e-7
 #: Share of the newest solve in what is learnt of COND's pace, its bounds, and the factor on it after a failure.
 _LEARNING, _PACE_LEAST, _PACE_MOST, _FAILURE = 0.3, 0.2, 100.0, 10.0
 #: Factor on the exact solver's own part where A is factorized without MKL.
@@ -86,15 +84,14 @@ def conditioning(problem: ContactProblem) -> float:
 
 
 class Auto:
-    """Banded for rods alone, COND where A is well conditioned, COND finished by Newton for many contacts, else the exact solver.
+    """Banded for rods alone, COND where A is well conditioned or contacts are many, the exact solver elsewhere.
 
     Where the one that was picked does not converge, others go on: COND finished by Newton for rods, the exact solver elsewhere,
     and COND where that is the one that fails. A problem that one of them finds infeasible goes to no other.
 
     Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A, and the
-    exact solver's solves with the factors of A and dense work on the contacts that press or approach, and the sparse
-    factorizations of COND finished by Newton. What COND then really needs corrects its side of the comparison, so the choice
-    depends on the problems solved before, never on a clock.
+    exact solver's solves with the factors of A and dense work on the contacts that press or approach. What COND then really
+    needs corrects its side of the comparison, so the choice depends on the problems solved before, never on a clock.
 
     Parameters
     ----------
@@ -151,9 +148,7 @@ class Auto:
             pressing |= lam.any(axis=1)
         rows = 3.0 * float(pressing.sum())
         exact = self._slow_factors * _SOLVE_SECOND * problem.n**1.5 + _SWEEP_SECOND * rows**2 + _NEWTON_SECOND * rows**3
-        newton = self._slow_factors * _LU_SECOND * problem.n**1.5
-        seconds = {"cond": iterations * _COND_SECOND * problem.A.nnz, "cond-newton": newton, "exact": exact}
-        return min(seconds, key=lambda name: seconds[name])
+        return "cond" if iterations * _COND_SECOND * problem.A.nnz < exact else "exact"
 
     def _expected_iterations(self) -> float:
         """Return the iterations that COND should need for a problem of this conditioning."""
@@ -195,8 +190,7 @@ class Auto:
             "banded": self._banded, "cond": self._cond, "cond-newton": self._cond_newton, "exact": self._exact,
         }  # fmt: skip
         order = {
-            "banded": ("banded", "cond-newton", "exact", "cond"), "cond": ("cond", "exact"),
-            "cond-newton": ("cond-newton", "exact", "cond"), "exact": ("exact", "cond"),
+            "banded": ("banded", "cond-newton", "exact", "cond"), "cond": ("cond", "exact"), "exact": ("exact", "cond"),
         }[first]  # fmt: skip
         answers: dict[str, Solution] = {}
         start = warm_start

@@ -23,12 +23,14 @@ from contact.solvers.primal_newton import PrimalNewton
 _CHUNK, _FIRST, _FIRST_WARM = 5, 10, 5
 #: States have settled when at most this share of them changed between two looks; a phase ends at the latest after so many.
 _SETTLED, _LONGEST = 0.02, 200
+#: A phase is so many times as long as the one before where its states were not right yet.
+_LONGER = 4
 #: Most Newton steps after a phase, and steps that do not halve the residual before it is given up.
 _NEWTON, _VAIN = 6, 3
 #: Proximal shift relative to the compliance of a contact: as large as the residual, within these bounds. Trial forces.
 _SHIFT_LEAST, _SHIFT_MOST, _TRIAL_SCALE = 1e-6, 1e-3, 1.0
 #: A cycle has gained where it leaves at most this part of the residual; this many in vain hand over to the augmented Lagrangian.
-_GAINED, _VAIN_CYCLES = 0.1, 2
+_GAINED, _VAIN_CYCLES = 0.1, 3
 #: Newton's method takes over from the augmented Lagrangian below this residual; it restarts its acceleration when that doubles.
 _NEAR, _WORSE = 1e-2, 2.0
 #: Outer iterations within which the residual of the augmented Lagrangian must halve.
@@ -152,6 +154,8 @@ class _Search:
         self.rows: list[Row] = []
         self.counts = {"cond_iterations": 0, "newton_steps": 0, "cycles": 0, "outer": 0}
         self._vain = 0
+        #: whether COND goes on where it was, because Newton's steps led nowhere
+        self._goes_on = False
         self._end = 0
         self.over = False
         self.timings["prepare"] = time.perf_counter() - started
@@ -185,22 +189,22 @@ class _Search:
     def _cycle(self, aim: float) -> None:
         """Go through a phase of COND, and Newton steps from where it leads."""
         before = self.worst
-        self._settle(aim)
+        v, lam, settled = self._settle(aim)
         if self.worst > aim and len(self.rows) < self._end:
-            settled = self.worst
             started = time.perf_counter()
-            self._correct(aim, self.v, to_isotropic(self.problem, self.lam), self.worst)
+            self._correct(aim, v, to_isotropic(self.problem, lam), settled)
             self.timings["newton"] += time.perf_counter() - started
-            if self.worst > 0.5 * settled:  # the states were not right yet
-                self._least = min(2 * self._least, _LONGEST)
+            self._goes_on = self.worst > 0.5 * min(before, settled)
+            if self._goes_on:  # the states were not right yet
+                self._least = min(_LONGER * self._least, _LONGEST)
         self._vain = 0 if self.worst <= _GAINED * before else self._vain + 1
 
-    def _settle(self, aim: float) -> None:
-        """Iterate COND from the best pair until the states settle."""
+    def _settle(self, aim: float) -> tuple[np.ndarray, np.ndarray, float]:
+        """Iterate COND, from the best pair or on where it was, until the states settle; return its best pair and residual."""
         started, done = time.perf_counter(), 0
         if self._fixed_point is None:
             self._fixed_point, _ = self._cond.iterations(self.problem, WarmStart(self.v, self.lam))
-        else:
+        elif not self._goes_on:
             self._fixed_point.again(self.v, self.lam)
         self.counts["cycles"] += 1
         while done < _LONGEST and len(self.rows) < self._end:
@@ -216,9 +220,9 @@ class _Search:
             if done >= self._least and changed <= _SETTLED * len(self._states):
                 break
         self.counts["cond_iterations"] += done
-        if self._fixed_point.best >= 0:
-            self._keep(v, lam)
+        residual = self._keep(v, lam) if self._fixed_point.best >= 0 else np.inf
         self.timings["cond"] += time.perf_counter() - started
+        return v, lam, residual
 
     def _correct(self, aim: float, v: np.ndarray, lam: np.ndarray, residual: float) -> None:
         """Newton steps from v and the isotropic lam, whose true residual is given."""
