@@ -82,6 +82,7 @@ class CondNewton:
         self.options = o = options or CondNewtonOptions()
         self._cond = Cond(CondOptions(tolerance=o.tolerance, max_iterations=o.max_iterations))
         self._newton = PrimalNewton(o.backend, o.threads)
+        self.linear_algebra = self._newton.sparse.linear_algebra
 
     def memory(self) -> dict[str, np.ndarray]:
         """Return what one solve leaves for the next: COND's eigenvector, and pattern and factors of the Newton system."""
