@@ -23,7 +23,7 @@ The tour, in the order of use:
     `write_paraview_script` writes a script that shows a run in ParaView.
 `plots`
     `plot_runs` plots forces, solver, energy and penetration from the tables of run folders, `plot_run` those of one;
-    `plot_convergence` plots the residuals of several solvers.
+    `plot_convergence` plots the residuals of several solvers, `plot_performance` their performance profiles.
 `comparison`
     `plot_comparison` plots a run over experiment logs; `comparison_page` makes an HTML page of it.
 `calibration`
@@ -43,7 +43,7 @@ from viz.comparison import comparison_page, plot_comparison
 from viz.errors import VizError
 from viz.paraview import write_paraview_script
 from viz.parts import PartFrame
-from viz.plots import plot_convergence, plot_run, plot_runs
+from viz.plots import plot_convergence, plot_performance, plot_run, plot_runs
 from viz.render import RenderingStatus, RenderResult, probe_rendering, render_run
 from viz.repair import repair_frames
 from viz.report import write_report
@@ -67,6 +67,7 @@ __all__ = [
     "plot_calibration",
     "plot_comparison",
     "plot_convergence",
+    "plot_performance",
     "plot_profiles",
     "plot_run",
     "plot_runs",
