@@ -6,8 +6,9 @@
 #   ./go setup       set up only
 #   ./go help        print these lines
 #
-# Set up means: a virtual environment in .venv with femsim (editable), its tests' tools, and, where this is root on a Debian,
-# the two system packages that pictures need. Nothing but pictures depends on those.
+# Set up means: a virtual environment in .venv with femsim (editable), its tests' tools, the kernels of the common scenes compiled
+# (not for the tests), and, where this is root on a Debian, the two system packages that pictures need. Nothing but pictures
+# depends on those.
 #
 # Environment: FEMSIM_VENV    where the virtual environment is (default .venv)
 #              FEMSIM_PYTHON  which Python makes it (default: the first of 3.13, 3.12, 3.11, 3.14, python3 that is at least 3.11)
@@ -86,6 +87,10 @@ prepare_pictures() { # sets pictures=yes|no
         "To have them: apt-get install -y --no-install-recommends $picture_packages"
 }
 
+compile_kernels() { # skipped where they are compiled already
+    "$venv/bin/femsim" doctor --compile || say "not all kernels could be compiled ahead (see above); runs compile what they need."
+}
+
 set_up() { make_venv; install_femsim; }
 
 run_main_job() {
@@ -103,8 +108,8 @@ run_main_job() {
 }
 
 case ${1:-} in
-    "") set_up; prepare_pictures; run_main_job ;;
-    setup) set_up; prepare_pictures; say "ready: $venv/bin/femsim --help" ;;
+    "") set_up; compile_kernels; prepare_pictures; run_main_job ;;
+    setup) set_up; compile_kernels; prepare_pictures; say "ready: $venv/bin/femsim --help" ;;
     test)
         shift; set_up
         # threads that wait for each other cost minutes where another process has the other core

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from contact.compiled import njit
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def project_strict(lam_n: float, lam_0: float, lam_1: float, mu: float) -> tuple[float, float, float]:
     """Strict operator of papers/001 eq. (26): clip the normal force, then the tangent to the disc of radius mu lam_n.
 
@@ -31,7 +32,7 @@ def project_strict(lam_n: float, lam_0: float, lam_1: float, mu: float) -> tuple
     return lam_n, lam_0 * scale, lam_1 * scale
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, inner=True, error_model="numpy")
 def project_cone(lam_n: float, lam_0: float, lam_1: float, mu: float) -> tuple[float, float, float]:
     """Closest point of the second-order cone |lam_t| <= mu lam_n (proximal operator of papers/001 eq. 26).
 
@@ -47,7 +48,7 @@ def project_cone(lam_n: float, lam_0: float, lam_1: float, mu: float) -> tuple[f
     return normal, lam_0 * scale, lam_1 * scale
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def project_ellipse(t_0: float, t_1: float, a_0: float, a_1: float) -> tuple[float, float]:
     """Closest point of the filled ellipse with semi-axes a_0, a_1 > 0 (N): tangent part of papers/001 Prop. 6.
 
@@ -78,7 +79,7 @@ def project_ellipse(t_0: float, t_1: float, a_0: float, a_1: float) -> tuple[flo
     return a_0 * y_0 / length, a_1 * y_1 / length
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def project_strict_elliptic(lam_n: float, lam_0: float, lam_1: float, mu_0: float, mu_1: float) -> tuple[float, float, float]:
     """Strict operator on the ellipsoidal cone of papers/001 eq. (12).
 
@@ -99,7 +100,7 @@ def project_strict_elliptic(lam_n: float, lam_0: float, lam_1: float, mu_0: floa
     return lam_n, p_0, p_1
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def project_cone_elliptic(lam_n: float, lam_0: float, lam_1: float, mu_0: float, mu_1: float) -> tuple[float, float, float]:
     """Closest point of the ellipsoidal cone |(lam_t / mu)| <= lam_n (proximal operator for papers/001 eq. 12).
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from contact.compiled import njit
 from contact.distance_kernels import closest_on_lines
 from contact.side_kernels import (
     EDGE_EDGE,
@@ -48,21 +48,21 @@ SELF_ARC = np.pi
 # ---- edges across edges
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def are_neighbours(edges: IntArray, e: int, f: int) -> bool:
     """Whether two edges share a point."""
     a, b, c, d = edges[e, 0], edges[e, 1], edges[f, 0], edges[f, 1]
     return a == c or a == d or b == c or b == d
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def falls_away(points: FloatArray, corner: int, foot: Vector, normal: Vector) -> bool:
     """Whether a corner of a face lies below the plane through ``foot`` (m), or above it by less than the angle SLACK."""
     arm = minus(row(points, corner), foot)
     return dot(arm, normal) <= SLACK * norm(arm)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def is_ridge(points: FloatArray, edges: IntArray, e: int, edge_normal: FloatArray, foot: Vector, normal: Vector) -> bool:
     """Whether edge e of a surface can be in contact at its point ``foot`` (m) along a normal out of the surface.
 
@@ -74,13 +74,13 @@ def is_ridge(points: FloatArray, edges: IntArray, e: int, edge_normal: FloatArra
     return falls_away(points, edges[e, 2], foot, normal) and falls_away(points, edges[e, 3], foot, normal)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def depth_of_edge(e: int, edge_faces: IntArray, depth: FloatArray) -> float:
     """Return the smaller depth of the two faces of an edge, m."""
     return min(depth[edge_faces[e, 0]], depth[edge_faces[e, 1]])
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def crossing(u: Vector, v: Vector, w: Vector) -> tuple[float, float]:
     """Parameters (s, t) of the closest points of the segments s u and t v - w; (-1, -1) unless both lie inside.
 
@@ -96,7 +96,7 @@ def crossing(u: Vector, v: Vector, w: Vector) -> tuple[float, float]:
     return s, t
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def edge_edges(
     features: Features, side0: Side, side1: Side, tree: Tree, margin: float, work: Work, count: int, out: Output
 ) -> int:
@@ -162,13 +162,13 @@ def edge_edges(
 # ---- points on strands
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def is_near_along(arc: FloatArray, p: int, c: int, d: int, length: float) -> bool:
     """Whether less than ``length`` (m) of the strand lies between its point p and its segment from c to d."""
     return max(arc[c] - arc[p], arc[p] - arc[d]) < length
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def runs_along(points: FloatArray, p: int, v: Vector) -> bool:
     """Whether a strand runs along the direction v at its inner point p: (t . v)^2 > ALONG^2 t^2 v^2, t between its neighbours."""
     tangent = minus(row(points, p + 1), row(points, p - 1))
@@ -176,7 +176,7 @@ def runs_along(points: FloatArray, p: int, v: Vector) -> bool:
     return cosine * cosine > ALONG * ALONG * dot(tangent, tangent) * dot(v, v)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def place_on_strand(points: FloatArray, edges: IntArray, f: int, first: int, stop: int, v: Vector, w: Vector) -> float:
     """Place, 0 to 1, on segment f of a strand of the point closest to another point; -1 where another segment holds it.
 
@@ -193,7 +193,7 @@ def place_on_strand(points: FloatArray, edges: IntArray, f: int, first: int, sto
     return t
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def point_segments(
     features: Features, side0: Side, side1: Side, tree: Tree, margin: float, work: Work, count: int, out: Output
 ) -> int:

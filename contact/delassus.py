@@ -46,7 +46,7 @@ class DelassusOperator:
     def forget(self) -> None:
         """Drop the factorization, so that the next problem gets its own."""
         self._rows = np.zeros(0, dtype=np.int64)
-        self._place = np.zeros(0, dtype=np.int64)
+        self._place = np.zeros(0, dtype=np.int32)
         self._extra = np.zeros((0, 0))
         self._data = np.zeros(0)
         self._added: list[np.ndarray] = []
@@ -99,7 +99,7 @@ class DelassusOperator:
         self._pattern = (A.indptr, A.indices)
         self._data, self._added = A.data.copy(), []
         self._rows = self.factorization.patch
-        self._place = np.full(A.shape[0], -1, dtype=np.int64)
+        self._place = np.full(A.shape[0], -1, dtype=np.int32)
         self._place[self._rows] = np.arange(len(self._rows))
         self._extra = np.zeros((A.shape[0], 0))
         self._compliance = self.factorization.compliance

@@ -11,7 +11,8 @@ from math import inf, sqrt
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from contact.compiled import njit
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -37,7 +38,7 @@ DEEPER = 1.5
 AXIS_SWITCH = 0.9
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def sphere_distance(x: float, y: float, z: float, radius: float) -> Distance:
     """Signed distance and outward unit normal of a sphere; at its centre the normal is +z."""
     length = sqrt(x * x + y * y + z * z)
@@ -46,7 +47,7 @@ def sphere_distance(x: float, y: float, z: float, radius: float) -> Distance:
     return length - radius, x / length, y / length, z / length
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def capsule_distance(x: float, y: float, z: float, radius: float, half_length: float) -> Distance:
     """Signed distance and outward unit normal of a capsule along z; on its axis the normal is +x."""
     w = z - min(max(z, -half_length), half_length)
@@ -56,7 +57,7 @@ def capsule_distance(x: float, y: float, z: float, radius: float, half_length: f
     return length - radius, x / length, y / length, w / length
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def box_distance(x: float, y: float, z: float, hx: float, hy: float, hz: float) -> Distance:
     """Signed distance and outward unit normal of a box about the origin with half extents hx, hy, hz.
 
@@ -76,7 +77,7 @@ def box_distance(x: float, y: float, z: float, hx: float, hy: float, hz: float) 
     return qz, 0.0, 0.0, sz
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def separation(
     nx: float, ny: float, nz: float, a: int, b: int, size: FloatArray, rotation: FloatArray, translation: FloatArray
 ) -> float:
@@ -92,7 +93,7 @@ def separation(
     return gap
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def face_separation(a: int, b: int, size: FloatArray, rotation: FloatArray, translation: FloatArray) -> float:
     """Return the largest gap between boxes ``a`` and ``b`` along the normals of their faces, m."""
     best = separation(rotation[a, 0, 0], rotation[a, 1, 0], rotation[a, 2, 0], a, b, size, rotation, translation)
@@ -105,7 +106,7 @@ def face_separation(a: int, b: int, size: FloatArray, rotation: FloatArray, tran
     return best
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def box_separation(a: int, b: int, size: FloatArray, rotation: FloatArray, translation: FloatArray) -> float:
     """Return the largest gap between boxes ``a`` and ``b`` along any axis, normals of faces and edges across edges, m.
 
@@ -124,7 +125,7 @@ def box_separation(a: int, b: int, size: FloatArray, rotation: FloatArray, trans
     return best
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def corner_faces(nx: float, ny: float, nz: float, edge: FloatArray) -> bool:
     """Whether a corner is the deepest part of its body along a normal, given its edges (3, 3): unit vectors away from the corner.
 
@@ -136,7 +137,7 @@ def corner_faces(nx: float, ny: float, nz: float, edge: FloatArray) -> bool:
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def corner_distance(x: float, y: float, z: float, hx: float, hy: float, hz: float, edge: FloatArray, deepest: float) -> Distance:
     """Signed distance and normal of a box for a corner of another one with the edges (3, 3), in the frame of the box.
 
@@ -169,7 +170,7 @@ def corner_distance(x: float, y: float, z: float, hx: float, hy: float, hz: floa
     return d, nx, ny, nz
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def cylinder_distance(x: float, y: float, z: float, radius: float, half_length: float) -> Distance:
     """Signed distance and outward unit normal of a capped cylinder along z.
 
@@ -190,7 +191,7 @@ def cylinder_distance(x: float, y: float, z: float, radius: float, half_length: 
     return qz, 0.0, 0.0, sz
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def grid_distance(
     x: float,
     y: float,
@@ -236,7 +237,7 @@ def grid_distance(
     return distance, gx / slope, gy / slope, gz / slope
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def shape_distance(
     s: int,
     x: float,
@@ -389,7 +390,7 @@ def candidate_pairs(
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def write_frame(frame: FloatArray, nx: float, ny: float, nz: float) -> None:
     """Update frame (3, 3): rows normal, first tangent, second tangent; right-handed and orthonormal.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from contact.compiled import njit
 from contact.vector_kernels import Vector, dot, entry, minus
 
 FloatArray = npt.NDArray[np.float64]
@@ -14,7 +14,7 @@ FloatArray = npt.NDArray[np.float64]
 FACE, EDGE_AB, EDGE_BC, EDGE_CA, VERTEX_A, VERTEX_B, VERTEX_C = 0, 1, 2, 3, 4, 5, 6
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def closest_on_triangle(p: Vector, a: Vector, b: Vector, c: Vector) -> tuple[float, float, float, int]:
     """Barycentric weights of the point of triangle abc closest to p, and the feature that holds it.
 
@@ -61,7 +61,7 @@ def closest_on_triangles(point: FloatArray, corners: FloatArray, closest: FloatA
             closest[t, i] = weight_a * corners[t, 0, i] + weight_b * corners[t, 1, i] + weight_c * corners[t, 2, i]
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def closest_on_lines(uu: float, uv: float, vv: float, uw: float, vw: float, square: float) -> tuple[float, float]:
     """Parameters (s, t) at which the lines s u and t v - w are closest: the minimum of |w + s u - t v|^2.
 

@@ -10,8 +10,8 @@ from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from contact.compiled import njit
 from contact.detect_kernels import BOX, DEEPER, HAIR, LEAN, PARALLEL, box_separation, face_separation, separation, write_frame
 from contact.distance_kernels import closest_on_lines
 

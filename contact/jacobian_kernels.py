@@ -7,7 +7,8 @@ product takes it several times as long as the product of a small Jacobian.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from contact.compiled import njit
 
 
 @njit(cache=True)

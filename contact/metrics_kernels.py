@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from contact.cone import project_cone
 
 #: Scales below this count as zero.
@@ -41,7 +41,7 @@ def relative_to_terms(residual: float, Av: float, b: float, force: float) -> flo
     return relative(residual, larger(Av, larger(b, force)))
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def law_parts(
     u_n: float, u_0: float, u_1: float, lam_n: float, lam_0: float, lam_1: float, rho: float, mu: float, relaxed: bool
 ) -> tuple[float, float, float, float, float, float]:
@@ -250,7 +250,7 @@ def worst_balance(
     return worst
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def holding_forces(
     start: np.ndarray, stop: np.ndarray, stride: np.ndarray, b: np.ndarray, Av: np.ndarray, out: np.ndarray
 ) -> None:

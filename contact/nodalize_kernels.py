@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from contact.compiled import njit
 
 #: Stands for no further column.
 _NONE = 2**62
@@ -89,7 +90,7 @@ def gather_body_blocks(A: ColumnMatrix, groups: GroupRows, stop: np.ndarray, blo
                     blocks[g, i, j] = A.data[k]
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def next_column(J: JacobianRows, m: int, heads: np.ndarray) -> int:
     """Smallest column of contact m from the entries ``heads`` (3,) of its rows on."""
     column = _NONE
@@ -99,7 +100,7 @@ def next_column(J: JacobianRows, m: int, heads: np.ndarray) -> int:
     return column
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def gather_part(
     J: JacobianRows, m: int, heads: np.ndarray, of_row: np.ndarray, column: int, begin: int, dof: np.ndarray, jac: np.ndarray
 ) -> tuple[int, int]:
@@ -121,7 +122,7 @@ def gather_part(
     return stop, column
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def is_zero(jac: np.ndarray, begin: int, stop: int) -> bool:
     """Whether a part holds zeros only."""
     for e in range(begin, stop):
@@ -131,7 +132,7 @@ def is_zero(jac: np.ndarray, begin: int, stop: int) -> bool:
     return True
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def fill_block(block: np.ndarray, m: int, side: int, start: int, begin: int, stop: int, dof: np.ndarray, jac: np.ndarray) -> bool:
     """Fill the block of contact m on the node at row ``start``; return whether it is orthogonal (eq. 13)."""
     for i in range(3):
@@ -164,7 +165,7 @@ def split_jacobian(J: JacobianRows, groups: GroupRows, virtual_start: int, parts
     for m in range(node.shape[0]):
         for i in range(3):
             heads[i] = J.indptr[3 * m + i]
-        sides = 0
+        sides = np.int64(0)  # a literal 0 would be compiled beside it
         node[m, 0] = -1
         node[m, 1] = -1
         column = next_column(J, m, heads)
@@ -256,7 +257,7 @@ def sharing(
                 shared[q] += group_of[r] == group_of[q]
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def node_compliance(node: np.ndarray, virtual_start: int, m: int, own: int, diagonal: np.ndarray) -> float:
     """One over the mean diagonal of A of the node that contact m has beside its virtual node at row ``own``; 0 without one."""
     other = node[m, 1] if node[m, 0] == own else node[m, 0]

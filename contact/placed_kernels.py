@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from contact.compiled import njit
 from contact.detect_kernels import write_frame
 from contact.vector_kernels import Vector, dot, minus
 
@@ -58,25 +58,25 @@ class Output(NamedTuple):
     feature: IntArray
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def axis_of(rotation: FloatArray, s: int, i: int) -> Vector:
     """Axis i of shape s in the world."""
     return rotation[s, 0, i], rotation[s, 1, i], rotation[s, 2, i]
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def place_of(translation: FloatArray, s: int) -> Place:
     """Origin of shape s in the world, m."""
     return translation[s, 0], translation[s, 1], translation[s, 2]
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def own(rotation: FloatArray, s: int, v: Vector) -> Vector:
     """World vector v in the frame of shape s."""
     return dot(axis_of(rotation, s, 0), v), dot(axis_of(rotation, s, 1), v), dot(axis_of(rotation, s, 2), v)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def world(rotation: FloatArray, s: int, v: Vector) -> Vector:
     """Vector v of the frame of shape s in the world."""
     return (
@@ -86,13 +86,13 @@ def world(rotation: FloatArray, s: int, v: Vector) -> Vector:
     )
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def moved(place: Place, length: float, direction: Vector) -> Place:
     """Place + length direction."""
     return place[0] + length * direction[0], place[1] + length * direction[1], place[2] + length * direction[2]
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def near(a: int, b: int, shapes: Shapes) -> bool:
     """Whether the balls about the cylinder a and the bounding box of b come within the reach of a."""
     half, size = shapes.box_half, shapes.size
@@ -102,7 +102,7 @@ def near(a: int, b: int, shapes: Shapes) -> bool:
     return sqrt(dot(between, between)) <= radii + max(shapes.reach[a], 0.0)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def put(count: int, point: int, b: int, feature: int, gap: float, normal: Vector, place: Place, out: Output) -> int:
     """Write a contact where there is room, with the normal made a unit vector; return the number of contacts."""
     if count < out.point.shape[0]:

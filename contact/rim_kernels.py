@@ -13,8 +13,8 @@ from math import cos, inf, pi, sin, sqrt
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from contact.compiled import njit
 from contact.detect_kernels import BOX, CAPSULE, CYLINDER, DEEPER, HAIR, LEAN, PLANE, SPHERE, Distance, shape_distance
 from contact.distance_kernels import closest_on_lines
 from contact.placed_kernels import Output, Place, Shapes, axis_of, moved, near, own, place_of, put, world
@@ -81,7 +81,7 @@ def rolling_contacts(count: int, shapes: Shapes, may_contact: BoolArray, out: Ou
 # ------------------------------------------------------------------ rims on flat faces
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def rim_on_face(k: int, normal: Vector, radius: float, half_length: float) -> tuple[bool, float, float, float]:
     """Point k of the rims of a cylinder against a face with this normal, both in its frame, and whether it is tested.
 
@@ -102,7 +102,7 @@ def rim_on_face(k: int, normal: Vector, radius: float, half_length: float) -> tu
     return tested, radius * (c * ux - s * uy), radius * (s * ux + c * uy), z
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def face_contacts(count: int, a: int, b: int, normal: Vector, origin: Place, axis: int, shapes: Shapes, out: Output) -> int:
     """Contacts of the rims of cylinder a with a face through ``origin`` (world) of b.
 
@@ -133,7 +133,7 @@ def face_contacts(count: int, a: int, b: int, normal: Vector, origin: Place, axi
 # ------------------------------------------------------------------ boxes
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def face_gap(face: int, a: int, b: int, shapes: Shapes) -> tuple[float, Vector]:
     """Gap between cylinder a and the plane of a face of box b, and the normal: face 2 i is at the lower end of axis i."""
     i, sign = face // 2, -1.0 if face % 2 == 0 else 1.0
@@ -145,7 +145,7 @@ def face_gap(face: int, a: int, b: int, shapes: Shapes) -> tuple[float, Vector]:
     return dot(normal, between) - shapes.size[b, i] - extent, normal
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def box_contacts(count: int, a: int, b: int, shapes: Shapes, out: Output) -> int:
     """Contacts of cylinder a with the faces and the edges of box b; corners of boxes are points of their own.
 
@@ -177,7 +177,7 @@ def box_contacts(count: int, a: int, b: int, shapes: Shapes, out: Output) -> int
 # ------------------------------------------------------------------ rims on curved shapes
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def on_circle(angle: float, centre: Place, x: Vector, y: Vector, b: int, shapes: Shapes) -> Distance:
     """Signed distance and normal of shape b at centre + cos(angle) x + sin(angle) y, all in the frame of b."""
     px, py, pz = moved(moved(centre, cos(angle), x), sin(angle), y)
@@ -186,7 +186,7 @@ def on_circle(angle: float, centre: Place, x: Vector, y: Vector, b: int, shapes:
     )  # fmt: skip
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def deepest_on_circle(low: float, high: float, centre: Place, x: Vector, y: Vector, b: int, shapes: Shapes) -> float:
     """Angle between two bounds at which a circle is nearest to shape b, by the golden section."""
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
@@ -203,7 +203,7 @@ def deepest_on_circle(low: float, high: float, centre: Place, x: Vector, y: Vect
     return 0.5 * (low + high)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def faced_distance(
     angle: float, centre: Place, x: Vector, y: Vector, out_of_cap: Vector, b: int, shapes: Shapes
 ) -> tuple[float, Vector]:
@@ -238,7 +238,7 @@ def faced_distance(
     return inf, normal
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def sharp_distance(
     angle: float, centre: Place, x: Vector, y: Vector, out_of_cap: Vector, b: int, shapes: Shapes
 ) -> tuple[float, Vector]:
@@ -259,7 +259,7 @@ def sharp_distance(
     return faced_distance(angle, centre, x, y, out_of_cap, b, shapes)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def rim_contacts(count: int, a: int, b: int, distance: FloatArray, shapes: Shapes, out: Output) -> tuple[int, float]:
     """Contacts of the rims of cylinder a with shape b by its signed distance; ``distance`` (RIM_POINTS,) is room to work in.
 
@@ -300,7 +300,7 @@ def rim_contacts(count: int, a: int, b: int, distance: FloatArray, shapes: Shape
     return count, least
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def cylinder_contacts(count: int, a: int, b: int, both: bool, distance: FloatArray, shapes: Shapes, out: Output) -> int:
     """Contacts of cylinders a and b, with the rims of both where ``both``.
 
@@ -325,7 +325,7 @@ def cylinder_contacts(count: int, a: int, b: int, both: bool, distance: FloatArr
     return put(count, shapes.rim[a], b, OVERLAP, gap, normal, place, out) if gap < 0.0 else count
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def extent(direction: Vector, s: int, shapes: Shapes) -> Vector:
     """Point of cylinder s that lies farthest along a direction, from its centre, m."""
     axis = axis_of(shapes.rotation, s, 2)
@@ -336,7 +336,7 @@ def extent(direction: Vector, s: int, shapes: Shapes) -> Vector:
     return moved(end, shapes.size[s, 0] / length, across) if length > HAIR else end
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def least_overlap(a: int, b: int, shapes: Shapes) -> tuple[float, Vector, Place]:
     """Gap of cylinders a and b along the direction in which it is largest, that direction from b to a, and a place between them.
 
@@ -368,14 +368,14 @@ def least_overlap(a: int, b: int, shapes: Shapes) -> tuple[float, Vector, Place]
     return gap, normal, moved(centre, 1.0, middle)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def apart_along(direction: Vector, a: int, b: int, shapes: Shapes) -> float:
     """Gap between the extents of cylinders a and b along a unit vector, m."""
     reach = abs(dot(direction, minus(place_of(shapes.translation, a), place_of(shapes.translation, b))))
     return reach - dot(direction, extent(direction, a, shapes)) - dot(direction, extent(direction, b, shapes))
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def mantle_contact(count: int, a: int, b: int, shapes: Shapes, out: Output) -> int:
     """Contact of the mantles of cylinders a and b, whose axes cross at points inside both.
 

@@ -10,8 +10,8 @@ from math import inf, sqrt
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from contact.compiled import njit
 from contact.distance_kernels import closest_on_triangle
 from contact.vector_kernels import Vector, dot, entry, minus, plus, times
 
@@ -19,7 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def offset_from_closest(p: Vector, corners: FloatArray, t: int) -> tuple[Vector, int]:
     """Vector from the closest point of triangle t to a point (m), and the feature that holds it; ``corners`` (n, 3, 3), m.
 
@@ -31,7 +31,7 @@ def offset_from_closest(p: Vector, corners: FloatArray, t: int) -> tuple[Vector,
     return minus(p, plus(times(weight_b, b), times(weight_c, c))), feature
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def near_triangles(p: Vector, reach: float, corners: FloatArray, among: IntArray, n: int, near: IntArray, far: FloatArray) -> int:
     """Fill ``near`` with those of triangles ``among[:n]`` at most ``reach`` (m) farther from a point than the closest one.
 
@@ -51,7 +51,7 @@ def near_triangles(p: Vector, reach: float, corners: FloatArray, among: IntArray
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def signed_distance(p: Vector, corners: FloatArray, normals: FloatArray, among: IntArray, n: int) -> float:
     """Signed distance (m) of a point to the closest of triangles ``among[:n]``, negative behind its pseudonormal."""
     best2, side = inf, 0.0
@@ -64,13 +64,13 @@ def signed_distance(p: Vector, corners: FloatArray, normals: FloatArray, among: 
     return -sqrt(best2) if side < 0.0 else sqrt(best2)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def node(origin: Vector, spacing: float, i: float, j: float, k: float) -> Vector:
     """Position of a place (i, j, k), in cells, of a grid, m."""
     return origin[0] + i * spacing, origin[1] + j * spacing, origin[2] + k * spacing
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def fill_block(
     values: FloatArray, i0: int, j0: int, k0: int, origin: Vector, spacing: float, corners: FloatArray, normals: FloatArray,
     among: IntArray, n: int,

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from math import inf, sqrt
 
-from numba import njit
-
+from contact.compiled import njit
 from contact.detect_kernels import DEEPER, HAIR, LEAN, PARALLEL, Distance, cylinder_distance
 from contact.placed_kernels import Output, Place, Shapes, moved, own, place_of, put, world
 from contact.vector_kernels import Vector, cross, dot, minus, times
@@ -27,14 +26,14 @@ SECTIONS = 48
 GOLDEN = 0.6180339887498949
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def on_segment(t: float, middle: Place, along: Vector, radius: float, half_length: float) -> Distance:
     """Signed distance and normal of a cylinder at the point t of a segment in its frame."""
     x, y, z = moved(middle, t, along)
     return cylinder_distance(x, y, z, radius, half_length)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def deepest_on_segment(middle: Place, along: Vector, length: float, radius: float, half_length: float) -> float:
     """Parameter of the point of a segment that is nearest to (or deepest in) a cylinder, all in its frame.
 
@@ -62,7 +61,7 @@ def deepest_on_segment(middle: Place, along: Vector, length: float, radius: floa
     return 0.5 * (low + high)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def across_rims(place: Place, along: Vector, radius: float, half_length: float) -> tuple[float, Vector, Place]:
     """Gap and normal of a line, or of another rim, over the rim of a cylinder, in its frame, and the point of the rim.
 
@@ -87,7 +86,7 @@ def across_rims(place: Place, along: Vector, radius: float, half_length: float) 
     return dot(normal, minus(place, rim)), normal, rim
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def segment_contacts(
     count: int,
     a: int,

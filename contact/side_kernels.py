@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from contact.compiled import njit
 from contact.detect_kernels import write_frame
 from contact.vector_kernels import Vector
 
@@ -137,7 +137,7 @@ class Output(NamedTuple):
     weight: FloatArray
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def side_of(bodies: Bodies, k: int) -> Side:
     """Return body k as one side of a pair."""
     return Side(
@@ -157,7 +157,7 @@ def write_contact(
     write_frame(out.frame[place], normal[0], normal[1], normal[2])
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def write_side(out_point: IntArray, out_weight: FloatArray, points: tuple[int, int, int], weights: Vector) -> None:
     """Write the points of one side of a contact, (3,), and their weights, (3,); those of weight 0 are written as none, -1."""
     for i in range(3):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from scipy.sparse.csgraph import connected_components
 
+from contact.compiled import njit
 from contact.problem import force_scales
 from contact.solvers.dense import DenseSolver
 from contact.solvers.dense_kernels import IMMOVABLE, solve_local

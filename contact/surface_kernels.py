@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from contact.compiled import njit
 from contact.distance_kernels import closest_on_triangle
 from contact.tree_kernels import Forest, fit_boxes, tree_of
 from contact.vector_kernels import Vector, cross, dot, minus, norm, over, plus, row, times, write_row
@@ -64,19 +64,19 @@ class Features(NamedTuple):
     sharp: BoolArray
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def unit(a: Vector) -> Vector:
     """Scale a vector to length 1; zero stays zero."""
     return over(a, max(norm(a), 1e-300))
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def angle_between(a: Vector, b: Vector) -> float:
     """Angle between two vectors, rad; a right angle where one of them is zero."""
     return acos(min(max(dot(a, b) / max(sqrt(dot(a, a) * dot(b, b)), 1e-300), -1.0), 1.0))
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def set_face_and_vertex_normals(features: Features) -> None:
     """Fill the normals of faces, (b - a) x (c - a), and of vertices, the sum of those of its faces times their angles there."""
     points, vertex_normal = features.points, features.vertex_normal
@@ -95,7 +95,7 @@ def set_face_and_vertex_normals(features: Features) -> None:
         write_row(vertex_normal, p, unit(row(vertex_normal, p)))
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def set_edge_normals(features: Features) -> None:
     """Fill the normals of edges and which edges are sharp."""
     points, edges, face_normal = features.points, features.edges, features.face_normal
@@ -112,7 +112,7 @@ def set_edge_normals(features: Features) -> None:
         features.sharp[e] = dot(first, second) < FLAT and height < 0.0
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def fit_features(features: Features, bodies: IntArray, triangle_trees: Forest, edge_trees: Forest) -> None:
     """Update all normals and the trees of some bodies (k,) for the present positions."""
     for k in range(bodies.shape[0]):
@@ -122,7 +122,7 @@ def fit_features(features: Features, bodies: IntArray, triangle_trees: Forest, e
     set_edge_normals(features)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def solid_angle(a: Vector, b: Vector, c: Vector) -> float:
     """Signed solid angle of triangle abc seen from the origin, positive from behind, sr.
 

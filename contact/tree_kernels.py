@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from contact.compiled import njit
 from contact.vector_kernels import Vector
 
 FloatArray = npt.NDArray[np.float64]
@@ -51,14 +51,14 @@ class Tree(NamedTuple):
     boxes: FloatArray
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def tree_of(forest: Forest, body: int) -> Tree:
     """Return views of the tree of one body."""
     start, stop = forest.root[body], forest.root[body + 1]
     return Tree(forest.first[body], forest.leaf[start:stop], forest.boxes[2 * start : 2 * stop])
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def fit_boxes(tree: Tree, points: FloatArray, corners: IntArray, n_corners: int) -> None:
     """Update the boxes of a tree for points (n, 3), m; a feature has the first ``n_corners`` points of its row of ``corners``."""
     leaves, boxes = tree.leaf.shape[0], tree.boxes
@@ -78,7 +78,7 @@ def fit_boxes(tree: Tree, points: FloatArray, corners: IntArray, n_corners: int)
             boxes[node, 3 + axis] = max(boxes[2 * node, 3 + axis], boxes[2 * node + 1, 3 + axis])
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def box_distance2(boxes: FloatArray, node: int, p: Vector) -> float:
     """Squared distance of a point to the box of a node, m^2; inf for the box of an empty leaf."""
     dx = max(max(boxes[node, 0] - p[0], p[0] - boxes[node, 3]), 0.0)
@@ -87,7 +87,7 @@ def box_distance2(boxes: FloatArray, node: int, p: Vector) -> float:
     return dx * dx + dy * dy + dz * dz
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def boxes_overlap(boxes: FloatArray, node: int, low: Vector, high: Vector) -> bool:
     """Whether the box of a node and the box from ``low`` to ``high`` overlap."""
     if boxes[node, 0] > high[0] or boxes[node, 1] > high[1] or boxes[node, 2] > high[2]:
@@ -95,7 +95,7 @@ def boxes_overlap(boxes: FloatArray, node: int, low: Vector, high: Vector) -> bo
     return not (boxes[node, 3] < low[0] or boxes[node, 4] < low[1] or boxes[node, 5] < low[2])
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def search_point(leaf: IntArray, boxes: FloatArray, first: int, p: Vector, reach: float, stack: IntArray, hits: IntArray) -> int:
     """Write the features whose boxes are at most ``reach`` (m) from a point into ``hits``; return their number.
 
@@ -117,7 +117,7 @@ def search_point(leaf: IntArray, boxes: FloatArray, first: int, p: Vector, reach
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def search_box(leaf: IntArray, boxes: FloatArray, first: int, low: Vector, high: Vector, stack: IntArray, hits: IntArray) -> int:
     """Write the features whose boxes overlap that from ``low`` to ``high`` (m) into ``hits``; return their number.
 

@@ -6,8 +6,8 @@ from math import inf, sqrt
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from contact.compiled import njit
 from contact.distance_kernels import closest_on_triangle
 from contact.side_kernels import SNAP, VERTEX_FACE, ZERO, Kept, Near, Output, Side, Work, write_contact, write_side
 from contact.surface_kernels import Features
@@ -29,13 +29,13 @@ SAME_NORMAL = 0.87
 MAX_KEPT = 4
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def faces_vertex(face_normal: FloatArray, t: int, outward: Vector) -> bool:
     """Whether triangle t and a vertex with the normal ``outward`` look at each other: n_t . n < -FACING."""
     return dot(row(face_normal, t), outward) < -FACING
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def keep_facing(hits: IntArray, n_hits: int, p: int, outward: Vector, triangles: IntArray, face_normal: FloatArray) -> int:
     """Keep those triangles of ``hits[:n_hits]`` that face vertex p and have it for no corner; return how many there are."""
     count = 0
@@ -48,7 +48,7 @@ def keep_facing(hits: IntArray, n_hits: int, p: int, outward: Vector, triangles:
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def snap(a: float, b: float, c: float) -> tuple[float, float, float]:
     """Barycentric weights with those below SNAP set to zero; they still sum to one."""
     a, b, c = (a if a > SNAP else 0.0), (b if b > SNAP else 0.0), (c if c > SNAP else 0.0)
@@ -56,7 +56,7 @@ def snap(a: float, b: float, c: float) -> tuple[float, float, float]:
     return a / total, b / total, c / total
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def offset_from_triangle(p: Vector, points: FloatArray, triangles: IntArray, t: int, weights: Vector) -> Vector:
     """Vector from the point of triangle t with these weights to p, m: p - w_a a - w_b b - w_c c."""
     offset = minus(p, times(weights[0], row(points, triangles[t, 0])))
@@ -64,7 +64,7 @@ def offset_from_triangle(p: Vector, points: FloatArray, triangles: IntArray, t: 
     return minus(offset, times(weights[2], row(points, triangles[t, 2])))
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def closest_points(
     p: Vector, hits: IntArray, n_hits: int, reach: float, points: FloatArray, triangles: IntArray, near: Near
 ) -> int:
@@ -91,7 +91,7 @@ def closest_points(
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def name_features(near: Near, n_near: int, n_edges: int, triangles: IntArray, triangle_edges: IntArray) -> int:
     """Fill in which feature holds each point of ``near`` (:class:`contact.side_kernels.Near`); return the nearest."""
     n_triangles, nearest, least2 = triangles.shape[0], -1, inf
@@ -109,7 +109,7 @@ def name_features(near: Near, n_near: int, n_edges: int, triangles: IntArray, tr
     return nearest
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def repeats(near_feature: IntArray, n_near: int, k: int) -> int:
     """How often the feature of entry k comes among the first ``n_near``; 0 where k is not the first of them."""
     count = 0
@@ -121,13 +121,13 @@ def repeats(near_feature: IntArray, n_near: int, k: int) -> int:
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def facing_beside_edge(e: int, outward: Vector, edge_faces: IntArray, face_normal: FloatArray) -> int:
     """Count the triangles beside edge e that face a vertex with the normal ``outward``."""
     return faces_vertex(face_normal, edge_faces[e, 0], outward) + faces_vertex(face_normal, edge_faces[e, 1], outward)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def facing_round_vertex(q: int, outward: Vector, fan_start: IntArray, fan: IntArray, face_normal: FloatArray) -> int:
     """Count the triangles round vertex q that face a vertex with the normal ``outward``."""
     count = 0
@@ -136,13 +136,13 @@ def facing_round_vertex(q: int, outward: Vector, fan_start: IntArray, fan: IntAr
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def along_offset(offset: Vector, distance: float, outward: Vector) -> Vector:
     """Scale an offset of this length (m) to a unit vector, turned to the side of ``outward``."""
     return times(1.0 / distance if dot(outward, offset) >= 0.0 else -1.0 / distance, offset)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def most_opposed_normal(outward: Vector, feature: int, near: Near, n_near: int, face_normal: FloatArray) -> Vector:
     """Of the triangles near a feature, take that which looks most against ``outward``; return its normal."""
     least, normal = inf, (0.0, 0.0, 0.0)
@@ -155,7 +155,7 @@ def most_opposed_normal(outward: Vector, feature: int, near: Near, n_near: int, 
     return normal
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def keep_in_order(kept: Kept, count: int, gap: float, normal: Vector, near: int) -> int:
     """Insert a possible contact by its distance; return how many there are. When there is no more room, the farthest goes."""
     room = kept.gap.shape[0]
@@ -171,7 +171,7 @@ def keep_in_order(kept: Kept, count: int, gap: float, normal: Vector, near: int)
     return min(count + 1, room)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def repeats_a_normal(kept_normal: FloatArray, k: int) -> bool:
     """Whether a nearer one of the possible contacts has nearly the same normal as number k."""
     for nearer in range(k):
@@ -223,7 +223,7 @@ def possible_contacts(
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def vertex_faces(
     features: Features, vertices: Side, surface: Side, tree: Tree, margin: float, work: Work, count: int, out: Output
 ) -> int:

@@ -243,6 +243,22 @@ def test_friction_takes_what_it_says() -> None:
     assert reports[-1].friction_loss == pytest.approx(0.05, rel=1e-6)
 
 
+@pytest.mark.parametrize("coefficient", [1.0, 0.5])
+def test_friction_of_an_impact_takes_the_energy_of_the_motion_along_the_floor(coefficient: float) -> None:
+    """A flat box of 2 kg at 1 m/s down and along: it parts with e, and mu (1 + e) is taken off the speed along the floor."""
+    scene = fs.Scene("slide", dt=0.01, theta=0.5, gravity=(0, 0, 0), default_friction=0.2)
+    floor = scene.add_floor()
+    box = scene.add_rigid("box", fs.Box((0.05, 0.05, 0.0005)), mass=2.0, position=(0, 0, 0.0045), velocity=(1.0, 0, -1.0))
+    scene.set_restitution(box, floor, coefficient)
+    stepper = Stepper(scene, make_solver("exact"))
+    reports = [stepper.step() for _ in range(3)]
+    left = 1.0 - 0.2 * (1.0 + coefficient)
+    assert stepper.state.v[[0, 2]] == pytest.approx([left, coefficient], rel=1e-9)
+    assert reports[-1].friction_loss == pytest.approx(1.0 - left**2, rel=1e-9)
+    if coefficient == 1.0:  # then nothing else takes any
+        assert 2.0 - reports[-1].kinetic_energy == pytest.approx(reports[-1].friction_loss, rel=1e-9)
+
+
 def test_an_oblique_impact_slides_or_sticks_as_coulomb_says() -> None:
     """The impulse along the floor is mu times that across it, or what stops the box."""
     for friction, left in ((0.2, 1.0 - 0.2 * (2.0 + 0.001 * 9.81)), (0.9, 0.0)):

@@ -25,6 +25,7 @@ from contact import (
 from contact.metrics import contact_velocity
 from contact.problem import isotropic, to_isotropic
 from contact.solvers import Exact, ExactOptions
+from femsim.step.stepper import Stepper
 
 UP = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # normal, tangents
 
@@ -313,6 +314,24 @@ def test_running_out_of_iterations_is_a_status_with_a_sentence() -> None:
     found = measure(problems[1], solution.v, solution.lam)
     assert max(found.dynamics_residual, found.contact_residual) > 1e-8
     np.testing.assert_allclose(solution.history.dynamics[-1], found.dynamics_residual, rtol=1e-6)
+
+
+def test_where_rounding_allows_no_better_it_stops() -> None:
+    """A cube of steel of 200 GPa at rest: its forces are differences of terms a million times larger."""
+    scene = fs.Scene("steel", dt=0.01)
+    scene.add_floor()
+    steel = fs.Elastic(2e11, 0.3, 7800.0, name="steel")
+    scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), steel, position=(0, 0, 0.01))
+    stepper = Stepper(scene, Exact())
+    sweeps, ended = [], []
+    for _ in range(6):
+        solution = stepper.step().solution
+        sweeps.append(solution.details["sweeps"])
+        ended.append((solution.converged, solution.iterations, solution.message))
+    assert max(sweeps) < 1000, sweeps
+    stopped = [(iterations, message) for converged, iterations, message in ended if not converged]
+    assert stopped and all(iterations < 40 for iterations, _ in stopped)
+    assert any("Rounding of the data allows no better." in message for _, message in stopped)
 
 
 def test_not_finite_is_a_reported_failure() -> None:

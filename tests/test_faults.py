@@ -20,7 +20,6 @@ import pytest
 from small_scene import FILE, scene_file
 
 import femsim as fs
-from femsim.base.place import ROOT
 from femsim.cli import execute
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork") or sys.platform != "linux", reason="faults are caused as on Linux")
@@ -309,32 +308,3 @@ def test_the_second_one_ends_at_once(number: int, tmp_path: Path, command: Calla
     assert (status, err) == (130, "femsim: interrupted.\n")
     ended = info(folder)
     assert ended["status"] == "interrupted" and ended["message"].startswith("Stopped after step ") and rows(folder) >= 3
-
-
-# ------------------------------------------------------------------ names
-
-
-def test_names_that_are_not_ascii_in_a_c_locale(tmp_path: Path) -> None:
-    folder = tmp_path / "Prüfstand ü"
-    folder.mkdir()
-    path = scene_file(folder, name="würfel.py")
-    environment = {
-        key: value for key, value in os.environ.items() if not key.startswith(("LC_", "LANG", "PYTHONUTF8", "PYTHONIO"))
-    }
-    environment |= {"LC_ALL": "C", "PYTHONPATH": str(ROOT), "PYTHONCOERCECLOCALE": "0"}
-    code = (
-        "import sys; from femsim.cli import execute\n"
-        "for words in {words!r}:\n"
-        "    status = execute(words)\n"
-        "    assert status == 0, (words, status)\n"
-    )
-    run = str(folder / "läuft")
-    commands = [
-        ["run", str(path), "--out", run], ["run", str(path), "--out", f"{run}2", "--format", "vtkhdf"], ["describe", str(path)],
-        ["plot", run], ["report", run, "--stills", "0"], ["paraview", run], ["repair", run],
-    ]  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", code.format(words=commands)], env=environment, capture_output=True, cwd=folder, check=False
-    )
-    assert done.returncode == 0, done.stderr.decode(errors="replace")
-    assert info(Path(run))["scene"]["file"] == str(path) and len(fs.open_frames(Path(f"{run}2")).times) == 5

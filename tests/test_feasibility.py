@@ -228,6 +228,13 @@ def test_law_errors_against_numpy(relaxed: bool) -> None:
     assert law_errors(u[:0], lam[:0], phi[:0], rho[:0], friction[:0], relaxed) == (0.0, 0.0, 0.0)
 
 
+def test_a_penetration_is_seen_beside_any_force() -> None:
+    """Beside 1e20 N, what 1 cm/s would be undone by is less than rounding; the velocity itself is not."""
+    u, lam = np.array([[-0.01, 0.0, 0.0]]), np.array([[1e20, 0.0, 0.0]])
+    velocity, pace, force = law_errors(u, lam, np.zeros((1, 3)), np.ones(1), np.full(1, 0.3), False)
+    assert (velocity, pace, force) == (0.01, 0.01, 0.0)
+
+
 @pytest.mark.parametrize("force", [1.0, 1e150, 1e-150])
 def test_the_estimate_of_the_free_velocity(force: float) -> None:
     """Of the size of the true one for a stiff body, and exact for bodies of one point each."""

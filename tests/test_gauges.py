@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import femsim as fs
 from femsim.run.selection import GapSearch
+from femsim.run.sensors import Sensors
 from femsim.step.stepper import Stepper
 
 G = 9.81
@@ -129,6 +131,20 @@ def test_forces_on_parts_of_a_surface_and_of_partners_sum_to_the_whole() -> None
     assert wrench(run, "floor_whole")[-1, 2] == pytest.approx(-(0.032 + 0.008 + rod + 0.05) * G, rel=1e-3)
     # the box has moved; its faces are those of the start
     assert run.stepper.link_pose(4)[1][0] > 0.105
+
+
+def test_a_sensor_of_some_contacts_is_the_mean_over_the_parts_of_a_step() -> None:
+    """A part of a step counts by its length: 1 ms with twice the forces of the step, 9 ms without any."""
+    scene = pile(some={"on": "floor", "partner": "box"})
+    stepper = Stepper(scene, fs.make_solver("exact"))
+    sensors = Sensors(stepper)
+    report = stepper.step()
+    whole = np.array(sensors.row(report)[1:])
+    assert whole[2] < -0.1
+    c = report.contacts
+    twice, none = replace(c, force=2.0 * c.force), replace(c, force=0.0 * c.force)
+    parts = np.array(sensors.row(replace(report, parts=((0.001, twice), (0.009, none))))[1:])
+    np.testing.assert_allclose(parts, 0.2 * whole, rtol=1e-12)
 
 
 def test_area_of_boxes_on_a_floor() -> None:

@@ -120,8 +120,9 @@ def test_a_folder_that_the_user_sets_is_kept(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ faults
 
 USES_A_KERNEL = (
-    "import femsim\nfrom contact.cone import project_strict\nprint('begin', flush=True)\n"
-    "print(','.join(f'{x:.17g}' for x in project_strict(1.0, 3.0, 4.0, 0.5)), flush=True)\n"
+    "import femsim\nimport numpy as np\nfrom contact.cone import project_forces\nprint('begin', flush=True)\n"
+    "lam = np.empty((1, 3))\nproject_forces(np.array([[1.0, 3.0, 4.0]]), np.full((1, 2), 0.5), True, lam)\n"
+    "print(','.join(f'{x:.17g}' for x in lam[0]), flush=True)\n"
 )
 
 
@@ -149,7 +150,7 @@ def test_two_processes_on_a_cold_cache_of_which_one_is_killed(tmp_path: Path) ->
             out, err = process.communicate(timeout=300)
             assert process.returncode == 0, err
             said.add(out)
-        assert list(cache.rglob("cone.project_strict-*.nbi"))
+        assert list(cache.rglob("cone.project_forces-*.nbi"))
     assert len(said) == 1
 
 

@@ -25,6 +25,8 @@ from femsim.step.advance import take_step
 from femsim.step.stepper import Stepper
 
 STEPS = 24
+#: Steps at which a run of each kind is killed; FEMSIM_KILLED_STEPS=20 for more.
+KILLED_STEPS = int(os.environ.get("FEMSIM_KILLED_STEPS", "10"))
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
 
 #: A cube with all that is carried from step to step: an instrument with noise, a rate and a filter, slip, a joint of a gripper.
@@ -49,7 +51,7 @@ def test_killed_at_random_steps_and_resumed_gives_the_same_files(
         pytest.importorskip("h5py")
     options = {"format": format, "fields": fields}
     cube_run(rich, tmp_path / "whole", STEPS, **options)()
-    for step in np.random.default_rng(15).choice(np.arange(1, STEPS), 10, replace=False):
+    for step in np.random.default_rng(15).choice(np.arange(1, STEPS), KILLED_STEPS, replace=False):
         folder = tmp_path / f"killed{step}"
         killed_at(int(step), cube_run(rich, folder, STEPS, **options))
         run = fs.resume(folder)
@@ -57,6 +59,28 @@ def test_killed_at_random_steps_and_resumed_gives_the_same_files(
         assert differences(tmp_path / "whole", folder) == [], step
         assert json.loads((folder / "run.json").read_text())["process"]["resumed"][0]["step"] == 5 * ((step - 1) // 5)
         shutil.rmtree(folder)
+
+
+def test_a_run_with_steps_of_its_own_length_goes_on(tmp_path: Path) -> None:
+    """dt="auto": where it is killed, in flight or in the impact, the lengths go on as they would have been."""
+    falling = RICH.replace("0.5 * side), velocity=(0.2, 0.1, -0.1)", "0.5 * side + 0.004), velocity=(0.2, 0.1, -0.1)")
+    scene, options = scene_file(tmp_path, falling), {"dt": "auto", "checkpoint_every": 1}
+    cube_run(scene, tmp_path / "whole", 7, **options)()
+    parts = substeps(tmp_path / "whole")
+    assert parts.min() < 10 and parts.max() > 30
+    impact = int(parts.argmax()) + 1
+    for step in (impact - 1, impact, 6):
+        folder = tmp_path / f"killed{step}"
+        killed_at(step, cube_run(scene, folder, 7, **options))
+        assert fs.resume(folder).status == "converged"
+        assert json.loads((folder / "run.json").read_text())["process"]["resumed"][0]["step"] == step - 1
+        assert differences(tmp_path / "whole", folder) == [], step
+
+
+def substeps(folder: Path) -> np.ndarray:
+    """Parts of each step, from steps.csv."""
+    table = np.genfromtxt(folder / "steps.csv", delimiter=",", names=True)
+    return np.asarray(table["substeps"], dtype=np.int64)
 
 
 def test_killed_at_any_moment_and_twice_gives_the_same_files(rich: Path, tmp_path: Path) -> None:

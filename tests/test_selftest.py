@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import femsim as fs
+from femsim.step.report import StepReport
+from femsim.step.stepper import Stepper
 from femsim.studies.selftest.scenes import chosen
-from femsim.studies.selftest.stress import energy_created, run_stress
+from femsim.studies.selftest.stress import Watch, energy_created, run_stress
 
 #: Quick ones of each kind: what must hold, what the verdict must name, what is refused.
 QUICK = ("stack_rigid", "fall_ball", "young_1e+09", "micrometre", "plate_beyond_floor_rigid", "needle", "overlap_rigid",
@@ -40,6 +46,31 @@ def test_a_scene_that_runs_although_it_must_be_refused_fails() -> None:
     (stack,) = chosen(("stack_rigid",))
     outcome = run_stress(replace(stack, refused="overlap"))
     assert not outcome.passed and "must be refused" in outcome.text
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_signal_ends_the_command_and_not_only_one_scene(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[..., tuple[int, str, str]]
+) -> None:
+    """It comes in the second of three scenes; the page has the first."""
+    steps: list[str] = []
+    step = Watch.step
+
+    def signalled(self: Watch, stepper: Stepper, report: StepReport) -> None:
+        steps.append(stepper.scene.bodies[0].name)
+        if len(set(steps)) == 2:
+            os.kill(os.getpid(), number)
+        step(self, stepper, report)
+
+    monkeypatch.setattr(Watch, "step", signalled)
+    names = ("spin_rod", "overlap_rigid", "micrometre")
+    page = tmp_path / "page.md"
+    status, out, err = call("selftest", *names, "--out", str(page))
+    assert (status, err) == (130, "femsim: interrupted.\n"), (out, err)
+    assert len(set(steps)) == 2 and len(out.splitlines()) == 1 and "spin_rod" in out
+    text = page.read_text(encoding="utf-8")
+    assert "1 of 1 ended as they state. The other 2 of 3 have not run yet." in text
+    assert "| spin_rod |" in text and "| overlap_rigid |" not in text
 
 
 def test_unknown_names_are_said() -> None:

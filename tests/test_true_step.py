@@ -506,3 +506,21 @@ def test_a_free_rigid_body_keeps_its_energy(theta: float) -> None:
 def test_settings_that_are_none_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(fs.InputError, match=words):
         fs.Scene("s", **options)
+
+
+@pytest.mark.parametrize(("theta", "integrator"), [(1.0, "theta"), (0.5, "theta"), (0.5, "energy-momentum")])
+def test_loads_of_the_solved_step_act_at_theta_dt(theta: float, integrator: str) -> None:
+    """A load that grows with time on a free block that also stretches: its momentum is the sum of dt times the load then."""
+
+    def load(t: float) -> np.ndarray:
+        return np.array([20.0 * t, 0.0, 0.0])
+
+    scene = fs.Scene("pulled", dt=0.01, theta=theta, integrator=integrator, gravity=(0, 0, 0), nonlinear_tolerance=1e-10)
+    scene.add_soft("block", fs.box_tets((0.02, 0.02, 0.02), 1), rubber(fs.StableNeoHookean(), 1e3), load=load)
+    stepper = Stepper(scene, make_solver("exact"))
+    block, state = scene.bodies[0], stepper.state
+    state.v[:] = 3.0 * state.q
+    solves = [stepper.step().solves for _ in range(4)]
+    assert max(solves) > 1, "the equations were solved, not only linearised"
+    wanted = sum(0.01 * load(0.01 * (k + theta)) for k in range(4))
+    np.testing.assert_allclose(block.momentum(stepper.state.q, stepper.state.v), wanted, rtol=1e-6, atol=1e-12)

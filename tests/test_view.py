@@ -14,7 +14,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
+from urllib.request import HTTPCookieProcessor, ProxyHandler, build_opener
 
 import numpy as np
 import pytest
@@ -245,6 +247,21 @@ def test_only_the_page_itself_with_its_token_is_answered(run: Path, view_of: Cal
     ):
         status, _, body = answer(url, path, websocket, **more)
         assert status == 403 and words in body.decode(), (path, more, body)
+
+
+def test_a_browser_keeps_the_token_and_a_stranger_has_none(run: Path, view_of: Callable[..., RunView]) -> None:
+    """A client that keeps cookies opens the printed address once; then the page without its token is answered, to it alone."""
+    url = view_of(run).url
+    plain = url.partition("?")[0]
+    browser, stranger = (build_opener(ProxyHandler({}), HTTPCookieProcessor()) for _ in range(2))
+    with pytest.raises(HTTPError, match="403"):
+        browser.open(plain, timeout=10)
+    for address in (url, plain):
+        with browser.open(address, timeout=10) as page:
+            assert page.status == 200 and b"<html" in page.read().lower()
+    with pytest.raises(HTTPError, match="403") as refused:
+        stranger.open(plain, timeout=10)
+    assert b"lacks its token" in refused.value.read()
 
 
 def test_a_server_that_starts_otherwise_is_refused(

@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from contact.cone import project_cone
 from contact.solvers.condensed import Condensed
 from contact.solvers.dense_kernels import velocities

@@ -10,7 +10,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from contact.compiled import njit
 
 
 class Chain(NamedTuple):
@@ -110,7 +111,7 @@ def gather_contacts(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, l
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _factorize(a: np.ndarray, pivot: np.ndarray) -> bool:
     """LU with partial pivoting of a 6x6 matrix in place; False when it is singular."""
     for k in range(6):
@@ -133,7 +134,7 @@ def _factorize(a: np.ndarray, pivot: np.ndarray) -> bool:
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _substitute(a: np.ndarray, pivot: np.ndarray, x: np.ndarray) -> None:
     """Solve with the factors of :func:`_factorize`, x (6,) in place."""
     for k in range(6):
@@ -149,7 +150,7 @@ def _substitute(a: np.ndarray, pivot: np.ndarray, x: np.ndarray) -> None:
         x[r] /= a[r, r]
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def solve_tridiagonal(
     diagonal: np.ndarray, upper: np.ndarray, symmetric_upper: np.ndarray, pivot: np.ndarray, x: np.ndarray
 ) -> bool:
@@ -186,7 +187,7 @@ def solve_tridiagonal(
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def dynamics(
     diagonal: np.ndarray,
     upper: np.ndarray,
@@ -228,7 +229,7 @@ def contact_velocities(link: np.ndarray, jacobian: np.ndarray, phi: np.ndarray, 
             u[m, r] = total
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def linearise(contacts: LinkContacts, m: int, rules: ProximalRules, lam: np.ndarray, u: np.ndarray, work: NewtonWork) -> None:
     """Fill change and gain of contact m, dlam = change - gain J dv: the law of Alart and Curnier with a proximal shift.
 
@@ -273,7 +274,7 @@ def linearise(contacts: LinkContacts, m: int, rules: ProximalRules, lam: np.ndar
             gain[m, 2, 2] = slope * (1.0 - d_1 * d_1)
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def eliminate(contacts: LinkContacts, m: int, work: NewtonWork) -> None:
     """Add J^T change of contact m to the right-hand side, and J^T gain J to the block of its link."""
     i, jacobian = contacts.link[m], contacts.jacobian

@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numba.np import arrayobj
+
+from contact.compiled import njit
 
 
 @intrinsic

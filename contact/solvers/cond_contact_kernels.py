@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from contact.cone import project_cone_elliptic, project_strict_elliptic
 from contact.metrics_kernels import larger, law_parts, relative
 from contact.solvers.cond_groups import ContactArrays
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def to_contact(block: np.ndarray, m: int, side: int, x: np.ndarray, s: int) -> tuple[float, float, float]:
     """Velocity of the node at row s of x in the frame of contact m, which it is on that side of."""
     x0 = x[s]
@@ -28,7 +28,7 @@ def to_contact(block: np.ndarray, m: int, side: int, x: np.ndarray, s: int) -> t
     )
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def to_node(block: np.ndarray, m: int, side: int, f0: float, f1: float, f2: float) -> tuple[float, float, float]:
     """Force (f0, f1, f2) of contact m on the node of that side, in the node's coordinates."""
     return (
@@ -53,7 +53,7 @@ def mark_coupled(node: np.ndarray, uses: np.ndarray, coupled: np.ndarray) -> Non
             coupled[m] = coupled[m] or (node[m, side] >= 0 and uses[node[m, side]] > 1)
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def contact_sweep(
     first: bool,
     strict: bool,
@@ -134,7 +134,7 @@ def contact_sweep(
     return change / largest if largest > 0.0 else change
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def add_coupled_steps(contacts: ContactArrays, alpha: float, w: np.ndarray, lam: np.ndarray, x: np.ndarray) -> None:
     """Update x += alpha W J^T lam of the contacts that share a node."""
     for m in range(lam.shape[0]):
@@ -150,7 +150,7 @@ def add_coupled_steps(contacts: ContactArrays, alpha: float, w: np.ndarray, lam:
                 x[s + 2] += step * f2
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def add_coupled_forces(contacts: ContactArrays, lam: np.ndarray, force: np.ndarray) -> None:
     """Update force += J^T lam of the contacts that share a node."""
     for m in range(lam.shape[0]):
@@ -165,7 +165,7 @@ def add_coupled_forces(contacts: ContactArrays, lam: np.ndarray, force: np.ndarr
                 force[s + 2] += f2
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def natural_residual(
     contacts: ContactArrays,
     strict: bool,

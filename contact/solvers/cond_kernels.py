@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from contact.metrics_kernels import NET_FRACTION, holding_forces, relative_to_terms, worst_balance
 from contact.solvers.block_rows import apply_blocks
 from contact.solvers.cond_contact_kernels import add_coupled_forces, add_coupled_steps, contact_sweep, natural_residual
@@ -46,7 +46,7 @@ MAX_RESTARTS = 1
 MAX_HALVINGS = 6
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def copy_forces(source: np.ndarray, target: np.ndarray) -> None:
     """Copy forces (nc, 3)."""
     for m in range(source.shape[0]):
@@ -73,7 +73,7 @@ def begin(matrix: Matrix, bodies: Bodies, iterates: Iterates, work: Work) -> Non
     holding_forces(bodies.start, bodies.stop, bodies.stride, bodies.b, iterates.Ax, bodies.least_force)
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def step(steps: Steps, contacts: ContactArrays, alpha: float, b: np.ndarray, iterates: Iterates) -> None:
     """Fill star with v* = v - alpha W (A v - b), eq. (20), plus the last forces of contacts that share a node."""
     apply_steps(steps, alpha, b, iterates.Ax, iterates.x, iterates.star)
@@ -81,7 +81,7 @@ def step(steps: Steps, contacts: ContactArrays, alpha: float, b: np.ndarray, ite
         add_coupled_steps(contacts, alpha, steps.w, iterates.lam, iterates.star)
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def solve_contacts(
     contacts: ContactArrays,
     rules: Rules,
@@ -108,7 +108,7 @@ def solve_contacts(
         add_coupled_forces(contacts, lam, force)
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def hand_over(
     matrix: Matrix,
     exact_gain: bool,
@@ -141,7 +141,7 @@ def hand_over(
     return math.sqrt(mismatch / total) if exact_gain and total > 0.0 else 0.0
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def judge(
     matrix: Matrix,
     contacts: ContactArrays,
@@ -177,7 +177,7 @@ def judge(
     return Found(dynamics, contact, mismatch, max(bodies.b_square, max(a_2, f_2)), finite)
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def balanced(
     bodies: Bodies, node: np.ndarray, lam: np.ndarray, Av: np.ndarray, size: float, tolerance: float, factor: float, work: Work
 ) -> bool:
@@ -189,7 +189,7 @@ def balanced(
     return imbalance <= factor * tolerance and plain_residual(bodies.b, Av, work.force) <= tolerance
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def least_forces(bodies: Bodies, node: np.ndarray, lam: np.ndarray, out: np.ndarray) -> None:
     """Fill the least scale of the balance of each group: a part of the forces that press on it, or what holds it at the start."""
     for g in range(out.shape[0]):
@@ -224,7 +224,7 @@ def spread_bodies(
     return total
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def residual_sums(
     Av: np.ndarray, b: np.ndarray, force: np.ndarray, weight: np.ndarray, sums: np.ndarray
 ) -> tuple[float, float, float]:
@@ -253,7 +253,7 @@ def residual_sums(
     return r_total, a_total, f_total
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def plain_residual(b: np.ndarray, Av: np.ndarray, force: np.ndarray) -> float:
     """Dynamics residual in the plain 2-norm, as ``metrics.dynamics_residual_plain``; arrays as long as ``b`` count."""
     r_2 = 0.0
@@ -268,7 +268,7 @@ def plain_residual(b: np.ndarray, Av: np.ndarray, force: np.ndarray) -> float:
     return math.sqrt(relative_to_terms(r_2, a_2, b_2, f_2))
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def distance(x: np.ndarray, y: np.ndarray, weight: np.ndarray, sums: np.ndarray) -> float:
     """Norm of x - y with weights, square root of the sum of weight (x - y)^2; ``sums`` (3, any) is overwritten."""
     lanes = sums.shape[1]
@@ -286,14 +286,14 @@ def distance(x: np.ndarray, y: np.ndarray, weight: np.ndarray, sums: np.ndarray)
     return math.sqrt(square)
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def blend(nu: float, relaxation: float, star: np.ndarray, x: np.ndarray, x_old: np.ndarray) -> None:
     """Replace x_old by nu (u (v** - x) + x - x_old) + x_old, eq. (38) with the under-relaxation u of Wang 2015."""
     for i in range(x.shape[0]):
         x_old[i] = nu * (relaxation * (star[i] - x[i]) + x[i] - x_old[i]) + x_old[i]
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def extrapolate(
     rules: Rules, plain: bool, diagonal: np.ndarray, iterates: Iterates, acceleration: Acceleration, sums: np.ndarray
 ) -> Acceleration:
@@ -316,7 +316,7 @@ def extrapolate(
     return Acceleration(since_start, nu, radius, step_norm)
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def update_multipliers(matrix: Matrix, A_star: np.ndarray, multiplier: np.ndarray, b_now: np.ndarray) -> None:
     """Let the multipliers take over what the virtual nodes carry now: augmented-Lagrangian update, papers/000 eq. (11)."""
     for q in range(matrix.gain.shape[0]):
@@ -329,7 +329,7 @@ def update_multipliers(matrix: Matrix, A_star: np.ndarray, multiplier: np.ndarra
                 b_now[matrix.vdof[e]] += matrix.vjac[e, c] * change
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def back_to_best(iterates: Iterates) -> None:
     """Start again from the best iterate."""
     for i in range(iterates.x.shape[0]):
@@ -338,7 +338,7 @@ def back_to_best(iterates: Iterates) -> None:
     copy_forces(iterates.best_lam, iterates.lam)
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def guard(rules: Rules, tolerance: float, iteration: int, merit: float, best: float, watch: Guard) -> tuple[bool, Guard]:
     """Whether to go back to the best iterate and restart the acceleration, and the state of the safeguards after that.
 

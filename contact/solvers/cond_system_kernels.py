@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from contact.solvers.block_rows import apply_blocks
 from contact.solvers.cond_groups import Matrix, Steps
 
@@ -18,7 +18,7 @@ def scatter_entries(source: np.ndarray, places: np.ndarray, values: np.ndarray) 
         values[places[k]] = source[k]
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def add_virtual_nodes(matrix: Matrix, x: np.ndarray, y: np.ndarray) -> None:
     """Update y += (A of eq. 15 - A of the bodies) x: fill the virtual rows, add kv J_v^T (J_v v - v_v) to those of the bodies."""
     vptr, vdof, vjac, gain = matrix.vptr, matrix.vdof, matrix.vjac, matrix.gain
@@ -42,7 +42,7 @@ def add_virtual_nodes(matrix: Matrix, x: np.ndarray, y: np.ndarray) -> None:
             y[vdof[e]] -= vjac[e, 0] * d0 + vjac[e, 1] * d1 + vjac[e, 2] * d2
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def apply_matrix(matrix: Matrix, x: np.ndarray, y: np.ndarray) -> None:
     """Update y = A x of eq. (15): block rows, then the virtual nodes without assembling them."""
     apply_blocks(matrix.ptr, matrix.col, matrix.values, x, y)
@@ -136,7 +136,7 @@ def jacobi_steps(matrix: Matrix, w: np.ndarray) -> None:
             w[virtual_row + 3 * q + c] = 1.0 / gain[q]
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def apply_steps(steps: Steps, alpha: float, b: np.ndarray, Ax: np.ndarray, x: np.ndarray, star: np.ndarray) -> None:
     """Update star = x + alpha W (b - A x), eq. (20).
 
@@ -179,7 +179,7 @@ def largest_eigenvalue(matrix: Matrix, steps: Steps, x: np.ndarray, iterations: 
     return value
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def barzilai_borwein(
     steps: Steps, x: np.ndarray, x_old: np.ndarray, Ax: np.ndarray, Ax_old: np.ndarray, zero: np.ndarray, step: np.ndarray
 ) -> tuple[float, float]:

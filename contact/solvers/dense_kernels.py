@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from contact.metrics_kernels import larger, law_parts
 
 #: Relative size of what is added to the diagonal of a 3x3 block before it is inverted, so that an empty row stays harmless.
@@ -21,7 +21,7 @@ IMMOVABLE = 1e-12
 STANDING = 1e-12
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def solve_block(a: np.ndarray, i: int, s: float, x: float, y: float, z: float) -> tuple[float, float, float]:
     """Solve (a[i] + diag(0, s, s)) r = (x, y, z) by cofactors."""
     a00, a01, a02 = a[i, 0, 0], a[i, 0, 1], a[i, 0, 2]
@@ -44,7 +44,7 @@ def solve_block(a: np.ndarray, i: int, s: float, x: float, y: float, z: float) -
     )
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def solve_local(a: np.ndarray, i: int, q_n: float, q_0: float, q_1: float, mu: float) -> tuple[float, float, float]:
     """Force of one contact alone: u = a[i] lam + q under the Signorini-Coulomb law, to rounding.
 
@@ -111,7 +111,7 @@ def diagonal_blocks(WT: np.ndarray, a: np.ndarray) -> None:
             a[i, r, r] += small if small > 0.0 else 1.0
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def update_velocity(WT: np.ndarray, j: int, change: float, u: np.ndarray) -> None:
     """Add W[:, j] change to u."""
     row = WT[j]
@@ -162,7 +162,7 @@ def velocity_error(lam: np.ndarray, u: np.ndarray, q: np.ndarray, mu: np.ndarray
         n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
         if u[n] >= 0.0 and lam[n] == 0.0 and lam[s] == 0.0 and lam[t] == 0.0:
             continue
-        _, _, _, e_n, e_0, e_1 = law_parts(u[n], u[s], u[t], lam[n], lam[s], lam[t], rho[i], mu[i], False)
+        _, _, _, e_n, e_0, e_1 = law_parts(u[n], u[s], u[t], lam[n], lam[s], lam[t], rho[i], mu[i], np.bool_(False))
         # the penetration once more: beside a large enough force rounding swallows it
         error = larger(error, larger(larger(abs(e_n), larger(abs(e_0), abs(e_1))) / rho[i], -u[n]))
         reach = larger(reach, larger(abs(lam[n]), larger(abs(lam[s]), abs(lam[t]))) / rho[i])

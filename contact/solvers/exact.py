@@ -24,6 +24,10 @@ _PATIENCE = 12
 _INNER_TOLERANCE, _INNER_REDUCTION = 0.1, 1e-4
 #: ... times this for each time that the judge, who also scales velocities by diag(A), was not content with it.
 _SHARPER = 0.1
+#: ... and never more sharply than rounding of its residual lets it be: 16 times that of a number near 1.
+_SHARPEST = 16.0 * sys.float_info.epsilon
+#: Iterations with factors that serve and no new contacts that did not halve the best residual, after which rounding has the word.
+_STALLED, _BETTER = 12, 0.5
 #: A contact stands still along its normal below this part of the largest contact velocity: the sign there is rounding's.
 _STANDING = 1e-10
 #: Rows that open contacts act on are kept in the patch as well while it stays below this size.
@@ -72,7 +76,8 @@ class Exact:
     eq. 3), dense and small, solved by :class:`~contact.solvers.dense.DenseSolver`. Each iteration leaves about the part of the
     error by which A~^-1 A differs from the identity: while a soft body deforms slowly one factorization serves for tens of
     steps, and the speed does not depend on how stiff the body is. Only contacts that carry force or approach are condensed;
-    any other contact is added as soon as it approaches.
+    any other contact is added as soon as it approaches. Where 12 iterations in a row, with factors that serve, do not halve
+    the best residual, the numbers allow no better: it stops.
 
     Parameters
     ----------
@@ -121,7 +126,8 @@ class Exact:
         refinement = _Refinement(problem, warm_start, self.options, self._operator, judge)
         drive(refinement, judge, self.options.max_iterations)
         details = {**refinement.counts, "condensed_contacts": int(refinement.chosen.sum()), "linear_algebra": self.linear_algebra}
-        return judge.solution(refinement.timings, details)
+        note = "Rounding of the data allows no better." if refinement.stalled >= _STALLED else ""
+        return judge.solution(refinement.timings, details, note)
 
     def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve a problem given as u = W lam + q; ``Solution.v`` is empty.
@@ -144,7 +150,7 @@ class Exact:
 class _Refinement:
     """The iterations of :class:`Exact` on one problem; the judge's numbers steer how sharply and with which factors."""
 
-    over = failed = False  # over: forces run away
+    failed = False
 
     def __init__(
         self,
@@ -171,6 +177,12 @@ class _Refinement:
         self._before = self._sharper = 1.0
         self._aim, self._reached = 0.0, np.inf
         self._rho = np.zeros(nc)
+        self._runaway, self.stalled, self._least = False, 0, np.inf
+
+    @property
+    def over(self) -> bool:
+        """Whether forces run away, or rounding allows no better."""
+        return self._runaway or self.stalled >= _STALLED
 
     def until(self, aim: float, limit: int) -> list[Row]:
         """One refinement: what contacts need for the residual of the dynamics, solved to a part of it."""
@@ -185,9 +197,10 @@ class _Refinement:
         started = clock()
         old, new = self.forces[chosen].ravel(), self.forces[chosen].ravel()
         q -= dense.WT.T @ old
-        self._aim = self._sharper * max(_INNER_TOLERANCE * self.options.tolerance, _INNER_REDUCTION * min(self._before, 1.0))
+        aim = self._sharper * max(_INNER_TOLERANCE * self.options.tolerance, _INNER_REDUCTION * min(self._before, 1.0))
+        self._aim = max(aim, _SHARPEST)
         found = dense.solve(q, new, self._aim, self.options.max_sweeps)
-        self._reached, self.over = found.residual, found.runaway
+        self._reached, self._runaway = found.residual, found.runaway
         self.judge.know(self._rho, _speed(q, new))
         self.counts["sweeps"] += found.sweeps
         self.counts["newton_steps"] += found.newton_steps
@@ -229,12 +242,23 @@ class _Refinement:
         if approaching.any():
             self.chosen |= approaching
             self._dense = None
+        self._watch(changed=bool(approaching.any()))
         if self._reached <= self._aim and last.dynamics <= tolerance < max(last.contact, self.judge.error):
             self._sharper *= _SHARPER
         if not self._fresh and _too_slow(self._before, excess, tolerance):
             self.operator.forget()
             self._dense = None
         self._before = excess
+
+    def _watch(self, *, changed: bool) -> None:
+        """Count iterations that hardly came nearer with what they had: the same contacts, and factors that serve."""
+        worst = max(self.judge.last.worst, self.judge.error)
+        serving = self._fresh or self.judge.excess <= self.options.tolerance
+        if changed or not serving or not worst > _BETTER * self._least:
+            self.stalled = 0
+        else:
+            self.stalled += 1
+        self._least = min(self._least, worst)
 
 
 class _LocalSearch:

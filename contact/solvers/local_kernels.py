@@ -20,8 +20,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from contact.cone import project_cone
 from contact.solvers.dense_kernels import IMMOVABLE, solve_block, solve_local, update_velocity
 
@@ -56,7 +56,7 @@ class Rule(NamedTuple):
 EXACT_RULE = Rule(EXACT, False, 1.0)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def cone_step(
     a: np.ndarray, i: int, u: tuple[float, float, float], lam: tuple[float, float, float], mu: float, shift: float
 ) -> tuple[float, float, float]:
@@ -71,7 +71,7 @@ def cone_step(
     return project_cone(lam[0] - g * (u[0] + shift), lam[1] - g * u[1], lam[2] - g * u[2], mu)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def decoupled_step(
     a: np.ndarray, i: int, u: tuple[float, float, float], lam: tuple[float, float, float], mu: float, large: bool
 ) -> tuple[float, float, float]:
@@ -92,7 +92,7 @@ def decoupled_step(
     return normal, t_0 * bound / length, t_1 * bound / length
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _on_section(
     a: np.ndarray, i: int, q: tuple[float, float, float], mu: float, shift: float, angle: float
 ) -> tuple[float, float, float]:
@@ -115,7 +115,7 @@ def _on_section(
     return normal, slope, energy
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _flat_angle(a: np.ndarray, i: int, q: tuple[float, float, float], mu: float, shift: float, low: float, high: float) -> float:
     """Angle between low and high where the slope becomes positive, by regula falsi that halves in every third step."""
     _, f_low, _ = _on_section(a, i, q, mu, shift, low)
@@ -136,7 +136,7 @@ def _flat_angle(a: np.ndarray, i: int, q: tuple[float, float, float], mu: float,
     return low if abs(f_low) < abs(f_high) else high
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def ellipse_step(
     a: np.ndarray, i: int, q: tuple[float, float, float], stick: tuple[float, float, float], mu: float, shift: float, walk: bool
 ) -> tuple[float, float, float]:
@@ -197,7 +197,7 @@ def ellipse_step(
     return normal, mu * normal * math.cos(angle), mu * normal * math.sin(angle)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def local_force(
     a: np.ndarray, i: int, u: tuple[float, float, float], lam: tuple[float, float, float], mu: float, rule: Rule
 ) -> tuple[float, float, float]:

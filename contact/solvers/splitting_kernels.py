@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from contact.cone import project_cone, project_strict
 
 STRICT, PROXIMAL, LAGGED = range(3)

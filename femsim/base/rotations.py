@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -36,6 +35,8 @@ def quaternion_to_matrix(q: np.ndarray) -> np.ndarray:
 
 def quaternion_from_matrix(R: np.ndarray) -> np.ndarray:
     """Turn a rotation matrix (3, 3) into a unit quaternion (4,)."""
+    from scipy.spatial.transform import Rotation  # slow to import
+
     x, y, z, w = Rotation.from_matrix(R).as_quat()
     return np.array([w, x, y, z])
 

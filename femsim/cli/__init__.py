@@ -12,8 +12,8 @@
     compare, sweep, sensitivity, calibrate, reproduce.
 `pictures`
     render, plot, report, view, paraview.
-`doctor`
-    what works on this machine.
+`doctor`, `compilation`
+    what works on this machine; the kernels of the common scenes, compiled ahead.
 
 A command is a function under ``@app.command``; it registers itself when its module is imported; help, site and tests find it
 there. It reads its arguments, calls a function of the rooms below, prints, and returns an exit status of ``femsim.base.status``.

@@ -334,14 +334,24 @@ def fit_material(
 
 
 @app.command
-def doctor(*, rendering: Flag = False) -> int:
+def doctor(*, rendering: Flag = False, compile: Flag = False) -> int:
     """Say what works on this machine.
 
     Parameters
     ----------
     rendering
         Only whether pictures can be made (exit status 0 or 2).
+    compile
+        Compile the kernels of the common scenes instead, once after each installation or update: about a minute. The first run
+        of a scene otherwise compiles what it needs.
     """
+    if compile:
+        from femsim.cli.compilation import SCENES, compile_ahead
+
+        wrong = compile_ahead(SCENES, lambda line: print(line, flush=True))
+        for line in wrong:
+            print(f"femsim: {line}", file=sys.stderr)
+        return WRONG_INPUT if wrong else OK
     from femsim.cli.doctor import examine
 
     report, healthy = examine(only_rendering=rendering)

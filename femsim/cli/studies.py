@@ -221,15 +221,19 @@ def selftest(
     if out is not None:
         check_output(out, "name a page such as selftest.md")
 
+    outcomes: list[Outcome] = []
+    asked = len(chosen(names))
+
     def say(outcome: Outcome) -> None:
+        outcomes.append(outcome)
         word = outcome.ended if outcome.passed else "FAILED"
         text = " ".join(outcome.text.split())[:200]
         print(f"{word:<9}{outcome.stress.name:<32}{outcome.seconds:6.1f} s  {text}", flush=True)
+        if out is not None:  # hours may pass until the last one
+            write_outcomes(out, outcomes, long=long, asked=asked)
 
-    outcomes = run_all(names, long=long, each=say)
+    run_all(names, long=long, each=say)
     failed = [outcome.stress.name for outcome in outcomes if not outcome.passed]
-    if out is not None:
-        write_outcomes(out, outcomes, long=long)
     print(
         f"{len(outcomes) - len(failed)} of {len(outcomes)} ended as they state"
         + (f"; not: {', '.join(failed)}" if failed else "")

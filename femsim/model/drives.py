@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline
 
 import foreign
 from femsim.base.errors import InputError
@@ -58,14 +58,26 @@ class Profile:
     def __init__(self, times: Sequence[float], values: Sequence[float], *, smooth: bool = True, name: str = "") -> None:
         self.name = name
         self.times, self.values = _key_frames("Profile", times, values, None)
-        self._spline = (
-            CubicHermiteSpline(self.times, self.values, np.zeros_like(self.values)) if smooth and len(self.times) > 1 else None
-        )
+        self._cubics = _eased(self.times, self.values) if smooth and len(self.times) > 1 else []
+        self._starts: list[float] = self.times[:-1].tolist()
 
     def __call__(self, t: float) -> float:
         """Value at time t (s)."""
-        t = min(max(t, self.times[0]), self.times[-1])
-        return float(self._spline(t)) if self._spline is not None else float(np.interp(t, self.times, self.values))
+        t = float(min(max(t, self.times[0]), self.times[-1]))
+        if not self._cubics:
+            return float(np.interp(t, self.times, self.values))
+        piece = bisect_right(self._starts, t) - 1
+        value, square, cube = self._cubics[piece]
+        s = t - self._starts[piece]
+        return value + square * (s * s) + cube * (s * s * s)
+
+
+def _eased(times: np.ndarray, values: np.ndarray) -> list[tuple[float, float, float]]:
+    """Cubic from each key frame to the next that starts and ends at rest: factors of 1, s^2 and s^3, s from its start."""
+    span = np.diff(times)
+    slope = np.diff(values) / span
+    bend = -2.0 * slope / span
+    return list(zip(values[:-1].tolist(), (slope / span - bend).tolist(), (bend / span).tolist(), strict=True))
 
 
 class Motion:

@@ -195,14 +195,16 @@ class HealthWatch:
             )  # fmt: skip
 
     def _equations(self, report: StepReport, when: When) -> None:
+        unbalanced, lacking = self._bodies(report.unbalanced), self._bodies(report.lacking)
         self.findings.judge(
-            "balance", [], report.wrench_balance, self._bounds.balance, when,
-            f"forces do not balance: a body lacks {report.wrench_balance:.2g} of the largest force on it",
+            "balance", unbalanced, report.wrench_balance, self._bounds.balance, when,
+            f"forces do not balance: {''.join(unbalanced)} lacks {report.wrench_balance:.2g} of the largest force on it",
             "Take a smaller tolerance, or another solver.",
         )  # fmt: skip
         self.findings.judge(
-            "residual", [], report.nonlinear_residual, self._bounds.residual, when,
-            f"the equations of motion lack {report.nonlinear_residual:.2g} of their largest force",
+            "residual", lacking, report.nonlinear_residual, self._bounds.residual, when,
+            f"the equations of motion lack {report.nonlinear_residual:.2g} of their largest force"
+            + (f", {lacking[0]} the largest part of it" if lacking else ""),
             "Take a smaller dt, or give the scene a nonlinear_tolerance.",
         )  # fmt: skip
 
@@ -241,6 +243,10 @@ class HealthWatch:
     def _same_body(self, a: int, b: int) -> bool:
         parts = self._stepper.scene.parts
         return parts[a].body == parts[b].body
+
+    def _bodies(self, number: int) -> list[str]:
+        """Name of a body; nothing for -1."""
+        return [self._stepper.scene.bodies[number].name] if number >= 0 else []
 
     def _of(self, found: Depth) -> list[str]:
         return sorted({self._names[k] for k in found.parts})

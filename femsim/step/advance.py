@@ -202,6 +202,8 @@ def joined(parts: Sequence[Attempt], end: float) -> StepReport:
         thing: {name: _mean([report.acted[thing][name] for report in reports], weights) for name in named}
         for thing, named in last.acted.items()
     }
+    unbalanced = max(reports, key=lambda report: report.wrench_balance).unbalanced
+    lacking = max(reports, key=lambda report: report.nonlinear_residual).lacking
     return replace(
         last, time=end, solution=solution, metrics=Metrics(**metrics), forces=forces, acted=acted,
         mount={name: _mean([report.mount[name] for report in reports], weights) for name in last.mount},
@@ -209,7 +211,7 @@ def joined(parts: Sequence[Attempt], end: float) -> StepReport:
         max_slip=max(report.max_slip for report in reports),
         wrench_balance=max(report.wrench_balance for report in reports),
         nonlinear_residual=max(report.nonlinear_residual for report in reports),
-        solves=sum(report.solves for report in reports),
+        unbalanced=unbalanced, lacking=lacking, solves=sum(report.solves for report in reports),
         time_error=max(report.time_error for report in reports),
         vitals=Vitals.joined([report.vitals for report in reports]),
     )  # fmt: skip

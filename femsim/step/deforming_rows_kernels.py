@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from femsim.step.rows_kernels import (
     Given,
     Rows,
@@ -100,7 +100,7 @@ class Nodes(NamedTuple):
         return Nodes(np.empty(most, dtype=np.int64), np.empty(most), np.empty((most, 3)))
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def insert_node(row: int, count: int, nodes: Nodes) -> tuple[int, int]:
     """Find the place of the node with this first row among the first ``count``, a new one without weight if it is not there.
 
@@ -121,10 +121,10 @@ def insert_node(row: int, count: int, nodes: Nodes) -> tuple[int, int]:
     return place, count + 1
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def gather_nodes(m: int, pairs: Pairs, points: Points, nodes: Nodes) -> int:
     """Fill the nodes that contact m rests on, those on both sides once; return how many there are."""
-    count = 0
+    count = np.int64(0)  # as in fill_rows
     for side in range(2):
         sign = 1.0 if side == 0 else -1.0
         for i in range(3):
@@ -140,7 +140,7 @@ def gather_nodes(m: int, pairs: Pairs, points: Points, nodes: Nodes) -> int:
                 nodes.pull[place] += weight
                 for c in range(3):
                     nodes.lever[place, c] += weight * (pairs.position[m, side, c] - points.place[k, c])
-    return count
+    return int(count)
 
 
 @njit(cache=True)
@@ -152,7 +152,7 @@ def fill_rows(pairs: Pairs, points: Points, given: Given, nodes: Nodes, rows: Ro
     """
     prescribed, v, indptr, indices, data = given.prescribed, given.v, rows.indptr, rows.indices, rows.data
     frame, columns = pairs.frame, points.columns
-    kept, entry = 0, 0
+    kept, entry = np.int64(0), np.int64(0)  # a literal 0 would be compiled beside it, in all that is called
     indptr[0] = 0
     for m in range(pairs.gap.shape[0]):
         count = gather_nodes(m, pairs, points, nodes)
@@ -169,7 +169,7 @@ def fill_rows(pairs: Pairs, points: Points, given: Given, nodes: Nodes, rows: Ro
             indptr[3 * kept + i + 1] = entry
             rows.phi[kept, i] = offset
         kept, entry = keep_contact(m, pairs.gap[m], first_entry, kept, entry, given, rows)
-    return kept, entry
+    return int(kept), int(entry)
 
 
 @njit(cache=True)

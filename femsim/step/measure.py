@@ -57,7 +57,7 @@ def measure(
     work = old.work + dt * float((system.external + reaction) @ solution.v)
     work += dt * sum(coupling.power for coupling in system.couplings)
     momentum, kinetic, elastic, potential, balance = np.zeros(3), 0.0, 0.0, 0.0, 0.0
-    inverted = 0
+    inverted, unbalanced = 0, -1
     mount: dict[str, np.ndarray] = {}
     for index, (body, q, v) in enumerate(zip(system.bodies, system.q_slices, system.v_slices, strict=True)):
         own = body.balance(
@@ -74,7 +74,8 @@ def measure(
         # relative to the largest force: net contact, outside, of the drive, of a coupling (see metrics.balance)
         largest = max(norm(force) for force in (contact, own.outside, own.held, *couplings))
         scale = max(largest, NET_FRACTION * float(forces.force_sum[parts].sum()), NOISE_FRACTION * own.magnitude, TINY)
-        balance = max(balance, norm(rate - own.outside - own.held - couplings.sum(axis=0) - contact) / scale)
+        left = norm(rate - own.outside - own.held - couplings.sum(axis=0) - contact) / scale
+        balance, unbalanced = max(balance, left), index if left > balance else unbalanced
         if own.drive is not None:
             mount[body.name] = own.drive
         work += dt * own.power
@@ -90,6 +91,7 @@ def measure(
         float(slip.max(initial=0.0)), kinetic, elastic, work, momentum, balance, mount, inverted, potential, friction_loss,
         system.acted(), ((dt, forces.contacts),), solved.residual, solved.solves,
         viscous_loss=sum(body.viscous_loss() for body in system.bodies),
+        unbalanced=unbalanced, lacking=system.lacks_most(),
     )  # fmt: skip
 
 

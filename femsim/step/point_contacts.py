@@ -10,6 +10,7 @@ import numpy as np
 
 from contact import Box, Cylinder, Detector, PlacedShape, PointContacts
 from contact.detect import FEATURES
+from contact.metrics import norm
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
@@ -134,6 +135,8 @@ class PointFamily:
     def fastest(self, placed: Placed, v: np.ndarray) -> float:
         """Bound of the speed (m/s) of every point of every part at the velocities v (n,)."""
         fastest = 0.0
+        if not v.any():
+            return fastest
         for k, (part, joint_row) in enumerate(zip(self._parts, self._places.joint_row.tolist(), strict=True)):
             if part.body < 0:
                 continue
@@ -142,9 +145,9 @@ class PointFamily:
                 x, y, z = own.reshape(-1, self._system.groups[part.body].stride).T[:3]
                 speed = math.sqrt((x * x + y * y + z * z).max(initial=0.0))
             else:
-                lever = float(np.linalg.norm(placed.translation[k] - placed.origin[k])) + self._reach[k]
+                lever = norm(placed.translation[k] - placed.origin[k]) + self._reach[k]
                 joint = abs(float(v[joint_row])) if joint_row >= 0 else 0.0
-                speed = float(np.linalg.norm(own[:3])) + lever * float(np.linalg.norm(own[3:6])) + joint
+                speed = norm(own[:3]) + lever * norm(own[3:6]) + joint
             fastest = max(fastest, speed)
         return fastest
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from femsim.step.rows_kernels import (
     Given,
     Rows,
@@ -102,7 +102,7 @@ def fill_rows(
     """
     prescribed, v, indptr, indices, data = given.prescribed, given.v, rows.indptr, rows.indices, rows.data
     frame, position, rigid_row = pairs.frame, pairs.position, rigid.row
-    kept, entry = 0, 0
+    kept, entry = np.int64(0), np.int64(0)  # a literal 0 would be compiled beside it, in all that is called
     indptr[0] = 0
     for m in range(pairs.gap.shape[0]):
         point, other = pairs.point[m], shape_part[pairs.shape[m]]
@@ -135,7 +135,7 @@ def fill_rows(
             indptr[3 * kept + i + 1] = entry
             rows.phi[kept, i] = offset
         kept, entry = keep_contact(m, pairs.gap[m], first_entry, kept, entry, given, rows)
-    return kept, entry
+    return int(kept), int(entry)
 
 
 @njit(cache=True)

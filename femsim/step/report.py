@@ -63,6 +63,9 @@ class StepReport:
         Whether bodies ended so much deeper in each other that halves of the step are worth a try.
     time_error : float, m
         Estimated local error of the step, see :func:`femsim.step.adaptive.local_error`; 0 where its length is fixed.
+    unbalanced, lacking : int
+        Number of the body whose forces balance worst, and of the one that has the largest share in the nonlinear residual; -1
+        where everything holds exactly.
     vitals : Vitals
         What it says about the health of the run beside its residuals.
     """
@@ -90,6 +93,8 @@ class StepReport:
     viscous_loss: float = 0.0
     sank: bool = False
     time_error: float = 0.0
+    unbalanced: int = -1
+    lacking: int = -1
     vitals: Vitals = field(default_factory=Vitals)
 
     @property

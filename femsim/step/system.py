@@ -79,6 +79,7 @@ class System:
         self.A = sp.csc_matrix((np.zeros(len(rows)), rows, starts), shape=(nv, nv))
         self.b, self.external, self.calmed = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self._residual, self._inertia, self._external_there = np.zeros(nv), np.zeros(nv), np.zeros(nv)
+        self._lacking = np.zeros(nv)
         self.b_prescribed: np.ndarray | None = None
         self.rounding = 0.0
         self.prescribed = np.zeros(nv, dtype=np.bool_)
@@ -225,6 +226,7 @@ class System:
         lacking = out - contact_force
         drives = np.where(self.prescribed, lacking, 0.0)
         lacking[self._rows] = 0.0
+        self._lacking = lacking
         terms = (self._inertia, external, contact_force, drives)
         floor = 1e-3 * np.sqrt(2.0 * max(elastic, 0.0) / implicit)
         scale = max(*map(size, terms), floor, 1e-6 * size(self.b), still * np.sqrt(diagonal.sum()))
@@ -235,6 +237,13 @@ class System:
             rounded[self._rows] = 0.0
             self.rounding = min(relative(size(rounded), scale), _MOST_ROUNDING)
         return residual
+
+    def lacks_most(self) -> int:
+        """Return the number of the body with the largest share in the last :meth:`residual`; -1 where nothing is lacking."""
+        weight = 1.0 / self.A.data[self._on_diagonal]
+        shares = [float(np.dot(weight[v] * self._lacking[v], self._lacking[v])) for v in self.v_slices]
+        worst = int(np.argmax(shares)) if shares else -1
+        return worst if worst >= 0 and shares[worst] > 0.0 else -1
 
     def linearise(self, settings: StepSettings, v_hat: np.ndarray) -> None:
         """Fill A and b about v_hat, at which :meth:`residual` was asked last: A v = b is Newton's equation for the next v_hat."""

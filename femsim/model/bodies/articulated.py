@@ -49,7 +49,7 @@ class _Configuration:
 
     Attributes
     ----------
-    q : ndarray, (n_q,)
+    q : bytes
         The coordinates.
     rotation : ndarray, (3, 3)
         World rotation of the base, and so of all links.
@@ -63,7 +63,7 @@ class _Configuration:
         Mass matrix.
     """
 
-    q: np.ndarray
+    q: bytes
     rotation: np.ndarray
     lever: np.ndarray
     axis: np.ndarray
@@ -227,8 +227,9 @@ class ArticulatedBody(BodyDefaults):
 
     def _configuration(self, q: np.ndarray) -> _Configuration:
         """Rotation, levers and mass matrix of coordinates; no work when they are one of the two latest."""
+        asked = q.tobytes()
         for known in self._known:
-            if np.array_equal(q, known.q):
+            if asked == known.q:
                 return known
         rotation = quaternion_to_matrix(q[3:7])
         axis = self._axes @ rotation.T
@@ -258,7 +259,7 @@ class ArticulatedBody(BodyDefaults):
             M[:6, 6:] = M[6:, :6].T
             joints = np.arange(6, self.n_v)
             M[joints, joints] = self._masses[1:] * (axis[1:] * axis[1:]).sum(axis=1)
-        found = _Configuration(q.copy(), rotation, lever, axis, arm, inertia, M)
+        found = _Configuration(asked, rotation, lever, axis, arm, inertia, M)
         self._known = (found, *self._known[:1])
         return found
 

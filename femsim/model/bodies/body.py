@@ -426,6 +426,7 @@ class BodyDefaults(OutputDefaults):
     name: str
     kind: GroupKind
     inverted_elements: int = 0
+    _linear_matrix: tuple[np.ndarray, np.ndarray, sp.csc_matrix] | None = None
 
     def reset(self) -> None:
         """Nothing is remembered."""
@@ -461,9 +462,18 @@ class BodyDefaults(OutputDefaults):
         self._linear = np.empty(len(indices))
         b = np.empty(own.n_v)
         own.assemble(start.q, start.v, start.t, settings, self._linear, b, external)
-        A = sp.csc_matrix((self._linear, indices, indptr), shape=(own.n_v, own.n_v))
+        A = self._kept_matrix(indptr, indices)
+        A.data = self._linear
         out[:] = A @ v_hat - b
         inertia[:] = A @ (v_hat - start.v)
+
+    def _kept_matrix(self, indptr: np.ndarray, indices: np.ndarray) -> sp.csc_matrix:
+        """Matrix of a pattern, with any entries; kept, for scipy takes longer to make one than to multiply a small one."""
+        kept = self._linear_matrix
+        if kept is None or kept[0] is not indptr or kept[1] is not indices:
+            n = len(indptr) - 1
+            kept = self._linear_matrix = indptr, indices, sp.csc_matrix((np.zeros(len(indices)), indices, indptr), shape=(n, n))
+        return kept[2]
 
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
         """Fill A of ``assemble``."""

@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from femsim.model.bodies.rod_kernels import ABSENT, BALL, FULL
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
@@ -164,14 +164,14 @@ def calm_joints(
             _add_impulse(v, push, j, -1.0, (0.0, 0.0, 0.0), m, mass, I_j)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _at_lever(inverse: Matrix, r: Vector) -> Matrix:
     """Velocity of a point at a lever r by impulses there, from the turn alone: -[r] I^-1 [r]."""
     x = cross_matrix(r)
     return scaled_matrix(-1.0, times(x, times(inverse, x)))
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _implicit_impulse(C: Matrix, W: Matrix, s: Vector) -> Vector:
     """Impulse C s', s' = s - W C s' being the velocity that it leaves: (1 + C W)^-1 C s."""
     a = add_to_diagonal(times(C, W), 1.0)
@@ -184,7 +184,7 @@ def _implicit_impulse(C: Matrix, W: Matrix, s: Vector) -> Vector:
     )
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _add_impulse(
     v: np.ndarray, push: np.ndarray, i: int, sign: float, p: Vector, moment: Vector, mass: np.ndarray, inverse: Matrix
 ) -> None:

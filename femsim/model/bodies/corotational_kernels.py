@@ -17,8 +17,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Quaternion,
@@ -94,14 +94,14 @@ def _put_quaternion(packed: np.ndarray, o: int, q: Quaternion) -> None:
     packed[o + 3 * CHUNK] = q[3]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, inner=True, error_model="numpy")
 def deformation_gradients(w: np.ndarray, gradient: np.ndarray, start: int) -> None:
     """Replace the edges x_a - x_0 of a chunk by F = sum_a (x_a - x_0) grad_a^T; ``gradient`` flat, the chunk's at ``start``."""
     for k in range(CHUNK):
         _put_matrix(w, _F + k, transposed_times(_matrix(w, _F + k), _matrix(gradient, start + k)))
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, inner=True, error_model="numpy")
 def rotation_steps(w: np.ndarray) -> None:
     """Newton step of :func:`polar_quaternion` for a chunk, only where its Hessian H is clearly definite and the step below 1 rad.
 
@@ -151,7 +151,7 @@ def _co_rotated_strain(R: Matrix, F: Matrix) -> tuple[Vector, Vector]:
     return stretch, shear
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, inner=True, error_model="numpy")
 def chunk_forces(
     w: np.ndarray,
     gradient: np.ndarray,
@@ -325,7 +325,7 @@ def stiffness_blocks(
             _put_block(data, place, stride[j], K)
             place += 3
             i = block_row[k]
-            _put_block(data, mirror[k], stride[i], transposed(K))
+            _put_block(data, np.int64(mirror[k]), stride[i], transposed(K))
             both = (K[0], K[4], K[8], K[1] + K[3], K[2] + K[6], K[5] + K[7])
             for c in range(6):
                 diagonal[i, c] += both[c]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from femsim.model.bodies import hyperelastic_kernels as kernels, law_kernels as laws
 from femsim.model.bodies.soft import PointElements, SoftBody, block_pattern, von_mises
@@ -110,6 +109,8 @@ class HyperelasticBody(SoftBody):
     @property
     def rotations(self) -> np.ndarray:
         """Rotation of each drawn tetrahedron at the last update, (len(tets), 4): unit quaternions w, x, y, z, w >= 0."""
+        from scipy.spatial.transform import Rotation  # slow to import
+
         m, points = self._stretches.shape[:2]
         turn = (self._left @ self._right.transpose(0, 1, 3, 2)).reshape(-1, 3, 3)
         at_points = Rotation.from_matrix(turn).as_quat(scalar_first=True).reshape(m, points, 4)

@@ -18,8 +18,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from femsim.model.bodies.law_kernels import STABLE_NEO_HOOKEAN, dilatation, energy_terms
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
@@ -50,7 +50,7 @@ _LOW_VOLUME, _HIGH_VOLUME, _MOST_CHANGE = 0.4, 2.5, 0.3
 _SMALL_VOLUME = 1e-3
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def eigen_symmetric(a: np.ndarray, vectors: np.ndarray) -> None:
     """Jacobi's rotations: ``a`` (3, 3), symmetric, becomes diagonal; ``vectors`` (3, 3) its eigenvectors as columns."""
     for i in range(3):
@@ -132,7 +132,7 @@ def deformation_gradient(x: np.ndarray, elements: np.ndarray, gradient: np.ndarr
     return F
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _principal_stretches(
     F: Matrix, e: int, p: int, quaternion: np.ndarray, stretches: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> float:
@@ -261,7 +261,7 @@ def energy_densities(
             density[e, p] += 0.5 * (lame_lambda[e] - point_lambda[e]) * mean * mean
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def stretch_derivatives(
     law: int, constants: np.ndarray, lame_lambda: float, lame_mu: float, extra: float, s: Vector
 ) -> tuple[Vector, Matrix]:
@@ -271,7 +271,7 @@ def stretch_derivatives(
     return plus_scaled(g, extra, volumetric[1]), plus(h, scaled_matrix(extra, volumetric[2]))
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def point_tangent(
     g: Vector,
     h: Matrix,
@@ -362,7 +362,7 @@ def _factorized(h: Matrix) -> tuple[bool, Vector, Matrix]:
     return True, (d0, d1, d2), (1.0, 0.0, 0.0, l10, 1.0, 0.0, l20, l21, 1.0)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _add_dyad(value: float, mode: Matrix, C: np.ndarray) -> None:
     """Add value mode mode^T to C (9, 9)."""
     for r in range(9):
@@ -469,7 +469,7 @@ def element_matrices(
             data[diagonal_place[n] + i * stride[n] + i] += mass_factor * mass[n]
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _add_element(
     factor: float, K: np.ndarray, elements: np.ndarray, e: int, place: np.ndarray, stride: np.ndarray, data: np.ndarray
 ) -> None:

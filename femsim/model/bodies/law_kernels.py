@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from femsim.model.bodies.rotation_kernels import Matrix, Vector, by_entries, outer, plus, scaled, scaled_matrix
 
 COROTATIONAL, ST_VENANT_KIRCHHOFF, STABLE_NEO_HOOKEAN, MOONEY_RIVLIN, OGDEN = range(5)
@@ -115,7 +115,7 @@ def _power(energy: float, m: float, alpha: float, s: float) -> tuple[float, floa
     return energy, slope, curvature
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _ogden(lame_lambda: float, lame_mu: float, s: Vector, constants: np.ndarray) -> Terms:
     """Own = sum over p and i of mu_p (s_i^alpha_p - 1)/alpha_p; linear = -sum mu_p, bulk = lambda + sum mu_p."""
     terms = constants.shape[0] // 2
@@ -136,7 +136,7 @@ def _ogden(lame_lambda: float, lame_mu: float, s: Vector, constants: np.ndarray)
     return energy, g, _diagonal(curvature), linear, bulk
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def energy_terms(
     law: int, constants: np.ndarray, lame_lambda: float, lame_mu: float, s: Vector, volumetric: Dilatation
 ) -> tuple[float, Vector, Matrix]:

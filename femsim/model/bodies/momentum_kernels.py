@@ -21,8 +21,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from femsim.model.bodies.hyperelastic_kernels import (
     deformation_gradient,
     eigen_symmetric,
@@ -65,7 +65,7 @@ def _vectors(work: np.ndarray) -> Matrix:
     )  # fmt: skip
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _principal(C: Matrix, work: np.ndarray) -> tuple[Vector, Matrix]:
     """Roots of the eigenvalues of C, and its eigenvectors as columns; ``work`` (2, 3, 3) is scratch."""
     for i in range(3):
@@ -80,7 +80,7 @@ def _principal(C: Matrix, work: np.ndarray) -> tuple[Vector, Matrix]:
     return s, _vectors(work)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _middle_stress(
     F: Matrix, law: int, constants: np.ndarray, lame_lambda: float, lame_mu: float, pressure: float, work: np.ndarray
 ) -> Matrix:
@@ -108,7 +108,7 @@ def _product(A: Matrix, B: Matrix) -> float:
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _stress(
     C: Matrix, law: int, constants: np.ndarray, lame_lambda: float, lame_mu: float, pressure: float, work: np.ndarray
 ) -> Matrix:
@@ -119,7 +119,7 @@ def _stress(
     return times_transposed(scaled_columns(V, (g[0] / s[0], g[1] / s[1], g[2] / s[2])), V)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def discrete_stress(
     before: Matrix,
     after: Matrix,
@@ -151,7 +151,7 @@ def discrete_stress(
     return plus(S, scaled_matrix(lacking / square, gained))
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _mean_dilatation(
     x: np.ndarray, elements: np.ndarray, gradient: np.ndarray, weight: np.ndarray, law: int, e: int, work: np.ndarray
 ) -> tuple[float, float, bool]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from femsim.model.bodies.rotation_kernels import Vector, cross, dot, scaled, times_vector
 
 _MOST_PASSES = 60

@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Quaternion,
@@ -475,7 +475,7 @@ def system(
                 b[6 * link + c] -= response[end, 6 - 6 * end + c]
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _neighbour_blocks(blocks: np.ndarray, n: int, data: np.ndarray) -> None:
     """Fill the two blocks of A of each joint between links, transposes of each other; the places as in :func:`system`."""
     for k in range(1, n):

@@ -29,8 +29,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from femsim.model.bodies.rod_kernels import (
     ABSENT,
     BALL,
@@ -129,7 +129,7 @@ def _turn_by_sine(c: float, s: Vector) -> float:
     return 2.0 * math.atan2(sine, c) / sine if sine > 1e-12 else 2.0
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def turn_slope(h0: float, h1: float, y0: float, y1: float) -> float:
     """(h(y1) - h(y0))/(y1 - y0) of h(y) = 2 asin(sqrt y)/sqrt y, 0 <= y < 1, also where y1 is close to y0."""
     change = y1 - y0
@@ -197,7 +197,7 @@ def _on_turn(x: Vector, R: Matrix, eta: Vector, T: Vector, d: float, N: float, s
     return scaled(1.0 / d, _sum(y, scaled(0.5 * sense, cross(T, y))))
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _joint_forces(
     before: np.ndarray,
     after: np.ndarray,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from femsim.base.errors import InputError
 from femsim.base.rotations import cross, quaternion_conjugate, quaternion_multiply, vector_from_quaternion
@@ -77,6 +76,8 @@ def _first_crossing(points: np.ndarray, tolerance: float) -> tuple[int, int] | N
 
 def carried_frames(name: str, tangents: np.ndarray, normal: np.ndarray | None) -> np.ndarray:
     """Quaternions (n, 4) with axis 3 along the tangents (n, 3) and axis 1 carried from link to link without twist."""
+    from scipy.spatial.transform import Rotation  # slow to import
+
     if normal is None:
         normal = np.eye(3)[int(np.argmin(np.abs(tangents[0])))]
     first = normal - (normal @ tangents[0]) * tangents[0]

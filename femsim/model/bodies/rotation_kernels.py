@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from contact.compiled import njit
 
 Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
@@ -271,7 +272,7 @@ def retracted(q: Quaternion, w: Vector) -> Quaternion:
     return n0 * scale, n1 * scale, n2 * scale, n3 * scale
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def lowest_eigenvalue(H: Symmetric) -> float:
     """Smallest eigenvalue of a symmetric matrix, by the trigonometric solution of its cubic."""
     h00, h11, h22, h01, h02, h12 = H
@@ -286,7 +287,7 @@ def lowest_eigenvalue(H: Symmetric) -> float:
     return mean + 2.0 * p * math.cos(math.acos(min(1.0, max(-1.0, half_det))) / 3.0 + 2.0 * math.pi / 3.0)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def polar_quaternion(F: Matrix, q: Quaternion) -> tuple[Quaternion, int]:
     """Rotation closest to F (maximises tr(R^T F) over SO(3)), from a warm start, as a unit quaternion, with the iterations used.
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from femsim.model.bodies.rotation_kernels import rotation_entries
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _turned_cauchy(
     e0: float, e1: float, e2: float, e3: float, e4: float, e5: float, lame_lambda: float, lame_mu: float
 ) -> tuple[float, float, float, float, float, float]:

@@ -22,8 +22,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from femsim.model.bodies.hyperelastic_kernels import deformation_gradient, eigen_symmetric, shape_gradient
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
@@ -43,7 +43,7 @@ from femsim.model.bodies.rotation_kernels import (
 _SMALL_SUM, _SMALL_STRETCH = 0.05, 1e-3
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _eigen(A: Matrix, work: np.ndarray) -> tuple[Vector, Matrix]:
     """Eigenvalues of a symmetric A, and its eigenvectors as columns; ``work`` (2, 3, 3) is scratch."""
     for i in range(3):
@@ -57,7 +57,7 @@ def _eigen(A: Matrix, work: np.ndarray) -> tuple[Vector, Matrix]:
     return (work[0, 0, 0], work[0, 1, 1], work[0, 2, 2]), V
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def stretch_tensor(F: Matrix, work: np.ndarray) -> tuple[Matrix, Vector, Matrix]:
     """U of F = R U with a rotation R, its eigenvalues, and its eigenvectors as columns; ``work`` (2, 3, 3) is scratch."""
     squares, V = _eigen(transposed_times(F, F), work)
@@ -100,7 +100,7 @@ def _away(s: float) -> float:
     return max(s, _SMALL_STRETCH) if s >= 0.0 else min(s, -_SMALL_STRETCH)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def conjugate_stress(T: Matrix, s: Vector, V: Matrix) -> Matrix:
     """S of (U S + S U)/2 = T, U = V diag(s) V^T; only where a point is almost flat, or inverted, not to the last bit."""
     B = times(transposed_times(V, T), V)

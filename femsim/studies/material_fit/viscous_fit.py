@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from femsim.base.errors import InputError, did_you_mean
 from femsim.studies.material_fit.fit import FIT_LAWS, FITS, LawFit, MaterialFit, describe_law, stable_range
 from femsim.studies.material_fit.tensile_test import TensileTest, read_tensile_test

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from contact.compiled import njit
 from femsim.model.bodies.rod_kernels import ABSENT, BALL
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
@@ -33,7 +33,7 @@ from femsim.model.bodies.rotation_kernels import (
 )
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _turn(poses: np.ndarray, p: int, w: Vector) -> None:
     """Turn the quaternion of a pose by a small rotation vector (world), and make it of unit length."""
     x, y, z = w
@@ -95,7 +95,7 @@ def _add_response(y: np.ndarray, o: int, A: Matrix, lam: np.ndarray, k: int) -> 
         y[o + r] = y[o + r] + A[3 * r] * lam[k, o] + A[3 * r + 1] * lam[k, o + 1] + A[3 * r + 2] * lam[k, o + 2]
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def solve_spd(S: np.ndarray, y: np.ndarray, n: int) -> None:
     """Replace y (n,) by S^-1 y, S (n, n) symmetric positive definite; S becomes its Cholesky factor (lower triangle)."""
     for r in range(n):
@@ -115,7 +115,7 @@ def solve_spd(S: np.ndarray, y: np.ndarray, n: int) -> None:
         y[r] = total / S[r, r]
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def project_joint(
     k: int,
     poses: np.ndarray,
@@ -209,7 +209,7 @@ def project_joint(
     _push(poses, j, 1, square, inverse_mass[j], I_j, push, turn_j, end_wrench)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _push(
     poses: np.ndarray,
     p: int,
@@ -232,7 +232,7 @@ def _push(
             end_wrench[side, 3 + r] += torque[r]
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def project_contact(
     poses: np.ndarray,
     p: int,
@@ -272,7 +272,7 @@ def project_contact(
     lam[2] = side2
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def predict(
     poses: np.ndarray,
     velocity: np.ndarray,
@@ -299,7 +299,7 @@ def predict(
         _turn(poses, p, (h * velocity[p, 3], h * velocity[p, 4], h * velocity[p, 5]))
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def slow_down(
     poses: np.ndarray,
     velocity: np.ndarray,
@@ -329,7 +329,7 @@ def slow_down(
             velocity[p, 3 + c] = spin[c]
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def find_velocities(poses: np.ndarray, before: np.ndarray, inverse_mass: np.ndarray, h: float, velocity: np.ndarray) -> None:
     """Fill the velocities (n + 2, 6) that lead from poses ``before`` to ``poses`` (n + 2, 7) in h s; those of frames stay."""
     for p in range(poses.shape[0]):

@@ -28,6 +28,8 @@ def selftest(names: tuple[str, ...] = (), *, long: bool = False, each: Callable[
     ------
     InputError
         An unknown name.
+    KeyboardInterrupt
+        Somebody asked the process to end; ``each`` knows of the scenes that were done.
     """
     outcomes = []
     for stress in chosen(names):
@@ -38,8 +40,8 @@ def selftest(names: tuple[str, ...] = (), *, long: bool = False, each: Callable[
     return outcomes
 
 
-def write_outcomes(path: Path, outcomes: Sequence[Outcome], *, long: bool) -> None:
-    """Write a page with a table of all outcomes."""
+def write_outcomes(path: Path, outcomes: Sequence[Outcome], *, long: bool, asked: int) -> None:
+    """Write a page with a table of the outcomes so far, of so many scenes that were asked for."""
     failed = [outcome for outcome in outcomes if not outcome.passed]
     form = f"{LONG:g} simulated seconds each" if long else "the short form, some tenths of a simulated second each"
     rows = [
@@ -48,11 +50,12 @@ def write_outcomes(path: Path, outcomes: Sequence[Outcome], *, long: bool) -> No
         for o in outcomes
     ]
     where = machine()
+    so_far = "" if len(outcomes) == asked else f" The other {asked - len(outcomes)} of {asked} have not run yet."
     text = f"""# Stress scenes
 
 Written by `femsim selftest{" --long" if long else ""} --out {path.name}` of femsim {__version__} ({form}; Python
 {where["python"]}, {sum(o.seconds for o in outcomes):.0f} s of processor time).
-{len(outcomes) - len(failed)} of {len(outcomes)} ended as they state.
+{len(outcomes) - len(failed)} of {len(outcomes)} ended as they state.{so_far}
 
 | scene | what is hard | what must hold | ended | verdict of the run | seen |
 |---|---|---|---|---|---|

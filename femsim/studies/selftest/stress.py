@@ -161,6 +161,11 @@ def run_stress(stress: Stress, *, long: bool = False) -> Outcome:
         The scene.
     long : bool
         For ten simulated seconds, instead of its own short time.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Somebody asked the process to end.
     """
     began, slow = time.process_time(), SLOW_LONG if long else SLOW_SHORT
     watch = Watch(slow)
@@ -176,6 +181,8 @@ def run_stress(stress: Stress, *, long: bool = False) -> Outcome:
         return Outcome(
             stress, False, "failed", f"{type(error).__name__}: {str(error)[:200]}", seconds=time.process_time() - began
         )
+    if run.status == "interrupted":  # the signal is for the command, and not for one of its scenes
+        raise KeyboardInterrupt
     health: dict[str, Any] = run.info.get("health", {})
     kinds = tuple(str(reason["kind"]) for reason in health.get("reasons", ()))
     broken = [f"status {run.status}: {run.message}"] if run.status == "failed" else []

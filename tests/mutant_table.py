@@ -1,0 +1,436 @@
+"""What is wrong in each mutant of `mutants.py`, and which tests must notice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One thing wrong.
+
+    Attributes
+    ----------
+    group : str
+        "physics", "sensors", "energies" or "judges".
+    what : str
+        What is wrong then, in words.
+    file : str
+        File, from the root.
+    old, new : str
+        A text that stands in it exactly once, and what takes its place.
+    tests : str
+        What pytest is asked to run: files or tests under ``tests/``, apart by blanks.
+    """
+
+    group: str
+    what: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+STEP, RUN, BODIES = "femsim/step/", "femsim/run/", "femsim/model/bodies/"
+#: Those that the assessment of an earlier version found alive come first in their groups.
+MUTANTS = (
+    # ------------------------------------------------------------------ physics
+    Mutant(
+        "physics", "a soft body advances by the wrong theta", BODIES + "soft.py",
+        "v_new /= settings.theta", "v_new *= settings.theta",
+        "test_physics.py::test_a_soft_body_falls_freely test_soft.py",
+    ),
+    Mutant(
+        "physics", "inertia of a soft body by dt for theta dt", BODIES + "soft.py",
+        "b /= implicit", "b /= settings.dt",
+        "test_soft.py",
+    ),
+    Mutant(
+        "physics", "Rayleigh alpha drives in the residual", BODIES + "soft.py",
+        "out[:] = inertia + self.elastic.rayleigh_alpha *", "out[:] = inertia - self.elastic.rayleigh_alpha *",
+        "test_work_of_damping.py",
+    ),
+    Mutant(
+        "physics", "loads at the start of a step", BODIES + "soft.py",
+        "self._fill_external(t + implicit, settings, external)", "self._fill_external(t, settings, external)",
+        "test_soft.py",
+    ),
+    Mutant(
+        "physics", "loads of the residual at the start of a step", BODIES + "soft.py",
+        "self._fill_external(start.t + implicit, settings, external)", "self._fill_external(start.t, settings, external)",
+        "test_true_step.py::test_loads_of_the_solved_step_act_at_theta_dt",
+    ),
+    Mutant(
+        "physics", "a load pulls the other way", BODIES + "soft.py",
+        "force += load if load.ndim == 2", "force -= load if load.ndim == 2",
+        "test_soft.py",
+    ),
+    Mutant(
+        "physics", "stiffness damping counts the mass twice", BODIES + "soft.py",
+        "self._viscous_matrix() @ v_hat - self._mass_factor(implicit) * self._row_mass * v_hat",
+        "self._viscous_matrix() @ v_hat",
+        "test_true_step.py::test_the_linearised_equations_are_the_derivative_of_the_residual "
+        "test_viscous.py::test_rayleigh_damping_is_that_of_the_law_alone",
+    ),
+    Mutant(
+        "physics", "half of the pressure in a co-rotated element", BODIES + "corotational_kernels.py",
+        "pressure = v * la * trace", "pressure = 0.5 * v * la * trace",
+        "test_soft.py",
+    ),
+    Mutant(
+        "physics", "a free body turns by its velocity at the start", BODIES + "rigid_kernels.py",
+        "(0.5 * (L[0] + at_end[0]), 0.5 * (L[1] + at_end[1]), 0.5 * (L[2] + at_end[2]))", "L",
+        "test_true_step.py::test_the_free_rotation_is_that_of_the_formula",
+    ),
+    Mutant(
+        "physics", "drives are late by a step", STEP + "prescribed.py",
+        "driven_pose(scene.bodies[index].initial_q(), motion, state.t + dt)",
+        "driven_pose(scene.bodies[index].initial_q(), motion, state.t)",
+        "test_held_ends.py::test_held_nodes_follow_a_motion_and_a_driven_body_exactly",
+    ),
+    Mutant(
+        "physics", "what is prescribed pulls the other way", STEP + "system.py",
+        "np.subtract.at(self.b, rows[self._coupling]", "np.add.at(self.b, rows[self._coupling]",
+        "test_system.py",
+    ),
+    Mutant(
+        "physics", "prescribed velocities jump backwards", STEP + "system.py",
+        "v_prescribed[self._rows] - settings.theta * jump", "v_prescribed[self._rows] + settings.theta * jump",
+        "test_system.py",
+    ),
+    Mutant(
+        "physics", "restitution pulls", STEP + "end_velocity.py",
+        "phi[:, 0] += rows.restitution[closed] * approach", "phi[:, 0] -= rows.restitution[closed] * approach",
+        "test_end_velocity.py::test_a_rigid_box_rebounds_by_the_restitution_of_the_pair",
+    ),
+    Mutant(
+        "physics", "a step whose end is not found counts as solved", STEP + "end_velocity.py",
+        "if self.residual <= _ENOUGH or not solved.solution.converged:", "if self.residual <= 1.0:",
+        "test_end_velocity.py::test_a_step_whose_end_is_not_found_has_not_converged",
+    ),
+    Mutant(
+        "physics", "contacts of turning bases bend inwards", STEP + "point_contacts.py",
+        "phi[side == k] += sign *", "phi[side == k] -= sign *",
+        "test_turning_hand.py",
+    ),
+    Mutant(
+        "physics", "torque on a gripper's base by the wrong lever", STEP + "contacts.py",
+        "cross(placed.reference[k] - placed.origin[k], force)", "cross(placed.origin[k] - placed.reference[k], force)",
+        "test_contact_rows.py",
+    ),
+    Mutant(
+        "physics", "contact pushes fingers the other way", STEP + "contacts.py",
+        "+= placed.axis[k] @ force", "-= placed.axis[k] @ force",
+        "test_contact_rows.py test_gauges.py::test_joint_of_a_finger",
+    ),
+    Mutant(
+        "physics", "contact forces of the last step are not turned", STEP + "force_memory.py",
+        "np.einsum(\"mij,mj->mi\"", "np.einsum(\"mji,mj->mi\"",
+        "test_contact_rows.py",
+    ),
+    Mutant(
+        "physics", "the cone is too wide beyond its edge", "contact/cone.py",
+        "normal = (lam_n + mu * length) / (1.0 + mu * mu)", "normal = (lam_n + mu * length) / (1.0 + mu)",
+        "test_cone.py",
+    ),
+    Mutant(
+        "physics", "friction of a statement holds for one order of the two only", "femsim/scene/frictions.py",
+        "meant = np.outer(first, second) | np.outer(second, first)", "meant = np.outer(first, second)",
+        "test_friction_pairs.py",
+    ),
+    Mutant(
+        "physics", "'halving is vain' outlives halves that helped", STEP + "advance.py",
+        "step=before.step + 1, halving_is_vain=False)", "step=before.step + 1, halving_is_vain=before.halving_is_vain)",
+        "test_substeps.py::test_halving_is_tried_again_after_a_step_that_halves_have_saved",
+    ),
+    Mutant(
+        "physics", "'halving is vain' outlives a step that is solved", STEP + "advance.py",
+        "halving_is_vain=vain and whole.grade != SOLVED)", "halving_is_vain=vain or before.halving_is_vain)",
+        "test_substeps.py::test_halving_is_tried_again_after_a_step_that_is_solved",
+    ),
+    Mutant(
+        "physics", "the error of a step is that without its first order", STEP + "adaptive.py",
+        "dt * (first * speed + second * jerk)", "dt * second * jerk",
+        "test_adaptive.py::test_backward_euler_falls_short_by_half_of_g_dt_squared",
+    ),
+    # ------------------------------------------------------------------ sensors
+    Mutant(
+        "sensors", "side of the force in the contact area", RUN + "sensors.py",
+        "pull = (1.0 if side == 0 else -1.0) * c.force[use]", "pull = c.force[use]",
+        "test_gauges.py::test_area_of_boxes_on_a_floor",
+    ),
+    Mutant(
+        "sensors", "slip of self-contact counted twice", RUN + "sensors.py",
+        "share = np.minimum(self._selection.shares(c).sum(axis=1), 1.0)", "share = self._selection.shares(c).sum(axis=1)",
+        "test_gauges.py",
+    ),
+    Mutant(
+        "sensors", "area of the other side's share", RUN + "sensors.py",
+        "own = shares if k == self.part else shares[:, ::-1]", "own = shares",
+        "test_gauges.py::test_area_of_boxes_on_a_floor",
+    ),
+    Mutant(
+        "sensors", "area of nodes that do not count", RUN + "sensors.py",
+        "weight = weight * chosen[point]", "weight = weight * 1.0",
+        "test_gauges.py",
+    ),
+    Mutant(
+        "sensors", "slip of the normal velocity too", RUN + "sensors.py",
+        "np.linalg.norm(c.u[:, 1:], axis=1)", "np.linalg.norm(c.u, axis=1)",
+        "test_gauges.py",
+    ),
+    Mutant(
+        "sensors", "a joint bears the weight of its finger twice", RUN + "sensors.py",
+        "out[:3] -= mass * stepper.settings.gravity", "out[:3] += mass * stepper.settings.gravity",
+        "test_gauges.py::test_joint_of_a_finger",
+    ),
+    Mutant(
+        "sensors", "a rod turns a joint the other way", RUN + "sensors.py",
+        "out[3:] -= wrench[3:] + cross(place - centre, wrench[:3])", "out[3:] -= wrench[3:] - cross(place - centre, wrench[:3])",
+        "test_held_ends.py::test_a_finger_feels_the_rod_in_its_joint",
+    ),
+    Mutant(
+        "sensors", "gap to any partner", RUN + "sensors.py",
+        "(part[:, side] == self.part) & self._selection.partners[part[:, 1 - side]]", "part[:, side] == self.part",
+        "test_gauges.py",
+    ),
+    Mutant(
+        "sensors", "mean over sub-steps without their lengths", RUN + "sensors.py",
+        "wrenches = [dt * self._selection.wrench(c) for dt, c in report.parts]",
+        "wrenches = [sum(d for d, _ in report.parts) / len(report.parts) * self._selection.wrench(c) for _, c in report.parts]",
+        "test_gauges.py::test_a_sensor_of_some_contacts_is_the_mean_over_the_parts_of_a_step",
+    ),
+    Mutant(
+        "sensors", "force of the second side without its sign", RUN + "selection.py",
+        "-shares[:, 1:] * c.force", "shares[:, 1:] * c.force",
+        "test_gauges.py::test_forces_on_parts_of_a_surface_and_of_partners_sum_to_the_whole",
+    ),
+    Mutant(
+        "sensors", "torque of a selection the other way", RUN + "selection.py",
+        "np.cross(arm, force)", "np.cross(force, arm)",
+        "test_gauges.py::test_forces_on_parts_of_a_surface_and_of_partners_sum_to_the_whole",
+    ),
+    Mutant(
+        "sensors", "torque about a point behind the sensor", RUN + "instruments.py",
+        "move_wrench(wrench[:3], wrench[3:], origin - point)", "move_wrench(wrench[:3], wrench[3:], point - origin)",
+        "test_sensors_options.py",
+    ),
+    Mutant(
+        "sensors", "weight of the tool added, not taken off", RUN + "instruments.py",
+        "force + weight, torque + moment", "force - weight, torque - moment",
+        "test_sensors_options.py",
+    ),
+    Mutant(
+        "sensors", "a turned reading turns the other way", RUN + "instruments.py",
+        "axes.T @ force, axes.T @ torque", "axes @ force, axes @ torque",
+        "test_sensors_options.py",
+    ),
+    Mutant(
+        "sensors", "samples are taken late", RUN + "instruments.py",
+        "if r.rate is None or time >= self._next_sample - 1e-9:", "if r.rate is None or time > self._next_sample + 1e-9:",
+        "test_sensors_options.py",
+    ),
+    Mutant(
+        "sensors", "wrench of a hold the other way", STEP + "measure.py",
+        "forces = reaction[system.v_slices[hold.body].start + hold.rows]",
+        "forces = -reaction[system.v_slices[hold.body].start + hold.rows]",
+        "test_held_ends.py::test_a_rod_on_held_nodes_hangs_from_their_drive",
+    ),
+    Mutant(
+        "sensors", "who holds nodes is pulled the other way", STEP + "measure.py",
+        "mount[leader] = mount[leader] + held_wrench(", "mount[leader] = mount[leader] - held_wrench(",
+        "test_held_ends.py::test_a_rod_on_held_nodes_hangs_from_their_drive "
+        "test_held_ends.py::test_held_nodes_follow_a_motion_and_a_driven_body_exactly",
+    ),
+    Mutant(
+        "sensors", "torque of a hold about the world's origin", "femsim/model/holds.py",
+        "np.cross(points - about, forces)", "np.cross(points, forces)",
+        "test_held_ends.py::test_a_rod_on_held_nodes_hangs_from_their_drive "
+        "test_held_ends.py::test_held_nodes_follow_a_motion_and_a_driven_body_exactly",
+    ),
+    Mutant(
+        "sensors", "slip of contacts that do not press", STEP + "measure.py",
+        "slip = np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2)[pressing]", "slip = np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2)",
+        "test_gauges.py test_physics.py::test_contacts_say_whether_they_stick_or_slip_and_steps_how_fast",
+    ),
+    # ------------------------------------------------------------------ energies
+    Mutant(
+        "energies", "sign of the damping work", STEP + "measure.py",
+        "work -= dt * body.damping_power(solution.v[v])", "work += dt * body.damping_power(solution.v[v])",
+        "test_work_of_damping.py",
+    ),
+    Mutant(
+        "energies", "friction gives", STEP + "measure.py",
+        "friction_loss = old.friction_loss - float(", "friction_loss = old.friction_loss + float(",
+        "test_gauges.py::test_slip_and_energies_on_an_incline",
+    ),
+    Mutant(
+        "energies", "drives take what they give", STEP + "measure.py",
+        "(system.external + reaction) @ solution.v", "(system.external - reaction) @ solution.v",
+        "test_gauges.py test_rod_momentum.py::test_work_of_a_driven_end_is_the_energy_that_a_rod_gains",
+    ),
+    Mutant(
+        "energies", "work of tendons and pumps forgotten", STEP + "measure.py",
+        "work += dt * sum(coupling.power for coupling in system.couplings)", "pass",
+        "test_chambers.py::test_power_is_pressure_times_flow_and_energy_never_grows",
+    ),
+    Mutant(
+        "energies", "work of the led ends of rods the other way", STEP + "measure.py",
+        "work += dt * own.power", "work -= dt * own.power",
+        "test_rod_momentum.py::test_work_of_a_driven_end_is_the_energy_that_a_rod_gains",
+    ),
+    Mutant(
+        "energies", "potential energy falls with height", STEP + "measure.py",
+        "potential -= body.mass *", "potential += body.mass *",
+        "test_gauges.py::test_energies_by_body_sum_to_the_totals_and_are_kept_in_a_fall",
+    ),
+    Mutant(
+        "energies", "elastic energy of the last body only", STEP + "measure.py",
+        "elastic += body.elastic_energy(new.q[q])", "elastic = body.elastic_energy(new.q[q])",
+        "test_health_watch.py::test_elastic_energies_of_all_bodies_are_summed",
+    ),
+    Mutant(
+        "energies", "inverted elements of the last body only", STEP + "measure.py",
+        "inverted += body.inverted_elements", "inverted = body.inverted_elements",
+        "test_health_watch.py::test_inverted_elements_of_all_bodies_are_counted",
+    ),
+    Mutant(
+        "energies", "impacts do twice their work", STEP + "end_velocity.py",
+        "work[closed] += 0.5 * dt * change *", "work[closed] += dt * change *",
+        "test_end_velocity.py::test_friction_of_an_impact_takes_the_energy_of_the_motion_along_the_floor",
+    ),
+    Mutant(
+        "energies", "half of the dashpots' loss", BODIES + "viscous.py",
+        "self.loss += 2.0 * self._sum(mean * change)", "self.loss += self._sum(mean * change)",
+        "test_viscous.py::test_work_of_a_step_is_energy_and_loss",
+    ),
+    Mutant(
+        "energies", "a tendon that pulls takes energy", "femsim/model/actuators.py",
+        "self.power = -self.force * rate", "self.power = self.force * rate",
+        "test_true_step.py::test_a_tendon_holds_at_the_end_of_the_step",
+    ),
+    Mutant(
+        "energies", "elastic energy of an element without its trace", BODIES + "corotational_kernels.py",
+        "v * (mu * squares + 0.5 * la * trace * trace)", "v * (mu * squares + la * trace * trace)",
+        "test_soft.py",
+    ),
+    # ------------------------------------------------------------------ judges
+    Mutant(
+        "judges", "Rayleigh alpha in the balance", BODIES + "soft.py",
+        "outside -= self.elastic.rayleigh_alpha *", "outside += self.elastic.rayleigh_alpha *",
+        "test_work_of_damping.py",
+    ),
+    Mutant(
+        "judges", "couplings in the balance the other way", STEP + "measure.py",
+        "norm(rate - own.outside - own.held - couplings.sum(axis=0) - contact) / scale",
+        "norm(rate - own.outside - own.held + couplings.sum(axis=0) - contact) / scale",
+        "test_held_ends.py::test_a_body_hangs_on_a_rod test_held_ends.py::test_a_rod_on_held_nodes_hangs_from_their_drive",
+    ),
+    Mutant(
+        "judges", "the first residual of a step is that of its end", STEP + "newton.py",
+        "return self.residuals[-1]", "return self.residuals[0]",
+        "test_true_step.py::test_newton_converges_quadratically_on_a_smooth_case "
+        "test_true_step.py::test_a_dropped_iterate_is_seen_in_the_residual",
+    ),
+    Mutant(
+        "judges", "equations count as solved a thousand times too early", STEP + "newton.py",
+        "return self.residual <= max(tolerance, self.rounding)", "return self.residual <= max(1e3 * tolerance, self.rounding)",
+        "test_true_step.py::test_newton_converges_quadratically_on_a_smooth_case "
+        "test_true_step.py::test_at_the_default_tolerance_energy_never_grows",
+    ),
+    Mutant(
+        "judges", "energy that went out counts as gone in", RUN + "health.py",
+        'balance = held - work', 'balance = held - max(work, 0.0)',
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "energy from nowhere counts from the start only", RUN + "health.py",
+        'e["lowest"] = min(e["lowest"], balance)', 'e["lowest"] = e["lowest"]',
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "pushing penetrations out is energy from nowhere", RUN + "health.py",
+        'work = report.work + e["pushed"]', 'work = report.work',
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "elements that recover count on", RUN + "health.py",
+        "                self._inverted[k] = 0\n", "                pass\n",
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "a run that ends inverted is good enough", RUN + "health.py",
+        'reason.verdict, reason.text = "wrong", f"{reason.text}, and the run ends so"', "pass",
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "creep is that of one step", RUN + "health.py",
+        "way = self._crept.get(pair, 0.0) + creep.share", "way = creep.share",
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "the first value of a reason stays its worst", RUN + "verdict.py",
+        'elif value > known.value or verdict != known.verdict == "doubtful":', 'elif verdict != known.verdict == "doubtful":',
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "nothing is wrong", RUN + "verdict.py",
+        '"wrong" if value > bounds[1] else "doubtful"', '"doubtful"',
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "overlaps at the start count twice", STEP + "vitals.py",
+        "depth = depth - np.array(", "depth = depth + np.array(",
+        "test_verdict.py::test_what_overlaps_at_the_start_counts_from_there",
+    ),
+    Mutant(
+        "judges", "sliding counts as creep", STEP + "vitals.py",
+        "held = np.hypot(lam[:, 1], lam[:, 2]) < _STICKS * limit * normal", "held = np.hypot(lam[:, 1], lam[:, 2]) < np.inf",
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "a long way of a body is a short one", STEP + "vitals.py",
+        "far = dt * speed / float(self.sizes.extent[k])", "far = dt * speed * float(self.sizes.extent[k])",
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "what halves push out is that of one of them", STEP + "vitals.py",
+        "pushed=sum(one.pushed for one in parts)", "pushed=max(one.pushed for one in parts)",
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "an infinite scale makes any residual 0", "contact/metrics_kernels.py",
+        "if not (math.isfinite(residual) and math.isfinite(scale)):", "if not math.isfinite(residual):",
+        "test_solver_status.py::test_relative_residuals",
+    ),
+    Mutant(
+        "judges", "De Saxce's term the other way", "contact/metrics_kernels.py",
+        "u_n += mu * math.sqrt(u_0 * u_0 + u_1 * u_1)", "u_n -= mu * math.sqrt(u_0 * u_0 + u_1 * u_1)",
+        "test_metrics.py",
+    ),
+    Mutant(
+        "judges", "forces hide a penetration", "contact/metrics_kernels.py",
+        "larger(abs(e_0), abs(e_1))) / rho[m], -u[m, 0]))", "larger(abs(e_0), abs(e_1))) / rho[m], 0.0))",
+        "test_feasibility.py::test_a_penetration_is_seen_beside_any_force",
+    ),
+    Mutant(
+        "judges", "a balance relative to all that presses", "contact/metrics.py",
+        "np.maximum(loads, NET_FRACTION * sums)", "np.maximum(loads, sums)",
+        "test_metrics.py",
+    ),
+    Mutant(
+        "judges", "any approach is a proof of infeasibility", "contact/feasibility.py",
+        "if approach <= 0.0 or alone * approach < _OUT_OF_REACH * speed * net:", "if approach <= 0.0:",
+        "test_feasibility.py",
+    ),
+    Mutant(
+        "judges", "the contact law is not asked for", "contact/solvers/base.py",
+        "self.converged = self.error <= self.tolerance", "self.converged = True",
+        "test_feasibility.py",
+    ),
+    Mutant(
+        "judges", "a plain residual may be anything", "contact/solvers/base.py",
+        "largest = max(found.dynamics, found.contact, found.plain)", "largest = max(found.dynamics, found.contact)",
+        "test_solver_status.py::test_each_residual_alone_keeps_an_answer_from_being_converged",
+    ),
+)  # fmt: skip

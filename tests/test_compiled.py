@@ -1,0 +1,180 @@
+"""How kernels are compiled: without the functions that nothing calls, and without collecting garbage."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+from contact.compiled import njit, one_at_a_time
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("foreign", "materials", "meshes", "contact", "viz", "femsim", "scenes")
+
+
+@njit(cache=False, inner=True)
+def halved(x: float) -> float:
+    return 0.5 * x
+
+
+@njit(cache=False, forceinline=True)
+def doubled(x: float) -> float:
+    return 2.0 * x
+
+
+@njit(cache=False)
+def between(x: np.ndarray) -> float:
+    total = 0.0
+    for value in x:
+        total += doubled(value) - halved(value)
+    return total
+
+
+def functions_of(kernel: object) -> tuple[bool, bool]:
+    """Whether a compiled kernel has a function for Python and one for C."""
+    (made,) = kernel.overloads.values()  # type: ignore[attr-defined]
+    names = [function.name for function in made.library.get_defined_functions()]
+    return any("cpython" in name for name in names), any("cfunc" in name for name in names)
+
+
+def test_kernels_have_the_functions_that_something_calls() -> None:
+    assert between(np.array([1.0, 2.0, 3.0])) == 9.0
+    assert functions_of(between) == (True, False)
+    assert functions_of(halved) == (False, False) == functions_of(doubled)
+    plain = numba.njit(halved.py_func)
+    assert plain(3.0) == 1.5 and functions_of(plain) == (True, True)  # so it is seen where there is one
+
+
+def test_python_can_call_an_inner_kernel_before_and_after_a_kernel_does() -> None:
+    @njit(cache=False, inner=True)
+    def third(x: float) -> float:
+        return x / 3.0
+
+    @njit(cache=False)
+    def ninth(x: float) -> float:
+        return third(third(x))
+
+    assert third(6.0) == 2.0
+    assert ninth(18.0) == 2.0
+    assert third(6.0) == 2.0 and third(np.float32(6.0)) == 2.0
+    with pytest.raises(TypeError):
+        third()
+
+
+def test_garbage_is_collected_again_after_compiling_also_after_a_failure() -> None:
+    seen = []
+
+    class Watcher(numba.core.event.Listener):
+        def on_start(self, event: object) -> None:
+            seen.append(gc.isenabled())
+
+        def on_end(self, event: object) -> None: ...
+
+    @njit(cache=False)
+    def good(x: float) -> float:
+        return x + 1.0
+
+    @njit(cache=False)
+    def bad(x: float) -> float:
+        return good(x) + x.nothing  # type: ignore[attr-defined,no-any-return]
+
+    watcher = Watcher()
+    with numba.core.event.install_listener("numba:compile", watcher):
+        with pytest.raises(numba.TypingError):
+            bad(1.0)
+        assert gc.isenabled()
+        good(np.float32(1.0))
+    assert gc.isenabled() and len(seen) >= 3 and not any(seen)
+
+
+def test_one_process_at_a_time_writes_the_files_of_a_kernel(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\nfrom contact.compiled import njit\n\n\n"
+        "@njit(cache=True)\ndef grown(x):\n    return x + 1\n\n\n"
+        "print(grown(1 if sys.argv[1] == 'int' else 1.5), flush=True)\n"
+    )
+    cache = tmp_path / "cache"
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(ROOT)}
+
+    def start(kind: str) -> subprocess.Popen[str]:
+        return subprocess.Popen([sys.executable, str(script), kind], env=environment, stdout=subprocess.PIPE, text=True)
+
+    assert start("int").communicate()[0] == "2\n"
+    (folder,) = {path.parent for path in cache.rglob("*.nbc")}
+    with one_at_a_time(folder):
+        other = start("float")
+        with pytest.raises(subprocess.TimeoutExpired):
+            other.wait(timeout=6.0)
+        assert 1 == len(list(folder.glob("*.nbc")))
+    assert other.communicate()[0] == "2.5\n"
+    assert len(list(folder.glob("*.nbc"))) == 2
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def kernel_options(function: ast.FunctionDef) -> dict[str, str] | None:
+    """Options of a kernel's decorator; None for other functions."""
+    for decorator in function.decorator_list:
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "njit":
+            return {str(key.arg): ast.unparse(key.value) for key in decorator.keywords}
+    return None
+
+
+def uses_outside_kernels(tree: ast.Module, names: set[str]) -> list[str]:
+    """Names that code outside of kernels reads, with their lines."""
+    found: list[str] = []
+
+    def walk(node: ast.AST) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef) and kernel_options(child) is not None:
+                continue
+            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load) and child.id in names:
+                found.append(f"line {child.lineno} uses {child.id}")
+            walk(child)
+
+    walk(tree)
+    return found
+
+
+def test_only_kernels_call_inner_kernels() -> None:
+    """Python could, but each process would compile them once more."""
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
+    inner: dict[str, set[str]] = {}
+    for path, tree in trees.items():
+        options = {node.name: kernel_options(node) for node in tree.body if isinstance(node, ast.FunctionDef)}
+        inner[module_name(path)] = {n for n, o in options.items() if o and "True" in (o.get("inner"), o.get("forceinline"))}
+    assert sum(map(len, inner.values())) > 100
+    wrong = []
+    for path, tree in trees.items():
+        names = set(inner[module_name(path)])
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                names |= {a.asname or a.name for a in node.names if a.name in inner.get(node.module or "", ())}
+        wrong += [f"{path.relative_to(ROOT)}: {use}" for use in uses_outside_kernels(tree, names)]
+    assert not wrong, f"called from Python, so not inner=True and not forceinline=True: {wrong}"
+
+
+def test_uses_of_inner_kernels_are_seen() -> None:
+    source = "@njit(cache=True)\ndef f(x):\n    return g(x)\ndef h(x):\n    return g(x)\n"
+    assert uses_outside_kernels(ast.parse(source), {"g"}) == ["line 5 uses g"]
+
+
+def test_all_kernels_are_compiled_here() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module == "numba" and any(a.name in ("njit", "jit") for a in node.names)
+    ]
+    assert not wrong, f"from contact.compiled import njit: {wrong}"

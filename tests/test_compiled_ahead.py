@@ -1,0 +1,58 @@
+"""Kernels compiled ahead: the next process finds them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from femsim.cli.compilation import SCENES, compile_ahead
+from femsim.scene.scene_file import list_scenes
+
+ROOT = Path(__file__).resolve().parent.parent
+BOX = {"anisotropic_box": 0.01}
+#: Runs a scene and prints how many kernels were compiled.
+COUNT = """
+import sys
+import numba
+class Listener(numba.core.event.Listener):
+    count = 0
+    def on_start(self, event): self.count += 1
+    def on_end(self, event): ...
+listener = Listener()
+numba.core.event.register("numba:compile", listener)
+from femsim.cli import execute
+status = execute(["run", "anisotropic_box", "--duration", "0.01", "--out", sys.argv[1], "--quiet"])
+print(status, listener.count)
+"""
+
+
+def test_a_run_after_it_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    said: list[str] = []
+    (trouble,) = compile_ahead({"no_such_scene": 0.01}, said.append)
+    assert trouble.startswith("no_such_scene: femsim: ") and "FAILED" in said[-1]
+    said.clear()
+    assert compile_ahead(BOX, said.append) == []
+    assert said[0].endswith("about a minute: anisotropic_box") and said[-1].startswith("1 of 1, ")
+    command = [sys.executable, "-c", COUNT, str(tmp_path / "run")]
+    done = subprocess.run(command, env=os.environ, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "0"]
+    said.clear()
+    assert compile_ahead(BOX, said.append) == []
+    assert len(said) == 1 and "already" in said[0]
+
+
+def test_without_a_folder_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    (line,) = compile_ahead(BOX, lambda line: None)
+    assert "no folder" in line
+
+
+def test_the_scenes_are_there() -> None:
+    assert set(SCENES) <= {path.stem for path in list_scenes()}

@@ -1,0 +1,47 @@
+"""The table of mutants is one of this code, and a mutant that no test notices is seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import mutants
+import pytest
+from mutant_table import MUTANTS, Mutant
+
+
+def test_there_are_sixty_of_all_groups() -> None:
+    groups = Counter(mutant.group for mutant in MUTANTS)
+    assert sum(groups.values()) >= 60 and set(groups) == {"physics", "sensors", "energies", "judges"}
+    assert min(groups.values()) >= 10
+    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.what)
+def test_each_text_stands_once_and_its_tests_exist(mutant: Mutant) -> None:
+    text = (mutants.ROOT / mutant.file).read_text(encoding="utf-8")
+    assert text.count(mutant.old) == 1 and mutant.new != mutant.old
+    compile(text.replace(mutant.old, mutant.new), mutant.file, "exec")
+    for name in mutant.tests.split():
+        file, _, test = name.partition("::")
+        written = (mutants.ROOT / "tests" / file).read_text(encoding="utf-8")
+        assert not test or f"def {test}(" in written, name
+
+
+def test_a_mutant_that_nothing_notices_survives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "root"
+    (root / "tests").mkdir(parents=True)
+    (root / "ours.py").write_text("def twice(x):\n    return 2 * x\n\n\ndef thrice(x):\n    return 3 * x\n")
+    (root / "tests" / "test_ours.py").write_text("from ours import twice\n\n\ndef test_twice():\n    assert twice(2) == 4\n")
+    monkeypatch.setattr(mutants, "ROOT", root)
+    monkeypatch.setattr(mutants, "_COPIED", ("ours.py", "tests"))
+    wrong = Mutant("physics", "twice is thrice", "ours.py", "2 * x", "3 * x", "test_ours.py")
+    unseen = Mutant("physics", "thrice is twice", "ours.py", "3 * x", "2 * x", "test_ours.py")
+    report = tmp_path / "report.md"
+    found = mutants.try_all((wrong, unseen), tmp_path / "tree", report)
+    assert [one.ended for one in found] == ["killed", "survived"]
+    assert found[0].noticed == "test_ours.py::test_twice" and "**1 of 2 are killed.**" in report.read_text()
+    assert (tmp_path / "tree" / "code" / "ours.py").read_text() == (root / "ours.py").read_text()
+    missing = Mutant("physics", "none", "ours.py", "5 * x", "", "test_ours.py")
+    with pytest.raises(SystemExit, match="has 0 times"):
+        mutants.try_all((missing,), tmp_path / "tree")
