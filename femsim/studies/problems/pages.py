@@ -6,7 +6,7 @@ import csv
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -16,12 +16,30 @@ from femsim.base.files import replacing, write_errors
 from femsim.studies.problems.profiles import AT, FLOOR_MS, Profile, largest_ratio, performance_profiles
 from viz import plot_performance
 
-if TYPE_CHECKING:
-    from femsim.studies.problems.bench import BenchRow
-
 _ADVICE = "free the disk or choose another place"
 #: Measures that are profiled: column of a row, unit, and the least value that counts.
 MEASURES = {"iterations": ("iterations", "1", 1.0), "ms": ("cpu_ms", "ms", FLOOR_MS)}
+
+
+class Row(Protocol):
+    """What a page needs of a row of a benchmark; see :class:`femsim.studies.problems.bench.BenchRow`."""
+
+    @property
+    def problem(self) -> str: ...  # noqa: D102
+    @property
+    def solver(self) -> str: ...  # noqa: D102
+    @property
+    def status(self) -> str: ...  # noqa: D102
+    @property
+    def message(self) -> str: ...  # noqa: D102
+    @property
+    def contacts(self) -> int: ...  # noqa: D102
+    @property
+    def velocities(self) -> int: ...  # noqa: D102
+    @property
+    def iterations(self) -> int: ...  # noqa: D102
+    @property
+    def cpu_ms(self) -> float: ...  # noqa: D102
 
 
 def paper_metrics(problem: ContactProblem | LocalProblem, v: np.ndarray, lam: np.ndarray) -> dict[str, float]:
@@ -66,12 +84,12 @@ def paper_metrics(problem: ContactProblem | LocalProblem, v: np.ndarray, lam: np
     }
 
 
-def profiles_of(rows: Sequence[BenchRow], measure: str) -> dict[str, Profile]:
+def profiles_of(rows: Sequence[Row], measure: str) -> dict[str, Profile]:
     """Return the profiles of all solvers by a measure, over answers that passed the yardstick; all problems count.
 
     Parameters
     ----------
-    rows : sequence of BenchRow
+    rows : sequence of Row
         Rows of a benchmark.
     measure : {"iterations", "ms"}
         What is compared.
@@ -85,7 +103,7 @@ def profiles_of(rows: Sequence[BenchRow], measure: str) -> dict[str, Profile]:
     return performance_profiles(costs, floor)
 
 
-def write_profiles(folder: Path, rows: Sequence[BenchRow], tolerance: float) -> None:
+def write_profiles(folder: Path, rows: Sequence[Row], tolerance: float) -> None:
     """Write profile.csv, solved.csv, a plot of each measure, and the page bench.md into a folder."""
     found = {measure: profiles_of(rows, measure) for measure in MEASURES}
     solved, points = [], []
@@ -117,7 +135,7 @@ def _write_table(path: Path, header: list[str], lines: list[list[object]]) -> No
         writer.writerows([f"{value:.6g}" if isinstance(value, float) else value for value in line] for line in lines)
 
 
-def _page(rows: Sequence[BenchRow], found: dict[str, dict[str, Profile]], tolerance: float) -> str:
+def _page(rows: Sequence[Row], found: dict[str, dict[str, Profile]], tolerance: float) -> str:
     """Markdown: who solved how many and how fast, then each problem."""
     problems = list(dict.fromkeys(row.problem for row in rows))
     text = [
