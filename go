@@ -104,11 +104,10 @@ run_main_job() {
     else
         say "no pictures of $run: this machine cannot render (see above)."
     fi
-    exit "$status"
 }
 
 case ${1:-} in
-    "") set_up; compile_kernels; prepare_pictures; run_main_job ;;
+    "") set_up; prepare_pictures; run_main_job; compile_kernels; exit "$status" ;;
     setup) set_up; compile_kernels; prepare_pictures; say "ready: $venv/bin/femsim --help" ;;
     test)
         shift; set_up

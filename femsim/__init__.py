@@ -37,6 +37,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from femsim.base.errors import no_attribute
 from femsim.base.numba_cache import use_source_digest
 from femsim.base.place import ROOT, __version__ as __version__
 
@@ -77,14 +78,14 @@ def __getattr__(name: str) -> Any:
     """Load the module of a public name when the name is first used."""
     module = _MODULE_OF.get(name)
     if module is None:
-        raise AttributeError(f"module 'femsim' has no attribute {name!r}")
+        raise no_attribute("module 'femsim'", name, _MODULE_OF)
     value = globals()[name] = getattr(importlib.import_module(module), name)
     return value
 
 
 def __dir__() -> list[str]:
-    """List the public names, loaded or not."""
-    return sorted({*globals(), *__all__})
+    """List the public names, loaded or not, and nothing else."""
+    return [*__all__, "__version__"]
 
 
 _MODULE_OF = _public_names()

@@ -17,7 +17,9 @@ Departure from textbooks: Mooney-Rivlin and Ogden use the full, not the isochori
 polynomials of J. They tend to the textbook laws as nu tends to 1/2, and are finite at J <= 0.
 """
 
+import difflib
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -246,6 +248,12 @@ class Ogden(Law):
 
 LAWS: dict[str, type[Law]] = {law.kind: law for law in (Corotational, StVenantKirchhoff, StableNeoHookean, MooneyRivlin, Ogden)}
 """The laws by name."""
+#: What the laws are called elsewhere, letters alone.
+_OTHER_WORDS = {
+    "neohookean": "stable_neo_hookean", "neohooke": "stable_neo_hookean", "stableneohookean": "stable_neo_hookean",
+    "svk": "st_venant_kirchhoff", "stvk": "st_venant_kirchhoff", "saintvenantkirchhoff": "st_venant_kirchhoff",
+    "corot": "corotational", "corotated": "corotational", "linear": "corotational", "mr": "mooney_rivlin",
+}  # fmt: skip
 
 
 def as_law(where: str, given: object) -> Law:
@@ -267,7 +275,13 @@ def as_law(where: str, given: object) -> Law:
         return given
     named = LAWS.get(given) if isinstance(given, str) else None
     if named is None:
-        raise MaterialError(f"{where}law is {given!r}; allowed are {', '.join(LAWS)}, or a law such as MooneyRivlin(c10, c01).")
+        near = _OTHER_WORDS.get(re.sub("[^a-z]", "", str(given).lower())) or next(
+            iter(difflib.get_close_matches(str(given).lower().replace("-", "_"), LAWS, 1, 0.5)), ""
+        )
+        question = f" did you mean {near!r}?" if near else ""
+        raise MaterialError(
+            f"{where}law is {given!r};{question} allowed are {', '.join(LAWS)}, or a law such as MooneyRivlin(c10, c01)."
+        )
     if named in (MooneyRivlin, Ogden):
         raise MaterialError(
             f"{where}law is {given!r}, which needs constants; give MooneyRivlin(c10, c01), Ogden(mu, alpha) or a card."

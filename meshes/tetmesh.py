@@ -19,7 +19,7 @@ ZERO_VOLUME = 1e-9
 _UNITS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TetMesh:
     """Linear tetrahedra, all positively oriented; create it with `make_tetmesh`, which validates.
 
@@ -42,6 +42,11 @@ class TetMesh:
     name: str
     source: str
     digest: str
+
+    def __repr__(self) -> str:
+        low, high = self.bounds
+        size = " x ".join(f"{1e3 * length:.4g}" for length in high - low)
+        return f"<TetMesh {self.name!r}: {len(self.points)} nodes, {len(self.tets)} tetrahedra, {size} mm>"
 
     @cached_property
     def volume(self) -> float:

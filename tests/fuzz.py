@@ -333,6 +333,7 @@ class Tally:
 
     inputs: int = 0
     seconds: float = 0.0
+    cpu: float = 0.0
     ended: dict[str, Counter[str]] = field(default_factory=dict)
     slowest: float = 0.0
     most_memory: float = 0.0
@@ -358,12 +359,15 @@ def judge(kind: str, path: Path) -> str:
 
 
 def fuzz(inputs: int, seed: int, most_seconds: float = np.inf, first: int = 0) -> Tally:
-    """Read so many inputs, or as many as there is time for."""
-    tally, began = Tally(), time.monotonic()
+    """Read so many inputs, or as many as there is time for once the first files are made."""
+    from foreign.child import _helper
+
+    tally, used = Tally(), sum(os.times()[:4])
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as name:
         folder = Path(name)
         all_seeds, number = seeds(folder), first
         judge("surface", folder / "a.obj")  # the child is there before the workers
+        began = time.monotonic()  # to import and to make the first files takes long on a busy machine
         while number < first + inputs and time.monotonic() - began < most_seconds:
             until = min(first + inputs, number + 2000)
             reached, status = _worker(all_seeds, seed, number, until, folder, tally, most_seconds - (time.monotonic() - began))
@@ -373,7 +377,8 @@ def fuzz(inputs: int, seed: int, most_seconds: float = np.inf, first: int = 0) -
             elif reached < until:
                 break
             number = reached
-    tally.seconds = time.monotonic() - began
+    _helper.stop()  # its time is known when it has ended
+    tally.seconds, tally.cpu = time.monotonic() - began, sum(os.times()[:4]) - used
     return tally
 
 
@@ -431,15 +436,31 @@ def _read_many(
     os._exit(0)
 
 
+class _Running:
+    """Stands, in a process that was forked, for the helper that the process before it started: it runs."""
+
+    def poll(self) -> None:
+        """Say that it has not ended."""
+
+    kill = wait = poll
+
+
 def _by_door(all_seeds: list[Seed], seed: int, number: int, folder: Path, tally: Tally) -> None:
-    """Read an input as a user does, in a process of its own; measure it."""
+    """Read an input as a user does, in a process of its own; measure it.
+
+    The helper, which forks the child that has the limits, is that of this process: one with warm libraries for all inputs.
+    """
+    from foreign.child import _helper
+
     first, data = changed(all_seeds, seed, number)
     path = folder / first.name
     path.write_bytes(data)
+    _helper.start()
     ours, theirs = os.pipe()
     child = os.fork()
     if not child:
         os.close(ours)
+        _helper.owner, _helper.process = os.getpid(), _Running()  # type: ignore[assignment]
         Path("/proc/self/clear_refs").write_text("5")
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_PROF, 2 * SECONDS)
@@ -453,6 +474,8 @@ def _by_door(all_seeds: list[Seed], seed: int, number: int, folder: Path, tally:
     with open(ours, encoding="utf-8") as stream:
         text = stream.read()
     os.waitpid(child, 0)
+    if not text:
+        _helper.stop()  # a request may be half done
     how, seconds, memory = json.loads(text) if text else ("ended the process of the user", 0.0, 0.0)
     tally.slowest, tally.most_memory = max(tally.slowest, seconds), max(tally.most_memory, memory)
     if how in ("read", "refused") and (seconds > SECONDS or memory > TIMES_FILE * size_of(path) + BYTES):
@@ -480,9 +503,10 @@ def report(tally: Tally, seed: int) -> str:
     failures = "\n".join(f"- {text}" for text in tally.failures[:50]) or "None."
     return f"""# Readers under fuzzing
 
-Written by `python tests/fuzz.py --inputs {tally.inputs} --seed {seed} --report docs/fuzz.md` (Python {platform.python_version()},
-{tally.seconds:.0f} s). An input is a good or a bad file of some kind with some changes: bytes flipped, parts cut, repeated,
-removed or put in from other files, numbers replaced by extreme ones. Each is read by the same function that a user's file is.
+Written by `python tests/fuzz.py --inputs {tally.inputs} --seed {seed} --report docs/fuzz.md` (Python
+{platform.python_version()}, {tally.cpu:.0f} s of processor time, {1e3 * tally.cpu / max(tally.inputs, 1):.1f} ms an input). An
+input is a good or a bad file of some kind with some changes: bytes flipped, parts cut, repeated, removed or put in from other
+files, numbers replaced by extreme ones. Each is read by the same function that a user's file is.
 
 A failure is an error that is no sentence, an accepted value that is not finite, more than {SECONDS:.0f} s of processor time, or
 more memory than {TIMES_FILE} times the file and {BYTES / 1e6:.0f} MB. "By the child's limits" are those that the library below

@@ -86,7 +86,7 @@ MUTANTS = (
         "physics", "drives are late by a step", STEP + "prescribed.py",
         "driven_pose(scene.bodies[index].initial_q(), motion, state.t + dt)",
         "driven_pose(scene.bodies[index].initial_q(), motion, state.t)",
-        "test_held_ends.py::test_held_nodes_follow_a_motion_and_a_driven_body_exactly",
+        "test_held_ends.py::test_what_is_driven_ends_each_step_on_its_motion",
     ),
     Mutant(
         "physics", "what is prescribed pulls the other way", STEP + "system.py",
@@ -162,7 +162,7 @@ MUTANTS = (
     Mutant(
         "sensors", "slip of self-contact counted twice", RUN + "sensors.py",
         "share = np.minimum(self._selection.shares(c).sum(axis=1), 1.0)", "share = self._selection.shares(c).sum(axis=1)",
-        "test_gauges.py",
+        "test_gauges.py::test_slip_is_tangential_and_counts_contacts_with_oneself_once",
     ),
     Mutant(
         "sensors", "area of the other side's share", RUN + "sensors.py",
@@ -177,7 +177,7 @@ MUTANTS = (
     Mutant(
         "sensors", "slip of the normal velocity too", RUN + "sensors.py",
         "np.linalg.norm(c.u[:, 1:], axis=1)", "np.linalg.norm(c.u, axis=1)",
-        "test_gauges.py",
+        "test_gauges.py::test_slip_is_tangential_and_counts_contacts_with_oneself_once",
     ),
     Mutant(
         "sensors", "a joint bears the weight of its finger twice", RUN + "sensors.py",
@@ -187,7 +187,7 @@ MUTANTS = (
     Mutant(
         "sensors", "a rod turns a joint the other way", RUN + "sensors.py",
         "out[3:] -= wrench[3:] + cross(place - centre, wrench[:3])", "out[3:] -= wrench[3:] - cross(place - centre, wrench[:3])",
-        "test_held_ends.py::test_a_finger_feels_the_rod_in_its_joint",
+        "test_held_ends.py::test_the_joint_of_a_finger_bears_the_moment_of_a_rod_that_sticks_out",
     ),
     Mutant(
         "sensors", "gap to any partner", RUN + "sensors.py",
@@ -251,7 +251,7 @@ MUTANTS = (
     Mutant(
         "sensors", "slip of contacts that do not press", STEP + "measure.py",
         "slip = np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2)[pressing]", "slip = np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2)",
-        "test_gauges.py test_physics.py::test_contacts_say_whether_they_stick_or_slip_and_steps_how_fast",
+        "test_gauges.py::test_what_slides_past_without_a_touch_does_not_slip",
     ),
     # ------------------------------------------------------------------ energies
     Mutant(
@@ -267,7 +267,7 @@ MUTANTS = (
     Mutant(
         "energies", "drives take what they give", STEP + "measure.py",
         "(system.external + reaction) @ solution.v", "(system.external - reaction) @ solution.v",
-        "test_gauges.py test_rod_momentum.py::test_work_of_a_driven_end_is_the_energy_that_a_rod_gains",
+        "test_work_of_damping.py::test_a_drive_does_the_work_that_lifting_takes",
     ),
     Mutant(
         "energies", "work of tendons and pumps forgotten", STEP + "measure.py",

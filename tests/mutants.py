@@ -2,6 +2,7 @@
 
     python tests/mutants.py --report docs/mutants.md            # all of them
     python tests/mutants.py --only SOME_WORDS --tree /tmp/tree  # some, in a tree that stays for the next time
+    python tests/mutants.py --kept /tmp/kept.json               # but those that an earlier run killed, whose row is the same
 
 Each mutant changes one text in a copy of the working tree, and runs the tests that its row names. It is *killed* when one of them
 fails and *survives* when all pass; a survivor asks for a test. The tests are run on the code as it is first, since a test that
@@ -12,6 +13,7 @@ again, and those that import it.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import re
@@ -21,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from mutant_table import MUTANTS, Mutant
@@ -126,23 +128,40 @@ def _imported(path: Path, root: Path) -> set[Path]:
     return out
 
 
-def try_all(mutants: tuple[Mutant, ...], folder: Path, report: Path | None = None) -> list[Outcome]:
-    """Run the tests on the code as it is, then on each mutant."""
+def killed_before(kept: Path | None) -> dict[Mutant, Outcome]:
+    """Mutants that an earlier run killed, by their rows."""
+    if kept is None or not kept.exists():
+        return {}
+    stored = json.loads(kept.read_text(encoding="utf-8"))
+    found = [Outcome(Mutant(*row), ended, seconds, noticed) for row, ended, seconds, noticed in stored]
+    return {outcome.mutant: outcome for outcome in found if outcome.ended == "killed"}
+
+
+def try_all(mutants: tuple[Mutant, ...], folder: Path, report: Path | None = None, kept: Path | None = None) -> list[Outcome]:
+    """Run the tests on the code as it is, then on each mutant that no earlier run killed."""
     if not mutants:
         raise SystemExit("no mutant has these words")
-    tree = Tree(folder)
-    named = sorted({name for mutant in mutants for name in mutant.tests.split()})
+    tree, before = Tree(folder), killed_before(kept)
+    named = sorted({name for mutant in mutants if mutant not in before for name in mutant.tests.split()})
+    if not named:
+        raise SystemExit("all of them were killed before")
     status, seconds, first = tree.run(" ".join(named), tree.kernels, _FIRST_SECONDS)
     print(f"the code as it is: {seconds:.0f} s", flush=True)
     if status == "killed":
         raise SystemExit(f"{first} fails on the code as it is; mend it first.")
     outcomes: list[Outcome] = []
     for mutant in mutants:
+        if mutant in before:
+            outcomes.append(before[mutant])
+            continue
         outcomes.append(tree.try_one(mutant))
         last = outcomes[-1]
         print(f"{last.ended:9} {last.seconds:5.1f} s  {mutant.group}: {mutant.what}  [{last.noticed}]", flush=True)
-        if report:
-            report.write_text(page(outcomes, seconds), encoding="utf-8")
+    if report:
+        report.write_text(page(outcomes, seconds), encoding="utf-8")
+    if kept:
+        stored = [[astuple(one.mutant), one.ended, one.seconds, one.noticed] for one in outcomes]
+        kept.write_text(json.dumps(stored), encoding="utf-8")
     return outcomes
 
 
@@ -158,10 +177,10 @@ def page(outcomes: list[Outcome], before: float) -> str:
 Written by `python tests/mutants.py --report docs/mutants.md` (Python {platform.python_version()}). Each row is the code with one
 thing wrong in physics, sensors, energies or judges: one text of one file replaced by another (`MUTANTS` in
 `tests/mutant_table.py`). It is killed when a test that the table names fails, and survives when all of these pass; a survivor
-asks for a test.
+asks for a test. Rows that an earlier run killed and that are the same since are taken over (`--kept`).
 
 **{killed} of {len(outcomes)} are killed.** Processor time: {sum(one.seconds for one in outcomes):.0f} s, and {before:.0f} s
-for the same tests on the code as it is, compiling included.
+for the tests of those of the last run on the code as it is, compiling included.
 
 | group | what is wrong | file | ended | first test that noticed | s |
 |---|---|---|---|---|---|
@@ -178,11 +197,12 @@ def main() -> int:
     parser.add_argument("--only", default="", help="those whose group, file or words have this")
     parser.add_argument("--tree", type=Path, help="folder for the copy that stays; default a temporary one")
     parser.add_argument("--report", type=Path)
+    parser.add_argument("--kept", type=Path, help="outcomes as JSON: read first, written at the end")
     asked = parser.parse_args()
     chosen = tuple(m for m in MUTANTS if asked.only in f"{m.group} {m.what} {m.file}")
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
-        outcomes = try_all(chosen, asked.tree or Path(name), asked.report)
+        outcomes = try_all(chosen, asked.tree or Path(name), asked.report, asked.kept)
     left = [one for one in outcomes if one.ended == "survived"]
     print(f"{len(outcomes) - len(left)} of {len(outcomes)} killed in {time.monotonic() - began:.0f} s")
     for one in left:

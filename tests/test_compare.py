@@ -19,7 +19,9 @@ from scipy.stats import t as student
 import femsim as fs
 from femsim.studies.comparison.agreement import agreement, mean_and_confidence, vector_rmse
 from femsim.studies.comparison.alignment import find_lag
+from femsim.studies.comparison.readers import Channel
 from femsim.studies.comparison.resampling import gap_mask, lowpass
+from femsim.studies.comparison.words import better_frame, sentence
 
 
 @pytest.fixture(scope="module")
@@ -403,3 +405,57 @@ def test_a_constant_misfit_is_said_with_its_cause(run: Path, tmp_path: Path) -> 
     write_csv(tmp_path / "log.csv", time, noisy(values))
     good = fs.compare(run, tmp_path / "log.csv", {"time": {"offset": 0.0}}, sensor="wrist")
     assert not any(text.startswith("a constant") for text in good.warnings)
+
+
+def test_words_are_what_a_person_would_say() -> None:
+    """Each kind of misfit gets its sentence, with the size that was put in."""
+    fz = Channel("fz", "force", "N")
+    t = np.linspace(0.0, 1.0, 400)
+    wave = 10.0 * np.sin(9.0 * t)
+
+    def said(simulated: np.ndarray, measured: np.ndarray = wave, lag: float = 0.0, channel: Channel = fz) -> str:
+        return sentence(channel, agreement(simulated, measured), lag, float(np.ptp(measured)))
+
+    assert said(wave + 0.1 * np.sin(50 * t)).startswith("fz agrees within 0.07")
+    assert said(wave + 11.8) == "fz of the run reads 11.8 N too high; its shape is right"
+    assert said(wave - 11.8, lag=0.032) == "fz of the run reads 11.8 N too low; its shape is right; the log comes 32 ms later"
+    assert said(-wave) == "fz has the opposite sign; its shape is right"
+    assert said(2.0 * wave) == "fz of the run is 2 times that of the log; its shape is right"
+    assert said(10.0 * np.cos(31.0 * t)).startswith("fz differs in shape")
+    assert said(wave + 11.8, channel=Channel("tip.z", "tip", "m")).startswith("tip.z of the run reads 1.18e+04 mm too high")
+
+
+def test_a_frame_that_fits_better_is_suggested() -> None:
+    channels = [Channel(f"f{axis}", "force", "N") for axis in "xyz"]
+    t = np.linspace(0.0, 1.0, 300)
+    run = np.column_stack([np.sin(7 * t), 0.4 * np.cos(11 * t), 3.0 * t**2])
+    turn = np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0]])  # world from log
+    log = run @ turn  # so that turn applied to the log gives the run
+    text = better_frame(channels, run, log)
+    assert f"rotation = {turn.tolist()}" in text and "sign" not in text
+    np.testing.assert_allclose(log @ turn.T, run)
+    assert "with sign = -1 in [frame]" in better_frame(channels, run, -run)
+    assert better_frame(channels, run, run + 0.01) == ""
+    assert better_frame(channels[:1], run[:, :1], -run[:, :1]) == ""  # one axis has no frame
+    still = run * [1.0, 0.0, 0.0]
+    assert better_frame(channels, still, still[:, [1, 0, 2]]) == ""  # which way y and z turn is open
+
+
+def test_one_command_draws_two_runs_and_a_log_for_a_paper(
+    run: Path, copy: Path, tmp_path: Path, call: Callable[..., tuple[int, str, str]]
+) -> None:
+    log = str(write_csv(tmp_path / "log.csv", *seen_by(copy, -0.1, 2.2, 500.0)))
+    words = ["--log", log, "--sensors", "wrist", "--axes", "fx", "--size", "85x50", "--labels", "one,two"]
+    status, out, err = call("plot", str(run), str(copy), *words, "--formats", "pdf,svg", "--out", str(tmp_path / "paper"))
+    assert (status, err) == (0, "") and "one: fx agrees within" in out
+    assert sorted(path.name for path in (tmp_path / "paper").iterdir()) == ["comparison.pdf", "comparison.svg"]
+    svg = (tmp_path / "paper" / "comparison.svg").read_text(encoding="utf-8")
+    assert float(re.findall(r'width="([0-9.]+)pt"', svg)[0]) == pytest.approx(85 / 25.4 * 72, abs=0.1)
+    for text in ("one", "two", "log", "fx [N]", "error [N]", "time [s]"):
+        assert f">{text}<" in svg
+    status, _, err = call("plot", str(run), "--log", log, "--sensors", "wrist", "--axes", "fq")
+    assert status == 2 and "the axis 'fq' is not known; did you mean 'f" in err
+    status, _, err = call("plot", str(run), "--card", "x.toml")
+    assert status == 2 and "--log" in err
+    status, _, err = call("plot", str(run), "--size", "wide")
+    assert status == 2 and "85x60" in err

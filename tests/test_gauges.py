@@ -317,3 +317,29 @@ def test_wrong_sensors() -> None:
     scene = pile(s={"on": "box", "where": lambda points: points[:, 0]})
     with pytest.raises(fs.InputError, match="where of sensor s gave shape"):
         fs.simulate(scene)
+
+
+def test_slip_is_tangential_and_counts_contacts_with_oneself_once() -> None:
+    """Contacts that are made up: both sides on the sensed body, half of them leaving at 5 m/s while they slide at 0.3 m/s."""
+    stepper = Stepper(pile(slid={"on": "base", "kind": "slip"}), fs.make_solver("exact"))
+    sensors = Sensors(stepper)
+    report = stepper.step()
+    c = report.contacts
+    base = stepper.scene.part_names.index("base")
+    lam, u = np.zeros_like(c.lam), np.zeros_like(c.u)
+    lam[:, 0], lam[:, 1], u[:, 0], u[:, 1], u[:, 2] = 2.0, -0.5, 5.0, 0.3, 0.4
+    for sides in ((base, base), (base, base + 1)):
+        told = replace(c, lam=lam, u=u, part=np.tile(sides, (len(lam), 1)), state=np.full(len(lam), 2))
+        before = np.array(sensors.row(replace(report, parts=((0.02, replace(told, lam=0.0 * lam)),)))[1:])
+        slip, friction = np.array(sensors.row(replace(report, parts=((0.02, told),)))[1:]) - before
+        assert slip == pytest.approx(0.02 * 0.5, rel=1e-12) and friction == pytest.approx(0.02 * 0.5 * 0.3 * len(lam), rel=1e-12)
+
+
+def test_what_slides_past_without_a_touch_does_not_slip() -> None:
+    """A box at 1 m/s, 0.1 mm above a floor: within the margin of contacts, but nothing presses."""
+    scene = fs.Scene("past", dt=0.001, gravity=(0, 0, 0))
+    scene.add_floor()
+    scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.1, position=(0, 0, 0.0201), velocity=(1.0, 0, -0.01))
+    report = Stepper(scene, fs.make_solver("exact")).step()
+    assert len(report.contacts.u) and report.contacts.u[:, 1:].any() and not report.contacts.lam.any()
+    assert report.max_slip == 0.0

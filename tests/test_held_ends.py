@@ -84,6 +84,25 @@ def test_a_finger_feels_the_rod_in_its_joint() -> None:
     assert run.sensors["top"].force[-1] == pytest.approx([0.0, 0.0, -weight], abs=1e-6 * weight)
 
 
+def test_the_joint_of_a_finger_bears_the_moment_of_a_rod_that_sticks_out() -> None:
+    """The rod lies level beside the pad: its weight acts in its own centre of mass."""
+    scene = fs.Scene("finger", dt=0.01, duration=1.5)
+    hand = add_hand(scene)
+    scene.drive(hand, still)
+    scene.drive(hand, fingers=True, position=lambda t: 0.0, stiffness=1e3, damping=50.0)
+    stiff = fs.Elastic(1e8, 0.3, 1000.0, rayleigh_beta=0.01, name="stiff")
+    scene.add_rod(
+        "rod", line(6, (0.055, 0, -0.03), (0.115, 0, -0.03)), ROUND, stiff, start=fs.RodEnd("clamped", on="hand.pad")
+    )  # fmt: skip
+    scene.sensor("joint", "hand.pad", kind="joint")
+    run = fs.simulate(scene)
+    state, weight = run.stepper.state, G * scene.bodies[1].mass
+    centre = scene.bodies[1].centre_of_mass(state.q[run.stepper.system.q_slices[1]])
+    pad = run.stepper.link_pose(scene.part_names.index("hand.pad"))[1]
+    assert run.sensors["joint"].force[-1] == pytest.approx([0.0, 0.0, 0.1 * G + weight], abs=1e-4 * weight)
+    assert run.sensors["joint"].torque[-1] == pytest.approx(np.cross(centre - pad, [0.0, 0.0, weight]), abs=1e-4 * weight * 0.04)
+
+
 @pytest.mark.parametrize("kind", ["clamped", "hinged"])
 def test_a_body_hangs_on_a_rod(kind: str) -> None:
     """At rest the rod carries body and itself at the top and the body alone at the bottom."""
@@ -344,6 +363,30 @@ def test_held_nodes_follow_a_motion_and_a_driven_body_exactly() -> None:
     base = run.stepper.state.q[scene.bodies[0].n_q :][:3]
     assert torque["arm"] == pytest.approx(torque["right"] + np.cross(means[1] - base, forces["right"]), abs=1e-7)
     assert np.diff(gained(run)).max() < 1e-9 and run.steps["work_J"][-1] > 0.5 * 0.05 * weight
+
+
+def test_what_is_driven_ends_each_step_on_its_motion() -> None:
+    """Also while it speeds up and turns, body and held nodes alike."""
+
+    def motion(t: float) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([0.1 * t**2, 0.0, 0.05 * np.sin(5.0 * t)]), np.array([0.0, 2.0 * t, 0.0])
+
+    scene = fs.Scene("driven", dt=0.01)
+    arm = scene.add_rigid("arm", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(0.07, 0, 0))
+    scene.drive(arm, motion)
+    block = scene.add_soft("block", fs.box_tets((0.02, 0.02, 0.02), 1), FOAM, position=(0, 0.1, 0))
+    scene.hold(block, lambda x: x[:, 0] < 0.0, motion)
+    stepper = Stepper(scene, make_solver("exact"))
+    hold = scene.holds[0]
+    for _ in range(5):
+        stepper.step()
+        t = stepper.state.t
+        q = stepper.state.q[:7]
+        assert q[:3] == pytest.approx(np.array([0.07, 0, 0]) + motion(t)[0], abs=1e-15)
+        turned = Rotation.from_quat(q[[4, 5, 6, 3]]).as_rotvec()
+        assert turned == pytest.approx(motion(t)[1], abs=1e-14)
+        nodes = stepper.state.q[7:].reshape(-1, 3)[hold.nodes]
+        assert nodes == pytest.approx(hold.positions(motion, t), abs=1e-15)
 
 
 def test_a_rod_on_held_nodes_hangs_from_their_drive() -> None:

@@ -203,3 +203,8 @@ def test_no_file_of_ours_imports_what_goes_to_the_network() -> None:
                 wrong += [f"{name}: {module}" for module in found if module in forbidden]
                 wrong += [f"{name}: {module}" for module in found if module in allowed and name not in allowed[module]]
     assert not wrong, wrong
+
+
+def test_the_citation_names_this_version() -> None:
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {fs.__version__}\n" in text and "\nlicense: BSD-3-Clause\n" in text

@@ -42,6 +42,10 @@ def test_a_mutant_that_nothing_notices_survives(tmp_path: Path, monkeypatch: pyt
     assert [one.ended for one in found] == ["killed", "survived"]
     assert found[0].noticed == "test_ours.py::test_twice" and "**1 of 2 are killed.**" in report.read_text()
     assert (tmp_path / "tree" / "code" / "ours.py").read_text() == (root / "ours.py").read_text()
+    kept = tmp_path / "kept.json"
+    mutants.try_all((wrong, unseen), tmp_path / "tree", None, kept)
+    again = mutants.try_all((wrong, unseen), tmp_path / "tree", None, kept)
+    assert [one.ended for one in again] == ["killed", "survived"] and list(mutants.killed_before(kept)) == [wrong]
     missing = Mutant("physics", "none", "ours.py", "5 * x", "", "test_ours.py")
     with pytest.raises(SystemExit, match="has 0 times"):
         mutants.try_all((missing,), tmp_path / "tree")

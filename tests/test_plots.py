@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from viz import VizError, plot_run, plot_runs, plots
+from viz import Look, VizError, plot_run, plot_runs, plots
 from viz.plots import _read_table
 
+FIGURES = ("forces", "torques", "markers", "solver", "energy", "penetration")
 STEPS = (
     "step,time_s,contacts,iterations,dynamics_residual,contact_residual,step_norm,max_penetration_m,"
     "kinetic_energy_J,elastic_energy_J,work_J"
@@ -32,15 +33,17 @@ def svg_text(path: Path) -> str:
     return " ".join(re.findall(r">([^<>\n]+)<", path.read_text()))
 
 
-def test_four_figures_with_units(tmp_path):
+def test_figures_with_units(tmp_path):
     written = plot_run(write_tables(tmp_path))
     assert [path.relative_to(tmp_path).as_posix() for path in written] == [
-        f"plots/{name}.{ending}" for name in ("forces", "solver", "energy", "penetration") for ending in ("png", "svg", "pdf")
+        f"plots/{name}.{ending}" for name in FIGURES for ending in ("png", "svg", "pdf")
     ]
     assert all(path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" for path in written[::3])
     text = {path.stem: svg_text(path) for path in written[1::3]}
     for name, words in {
         "forces": ["left", "base", "force [N]", "time [s]"],
+        "torques": ["left", "base", "torque [N m]", "time [s]"],
+        "markers": ["marker", "position [mm]", "time [s]"],
         "solver": ["iterations [1]", "residual [1]", "dynamics", "contact", "time [s]"],
         "energy": ["energy [J]", "kinetic", "elastic", "work", "time [s]"],
         "penetration": ["largest penetration [mm]", "time [s]"],
@@ -68,6 +71,10 @@ def test_curves_are_the_columns(tmp_path, monkeypatch):
     for (_, scale, y), k in zip(drawn["forces"], (0, 1, 2, 6, 7, 8), strict=True):
         assert scale == "linear"
         np.testing.assert_allclose(y, np.sin(time * k))
+    for (_, _, y), k in zip(drawn["torques"], (3, 4, 5, 9, 10, 11), strict=True):
+        np.testing.assert_allclose(y, np.sin(time * k))
+    ((_, _, x),) = drawn["markers"]
+    np.testing.assert_allclose(x, 1e3 * time)  # mm
     np.testing.assert_allclose(drawn["solver"][0][2], 5 + np.arange(40) % 3)
     np.testing.assert_allclose(drawn["solver"][1][2], 1e-6 * time)
     np.testing.assert_allclose(drawn["solver"][2][2], 1e-7 * time)
@@ -100,7 +107,7 @@ def test_several_runs_are_laid_over_each_other(tmp_path, monkeypatch):
 
     monkeypatch.setattr(plots, "save_figure", keep)
     written = plot_runs(runs)
-    assert {path.parent for path in written} == {tmp_path / "soft" / "plots"} and len(written) == 12
+    assert {path.parent for path in written} == {tmp_path / "soft" / "plots"} and len(written) == 18
     assert [[label for label, _ in axis] for axis in drawn["energy"]] == [["soft", "stiff"]] * 3
     np.testing.assert_allclose(drawn["energy"][1][1][1], 3.0 * (0.01 * np.arange(1, 41)) ** 2)
     np.testing.assert_allclose(drawn["penetration"][0][0][1][-1], 1e-4)  # mm
@@ -141,3 +148,60 @@ def test_wrong_input_gets_a_sentence(tmp_path):
     (tmp_path / "steps.csv").write_text("")
     with pytest.raises(VizError, match="lacks the columns"):
         plot_run(tmp_path)
+
+
+def test_sensors_axes_and_look_are_chosen(tmp_path, monkeypatch):
+    """One column of a paper: the curves asked for, in the size and font asked for, in the formats asked for."""
+    drawn, save = {}, plots.save_figure
+
+    def keep(figure, path):
+        drawn[path.name] = (figure.get_size_inches() * 25.4, [[line.get_label() for line in axis.lines] for axis in figure.axes],
+                            figure.axes[0].yaxis.label.get_size())  # fmt: skip
+        save(figure, path)
+
+    monkeypatch.setattr(plots, "save_figure", keep)
+    run = write_tables(tmp_path)
+    written = plot_runs([run], sensors=["left"], axes=["fz", "tx"], look=Look(85.0, 60.0, 7.0, formats=("pdf", "svg")))
+    assert [path.name for path in written] == ["forces.pdf", "forces.svg", "torques.pdf", "torques.svg"]
+    size, lines, font = drawn["forces.pdf"]
+    np.testing.assert_allclose(size, [85.0, 60.0])
+    assert lines == [["$F_z$"]] and font == 7.0
+    assert drawn["torques.svg"][1] == [["$M_x$"]]
+    plot_runs([run], axes=["x"])
+    assert drawn["markers.png"][1] == [["$x$"]]
+    two = plot_runs([run, write_tables_in(tmp_path / "b")], look=Look(labels=("soft", "stiff"), formats=("svg",)))
+    assert "soft" in svg_text(two[0]) and "stiff" in svg_text(two[0])
+    for options, message in (
+        ({"sensors": ["lefd"]}, "did you mean 'left'"),
+        ({"axes": ["fw"]}, "there are: fx, fy, fz"),
+        ({"sensors": ["marker"], "axes": ["fz"]}, "no sensor marker has an axis fz"),
+        ({"look": Look(labels=("a", "b"))}, "2 labels are given for 1 runs"),
+    ):
+        with pytest.raises(VizError, match=message):
+            plot_runs([run], **options)
+    for wrong, message in (({"width": 8.5}, "8.5 mm; allowed"), ({"font": 99.0}, "99 pt"), ({"formats": ("pfd",)}, "mean 'pdf'")):
+        with pytest.raises(VizError, match=message):
+            Look(**wrong)
+
+
+def write_tables_in(folder: Path) -> Path:
+    folder.mkdir()
+    return write_tables(folder)
+
+
+def test_fonts_travel_with_svg_and_pdf(tmp_path):
+    """The letters of an SVG are in the fonts that it carries; a PDF has its fonts embedded as TrueType."""
+    import base64
+    import io
+
+    from fontTools.ttLib import TTFont
+
+    written = {path.suffix: path for path in plot_runs([write_tables(tmp_path)], axes=["fx"])}
+    svg = written[".svg"].read_text(encoding="utf-8")
+    faces = re.findall(r"font-style:(\w+);font-weight:\w+;src:url\(data:font/woff;base64,([^)]+)\)", svg)
+    letters = {style: set(TTFont(io.BytesIO(base64.b64decode(data))).getBestCmap()) for style, data in faces}
+    assert set(map(ord, "force[N]time.0")) <= letters["normal"] and ord("Q") not in letters["normal"]
+    assert {ord("F"), ord("x")} <= letters["italic"]  # of the symbol
+    assert len(svg) < 120_000
+    pdf = written[".pdf"].read_bytes()
+    assert b"/FontFile2" in pdf and b"/Type3" not in pdf

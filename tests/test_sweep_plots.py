@@ -39,7 +39,7 @@ def words(path: Path) -> list[str]:
 
 def test_a_grid_gives_curves_a_map_parallel_coordinates_and_pairs(tmp_path: Path) -> None:
     written = plot_sweep(grid(tmp_path))
-    want = [f"{name}.{ending}" for name in ("curves", "map_force", "parallel", "pairs") for ending in ("png", "svg")]
+    want = [f"{name}.{ending}" for name in ("curves", "map_force", "parallel", "pairs") for ending in ("png", "svg", "pdf")]
     assert names(written) == want and {path.parent for path in written} == {tmp_path / "plots"}
     curves = words(tmp_path / "plots" / "curves.svg")
     assert {"stiffness", "force", "parameter_case 0.1", "parameter_case 0.3"} <= set(curves)
@@ -70,7 +70,7 @@ def test_samples_give_points_and_words_give_lines(tmp_path: Path) -> None:
     a, b = rng.random((2, 40))
     columns = {"a": a, "b": b, "kind": ["x", "y"] * 20, "f": a + b, "g": a * b}
     folder = sweep_folder(tmp_path, columns, ["a", "b", "kind"], ["f", "g"])
-    assert names(plot_sweep(folder, tmp_path / "elsewhere"))[::2] == ["curves.png", "parallel.png", "pairs.png"]
+    assert names(plot_sweep(folder, tmp_path / "elsewhere"))[::3] == ["curves.png", "parallel.png", "pairs.png"]
     folder = sweep_folder(tmp_path, {"a": np.r_[a[:5], a[:5]], "kind": ["x"] * 5 + ["y"] * 5, "f": b[:10]}, ["a", "kind"], ["f"])
     plot_sweep(folder)
     assert {"kind x", "kind y"} <= set(words(tmp_path / "plots" / "curves.svg"))
@@ -78,7 +78,7 @@ def test_samples_give_points_and_words_give_lines(tmp_path: Path) -> None:
 
 def test_one_parameter_with_one_metric_is_a_curve(tmp_path: Path) -> None:
     folder = sweep_folder(tmp_path, {"a": [1.0, 2.0, 3.0], "f": [1.0, 4.0, 9.0]}, ["a"], ["f"])
-    assert names(plot_sweep(folder)) == ["curves.png", "curves.svg"]
+    assert names(plot_sweep(folder)) == ["curves.png", "curves.svg", "curves.pdf"]
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ OWNERS = {
     "test_view": ["viz/view.py"],
     "test_viscous": ["femsim/model/bodies/soft.py"],
 }
-#: Public although they begin so: methods of named tuples, and the way out of a child process.
-PUBLIC = {"_replace", "_fields", "_asdict", "_exit"}
+#: Public although they begin so: methods of named tuples, the way out of a child process, and what notebooks ask for.
+PUBLIC = {"_replace", "_fields", "_asdict", "_exit", "_repr_html_"}
 
 
 def private(name: str) -> bool:

@@ -144,3 +144,17 @@ def test_wrong_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(VizError, match=r"femsim\[hdf\]"):
         HdfSeries(tmp_path / "x.vtkhdf", tmp_path / "x")
+
+
+def test_rows_that_a_file_only_claims_are_refused(tmp_path: Path) -> None:
+    """The points of a part are replaced by 1e12 rows, of which none is stored."""
+    write(tmp_path)
+    with h5py.File(tmp_path / "frames" / "ball.vtkhdf", "r+") as file:
+        group = file["VTKHDF"]
+        del group["Points"]
+        group.create_dataset("Points", (10**12, 3), chunks=(1024, 3), dtype="f8")
+        group["NumberOfPoints"][:] = 10**12
+    frames = open_frames(tmp_path)
+    assert frames.read(0, "rod").n_points == 5
+    with pytest.raises(VizError, match="cannot hold that"):
+        frames.read(0, "ball")

@@ -356,3 +356,29 @@ def test_fields_of_every_length_and_of_zeros_survive(tmp_path, count, zeros):
     found = read_part(read_pvd(tmp_path / "frames.pvd")[0][1]["dots"])
     np.testing.assert_array_equal(found.point_data["value"], values.astype(np.float32))
     assert not np.asarray(found.points).any() and found.n_points == count
+
+
+@pytest.mark.parametrize("time", ["inf", "-inf", "nan", "1e999", "soon"])
+def test_a_time_that_is_no_number_is_refused(time: str, tmp_path: Path) -> None:
+    index = tmp_path / "frames.pvd"
+    entry = f'<DataSet timestep="{time}" name="a" file="a.vtu"/>'
+    index.write_text(f'<?xml version="1.0"?><VTKFile type="Collection"><Collection>{entry}</Collection></VTKFile>')
+    with pytest.raises(VizError, match="is not a number"):
+        read_pvd(index)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("NumberOfPoints", 10**12), ("NumberOfCells", 10**11), ("NumberOfComponents", 10**10), ("NumberOfTuples", 10**11)],
+)
+def test_a_frame_that_claims_more_than_it_holds_is_refused(name: str, number: int, tmp_path: Path) -> None:
+    """Before VTK allocates anything for it."""
+    path = tmp_path / "frame.vtu"
+    path.write_text(
+        '<VTKFile type="UnstructuredGrid" version="1.0" byte_order="LittleEndian"><UnstructuredGrid>'
+        f'<Piece NumberOfPoints="1" NumberOfCells="0" {name}="{number}">'
+        '<Points><DataArray type="Float64" NumberOfComponents="3" format="ascii">0 0 0</DataArray></Points>'
+        "</Piece></UnstructuredGrid></VTKFile>"
+    )
+    with pytest.raises(VizError, match="cannot hold that"):
+        read_part(path)

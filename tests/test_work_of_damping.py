@@ -69,3 +69,15 @@ def test_damping_against_the_world_balances(kind: str, options: dict[str, float]
     fall = (1.0 + 0.01 * rate) ** -np.arange(1.0, 11.0)
     np.testing.assert_allclose(momentum, mass * np.outer(fall, (0.3, -0.2, 0.1)), rtol=1e-6)
     assert run.steps["wrench_balance"].max() < 1e-8
+
+
+@pytest.mark.parametrize("theta", [0.5, 1.0])
+def test_a_drive_does_the_work_that_lifting_takes(theta: float) -> None:
+    """A box is lifted at a constant speed: what the drive gives is what gravity takes, so the work of both is nothing."""
+    scene = fs.Scene("lift", dt=0.01, duration=0.2, theta=theta)
+    box = scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.5, velocity=(0, 0, 0.1))
+    scene.drive(box, lambda t: (np.array([0.0, 0.0, 0.1 * t]), np.zeros(3)))
+    scene.sensor("arm", box, kind="mount")
+    run = fs.simulate(scene)
+    assert run.sensors["arm"].force[:, 2] == pytest.approx(0.5 * 9.81, rel=1e-9)
+    assert np.abs(run.steps["work_J"]).max() < 1e-9 * 0.5 * 9.81 * 0.02

@@ -23,9 +23,10 @@ The tour, in the order of use:
     `write_paraview_script` writes a script that shows a run in ParaView.
 `plots`
     `plot_runs` plots forces, solver, energy and penetration from the tables of run folders, `plot_run` those of one;
-    `plot_convergence` plots the residuals of several solvers, `plot_performance` their performance profiles.
+    `plot_convergence` plots the residuals of several solvers, `plot_performance` their performance profiles. `look` has size,
+    font and labels of all of them, `fonts` the letters that travel with an SVG.
 `comparison`
-    `plot_comparison` plots a run over experiment logs; `comparison_page` makes an HTML page of it.
+    `plot_comparison` plots runs over experiment logs, and their errors; `comparison_page` makes an HTML page of it.
 `calibration`
     `plot_calibration` plots the convergence of a calibration, `plot_profiles` its profiles; `calibration_page` makes an HTML
     page.
@@ -39,8 +40,9 @@ package costs nothing. It imports nothing else of femsim.
 """
 
 from viz.calibration import calibration_page, plot_calibration, plot_profiles
-from viz.comparison import comparison_page, plot_comparison
+from viz.comparison import ComparedRun, comparison_page, plot_comparison
 from viz.errors import VizError
+from viz.look import Look
 from viz.paraview import write_paraview_script
 from viz.parts import PartFrame
 from viz.plots import plot_convergence, plot_performance, plot_run, plot_runs
@@ -54,8 +56,10 @@ from viz.vtk_hdf import HdfSeries
 from viz.vtk_series import PvdSeries, read_part, read_pvd
 
 __all__ = [
+    "ComparedRun",
     "FrameSeries",
     "HdfSeries",
+    "Look",
     "PartFrame",
     "PvdSeries",
     "RenderResult",

@@ -11,8 +11,9 @@ import numpy as np
 
 from viz.errors import VizError
 from viz.files import save_figure
+from viz.look import COLOURS, STYLE
 from viz.page import number, page, table, warnings
-from viz.plots import COLOURS, STYLE, _figure
+from viz.plots import _figure
 
 __all__ = ["calibration_page", "plot_calibration", "plot_profiles"]
 

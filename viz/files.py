@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from viz.fonts import with_fonts
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -62,6 +64,9 @@ def replace_file(path: str, data: bytes) -> None:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure of matplotlib in the format of the path's suffix, in one step."""
+    """Write a figure of matplotlib in the format of the path's suffix, in one step; an SVG with the fonts that it uses."""
     with replacing(path) as temporary:
         figure.savefig(temporary, metadata=_UNDATED.get(path.suffix, {}))
+        if path.suffix == ".svg":
+            drawn = Path(temporary)
+            drawn.write_text(with_fonts(drawn.read_text(encoding="utf-8")), encoding="utf-8")

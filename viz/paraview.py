@@ -10,7 +10,7 @@ from viz.errors import VizError
 from viz.files import replacing
 from viz.marks import COLOURS
 from viz.series import open_frames
-from viz.stage import ARROW, RIGID
+from viz.stage import ARROW, RIGID, legend
 from viz.survey import Survey, chosen_field, frames_of, is_line, is_soft
 from viz.vtk_series import EXTENSION
 
@@ -24,7 +24,7 @@ from paraview.simple import *
 
 HERE = os.path.dirname(os.path.abspath(globals().get("__file__", {here!r} + "/show_in_paraview.py")))
 PARTS = {parts!r}  # name, kind, file, point or cell field
-FIELD, LIMIT = {field!r}, {limit!r}  # coloured from 0 to the limit
+FIELD, LIMIT, LEGEND = {field!r}, {limit!r}, {legend!r}  # coloured from 0 to the limit
 ARROW_SCALE, SIZE = {arrow!r}, {size!r}  # m/N, m
 LIGHT_TO_DARK, GREYS, RED = {colours!r}, {greys!r}, {red!r}
 
@@ -66,7 +66,7 @@ colours.RescaleTransferFunction(0.0, LIMIT)
 if bar_of is not None:
     bar_of.SetScalarBarVisibility(view, True)
     bar = GetScalarBar(colours, view)
-    bar.Title, bar.ComponentTitle = FIELD, ""
+    bar.Title, bar.ComponentTitle = LEGEND, ""
     bar.TitleColor = bar.LabelColor = [0.17, 0.18, 0.21]
 view.CameraViewUp = [0.0, 0.0, 1.0]
 view.CameraFocalPoint = {middle!r}
@@ -117,7 +117,9 @@ def write_paraview_script(run_dir: Path, field: str | None = None) -> Path:
         ending = "vtkhdf" if series.path.suffix == ".vtkhdf" else f"{EXTENSION['points' if kind == 'contacts' else kind]}.series"
         parts.append((name, kind, f"frames/{name}.{ending}", place if kind in ("tetra", "line") else ""))
     middle = (survey.corners.min(axis=0) + survey.corners.max(axis=0)) / 2
+    quantity, unit, _ = legend(field, 0.0)  # as in the files: not scaled
     text = _SCRIPT.format(
+        legend=f"{quantity} [{unit}]" if unit else quantity,
         here=str(run_dir.resolve()), parts=parts, field=field, limit=survey.limit, arrow=survey.arrow_scale, size=survey.size,
         colours=[_rgb(c) for c in COLOURS], greys=[_rgb(c) for c in RIGID], red=_rgb(ARROW), radius=radius,
         middle=[float(x) for x in middle],

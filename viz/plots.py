@@ -16,6 +16,7 @@ from foreign import Refused
 from foreign.text import read_text
 from viz.errors import VizError
 from viz.files import save_figure
+from viz.look import COLOURS, STYLE, Look, unknown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,35 +26,20 @@ __all__ = ["plot_convergence", "plot_run", "plot_runs"]
 FloatArray = npt.NDArray[np.float64]
 Table = dict[str, FloatArray]
 
-# Okabe & Ito (2008): distinguishable with all common kinds of colour vision.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-STYLE: dict[Any, Any] = {
-    "figure.dpi": 100,
-    "savefig.dpi": 200,
-    "font.size": 9,
-    "axes.labelsize": 9,
-    "legend.fontsize": 8,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "lines.linewidth": 1.3,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e3e6ea",
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "svg.fonttype": "none",
-    "pdf.fonttype": 42,
-    "svg.hashsalt": "femsim",
-}
 #: Columns of steps.csv that are drawn.
 STEP_COLUMNS = (
     "time_s", "iterations", "dynamics_residual", "contact_residual", "max_penetration_m", "kinetic_energy_J", "elastic_energy_J",
     "work_J",
 )  # fmt: skip
 #: Columns of sensors.csv that belong to a force sensor or a marker.
-GROUPED = re.compile(r"_(f[xyz]_N|t[xyz]_Nm|[xyz]_m)$")
-WIDTH = 5.5  # inches: one and a half columns of a paper
+GROUPED = re.compile(r"(.+)_(f[xyz]|t[xyz]|[xyz])_(N|Nm|m)")
+AXES = ("fx", "fy", "fz", "tx", "ty", "tz", "x", "y", "z")
+#: Figures of vectors: what begins the name of their axes, symbol of a component, quantity, unit shown and its size.
+VECTORS = {
+    "forces": ("f", "F", "force", "N", 1.0), "torques": ("t", "M", "torque", "N m", 1.0),
+    "markers": ("", "", "position", "mm", 1e-3),
+}  # fmt: skip
+DEFAULT_LOOK = Look()
 
 
 def plot_run(run_dir: Path, out: Path | None = None) -> list[Path]:
@@ -61,13 +47,20 @@ def plot_run(run_dir: Path, out: Path | None = None) -> list[Path]:
     return plot_runs([run_dir], out)
 
 
-def plot_runs(run_dirs: Sequence[Path], out: Path | None = None) -> list[Path]:
+def plot_runs(
+    run_dirs: Sequence[Path],
+    out: Path | None = None,
+    *,
+    sensors: Sequence[str] = (),
+    axes: Sequence[str] = (),
+    look: Look = DEFAULT_LOOK,
+) -> list[Path]:
     """Draw the tables of run folders, several runs over each other.
 
-    Five figures, each as PNG, SVG and PDF: ``forces`` (the force components of each sensor in sensors.csv), ``gauges`` (the other
-    columns except torques and markers), ``solver`` (iterations and residuals), ``energy`` (kinetic, elastic, work) and
-    ``penetration``, the last three from steps.csv. In figures of one run colours distinguish quantities; in figures of several
-    they distinguish runs, each quantity has its own panel, and the legend names the folders.
+    Figures, each as PNG, SVG and PDF: ``forces`` and ``torques`` (the components of each sensor in sensors.csv), ``markers``
+    (their coordinates), ``gauges`` (the other columns), ``solver`` (iterations and residuals), ``energy`` (kinetic, elastic,
+    work) and ``penetration``, the last three from steps.csv. In figures of one run colours distinguish quantities; in figures of
+    several they distinguish runs, each quantity has its own panel, and the legend names the folders.
 
     Parameters
     ----------
@@ -75,21 +68,33 @@ def plot_runs(run_dirs: Sequence[Path], out: Path | None = None) -> list[Path]:
         Run folders with steps.csv and, when the scene has sensors, sensors.csv.
     out : Path, optional
         Folder of the figures, by default ``RUN/plots`` of the first run; files of the same name are replaced.
+    sensors : sequence of str
+        Only these sensors and markers; then no figures of steps.csv.
+    axes : sequence of str
+        Only these components: fx, fy, fz, tx, ty, tz, and x, y, z of markers; then no figures of steps.csv.
+    look : Look
+        Size, font, names in the legend, formats.
 
     Returns
     -------
     list of Path
-        The files written. ``forces`` and ``gauges`` are omitted if no run has a sensor for them.
+        The files written. ``forces``, ``torques``, ``markers`` and ``gauges`` are omitted if no run has a sensor for them,
+        torques also where all are zero.
 
     Raises
     ------
     VizError
-        When no folder is given, a run folder or steps.csv is missing, a table is broken, or a column is missing.
+        When no folder is given, a run folder or steps.csv is missing, a table is broken, a column is missing, or no run has a
+        sensor or axis that is asked for.
     """
     folders = [Path(folder) for folder in run_dirs]
     if not folders:
         raise VizError("no run folder was given; give one or more.")
-    runs = {name: _read_run(folder) for name, folder in zip(_labels(folders), folders, strict=True)}
+    names = look.names(_labels(folders))
+    runs = {name: _read_run(folder) for name, folder in zip(names, folders, strict=True)}
+    if sensors or axes:
+        check_choice(sensors, axes, [table for _, table in runs.values()])
+        runs = {name: (steps, _chosen(table, sensors, axes)) for name, (steps, table) in runs.items()}
     out = folders[0] / "plots" if out is None else Path(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -98,15 +103,48 @@ def plot_runs(run_dirs: Sequence[Path], out: Path | None = None) -> list[Path]:
 
     import matplotlib
 
-    with matplotlib.rc_context(STYLE):
-        figures = _figures_of_one(*next(iter(runs.values()))) if len(runs) == 1 else _figures_of_several(runs)
+    with matplotlib.rc_context(look.settings):
+        figures = _figures_of_one(*next(iter(runs.values())), look) if len(runs) == 1 else _figures_of_several(runs, look)
+        if sensors or axes:
+            figures = {name: figure for name, figure in figures.items() if name in VECTORS or name == "gauges"}
         written = []
         for name, figure in figures.items():
-            for ending in ("png", "svg", "pdf"):
+            for ending in look.formats:
                 path = out / f"{name}.{ending}"
                 save_figure(figure, path)
                 written.append(path)
     return written
+
+
+def check_choice(sensors: Sequence[str], axes: Sequence[str], tables: Sequence[Table]) -> None:
+    """Raise VizError, with the nearest name, for a sensor or axis that no table has."""
+    columns = dict.fromkeys(column for table in tables for column in table if column != "time_s")
+    found = [GROUPED.fullmatch(column) for column in columns]
+    names = list(dict.fromkeys(match[1] for match in found if match))
+    for name in sensors:
+        if name not in names and not any(column.startswith(f"{name}_") for column in columns):
+            raise VizError(unknown("the sensor", name, names or columns))
+    for axis in axes:
+        if axis not in AXES:
+            raise VizError(unknown("the axis", axis, AXES))
+    if not any(_chosen(dict.fromkeys(columns, np.zeros(0)), sensors, axes)):
+        raise VizError(
+            f"no sensor {', '.join(sensors) or 'of these runs'} has an axis {' or '.join(axes)}; nothing is left to plot."
+        )
+
+
+def _chosen(table: Table, sensors: Sequence[str], axes: Sequence[str]) -> Table:
+    """Return the columns of some sensors and components, and the time."""
+    out = {}
+    for column, values in table.items():
+        match = GROUPED.fullmatch(column)
+        if match:
+            wanted = (not sensors or match[1] in sensors) and (not axes or match[2] in axes)
+        else:
+            wanted = not axes and any(column.startswith(f"{name}_") for name in sensors)
+        if wanted or (column == "time_s" and values.size):
+            out[column] = values
+    return out
 
 
 def _labels(folders: list[Path]) -> list[str]:
@@ -124,9 +162,17 @@ def _read_run(folder: Path) -> tuple[Table, Table]:
     return steps, _read_table(sensors_file, ("time_s",)) if sensors_file.exists() else {}
 
 
-def _force_sensors(sensors: Table) -> list[str]:
-    names = [column.removesuffix("_fx_N") for column in sensors if column.endswith("_fx_N")]
-    return [name for name in names if {f"{name}_fy_N", f"{name}_fz_N"} <= sensors.keys()]
+def _vectors(table: Table, figure: str) -> dict[str, dict[str, str]]:
+    """Columns of a figure of vectors, by sensor and component."""
+    prefix = VECTORS[figure][0]
+    out: dict[str, dict[str, str]] = {}
+    for column in table:
+        match = GROUPED.fullmatch(column)
+        if match and match[2][:-1] == prefix:
+            out.setdefault(match[1], {})[match[2][-1]] = column
+    if figure == "torques":  # many sensors have none
+        out = {name: own for name, own in out.items() if any(np.nan_to_num(table[column]).any() for column in own.values())}
+    return out
 
 
 def _gauge_panels(tables: Iterable[Table]) -> list[tuple[str, str, float, bool]]:
@@ -134,46 +180,67 @@ def _gauge_panels(tables: Iterable[Table]) -> list[tuple[str, str, float, bool]]
     panels = []
     for column in dict.fromkeys(name for table in tables for name in table):
         name, _, unit = column.rpartition("_")
-        if column != "time_s" and name and not GROUPED.search(column):
+        if column != "time_s" and name and not GROUPED.fullmatch(column):
             unit = unit.replace("m2", "m$^2$").replace("m3", "m$^3$")
             panels.append((column, f"{name.replace('_', ' ')} [{unit}]", 1.0, False))
     return panels
 
 
-def _figures_of_one(steps: Table, sensors: Table) -> dict[str, Figure]:
-    figures = {"solver": _solver_figure(steps), "energy": _energy_figure(steps), "penetration": _penetration_figure(steps)}
+def _figures_of_one(steps: Table, sensors: Table, look: Look) -> dict[str, Figure]:
+    figures = {}
+    for name in VECTORS:
+        found = _vectors(sensors, name)
+        if found:
+            figures[name] = _vector_figure(sensors, found, name, look)
     gauges = _gauge_panels([sensors])
     if gauges:
-        figures = {"gauges": _overlay({"": sensors}, gauges), **figures}
-    names = _force_sensors(sensors)
-    return {"forces": _forces_figure(sensors, names), **figures} if names else figures
+        figures["gauges"] = _overlay({"": sensors}, gauges, look)
+    return figures | {
+        "solver": _solver_figure(steps, look),
+        "energy": _energy_figure(steps, look),
+        "penetration": _penetration_figure(steps, look),
+    }
 
 
-def _figures_of_several(runs: Mapping[str, tuple[Table, Table]]) -> dict[str, Figure]:
+def _figures_of_several(runs: Mapping[str, tuple[Table, Table]], look: Look) -> dict[str, Figure]:
     steps = {name: tables[0] for name, tables in runs.items()}
     sensors = {name: tables[1] for name, tables in runs.items()}
-    figures = {
+    figures = {}
+    for name, (_, symbol, _, unit, factor) in VECTORS.items():
+        own: dict[str, dict[str, str]] = {}
+        for table in sensors.values():
+            for sensor, columns in _vectors(table, name).items():
+                own.setdefault(sensor, {}).update(columns)
+        panels = [
+            (column, f"{sensor.replace('_', ' ')}\n{_component(symbol, axis)} [{unit}]", factor, False)
+            for sensor, columns in own.items()
+            for axis, column in columns.items()
+        ]
+        if panels:
+            figures[name] = _overlay(sensors, panels, look)
+    gauges = _gauge_panels(sensors.values())
+    if gauges:
+        figures["gauges"] = _overlay(sensors, gauges, look)
+    return figures | {
         "solver": _overlay(
             steps, [("iterations", "iterations [1]", 1.0, False), ("dynamics_residual", "dynamics\nresidual [1]", 1.0, True),
-                    ("contact_residual", "contact\nresidual [1]", 1.0, True)],
+                    ("contact_residual", "contact\nresidual [1]", 1.0, True)], look,
         ),
         "energy": _overlay(
             steps, [(f"{kind}_J", f"{kind.removesuffix('_energy')} [J]", 1.0, False) for kind in
-                    ("kinetic_energy", "elastic_energy", "work")],
+                    ("kinetic_energy", "elastic_energy", "work")], look,
         ),
-        "penetration": _overlay(steps, [("max_penetration_m", "largest penetration [mm]", 1e-3, True)]),
+        "penetration": _overlay(steps, [("max_penetration_m", "largest penetration [mm]", 1e-3, True)], look),
     }  # fmt: skip
-    gauges = _gauge_panels(sensors.values())
-    if gauges:
-        figures = {"gauges": _overlay(sensors, gauges), **figures}
-    names = list(dict.fromkeys(name for table in sensors.values() for name in _force_sensors(table)))
-    panels = [(f"{name}_f{axis}_N", f"{name.replace('_', ' ')}\n$F_{axis}$ [N]", 1.0, False) for name in names for axis in "xyz"]
-    return {"forces": _overlay(sensors, panels), **figures} if panels else figures
 
 
-def _overlay(tables: Mapping[str, Table], panels: Sequence[tuple[str, str, float, bool]]) -> Figure:
+def _component(symbol: str, axis: str) -> str:
+    return f"${symbol}_{axis}$" if symbol else f"${axis}$"
+
+
+def _overlay(tables: Mapping[str, Table], panels: Sequence[tuple[str, str, float, bool]], look: Look) -> Figure:
     """One panel per column (name, label, unit, whether logarithmic) with one curve per run that has it."""
-    figure, axes = _figure(len(panels), 0.9 + 1.3 * len(panels))
+    figure, axes = _figure(len(panels), 0.9 + 1.3 * len(panels), look=look)
     for axis, (column, label, unit, logarithmic) in zip(axes, panels, strict=True):
         shown = []
         for number, (name, table) in enumerate(tables.items()):
@@ -195,7 +262,7 @@ def _overlay(tables: Mapping[str, Table], panels: Sequence[tuple[str, str, float
     for axis in axes:
         handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
     if any(handles):
-        figure.legend(handles.values(), handles.keys(), loc="outside upper right", ncols=min(len(handles), 4))
+        figure.legend(handles.values(), handles.keys(), loc="outside upper right", ncols=min(len(handles), look.columns(handles)))
     return figure
 
 
@@ -363,13 +430,13 @@ def _read_table(path: Path, needed: tuple[str, ...]) -> Table:
     return {name: np.ascontiguousarray(values[:, column]) for column, name in enumerate(header)}
 
 
-def _figure(rows: int, height: float, columns: int = 1) -> tuple[Figure, list[Any]]:
+def _figure(rows: int, height: float, columns: int = 1, look: Look = DEFAULT_LOOK, **options: Any) -> tuple[Figure, list[Any]]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    figure = Figure(figsize=look.size(height), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(rows, columns, sharex="col", sharey="row", squeeze=False).ravel()
+    axes = figure.subplots(rows, columns, squeeze=False, **({"sharex": "col", "sharey": "row"} | options)).ravel()
     axes[-1].set_xlabel("time [s]")
     for axis in axes:
         axis.margins(x=0.01)
@@ -377,25 +444,29 @@ def _figure(rows: int, height: float, columns: int = 1) -> tuple[Figure, list[An
     return figure, list(axes)
 
 
-def _forces_figure(sensors: Table, names: list[str]) -> Figure:
-    figure, axes = _figure(len(names), 0.6 + 1.6 * len(names))
-    for axis, name in zip(axes, names, strict=True):
-        for component, colour, dashes in zip("xyz", COLOURS, ("-", "--", "-."), strict=False):
-            axis.plot(
-                sensors["time_s"],
-                sensors[f"{name}_f{component}_N"],
-                color=colour,
-                linestyle=dashes,
-                label=f"$F_{component}$",
+def _vector_figure(table: Table, sensors: Mapping[str, Mapping[str, str]], name: str, look: Look) -> Figure:
+    """Draw the components of some sensors, one panel each."""
+    _, symbol, quantity, unit, factor = VECTORS[name]
+    figure, axes = _figure(len(sensors), 0.6 + 1.6 * len(sensors), look=look)
+    for panel, (sensor, columns) in zip(axes, sensors.items(), strict=True):
+        for axis, column in columns.items():
+            number = "xyz".index(axis)
+            panel.plot(
+                table["time_s"],
+                table[column] / factor,
+                color=COLOURS[number],
+                linestyle=("-", "--", "-.")[number],
+                label=_component(symbol, axis),
             )
-        axis.set_ylabel("force [N]")
-        axis.set_title(name.replace("_", " "), loc="left", fontsize=9)
-    axes[0].legend(ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.0)
+        panel.set_ylabel(f"{quantity} [{unit}]")
+        panel.set_title(sensor.replace("_", " "), loc="left")
+    handles = {text: handle for panel in axes for handle, text in zip(*panel.get_legend_handles_labels(), strict=True)}
+    axes[0].legend(handles.values(), handles, ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.0)
     return figure
 
 
-def _solver_figure(steps: Table) -> Figure:
-    figure, (above, below) = _figure(2, 3.8)
+def _solver_figure(steps: Table, look: Look) -> Figure:
+    figure, (above, below) = _figure(2, 3.8, look=look)
     above.plot(steps["time_s"], steps["iterations"], color=COLOURS[0], drawstyle="steps-mid")
     above.set_ylabel("iterations [1]")
     above.set_ylim(bottom=0)
@@ -410,8 +481,8 @@ def _solver_figure(steps: Table) -> Figure:
     return figure
 
 
-def _energy_figure(steps: Table) -> Figure:
-    figure, (axis,) = _figure(1, 2.6)
+def _energy_figure(steps: Table, look: Look) -> Figure:
+    figure, (axis,) = _figure(1, 2.6, look=look)
     curves = (
         ("kinetic_energy_J", "kinetic", "-"),
         ("elastic_energy_J", "elastic", "--"),
@@ -426,8 +497,8 @@ def _energy_figure(steps: Table) -> Figure:
     return figure
 
 
-def _penetration_figure(steps: Table) -> Figure:
-    figure, (axis,) = _figure(1, 2.4)
+def _penetration_figure(steps: Table, look: Look) -> Figure:
+    figure, (axis,) = _figure(1, 2.4, look=look)
     depth = steps["max_penetration_m"] * 1e3
     axis.plot(steps["time_s"], _positive(depth), color=COLOURS[0])
     _logarithmic(axis, depth)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from viz.claims import check_claim
 from viz.errors import VizError
 from viz.vtk_hdf import import_h5py
 from viz.vtk_series import read_part, read_pvd
@@ -89,7 +91,7 @@ class HdfFrames:
         data: Any
         if group.attrs["Type"] == b"UnstructuredGrid":
             n_cells = int(group["NumberOfCells"][0])
-            corners = np.asarray(group["Connectivity"]).reshape(n_cells, -1)
+            corners = _rows(group["Connectivity"], 0, len(group["Connectivity"])).reshape(n_cells, -1)
             data = pyvista.UnstructuredGrid({int(group["Types"][0]): corners}, points)
         else:
             data = pyvista.PolyData()
@@ -114,6 +116,9 @@ def _part_file(h5py: Any, root: Any, name: str) -> str:
 
 
 def _rows(dataset: Any, begin: int, count: int) -> npt.NDArray[Any]:
+    rows = max(min(count, len(dataset) - begin), 0)
+    claimed = float(rows) * dataset.dtype.itemsize * math.prod(dataset.shape[1:])
+    check_claim(Path(dataset.file.filename), claimed, f"{rows} rows of {dataset.name}")
     return np.asarray(dataset[begin : begin + count])
 
 

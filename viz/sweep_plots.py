@@ -12,7 +12,7 @@ import numpy.typing as npt
 from foreign.text import read_json
 from viz.errors import VizError
 from viz.files import save_figure
-from viz.plots import COLOURS, STYLE, WIDTH
+from viz.look import COLOURS, STYLE, WIDTH, Look
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,13 +23,14 @@ __all__ = ["plot_sensitivity", "plot_sweep"]
 _MANY_CURVES = len(COLOURS)
 _MANY_METRICS = 6
 _MAP = "viridis"
+DEFAULT_LOOK = Look()
 _FINISHED = ("converged", "not converged")
 
 
-def plot_sweep(folder: Path, out: Path | None = None) -> list[Path]:
+def plot_sweep(folder: Path, out: Path | None = None, *, look: Look = DEFAULT_LOOK) -> list[Path]:
     """Draw the table of a sweep.
 
-    Each figure as PNG and SVG: ``curves`` (each metric over the parameter with most values; one line per combination of the
+    Each figure as PNG, SVG and PDF: ``curves`` (each metric over the parameter with most values; one line per combination of the
     others if these are few, else points), ``map_METRIC`` (a metric over two parameters, if exactly two numbers vary and form a
     grid), ``parallel`` (parallel coordinates, coloured by the first metric) and ``pairs`` (all varied parameters and metrics
     against each other). Cases that failed or were not run are omitted. The first six metrics are drawn.
@@ -40,6 +41,8 @@ def plot_sweep(folder: Path, out: Path | None = None) -> list[Path]:
         Folder of a sweep, with sweep.json and results.parquet.
     out : Path, optional
         Folder of the figures; default ``folder/plots``. Files of the same name are replaced.
+    look : Look
+        Size, font and formats.
 
     Returns
     -------
@@ -78,16 +81,23 @@ def plot_sweep(folder: Path, out: Path | None = None) -> list[Path]:
 
     import matplotlib
 
-    with matplotlib.rc_context(STYLE):
-        figures = {"curves": _curves(table, numbers, varied, metrics)}
+    units, scales = info.get("units", {}), info.get("scales", {})  # sweeps of an older femsim have none
+    draw = _Drawing(
+        table,
+        look,
+        {name: units.get(name.removeprefix("parameter_"), units.get(name, "")) for name in (*varied, *metrics)},
+        {name: scales.get(name.removeprefix("parameter_"), "") for name in varied},
+    )
+    with matplotlib.rc_context(look.settings):
+        figures = {"curves": draw.curves(numbers, varied, metrics)}
         if len(numbers) == len(varied) == 2 and len(table) == table[varied[0]].nunique() * table[varied[1]].nunique():
-            figures |= {f"map_{metric}": _heat_map(table, numbers, metric) for metric in metrics}
+            figures |= {f"map_{metric}": draw.heat_map(numbers, metric) for metric in metrics}
         if len(numbers) + len(metrics) > 2:
-            figures["parallel"] = _parallel(table, [*numbers, *metrics], metrics[0])
-            figures["pairs"] = _pairs(table, [*numbers, *metrics], metrics[0])
+            figures["parallel"] = draw.parallel([*numbers, *metrics], metrics[0])
+            figures["pairs"] = draw.pairs([*numbers, *metrics], metrics[0])
         written = []
         for name, figure in figures.items():
-            for ending in ("png", "svg"):
+            for ending in look.formats:
                 path = out / f"{name}.{ending}"
                 save_figure(figure, path)
                 written.append(path)
@@ -156,117 +166,150 @@ def _logarithmic(values: npt.NDArray[np.float64]) -> bool:
     return bool(known.size and known.min() > 0 and known.max() > 9.9 * known.min())
 
 
-def _curves(table: DataFrame, numbers: list[str], varied: list[str], metrics: list[str]) -> Figure:
-    across = max(numbers, key=lambda name: table[name].nunique())
-    others = [name for name in varied if name != across]
-    groups = list(table.groupby(others)) if others else [((), table)]
-    lines = len(groups) <= _MANY_CURVES and len(groups) < len(table)
-    figure, axes = _new(len(metrics), 1, WIDTH, 0.8 + 1.9 * len(metrics), sharex=True)
-    for axis, metric in zip(axes[:, 0], metrics, strict=True):
-        if lines:
-            for number, (key, group) in enumerate(groups):
-                ordered = group.sort_values(across)
-                label = ", ".join(f"{name} {_text(value)}" for name, value in zip(others, key, strict=True))
-                axis.plot(ordered[across], ordered[metric], marker=".", color=COLOURS[number], label=label)
-        else:
-            axis.plot(table[across], table[metric], linestyle="none", marker=".", color=COLOURS[0])
-        axis.set_ylabel(metric)
-    if _logarithmic(table[across].to_numpy(float)):
-        axes[-1, 0].set_xscale("log")
-    axes[-1, 0].set_xlabel(across)
-    if lines and others:
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=min(3, len(groups)))
-    return figure
+class _Drawing:
+    """The figures of one table, with units and scales of its columns."""
+
+    def __init__(self, table: DataFrame, look: Look, units: Mapping[str, str], scales: Mapping[str, str]) -> None:
+        self._table, self._look, self._units, self._scales = table, look, units, scales
+
+    def _label(self, name: str, broken: bool = False) -> str:
+        """Name and unit of a column; a long name in several lines."""
+        unit = self._units.get(name, "")
+        return (_broken(name) if broken else name) + (("\n" if broken else " ") + f"[{unit}]" if unit else "")
+
+    def _logarithmic(self, name: str) -> bool:
+        """Whether an axis is logarithmic: as the parameter was sampled, else where that shows the values better."""
+        values = self._table[name].to_numpy(float)
+        scale = self._scales.get(name, "")
+        if scale:
+            return scale == "log" and bool(np.nanmin(values) > 0)
+        return _logarithmic(values)
+
+    def _value(self, name: str, value: Any) -> str:
+        unit = self._units.get(name, "")
+        return f"{name} {_text(value)}" + (f" {unit}" if unit not in ("", "1") else "")
+
+    def _wide(self, width: float, height: float) -> tuple[float, float]:
+        """Size of a figure that needs a width, inches, unless the look has one."""
+        own = self._look.size(height)
+        return (max(WIDTH, width), own[1]) if self._look.width is None else own
+
+    def curves(self, numbers: list[str], varied: list[str], metrics: list[str]) -> Figure:
+        """Draw each metric over the parameter with most values."""
+        table = self._table
+        across = max(numbers, key=lambda name: table[name].nunique())
+        others = [name for name in varied if name != across]
+        groups = list(table.groupby(others)) if others else [((), table)]
+        lines = len(groups) <= _MANY_CURVES and len(groups) < len(table)
+        figure, axes = _new(len(metrics), 1, *self._look.size(0.8 + 1.9 * len(metrics)), sharex=True)
+        for axis, metric in zip(axes[:, 0], metrics, strict=True):
+            if lines:
+                for number, (key, group) in enumerate(groups):
+                    ordered = group.sort_values(across)
+                    label = ", ".join(self._value(name, value) for name, value in zip(others, key, strict=True))
+                    axis.plot(ordered[across], ordered[metric], marker=".", color=COLOURS[number], label=label)
+            else:
+                axis.plot(table[across], table[metric], linestyle="none", marker=".", color=COLOURS[0])
+            axis.set_ylabel(self._label(metric))
+        if self._logarithmic(across):
+            axes[-1, 0].set_xscale("log")
+        axes[-1, 0].set_xlabel(self._label(across))
+        if lines and others:
+            handles, labels = axes[0, 0].get_legend_handles_labels()
+            figure.legend(handles, labels, loc="outside upper center", ncols=self._look.columns(labels))
+        return figure
+
+    def heat_map(self, numbers: list[str], metric: str) -> Figure:
+        """Draw a metric over two parameters."""
+        table = self._table
+        values = table.pivot(index=numbers[1], columns=numbers[0], values=metric)
+        figure, axes = _new(1, 1, *self._look.size(3.8))
+        axis = axes[0, 0]
+        axis.grid(False)
+        image = axis.pcolormesh(np.arange(values.shape[1] + 1), np.arange(values.shape[0] + 1), values.to_numpy(float), cmap=_MAP)
+        for ticks, labels, name in (
+            (axis.set_xticks, values.columns, numbers[0]),
+            (axis.set_yticks, values.index, numbers[1]),
+        ):
+            every = max(1, len(labels) // 8)
+            ticks(np.arange(len(labels))[::every] + 0.5, [f"{value:.3g}" for value in labels[::every]])
+            (axis.set_xlabel if name == numbers[0] else axis.set_ylabel)(self._label(name))
+        figure.colorbar(image, ax=axis, label=self._label(metric))
+        return figure
+
+    def parallel(self, names: list[str], colour_by: str) -> Figure:
+        """Draw one line per case through one vertical axis per column, each from its smallest to its largest value."""
+        table = self._table
+        from matplotlib import colormaps
+        from matplotlib.collections import LineCollection
+
+        figure, axes = _new(1, 1, *self._wide(1.3 * len(names), 3.6))
+        axis = axes[0, 0]
+        scaled = np.empty((len(table), len(names)))
+        for k, name in enumerate(names):
+            x = table[name].to_numpy(float)
+            low, high = np.nanmin(x), np.nanmax(x)
+            if self._logarithmic(name):
+                scaled[:, k] = np.log(x / low) / np.log(high / low)
+            else:
+                scaled[:, k] = (x - low) / (high - low) if high > low else 0.5
+            axis.text(k, -0.04, f"{low:.3g}", ha="center", va="top", fontsize="small")
+            axis.text(k, 1.04, f"{high:.3g}", ha="center", va="bottom", fontsize="small")
+            axis.axvline(k, color="#808080", linewidth=0.8)
+        points = np.stack([np.broadcast_to(np.arange(len(names), dtype=float), scaled.shape), scaled], axis=2)
+        colours = table[colour_by].to_numpy(float)
+        lines = LineCollection(list(points), cmap=colormaps[_MAP], linewidths=0.8, alpha=max(0.15, min(1.0, 60 / len(table))))
+        lines.set_array(colours)
+        axis.add_collection(lines)
+        labels = [self._label(name, broken=True) + ("\n(log)" if self._logarithmic(name) else "") for name in names]
+        axis.set_xticks(range(len(names)), labels)
+        axis.tick_params(axis="x", pad=16, length=0)
+        axis.set_yticks([])
+        axis.set_ylim(-0.12, 1.12)
+        axis.set_xlim(-0.4, len(names) - 0.6)
+        axis.grid(False)
+        axis.spines[["left", "bottom"]].set_visible(False)
+        bar = figure.colorbar(lines, ax=axis, label=self._label(colour_by))
+        if bar.solids is not None:  # full colours, unlike the pale lines
+            bar.solids.set_alpha(1.0)
+        return figure
+
+    def pairs(self, names: list[str], colour_by: str) -> Figure:
+        """Draw all parameters and metrics against each other."""
+        table = self._table
+        n = len(names)
+        figure, axes = _new(n, n, *self._wide(1.5 * n, max(WIDTH, 1.5 * n)), sharex="col")
+        logarithmic = {name: self._logarithmic(name) for name in names}
+        for row, vertical in enumerate(names):
+            for column, horizontal in enumerate(names):
+                axis = axes[row, column]
+                if column > row:
+                    axis.set_visible(False)
+                    continue
+                x = table[horizontal].to_numpy(float)
+                if logarithmic[horizontal]:
+                    axis.set_xscale("log")
+                if row == column:
+                    known = x[np.isfinite(x)]
+                    edges = np.geomspace if logarithmic[horizontal] else np.linspace
+                    low, high = known.min(), known.max()
+                    axis.hist(known, bins=edges(low, high, 13) if high > low else 1, color="#b0b7c0")
+                    axis.set_yticks([])
+                else:
+                    axis.scatter(x, table[vertical], c=table[colour_by], cmap=_MAP, s=5)
+                    if logarithmic[vertical]:
+                        axis.set_yscale("log")
+                if column == 0 and row > 0:
+                    axis.set_ylabel(self._label(vertical, broken=True))
+                if row == n - 1:
+                    axis.set_xlabel(self._label(horizontal, broken=True))
+        return figure
 
 
 def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
-def _heat_map(table: DataFrame, numbers: list[str], metric: str) -> Figure:
-    values = table.pivot(index=numbers[1], columns=numbers[0], values=metric)
-    figure, axes = _new(1, 1, WIDTH, 3.8)
-    axis = axes[0, 0]
-    axis.grid(False)
-    image = axis.pcolormesh(np.arange(values.shape[1] + 1), np.arange(values.shape[0] + 1), values.to_numpy(float), cmap=_MAP)
-    for ticks, labels, name in (
-        (axis.set_xticks, values.columns, numbers[0]),
-        (axis.set_yticks, values.index, numbers[1]),
-    ):
-        every = max(1, len(labels) // 8)
-        ticks(np.arange(len(labels))[::every] + 0.5, [f"{value:.3g}" for value in labels[::every]])
-        (axis.set_xlabel if name == numbers[0] else axis.set_ylabel)(name)
-    figure.colorbar(image, ax=axis, label=metric)
-    return figure
-
-
-def _parallel(table: DataFrame, names: list[str], colour_by: str) -> Figure:
-    """Draw one line per case through one vertical axis per column, each from its smallest to its largest value."""
-    from matplotlib import colormaps
-    from matplotlib.collections import LineCollection
-
-    figure, axes = _new(1, 1, max(WIDTH, 1.3 * len(names)), 3.6)
-    axis = axes[0, 0]
-    scaled = np.empty((len(table), len(names)))
-    for k, name in enumerate(names):
-        x = table[name].to_numpy(float)
-        low, high = np.nanmin(x), np.nanmax(x)
-        if _logarithmic(x):
-            scaled[:, k] = np.log(x / low) / np.log(high / low)
-        else:
-            scaled[:, k] = (x - low) / (high - low) if high > low else 0.5
-        axis.text(k, -0.04, f"{low:.3g}", ha="center", va="top", fontsize=8)
-        axis.text(k, 1.04, f"{high:.3g}", ha="center", va="bottom", fontsize=8)
-        axis.axvline(k, color="#808080", linewidth=0.8)
-    points = np.stack([np.broadcast_to(np.arange(len(names), dtype=float), scaled.shape), scaled], axis=2)
-    colours = table[colour_by].to_numpy(float)
-    lines = LineCollection(list(points), cmap=colormaps[_MAP], linewidths=0.8, alpha=max(0.15, min(1.0, 60 / len(table))))
-    lines.set_array(colours)
-    axis.add_collection(lines)
-    labels = [_broken(name) + ("\n(log)" if _logarithmic(table[name].to_numpy(float)) else "") for name in names]
-    axis.set_xticks(range(len(names)), labels)
-    axis.tick_params(axis="x", pad=16, length=0)
-    axis.set_yticks([])
-    axis.set_ylim(-0.12, 1.12)
-    axis.set_xlim(-0.4, len(names) - 0.6)
-    axis.grid(False)
-    axis.spines[["left", "bottom"]].set_visible(False)
-    bar = figure.colorbar(lines, ax=axis, label=colour_by)
-    if bar.solids is not None:  # full colours, unlike the pale lines
-        bar.solids.set_alpha(1.0)
-    return figure
-
-
 def _broken(name: str) -> str:
     """Break a long name into lines at its underscores."""
     return name.replace("_", "_\n", 2) if len(name) > 12 else name
-
-
-def _pairs(table: DataFrame, names: list[str], colour_by: str) -> Figure:
-    n = len(names)
-    figure, axes = _new(n, n, max(WIDTH, 1.5 * n), max(WIDTH, 1.5 * n), sharex="col")
-    logarithmic = {name: _logarithmic(table[name].to_numpy(float)) for name in names}
-    for row, vertical in enumerate(names):
-        for column, horizontal in enumerate(names):
-            axis = axes[row, column]
-            if column > row:
-                axis.set_visible(False)
-                continue
-            x = table[horizontal].to_numpy(float)
-            if logarithmic[horizontal]:
-                axis.set_xscale("log")
-            if row == column:
-                known = x[np.isfinite(x)]
-                edges = np.geomspace if logarithmic[horizontal] else np.linspace
-                low, high = known.min(), known.max()
-                axis.hist(known, bins=edges(low, high, 13) if high > low else 1, color="#b0b7c0")
-                axis.set_yticks([])
-            else:
-                axis.scatter(x, table[vertical], c=table[colour_by], cmap=_MAP, s=5)
-                if logarithmic[vertical]:
-                    axis.set_yscale("log")
-            if column == 0 and row > 0:
-                axis.set_ylabel(_broken(vertical))
-            if row == n - 1:
-                axis.set_xlabel(_broken(horizontal))
-    return figure

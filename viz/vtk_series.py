@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from viz.background import Worker
+from viz.claims import check_xml
 from viz.errors import VizError
 from viz.files import replace_file
 from viz.parts import Part, PartFrame, PartKind, PartRegister, stored_fields
@@ -442,6 +443,7 @@ def read_part(file: Path) -> pyvista.DataSet:
         raise VizError(f"{file} cannot be read as a part; allowed are .vtu and .vtp files.")
     if not file.is_file():
         raise VizError(f"{file} does not exist although an index lists it; was it moved away from its .pvd file?")
+    check_xml(file)
     data = pyvista.read(file)
     if not isinstance(data, pyvista.DataSet):
         raise VizError(f"{file} does not hold a single data set.")

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import difflib
 import errno
-from collections.abc import Iterable
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import ParamSpec, TypeVar
+
+_Given = ParamSpec("_Given")
+_Returned = TypeVar("_Returned")
+_Class = TypeVar("_Class", bound=type)
+#: Sizes of units that are written behind numbers by mistake, in SI units.
+_SIZES = {
+    "s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "N": 1.0, "mN": 1e-3, "kN": 1e3,
+    "Pa": 1.0, "kPa": 1e3, "MPa": 1e6, "GPa": 1e9, "kg": 1.0, "g": 1e-3, "J": 1.0, "mJ": 1e-3, "Hz": 1.0, "kg/m3": 1.0, "%": 1e-2,
+}  # fmt: skip
+_WITH_UNIT = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([a-zA-Z%µ][a-zA-Z0-9/^]*)\s*")
 
 
 class InputError(ValueError):
@@ -28,7 +42,75 @@ def nearest(name: str, options: Iterable[str]) -> str | None:
     """
     by_lower = {option.lower(): option for option in options}
     matches = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    begun = [option for option in by_lower if len(name) > 2 and option.startswith(name.lower())]
+    if not matches and len(begun) == 1:  # pos for position
+        matches = begun
     return by_lower[matches[0]] if matches else None
+
+
+def meant(name: object, options: Iterable[str], others: Mapping[str, str] | None = None) -> str:
+    """Ask whether the nearest option is meant; "" where none is near.
+
+    Parameters
+    ----------
+    name : object
+        What was given.
+    options : iterable of str
+        Known names.
+    others : mapping of str to str, optional
+        Words of other programs, in small letters, and the options that they are here.
+    """
+    text = str(name)
+    guess = (others or {}).get(text.lower().replace("-", "_").replace(" ", "_")) or nearest(text, options)
+    return f" did you mean {guess!r}?" if guess else ""
+
+
+def number_alone(text: str) -> str:
+    """Say how a number with a unit is written without one; "" for anything else.
+
+    For instance "10ms" gives "without a unit, which is SI: 0.01".
+    """
+    match = _WITH_UNIT.fullmatch(text)
+    size = _SIZES.get(match[2].replace("µ", "u")) if match else None
+    if match is None or size is None:
+        return ""
+    try:
+        return f"without a unit, which is SI: {float(match[1]) * size:.6g}"
+    except ValueError:
+        return ""
+
+
+def naming_parameters(function: Callable[_Given, _Returned]) -> Callable[_Given, _Returned]:
+    """Let a wrong keyword of a function name the nearest parameter and all of them; a decorator."""
+    signature = inspect.signature(function)
+    if any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
+        return function
+    known = [name for name, p in signature.parameters.items() if p.kind is not p.POSITIONAL_ONLY and name != "self"]
+    allowed = frozenset(known)
+
+    @functools.wraps(function)
+    def named(*args: _Given.args, **kwargs: _Given.kwargs) -> _Returned:
+        if not allowed.issuperset(kwargs):
+            wrong = next(name for name in kwargs if name not in allowed)
+            called = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
+            raise TypeError(f"{called}() has no parameter {wrong!r}{did_you_mean(wrong, known)}")
+        return function(*args, **kwargs)
+
+    return named
+
+
+def naming_all_parameters(kind: _Class) -> _Class:
+    """Let wrong keywords of all public methods of a class name the nearest parameter; a decorator."""
+    for name, thing in list(vars(kind).items()):
+        if not name.startswith("_") and inspect.isfunction(thing):
+            setattr(kind, name, naming_parameters(thing))
+    return kind
+
+
+def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:
+    """Return the error of a name that an object does not have, with the nearest one."""
+    guess = nearest(name, known) if not name.startswith("_") else None
+    return AttributeError(f"{owner} has no attribute {name!r}{f'; did you mean {guess!r}?' if guess else ''}")
 
 
 def did_you_mean(name: str, options: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ from typing import Annotated, TextIO
 
 from cyclopts import App, CycloptsError, Parameter, Token
 
-from femsim.base.errors import InputError, what_to_do
+from femsim.base.errors import InputError, number_alone, what_to_do
 from femsim.base.place import __version__
 from femsim.base.signals import ending_at_once
 from femsim.base.status import INTERNAL, INTERRUPTED, OK, WRONG_INPUT
@@ -111,7 +112,10 @@ def _sentences(arguments: list[str]) -> int:
         status = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         return status if isinstance(status, int) else OK
     except CycloptsError as error:
-        print(f"femsim: {' '.join(str(error).split())} (see 'femsim --help')", file=sys.stderr)
+        text = " ".join(str(error).split())
+        given = re.search(r'unable to convert "([^"]+)" into float', text)
+        hint = number_alone(given[1]) if given else ""
+        print(f"femsim: {text}{f' Write it {hint}.' if hint else ''} (see 'femsim --help')", file=sys.stderr)
         return WRONG_INPUT
     except KeyboardInterrupt:
         print("femsim: interrupted.", file=sys.stderr)

@@ -22,6 +22,7 @@ SCENES = {
     "held_rods": 0.05,
     "released_beam": 0.02,
     "anisotropic_box": 0.05,
+    "cable_winding": 0.02,
 }
 _RUN = "import sys; from femsim.cli import execute; sys.exit(execute(sys.argv[1:]))"
 #: Our packages with kernels.

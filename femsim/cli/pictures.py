@@ -6,8 +6,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, Token
 
@@ -15,6 +16,9 @@ from femsim.base.errors import InputError
 from femsim.base.status import NOT_CONVERGED, OK
 from femsim.cli.base import Assignments, Flag, Whole, app
 from femsim.cli.tools import Bar, default_folder, read_assignments
+
+if TYPE_CHECKING:
+    from viz import Look
 
 
 def _size(kind: object, tokens: Sequence[Token]) -> tuple[int, int]:
@@ -146,14 +150,53 @@ def _say_killed(runs: Iterable[Path]) -> None:
             print(f"femsim: {run}: {message}", file=sys.stderr)
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class LookOptions:
+    """How figures look."""
+
+    size: Annotated[str, Parameter(help="Width, or WIDTHxHEIGHT, of a figure in mm: 85 is a column of a paper; default 140.")] = (
+        ""
+    )
+    font: Annotated[float, Parameter(help="Size of the labels, pt.")] = 9.0
+    labels: Annotated[str, Parameter(help="Names of the runs in legends, with commas; default their folders.")] = ""
+    formats: Annotated[str, Parameter(help="Some of png, svg and pdf, with commas; fonts are embedded.")] = "png,svg,pdf"
+
+    def look(self) -> Look:
+        """Return the look of the figures."""
+        from viz import Look
+
+        width, _, height = self.size.lower().replace("×", "x").removesuffix("mm").strip().partition("x")
+        try:
+            numbers = [float(text) if text else None for text in (width, height)]
+        except ValueError:
+            raise InputError(f"--size is {self.size!r}; write a width or WIDTHxHEIGHT in mm, e.g. 85 or 85x60.") from None
+        return Look(numbers[0], numbers[1], self.font, _names(self.labels), _names(self.formats))
+
+
+_LOOK = LookOptions()
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Read a list with commas."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
 @app.command
 def plot(
     runs: Annotated[tuple[Path, ...], Parameter(negative=())],
     /,
     *,
     out: Path | None = None,
+    sensors: str = "",
+    axes: str = "",
+    log: Annotated[tuple[Path, ...], Parameter(negative=())] = (),
+    card: Path | None = None,
+    options: LookOptions = _LOOK,
 ) -> int:
-    """Plot forces, solver residuals, energy and penetration of runs, laid over each other, or metrics of sweeps over parameters.
+    """Plot forces, torques, markers, residuals, energy and penetration of runs, laid over each other; or metrics of sweeps.
+
+    With --log: one figure of the runs over the log of an experiment, each axis with its own range and the error below.
 
     Parameters
     ----------
@@ -161,15 +204,74 @@ def plot(
         Folders of runs, or of sweeps, each of which gets plots of its own.
     out
         Folder of the figures; default RUN/plots of the first run.
+    sensors
+        Only these sensors and markers, with commas.
+    axes
+        Only these components, with commas: fx, fy, fz, tx, ty, tz; x, y, z of markers; beside a log also MARKER.x.
+    log
+        Log of an experiment; may be given several times (repeated trials).
+    card
+        TOML file that says what the log does not, as for femsim compare.
     """
     from viz import plot_runs, plot_sweep
 
     _say_killed(runs)
+    look = options.look()
+    if card is not None and not log:
+        raise InputError("--card says how a log is read, but no log is given; add --log FILE.")
+    if log:
+        for path in _plot_logs(runs, log, card, out, _names(sensors), _names(axes), look):
+            print(path)
+        return OK
     sweeps = [folder for folder in runs if (folder / "sweep.json").is_file()]
     single = [folder for folder in runs if folder not in sweeps]
-    for path in [path for folder in sweeps for path in plot_sweep(folder)] + (plot_runs(single, out) if single else []):
+    written = [path for folder in sweeps for path in plot_sweep(folder, look=look)]
+    if single:
+        written += plot_runs(single, out, sensors=_names(sensors), axes=_names(axes), look=look)
+    for path in written:
         print(path)
     return OK
+
+
+# One parameter for each option of the command.
+def _plot_logs(
+    runs: tuple[Path, ...],
+    logs: tuple[Path, ...],
+    card: Path | None,
+    out: Path | None,
+    sensors: tuple[str, ...],
+    axes: tuple[str, ...],
+    look: Look,
+) -> list[Path]:
+    """Draw runs over logs; say what is seen, a sentence an axis."""
+    from femsim.studies.comparison.compare import compare
+    from viz import plot_comparison
+    from viz.look import unknown
+
+    if not runs:
+        raise InputError("no run folder was given; give one or more.")
+    if len(sensors) > 1:
+        raise InputError(f"a log belongs to one sensor, but --sensors names {', '.join(sensors)}; name one.")
+    names = look.names([folder.resolve().name for folder in runs])
+    results = [compare(folder, logs, card, sensor=sensors[0] if sensors else None) for folder in runs]
+    for axis in axes:
+        if not any(axis in (c.name, c.name.rpartition(".")[2]) for c in results[0].channels):
+            raise InputError(unknown("the axis", axis, [c.name for c in results[0].channels]))
+    channels = [c for c in results[0].channels if not axes or c.name in axes or c.name.rpartition(".")[2] in axes]
+    chosen = [c.name for c in channels]
+    columns = [k for k, c in enumerate(results[0].channels) if c.name in chosen]
+    folder = out if out is not None else runs[0] / "plots"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, result in zip(names, results, strict=True):
+        print(f"{name}: {'; '.join(result.words(chosen))}.")
+    return plot_comparison(
+        results[0].time,
+        [trial.values[:, columns] for trial in results[0].trials],
+        [result.drawn(name, results[0], chosen) for name, result in zip(names, results, strict=True)],
+        [(c.name, c.group, c.unit) for c in channels],
+        [folder / f"comparison.{kind}" for kind in look.formats],
+        look,
+    )
 
 
 @app.command

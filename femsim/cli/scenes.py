@@ -212,9 +212,9 @@ def describe(scene: Path) -> int:
     """
     from femsim.scene.scene_file import load_scene, scene_doc, scene_parameters
 
+    parameters = scene_parameters(scene)  # before anything is printed: it may be no scene
     print(f"{scene}\n{scene_doc(scene)}\n")
     table = make_table("parameter", "default", "unit", "meaning")
-    parameters = scene_parameters(scene)
     for p in parameters:
         table.add_row(p.name, "must be given" if p.required else str(p.default), p.unit, p.description)
     console = make_console()

@@ -61,6 +61,10 @@ class Profile:
         self._cubics = _eased(self.times, self.values) if smooth and len(self.times) > 1 else []
         self._starts: list[float] = self.times[:-1].tolist()
 
+    def __repr__(self) -> str:
+        keys = ", ".join(f"{value:g} at {time:g} s" for time, value in zip(self.times, self.values, strict=True))
+        return f"<Profile {keys}>"
+
     def __call__(self, t: float) -> float:
         """Value at time t (s)."""
         t = float(min(max(t, self.times[0]), self.times[-1]))

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from femsim.base.notebook import Shown, card
 from femsim.base.status import Status
+from femsim.run.showing import film_of, plots_of, table_of
 from femsim.run.verdict import Verdict, headline
 from femsim.scene.sensor_kinds import POSITION, SENSOR_KINDS, WRENCH, SensorSpec, names
 from femsim.step.stepper import STAGES, Stepper
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 #: Most pairs of bodies of which a summary says the friction.
 _MOST_PAIRS = 8
@@ -20,7 +25,7 @@ _MOST_PAIRS = 8
 _MOST_REASONS = 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SensorSeries:
     """Readings of a force/torque sensor.
 
@@ -38,6 +43,11 @@ class SensorSeries:
     force: np.ndarray
     torque: np.ndarray
 
+    def __repr__(self) -> str:
+        return (
+            f"<SensorSeries, {_steps(self.time)}, force up to {_largest(self.force)} N, torque up to {_largest(self.torque)} N m>"
+        )
+
     def at(self, k: int) -> SensorSeries:
         """Give the reading after one step, by its row: without the axis of time."""
         return SensorSeries(self.time[k], self.force[k], self.torque[k])
@@ -52,12 +62,16 @@ class SensorSeries:
         return dict(zip(names(WRENCH), np.column_stack([self.force, self.torque]).T, strict=True))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MarkerSeries:
     """Readings of a marker: ``time`` (n_steps,) s and ``position`` (n_steps, 3) m, world frame."""
 
     time: np.ndarray
     position: np.ndarray
+
+    def __repr__(self) -> str:
+        way = self.position - self.position[:1] if np.ndim(self.time) else np.zeros(3)
+        return f"<MarkerSeries, {_steps(self.time)}, moves by {_largest(way)} m>"
 
     def at(self, k: int) -> MarkerSeries:
         """Give the reading after one step, by its row: without the axis of time."""
@@ -73,13 +87,17 @@ class MarkerSeries:
         return dict(zip(names(POSITION), self.position.T, strict=True))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ChamberSeries:
     """Readings of a chamber: ``time`` (n_steps,) s; ``pressure`` (n_steps,) Pa in and ``volume`` (n_steps,) m^3 after a step."""
 
     time: np.ndarray
     pressure: np.ndarray
     volume: np.ndarray
+
+    def __repr__(self) -> str:
+        most = f"pressure up to {_largest(self.pressure)} Pa, volume up to {_largest(self.volume)} m3"
+        return f"<ChamberSeries, {_steps(self.time)}, {most}>"
 
     def at(self, k: int) -> ChamberSeries:
         """Give the reading after one step, by its row: without the axis of time."""
@@ -95,13 +113,18 @@ class ChamberSeries:
         return dict(zip(names(SENSOR_KINDS["chamber"].columns), (self.pressure, self.volume), strict=True))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TendonSeries:
     """Readings of a tendon: ``time`` (n_steps,) s; ``force`` (n_steps,) N in and ``length`` (n_steps,) m after a step."""
 
     time: np.ndarray
     force: np.ndarray
     length: np.ndarray
+
+    def __repr__(self) -> str:
+        return (
+            f"<TendonSeries, {_steps(self.time)}, force up to {_largest(self.force)} N, length up to {_largest(self.length)} m>"
+        )
 
     def at(self, k: int) -> TendonSeries:
         """Give the reading after one step, by its row: without the axis of time."""
@@ -117,7 +140,7 @@ class TendonSeries:
         return dict(zip(names(SENSOR_KINDS["tendon"].columns), (self.force, self.length), strict=True))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GaugeSeries:
     """Readings of a sensor of kind gap, area, slip or energy.
 
@@ -133,6 +156,9 @@ class GaugeSeries:
     time: np.ndarray
     values: dict[str, np.ndarray]
 
+    def __repr__(self) -> str:
+        return f"<GaugeSeries, {_steps(self.time)}, {', '.join(self.values)}>"
+
     def at(self, k: int) -> GaugeSeries:
         """Give the reading after one step, by its row: without the axis of time."""
         return GaugeSeries(self.time[k], {name: values[k] for name, values in self.values.items()})
@@ -147,6 +173,17 @@ class GaugeSeries:
         return self.values
 
 
+def _steps(time: np.ndarray) -> str:
+    return f"{len(time)} steps" if np.ndim(time) else f"t = {float(time):g} s"
+
+
+def _largest(values: np.ndarray) -> str:
+    """Largest length of vectors, or largest number."""
+    values = np.asarray(values)
+    size = np.linalg.norm(values, axis=-1) if values.ndim and values.shape[-1] == 3 else np.abs(values)
+    return f"{float(np.max(size, initial=0.0)):.4g}"
+
+
 #: The class that holds the readings of each group of a run, in the order of :meth:`Run.table`.
 SERIES: dict[str, Any] = {
     "sensors": SensorSeries,
@@ -157,7 +194,7 @@ SERIES: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """Result of a simulation.
 
@@ -199,6 +236,84 @@ class Run:
     stepper: Stepper = field(repr=False)
     info: dict[str, Any] = field(repr=False)
 
+    def __repr__(self) -> str:
+        where = f", {self.folder}" if self.folder else ""
+        return f"<Run {self.name!r}: {self.status}, {self._length()}, health {self.verdict}{where}>"
+
+    def _repr_html_(self) -> str:
+        cells = [(line[:19].strip(), line[19:].strip()) for line in self.summary().splitlines() if line.strip()]
+        sensors = ", ".join(f"{name} ({group})" for group in SERIES for name in getattr(self, group))
+        where = [f"folder {self.folder}; run.show() plays it"] if self.folder else ["no folder: it was run without out="]
+        return card(repr(self).strip("<>"), (), cells, [f"readings: {sensors or 'none'}; run.plot() draws them", *where])
+
+    @property
+    def name(self) -> str:
+        """Name of the scene."""
+        return str(self.info.get("scene", {}).get("name", "run"))
+
+    def _length(self) -> str:
+        times = self.steps["time_s"]
+        return f"{len(times)} steps to {times[-1]:g} s" if len(times) else "no step"
+
+    def show(self, **options: Any) -> Shown:
+        """Draw the run as a film with play, pause and speed, which a notebook shows.
+
+        Parameters
+        ----------
+        **options
+            Of :func:`viz.render.render_run`: speed, fps, size, camera, field, clip ...; with out= the files stay there.
+
+        Returns
+        -------
+        Shown
+
+        Raises
+        ------
+        InputError, VizError
+            The run has no folder; or as `render_run`.
+        """
+        return film_of(self.folder, **options)
+
+    def plot(self, out: Path | None = None, **options: Any) -> Shown:
+        """Plot readings, residuals and energies, which a notebook shows; needs no run folder.
+
+        Parameters
+        ----------
+        out : Path, optional
+            Folder in which the figures stay.
+        **options
+            Of :func:`viz.plots.plot_runs`: sensors, axes, look.
+
+        Returns
+        -------
+        Shown
+
+        Raises
+        ------
+        VizError
+            As `plot_runs`.
+        """
+        return plots_of(self.name, self.steps, {"time_s": self.steps["time_s"], **self._readings()}, out, **options)
+
+    def to_pandas(self) -> DataFrame:
+        """Return the columns of :meth:`table` as a table of pandas, by time (s); pandas comes with the extra "sweep".
+
+        Raises
+        ------
+        InputError
+            pandas is not installed.
+        """
+        return table_of(self.table())
+
+    def _readings(self) -> dict[str, np.ndarray]:
+        """Columns of sensors.csv without the time."""
+        return {
+            f"{name}_{column}": values
+            for group in SERIES
+            for name, series in getattr(self, group).items()
+            for column, values in series.by_column().items()
+        }
+
     @property
     def verdict(self) -> Verdict:
         """What the run is worth as physics: "good", "doubtful" or "wrong"; the reasons are in ``info["health"]["reasons"]``."""
@@ -207,11 +322,7 @@ class Run:
 
     def table(self) -> dict[str, np.ndarray]:
         """Columns of sensors.csv and steps.csv together, (n_steps,) each, by name; SI units, world frame."""
-        columns = dict(self.steps)
-        for group in SERIES:
-            for name, series in getattr(self, group).items():
-                columns |= {f"{name}_{column}": values for column, values in series.by_column().items()}
-        return columns
+        return dict(self.steps) | self._readings()
 
     def summary(self) -> str:
         """Health of the run in a few lines: verdict, steps, iterations, time by stage, penetration, residuals, balance."""

@@ -16,7 +16,7 @@ import numpy as np
 from contact import Remembering, Solver
 from contact.solvers import SOLVERS, make_solver
 from contact.solvers.base import FactorizationOptions
-from femsim.base.errors import InputError
+from femsim.base.errors import InputError, naming_parameters
 from femsim.base.signals import end_by
 from femsim.base.status import FINISHED, Status
 from femsim.base.threads import blas_threads, check_threads
@@ -40,6 +40,7 @@ from femsim.step.stepper import STAGES, Stepper
 MAX_HALVINGS, MOST_HALVINGS = 6, 20
 
 
+@naming_parameters
 def simulate(
     scene: Scene,
     solver: str = "auto",

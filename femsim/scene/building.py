@@ -15,7 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from contact import Box, Mesh, Plane, Shape
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.errors import InputError, did_you_mean, meant
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
 from femsim.model.bodies.body import Body, check_body
@@ -49,6 +49,12 @@ RodContact = Literal["centre", "surface"]
 LARGE = 3.0
 
 
+#: Elements of other programs, and what they are here.
+_OTHER_ELEMENTS = dict.fromkeys(("tet4", "c3d4", "p1", "t4"), "linear") | dict.fromkeys(
+    ("tet10", "c3d10", "p2", "t10", "second_order"), "quadratic"
+)
+
+
 def add_soft(
     scene: SceneContents,
     name: str,
@@ -71,7 +77,8 @@ def add_soft(
     """Add a deformable body of tetrahedra, see :meth:`femsim.scene.scene.Scene.add_soft`."""
     scene.check_name(name)
     if element not in get_args(ElementKind):
-        raise InputError(f"element of {name} is {element!r}; allowed are 'linear' and 'quadratic'.")
+        question = meant(element, ("linear", "quadratic"), _OTHER_ELEMENTS)
+        raise InputError(f"element of {name} is {element!r};{question} allowed are 'linear' and 'quadratic'.")
     if not isinstance(mesh, TetMesh):
         mesh = load_tetmesh(mesh)
     elastic = elastic_of(material)

@@ -8,7 +8,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.errors import InputError, did_you_mean, naming_parameters
+from femsim.base.notebook import card
 from femsim.model.bodies.body import Body
 from femsim.model.commands import Command
 from femsim.model.contact_rules import NoContact
@@ -30,6 +31,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
 class SceneContents:
     """The data of a scene; its parameters are those of :class:`femsim.scene.scene.Scene`, which has the calls that fill it."""
 
+    @naming_parameters
     def __init__(
         self,
         name: str,
@@ -112,6 +114,19 @@ class SceneContents:
         #: what seems odd about the values given, in words
         self.notes: list[str] = []
         self.meshes: dict[str, dict[str, Any]] = {}
+
+    def __repr__(self) -> str:
+        bodies = ", ".join(body.name for body in self.bodies) or "no body"
+        return f"<Scene {self.name!r}: {bodies}; {self.duration:g} s in steps of {self.dt:g} s>"
+
+    def _repr_html_(self) -> str:
+        rows = [(body.name, body.what, f"{body.mass:.4g} kg", str(body.n_v)) for body in self.bodies]
+        lines = [
+            f"{self.duration:g} s in steps of {self.dt:g} s",
+            f"sensors: {', '.join(f'{sensor.name} ({sensor.kind})' for sensor in self.sensors) or 'none'}",
+            *(f"note: {note}" for note in self.notes),
+        ]
+        return card(f"Scene {self.name}", ("body", "kind", "mass", "unknowns"), rows, lines)
 
     def body(self, name: str) -> Body:
         """Look up a body by name.

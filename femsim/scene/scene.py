@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from contact import Mesh, Plane, Shape
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.errors import InputError, did_you_mean, naming_all_parameters
 from femsim.model.bodies.body import Body
 from femsim.model.bodies.rod import RodEnd
 from femsim.model.bodies.soft_bodies import ElementKind
@@ -26,6 +26,7 @@ from materials import Elastic, Law, RodSection
 from meshes import FILES, TetMesh, load_surface
 
 
+@naming_all_parameters
 class Scene(SceneContents):
     """Bodies, their drives and sensors.
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.errors import InputError, did_you_mean, number_alone
 from femsim.base.place import ROOT
 
 if TYPE_CHECKING:
@@ -190,6 +190,19 @@ def scene_doc(path: str | Path) -> str:
         return ast.get_docstring(ast.parse(path.read_bytes(), str(path))) or "(The file has no docstring.)"
 
 
+#: Files that newcomers give for a scene, by suffix.
+_OTHER_FILES = {
+    ".urdf": "a robot (URDF), which has links and joints but no experiment; femsim does not read robots: build its fingers with "
+    "scene.add_gripper, or links with scene.add_rigid and scene.drive",
+    ".xml": "a file of another simulator (MJCF, SDF or SOFA), which femsim does not read: docs/guide/coming_from.md says how its "
+    "words are called here",
+    ".sdf": "a world of another simulator, which femsim does not read: docs/guide/coming_from.md has the words of both",
+    **dict.fromkeys((".stl", ".obj", ".ply"), "a surface: fs.load_volume makes a soft body of it, fs.Mesh a rigid one"),
+    **dict.fromkeys((".vtu", ".msh", ".vtk"), "a mesh, not an experiment: fs.load_tetmesh reads it for scene.add_soft"),
+    **dict.fromkeys((".toml", ".ini"), "a file of settings, not a scene: femsim sweep, calibrate and compare --card read those"),
+}  # fmt: skip
+
+
 def find_scene(path: str | Path) -> Path:
     """Find a scene file by its path, or by the name of a scene that comes with femsim.
 
@@ -209,6 +222,9 @@ def find_scene(path: str | Path) -> Path:
         There is none; the nearest ones are named.
     """
     asked = Path(path)
+    other = _OTHER_FILES.get(asked.suffix.lower())
+    if other:
+        raise InputError(f"{str(asked)!r} is {other}; write a scene in Python that uses it (docs/guide/start.md).")
     if asked.is_file():
         return asked
     ours = {file.stem: file for file in list_scenes()}
@@ -483,7 +499,8 @@ def _finite(value: Any) -> float:
     try:
         number = float(value)
     except (ValueError, TypeError):
-        raise ValueError("it is no number (write it like 0.05 or 5e5)") from None
+        hint = number_alone(value) if isinstance(value, str) else ""
+        raise ValueError(f"write it {hint}" if hint else "it is no number (write it like 0.05 or 5e5)") from None
     if not math.isfinite(number):
         raise ValueError("it is not finite")
     return number

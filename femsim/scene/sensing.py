@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.errors import InputError, did_you_mean, meant
 from femsim.model.bodies.body import Body
 from femsim.model.bodies.outputs import Marker
 from femsim.model.couplings import Coupling
@@ -16,6 +16,12 @@ from femsim.scene.checks import Handle, Vector, positive, vector
 from femsim.scene.contents import SceneContents
 from femsim.scene.reading import Reading
 from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorSpec
+
+#: What a sensor is called elsewhere, and the kind that it is here.
+_OTHER_WORDS = {
+    "force": "contact", "forces": "contact", "wrench": "mount", "force_torque": "mount", "ft": "mount", "position": "marker",
+    "point": "marker", "pressure": "chamber", "angle": "joint", "distance": "gap", "proximity": "gap",
+}  # fmt: skip
 
 
 def make_sensor(
@@ -41,7 +47,8 @@ def make_sensor(
     if part not in scene.part_names:
         raise InputError(f"sensor {name}: part {part!r} is unknown{did_you_mean(part, scene.part_names)}")
     if kind not in SENSOR_KINDS:
-        raise InputError(f"sensor {name} has kind {kind!r}; allowed are {', '.join(map(repr, SENSOR_KINDS))}.")
+        question = meant(kind, SENSOR_KINDS, _OTHER_WORDS)
+        raise InputError(f"sensor {name} has kind {kind!r};{question} allowed are {', '.join(map(repr, SENSOR_KINDS))}.")
     _check_name(scene, name, reading)
     declared, entry = SENSOR_KINDS[kind], scene.parts[scene.part_names.index(part)]
     body = scene.body_of(entry)

@@ -428,6 +428,9 @@ class BodyDefaults(OutputDefaults):
     inverted_elements: int = 0
     _linear_matrix: tuple[np.ndarray, np.ndarray, sp.csc_matrix] | None = None
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
     def reset(self) -> None:
         """Nothing is remembered."""
 

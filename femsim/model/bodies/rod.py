@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from contact import GroupKind
-from femsim.base.errors import InputError
+from femsim.base.errors import InputError, meant
 from femsim.base.rotations import (
     cayley_from_quaternion,
     cross,
@@ -39,6 +39,15 @@ EndLoad = Callable[[float], tuple[np.ndarray, np.ndarray]]
 
 #: Largest pull that enters A as tension stiffness, as a fraction of the shear stiffness k G A.
 MAX_TENSION = 0.7
+#: What other programs call them.
+_OTHER_WORDS = {
+    "fixed": "clamped",
+    "clamp": "clamped",
+    "built_in": "clamped",
+    "pinned": "hinged",
+    "ball": "hinged",
+    "none": "free",
+}
 _KINDS = {"free": kernels.ABSENT, "clamped": kernels.FULL, "hinged": kernels.BALL}
 
 
@@ -87,7 +96,8 @@ class RodEnd:
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
         if self.kind not in _KINDS:
-            raise InputError(f"rod end: kind is {self.kind!r}; allowed are 'free', 'clamped' and 'hinged'.")
+            question = meant(self.kind, _KINDS, _OTHER_WORDS)
+            raise InputError(f"rod end: kind is {self.kind!r};{question} allowed are 'free', 'clamped' and 'hinged'.")
         if self.kind == "free" and self.motion is not None:
             raise InputError("rod end: a free end has no frame that could follow a motion; make it 'clamped' or 'hinged'.")
         if self.kind == "free" and self.on is not None:

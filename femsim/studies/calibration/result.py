@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from femsim.base.notebook import card
 from femsim.base.status import Status
 from femsim.scene.scene_file import scene_parameters
 from femsim.studies.calibration.concerns import concerns, interval_concerns
@@ -80,6 +81,14 @@ class CalibrationResult:
     profile_intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
     bootstrap_intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
     readings: dict[str, tuple[float, float, float]] = field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for name, value in self.values.items():
+            low, high = self.intervals.get(name, (float("nan"), float("nan")))
+            rows.append((name, f"{value:.5g}", f"{low:.5g} to {high:.5g}" if low == low else "-"))
+        lines = [self.message, f"{self.evaluations} evaluations", *(f"warning: {text}" for text in self.warnings)]
+        return card(f"Calibration {self.folder.name}: {self.status}", ("parameter", "value (SI)", "interval"), rows, lines)
 
 
 @dataclass(frozen=True)

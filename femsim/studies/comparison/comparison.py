@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import math
+import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -12,12 +15,14 @@ import numpy as np
 
 from femsim.base.errors import InputError
 from femsim.base.files import replacing, write_errors, write_json
+from femsim.base.notebook import card
 from femsim.studies.comparison.agreement import Agreement, mean_and_confidence
 from femsim.studies.comparison.readers import Channel
-from viz import comparison_page, plot_comparison
+from femsim.studies.comparison.words import better_frame, sentence
+from viz import ComparedRun, comparison_page, plot_comparison
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trial:
     """One log against the run.
 
@@ -44,8 +49,11 @@ class Trial:
     axes: dict[str, Agreement]
     lags: dict[str, float]
 
+    def __repr__(self) -> str:
+        return f"<Trial {self.source}: {len(self.values)} samples, first at {self.offset:.4g} s of the run>"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """A run beside one or more logs of the same experiment.
 
@@ -90,6 +98,29 @@ class Comparison:
     cutoff: float | None
     warnings: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        what = f"sensor {self.sensor}" if self.sensor else "markers"
+        return f"<Comparison of {self.run}, {what}, with {len(self.trials)} logs: {'; '.join(self.words())}>"
+
+    def _repr_html_(self) -> str:
+        head = ("axis", "unit", "RMSE", "NRMSE", "bias", "correlation", "gain")
+        rows = [
+            (
+                c.name,
+                c.unit,
+                *(f"{getattr(self.axes[c.name], name):.3g}" for name in ("rmse", "nrmse", "bias", "correlation", "gain")),
+            )
+            for c in self.channels
+        ]
+        lines = [*self.words(), *(f"warning: {text}" for text in self.warnings)]
+        with tempfile.TemporaryDirectory(prefix="femsim_compare_") as scratch:
+            channels = [(c.name, c.group, c.unit) for c in self.channels]
+            values = [trial.values for trial in self.trials]
+            (path,) = plot_comparison(self.time, values, [self.drawn()], channels, [Path(scratch) / "overlay.svg"])
+            picture = base64.b64encode(path.read_bytes()).decode("ascii")
+        image = f'<img alt="run over log" style="max-width:100%" src="data:image/svg+xml;base64,{picture}">'
+        return card(f"{self.run} beside {', '.join(Path(t.source).name for t in self.trials)}", head, rows, lines) + image
+
     def residual(self, *, scaled: bool = True) -> np.ndarray:
         """Errors of all channels, one after the other and without gaps, for a least-squares fit.
 
@@ -121,6 +152,41 @@ class Comparison:
                 f.name: mean_and_confidence([getattr(t.axes[name], f.name) for t in self.trials]) for f in fields(Agreement)
             } | {"lag": mean_and_confidence([t.lags[name] for t in self.trials])}
         return out
+
+    def words(self, channels: Sequence[str] = ()) -> list[str]:
+        """Say in a sentence an axis how the run differs from the log, and, where another frame or sign fits better, which.
+
+        Parameters
+        ----------
+        channels : sequence of str
+            Only these; all by default.
+        """
+        good = np.isfinite(self.measured).all(axis=1)
+        ranges: dict[str, float] = {}
+        for channel, span in zip(self.channels, np.ptp(self.measured[good], axis=0), strict=True):
+            ranges[channel.group] = max(float(span), ranges.get(channel.group, 0.0))
+        said = []
+        for channel in [c for c in self.channels if not channels or c.name in channels]:
+            lag = mean_and_confidence([trial.lags[channel.name] for trial in self.trials])[0]
+            said.append(sentence(channel, self.axes[channel.name], lag, ranges[channel.group]))
+        frame = better_frame(self.channels, self.simulated[good], self.measured[good])
+        return [*said, *([frame] if frame else [])]
+
+    def drawn(self, label: str = "run", first: Comparison | None = None, channels: Sequence[str] = ()) -> ComparedRun:
+        """Return this run for a figure.
+
+        Parameters
+        ----------
+        label : str
+            Its name in the legend.
+        first : Comparison, optional
+            Another run beside the same logs, whose clock the figure has.
+        channels : sequence of str
+            Only these; all by default.
+        """
+        shift = 0.0 if first is None else first.trials[0].offset - self.trials[0].offset
+        own = [k for k, c in enumerate(self.channels) if not channels or c.name in channels]
+        return ComparedRun(label, self.time + shift, self.simulated[:, own], (self.simulated - self.measured)[:, own])
 
     def spread(self) -> dict[str, float]:
         """Return the standard deviation of repeated trials about their mean, pooled over time, by channel; empty for one log."""
@@ -157,6 +223,7 @@ class Comparison:
                 name: {"unit": unit[name], "rmse": rmse, "largest_error": largest}
                 for name, (rmse, largest) in self.vectors.items()
             },
+            "words": self.words(),
             "warnings": list(self.warnings),
         }  # fmt: skip
         return _for_json(content)
@@ -181,7 +248,7 @@ class Comparison:
         widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
         sides = ("<", "<", *(">" for _ in widths[2:]))
         table = ("  ".join(f"{x:{side}{w}}" for x, side, w in zip(row, sides, widths, strict=True)) for row in rows)
-        lines += ["", *(line.rstrip() for line in table), ""]
+        lines += ["", *(line.rstrip() for line in table), "", *self.words(), ""]
         unit = {c.group: c.unit for c in self.channels}
         lines += [
             f"{g}: error vector {rms:.3g} {unit[g]} RMS, {most:.3g} {unit[g]} at most" for g, (rms, most) in self.vectors.items()
@@ -226,7 +293,7 @@ class Comparison:
                     table.writerow([f"{x:.10g}" if math.isfinite(x) else "" for x in row])
             channels = [(c.name, c.group, c.unit) for c in self.channels]
             pictures = [partial / "overlay.png", partial / "overlay.svg"]
-            plot_comparison(self.time, self.simulated, values, channels, pictures)
+            plot_comparison(self.time, values, [self.drawn()], channels, pictures)
             (partial / "report.html").write_text(comparison_page(content, pictures[1]), encoding="utf-8")
         return folder
 

@@ -53,7 +53,7 @@ def read_entrant(text: str) -> Entrant:
     """
     name, *parts = (part.strip() for part in text.split(":"))
     if name not in SOLVERS:
-        raise InputError(f"solver {name!r} is unknown{did_you_mean(name, SOLVERS)}")
+        raise InputError(f"solver {name!r} is unknown{did_you_mean(name, SOLVERS)} See 'femsim solvers'.")
     options: dict[str, Any] = {}
     for part in parts:
         option, sign, value = (piece.strip() for piece in part.partition("="))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from femsim.base.files import replacing
-from viz.plots import STYLE
+from viz.look import STYLE
 
 
 def number(value: float, digits: int = 3) -> str:

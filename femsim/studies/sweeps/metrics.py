@@ -30,6 +30,13 @@ _METRIC = re.compile(rf"\s*(\w+)\s*\(\s*([^\s,()]+)\s*(?:,\s*({_NUMBER})\s*,\s*(
 _CONDITION = re.compile(rf"\s*(abs\()?\s*([^\s,()<>=]+)\s*(\))?\s*(>=|<=|>|<)\s*({_NUMBER})\s*")
 
 
+#: Units at the ends of columns, as they are written.
+_UNITS = {
+    "N": "N", "Nm": "N m", "m": "m", "m2": "m²", "m3": "m³", "Pa": "Pa", "J": "J", "W": "W", "s": "s", "rad": "rad", "mps": "m/s",
+    "radps": "rad/s", "kgmps": "kg m/s", "kg": "kg", "ms": "ms",
+}  # fmt: skip
+
+
 class OutputError(InputError):
     """A metric, series or stop condition names a column that the scene does not write: the sweep file is wrong, not the case."""
 
@@ -111,6 +118,11 @@ def parse_metric(text: str) -> Metric:
     if float(end) < float(start):
         raise InputError(f"has the metric {text!r}, whose window ends before it starts; exchange the times")
     return Metric(reduction, column, float(start), float(end))
+
+
+def unit_of(column: str) -> str:
+    """Return the unit of a column of steps.csv or sensors.csv, which its name ends in; "" where it has none."""
+    return _UNITS.get(column.rpartition("_")[2], "")
 
 
 def parse_condition(text: str) -> Condition:

@@ -11,18 +11,24 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from femsim.base.errors import InputError
 from femsim.base.files import write_errors, write_json
+from femsim.base.notebook import card
 from femsim.base.status import FINISHED, Status
 from femsim.base.versions import provenance
+from femsim.scene.scene_file import scene_parameters
 from femsim.studies.sweeps.case import Job, Row, read_row, satisfies
 from femsim.studies.sweeps.engine import Engine, SchedulerLost
-from femsim.studies.sweeps.file import SweepFile, read_sweep
+from femsim.studies.sweeps.file import Axis, SweepFile, read_sweep
+from femsim.studies.sweeps.metrics import parse_metric, unit_of
 from femsim.studies.sweeps.process import CaseProcess
 from femsim.studies.sweeps.results import check_metric_names, make_table, write_table
 from femsim.studies.sweeps.sampling import Cases, make_cases
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _PROBE_STEPS = 3
 _PROBES = 3
@@ -59,6 +65,19 @@ class SweepResult:
     counts: dict[str, int]
     ran: int
     reused: int
+
+    def _repr_html_(self) -> str:
+        rows = [(f"cases {status}", count) for status, count in sorted(self.counts.items())]
+        lines = [self.message, f"{self.table}: one row a case (to_pandas()); fs.plot_sweep({str(self.folder)!r}) draws it"]
+        return card(
+            f"Sweep {self.folder.name}: {self.status}", (), [*rows, ("run now", self.ran), ("reused", self.reused)], lines
+        )
+
+    def to_pandas(self) -> DataFrame:
+        """Return the table, one row a case."""
+        import pandas
+
+        return pandas.read_parquet(self.table)
 
 
 @dataclass(frozen=True)
@@ -204,10 +223,14 @@ def sweep(
         if on_row is not None:
             on_row(row)
 
+    stopped = False
     with ExitStack() as stack:
         if pending:  # workers start while the first steps run
             stack.enter_context(engine)
-            _probe(plan, pending)
+            try:
+                _probe(plan, pending)
+            except KeyboardInterrupt:  # the folder is made all the same, so that --resume finds it
+                stopped = True
         with write_errors(f"the folder {plan.folder}", "choose another by --out"):
             (plan.folder / "cases").mkdir(parents=True, exist_ok=True)
             shutil.copyfile(plan.path, plan.folder / "sweep.toml")
@@ -216,6 +239,8 @@ def sweep(
         ended: Literal["", "interrupted", "failed"]
         started = time.perf_counter()
         try:
+            if stopped:
+                raise KeyboardInterrupt
             if pending and on_start is not None:
                 on_start(len(plan.jobs), reused, engine.threads)
             ended, message = _run_pending(plan, engine, pending, count)
@@ -237,7 +262,9 @@ def sweep(
     text = f"{finished} of {len(plan.jobs)} cases are finished"
     text += f", {counts['not converged']} of them not converged" if counts["not converged"] else ""
     text += f", {wrong} wrong by their health (column verdict)" if wrong else ""
-    message = f"{message} {text}{'; --resume runs the others.' if finished < len(plan.jobs) else '.'}".strip()
+    message = (
+        f"{message} {text}{'; the same command with --resume runs the others.' if finished < len(plan.jobs) else '.'}".strip()
+    )
     times = {"wall_s": time.perf_counter() - started, "ran": ran, "reused": reused}
     with write_errors(f"the table in {plan.folder}", f"{text}, which are kept: free the disk and use --resume"):
         table = write_table(make_table(plan.cases.cases, rows, plan.file.metrics), plan.folder)
@@ -363,11 +390,25 @@ def _probe(plan: Plan, pending: list[Job]) -> tuple[Row, float]:
     return row, sum(frames) / (_PROBE_STEPS + 1)
 
 
+def _units(plan: Plan) -> dict[str, str]:
+    """Units of varied parameters and of metrics, for the axes of plots; "" where none is known."""
+    known = {parameter.name: parameter.unit for parameter in scene_parameters(plan.cases.scene)}
+    own = {name: known.get(name, "") for name in plan.cases.varied}
+    return own | {name: unit_of(parse_metric(text).column) for name, text in plan.file.metrics.items()}
+
+
+def _scales(plan: Plan) -> dict[str, str]:
+    """How ranges and samples of parameters are spaced, "linear" or "log"; those of lists of values are left out."""
+    axes = {name: axis for name, axis in plan.file.parameters.items() if isinstance(axis, Axis)}
+    return {name: axis.scale for name, axis in axes.items() if axis.values is None}
+
+
 def _write_info(plan: Plan, status: str, message: str, counts: dict[str, Any]) -> None:
     write_json(
         plan.folder / "sweep.json",
         {
             "status": status, "message": message, "file": str(plan.path), "scene": str(plan.cases.scene),
-            "varied": plan.cases.varied, "metrics": plan.file.metrics, "cases": len(plan.jobs), "counts": counts,
+            "varied": plan.cases.varied, "units": _units(plan), "scales": _scales(plan), "metrics": plan.file.metrics,
+            "cases": len(plan.jobs), "counts": counts,
         } | provenance(),
     )  # fmt: skip

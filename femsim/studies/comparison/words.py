@@ -1,0 +1,107 @@
+"""What a person would say about a comparison: one sentence an axis, and the frame or sign that would fit better."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from femsim.studies.comparison.agreement import Agreement
+from femsim.studies.comparison.readers import Channel
+
+__all__ = ["better_frame", "sentence"]
+
+#: An axis agrees below this part of the range of the log; its shape is right from this correlation on.
+AGREES, SHAPE = 0.05, 0.95
+#: A constant explains the misfit where it makes this part of its square; a gain is spoken of where it is so far from 1.
+MOST, FAR_GAIN = 0.7, 0.1
+#: Another frame is suggested where it leaves less than this part of the misfit, and that is at least this part of the range.
+BETTER, WORTH = 0.5, 0.2
+
+
+def sentence(channel: Channel, values: Agreement, lag: float, range_: float) -> str:
+    """Say in words how an axis of a run differs from its log.
+
+    Parameters
+    ----------
+    channel : Channel
+        Name and unit of the axis.
+    values : Agreement
+        The run against the log.
+    lag : float, s
+        Remaining delay of the log; NaN where it is not known.
+    range_ : float, unit of the axis
+        Largest range of the log among the axes of the group: an axis that hardly moves beside the others is measured by theirs.
+
+    Returns
+    -------
+    str
+        Without a full stop.
+    """
+    name, unit, factor = channel.name, *((" mm", 1e3) if channel.unit == "m" else (f" {channel.unit}", 1.0))
+
+    def size(value: float) -> str:
+        return f"{abs(factor * value):.3g}{unit}"
+
+    late = f"; the log comes {1e3 * abs(lag):.3g} ms {'later' if lag > 0 else 'earlier'}" if lag and math.isfinite(lag) else ""
+    if values.rmse <= AGREES * range_:
+        return f"{name} agrees within {size(values.rmse)} RMS{late}"
+    right = values.correlation >= SHAPE
+    if values.bias**2 > MOST * values.rmse**2:
+        shape = "; its shape is right" if right else ""
+        return f"{name} of the run reads {size(values.bias)} too {'high' if values.bias > 0 else 'low'}{shape}{late}"
+    if values.correlation <= -SHAPE:
+        return f"{name} has the opposite sign; its shape is right{late}"
+    if right and values.gain > 0.0 and abs(values.gain - 1.0) > FAR_GAIN:
+        return f"{name} of the run is {1.0 / values.gain:.3g} times that of the log; its shape is right{late}"
+    if right:
+        return f"{name} follows the log with {size(values.rmse)} RMS of error{late}"
+    return f"{name} differs in shape: {size(values.rmse)} RMS of error where the log ranges over {size(range_)}{late}"
+
+
+def better_frame(channels: Sequence[Channel], simulated: np.ndarray, measured: np.ndarray) -> str:
+    """Suggest another frame or sign of a log where it fits clearly better: one of the 48 turns and mirrors of its axes.
+
+    Parameters
+    ----------
+    channels : sequence of Channel
+        Three of a group are turned together; groups of other sizes are left alone.
+    simulated, measured : ndarray, (n, k)
+        Without gaps.
+
+    Returns
+    -------
+    str
+        A sentence with what to write into the card; "" where nothing fits clearly better.
+    """
+    groups: dict[str, list[int]] = {}
+    for k, channel in enumerate(channels):
+        groups.setdefault(channel.group, []).append(k)
+    own = next((ks for name, ks in groups.items() if name == "force" and len(ks) == 3), None)
+    if own is None:
+        return ""
+    s, m = simulated[:, own], measured[:, own]
+    worst = float(np.sqrt(np.mean((s - m) ** 2)))
+    span = float(np.ptp(m, axis=0).max())
+    if not span or worst < WORTH * span:
+        return ""
+    fits = []
+    for order in itertools.permutations(range(3)):
+        for signs in itertools.product((1.0, -1.0), repeat=3):
+            turn = np.zeros((3, 3))
+            turn[range(3), order] = signs
+            fits.append((float(np.sqrt(np.mean((s - m @ turn.T) ** 2))), turn))
+    best, turn = min(fits, key=lambda fit: fit[0])
+    as_good = sum(fit[0] <= 1.2 * best + 1e-9 * worst for fit in fits)  # an axis without force turns either way
+    if best > BETTER * worst or as_good > 1:
+        return ""
+    sign = 1 if np.linalg.det(turn) > 0 else -1
+    rotation = (sign * turn).astype(int).tolist()
+    turned = rotation != np.eye(3, dtype=int).tolist()
+    written = ([f"rotation = {rotation}"] if turned else []) + (["sign = -1"] if sign < 0 else [])
+    return (
+        f"forces would fit better ({best:.3g} instead of {worst:.3g} N RMS) with {' and '.join(written)} in [frame] of the card, "
+        "after what it says now"
+    )

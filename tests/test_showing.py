@@ -1,0 +1,80 @@
+"""What objects say of themselves, on a line and in a notebook; plots and film of a run; its table of pandas."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import femsim as fs
+from femsim.base.notebook import card
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> fs.Run:
+    return fs.simulate(scene(), out=tmp_path_factory.mktemp("showing") / "press")
+
+
+def scene() -> fs.Scene:
+    made = fs.Scene("press <1>", dt=0.01, duration=0.04)
+    made.add_floor()
+    made.add_soft("cube", fs.box_tets((0.04,) * 3, 2), "ecoflex_00_50", position=(0, 0, 0.02))
+    made.sensor("below", "floor")
+    made.sensor("corner", "cube", kind="marker", node=0)
+    return made
+
+
+def test_every_object_says_on_a_line_what_it_is(run: fs.Run) -> None:
+    body = scene().bodies[0]
+    for thing, words in (
+        (scene(), r"<Scene 'press <1>': cube; 0.04 s in steps of 0.01 s>"),
+        (run, r"<Run 'press <1>': converged, 4 steps to 0.04 s, health \w+, .*press>"),
+        (run.sensors["below"], r"<SensorSeries, 4 steps, force up to [0-9.]+ N, torque up to [0-9.e-]+ N m>"),
+        (run.sensors["below"].at(2), r"<SensorSeries, t = 0.03 s, force up to [0-9.]+ N, .*>"),
+        (run.markers["corner"], r"<MarkerSeries, 4 steps, moves by [0-9.e-]+ m>"),
+        (fs.box_tets((0.04, 0.02, 0.01), 2), r"<TetMesh '.*': \d+ nodes, \d+ tetrahedra, 40 x 20 x 10 mm>"),
+        (body, r"<\w+Body 'cube'>"),
+        (fs.Profile([0.0, 0.3], [0.0, 5.0]), r"<Profile 0 at 0 s, 5 at 0.3 s>"),
+    ):
+        assert re.fullmatch(words, repr(thing)), repr(thing)
+    largest = np.linalg.norm(run.sensors["below"].force, axis=1).max()
+    assert f"force up to {largest:.4g} N" in repr(run.sensors["below"])
+
+
+def test_scene_and_run_show_themselves_in_a_notebook(run: fs.Run) -> None:
+    shown = scene()._repr_html_()
+    assert "<b>Scene press &lt;1&gt;</b>" in shown and "<td" in shown and "below (contact)" in shown and "<1>" not in shown
+    shown = run._repr_html_()
+    assert "converged" in shown and "below (sensors)" in shown and "corner (markers)" in shown and "max penetration" in shown
+    assert card("a & b", ("x",), [("<y>",)], ["z"]).count("&") == 3
+
+
+def test_a_run_is_plotted_without_a_folder_too(run: fs.Run, tmp_path: Path) -> None:
+    shown = fs.simulate(scene()).plot(sensors=["below"], axes=["fz"])
+    assert shown._repr_html_().count("<img") == 1 and 'alt="forces"' in shown._repr_html_()
+    assert repr(shown) == "<plots of forces>" and not shown.paths
+    kept = run.plot(tmp_path / "figures")
+    assert {path.name for path in kept.paths} >= {"forces.svg", "markers.svg", "energy.svg"}
+    assert all(path.is_file() for path in kept.paths)
+    with pytest.raises(fs.VizError, match="did you mean 'below'"):
+        run.plot(sensors=["belov"])
+
+
+def test_a_film_is_shown_and_needs_a_folder(run: fs.Run) -> None:
+    with pytest.raises(fs.InputError, match="no folder"):
+        fs.simulate(scene(), duration=0.01).show()
+    if not fs.probe_rendering().ok:
+        pytest.skip("no OpenGL on this machine")
+    shown = run.show(size=(160, 120))
+    assert "<iframe srcdoc=" in shown._repr_html_() and "const times=[" in shown._repr_html_()
+    assert not (run.folder / "pictures").exists() if run.folder else False
+
+
+def test_the_table_of_pandas_has_all_columns_by_time(run: fs.Run) -> None:
+    pytest.importorskip("pandas")
+    table = run.to_pandas()
+    assert table.index.name == "time_s" and len(table) == 4
+    np.testing.assert_array_equal(table["below_fz_N"], run.sensors["below"].force[:, 2])
+    assert set(table.columns) == set(run.table()) - {"time_s"}
