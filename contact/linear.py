@@ -94,7 +94,7 @@ def _inverse(S: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _load_mkl() -> Any:
+def load_mkl() -> Any:
     """Load MKL, once: from the environment that Python runs in, where pip puts it, else as pypardiso finds it.
 
     pypardiso's own search walks through the whole environment, twice: half a second.
@@ -121,7 +121,7 @@ class Pardiso:
     _kind = _POSITIVE_DEFINITE
 
     def __init__(self, threads: int = 1) -> None:
-        self._mkl = _load_mkl()
+        self._mkl = load_mkl()
         self._pardiso = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 16)(("pardiso", self._mkl))
         self._threads = threads
         self._handle = np.zeros(64, dtype=np.int64)

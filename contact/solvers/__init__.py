@@ -19,6 +19,7 @@ from contact.solvers.banded import Banded, BandedOptions
 from contact.solvers.base import History, Remembering, Solution, Solver, SolverOptions, WarmStart
 from contact.solvers.ccs import Ccs, CcsOptions
 from contact.solvers.cond import Cond, CondOptions
+from contact.solvers.cond_newton import CondNewton, CondNewtonOptions
 from contact.solvers.exact import Exact, ExactOptions
 from contact.solvers.presets import (
     AdmmCcpOptions,
@@ -63,6 +64,7 @@ SOLVERS: dict[str, SolverEntry] = {
     "auto": SolverEntry(Auto.description, AutoOptions, Auto),
     "banded": SolverEntry(Banded.description, BandedOptions, Banded),
     "cond": SolverEntry(Cond.description, CondOptions, Cond),
+    "cond-newton": SolverEntry(CondNewton.description, CondNewtonOptions, CondNewton),
     "exact": SolverEntry(Exact.description, ExactOptions, Exact),
     "pgs": SolverEntry(Pgs.description, PgsOptions, Pgs),
     "apgd": SolverEntry(Apgd.description, ApgdOptions, Apgd),
@@ -153,6 +155,8 @@ __all__ = [
     "Ccs",
     "CcsOptions",
     "Cond",
+    "CondNewton",
+    "CondNewtonOptions",
     "CondOptions",
     "Exact",
     "ExactOptions",

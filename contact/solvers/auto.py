@@ -15,6 +15,7 @@ from contact.problem import ContactProblem
 from contact.solvers.banded import Banded, BandedOptions
 from contact.solvers.base import Check, FactorizationOptions, Remembering, Solution, Solver, SolverOptions, WarmStart
 from contact.solvers.cond import Cond, CondOptions
+from contact.solvers.cond_newton import CondNewton, CondNewtonOptions
 from contact.solvers.exact import Exact, ExactOptions
 
 #: Products with A in one estimate of the conditioning.
@@ -85,8 +86,8 @@ def conditioning(problem: ContactProblem) -> float:
 class Auto:
     """Banded for rods alone, COND where A is well conditioned or contacts are many, the exact solver elsewhere.
 
-    Where the one that was picked does not converge, the others go on: the exact solver first, and COND where that is the one that
-    fails. A problem that one of them finds infeasible goes to no other.
+    Where the one that was picked does not converge, others go on: COND finished by Newton for rods, the exact solver elsewhere,
+    and COND where that is the one that fails. A problem that one of them finds infeasible goes to no other.
 
     Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A, and the
     exact solver's solves with the factors of A and dense work on the contacts that press or approach. What COND then really
@@ -99,12 +100,14 @@ class Auto:
 
     Notes
     -----
-    ``Solution.details`` holds ``picked`` ("banded", "cond" or "exact", the one whose answer is returned) and its
+    ``Solution.details`` holds ``picked`` ("banded", "cond", "cond-newton" or "exact", the one whose answer is returned) and its
     ``max_iterations``, ``tried`` (all that were asked, in order) and ``conditioning`` (1 before the first estimate), beside those
     of the solver.
     """
 
-    description = "Auto: banded, COND or exact, picked for each problem from its structure and an estimate of its conditioning"
+    description = (
+        "Auto: banded, COND, COND-Newton or exact, picked for each problem from its structure and an estimate of its conditioning"
+    )
 
     def __init__(self, options: AutoOptions | None = None) -> None:
         self.options = o = options or AutoOptions()
@@ -112,6 +115,8 @@ class Auto:
         exact = ExactOptions(tolerance=o.tolerance, backend=o.backend, threads=o.threads)
         if o.max_iterations is not None:
             cond, exact = replace(cond, max_iterations=o.max_iterations), replace(exact, max_iterations=o.max_iterations)
+        newton = CondNewtonOptions(tolerance=o.tolerance, backend=o.backend, threads=o.threads)
+        self._cond_newton = CondNewton(newton if o.max_iterations is None else replace(newton, max_iterations=o.max_iterations))
         self._cond, self._exact, self._banded = Cond(cond), Exact(exact), Banded(BandedOptions(tolerance=o.tolerance))
         self.linear_algebra = self._exact.linear_algebra
         self._slow_factors = _SUPERLU if self.linear_algebra == "superlu" else 1.0
@@ -121,14 +126,14 @@ class Auto:
     def memory(self) -> dict[str, np.ndarray]:
         """Return what one solve leaves for the next: the estimates, and what both solvers keep."""
         own = {"estimates": np.array([self._conditioning, self._pace]), "diagonal": self._diagonal}
-        solvers: dict[str, Remembering] = {"cond": self._cond, "exact": self._exact}
+        solvers: dict[str, Remembering] = {"cond": self._cond, "cond-newton": self._cond_newton, "exact": self._exact}
         return own | {f"{name}/{key}": value for name, one in solvers.items() for key, value in one.memory().items()}
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take it back."""
         self._conditioning, self._pace = (float(value) for value in memory.get("estimates", (1.0, 1.0)))
         self._diagonal = np.array(memory.get("diagonal", np.zeros(0)))
-        for name, one in (("cond", self._cond), ("exact", self._exact)):
+        for name, one in (("cond", self._cond), ("cond-newton", self._cond_newton), ("exact", self._exact)):
             one.recall({key.partition("/")[2]: value for key, value in memory.items() if key.startswith(f"{name}/")})
 
     def pick(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> str:
@@ -181,8 +186,12 @@ class Auto:
         """
         first = self.pick(problem, warm_start)
         reason = "rods alone" if first == "banded" else f"a conditioning of about {self._conditioning:.0f}"
-        solvers: dict[str, Solver] = {"banded": self._banded, "cond": self._cond, "exact": self._exact}
-        order = {"banded": ("banded", "exact", "cond"), "cond": ("cond", "exact"), "exact": ("exact", "cond")}[first]
+        solvers: dict[str, Solver] = {
+            "banded": self._banded, "cond": self._cond, "cond-newton": self._cond_newton, "exact": self._exact,
+        }  # fmt: skip
+        order = {
+            "banded": ("banded", "cond-newton", "exact", "cond"), "cond": ("cond", "exact"), "exact": ("exact", "cond"),
+        }[first]  # fmt: skip
         answers: dict[str, Solution] = {}
         start = warm_start
         for name in order:
@@ -200,7 +209,8 @@ class Auto:
             said = f"{first}, picked for {reason}, did not converge; {' and '.join(list(answers)[1:])} went on."
             said += "" if solution.converged else f" The answer of {name} is the best."
         options: dict[str, SolverOptions] = {
-            "banded": self._banded.options, "cond": self._cond.options, "exact": self._exact.options,
+            "banded": self._banded.options, "cond": self._cond.options, "cond-newton": self._cond_newton.options,
+            "exact": self._exact.options,
         }  # fmt: skip
         details = {
             **solution.details, "picked": name, "tried": tuple(answers), "conditioning": self._conditioning,

@@ -190,21 +190,11 @@ class Cond:
         """
         options, clock = self.options, time.perf_counter
         started = clock()
-        nc = problem.n_contacts
-        lam = np.zeros((nc, 3)) if warm_start is None else np.array(warm_start.lam, dtype=np.float64).reshape(nc, 3)
-        v = np.zeros(problem.n) if warm_start is None else warm_start.v
-        nodal = nodalize(
-            problem,
-            gain=options.gain,
-            gain_factor=options.gain_factor or (EXACT_GAIN_FACTOR if options.exact_gain else AUTO_GAIN_FACTOR),
-            multiplier=lam if options.exact_gain else None,
-        )
-        nodalized = clock()
-        fixed_point = self._prepare(nodal, v, lam)
-        prepared = clock()
+        fixed_point, nodalizing = self.iterations(problem, warm_start)
+        nodal, prepared = fixed_point.nodal, clock()
         judge = Judge(problem, options.tolerance, fixed_point.measure, fixed_point.law, options.operator == "proximal")
         drive(fixed_point, judge, options.max_iterations)
-        timings = {"nodalize": nodalized - started, "prepare": prepared - nodalized, "iterate": clock() - prepared}
+        timings = {"nodalize": nodalizing, "prepare": prepared - started - nodalizing, "iterate": clock() - prepared}
         details = {
             "virtual_nodes": nodal.n_virtual,
             "virtual_slip": nodal.virtual_slip(fixed_point.state.iterates.best),
@@ -230,7 +220,21 @@ class Cond:
         """
         return solve_converted(problem, warm_start, Cond, self.options)
 
-    def _prepare(self, nodal: NodalContactProblem, v: np.ndarray, lam: np.ndarray) -> _FixedPoint:
+    def iterations(self, problem: ContactProblem, warm_start: WarmStart | None) -> tuple[FixedPoint, float]:
+        """Prepare the iterations on a problem from a start; return them and the seconds that the nodalization took."""
+        options, started, nc = self.options, time.perf_counter(), problem.n_contacts
+        lam = np.zeros((nc, 3)) if warm_start is None else np.array(warm_start.lam, dtype=np.float64).reshape(nc, 3)
+        v = np.zeros(problem.n) if warm_start is None else warm_start.v
+        nodal = nodalize(
+            problem,
+            gain=options.gain,
+            gain_factor=options.gain_factor or (EXACT_GAIN_FACTOR if options.exact_gain else AUTO_GAIN_FACTOR),
+            multiplier=lam if options.exact_gain else None,
+        )
+        nodalized = time.perf_counter()
+        return self._prepare(nodal, v, lam), nodalized - started
+
+    def _prepare(self, nodal: NodalContactProblem, v: np.ndarray, lam: np.ndarray) -> FixedPoint:
         """Gather the arrays of the iteration that starts from v and lam."""
         problem, options = nodal.problem, self.options
         if self._pattern is None or not self._pattern.matches(problem.A):
@@ -249,7 +253,7 @@ class Cond:
         eigenvalue = self._limit_steps(nodal, matrix, diagonal, steps)
         if options.step == "barzilai-borwein":
             steps = steps._replace(inverse=np.linalg.inv(steps.dense))
-        return _FixedPoint(nodal, (matrix, steps, bodies, diagonal), eigenvalue, WarmStart(v, lam), options)
+        return FixedPoint(nodal, (matrix, steps, bodies, diagonal), eigenvalue, WarmStart(v, lam), options)
 
     def _steps(self, nodal: NodalContactProblem, matrix: Matrix, bodies: Bodies) -> Steps:
         """Step-size matrix W: Frobenius (IV-C1) or Jacobi on nodes, inverse diagonal block on bodies, 1/kv on virtual nodes."""
@@ -287,7 +291,7 @@ class Cond:
         return float(value)
 
 
-class _FixedPoint:
+class FixedPoint:
     """The iterations of :class:`Cond` on one problem."""
 
     def __init__(
@@ -306,29 +310,42 @@ class _FixedPoint:
             adaptive, float(options.relaxation), options.delay, options.local_sweeps, options.patience, options.exact_gain,
             UPDATE_RATIO, BALANCE_FACTOR,
         )  # fmt: skip
-        size, safe_step = nodal.size, 1.0 / eigenvalue if adaptive else 1.0
-        x, x_old, Ax, Ax_old, star, A_star, A_best, b_now, force, zero = np.empty((10, size))
-        lam, (matrix, steps, bodies, diagonal) = start.lam, system
+        self._safe_step = 1.0 / eigenvalue if adaptive else 1.0
+        matrix, steps, bodies, diagonal = system
         self._bodies = bodies
+        self._system = matrix, steps, self.contacts, bodies, rules, diagonal
+        self._history = np.empty((options.max_iterations, 3))
+        self.state = self._begin(start, nodal.multiplier.copy())
+
+    def _begin(self, start: WarmStart, multiplier: np.ndarray) -> State:
+        """State of the iteration before its first step."""
+        nodal, lam, safe_step = self.nodal, start.lam, self._safe_step
+        x, x_old, Ax, Ax_old, star, A_star, A_best, b_now, force, zero = np.empty((10, nodal.size))
         iterates = Iterates(x, x_old, Ax, Ax_old, star, A_star, nodal.extend(start.v), A_best, np.empty_like(lam), lam)
         work = Work(
-            b_now, nodal.multiplier.copy(), force, np.empty(nodal.virtual_start), np.zeros((nodal.n_virtual, 3)),
+            b_now, multiplier, force, np.empty(nodal.virtual_start), np.zeros((nodal.n_virtual, 3)),
             np.empty(len(nodal.problem.groups)), np.empty((3, _LANES)), zero,
         )  # fmt: skip
-        self.state = State(
+        iteration.begin(self._system[0], self._bodies, iterates, work)
+        return State(
             Progress(0, True, 0.0, np.inf, 0, 0, safe_step), iterates, work, Acceleration(0, 1.0, 0.0, 0.0),
             Guard(np.inf, 0, 0, safe_step, 0, UPDATE_INTERVAL),
         )  # fmt: skip
-        iteration.begin(matrix, bodies, iterates, work)
-        self._system = matrix, steps, self.contacts, bodies, rules, diagonal
-        self._history = np.empty((options.max_iterations, 3))
+
+    def again(self, v: np.ndarray, lam: np.ndarray) -> None:
+        """Begin anew from v, (n,), m/s, and lam, (nc, 3), N, with which the virtual nodes carry the contact forces."""
+        lam = lam.reshape(-1, 3).copy()
+        multiplier = lam[self.nodal.contact_of] if self._options.exact_gain else np.zeros((self.nodal.n_virtual, 3))
+        self.state = self._begin(WarmStart(v, lam), multiplier)
 
     @property
     def best(self) -> int:
+        """Row of the history of the best iterate."""
         return self.state.progress.best_at - 1
 
     @property
     def failed(self) -> bool:
+        """Whether a value is not finite."""
         return not self.state.progress.finite
 
     over = failed
@@ -340,6 +357,7 @@ class _FixedPoint:
         return self._history[first : self.state.progress.iteration]
 
     def answer(self) -> tuple[np.ndarray, np.ndarray]:
+        """Velocity, (n,), m/s, and forces, (nc, 3), N, of the best iterate."""
         return self.state.iterates.best[self.nodal.rows], self.state.iterates.best_lam
 
     def measure(self, v: np.ndarray, lam: np.ndarray) -> Residuals:

@@ -1,0 +1,278 @@
+"""COND finished by Newton: COND's iteration finds the states of the contacts, sparse Newton steps do what is smooth."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from contact.local import LocalProblem
+from contact.metrics import residuals
+from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
+from contact.solvers import primal_kernels as kernels
+from contact.solvers.augmented import AugmentedLagrangian
+from contact.solvers.base import FactorizationOptions, Judge, Row, Solution, WarmStart, drive
+from contact.solvers.cond import Cond, CondOptions, FixedPoint
+from contact.solvers.converted import solve_converted
+from contact.solvers.primal_newton import PrimalNewton
+
+#: Iterations of COND between two looks at the states, and the fewest of a phase without and with a warm start.
+_CHUNK, _FIRST, _FIRST_WARM = 5, 10, 5
+#: States have settled when at most this share of them changed between two looks; a phase ends at the latest after so many.
+_SETTLED, _LONGEST = 0.02, 200
+#: A phase is so many times as long as the one before where its states were not right yet.
+_LONGER = 4
+#: Most Newton steps after a phase, and steps that do not halve the residual before it is given up.
+_NEWTON, _VAIN = 6, 3
+#: Proximal shift relative to the compliance of a contact: as large as the residual, within these bounds. Trial forces.
+_SHIFT_LEAST, _SHIFT_MOST, _TRIAL_SCALE = 1e-6, 1e-3, 1.0
+#: A cycle has gained where it leaves at most this part of the residual; this many in vain hand over to the augmented Lagrangian.
+_GAINED, _VAIN_CYCLES = 0.1, 3
+#: Newton's method takes over from the augmented Lagrangian below this residual; it restarts its acceleration when that doubles.
+_NEAR, _WORSE = 1e-2, 2.0
+#: Outer iterations within which the residual of the augmented Lagrangian must halve.
+_PATIENCE = 15
+
+
+@dataclass(frozen=True)
+class CondNewtonOptions(FactorizationOptions):
+    """Options of COND finished by Newton.
+
+    Attributes
+    ----------
+    max_iterations : int
+        Limit of iterations of COND and Newton steps together. Default 2000; 10 to 60 are usual.
+    """
+
+    solver_name: ClassVar[str] = "cond-newton"
+
+    tolerance: float = 1e-8
+    max_iterations: int = 2000
+
+
+class CondNewton:
+    """Phases of COND's iteration, each followed by a few semi-smooth Newton steps on (v, lam).
+
+    COND's sweep settles contacts and stiff local modes within tens of iterations, but not the smooth modes of a body, which its
+    diagonal step does not see. Newton steps do those, once the states of the contacts (open, sticking, sliding) are about right.
+    A phase lasts until the states settle. Both work on the sparse A; W is never formed. Where cycles gain nothing, as in chains
+    that slide everywhere, the augmented Lagrangian of papers/000, whose inner problems are convex, leads on, and Newton's method
+    finishes again.
+
+    Parameters
+    ----------
+    options : CondNewtonOptions, optional
+        Options; defaults are documented there.
+
+    Notes
+    -----
+    ``Solution.details`` holds ``cond_iterations``, ``newton_steps`` (both kinds), ``cycles`` (phases of COND), ``outer`` (outer
+    iterations of the augmented Lagrangian), ``factorizations`` and ``krylov_steps`` (with older factors) of the sparse way,
+    ``states`` (open, stick, slide) and ``way`` (how the Newton systems are solved: banded, dense or sparse).
+    """
+
+    description = (
+        "COND finished by Newton: COND settles the states of the contacts, sparse Newton steps do the rest; W is not formed"
+    )
+
+    def __init__(self, options: CondNewtonOptions | None = None) -> None:
+        self.options = o = options or CondNewtonOptions()
+        self._cond = Cond(CondOptions(tolerance=o.tolerance, max_iterations=o.max_iterations))
+        self._newton = PrimalNewton(o.backend, o.threads)
+        self.linear_algebra = self._newton.sparse.linear_algebra
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Return what one solve leaves for the next: COND's eigenvector, and pattern and factors of the Newton system."""
+        parts = {"cond": self._cond.memory(), "newton": self._newton.sparse.memory()}
+        return {f"{name}/{key}": value for name, part in parts.items() for key, value in part.items()}
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Take it back."""
+        for name, one in (("cond", self._cond), ("newton", self._newton.sparse)):
+            one.recall({key.partition("/")[2]: value for key, value in memory.items() if key.startswith(f"{name}/")})
+
+    def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        """Solve the problem.
+
+        Parameters
+        ----------
+        problem : ContactProblem
+            Any problem with contacts between at most two bodies, friction isotropic or not.
+        warm_start : WarmStart, optional
+            Velocity and forces of the previous step. Default zero.
+        """
+        search = _Search(problem, warm_start, self.options, self._cond, self._newton)
+        judge = Judge(problem, self.options.tolerance)
+        drive(search, judge, self.options.max_iterations)
+        states = np.bincount(search.states(), minlength=3).tolist()
+        details = {**search.counts, **search.spent(), "states": states, "way": self._newton.way.name}
+        return judge.solution(search.timings, details)
+
+    def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
+        """Solve a problem given by W and q, by way of an equivalent one; see ``contact.solvers.converted.solve_converted``.
+
+        Parameters
+        ----------
+        problem : LocalProblem
+            Problem with a symmetric W without negative eigenvalues; ContactError otherwise.
+        warm_start : WarmStart, optional
+            Forces to start from. Default zero.
+        """
+        return solve_converted(problem, warm_start, CondNewton, self.options)
+
+
+class _Search:
+    """The iterations of :class:`CondNewton` on one problem: cycles of COND and Newton, and the augmented Lagrangian."""
+
+    failed = False
+
+    def __init__(
+        self,
+        problem: ContactProblem,
+        warm_start: WarmStart | None,
+        options: CondNewtonOptions,
+        cond: Cond,
+        newton: PrimalNewton,
+    ) -> None:
+        self.problem, self._options, self._cond, self._newton = problem, options, cond, newton
+        self.law, nc = isotropic(problem), problem.n_contacts
+        self.timings = dict.fromkeys(("prepare", "cond", "newton", "augmented"), 0.0)
+        started = time.perf_counter()
+        self.v, self.lam = np.zeros(problem.n), np.zeros((nc, 3))
+        if warm_start is not None:
+            self.v, self.lam = np.array(warm_start.v, dtype=np.float64), np.array(warm_start.lam, dtype=np.float64).reshape(nc, 3)
+        newton.take(self.law)
+        self._before = newton.sparse.factorizations, newton.sparse.krylov_steps
+        self._rules = newton.law(_SHIFT_MOST, _TRIAL_SCALE)
+        self._states = np.full(nc, -1, dtype=np.int8)
+        self._fixed_point: FixedPoint | None = None
+        self._least = _FIRST if warm_start is None else _FIRST_WARM
+        #: smallest true residual so far, that of v and lam, and its row
+        self.worst, self.best = np.inf, -1
+        self.rows: list[Row] = []
+        self.counts = {"cond_iterations": 0, "newton_steps": 0, "cycles": 0, "outer": 0}
+        self._vain = 0
+        #: whether COND goes on where it was, because Newton's steps led nowhere
+        self._goes_on = False
+        self._end = 0
+        self.over = False
+        self.timings["prepare"] = time.perf_counter() - started
+
+    def answer(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.v, self.lam
+
+    def states(self) -> np.ndarray:
+        """States of the contacts at the answer, (nc,) int8."""
+        u = self.law.moved(self.v).reshape(-1, 3) + self.law.phi
+        kernels.find_states(self._rules, to_isotropic(self.problem, self.lam), u, self._states)
+        return self._states
+
+    def spent(self) -> dict[str, int]:
+        """Factorizations and Krylov steps of this problem."""
+        sparse, before = self._newton.sparse, self._before
+        return {"factorizations": sparse.factorizations - before[0], "krylov_steps": sparse.krylov_steps - before[1]}
+
+    def until(self, aim: float, limit: int) -> list[Row]:
+        """Cycles until the residuals are at most ``aim``; a cycle is not begun when the limit is reached."""
+        first, self._end = len(self.rows), len(self.rows) + limit
+        while len(self.rows) < self._end and not self.over:
+            if self._vain >= _VAIN_CYCLES:
+                self._augmented(aim)
+            else:
+                self._cycle(aim)
+            if self.worst <= aim:
+                break
+        return self.rows[first:]
+
+    def _cycle(self, aim: float) -> None:
+        """Go through a phase of COND, and Newton steps from where it leads."""
+        before = self.worst
+        v, lam, settled = self._settle(aim)
+        if self.worst > aim and len(self.rows) < self._end:
+            started = time.perf_counter()
+            self._correct(aim, v, to_isotropic(self.problem, lam), settled)
+            self.timings["newton"] += time.perf_counter() - started
+            self._goes_on = self.worst > 0.5 * min(before, settled)
+            if self._goes_on:  # the states were not right yet
+                self._least = min(_LONGER * self._least, _LONGEST)
+        self._vain = 0 if self.worst <= _GAINED * before else self._vain + 1
+
+    def _settle(self, aim: float) -> tuple[np.ndarray, np.ndarray, float]:
+        """Iterate COND, from the best pair or on where it was, until the states settle; return its best pair and residual."""
+        started, done = time.perf_counter(), 0
+        if self._fixed_point is None:
+            self._fixed_point, _ = self._cond.iterations(self.problem, WarmStart(self.v, self.lam))
+        elif not self._goes_on:
+            self._fixed_point.again(self.v, self.lam)
+        self.counts["cycles"] += 1
+        while done < _LONGEST and len(self.rows) < self._end:
+            asked = min(_CHUNK, self._end - len(self.rows))
+            found = self._fixed_point.until(aim, asked)
+            done += len(found)
+            self.rows += [(dynamics, contact, step) for dynamics, contact, step in found.tolist()]
+            v, lam = self._fixed_point.answer()
+            u = self.law.moved(v).reshape(-1, 3) + self.law.phi
+            changed = kernels.find_states(self._rules, to_isotropic(self.problem, lam), u, self._states)
+            if len(found) < asked or self._fixed_point.failed:
+                break
+            if done >= self._least and changed <= _SETTLED * len(self._states):
+                break
+        self.counts["cond_iterations"] += done
+        residual = self._keep(v, lam) if self._fixed_point.best >= 0 else np.inf
+        self.timings["cond"] += time.perf_counter() - started
+        return v, lam, residual
+
+    def _correct(self, aim: float, v: np.ndarray, lam: np.ndarray, residual: float) -> None:
+        """Newton steps from v and the isotropic lam, whose true residual is given."""
+        v, lam, vain, newton = v.copy(), lam.copy(), 0, self._newton
+        least = np.inf
+        for _ in range(min(_NEWTON, self._end - len(self.rows))):
+            rules = newton.law(min(max(_SHIFT_LEAST, residual), _SHIFT_MOST), _TRIAL_SCALE)
+            if not newton.step(rules, v, lam, lam.copy()):
+                return
+            self.counts["newton_steps"] += 1
+            self.rows.append((None, None, newton.step_size))
+            residual = self._keep(v, from_isotropic(self.problem, lam))
+            vain += not residual <= 0.5 * least
+            if residual <= aim or vain >= _VAIN:
+                return
+            least = min(residual, least)
+
+    def _augmented(self, aim: float) -> None:
+        """Outer iterations of the augmented Lagrangian from the best pair, and Newton steps where its states settle."""
+        started, newton = time.perf_counter(), self._newton
+        outer = AugmentedLagrangian(newton, self.v, to_isotropic(self.problem, self.lam))
+        residual, least, since = self.worst, np.inf, 0
+        while len(self.rows) < self._end and self.worst > aim:
+            before = outer.newton_steps
+            outer.max_newton = min(outer.max_newton, self._end - len(self.rows))
+            outer.advance(residual)
+            steps = outer.newton_steps - before
+            self.counts["outer"] += 1
+            self.counts["newton_steps"] += steps
+            self.rows += [(None, None, 0.0)] * max(steps, 1)
+            if outer.failed:
+                break
+            residual = self._keep(outer.v, from_isotropic(self.problem, outer.lam))
+            if residual > _WORSE * least:
+                outer.restart()
+            since = 0 if residual <= 0.5 * least else since + 1
+            least = min(residual, least)
+            if residual > aim and residual <= _NEAR and outer.changed <= _SETTLED * len(self._states):
+                self._correct(aim, outer.v, outer.lam, residual)
+            if since > _PATIENCE:
+                break
+        self.over = self.worst > aim
+        self.timings["augmented"] += time.perf_counter() - started
+
+    def _keep(self, v: np.ndarray, lam: np.ndarray) -> float:
+        """Write the true residuals of a pair into the last row, and keep the pair where it is the best; return the larger one."""
+        found, row = residuals(self.problem, v, lam), len(self.rows) - 1
+        self.rows[row] = (found.dynamics, found.contact, self.rows[row][2])
+        worst = found.worst if np.isfinite(found.worst) else np.inf
+        if worst < self.worst or self.best < 0:
+            self.worst, self.best, self.v, self.lam = worst, row, v.copy(), lam.copy()
+        return worst

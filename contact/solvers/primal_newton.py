@@ -1,0 +1,300 @@
+"""Newton steps on (v, lam) that never form W: forces are eliminated contact by contact, then one sparse system is solved."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+import scipy.linalg as sl
+import scipy.sparse as sp
+
+from contact.linear import Backend
+from contact.problem import ContactProblem
+from contact.solvers import banded_kernels as banded, primal_kernels as kernels
+from contact.sparse_lu import make_sparse_factors
+
+#: Matrices of at most so many rows, or with more than this share of entries, are solved densely.
+_DENSE_ROWS, _DENSE_SHARE = 150, 0.3
+#: Most steps of GMRES with older factors, and the part of the right-hand side that they may leave.
+_LAGGED_STEPS, _ACCURACY = 10, 1e-9
+#: Older factors are not tried where more contacts than so many have changed their state.
+_FEW = 2
+
+
+class Way(Protocol):
+    """One way to solve (A + J^T gain J) x = r.
+
+    Attributes
+    ----------
+    name : str
+    """
+
+    name: str
+
+    def take(self, problem: ContactProblem, columns: kernels.Columns) -> bool:
+        """Take a problem and its J by contacts; False where this way is not made for it."""
+        ...
+
+    def factorize(self, gain: np.ndarray) -> bool:
+        """Factorize with gains (nc, 3, 3), N s/m; False where that broke down."""
+        ...
+
+    def solve(self, r: np.ndarray) -> np.ndarray:
+        """Return x, (n,), m/s, for r (n,), N, to about nine digits; NaN where that broke down."""
+        ...
+
+
+class DenseWay:
+    """Dense LU, for few unknowns or matrices that are full anyway."""
+
+    name = "dense"
+
+    def take(self, problem: ContactProblem, columns: kernels.Columns) -> bool:
+        """Take a problem of few rows, or one whose contacts fill the matrix."""
+        n = problem.n
+        if n > _DENSE_ROWS:
+            filled = problem.A.nnz + float(np.square(np.diff(columns.ptr)).sum())
+            if filled < _DENSE_SHARE * n * n:
+                return False
+        self._A, self._J = problem.A.toarray(), problem.J.toarray()
+        return True
+
+    def factorize(self, gain: np.ndarray) -> bool:
+        """Factorize A + J^T gain J."""
+        pushed = (gain @ self._J.reshape(len(gain), 3, -1)).reshape(self._J.shape)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", sl.LinAlgWarning)
+            self._factors = sl.lu_factor(self._A + self._J.T @ pushed, overwrite_a=True, check_finite=False)
+        return bool(self._factors[0].diagonal().all())
+
+    def solve(self, r: np.ndarray) -> np.ndarray:
+        """Substitute."""
+        return np.asarray(sl.lu_solve(self._factors, r, check_finite=False))
+
+
+class BandedWay:
+    """Block LU along chains of links; see ``contact.solvers.banded_kernels``."""
+
+    name = "banded"
+
+    def take(self, problem: ContactProblem, columns: kernels.Columns) -> bool:
+        """Take rods alone, with every contact on one link."""
+        n, nc = problem.n // 6, problem.n_contacts
+        if not problem.groups or any(group.kind != "links" for group in problem.groups):
+            return False
+        self._diagonal, self._upper = np.empty((n, 6, 6)), np.empty((n, 6, 6))
+        self._contacts = kernels.LinkBlocks(np.empty(nc, dtype=np.int64), np.empty((nc, 3, 6)))
+        J, A = problem.J, problem.A
+        if not banded.gather_links(A.indptr, A.indices, A.data, self._diagonal, self._upper):
+            return False
+        if not banded.gather_contacts(J.indptr, J.indices, J.data, *self._contacts):
+            return False
+        self._work = np.empty((n, 6, 6)), np.empty((n, 6, 6)), np.empty((n, 6), dtype=np.int64)
+        return True
+
+    def factorize(self, gain: np.ndarray) -> bool:
+        """Take the gains; the factors are made with each solve, which costs little beside them."""
+        self._gain = gain
+        return True
+
+    def solve(self, r: np.ndarray) -> np.ndarray:
+        """Sweep along the chains; NaN where a block is singular."""
+        x = r.reshape(-1, 6).copy()
+        if not kernels.solve_links(self._contacts, (self._diagonal, self._upper), self._gain, self._work, x):
+            x[:] = np.nan
+        return x.ravel()
+
+
+class SparseWay:
+    """Sparse LU. Where next to no contact has changed its state since, a few steps of GMRES with the old factors do instead.
+
+    The pattern is A united with |J|^T |J|, open contacts included; it is kept, with its ordering, for as long as the entries of
+    the next problems have their places in it.
+
+    Parameters
+    ----------
+    backend, threads
+        See ``contact.sparse_lu.make_sparse_factors``.
+    """
+
+    name = "sparse"
+
+    def __init__(self, backend: Backend = "auto", threads: int = 1) -> None:
+        self._factors = make_sparse_factors(backend, threads)
+        self.linear_algebra = self._factors.name
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop pattern and factors."""
+        self._indptr, self._indices = np.zeros(1, dtype=np.int32), np.zeros(0, dtype=np.int32)
+        self._factorized: np.ndarray | None = None
+        self._factored_gain = np.zeros((0, 3, 3))
+        self.factorizations = self.analyses = self.krylov_steps = 0
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Return what gives pattern and factors again."""
+        if self._factorized is None:
+            return {}
+        return {
+            "indptr": self._indptr, "indices": self._indices, "factorized": self._factorized, "gain": self._factored_gain,
+        }  # fmt: skip
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Take it back, and make the factors again."""
+        self.forget()
+        if memory:
+            self._set_pattern(memory["indptr"], memory["indices"])
+            self._make_factors(memory["factorized"].copy(), memory["gain"].copy())
+
+    def take(self, problem: ContactProblem, columns: kernels.Columns) -> bool:
+        """Take any problem."""
+        self._problem, self._columns = problem, columns
+        self._places = np.empty(int(np.square(np.diff(columns.ptr)).sum()), dtype=np.int32)
+        self._A_places = np.empty(problem.A.nnz, dtype=np.int32)
+        if not self._place():
+            self._renew(problem)
+            if not self._place():
+                raise AssertionError("the pattern of A and J lacks an entry of its own")
+        self._values = np.empty(len(self._indices))
+        return True
+
+    def _place(self) -> bool:
+        """Find the places of the entries of A and of the contacts; whether all are there."""
+        A, pattern = self._problem.A, (self._indptr, self._indices)
+        if len(self._indptr) != A.shape[0] + 1:
+            return False
+        return kernels.entry_places(A.indptr, A.indices, *pattern, self._A_places) and kernels.block_places(
+            self._columns, *pattern, self._places
+        )
+
+    def _renew(self, problem: ContactProblem) -> None:
+        """Make the pattern of this problem."""
+        (ptr, col, _), n = self._columns, problem.n
+        touched = sp.csr_matrix((np.ones(len(col), dtype=np.int32), col, ptr), shape=(len(ptr) - 1, n))
+        own = sp.csr_matrix((np.ones(problem.A.nnz, dtype=np.int32), problem.A.indices, problem.A.indptr), shape=(n, n))
+        pattern = sp.csr_matrix(own + touched.T @ touched + sp.identity(n, dtype=np.int32, format="csr"))
+        pattern.sort_indices()
+        self._set_pattern(pattern.indptr, pattern.indices)
+        self._factorized = None
+        self.analyses += 1
+
+    def _set_pattern(self, indptr: np.ndarray, indices: np.ndarray) -> None:
+        self._indptr, self._indices = indptr.astype(np.int32), indices.astype(np.int32)
+        self._factors.analyse(self._indptr, self._indices)
+
+    def _make_factors(self, values: np.ndarray, gain: np.ndarray) -> bool:
+        self._fresh = self._factors.factorize(values)
+        self._factorized, self._factored_gain = (values, gain) if self._fresh else (None, gain)
+        self.factorizations += 1
+        return self._fresh
+
+    def factorize(self, gain: np.ndarray) -> bool:
+        """Take the gains; factorize where the factors before do not serve."""
+        self._gain = gain
+        kernels.assemble(self._problem.A.data, self._A_places, self._columns, self._places, gain, self._values)
+        self._fresh = False
+        return self._serves() or self._make_factors(self._values.copy(), gain.copy())
+
+    def _serves(self) -> bool:
+        """Whether no more than a few contacts have gains of another kind than the factors were made with."""
+        if self._factorized is None or len(self._factored_gain) != len(self._gain):
+            return False
+        return kernels.differing(self._factored_gain, self._gain) <= _FEW
+
+    def solve(self, r: np.ndarray) -> np.ndarray:
+        """Substitute, or steps of GMRES where the factors are old; NaN where a factorization broke down."""
+        if not self._fresh:
+            x = self._gmres(r)
+            if x is not None:
+                return x
+            if not self._make_factors(self._values.copy(), self._gain.copy()):
+                return np.full(len(r), np.nan)
+        return self._factors.solve(r)
+
+    def _gmres(self, r: np.ndarray) -> np.ndarray | None:
+        """GMRES with the factors on the left; None where too few steps bring the preconditioned residual down."""
+        n, limit = len(r), _LAGGED_STEPS
+        basis, H = np.empty((limit + 1, n)), np.zeros((limit + 1, limit))
+        product = np.empty(n)
+        basis[0] = self._factors.solve(r)
+        start = float(np.linalg.norm(basis[0]))
+        if not (start > 0.0 and np.isfinite(start)):
+            return np.zeros(n) if start == 0.0 else None
+        basis[0] /= start
+        for k in range(limit):
+            kernels.multiply(self._indptr, self._indices, self._values, basis[k], product)
+            w = self._factors.solve(product)
+            self.krylov_steps += 1
+            for _ in range(2):  # twice is enough for a basis that is orthogonal to rounding
+                part = basis[: k + 1] @ w
+                w -= part @ basis[: k + 1]
+                H[: k + 1, k] += part
+            H[k + 1, k] = np.linalg.norm(w)
+            if not np.isfinite(H[k + 1, k]):
+                return None
+            right = np.zeros(k + 2)
+            right[0] = start
+            y = np.linalg.lstsq(H[: k + 2, : k + 1], right, rcond=None)[0]
+            left = float(np.linalg.norm(right - H[: k + 2, : k + 1] @ y)) / start
+            if left <= _ACCURACY or H[k + 1, k] == 0.0:
+                return np.asarray(y @ basis[: k + 1])
+            if left > _ACCURACY ** ((k + 1) / limit) and k >= 2:
+                return None  # at this pace it will not get there
+            basis[k + 1] = w / H[k + 1, k]
+        return None
+
+
+class PrimalNewton:
+    """Regularised semi-smooth Newton steps on (v, lam) of one problem after another.
+
+    With dlam = change - gain J dv of :func:`contact.solvers.primal_kernels.linearise` a step is ::
+
+        (A + J^T gain J) dv = b + J^T (lam + change) - A v
+
+    so that the dynamics hold to rounding after it, and the contact law where the states of all contacts were right.
+
+    Parameters
+    ----------
+    backend, threads
+        See ``contact.sparse_lu.make_sparse_factors``.
+    """
+
+    def __init__(self, backend: Backend = "auto", threads: int = 1) -> None:
+        self._dense, self._banded, self.sparse = DenseWay(), BandedWay(), SparseWay(backend, threads)
+        self.way: Way = self.sparse
+
+    def take(self, law: ContactProblem) -> None:
+        """Take a problem with one friction coefficient a contact."""
+        nc = law.n_contacts
+        J, ptr = law.J, np.empty(nc + 1, dtype=np.int64)
+        kernels.count_columns(J.indptr, J.indices, law.n, ptr)
+        columns = kernels.Columns(ptr, np.empty(int(ptr[-1]), dtype=np.int32), np.empty((int(ptr[-1]), 3)))
+        kernels.fill_columns(J.indptr, J.indices, J.data, law.n, *columns)
+        self.problem = law
+        self.rho = law.scales
+        self.way = next(way for way in (self._banded, self._dense, self.sparse) if way.take(law, columns))
+        self._gain, self._change = np.empty((nc, 3, 3)), np.empty((nc, 3))
+        self.state = np.full(nc, -1, dtype=np.int8)
+        self.changed = nc
+        self.step_size = 0.0
+
+    def law(self, shift: float, trial_scale: float) -> kernels.Law:
+        """Parameters of the linearisation, relative to the compliances of the contacts."""
+        return kernels.Law(self.problem.friction, 1.0 / self.rho, shift, trial_scale)
+
+    def step(self, rules: kernels.Law, v: np.ndarray, lam: np.ndarray, centre: np.ndarray) -> bool:
+        """One Newton step on v (n,), m/s, and lam (nc, 3), N, in place; False where the matrix cannot be factorized."""
+        problem = self.problem
+        u = problem.moved(v).reshape(-1, 3) + problem.phi
+        self.changed = kernels.linearise(rules, lam, u, centre, self._gain, self._change, self.state)
+        if not (np.isfinite(self._gain).all() and self.way.factorize(self._gain)):
+            return False
+        pushed = problem.pushed(lam + self._change)
+        r = problem.b + pushed - problem.A @ v
+        dv = self.way.solve(r)
+        v += dv
+        self.step_size = float(np.linalg.norm(dv))
+        kernels.add_forces(self._gain, self._change, problem.moved(dv).reshape(-1, 3), lam)
+        return bool(np.isfinite(self.step_size))
