@@ -38,7 +38,19 @@ from contact.shapes import (
     closest_points_on_triangles,
     signed_distance,
 )
-from contact.solvers import SOLVERS, Cond, CondOptions, History, Remembering, Solution, Solver, WarmStart, make_solver
+from contact.solvers import (
+    SOLVERS,
+    Cond,
+    CondOptions,
+    History,
+    Remembering,
+    Solution,
+    Solver,
+    WarmStart,
+    condense,
+    make_solver,
+    register_solver,
+)
 from contact.solvers.invertible import inverse_contact
 
 __all__ = [
@@ -46,7 +58,8 @@ __all__ = [
     "DeformableDetector", "Detector", "FclibProblem", "Group", "GroupKind", "History", "LocalMetrics", "LocalProblem", "Mesh",
     "Metrics", "NodalContactProblem", "NotApplicableError", "PlacedShape", "Plane", "PointContacts", "Remembering", "Shape",
     "Solution",
-    "Solver", "Sphere", "Strand", "Surface", "WarmStart", "closest_points_on_triangles", "contact_velocity", "from_isotropic",
+    "Solver", "Sphere", "Strand", "Surface", "WarmStart", "closest_points_on_triangles", "condense",
+    "contact_velocity", "from_isotropic",
     "inverse_contact", "isotropic", "make_local_problem", "make_problem", "make_solver", "measure", "measure_local", "nodalize",
-    "read_fclib", "signed_distance", "to_global", "to_isotropic", "write_fclib",
+    "read_fclib", "register_solver", "signed_distance", "to_global", "to_isotropic", "write_fclib",
 ]  # fmt: skip

@@ -272,9 +272,12 @@ def test_the_command_prints_and_writes(path: Path, call: Call, problem: fs.Conta
     status, out, err = call(*command)
     assert (status, err) == (0, "")
     for words in ("times: CPU ms, median of 2", f"global: {problem.n_contacts} contacts, {problem.n} velocities", "other: ",
-                  "x fastest", "x matvec", "force error", "pen. mm", "converged", "runs/bench (bench.json"):  # fmt: skip
+                  "x fastest", "x matvec", "force error", "pen. mm", "converged", "runs/bench (bench.md"):  # fmt: skip
         assert words in out
-    assert sorted(file.name for file in Path("runs/bench").iterdir()) == ["bench.csv", "bench.json", "global.png", "other.png"]
+    assert sorted(file.name for file in Path("runs/bench").iterdir()) == [
+        "bench.csv", "bench.json", "bench.md", "global.png", "other.png", "profile.csv", "profile_iterations.png",
+        "profile_ms.png", "solved.csv",
+    ]  # fmt: skip
     content = json.loads(Path("runs/bench/bench.json").read_text(encoding="utf-8"))
     assert content["settings"]["tolerance"] == 1e-7 and content["settings"]["solvers"] == ["cond", "exact"]
     assert content["versions"]["numpy"] == np.__version__ and content["machine"]["cpus"] and content["machine"]["threads"]
@@ -356,7 +359,10 @@ def test_an_interrupt_keeps_what_is_done(path: Path, fakes: type[Fake], problem:
     with pytest.raises(KeyboardInterrupt):
         fs.bench([path, "other.hdf5"], ["stopper"], repeat=1, out="out")
     assert [row["problem"] for row in json.loads(Path("out/bench.json").read_text())["rows"]] == ["global"]
-    assert sorted(file.name for file in Path("out").iterdir()) == ["bench.csv", "bench.json", "global.png"]
+    assert sorted(file.name for file in Path("out").iterdir()) == [
+        "bench.csv", "bench.json", "bench.md", "global.png", "profile.csv", "profile_iterations.png", "profile_ms.png",
+        "solved.csv",
+    ]  # fmt: skip
     with pytest.raises(KeyboardInterrupt):
         fs.bench(["other.hdf5"], ["stopper"], repeat=1, out="empty")
     assert not Path("empty").exists()

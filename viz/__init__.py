@@ -23,8 +23,8 @@ The tour, in the order of use:
     `write_paraview_script` writes a script that shows a run in ParaView.
 `plots`
     `plot_runs` plots forces, solver, energy and penetration from the tables of run folders, `plot_run` those of one;
-    `plot_convergence` plots the residuals of several solvers. `look` has size, font and labels of all of them, `fonts` the
-    letters that travel with an SVG.
+    `plot_convergence` plots the residuals of several solvers, `plot_performance` their performance profiles. `look` has size,
+    font and labels of all of them, `fonts` the letters that travel with an SVG.
 `comparison`
     `plot_comparison` plots runs over experiment logs, and their errors; `comparison_page` makes an HTML page of it.
 `calibration`
@@ -45,7 +45,7 @@ from viz.errors import VizError
 from viz.look import Look
 from viz.paraview import write_paraview_script
 from viz.parts import PartFrame
-from viz.plots import plot_convergence, plot_run, plot_runs
+from viz.plots import plot_convergence, plot_performance, plot_run, plot_runs
 from viz.render import RenderingStatus, RenderResult, probe_rendering, render_run
 from viz.repair import repair_frames
 from viz.report import write_report
@@ -71,6 +71,7 @@ __all__ = [
     "plot_calibration",
     "plot_comparison",
     "plot_convergence",
+    "plot_performance",
     "plot_profiles",
     "plot_run",
     "plot_runs",

@@ -341,6 +341,64 @@ def plot_convergence(
     return path
 
 
+def plot_performance(profiles: Mapping[str, tuple[FloatArray, FloatArray]], path: Path, *, label: str, title: str = "") -> Path:
+    """Draw performance profiles: the share of problems that each solver answers within a ratio of the best, over that ratio.
+
+    Parameters
+    ----------
+    profiles : mapping of str to (ndarray, ndarray)
+        By solver, in the order of the legend: ratios of at least 1, (k,), ascending, and the share of problems up to there, (k,);
+        both empty where it solved nothing.
+    path : Path
+        File to write; its suffix sets the format. An existing file is replaced.
+    label : str
+        What the ratio is of.
+    title : str
+        Title.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    VizError
+        No profile, an unknown suffix, or a file that cannot be written.
+    """
+    path = Path(path)
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        raise VizError(f"the plot {path} has the suffix {path.suffix!r}; allowed are .png, .svg and .pdf.")
+    if not profiles:
+        raise VizError(f"the plot {path} has no profile; give that of at least one solver.")
+    end = max((float(tau[-1]) for tau, _ in profiles.values() if len(tau)), default=1.0)
+    end = 1.1 * max(end, 2.0)
+
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
+        figure, (axis,) = _figure(1, 3.6)
+        for number, (name, (tau, share)) in enumerate(profiles.items()):
+            steps = np.concatenate([[1.0], tau, [end]])
+            heights = np.concatenate([[0.0], share, share[-1:] if len(share) else [0.0]])
+            axis.step(
+                steps, heights, where="post", label=name, color=COLOURS[number % len(COLOURS)],
+                linestyle=("-", "--", "-.", ":")[number // len(COLOURS) % 4],
+            )  # fmt: skip
+        axis.set_xscale("log", base=2)
+        axis.set_xlim(1.0, end)
+        axis.set_ylim(-0.02, 1.02)
+        axis.set_xlabel(f"{label} [1]")
+        axis.set_ylabel("share of problems [1]")
+        axis.set_title(title, loc="left", fontsize=9)
+        figure.legend(loc="outside right upper")
+        try:
+            save_figure(figure, path)
+        except OSError as error:
+            raise VizError(f"the plot {path} cannot be written ({error.strerror}); choose another place.") from error
+    return path
+
+
 def _read_table(path: Path, needed: tuple[str, ...]) -> Table:
     """Read a CSV with a header line into one array per column; an incomplete last line is ignored."""
     if not path.is_file():

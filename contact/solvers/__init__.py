@@ -37,6 +37,7 @@ from contact.solvers.presets import (
     RaisimDsOptions,
     RaisimOptions,
 )
+from contact.solvers.registered import FunctionSolver, SolverFunction, condense, function_solver
 from contact.solvers.splitting import Admm, AdmmOptions
 from contact.solvers.sweeps import Pgs, PgsOptions
 
@@ -84,6 +85,32 @@ SOLVERS: dict[str, SolverEntry] = {
     "admm-ncp-la": _preset("admm", Admm, AdmmNcpLaOptions),
     "admm-ncp-sa": _preset("admm", Admm, AdmmNcpSaOptions),
 }
+
+
+def register_solver(name: str, function: SolverFunction) -> None:
+    """Add a solver made of a plain function to the registry, or replace one that was added so.
+
+    Parameters
+    ----------
+    name : str
+        Its name: letters, digits, "-" and "_".
+    function : callable
+        ``function(problem)`` returns forces (nc, 3), N, or (v, forces), of a :class:`~contact.problem.ContactProblem` or
+        :class:`~contact.local.LocalProblem` with one coefficient a contact. Where it yields them instead, each is an iteration,
+        judged by true residuals; it ends where one converged. Parameters named ``start`` (forces to start from), ``tolerance``
+        and ``max_iterations`` are given; others, which need defaults, are options of the solver. Its docstring is its
+        description.
+
+    Raises
+    ------
+    ContactError
+        A name that is not allowed or that one of our solvers has, or something that is no function of a problem.
+    """
+    options, solver = function_solver(name, function)
+    known = SOLVERS.get(name)
+    if known is not None and not issubclass(known.solver, FunctionSolver):
+        raise ContactError(f"solver {name!r} is there already; choose another name.")
+    SOLVERS[name] = SolverEntry(solver.description, options, solver)
 
 
 def _near(name: str, known: Iterable[str]) -> str:
@@ -142,5 +169,7 @@ __all__ = [
     "SolverEntry",
     "SolverOptions",
     "WarmStart",
+    "condense",
     "make_solver",
+    "register_solver",
 ]

@@ -122,6 +122,7 @@ class _DualIterations:
         answer: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
     ) -> None:
         self.problem, self.options, self._answer = problem, options, answer
+        self.law = options.law
         self._rho_of_W = force_scales(problem.WT.diagonal().reshape(-1, 3))
         self.lam = np.array(lam, dtype=np.float64).ravel()
         self.method = method(problem, self.lam.copy())
@@ -164,7 +165,7 @@ class _DualIterations:
             self._done += 1
             if done:
                 break
-            self.own_law_holds = self.options.law != "coulomb" and own <= _OWN_LAW * aim
+            self.own_law_holds = self.law != "coulomb" and own <= _OWN_LAW * aim
         return rows
 
     def answer(self) -> tuple[np.ndarray, np.ndarray]:
@@ -173,9 +174,9 @@ class _DualIterations:
     def _own_residual(self, contact: float) -> float:
         """Residual of the law that the method solves."""
         method, problem = self.method, self.problem
-        if self.options.law == "coulomb":
+        if self.law == "coulomb":
             return contact
-        if self.options.law == "energy":
+        if self.law == "energy":
             return method.change
         return relative_residual(method.lam, method.u, problem.friction, problem.rho, False)
 
@@ -190,7 +191,7 @@ class _DualIterations:
 
     def verdict(self, judge: Judge, times: dict[str, float], **more: Any) -> Solution:
         """Return the judged answer, with what it is where the method solves another law."""
-        note = relaxation_note(self.options.law, self.law_residual)
+        note = relaxation_note(self.law, self.law_residual)
         return judge.solution(times, self.details(**more), note, ended=self.ended)
 
 

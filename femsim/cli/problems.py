@@ -28,6 +28,7 @@ def solve(
     solver: str = "auto",
     tolerance: float = 1e-6,
     max_iterations: Whole | None = None,
+    plugin: Annotated[tuple[Path, ...], Parameter(negative=())] = (),
     out: Path | None = None,
 ) -> int:
     """Solve a contact problem of an FCLib file, and judge the answer on that problem.
@@ -37,17 +38,27 @@ def solve(
     problem
         HDF5 file in the layout of FCLib, local or global.
     solver
-        Contact solver (see 'femsim solvers').
+        Contact solver (see 'femsim solvers'), with options where wanted: NAME:OPTION=VALUE:...
     tolerance
         Largest residual of the contact law and of the dynamics.
     max_iterations
         Iteration limit; default of the solver.
+    plugin
+        Python file that registers solvers of your own by femsim.register_solver; may be given several times.
     out
         NPZ file for v (global problems), r and u; an existing one is replaced. Default: nothing is written.
     """
+    from femsim.studies.problems.arena import load_plugin, read_entrant
     from femsim.studies.problems.solve import solve_problem
 
-    result = solve_problem(problem, solver, tolerance=tolerance, max_iterations=max_iterations, out=out)
+    for file in plugin:
+        load_plugin(file)
+    chosen = read_entrant(solver)
+    options = dict(chosen.options)
+    tolerance, max_iterations = options.pop("tolerance", tolerance), options.pop("max_iterations", max_iterations)
+    result = solve_problem(
+        problem, chosen.name, tolerance=tolerance, max_iterations=max_iterations, out=out, solver_options=options
+    )
     print(result.summary())
     if out is not None:
         written = f"{out} ({'r, u' if result.v is None else 'v, r, u'})"
@@ -66,19 +77,23 @@ def bench(
     steps: str | None = None,
     set_: Assignments = (),
     repeat: Whole = 3,
+    time_limit: float | None = None,
+    plugin: Annotated[tuple[Path, ...], Parameter(negative=())] = (),
     out: Path | None = None,
     quiet: Flag = False,
 ) -> int:
-    """Compare contact solvers on the same problems: times, true residuals, errors, convergence plots.
+    """Compare contact solvers on the same problems: times, true residuals, errors, convergence plots, performance profiles.
 
     One thread, unless OMP_NUM_THREADS says otherwise.
 
     Parameters
     ----------
     problems
-        FCLib files, and scenes, whose problems are those of a run solved by 'auto'.
+        FCLib files, folders of them, 'small' for ten and more small ones of our own, and scenes, whose problems are those of a
+        run solved by 'auto'.
     solvers
-        Names separated by commas (see 'femsim solvers'); default all but auto and presets of others.
+        Names separated by commas (see 'femsim solvers'), with options where wanted: NAME:OPTION=VALUE:...; default all but auto
+        and presets of others.
     tolerance
         Largest residual of the contact law and of the dynamics.
     max_iterations
@@ -89,9 +104,13 @@ def bench(
         NAME=VALUE: a parameter of the scenes (see 'femsim describe SCENE'); may be given several times.
     repeat
         Solves of which the median time is taken.
+    time_limit
+        CPU time of a solve in s; what takes longer counts as not solved.
+    plugin
+        Python file that registers solvers of your own by femsim.register_solver; may be given several times.
     out
-        Folder of bench.json, bench.csv and the plots; it must not exist. Default runs/bench, with a number behind it where that
-        exists.
+        Folder of the page bench.md, bench.json, bench.csv, the profiles and the plots; it must not exist. Default runs/bench,
+        with a number behind it where that exists.
     quiet
         No progress bar.
     """
@@ -99,8 +118,11 @@ def bench(
         os.environ.setdefault("OMP_NUM_THREADS", "1")
     folder = out if out is not None else default_folder("bench", False)
     with Bar("benchmarking", quiet) as progress:
+        from femsim.studies.problems.arena import load_plugin
         from femsim.studies.problems.bench import bench
 
+        for file in plugin:
+            load_plugin(file)
         rows = bench(
             problems,
             None if solvers is None else [name.strip() for name in solvers.split(",") if name.strip()],
@@ -109,6 +131,7 @@ def bench(
             steps=None if steps is None else _step_list(steps),
             parameters=read_assignments(set_),
             repeat=repeat,
+            time_limit=time_limit,
             out=folder,
             progress=progress,
         )
@@ -128,7 +151,7 @@ def bench(
         "x matvec   times scipy's product A x with the same A, in the same run\n"
         "pen. mm    largest penetration that the step adds\n"
         "errors     relative, against the most accurate answer; of v in the norm of A\n"
-        f"\nresult     {folder} (bench.json, bench.csv, a convergence plot of each problem)"
+        f"\nresult     {folder} (bench.md, bench.json, bench.csv, profiles, a convergence plot of each problem)"
     )
     unsolved = {row.problem for row in rows} - {row.problem for row in rows if row.status == "converged"}
     return NOT_CONVERGED if unsolved or any(row.status != "not applicable" for row in shortfalls) else OK
@@ -165,7 +188,7 @@ def _bench_table(rows: list[BenchRow]) -> Table:
     for column in table.columns[2:]:
         column.justify = "right"
     for row in rows:
-        answered = row.status not in ("refused", "not applicable")
+        answered = row.status not in ("refused", "not applicable", "over time")
         table.add_row(
             row.solver + (" *" if row.solver == row.most_accurate else ""),
             row.status,

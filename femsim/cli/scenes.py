@@ -39,6 +39,7 @@ def run(
     checkpoint_every: str | None = None,
     threads: Whole = 1,
     max_step_seconds: float | None = None,
+    plugin: Annotated[tuple[Path, ...], Parameter(negative=())] = (),
     quiet: Flag = False,
 ) -> int:
     """Run a scene and write a run folder.
@@ -50,7 +51,7 @@ def run(
     set_
         NAME=VALUE: a parameter of the scene (see 'femsim describe SCENE'); may be given several times.
     solver
-        Contact solver (see 'femsim solvers').
+        Contact solver (see 'femsim solvers'), with options where wanted: NAME:OPTION=VALUE:...
     tolerance
         Tolerance of the true residuals; default of the solver.
     max_iterations
@@ -81,11 +82,22 @@ def run(
     max_step_seconds
         A step that takes longer (wall time) ends the run, with all steps before it. Default: no limit; a step that takes very
         long is spoken of.
+    plugin
+        Python file that registers solvers of your own by femsim.register_solver; may be given several times.
     quiet
         No progress bar and no summary.
     """
     from femsim.scene.scene_file import find_scene, load_scene, scene_errors
+    from femsim.studies.problems.arena import load_plugin, read_entrant
 
+    for file in plugin:
+        load_plugin(file)
+    chosen = read_entrant(solver)
+    solver_options = dict(chosen.options)
+    if tolerance is None:
+        tolerance = solver_options.pop("tolerance", None)
+    if max_iterations is None:
+        max_iterations = solver_options.pop("max_iterations", None)
     path = find_scene(scene)
     built = load_scene(path, **read_assignments(set_))
     with scene_errors(path, "a function of the scene"):
@@ -93,7 +105,7 @@ def run(
 
         result = simulate(
             built,
-            solver,
+            chosen.name,
             tolerance=tolerance,
             max_iterations=max_iterations,
             duration=duration,
@@ -111,12 +123,19 @@ def run(
             max_step_seconds=max_step_seconds,
             quiet=quiet,
             scene_path=path,
+            solver_options=solver_options or None,
         )
     return _say(result, quiet)
 
 
 @app.command
-def resume(run: Path, *, force: Flag = False, quiet: Flag = False) -> int:
+def resume(
+    run: Path,
+    *,
+    force: Flag = False,
+    plugin: Annotated[tuple[Path, ...], Parameter(negative=())] = (),
+    quiet: Flag = False,
+) -> int:
     """Go on with a run that was killed, interrupted or failed, from its last checkpoint; without one from its start.
 
     Parameters
@@ -125,12 +144,17 @@ def resume(run: Path, *, force: Flag = False, quiet: Flag = False) -> int:
         Run folder.
     force
         Go on also where the scene file or what it reads has changed.
+    plugin
+        Python file that registers the solver of the run, where it is one of your own; may be given several times.
     quiet
         No progress bar and no summary.
     """
     from femsim.run.resume import resume as go_on
     from femsim.scene.scene_file import scene_errors
+    from femsim.studies.problems.arena import load_plugin
 
+    for file in plugin:
+        load_plugin(file)
     with scene_errors(run, "a function of the scene"):
         result = go_on(run, force=force, quiet=quiet)
     return _say(result, quiet)

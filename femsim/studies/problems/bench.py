@@ -19,7 +19,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from contact import (
-    SOLVERS,
     ContactError,
     ContactProblem,
     FclibProblem,
@@ -39,10 +38,12 @@ from femsim.base.versions import machine, versions
 from femsim.scene.scene import Scene
 from femsim.scene.scene_file import find_scene, list_scenes, load_scene, scene_errors
 from femsim.step.stepper import Stepper
+from femsim.studies.problems.arena import SETS, Entrant, expand_sets, limited, read_entrants
+from femsim.studies.problems.pages import paper_metrics, write_profiles
 from femsim.studies.problems.solve import SolvedProblem, judge_answer, solve_function
 from viz import plot_convergence
 
-BenchStatus = Status | Literal["refused", "not applicable"]
+BenchStatus = Status | Literal["refused", "not applicable", "over time"]
 
 #: Solver of the run that gives the problems of a scene, with its own default tolerance.
 _RUN_SOLVER = "auto"
@@ -51,6 +52,8 @@ _STEPS = 5
 #: CPU time of one sample of the product A x, s, and how many samples.
 _SAMPLE, _SAMPLES = 2e-3, 7
 _ADVICE = "free the disk or choose another place"
+#: Iterations of the untimed first solve where there is a time limit.
+_WARM_UP = 2
 #: Errors of one solver on one problem; the benchmark goes on without it.
 _REFUSALS = (ContactError, np.linalg.LinAlgError, MemoryError)
 
@@ -68,10 +71,11 @@ class BenchRow:
     contacts, velocities : int
         Size of the problem; no velocities in a problem of the local form.
     solver : str
-        Name in ``contact.SOLVERS``.
-    status : {"converged", "not converged", "failed", "refused", "not applicable"}
+        Name in ``contact.SOLVERS``, with options where some were given: ``name:option=value``.
+    status : {"converged", "not converged", "failed", "refused", "not applicable", "over time"}
         "converged": both residuals below are at most the tolerance, whatever the solver says. "failed": the answer is not finite.
-        "refused": the solver raised an error. "not applicable": the solver does not take problems of this form.
+        "refused": the solver raised an error. "not applicable": the solver does not take problems of this form. "over time": it
+        had no answer within the time limit.
     message : str
         One sentence.
     iterations : int
@@ -95,6 +99,14 @@ class BenchRow:
         |lam - lam*| / |lam*|, where * is the answer of :attr:`most_accurate`. Forces need not be unique.
     velocity_error : float
         |v - v*|_A / |v*|_A with |x|_A^2 = x^T A x.
+    factorizations : float
+        Factorizations that the solver reports; nan where it does not.
+    natural_map : float, N
+        papers/004: largest |lam - P_K(lam - uh)| of a contact, uh = u + (mu |u_t|, 0, 0). Its size depends on units.
+    dual_residual : float, m/s
+        papers/004: largest |uh - P_K*(uh)|, and over the largest |u|, where there is one, as ``dual_relative``.
+    complementarity : float, W
+        papers/004: largest |uh . lam|, and over the largest |u| |lam| as ``complementarity_relative``.
     most_accurate : str
         Solver whose larger residual is the smallest on this problem; empty when none has an answer.
     curve_ms, curve_residual : ndarray, (iterations,), ms and 1
@@ -119,6 +131,12 @@ class BenchRow:
     penetration_mm: float = math.nan
     force_error: float = math.nan
     velocity_error: float = math.nan
+    factorizations: float = math.nan
+    natural_map: float = math.nan
+    dual_residual: float = math.nan
+    dual_relative: float = math.nan
+    complementarity: float = math.nan
+    complementarity_relative: float = math.nan
     most_accurate: str = ""
     curve_ms: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
     curve_residual: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
@@ -152,6 +170,10 @@ class _Attempt:
     seconds: list[float] = field(default_factory=list)
     first_use: list[float] = field(default_factory=list)
 
+    def end_over_time(self, limit: float | None) -> None:
+        self.solve, self.solution, self.status = None, None, "over time"
+        self.message = f"No answer within {limit:g} s of CPU time."
+
     def refuse(self, error: BaseException) -> None:
         status: BenchStatus = "not applicable" if isinstance(error, NotApplicableError) else "refused"
         self.solve, self.solution, self.status, self.message = None, None, status, f"{error}"
@@ -166,6 +188,7 @@ def bench(
     steps: Sequence[int] | None = None,
     parameters: dict[str, Any] | None = None,
     repeat: int = 3,
+    time_limit: float | None = None,
     out: str | Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[BenchRow]:
@@ -180,9 +203,10 @@ def bench(
     Parameters
     ----------
     problems : sequence of path
-        FCLib files, scene files (.py) and names of scenes that come with femsim.
+        FCLib files, folders of them, "small" for our own ones, scene files (.py) and names of scenes that come with femsim.
     solvers : sequence of str, optional
-        Names in ``contact.SOLVERS``. Default all but "auto", which picks one of the others, and but presets of others.
+        Names in ``contact.SOLVERS``, each with options where wanted: ``"admm:every=1:penalty=0.3"``. Default all but "auto",
+        which picks one of the others, and but presets of others.
     tolerance : float
         Tolerance of every solver, and what both residuals must keep.
     max_iterations : int, optional
@@ -193,10 +217,13 @@ def bench(
         Values for parameters of the scenes.
     repeat : int
         Solves of which the median time is taken.
+    time_limit : float, s, optional
+        CPU time of a solve; one that takes longer is "over time". Compiled code is not interrupted. Default: none.
     out : path, optional
-        Folder to make, with ``bench.json`` (all numbers, curves, versions, machine), ``bench.csv`` (one line a row) and a
-        convergence plot ``PROBLEM.png`` of each problem. They are complete for the arguments that are done, also after an
-        interrupt. Default: nothing is written.
+        Folder to make, with ``bench.md`` (a page), ``bench.json`` (all numbers, curves, versions, machine), ``bench.csv`` (one
+        line a row), a convergence plot ``PROBLEM.png`` of each problem, and the performance profiles ``profile.csv``,
+        ``solved.csv``, ``profile_iterations.png`` and ``profile_ms.png`` (:mod:`femsim.studies.problems.profiles`). They are
+        complete for the arguments that are done, also after an interrupt. Default: nothing is written.
     progress : callable, optional
         ``progress(done, total)`` after each solver that is done with an argument.
 
@@ -211,12 +238,12 @@ def bench(
         No problem, an unknown solver, a file that is missing or cannot be read, steps outside the run, options for scenes
         without a scene, a value out of range, or a folder that exists or cannot be made.
     """
-    names = _solver_names(solvers)
-    options = {"tolerance": tolerance, "max_iterations": max_iterations}
-    for name in names:
-        make_solver(name, **options)
+    options: dict[str, Any] = {"tolerance": tolerance, "max_iterations": max_iterations}
+    entrants = read_entrants(solvers, options, _RUN_SOLVER)
     if repeat < 1:
         raise InputError(f"repeat is {repeat}; allowed are whole numbers from 1.")
+    if time_limit is not None and not 0 < time_limit < math.inf:
+        raise InputError(f"the time limit is {time_limit} s; allowed are positive numbers.")
     sources = _sources(problems, steps, parameters or {})
     folder = None if out is None else _new_folder(Path(out))
     try:
@@ -224,16 +251,17 @@ def bench(
         for number, source in enumerate(sources):
             sequence = [source] if isinstance(source, _Problem) else _problems_of(*source)
             attempts: dict[str, list[_Attempt]] = {}
-            for done, name in enumerate(names, 1):
-                attempts[name] = _try_solver(name, options, sequence, repeat, in_order=isinstance(source, tuple))
+            for done, entrant in enumerate(entrants, 1):
+                attempts[entrant.label] = _try_solver(entrant, sequence, repeat, time_limit, in_order=isinstance(source, tuple))
                 if progress is not None:
-                    progress(number * len(names) + done, len(sources) * len(names))
+                    progress(number * len(entrants) + done, len(sources) * len(entrants))
             for index, problem in enumerate(sequence):
                 if problem.shown:
-                    rows += _compare(problem, {name: attempts[name][index] for name in names}, tolerance)
+                    rows += _compare(problem, {label: found[index] for label, found in attempts.items()}, tolerance)
             if folder is not None:
-                settings = {**options, "repeat": repeat, "parameters": parameters or {}, "solvers": names}
-                _write(folder, rows, settings, [problem.name for problem in sequence if problem.shown])
+                labels = [entrant.label for entrant in entrants]
+                asked = {"repeat": repeat, "time_limit": time_limit, "parameters": parameters or {}, "solvers": labels}
+                _write(folder, rows, options | asked, [problem.name for problem in sequence if problem.shown])
     except BaseException:  # no empty folder stays, also not after Ctrl-C
         if folder is not None:
             with suppress(OSError):  # it has results
@@ -245,17 +273,6 @@ def bench(
 # ---------------------------------------------------------------------- what was asked for
 
 
-def _solver_names(solvers: Sequence[str] | None) -> list[str]:
-    default = (name for name, entry in SOLVERS.items() if name != _RUN_SOLVER and not entry.preset_of)
-    names = list(dict.fromkeys(solvers if solvers is not None else default))
-    if not names:
-        raise InputError(f"no solver was named; there are {', '.join(SOLVERS)}.")
-    for name in names:
-        if name not in SOLVERS:
-            raise InputError(f"solver {name!r} is unknown{did_you_mean(name, SOLVERS)}")
-    return names
-
-
 def _sources(
     problems: Sequence[str | Path], steps: Sequence[int] | None, parameters: dict[str, Any]
 ) -> list[_Problem | tuple[str, Path, Scene, list[int]]]:
@@ -265,7 +282,7 @@ def _sources(
     sources: list[_Problem | tuple[str, Path, Scene, list[int]]] = []
     names: list[str] = []
     scenes = {path.stem for path in list_scenes()}
-    for path in map(Path, problems):
+    for path in expand_sets(problems, tuple(scenes)):
         count = names.count(path.stem)
         names.append(path.stem)
         name = path.stem if not count else f"{path.stem}-{count + 1}"
@@ -275,7 +292,7 @@ def _sources(
             sources.append((name, found, scene, _chosen_steps(scene, found, steps)))
         elif not path.exists():
             beside = [str(file) for file in path.parent.glob("*") if file.suffix in (".hdf5", ".h5", ".py")]
-            raise InputError(f"problem {str(path)!r} does not exist{did_you_mean(str(path), (*scenes, *beside))}")
+            raise InputError(f"problem {str(path)!r} does not exist{did_you_mean(str(path), (*scenes, *SETS, *beside))}")
         else:
             sources.append(_Problem(name, path, read_fclib(path)))
     if not any(isinstance(source, tuple) for source in sources):
@@ -353,37 +370,50 @@ def _problems_of(name: str, path: Path, scene: Scene, steps: list[int]) -> list[
 # ---------------------------------------------------------------------- one solver
 
 
-def _try_solver(name: str, options: dict[str, Any], sequence: list[_Problem], repeat: int, *, in_order: bool) -> list[_Attempt]:
+def _try_solver(
+    entrant: Entrant, sequence: list[_Problem], repeat: int, time_limit: float | None, *, in_order: bool
+) -> list[_Attempt]:
     """Warm a solver up, then time a new one on each problem, and one on all of them in order if asked for."""
     attempts = [_Attempt() for _ in sequence]
+    name, options = entrant.name, entrant.options
+    # with a limit only what needs to be compiled
+    first = options if time_limit is None else {**options, "max_iterations": _WARM_UP}
     for problem, attempt in zip(sequence, attempts, strict=True):
         try:
             attempt.solve = solve_function(problem.file, name, problem.path)
         except ContactError as error:
             attempt.refuse(error)
-        _timed(make_solver(name, **options), problem, attempt)
+        _timed(make_solver(name, **first), problem, attempt, None)
     for _ in range(repeat):
         for problem, attempt in zip(sequence, attempts, strict=True):
             if problem.shown:
-                attempt.first_use += _timed(make_solver(name, **options), problem, attempt)
+                attempt.first_use += _timed(make_solver(name, **options), problem, attempt, time_limit)
     for _ in range(repeat if in_order else 0):
         solver = make_solver(name, **options)
         for problem, attempt in zip(sequence, attempts, strict=True):
-            attempt.seconds += _timed(solver, problem, attempt)
+            attempt.seconds += _timed(solver, problem, attempt, time_limit)
     return attempts
 
 
-def _timed(solver: Solver, problem: _Problem, attempt: _Attempt) -> list[float]:
-    """Solve a problem once and keep the answer; return the CPU time, s, or nothing when it was refused."""
+def _timed(solver: Solver, problem: _Problem, attempt: _Attempt, time_limit: float | None) -> list[float]:
+    """Solve a problem once and keep the answer; return the CPU time, s, or nothing when it was refused or over time."""
     if attempt.solve is None:
         return []
     started = time.process_time()
     try:
-        attempt.solution = attempt.solve(solver, problem.warm_start)
+        with limited(time_limit):
+            attempt.solution = attempt.solve(solver, problem.warm_start)
+    except TimeoutError:
+        attempt.end_over_time(time_limit)
+        return []
     except _REFUSALS as error:
         attempt.refuse(error)
         return []
-    return [time.process_time() - started]
+    spent = time.process_time() - started
+    if time_limit is not None and spent > time_limit:
+        attempt.end_over_time(time_limit)
+        return []
+    return [spent]
 
 
 # ---------------------------------------------------------------------- all solvers on one problem
@@ -404,7 +434,9 @@ def _compare(problem: _Problem, attempts: dict[str, _Attempt], tolerance: float)
     fastest = min((row.cpu_ms for row in rows.values() if row.status == "converged"), default=math.nan)
     for name in usable:
         force, velocity = _errors(problem.file.problem, answers[name], answers[best])
-        rows[name] = replace(rows[name], times_fastest=rows[name].cpu_ms / fastest, force_error=force, velocity_error=velocity)
+        rows[name] = replace(
+            rows[name], times_fastest=rows[name].cpu_ms / max(fastest, 1e-6), force_error=force, velocity_error=velocity
+        )
     return [replace(row, most_accurate=best) for row in rows.values()]
 
 
@@ -428,8 +460,11 @@ def _row(
         reached = max(residuals) <= tolerance and law_error(contact, solution.v, solution.lam) <= tolerance
         status = "converged" if reached else "not converged"
     dt = 1.0 if isinstance(contact, LocalProblem) else contact.dt
+    paper: dict[str, Any] = dict(paper_metrics(contact, solution.v, solution.lam))
     return replace(
         row,
+        **paper,
+        factorizations=float(solution.details.get("factorizations", math.nan)),
         status=status,
         message=solution.message,
         iterations=solution.iterations,
@@ -500,6 +535,7 @@ def _write(folder: Path, rows: list[BenchRow], settings: dict[str, Any], fresh: 
         "rows": [{f.name: _plain(getattr(row, f.name)) for f in fields(BenchRow)} for row in rows],
     }
     write_json(folder / "bench.json", content)
+    write_profiles(folder, rows, settings["tolerance"])
     for name in fresh:
         curves = {
             row.solver: (row.curve_ms, row.curve_residual) for row in rows if row.problem == name and len(row.curve_residual)
