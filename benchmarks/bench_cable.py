@@ -90,7 +90,7 @@ def result(name: str, version: str, spent: list[float], tip: np.ndarray, note: s
 
 def cable_scene(duration: float) -> fs.Scene:
     """Return our cable."""
-    scene = fs.Scene("cantilever", dt=DT, duration=duration, gravity=(0.0, 0.0, -GRAVITY))
+    scene = fs.Scene("cantilever", dt=DT, duration=duration, gravity=(0.0, 0.0, -GRAVITY), theta=1.0)
     scene.add_rod(
         "cable",
         np.linspace(0.0, 1.0, LINKS + 1)[:, None] * [LENGTH, 0.0, 0.0],

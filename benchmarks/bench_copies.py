@@ -21,7 +21,7 @@ _SIDE = 0.02
 
 def build(copies: int, cells: int, steps: int) -> fs.Scene:
     """Put cubes beside each other."""
-    scene = fs.Scene("copies", dt=0.005, duration=0.005 * steps)
+    scene = fs.Scene("copies", dt=0.005, duration=0.005 * steps, theta=1.0)
     scene.add_floor()
     mesh = fs.box_tets((_SIDE,) * 3, cells, alternating=False)
     for k in range(copies):

@@ -31,7 +31,7 @@ import femsim as fs
 
 def build(k: float = 1.0):
     """Let it fall."""
-    scene = fs.Scene("cube", dt=0.01, duration=0.2)
+    scene = fs.Scene("cube", dt=0.01, duration=0.2, theta=1.0)
     scene.add_floor()
     rubber = fs.Elastic(1e5 * k, 0.3, 1000.0)
     scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), rubber, position=(0.0, 0.0, 0.03))

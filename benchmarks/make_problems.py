@@ -35,7 +35,7 @@ def problem_of(scene: fs.Scene, step: int) -> ContactProblem:
 
 def ball_on_floor() -> ContactProblem:
     """Return the problem of a soft ball that has just landed and slides."""
-    scene = fs.Scene("ball_on_floor", dt=0.005, duration=0.1, default_friction=0.4)
+    scene = fs.Scene("ball_on_floor", dt=0.005, duration=0.1, default_friction=0.4, theta=1.0)
     scene.add_floor()
     scene.add_soft("ball", fs.ball_tets(0.02, 2), RUBBER, position=(0.0, 0.0, 0.0215), velocity=(0.5, 0.2, -0.4))
     return problem_of(scene, 6)
@@ -48,7 +48,7 @@ def rod_on_post() -> ContactProblem:
 
 def stack() -> ContactProblem:
     """Return the problem of three boxes, one on the other, pushed sideways: more forces than the motion can tell apart."""
-    scene = fs.Scene("stack", dt=0.01, duration=0.1, default_friction=0.5)
+    scene = fs.Scene("stack", dt=0.01, duration=0.1, default_friction=0.5, theta=1.0)
     scene.add_floor()
     for k, turn in enumerate((0.0, 0.3, 0.1)):
         scene.add_rigid(
@@ -116,7 +116,7 @@ def mat_on_itself() -> ContactProblem:
 
 def soft_on_soft() -> ContactProblem:
     """Return the problem of a soft cube that falls, turned, on another one."""
-    scene = fs.Scene("soft_on_soft", dt=0.005, duration=0.2, default_friction=0.5)
+    scene = fs.Scene("soft_on_soft", dt=0.005, duration=0.2, default_friction=0.5, theta=1.0)
     scene.add_floor()
     scene.add_soft("lower", fs.box_tets((0.04, 0.04, 0.02), (2, 2, 1), alternating=False), RUBBER, position=(0.0, 0.0, 0.01))
     scene.add_soft(
@@ -129,7 +129,7 @@ def soft_on_soft() -> ContactProblem:
 
 def mixed() -> ContactProblem:
     """Return the problem of a rigid box on a soft cube on the floor, with a rope across the box."""
-    scene = fs.Scene("mixed", dt=0.005, duration=0.2, default_friction=0.4)
+    scene = fs.Scene("mixed", dt=0.005, duration=0.2, default_friction=0.4, theta=1.0)
     scene.add_floor()
     scene.add_soft("cube", fs.box_tets((0.04, 0.04, 0.02), (2, 2, 1), alternating=False), RUBBER, position=(0.0, 0.0, 0.01))
     scene.add_rigid("box", fs.Box((0.015, 0.015, 0.01)), density=800.0, position=(0.003, 0.0, 0.031), velocity=(0.0, 0.1, -0.1))

@@ -41,7 +41,7 @@ def relaxation(dt: float) -> tuple[np.ndarray, np.ndarray]:
 
 def pulled(dt: float) -> tuple[np.ndarray, np.ndarray]:
     """Time since the middle of the step in which a bar is loaded by a constant pull, and its strain over that in the end."""
-    scene = fs.Scene("bar", dt=dt, duration=1.5, gravity=NO_GRAVITY)
+    scene = fs.Scene("bar", dt=dt, duration=1.5, gravity=NO_GRAVITY, theta=1.0)
     mesh = fs.box_tets((0.03, 0.01, 0.01), (3, 1, 1))
     load = np.zeros((len(mesh.points), 3))
     for triangle in mesh.surface_triangles:
@@ -75,7 +75,7 @@ def cost() -> list[str]:
     for law, element in (("corotational", "linear"), ("stable_neo_hookean", "linear"), ("corotational", "quadratic")):
         spent = []
         for prony in ((), SILICONE):
-            scene = fs.Scene("ball", dt=0.01, duration=0.3)
+            scene = fs.Scene("ball", dt=0.01, duration=0.3, theta=1.0)
             scene.add_floor()
             material = fs.Elastic(2e5, 0.4, 1000.0, prony=prony)
             scene.add_soft("ball", fs.ball_tets(0.03, 8), material, position=(0, 0, 0.03), law=law, element=element)  # type: ignore[arg-type]

@@ -19,7 +19,6 @@ SECONDS = {
     "cable_winding": 30.0,
     "held_rods": 1.3,
     "released_beam": 0.12,
-    "soft_ball_gripping": 1.2,
     "soft_mat_crumpling": 1.0,
     "soft_mat_folding": 1.8,
     "squeezed_ball": 0.8,

@@ -37,7 +37,7 @@ def build(
     """
     import math
 
-    scene = fs.Scene("anisotropic_box", dt=dt, duration=1.0)
+    scene = fs.Scene("anisotropic_box", dt=dt, duration=1.0, theta=1.0)
     scene.add_floor()
     box = scene.add_rigid(
         "box",

@@ -61,7 +61,7 @@ def build(
         Time step. Contact normals are those at its start, so a rope that slides by s = v dt per step round a radius R sees a
         friction coefficient of mu + s / R.
     """
-    scene = fs.Scene("cable_pull", dt=dt, duration=2.0, margin=5e-4)
+    scene = fs.Scene("cable_pull", dt=dt, duration=2.0, theta=1.0, margin=5e-4)
     bend = EDGE_RADIUS + RADIUS
     bend /= math.cos(0.5 * length / links / bend)  # a link has contact at its middle, not at its ends
     flat = length - HANGING - 0.5 * math.pi * bend

@@ -52,7 +52,7 @@ def build(
     dt : float, s
         Time step.
     """
-    scene = fs.Scene("capstan", dt=dt, duration=2.0, gravity=(0.0, 0.0, 0.0), margin=5e-4)
+    scene = fs.Scene("capstan", dt=dt, duration=2.0, theta=1.0, gravity=(0.0, 0.0, 0.0), margin=5e-4)
     radius = post_radius + rod_radius
     # the string is a geodesic of a cylinder: straight on the unrolled surface, with a free leg at both ends
     climb = 2.5 * rod_radius / (2.0 * math.pi * radius)  # axial distance per distance round the post

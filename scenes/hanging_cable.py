@@ -52,7 +52,7 @@ def build(
     """
     if not 0.0 < span < length:
         raise fs.InputError(f"span is {span} m; allowed are values between 0 and the length, {length} m.")
-    scene = fs.Scene("hanging_cable", dt=dt, duration=5.0)
+    scene = fs.Scene("hanging_cable", dt=dt, duration=5.0, theta=1.0)
     cable = scene.add_rod(
         "cable",
         np.linspace((0.0, 0.0, 0.0), (0.0, 0.0, -length), links + 1),

@@ -44,7 +44,7 @@ def build(
     mu : float, 1
         Coulomb coefficient between bob and whiskers.
     """
-    scene = fs.Scene("held_rods", dt=dt, duration=duration)
+    scene = fs.Scene("held_rods", dt=dt, duration=duration, theta=1.0)
     rubber = fs.Elastic(5e6, 0.45, 1200.0, rayleigh_beta=0.005, name="rubber")
     foam = fs.Elastic(pad_stiffness, 0.3, 300.0, rayleigh_beta=0.01, name="foam")
     thin = fs.circular_section(0.0015)

@@ -114,7 +114,7 @@ def build(
     if min(cells[0] - 3, *(c - 4 for c in cells[1:])) < 1:
         raise fs.InputError(f"cells is {cells}; a finger with a chamber needs at least 4, 5 and 5.")
     scale = fs.length_scale(mesh_unit)
-    scene = fs.Scene("soft_gripper", dt=dt, duration=duration)
+    scene = fs.Scene("soft_gripper", dt=dt, duration=duration, theta=1.0)
     pla = fs.material("pla").elastic()
     if object == "box":
         shape: fs.Box | fs.Cylinder | fs.Mesh = fs.Box((0.015, 0.015, 0.015))

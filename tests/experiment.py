@@ -13,7 +13,7 @@ NAMES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 def shaken_box(**reading: object) -> fs.Scene:
     """A box that is carried along a jerky way, with a sensor in the wrist and a marker."""
-    scene = fs.Scene("shaken_box", dt=0.01, duration=2.0)
+    scene = fs.Scene("shaken_box", dt=0.01, duration=2.0, theta=1.0)
     scene.add_rigid("box", fs.Box((0.02, 0.03, 0.05)), mass=0.5, position=(0.0, 0.0, 0.2))
     way = [(0, 0, 0), (0.05, 0.0, 0.02), (0.02, 0.06, 0.1), (-0.04, 0.02, 0.05), (0, 0, 0)]
     turns = [(0, 0, 0), (0.4, 0.0, 0.3), (0.2, 0.6, -0.3), (-0.5, 0.1, 0.2), (0, 0, 0)]

@@ -205,7 +205,7 @@ def _states(folder: Path) -> list[Seed]:
     import femsim as fs
     from femsim.step.stepper import Stepper
 
-    scene = fs.Scene("a", dt=0.01)
+    scene = fs.Scene("a", dt=0.01, theta=1.0)
     scene.add_rigid("ball", fs.Sphere(0.1), density=1e3)
     Stepper(scene, fs.make_solver("exact")).state.save(folder / "a.npz")
     data = (folder / "a.npz").read_bytes()

@@ -40,7 +40,7 @@ def build(
     where : (2,) float, m
         Place of the cube.
     """
-    scene = fs.Scene("small_cube", dt=0.01, duration=0.01 * steps)
+    scene = fs.Scene("small_cube", dt=0.01, duration=0.01 * steps, theta=1.0)
     if floor:
         scene.add_floor()
     rubber = fs.Elastic(young_modulus, 0.3, 1000.0, name="rubber")
@@ -52,7 +52,7 @@ def build(
 
 def cube_scene(*, load: Callable[[float], Any] | None = None, **options: Any) -> fs.Scene:
     """Cube of 2 cm that moves on a floor, with each kind of sensor, and a driven box that does nothing."""
-    scene = fs.Scene("small_cube", **({"dt": DT, "duration": STEPS * DT} | options))
+    scene = fs.Scene("small_cube", **({"dt": DT, "duration": STEPS * DT, "theta": 1.0} | options))
     scene.add_floor()
     rubber = fs.Elastic(1e5, 0.3, 1000.0, name="rubber")
     scene.add_soft(

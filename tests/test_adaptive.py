@@ -22,7 +22,7 @@ MASS = 0.03**3 * 1000.0
 def cube(**settings: Any) -> fs.Scene:
     """A cube of 30 mm in free flight unless ``load`` says otherwise; no contact."""
     load = settings.pop("load", None)
-    scene = fs.Scene("cube", **{"dt": 0.01, "duration": 0.1} | settings)
+    scene = fs.Scene("cube", **{"dt": 0.01, "duration": 0.1, "theta": 1.0} | settings)
     scene.add_soft("cube", fs.box_tets((0.03,) * 3, (1, 1, 1)), fs.Elastic(1e5, 0.3, 1000.0), load=load)
     return scene
 
@@ -65,7 +65,7 @@ def test_the_mid_point_rule_errs_with_the_rate_of_acceleration(dt: float) -> Non
 
 def test_given_velocities_make_no_error() -> None:
     """A driven body moves as it is told, however suddenly."""
-    scene = fs.Scene("driven", dt=0.01, duration=0.05, gravity=(0, 0, 0))
+    scene = fs.Scene("driven", dt=0.01, duration=0.05, gravity=(0, 0, 0), theta=1.0)
     box = scene.add_rigid("box", fs.Box((0.1, 0.1, 0.1)), density=1000.0)
     scene.drive(box, lambda t: (np.array([1e-3 * math.sin(300.0 * t), 0.0, 0.0]), np.zeros(3)))
     assert max(errors_of_steps(scene, 5)[0]) == 0.0

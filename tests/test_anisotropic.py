@@ -66,7 +66,7 @@ def test_direction_turns_with_the_body_that_carries_it() -> None:
     """A box on an obstacle, the direction carried by the driven plate: turned by 90 degrees the coefficients change places."""
 
     def build(yaw: float) -> fs.Scene:
-        scene = fs.Scene("turned", dt=0.005, duration=0.05)
+        scene = fs.Scene("turned", dt=0.005, duration=0.05, theta=1.0)
         plate = scene.add_rigid("plate", fs.Box((0.5, 0.5, 0.01)), density=1000.0, position=(0, 0, -0.01), rotation=(0, 0, yaw))
         scene.drive(plate, fs.Motion([0.0, 1.0], [(0.0, 0.0, 0.0), (0.0, 0.0, 0.0)]))
         box = scene.add_rigid("box", fs.Box((0.1, 0.1, 0.001)), density=1000.0, position=(0, 0, 0.001), velocity=(1.0, 0.0, 0.0))
@@ -93,7 +93,7 @@ def test_direction_turns_with_the_body_that_carries_it() -> None:
     ],
 )
 def test_wrong_coefficients_get_a_sentence(coefficient: object, direction: object, words: list[str]) -> None:
-    scene = fs.Scene("wrong")
+    scene = fs.Scene("wrong", theta=1.0)
     scene.add_floor()
     box = scene.add_rigid("box", fs.Box((0.1, 0.1, 0.1)), density=1000.0)
     with pytest.raises(fs.InputError) as error:
@@ -104,7 +104,7 @@ def test_wrong_coefficients_get_a_sentence(coefficient: object, direction: objec
 def test_soft_body_cannot_carry_the_direction() -> None:
     from meshes import box_tets
 
-    scene = fs.Scene("wrong")
+    scene = fs.Scene("wrong", theta=1.0)
     scene.add_floor()
     soft = scene.add_soft("soft", box_tets((0.1, 0.1, 0.1), 1), fs.Elastic(1e5, 0.3, 1000.0, name="m"))
     with pytest.raises(fs.InputError, match="carries the direction, so it must be one of \\['floor'\\], not 'soft'"):

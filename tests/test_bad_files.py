@@ -88,8 +88,8 @@ def test_the_sentence_says_what_is_wrong(name: str, words: str, endings: dict[st
 @pytest.mark.parametrize("dt", [1e3, 1e308])
 def test_a_time_step_of_minutes_is_refused(dt: float) -> None:
     with pytest.raises(fs.InputError, match="allowed are positive numbers up to 100 s"):
-        fs.Scene("a", dt=dt)
-    scene = fs.Scene("a", dt=0.01, duration=2e3)
+        fs.Scene("a", dt=dt, theta=1.0)
+    scene = fs.Scene("a", dt=0.01, duration=2e3, theta=1.0)
     scene.add_rigid("ball", fs.Sphere(0.1), density=1e3)
     with pytest.raises(fs.InputError, match="allowed are positive numbers of seconds up to 100"):
         fs.simulate(scene, dt=dt)

@@ -276,7 +276,7 @@ def run(scene: fs.Scene, settled: int) -> tuple[fs.Run, Watch]:
 
 def grip(pad: tuple[float, float], at: tuple[float, float], turn: float) -> fs.Scene:
     """A hand of two boxes closes on a block of 2 cm with 4 N and lifts it."""
-    scene = fs.Scene("grip", dt=0.01, duration=0.4)
+    scene = fs.Scene("grip", dt=0.01, duration=0.4, theta=1.0)
     fingers = [
         fs.Finger(name, fs.Box((0.003, *pad)), offset=(side * 0.013, at[0], at[1] - 0.05), closing=(-side, 0, 0))
         for name, side in (("left", -1), ("right", 1))
@@ -316,7 +316,7 @@ def test_a_box_is_held_by_boxes(pad, at, turn):
 
 
 def stack(low, high, at, *, obstacle: bool, velocity=(0.0, 0.0, 0.0), turn: float = 0.0) -> fs.Scene:
-    scene = fs.Scene("stack", dt=0.01, duration=0.25)
+    scene = fs.Scene("stack", dt=0.01, duration=0.25, theta=1.0)
     if obstacle:
         scene.add_obstacle("low", fs.Box(low), position=(0, 0, low[2]))
     else:
@@ -356,7 +356,7 @@ def test_a_box_rests_on_a_box(low, high, at, turn, obstacle):
     "shape", [fs.Sphere(0.01), fs.Cylinder(0.004, 0.01), fs.Capsule(0.004, 0.006)], ids=lambda s: type(s).__name__
 )
 def test_a_box_rests_on_an_obstacle_that_is_smaller(shape):
-    scene = fs.Scene("post", dt=0.01, duration=0.1)
+    scene = fs.Scene("post", dt=0.01, duration=0.1, theta=1.0)
     scene.add_obstacle("post", shape, position=(0, 0, 0.01))
     scene.add_rigid("high", fs.Box(CUBE), mass=0.1, position=(0, 0, 0.03))
     scene.sensor("high", "high")

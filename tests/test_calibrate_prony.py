@@ -30,7 +30,7 @@ def build(young_modulus: float = 1e5, prony_g: float = 0.1, prony_tau: float = 0
     prony_tau : float, s
         In this time.
     """
-    scene = fs.Scene("sheared", dt=0.01, duration=0.3)
+    scene = fs.Scene("sheared", dt=0.01, duration=0.3, theta=1.0)
     rubber = fs.Elastic(young_modulus, 0.3, 1000.0, prony=((prony_g, prony_tau),))
     block = scene.add_soft("block", fs.box_tets((0.02, 0.02, 0.02), 1), rubber, fixed=lambda x: x[:, 2] < 0.0)
     pull = fs.Motion([0.0, 0.01, 9.0], [(0, 0, 0), (1e-3, 0, 0), (1e-3, 0, 0)], smooth=False)

@@ -113,7 +113,7 @@ def test_what_is_added_to_the_system(drive: dict[str, Callable[[float], float]])
 
 def still(mesh: fs.TetMesh, *, dt: float = 0.5, steps: int = 12, law: str = "corotational") -> fs.Scene:
     """A free body in large time steps, which take it to rest."""
-    scene = fs.Scene("still", dt=dt, duration=dt * steps, gravity=(0, 0, 0))
+    scene = fs.Scene("still", dt=dt, duration=dt * steps, gravity=(0, 0, 0), theta=1.0)
     scene.add_soft("body", mesh, RUBBER, law=law)
     return scene
 
@@ -244,7 +244,7 @@ def test_what_cannot_be_pressurized_is_refused(call: Callable[[fs.Scene], Any], 
 
 
 def test_a_body_without_a_chamber_and_a_pressure_that_is_no_number_are_refused() -> None:
-    scene = fs.Scene("solid")
+    scene = fs.Scene("solid", theta=1.0)
     scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), RUBBER)
     with pytest.raises(fs.InputError, match=r"encloses no chamber, .* hole in its wall"):
         scene.pressurize("cube", lambda t: 1.0)

@@ -133,7 +133,7 @@ def test_wrong_scenes(scene: str, call: Call) -> None:
     assert_sentence(*call("run", scene), f"{scene}, line 5", "ZeroDivisionError", "correct the scene file")
     Path(scene).write_text("x = 1\n")
     assert_sentence(*call("run", scene), "no function 'build'")
-    Path(scene).write_text("import femsim as fs\n\n\ndef build():\n    return fs.Scene('empty')\n")
+    Path(scene).write_text("import femsim as fs\n\n\ndef build():\n    return fs.Scene('empty', theta=1.0)\n")
     assert_sentence(*call("run", scene), "'empty' has no body that moves")
     Path(scene).write_text(FILE.replace("fs.box_tets((side, side, side), 2)", "'ball.vtu'"))
     assert_sentence(*call("run", scene), "ball.vtu", "no such file")

@@ -218,7 +218,7 @@ def start(
     turned = Rotation.identity() if turn is None else turn
     down = turned.apply([G * np.sin(slope), 0.0, -G * np.cos(slope)])
     scene = fs.Scene(
-        "cylinder", dt=dt, duration=1.0, default_friction=friction, gravity=tuple(down), nonlinear_tolerance=None
+        "cylinder", dt=dt, duration=1.0, default_friction=friction, gravity=tuple(down), nonlinear_tolerance=None, theta=1.0
     )  # whole steps: a solved one that sinks a rim by its curvature would be called not converged, and halved in a run
     scene.add_rigid(
         "cylinder",
@@ -371,7 +371,7 @@ def test_a_coin_rolls_in_a_circle_with_an_error_of_second_order_in_depth():
 
 
 def test_cylinders_of_equal_length_lie_as_a_pyramid_and_across_each_other():
-    scene = fs.Scene("pyramid", dt=0.005, duration=0.3, default_friction=0.5)
+    scene = fs.Scene("pyramid", dt=0.005, duration=0.3, default_friction=0.5, theta=1.0)
     scene.add_floor()
     top = RADIUS * (1.0 + np.sqrt(3.0))
     places = [(-RADIUS, 0, RADIUS), (RADIUS, 0, RADIUS), (0, 0, top)]
@@ -390,7 +390,7 @@ def test_cylinders_of_equal_length_lie_as_a_pyramid_and_across_each_other():
 def test_a_heap_of_cylinders_comes_down_and_stays_above_the_floor(seed):
     """Contacts of opposite normals between one pair, or a deep crossing of axes, would burst the heap."""
     rng = np.random.default_rng(seed)
-    scene = fs.Scene("heap", dt=0.005, duration=1.0, default_friction=0.4, nonlinear_tolerance=None)
+    scene = fs.Scene("heap", dt=0.005, duration=1.0, default_friction=0.4, nonlinear_tolerance=None, theta=1.0)
     scene.add_floor()
     for k in range(8):
         shape = Cylinder(*rng.uniform(0.008, 0.02, 2).tolist())

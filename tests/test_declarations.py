@@ -164,7 +164,7 @@ def test_a_body_of_nodes_is_drawn_and_marked_without_saying_how() -> None:
 
 
 def test_a_part_that_nothing_draws_is_refused(tmp_path: Path) -> None:
-    scene = fs.Scene("bare", duration=0.02)
+    scene = fs.Scene("bare", duration=0.02, theta=1.0)
     scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.1)
     scene.parts[0].visual = None
     with pytest.raises(fs.InputError, match="part 'box' cannot be drawn"):

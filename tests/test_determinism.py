@@ -15,7 +15,7 @@ ROOT = Path(fs.__file__).resolve().parent.parent
 CODE = """
 import hashlib, sys
 import femsim as fs
-scene = fs.Scene("a", dt=0.01, duration=0.12)
+scene = fs.Scene("a", dt=0.01, duration=0.12, theta=1.0)
 scene.add_floor()
 cube, rubber = fs.box_tets((0.04, 0.04, 0.04), 6), fs.Elastic(1e5, 0.3, 1000.0)
 scene.add_soft("cube", cube, rubber, position=(0, 0, 0.0255), rotation=(0.1, 0.2, 0))
@@ -61,7 +61,7 @@ def test_threads_are_recorded_and_the_same_number_gives_the_same_bits() -> None:
 
 @pytest.mark.parametrize("threads", [0, -1, True, 1.5, 100_000])
 def test_a_number_of_threads_that_cannot_be_is_refused(threads: int) -> None:
-    scene = fs.Scene("a", dt=0.01)
+    scene = fs.Scene("a", dt=0.01, theta=1.0)
     scene.add_rigid("ball", fs.Sphere(0.1), density=1e3)
     with pytest.raises(fs.InputError, match="threads is"):
         fs.simulate(scene, threads=threads)

@@ -318,7 +318,7 @@ def test_running_out_of_iterations_is_a_status_with_a_sentence() -> None:
 
 def test_where_rounding_allows_no_better_it_stops() -> None:
     """A cube of steel of 200 GPa at rest: its forces are differences of terms a million times larger."""
-    scene = fs.Scene("steel", dt=0.01)
+    scene = fs.Scene("steel", dt=0.01, theta=1.0)
     scene.add_floor()
     steel = fs.Elastic(2e11, 0.3, 7800.0, name="steel")
     scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), steel, position=(0, 0, 0.01))

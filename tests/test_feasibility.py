@@ -265,7 +265,7 @@ def test_the_first_estimate_of_the_free_velocity_moves_bodies_as_one() -> None:
 
 def test_a_run_names_the_bodies_that_close(tmp_path: Path) -> None:
     """A box between two driven plates that meet: no step can keep them apart."""
-    scene = fs.Scene("press", dt=0.01, duration=0.02, gravity=(0, 0, 0))
+    scene = fs.Scene("press", dt=0.01, duration=0.02, gravity=(0, 0, 0), theta=1.0)
     scene.add_rigid("box", fs.Box((0.1, 0.1, 0.1)), density=1000.0)
     for name, side in (("left", -1.0), ("right", 1.0)):
         plate = scene.add_rigid(name, fs.Box((0.1, 0.3, 0.3)), density=1000.0, position=(0.2 * side, 0, 0))

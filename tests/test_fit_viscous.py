@@ -38,7 +38,7 @@ def write(path: Path, rate: float, hold: float, noise: float = 0.0) -> Path:
 def test_the_stress_is_that_of_the_elements() -> None:
     """The history of one test, taken by a nearly incompressible element: engineering stress within the error of nu."""
     material = fs.Elastic.from_law(LAW, 0.49999, 1000.0, prony=TERMS)
-    scene = fs.Scene("one")
+    scene = fs.Scene("one", theta=1.0)
     scene.add_soft("body", fs.box_tets((0.02, 0.02, 0.02), 1), material)
     body = scene.bodies[0]
     assert isinstance(body, SoftBody)

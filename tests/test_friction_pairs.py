@@ -17,7 +17,7 @@ GRAVITY = (3.0, 0.0, -9.0)
 
 def two_cubes(*, named: bool = False) -> tuple[fs.Scene, fs.Handle, fs.Handle]:
     """Two soft cubes on a floor, pulled sideways; their materials have one name, or none."""
-    scene = fs.Scene("two_cubes", dt=0.01, duration=0.1, gravity=GRAVITY)
+    scene = fs.Scene("two_cubes", dt=0.01, duration=0.1, gravity=GRAVITY, theta=1.0)
     scene.add_floor()
     mesh, name = box_tets((0.02, 0.02, 0.02), 1), {"name": "rubber"} if named else {}
     rough = scene.add_soft("rough", mesh, fs.Elastic(1e5, 0.4, 1000.0, **name), position=(0, 0, 0.01))
@@ -88,7 +88,7 @@ def test_the_same_said_twice_is_no_quarrel() -> None:
 
 
 def test_a_name_of_a_body_and_of_the_surface_of_others_is_refused() -> None:
-    scene = fs.Scene("names")
+    scene = fs.Scene("names", theta=1.0)
     for name, surface, x in (("steel", "wood", 0.0), ("second", "steel", 1.0)):
         scene.add_rigid(name, fs.Box((0.1, 0.1, 0.1)), density=1000.0, position=(x, 0, 1), surface=surface)
     with pytest.raises(fs.InputError, match="'steel' is a body and the surface of 'second'; pass the handle"):
@@ -98,7 +98,7 @@ def test_a_name_of_a_body_and_of_the_surface_of_others_is_refused() -> None:
 
 
 def test_two_floors_of_one_surface_share_what_is_said_of_it() -> None:
-    scene = fs.Scene("floors")
+    scene = fs.Scene("floors", theta=1.0)
     scene.add_floor()
     scene.add_obstacle("ramp", fs.Box((1.0, 1.0, 0.1)), position=(3, 0, 0), surface="floor")
     scene.add_rigid("box", fs.Box((0.1, 0.1, 0.1)), density=1000.0, position=(0, 0, 1))
@@ -110,7 +110,7 @@ def test_two_floors_of_one_surface_share_what_is_said_of_it() -> None:
 
 
 def test_the_links_of_a_body_go_with_its_name_and_each_has_its_own() -> None:
-    scene = fs.Scene("hand")
+    scene = fs.Scene("hand", theta=1.0)
     scene.add_floor()
     pad = fs.Box((0.01, 0.02, 0.04))
     fingers = [fs.Finger(side, pad, (x, 0, 0), (-x, 0, 0)) for side, x in (("left", -0.05), ("right", 0.05))]

@@ -25,7 +25,7 @@ def wrench(run: fs.Run, name: str) -> np.ndarray:
 
 def incline(mu: float = 0.2, slope: float = 0.5) -> fs.Scene:
     """A box on a floor under gravity that is turned by the slope."""
-    scene = fs.Scene("incline", dt=0.01, duration=0.3, gravity=(G * np.sin(slope), 0.0, -G * np.cos(slope)))
+    scene = fs.Scene("incline", dt=0.01, duration=0.3, gravity=(G * np.sin(slope), 0.0, -G * np.cos(slope)), theta=1.0)
     scene.add_floor()
     scene.add_rigid("box", fs.Box((0.05, 0.05, 0.005)), mass=0.4, position=(0, 0, 0.005))
     scene.set_friction("box", "floor", mu)
@@ -84,7 +84,7 @@ def test_energies_by_body_sum_to_the_totals_and_are_kept_in_a_fall() -> None:
 
 def pile(**sensors: dict[str, object]) -> fs.Scene:
     """A soft cube on a larger one on the floor, a rod over the upper one, a rigid box beside; sensors by name."""
-    scene = fs.Scene("pile", dt=0.01, duration=0.3)
+    scene = fs.Scene("pile", dt=0.01, duration=0.3, theta=1.0)
     scene.add_floor()
     scene.add_soft("base", fs.box_tets((0.04, 0.04, 0.02), (4, 4, 2)), RUBBER, position=(0, 0, 0.01))
     scene.add_soft("top", fs.box_tets((0.02, 0.02, 0.02), 2), RUBBER, position=(0.003, 0.002, 0.0301))
@@ -177,7 +177,7 @@ def test_gap_after_a_restore_is_that_of_the_state() -> None:
     """Boxes fall from several heights: what was found for one is not shown for another after as many steps."""
 
     def fallen(height: float) -> Stepper:
-        scene = fs.Scene("drop", dt=0.01, duration=0.1)
+        scene = fs.Scene("drop", dt=0.01, duration=0.1, theta=1.0)
         scene.add_floor()
         scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(0, 0, 0.01 + height))
         scene.sensor("gap", "box", kind="gap", partner="floor", reach=0.1)
@@ -195,7 +195,7 @@ def test_gap_after_a_restore_is_that_of_the_state() -> None:
 
 def test_gap_is_the_height_of_a_fall_and_changes_nothing() -> None:
     def drop(gap: bool) -> fs.Run:
-        scene = fs.Scene("drop", dt=0.01, duration=0.1)
+        scene = fs.Scene("drop", dt=0.01, duration=0.1, theta=1.0)
         scene.add_floor()
         scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(0, 0, 0.04))
         scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), RUBBER, position=(0.1, 0, 0.01))
@@ -226,7 +226,7 @@ def test_gap_is_the_height_of_a_fall_and_changes_nothing() -> None:
 
 def test_joint_of_a_finger() -> None:
     """Weight, acceleration of the base, grip, and a rod that the finger holds."""
-    scene = fs.Scene("hand", dt=0.01, duration=1.0)
+    scene = fs.Scene("hand", dt=0.01, duration=1.0, theta=1.0)
     pad = fs.Box((0.003, 0.01, 0.01))
     hand = scene.add_gripper(
         "hand",
@@ -337,7 +337,7 @@ def test_slip_is_tangential_and_counts_contacts_with_oneself_once() -> None:
 
 def test_what_slides_past_without_a_touch_does_not_slip() -> None:
     """A box at 1 m/s, 0.1 mm above a floor: within the margin of contacts, but nothing presses."""
-    scene = fs.Scene("past", dt=0.001, gravity=(0, 0, 0))
+    scene = fs.Scene("past", dt=0.001, gravity=(0, 0, 0), theta=1.0)
     scene.add_floor()
     scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.1, position=(0, 0, 0.0201), velocity=(1.0, 0, -0.01))
     report = Stepper(scene, fs.make_solver("exact")).step()

@@ -22,7 +22,7 @@ class Watched:
     """A watch of two cubes of 8 g above a floor, to which steps are told."""
 
     def __init__(self, speed: float = 0.0, **bounds: Any) -> None:
-        scene = fs.Scene("two", dt=0.01, gravity=(0, 0, 0), health=fs.HealthBounds(**bounds))
+        scene = fs.Scene("two", dt=0.01, gravity=(0, 0, 0), theta=1.0, health=fs.HealthBounds(**bounds))
         scene.add_floor()
         for k, name in enumerate(("first", "second")):
             mesh, rubber = fs.box_tets((0.02, 0.02, 0.02), 1), fs.Elastic(1e5, 0.3, 1e3)
@@ -160,7 +160,7 @@ def test_sliding_is_no_creep() -> None:
     """A box pushed on a floor: below the friction limit it sticks, far above it slides, fast."""
     found = {}
     for push in (0.2, 0.9):
-        scene = fs.Scene("push", dt=0.01, duration=0.1, gravity=(0, 0, -10.0))
+        scene = fs.Scene("push", dt=0.01, duration=0.1, gravity=(0, 0, -10.0), theta=1.0)
         scene.add_floor()
         scene.add_rigid(
             "box", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(0, 0, 0.01), load=lambda t, p=push: ((p, 0, 0), (0, 0, 0))
@@ -175,7 +175,7 @@ def test_sliding_is_no_creep() -> None:
 
 
 def test_ways_are_relative_to_the_extent_of_the_body() -> None:
-    scene = fs.Scene("way", dt=0.01, gravity=(0, 0, 0))
+    scene = fs.Scene("way", dt=0.01, gravity=(0, 0, 0), theta=1.0)
     scene.add_floor()
     scene.add_rigid("ball", fs.Sphere(0.02), mass=0.1, position=(0, 0, 0.0205), velocity=(3.0, 0, 0))
     scene.set_friction("ball", "floor", 0.0)
@@ -205,7 +205,7 @@ def test_the_body_that_lacks_most_is_named() -> None:
 
 
 def test_the_body_that_balances_worst_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = fs.Scene("two", dt=0.01)
+    scene = fs.Scene("two", dt=0.01, theta=1.0)
     for k, name in enumerate(("good", "off")):
         scene.add_rigid(name, fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(0.1 * k, 0, 0.1))
     stepper = Stepper(scene, fs.make_solver("exact"))

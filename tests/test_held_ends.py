@@ -48,7 +48,7 @@ def add_hand(scene: fs.Scene, **options: object) -> fs.Handle:
 @pytest.mark.parametrize("acceleration", [0.0, 3.0])
 def test_a_driven_gripper_carries_its_rod(kind: str, acceleration: float) -> None:
     """Still or with constant acceleration a: the rod pulls by m (g + a), the mount carries gripper and rod."""
-    scene = fs.Scene("hang", dt=0.01, duration=1.0)
+    scene = fs.Scene("hang", dt=0.01, duration=1.0, theta=1.0)
     hand = add_hand(scene)
     scene.drive(hand, lambda t: (np.array([0.0, 0.0, 0.5 * acceleration * t * t]), np.zeros(3)))
     scene.drive(hand, fingers=True, position=lambda t: 0.0)
@@ -70,7 +70,7 @@ def test_a_driven_gripper_carries_its_rod(kind: str, acceleration: float) -> Non
 
 def test_a_finger_feels_the_rod_in_its_joint() -> None:
     """A servo of stiffness k under finger and rod gives way by (m_finger + m_rod) g / k."""
-    scene = fs.Scene("finger", dt=0.01, duration=1.5)
+    scene = fs.Scene("finger", dt=0.01, duration=1.5, theta=1.0)
     hand = add_hand(scene)
     scene.drive(hand, still)
     scene.drive(hand, fingers=True, position=lambda t: 0.0, stiffness=1e3, damping=50.0)
@@ -86,7 +86,7 @@ def test_a_finger_feels_the_rod_in_its_joint() -> None:
 
 def test_the_joint_of_a_finger_bears_the_moment_of_a_rod_that_sticks_out() -> None:
     """The rod lies level beside the pad: its weight acts in its own centre of mass."""
-    scene = fs.Scene("finger", dt=0.01, duration=1.5)
+    scene = fs.Scene("finger", dt=0.01, duration=1.5, theta=1.0)
     hand = add_hand(scene)
     scene.drive(hand, still)
     scene.drive(hand, fingers=True, position=lambda t: 0.0, stiffness=1e3, damping=50.0)
@@ -106,7 +106,7 @@ def test_the_joint_of_a_finger_bears_the_moment_of_a_rod_that_sticks_out() -> No
 @pytest.mark.parametrize("kind", ["clamped", "hinged"])
 def test_a_body_hangs_on_a_rod(kind: str) -> None:
     """At rest the rod carries body and itself at the top and the body alone at the bottom."""
-    scene = fs.Scene("bob", dt=0.01, duration=1.0)
+    scene = fs.Scene("bob", dt=0.01, duration=1.0, theta=1.0)
     bob = scene.add_rigid("bob", fs.Sphere(0.02), mass=0.2, position=(0, 0, -0.12))
     ends = {"start": fs.RodEnd("clamped"), "end": fs.RodEnd(kind, on=bob)}
     rod = scene.add_rod("rod", line(5, (0, 0, 0), (0, 0, -0.1)), ROUND, RUBBER, **ends)
@@ -126,7 +126,7 @@ def test_a_pendulum_swings_with_its_period(kind: str) -> None:
     length, d, m, half = 0.2, 0.02, 0.2, 0.02
     angle, dt = 0.05, 2e-3
     down = np.array([math.sin(angle), 0.0, -math.cos(angle)])
-    scene = fs.Scene("pendulum", dt=dt, duration=0.8)
+    scene = fs.Scene("pendulum", dt=dt, duration=0.8, theta=1.0)
     bob = scene.add_rigid("bob", fs.Box((half,) * 3), mass=m, position=(length + d) * down, rotation=(0.0, -angle, 0.0))
     scene.add_rod(
         "rod", np.linspace(np.zeros(3), length * down, 6), ROUND, STIFF, start=fs.RodEnd("hinged"), end=fs.RodEnd(kind, on=bob),
@@ -148,7 +148,7 @@ def test_a_pendulum_swings_with_its_period(kind: str) -> None:
 
 def floating(dt: float, holder: str) -> tuple[fs.Scene, np.ndarray, np.ndarray]:
     """A rod clamped to a spinning box, or to a soft block at rest with the rod moving off; momenta over 0.1 s."""
-    scene = fs.Scene("space", dt=dt, duration=0.1, gravity=FREE)
+    scene = fs.Scene("space", dt=dt, duration=0.1, gravity=FREE, theta=1.0)
     if holder == "rigid":
         body = scene.add_rigid("body", fs.Box((0.02, 0.01, 0.015)), mass=0.05, velocity=(0.1, 0, 0.2), angular_velocity=(1, 2, 3))
     else:
@@ -191,7 +191,7 @@ def test_momentum_of_a_body_with_a_rod_in_space(holder: str) -> None:
 
 def on_block(young: float | None, load: Callable[[float], np.ndarray] | None = None, kind: str = "clamped") -> fs.Run:
     """A rod that stands on a soft block (None: on a standing frame) glued to the ground, at rest after 2 s."""
-    scene = fs.Scene("block", dt=0.02, duration=1.4)
+    scene = fs.Scene("block", dt=0.02, duration=1.4, theta=1.0)
     end = fs.RodEnd(kind)
     if young is not None:
         soft = fs.Elastic(young, 0.3, 1000.0, rayleigh_beta=0.01, name="block")
@@ -238,7 +238,7 @@ def test_a_ball_joint_on_a_soft_block_pulls_without_torque() -> None:
 
 def pushed(holder: str, dt: float) -> Stepper:
     """A rod on a body that lies on the floor, both pushed; after ten steps."""
-    scene = fs.Scene("pushed", dt=dt, duration=1.0)
+    scene = fs.Scene("pushed", dt=dt, duration=1.0, theta=1.0)
     scene.add_floor()
     if holder == "rigid":
         body = scene.add_rigid("body", fs.Sphere(0.02), mass=0.05, position=(0, 0, 0.02))
@@ -274,7 +274,7 @@ def test_all_solvers_agree_on_joined_bodies(holder: str) -> None:
 
 def test_links_beside_a_held_end_do_not_touch_their_holder() -> None:
     """A rod that starts inside its holder leaves it in peace; the links further out do touch it when they are bent back."""
-    scene = fs.Scene("inside", dt=0.01, duration=0.2, gravity=FREE)
+    scene = fs.Scene("inside", dt=0.01, duration=0.2, gravity=FREE, theta=1.0)
     box = scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=1.0)
     scene.add_rod("rod", line(12, (0, 0, 0), (0, 0, 0.06)), ROUND, RUBBER, start=fs.RodEnd("clamped", on=box))
     run = fs.simulate(scene)
@@ -282,7 +282,7 @@ def test_links_beside_a_held_end_do_not_touch_their_holder() -> None:
     excluded = scene.no_contact[0]
     # centres at 2.5, 7.5, ... mm: apart while nearer to the surface at 20 mm than twice the radius
     assert (excluded.first, excluded.last, excluded.other) == (0, 5, 0)
-    bent = fs.Scene("bent", dt=0.01, duration=0.3, gravity=FREE)
+    bent = fs.Scene("bent", dt=0.01, duration=0.3, gravity=FREE, theta=1.0)
     bent.add_obstacle("post", fs.Box((0.02, 0.02, 0.02)))
     bent.add_rod(
         "rod", line(12, (0.019, 0, 0.02), (0.019, 0, 0.08)), ROUND, RUBBER, start=fs.RodEnd("clamped", on="post"),
@@ -296,7 +296,7 @@ def test_an_end_on_an_obstacle_is_an_end_on_a_standing_frame() -> None:
     """The same bits, and still a rod alone for the banded solver."""
     results = []
     for on in (None, "wall"):
-        scene = fs.Scene("wall", dt=0.01, duration=0.2)
+        scene = fs.Scene("wall", dt=0.01, duration=0.2, theta=1.0)
         scene.add_obstacle("wall", fs.Box((0.01, 0.05, 0.05)), position=(-0.01, 0, 0))
         rod = scene.add_rod("rod", line(8, (0, 0, 0), (0.08, 0, 0)), ROUND, RUBBER, start=fs.RodEnd("clamped", on=on))
         scene.sensor("root", rod, kind="start")
@@ -309,7 +309,7 @@ def test_an_end_on_an_obstacle_is_an_end_on_a_standing_frame() -> None:
 
 
 def test_a_second_run_gives_the_same_bits() -> None:
-    scene = fs.Scene("twice", dt=0.01, duration=0.2)
+    scene = fs.Scene("twice", dt=0.01, duration=0.2, theta=1.0)
     bob = scene.add_rigid("bob", fs.Sphere(0.02), mass=0.1, position=(0.1, 0, -0.02))
     rod = scene.add_rod(
         "rod", line(5, (0, 0, 0), (0.1, 0, 0)), ROUND, RUBBER, start=fs.RodEnd("clamped"), end=fs.RodEnd("clamped", on=bob)
@@ -328,7 +328,7 @@ def test_a_second_run_gives_the_same_bits() -> None:
 
 def test_held_nodes_follow_a_motion_and_a_driven_body_exactly() -> None:
     """A bar between a turning motion and a driven arm: positions to rounding, the drives carry its weight, energy balances."""
-    scene = fs.Scene("bar", dt=0.01, duration=1.0)
+    scene = fs.Scene("bar", dt=0.01, duration=1.0, theta=1.0)
     bar = scene.add_soft("bar", fs.box_tets((0.1, 0.02, 0.02), (10, 2, 2)), FOAM)
     turn = fs.Motion([0, 0.5], [(0, 0, 0), (0, 0, 0.05)], [(0, 0, 0), (0, 0.3, 0)])
     left = scene.hold(bar, lambda x: x[:, 0] < -0.049, turn)
@@ -371,7 +371,7 @@ def test_what_is_driven_ends_each_step_on_its_motion() -> None:
     def motion(t: float) -> tuple[np.ndarray, np.ndarray]:
         return np.array([0.1 * t**2, 0.0, 0.05 * np.sin(5.0 * t)]), np.array([0.0, 2.0 * t, 0.0])
 
-    scene = fs.Scene("driven", dt=0.01)
+    scene = fs.Scene("driven", dt=0.01, theta=1.0)
     arm = scene.add_rigid("arm", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(0.07, 0, 0))
     scene.drive(arm, motion)
     block = scene.add_soft("block", fs.box_tets((0.02, 0.02, 0.02), 1), FOAM, position=(0, 0.1, 0))
@@ -391,7 +391,7 @@ def test_what_is_driven_ends_each_step_on_its_motion() -> None:
 
 def test_a_rod_on_held_nodes_hangs_from_their_drive() -> None:
     """The frame of the rod lies in nodes that are driven: the mount carries block and rod."""
-    scene = fs.Scene("chain", dt=0.02, duration=1.5)
+    scene = fs.Scene("chain", dt=0.02, duration=1.5, theta=1.0)
     block = scene.add_soft("block", fs.box_tets((0.03, 0.03, 0.02), (3, 3, 2)), FOAM)
     grip = scene.hold(block, lambda x: np.ones(len(x), dtype=bool), still)
     rod = scene.add_rod("rod", line(5, (0, 0, -0.01), (0, 0, -0.06)), ROUND, RUBBER, start=fs.RodEnd("hinged", on=block))
@@ -408,7 +408,7 @@ def test_a_rod_on_held_nodes_hangs_from_their_drive() -> None:
 
 
 def world() -> fs.Scene:
-    scene = fs.Scene("bad")
+    scene = fs.Scene("bad", theta=1.0)
     scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.1)
     scene.add_soft(
         "block", fs.box_tets((0.04, 0.04, 0.02), (2, 2, 1)), FOAM, position=(0.2, 0, 0), fixed=lambda x: x[:, 2] < -0.009
@@ -544,7 +544,7 @@ def test_the_scene_of_held_rods() -> None:
 def test_links_beside_a_held_end_do_not_touch_the_soft_body_that_holds_it() -> None:
     """A rod that starts inside a soft block leaves it in peace; one that only lies beside it does not."""
     for held in (True, False):
-        scene = fs.Scene("inside", dt=0.01, duration=0.05, gravity=FREE)
+        scene = fs.Scene("inside", dt=0.01, duration=0.05, gravity=FREE, theta=1.0)
         block = scene.add_soft("block", fs.box_tets((0.04, 0.04, 0.04), 2), RUBBER)
         end = fs.RodEnd("clamped", on=block) if held else None
         scene.add_rod("rod", line(12, (0, 0, 0.0195), (0, 0, 0.08)), ROUND, RUBBER, start=end)

@@ -461,7 +461,7 @@ def test_energy_does_not_grow_at_theta_1(law: Law, element: str) -> None:
 @pytest.mark.parametrize(("law", "poisson"), [("corotational", 0.35), ("stable_neo_hookean", 0.499)])
 def test_quadratic_body_rests_on_the_floor(law: str, poisson: float) -> None:
     """Mid-side nodes touch too; the floor carries the weight in every converged step."""
-    scene = fs.Scene("rest", dt=0.01, duration=0.6)
+    scene = fs.Scene("rest", dt=0.01, duration=0.6, theta=1.0)
     scene.add_floor()
     mesh = fs.box_tets((0.04, 0.04, 0.03), 2)
     material = fs.Elastic(5e4, poisson, 1000.0, rayleigh_beta=5e-3)
@@ -480,7 +480,7 @@ def test_quadratic_body_rests_on_the_floor(law: str, poisson: float) -> None:
 
 
 def test_wrong_input() -> None:
-    scene, mesh = fs.Scene("wrong"), fs.box_tets((0.1, 0.1, 0.1), 1)
+    scene, mesh = fs.Scene("wrong", theta=1.0), fs.box_tets((0.1, 0.1, 0.1), 1)
     with pytest.raises(fs.InputError, match="element of a is 'cubic'; allowed are 'linear' and 'quadratic'"):
         scene.add_soft("a", mesh, "ecoflex_00_50", element="cubic")
     with pytest.raises(fs.MaterialError, match="law is 'neo'; allowed are corotational"):

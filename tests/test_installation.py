@@ -44,7 +44,7 @@ def surface(folder: Path) -> None:
     points = "".join("v {} {} {}\n".format(*p) for p in ball.points)
     (folder / "ball.obj").write_text(points + "".join("f {} {} {}\n".format(*(t + 1)) for t in ball.triangles))
     (folder / "solid.py").write_text(
-        "import femsim as fs\n\n\ndef build() -> fs.Scene:\n    scene = fs.Scene('a', dt=0.01)\n"
+        "import femsim as fs\n\n\ndef build() -> fs.Scene:\n    scene = fs.Scene('a', dt=0.01, theta=1.0)\n"
         "    scene.add_soft('ball', fs.load_volume('ball.obj', edge_length=0.01), 'ecoflex_00_50')\n    return scene\n"
     )
 

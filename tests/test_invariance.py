@@ -44,7 +44,7 @@ def corners(start: str, frame: Frame, tolerance: float) -> np.ndarray:
     height, tilt, velocity, omega = STARTS[start]
     scene = fs.Scene(
         "box", dt=0.002, duration=0.4, gravity=(0, 0, -9.81 * frame.length), margin=1e-3 * frame.length,
-        max_correction=0.5 * frame.length,
+        max_correction=0.5 * frame.length, theta=1.0,
     )  # fmt: skip
     scene.add_floor(frame.shift[2])
     scene.add_rigid(

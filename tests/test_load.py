@@ -15,7 +15,7 @@ from femsim.scene.scene_file import SCENES, find_scene, scene_doc
 HEAD = "import femsim as fs\n\n"
 
 
-def build(folder: Path, signature: str, body: str = "return fs.Scene('x')", doc: str = "") -> Path:
+def build(folder: Path, signature: str, body: str = "return fs.Scene('x', theta=1.0)", doc: str = "") -> Path:
     docstring = f'    """Build.\n\n{doc}\n    """\n' if doc else ""
     return scene_file(folder, f"{HEAD}\ndef build({signature}) -> fs.Scene:\n{docstring}    {body}\n", "mine.py")
 
@@ -100,14 +100,16 @@ def test_text_becomes_the_annotated_type(annotation: str, text: str, value: Any,
     path = scene_file(
         tmp_path,
         f"from __future__ import annotations\nfrom pathlib import Path\nfrom typing import Literal\n{HEAD}\n"
-        f"def build(x: {annotation}):\n    scene = fs.Scene('x')\n    scene.given = x\n    return scene\n",
+        f"def build(x: {annotation}):\n    scene = fs.Scene('x', theta=1.0)\n    scene.given = x\n    return scene\n",
     )
     given = fs.load_scene(path, x=text).given  # type: ignore[attr-defined]
     assert given == value and type(given) is type(value)
 
 
 def test_without_annotation_the_default_gives_the_type(tmp_path: Path) -> None:
-    path = build(tmp_path, "a=1, b=True, c='word', d=(0, 0)", "scene = fs.Scene('x'); scene.given = (a, b, c, d); return scene")
+    path = build(
+        tmp_path, "a=1, b=True, c='word', d=(0, 0)", "scene = fs.Scene('x', theta=1.0); scene.given = (a, b, c, d); return scene"
+    )
     scene = fs.load_scene(path, a="1.5", b="no", c="2", d="1,2.5")
     assert scene.given == (1.5, False, "2", (1.0, 2.5))  # type: ignore[attr-defined]
 
@@ -116,10 +118,10 @@ def test_two_files_of_one_name_and_a_quick_edit_do_not_mix(tmp_path: Path, monke
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    first = build(tmp_path / "a", "", "return fs.Scene('first')")
-    second = build(tmp_path / "b", "", "return fs.Scene('other')")
+    first = build(tmp_path / "a", "", "return fs.Scene('first', theta=1.0)")
+    second = build(tmp_path / "b", "", "return fs.Scene('other', theta=1.0)")
     assert [fs.load_scene(path).name for path in (first, second, first)] == ["first", "other", "first"]
-    build(tmp_path / "a", "", "return fs.Scene('third')")  # same size, same second
+    build(tmp_path / "a", "", "return fs.Scene('third', theta=1.0)")  # same size, same second
     assert fs.load_scene(first).name == "third"
     assert not list(tmp_path.rglob("__pycache__"))
 
@@ -190,12 +192,12 @@ def test_our_own_sentences_pass_through_a_build(tmp_path: Path) -> None:
     path = build(tmp_path, "", "fs.material('ecoflex_00_51')")
     with pytest.raises(fs.MaterialError, match="ecoflex_00_5"):
         fs.load_scene(path)
-    path = build(tmp_path, "", "return fs.Scene('x', dt=0)")
+    path = build(tmp_path, "", "return fs.Scene('x', dt=0, theta=1.0)")
     assert refusal(path).startswith("dt is 0 s")
 
 
 def test_a_build_must_return_a_scene(tmp_path: Path) -> None:
-    path = build(tmp_path, "", "fs.Scene('x')")
+    path = build(tmp_path, "", "fs.Scene('x', theta=1.0)")
     assert f"{path}: build returned NoneType" in refusal(path) and "return scene" in refusal(path)
 
 

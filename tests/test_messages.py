@@ -13,7 +13,7 @@ from femsim.base.errors import meant, nearest, number_alone
 
 
 def scene() -> fs.Scene:
-    made = fs.Scene("words", dt=0.01, duration=0.01)
+    made = fs.Scene("words", dt=0.01, duration=0.01, theta=1.0)
     made.add_floor()
     return made
 

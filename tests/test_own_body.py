@@ -24,7 +24,7 @@ STARTS = np.array([[0.0, 0, 0.025], [0.1, 0, 0.025], [0, 0.1, 0.025]])
 
 
 def scene(**options: object) -> fs.Scene:
-    scene = fs.Scene("particles", dt=0.005, duration=0.2)
+    scene = fs.Scene("particles", dt=0.005, duration=0.2, theta=1.0)
     scene.add_floor()
     scene.add_body(Particles("cloud", STARTS, MASSES, 0.005, np.array([0.3, 0, 0])), **options)  # type: ignore[arg-type]
     scene.set_friction("cloud", "floor", 0.4)
@@ -102,13 +102,13 @@ def test_what_it_lacks_is_named() -> None:
     with pytest.raises(
         fs.InputError, match=r"'half' lacks accept, acted, .*initial_v.*momentum.*; give its class these, or derive"
     ):
-        fs.Scene("s").add_body(Half())  # type: ignore[arg-type]
+        fs.Scene("s", theta=1.0).add_body(Half())  # type: ignore[arg-type]
 
     class Derived(fs.BodyDefaults):
         name, kind, n_q, n_v = "derived", "nodes", 3, 3
 
     with pytest.raises(fs.InputError, match=r"'derived' lacks advance, assemble, .*, initial_q, .*; give its class these"):
-        fs.Scene("s").add_body(Derived())  # type: ignore[arg-type]
+        fs.Scene("s", theta=1.0).add_body(Derived())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_answers_of_the_wrong_size_are_named(change: dict[str, object], words: s
     for name, value in change.items():
         setattr(body, name, value)
     with pytest.raises(fs.InputError, match=words):
-        fs.Scene("s").add_body(body)
+        fs.Scene("s", theta=1.0).add_body(body)
 
 
 def test_what_it_cannot_have_is_said() -> None:

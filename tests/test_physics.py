@@ -68,7 +68,7 @@ def test_box_sliding_with_multipliers_is_exact() -> None:
 @pytest.mark.parametrize(("force", "state"), [(0.5, 1), (1.5, 2)])
 def test_contacts_say_whether_they_stick_or_slip_and_steps_how_fast(force: float, state: int) -> None:
     """Pulled up by twice its weight in the first step, the box does not press there: its contacts are open."""
-    scene = fs.Scene("box", dt=0.01, duration=1.0)
+    scene = fs.Scene("box", dt=0.01, duration=1.0, theta=1.0)
     scene.add_floor()
     push = force * np.array([np.cos(0.3), np.sin(0.3), 0.0])  # along both tangents
     scene.add_rigid(
@@ -103,7 +103,7 @@ def test_box_stops_after_its_braking_distance() -> None:
     """v0^2 / (2 mu g), first order in dt for backward Euler."""
     distances = []
     for dt in (4e-3, 2e-3):
-        scene = fs.Scene("brake", dt=dt, duration=0.6)
+        scene = fs.Scene("brake", dt=dt, duration=0.6, theta=1.0)
         scene.add_floor()
         scene.add_rigid("box", fs.Box((0.1, 0.1, 0.02)), mass=0.5, position=(0, 0, 0.02), velocity=(1.0, 0.5, 0))
         scene.set_friction("box", "floor", 0.3)
@@ -121,7 +121,7 @@ def test_a_block_on_a_ramp_slips_above_atan_mu(degrees: float) -> None:
     """mu 0.3: atan 0.3 = 16.7 degrees; above it a = g (sin - mu cos)."""
     angle = np.deg2rad(degrees)
     gravity = (G * np.sin(angle), 0.0, -G * np.cos(angle))
-    scene = fs.Scene("ramp", dt=5e-3, duration=0.5, gravity=gravity)
+    scene = fs.Scene("ramp", dt=5e-3, duration=0.5, gravity=gravity, theta=1.0)
     scene.add_floor()
     scene.add_rigid("box", fs.Box((0.1, 0.1, 0.02)), mass=0.5, position=(0, 0, 0.02))
     scene.set_friction("box", "floor", 0.3)
@@ -169,7 +169,7 @@ def test_a_dropped_ball_gains_no_energy_and_its_forces_balance(tolerance: float 
     Linearised once it never grows. Solved it does by 0.27 % in one step of the rebound, at any tolerance: the elastic energy is
     not convex where elements turn.
     """
-    scene = fs.Scene("drop", dt=5e-3, duration=0.3, nonlinear_tolerance=tolerance)
+    scene = fs.Scene("drop", dt=5e-3, duration=0.3, nonlinear_tolerance=tolerance, theta=1.0)
     scene.add_floor()
     ball = scene.add_soft(
         "ball",
@@ -202,7 +202,7 @@ def fastest(stepper: Stepper) -> float:
 
 def test_a_spinning_body_does_not_widen_the_detection_margin_by_its_angle() -> None:
     """A sphere of 10 mm that spins at 200 rad/s moves no point faster than 2 m/s; a fast soft body counts fully."""
-    scene = fs.Scene("spin", dt=1e-3, gravity=(0, 0, 0), margin=1e-3, thin_shapes=True)
+    scene = fs.Scene("spin", dt=1e-3, gravity=(0, 0, 0), margin=1e-3, thin_shapes=True, theta=1.0)
     scene.add_rigid("top", fs.Sphere(0.01), mass=1.0, angular_velocity=(0, 0, 200.0), velocity=(0, 3.0, 4.0))
     stepper = Stepper(scene, make_solver("cond"))
     assert fastest(stepper) == pytest.approx(5.0 + 0.01 * 200.0, rel=1e-12)
@@ -216,7 +216,7 @@ def test_contact_torques_of_a_pushed_block_match_statics() -> None:
 
     The floor's force is at (F h / m g) from the middle, torque about its centre F h.
     """
-    scene = fs.Scene("statics", dt=0.01, duration=0.2)
+    scene = fs.Scene("statics", dt=0.01, duration=0.2, theta=1.0)
     scene.add_floor()
     block = scene.add_rigid(
         "block",
@@ -235,7 +235,7 @@ def test_contact_torques_of_a_pushed_block_match_statics() -> None:
 
 def test_a_rolling_sphere_reaches_five_sevenths_of_its_speed() -> None:
     """Sliding turns to rolling at v = 5/7 v0 whatever mu; then friction vanishes."""
-    scene = fs.Scene("bowling", dt=1e-3, duration=0.4)
+    scene = fs.Scene("bowling", dt=1e-3, duration=0.4, theta=1.0)
     scene.add_floor()
     scene.add_rigid("ball", fs.Sphere(0.05), mass=1.0, position=(0, 0, 0.05), velocity=(1.0, 0, 0))
     scene.set_friction("ball", "floor", 0.3)
@@ -247,7 +247,7 @@ def test_a_rolling_sphere_reaches_five_sevenths_of_its_speed() -> None:
 
 def closing_gripper(object_half_width: float | None, max_force: float) -> fs.Run:
     """Two fingers close by 20 mm each under position control; optionally a driven block stands between them."""
-    scene = fs.Scene("position_control", dt=5e-3, duration=1.0, gravity=(0, 0, 0))
+    scene = fs.Scene("position_control", dt=5e-3, duration=1.0, gravity=(0, 0, 0), theta=1.0)
     fingers = [
         fs.Finger("left", fs.Box((0.005, 0.02, 0.02)), offset=(-0.045, 0, 0), closing=(1, 0, 0)),
         fs.Finger("right", fs.Box((0.005, 0.02, 0.02)), offset=(0.045, 0, 0), closing=(-1, 0, 0)),
@@ -272,7 +272,7 @@ def test_a_position_controlled_gripper_reaches_its_target_and_stops_at_its_force
 
 def test_a_finger_that_slides_level_on_a_driven_base_feels_no_floor() -> None:
     """Nothing can move along the floor's normal there: such contacts are left out, and no force grows without end."""
-    scene = fs.Scene("level", dt=5e-3, duration=0.1)
+    scene = fs.Scene("level", dt=5e-3, duration=0.1, theta=1.0)
     scene.add_floor()
     finger = fs.Finger("left", fs.Box((0.005, 0.02, 0.02)), offset=(-0.045, 0, 0), closing=(1, 0, 0))
     gripper = scene.add_gripper("gripper", [finger], position=(0, 0, 0.0199))  # a tenth of a millimetre in the floor
@@ -295,7 +295,7 @@ def test_squeezed_ball_gives_the_static_reference_force(friction: float) -> None
     """
     mesh = fs.load_tetmesh(fs.mesh_file("ball_r30.vtu"))
     half_gap, plate = 0.024, 0.01
-    scene = fs.Scene("squeeze", dt=0.01, duration=0.7, gravity=(0, 0, 0))
+    scene = fs.Scene("squeeze", dt=0.01, duration=0.7, gravity=(0, 0, 0), theta=1.0)
     ball = scene.add_soft("ball", mesh, fs.Elastic(1e6, 0.35, 1000.0, rayleigh_beta=2e-3, name="ball"))
     for name, side in (("top", 1.0), ("bottom", -1.0)):
         reach = (side * mesh.points[:, 2]).max()
@@ -321,7 +321,7 @@ def test_squeezed_ball_gives_the_static_reference_force(friction: float) -> None
 def test_cantilever_under_its_weight_gives_the_same_mesh_reference() -> None:
     """Beam 0.1 x 0.02 x 0.02 m, E 83 kPa, nu 0.42, 525 nodes, clamped: tip -0.80186 mm at g/50, as others have it."""
     mesh = fs.box_tets((0.1, 0.02, 0.02), (20, 4, 4))
-    scene = fs.Scene("cantilever", dt=0.02, duration=4.0, gravity=(0, 0, -G / 50))
+    scene = fs.Scene("cantilever", dt=0.02, duration=4.0, gravity=(0, 0, -G / 50), theta=1.0)
     low = mesh.points[:, 0].min()
     scene.add_soft(
         "beam",

@@ -166,7 +166,7 @@ def build(mass: float = 0.5) -> fs.Scene:
     mass : float, kg
         Mass of the ball.
     """
-    scene = fs.Scene("resting_ball", dt=0.01, duration=0.05, gravity=(-9.81, 0, 0))
+    scene = fs.Scene("resting_ball", dt=0.01, duration=0.05, gravity=(-9.81, 0, 0), theta=1.0)
     scene.add_obstacle("post", Post(0.02))
     scene.add_rigid("ball", fs.Sphere(0.01), mass=mass, position=(0.03, 0, 0))
     scene.sensor("post", "post")

@@ -29,7 +29,7 @@ def line(n: int, start: tuple[float, ...], end: tuple[float, ...]) -> np.ndarray
 
 def floor_scene(contact: str, mu: float, load: Callable[[float], np.ndarray], **options: float) -> tuple[fs.Scene, float]:
     """A rod of ten links along y that lies on a floor under a load spread by mass; the scene and the weight of the rod."""
-    scene = fs.Scene("floor", **({"dt": 0.01, "duration": 0.3} | options))
+    scene = fs.Scene("floor", **({"dt": 0.01, "duration": 0.3, "theta": 1.0} | options))
     scene.add_floor()
     rod = scene.add_rod("rod", line(10, (0, 0, 0.003), (0, 0.1, 0.003)), ROUND, RUBBER, load=load, contact=contact)
     scene.set_friction(rod, "floor", mu)
@@ -81,7 +81,7 @@ def test_a_rod_pushed_across_rolls_on_its_surface() -> None:
 def test_rows_are_the_derivative_of_the_gap_and_do_the_work_of_the_forces(contact: str) -> None:
     """J v of random velocities is the velocity of the point of contact, from poses moved by a small time; J^T lam its force."""
     rng = np.random.default_rng(4)
-    scene = fs.Scene("rows", gravity=NO_GRAVITY, margin=0.01)
+    scene = fs.Scene("rows", gravity=NO_GRAVITY, margin=0.01, theta=1.0)
     scene.add_obstacle("ball", fs.Sphere(0.05), position=(0.02, 0.04, -0.052))
     scene.add_rigid("box", fs.Box((0.2, 0.02, 0.01)), mass=1.0, position=(0.0, 0.08, 0.014))
     scene.add_rod("rod", line(8, (0, 0, 0), (0.01, 0.1, 0.0)), ROUND, RUBBER, contact=contact)
@@ -118,7 +118,7 @@ def test_rows_are_the_derivative_of_the_gap_and_do_the_work_of_the_forces(contac
 
 def test_a_fast_rod_does_not_jump_through_a_thin_floor() -> None:
     """30 mm a step onto a box of 10 mm: the margin grows with the speed of the links."""
-    scene = fs.Scene("fast", dt=0.01, duration=0.1, gravity=NO_GRAVITY)
+    scene = fs.Scene("fast", dt=0.01, duration=0.1, gravity=NO_GRAVITY, theta=1.0)
     scene.add_obstacle("plate", fs.Box((0.1, 0.1, 0.005)), position=(0.0, 0.0, -0.005))
     scene.add_rod("rod", line(10, (0, -0.05, 0.05), (0, 0.05, 0.05)), ROUND, RUBBER, velocity=(0.0, 0.0, -3.0))
     run = fs.simulate(scene)
@@ -129,7 +129,7 @@ def test_a_fast_rod_does_not_jump_through_a_thin_floor() -> None:
 
 def test_momentum_passes_between_a_rod_and_a_free_box() -> None:
     """Without gravity the momentum of a rod that hits a box is that of both, step by step, and the balance closes."""
-    scene = fs.Scene("hit", dt=0.005, duration=0.3, gravity=NO_GRAVITY)
+    scene = fs.Scene("hit", dt=0.005, duration=0.3, gravity=NO_GRAVITY, theta=1.0)
     scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.02, position=(0.0, 0.05, -0.03))
     rod = scene.add_rod("rod", line(12, (0, 0, 0), (0, 0.1, 0)), ROUND, RUBBER, velocity=(0.1, 0.0, -0.3))
     scene.sensor("rod", rod)
@@ -147,7 +147,7 @@ def test_momentum_passes_between_a_rod_and_a_free_box() -> None:
 
 
 def test_a_led_rod_over_a_floor_balances_and_never_gains_energy() -> None:
-    scene = fs.Scene("driven", dt=0.01, duration=0.6)
+    scene = fs.Scene("driven", dt=0.01, duration=0.6, theta=1.0)
     scene.add_floor()
     rod = scene.add_rod(
         "rod", line(20, (0, 0, 0.004), (0.2, 0, 0.004)), ROUND, RUBBER, translational_damping=0.5,
@@ -177,7 +177,7 @@ def test_solvers_agree_on_a_rod() -> None:
 
 def test_a_hanging_rod_pulls_its_hand_by_its_weight() -> None:
     """Rod on tool: downwards by the weight; clamped level and stiff also by its moment, from the rod's side."""
-    scene = fs.Scene("hang", dt=0.01, duration=2.0)
+    scene = fs.Scene("hang", dt=0.01, duration=2.0, theta=1.0)
     options = {"translational_damping": 2.0}
     down = scene.add_rod("down", line(10, (0, 0, 1), (0, 0, 0.9)), ROUND, RUBBER, start=fs.RodEnd("hinged"), **options)
     scene.sensor("top", down, kind="start")
@@ -189,7 +189,7 @@ def test_a_hanging_rod_pulls_its_hand_by_its_weight() -> None:
     assert run.markers["tip"].position[-1] == pytest.approx([0.0, 0.0, 0.905], abs=1e-4)
 
     steel = fs.Elastic(2e11, 0.3, 7800.0, name="steel")
-    level = fs.Scene("level", dt=0.01, duration=2.0)
+    level = fs.Scene("level", dt=0.01, duration=2.0, theta=1.0)
     rod = level.add_rod("rod", line(10, (0, 0, 0), (0, 0.1, 0)), ROUND, steel, end=fs.RodEnd("clamped"), **options)
     level.sensor("hand", rod, kind="end")
     run = fs.simulate(level)
@@ -225,7 +225,7 @@ def test_frames_and_description(tmp_path: Path) -> None:
 
 def test_pull_and_moments_in_the_frames(tmp_path: Path) -> None:
     """A rod under a dead pull, moment and torque: the fields at every joint are those of statics."""
-    scene = fs.Scene("pull", dt=0.01, duration=1.0, gravity=NO_GRAVITY)
+    scene = fs.Scene("pull", dt=0.01, duration=1.0, gravity=NO_GRAVITY, theta=1.0)
     stiff = fs.Elastic(2e9, 0.4, 1200.0, name="stiff")
     scene.add_rod(
         "rod", line(6, (0, 0, 0), (0.06, 0, 0)), ROUND, stiff, start=fs.RodEnd("clamped"), translational_damping=5.0,
@@ -316,7 +316,7 @@ def test_links_survive_a_file(tmp_path: Path) -> None:
 
 
 def refuse(call: Callable[[fs.Scene], object], match: str) -> None:
-    scene = fs.Scene("bad")
+    scene = fs.Scene("bad", theta=1.0)
     scene.add_floor()
     scene.add_rod("hung", line(4, (0, 0, 1), (0, 0, 0.9)), ROUND, RUBBER, start=fs.RodEnd("clamped"))
     before = len(scene.bodies), len(scene.parts), len(scene.sensors)
@@ -370,7 +370,7 @@ def test_loads_of_a_wrong_shape_are_refused() -> None:
         ({}, lambda t: np.zeros(4), r"load of rod gave shape \(4,\) at 0.01 s; allowed are \(3,\) and \(5, 6\)"),
         ({"end": fs.RodEnd(load=lambda t: np.zeros(3))}, None, r"load of end of rod gave shape \(3,\)"),
     ):
-        scene = fs.Scene("bad")
+        scene = fs.Scene("bad", theta=1.0)
         scene.add_rod("rod", line(5, (0, 0, 0), (1, 0, 0)), ROUND, RUBBER, load=load, **ends)
         with pytest.raises(fs.InputError, match=match):
             fs.simulate(scene, duration=0.01)

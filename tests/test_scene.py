@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import meshio
 import numpy as np
@@ -18,7 +19,7 @@ NAN = float("nan")
 
 
 def scene_with_all() -> fs.Scene:
-    scene = fs.Scene("all")
+    scene = fs.Scene("all", theta=1.0)
     scene.add_floor()
     scene.add_soft("cube", CUBE, RUBBER, position=(0, 0, 0.1))
     scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), density=100.0, position=(0.2, 0, 0.1))
@@ -68,9 +69,28 @@ def test_options_of_the_scene(options: dict[str, object], words: tuple[str, ...]
         assert word in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("options", "integrator", "theta"),
+    [
+        ({}, "energy-momentum", 0.5),
+        ({"integrator": "energy-momentum"}, "energy-momentum", 0.5),
+        ({"theta": 1.0}, "theta", 1.0),
+        ({"theta": 0.5}, "theta", 0.5),
+        ({"integrator": "theta"}, "theta", 1.0),
+        ({"nonlinear_tolerance": None}, "theta", 1.0),
+    ],
+)
+def test_how_a_step_is_taken(options: dict[str, Any], integrator: str, theta: float) -> None:
+    """By energy-momentum, unless theta or one linearisation a step asks for the theta rule."""
+    scene = fs.Scene("x", **options)
+    assert (scene.integrator, scene.theta) == (integrator, theta)
+    with pytest.raises(fs.InputError, match=r"theta is 1\.0; the energy-momentum step has none of its own, so leave it out"):
+        fs.Scene("x", integrator="energy-momentum", theta=1.0)
+
+
 def test_default_friction_is_checked() -> None:
     with pytest.raises(fs.MaterialError, match=r"default: the coefficient is -0\.1"):
-        fs.Scene("x", default_friction=-0.1)
+        fs.Scene("x", default_friction=-0.1, theta=1.0)
 
 
 # ------------------------------------------------------------------ meshes of soft bodies
@@ -306,7 +326,7 @@ def test_two_sensors_of_one_name() -> None:
 
 
 def test_a_scene_without_bodies() -> None:
-    scene = fs.Scene("empty")
+    scene = fs.Scene("empty", theta=1.0)
     scene.add_floor()
     with pytest.raises(fs.InputError, match="scene 'empty' has no body that moves; add one by add_soft"):
         fs.simulate(scene)
@@ -338,18 +358,18 @@ def test_options_of_a_simulation(options: dict[str, object], words: tuple[str, .
 
 @pytest.mark.parametrize("value", [(0.0, 0.0), np.zeros((5, 3)), 1.0])
 def test_a_load_of_wrong_shape(value: object) -> None:
-    scene = fs.Scene("x", duration=0.01)
+    scene = fs.Scene("x", duration=0.01, theta=1.0)
     scene.add_soft("ball", CUBE, RUBBER, load=lambda t: value)  # type: ignore[arg-type, return-value]
     with pytest.raises(fs.InputError, match=r"load of ball gave shape .* at 0.01 s; allowed are \(3,\) and \(27, 3\), in N"):
         fs.simulate(scene)
-    scene = fs.Scene("x", duration=0.01)
+    scene = fs.Scene("x", duration=0.01, theta=1.0)
     scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=1.0, load=lambda t: (0.0, 0.0, 0.0))  # type: ignore[arg-type, return-value]
     with pytest.raises(fs.InputError, match=r"load of box gave shape \(3,\).*\(force, torque\)"):
         fs.simulate(scene)
 
 
 def test_a_mount_sensor_of_a_body_that_nothing_drives_is_refused() -> None:
-    scene = fs.Scene("free")
+    scene = fs.Scene("free", theta=1.0)
     scene.add_rigid("box", fs.Box((0.1, 0.1, 0.1)), mass=1.0)
     scene.sensor("s", "box", kind="mount")
     with pytest.raises(fs.InputError, match=r"sensor s: kind 'mount' measures the drive of 'box', which has none"):

@@ -37,7 +37,7 @@ def build(a: float = 0.0, b: float = 0.0, idle: float = 0.0, count: int = 1) -> 
     """
     if a > 0.99:
         raise ValueError("too heavy")
-    scene = fs.Scene("box", dt=0.01, duration=0.01)
+    scene = fs.Scene("box", dt=0.01, duration=0.01, theta=1.0)
     scene.add_floor()
     scene.add_rigid("box", fs.Box((0.1, 0.1, 0.1)), mass=10.0 + 2.0 * a + b, position=(0.0, 0.0, 0.1))
     scene.sensor("floor", "floor")

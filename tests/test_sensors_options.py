@@ -115,7 +115,7 @@ def test_frame_of_another_part() -> None:
 
 
 def test_weight_of_a_gripper_and_of_a_held_soft_body_is_taken_off() -> None:
-    scene = fs.Scene("carried", dt=0.01, duration=1.0)
+    scene = fs.Scene("carried", dt=0.01, duration=1.0, theta=1.0)
     pad = fs.Box((0.003, 0.01, 0.01))
     fingers = [fs.Finger(n, pad, offset=(s * 0.03, 0, -0.05), closing=(-s, 0, 0)) for n, s in (("left", -1), ("right", 1))]
     hand = scene.add_gripper("hand", fingers, position=(0, 0, 0.2), mass=0.5)
@@ -202,7 +202,7 @@ def test_readings_that_do_not_fit_their_sensor() -> None:
 
 
 def test_glued_markers_follow_a_body_that_is_not_deformed() -> None:
-    scene = fs.Scene("free", dt=0.001, duration=0.05, gravity=(0, 0, 0))
+    scene = fs.Scene("free", dt=0.001, duration=0.05, gravity=(0, 0, 0), theta=1.0)
     cube = scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), "ecoflex_00_50", velocity=(1.0, 0.5, 0.0))
     places = {"inside": np.array([0.003, 0.002, -0.004]), "outside": np.array([0.0, 0.0, 0.014])}
     for name, place in places.items():
@@ -215,7 +215,7 @@ def test_glued_markers_follow_a_body_that_is_not_deformed() -> None:
 
 def test_glued_markers_use_the_gradient_of_their_element() -> None:
     """A column that hangs from its top is stretched: a marker off its lower end moves as far as its element says."""
-    scene = fs.Scene("hang", dt=0.05, duration=3.0)
+    scene = fs.Scene("hang", dt=0.05, duration=3.0, theta=1.0)
     column = scene.add_soft(
         "column", fs.box_tets((0.01, 0.01, 0.04), (2, 2, 8)), fs.Elastic(1e4, 0.0, 1000.0, rayleigh_beta=0.05),
         fixed=lambda points: points[:, 2] > 0.02 - 1e-9,
@@ -234,7 +234,7 @@ def test_glued_markers_use_the_gradient_of_their_element() -> None:
 
 def test_added_mass_has_weight_and_inertia() -> None:
     """A free cube with a carried mass falls as before, and weighs more on the floor."""
-    scene = fs.Scene("carry", dt=0.01, duration=1.0)
+    scene = fs.Scene("carry", dt=0.01, duration=1.0, theta=1.0)
     scene.add_floor()
     scene.add_soft(
         "cube", fs.box_tets((0.02, 0.02, 0.02), 2), fs.Elastic(1e5, 0.3, 1000.0, rayleigh_beta=0.01), position=(0, 0, 0.01),
@@ -252,7 +252,7 @@ def test_added_mass_has_weight_and_inertia() -> None:
 
 def test_readings_of_the_ends_of_a_rod() -> None:
     """By default what the frame feels; about another point of the world the same force, and the torque of its arm."""
-    scene = fs.Scene("held", dt=0.01, duration=0.05)
+    scene = fs.Scene("held", dt=0.01, duration=0.05, theta=1.0)
     points = np.linspace((0.0, 0.0, 0.1), (0.1, 0.0, 0.1), 9)
     held = fs.RodEnd("clamped")
     scene.add_rod("rod", points, fs.circular_section(0.002), "ecoflex_00_50", start=held, end=held)

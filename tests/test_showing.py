@@ -18,7 +18,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> fs.Run:
 
 
 def scene() -> fs.Scene:
-    made = fs.Scene("press <1>", dt=0.01, duration=0.04)
+    made = fs.Scene("press <1>", dt=0.01, duration=0.04, theta=1.0)
     made.add_floor()
     made.add_soft("cube", fs.box_tets((0.04,) * 3, 2), "ecoflex_00_50", position=(0, 0, 0.02))
     made.sensor("below", "floor")

@@ -92,4 +92,4 @@ def test_wrong_starts_are_refused(start_points: Callable[[Points], Points], word
 def test_what_is_no_function_of_the_points_is_refused(option: str) -> None:
     mesh = fs.box_tets((0.02,) * 3, (1, 1, 1))
     with pytest.raises(fs.InputError, match=f"{option} of cube is ndarray; give a function of the points"):
-        fs.Scene("x").add_soft("cube", mesh, fs.Elastic(1e5, 0.3, 1000.0), **{option: mesh.points})  # type: ignore[arg-type]
+        fs.Scene("x", theta=1.0).add_soft("cube", mesh, fs.Elastic(1e5, 0.3, 1000.0), **{option: mesh.points})  # type: ignore[arg-type]

@@ -66,7 +66,7 @@ def planted(how: str, longest: float) -> Callable[[ContactProblem], str | None]:
 
 def joined_scene() -> fs.Scene:
     """Each thing with a memory: soft bodies of two laws that touch, a rod that bodies hold, a gripper, a pump and a tendon."""
-    scene = fs.Scene("joined", dt=0.01, duration=0.05)
+    scene = fs.Scene("joined", dt=0.01, duration=0.05, theta=1.0)
     scene.add_floor()
     block = fs.box_tets((0.06, 0.06, 0.03), (3, 3, 2))
     low = scene.add_soft("low", block, RUBBER, position=(0, 0, 0.015))
@@ -179,7 +179,7 @@ def test_what_is_put_back_is_what_was_there_to_the_last_bit(done: int) -> None:
 def carried_scene(seed: int) -> fs.Scene:
     """A gripper that closes on a soft block and drags a rod by a finger; a hollow body with a pump and a tendon; at random."""
     rng = np.random.default_rng(seed)
-    scene = fs.Scene("carried", dt=0.005, duration=0.05)
+    scene = fs.Scene("carried", dt=0.005, duration=0.05, theta=1.0)
     scene.add_floor()
     block = fs.box_tets((0.02, 0.02, 0.03), (2, 2, 2))
     law = replace(RUBBER, law=fs.StableNeoHookean()) if seed % 2 else RUBBER
@@ -480,7 +480,7 @@ def test_words_and_numbers_of_halved_steps(tmp_path: Path, monkeypatch: pytest.M
     run = simulate_with(solver, monkeypatch, cube_scene(nonlinear_tolerance=None), out=tmp_path / "run", dump_problems=(2, 2))
     assert run.steps["substeps"].tolist() == [1, 3, 2, 1]
     assert run.message == "All 4 steps converged by true residuals. Taken in sub-steps: 2 of 4, first step 2."
-    assert "halved steps      2, into 2 to 3 sub-steps (most, step 2 at 0.020 s)" in run.summary().splitlines()
+    assert "halved steps       2, into 2 to 3 sub-steps (most, step 2 at 0.020 s)" in run.summary().splitlines()
     health = run.info["health"]
     assert (health["halved_steps"], health["most_substeps"]) == (2, 3) and run.info["settings"]["max_halvings"] == 6
     assert parse_metric("max(substeps)").value(run.table()) == 3.0
@@ -507,7 +507,7 @@ def test_the_depth_from_the_command_line(scene: str, call: Callable[..., tuple[i
 
 def blow_scene(height: float) -> fs.Scene:
     """A cube, held at its foot, that gets a blow of 1 ms on its top, just when a step of 10 ms asks."""
-    scene = fs.Scene("blow", dt=0.01, duration=0.04, gravity=(0, 0, 0), nonlinear_tolerance=None)
+    scene = fs.Scene("blow", dt=0.01, duration=0.04, gravity=(0, 0, 0), nonlinear_tolerance=None, theta=1.0)
     mesh = fs.box_tets((0.02, 0.02, 0.02), 2)
     top = np.flatnonzero(mesh.points[:, 2] > mesh.points[:, 2].max() - 1e-6)
 
@@ -559,7 +559,7 @@ def test_an_element_that_was_inside_out_before_is_no_reason() -> None:
 @pytest.mark.parametrize("law", [fs.Corotational(), fs.StableNeoHookean()])
 def test_an_inverted_element_recovers(law: fs.Law) -> None:
     """The middle node of a cube starts beyond the top, the elements there inverted; no step needs halves."""
-    scene = fs.Scene("inverted", dt=0.01, duration=0.3, gravity=(0, 0, 0))
+    scene = fs.Scene("inverted", dt=0.01, duration=0.3, gravity=(0, 0, 0), theta=1.0)
     mesh, elastic = fs.box_tets((0.02, 0.02, 0.02), 2), replace(RUBBER, law=law)
     scene.add_soft("cube", mesh, elastic, position=(0, 0, 0.01), fixed=lambda x: x[:, 2] < 1e-6)
     stepper = Stepper(scene, make_solver("auto"))
@@ -577,7 +577,7 @@ def test_an_inverted_element_recovers(law: fs.Law) -> None:
 
 def test_a_ball_is_squeezed_to_half_its_height() -> None:
     radius, weight = 0.03, 0.0
-    scene = fs.Scene("squeezed", dt=0.01, duration=0.3)
+    scene = fs.Scene("squeezed", dt=0.01, duration=0.3, theta=1.0)
     ball = scene.add_soft("ball", fs.ball_tets(radius, 4), RUBBER, position=(0, 0, 0))
     for name, side in (("low", -1), ("high", 1)):
         scene.add_rigid(name, fs.Box((0.08, 0.08, 0.005)), mass=1.0, position=(0, 0, side * (radius + 0.005 + 1e-5)))
@@ -597,7 +597,7 @@ def test_a_ball_is_squeezed_to_half_its_height() -> None:
 
 def test_a_mat_is_crumpled_by_four_walls() -> None:
     side, height = 0.06, 0.002
-    scene = fs.Scene("crumpled", dt=0.005, duration=0.2, default_friction=0.3)
+    scene = fs.Scene("crumpled", dt=0.005, duration=0.2, default_friction=0.3, theta=1.0)
     scene.add_floor()
     elastic = replace(RUBBER, rayleigh_beta=2e-3)
     # cells that are all alike: a wall comes 0.9 mm into a mat of mirrored ones, which is its own mirror image

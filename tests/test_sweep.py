@@ -51,7 +51,7 @@ def build(
         kept = bytearray(3 * 10**9)
         time.sleep(1000 + len(kept))
     print("what a scene prints does no harm")
-    scene = fs.Scene("odd", dt=0.01, duration=0.03)
+    scene = fs.Scene("odd", dt=0.01, duration=0.03, theta=1.0)
     scene.add_floor()
     rubber = fs.Elastic(1e5, 0.3, 1000.0)
     scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), rubber, position=(where, 0.0, 0.01))

@@ -38,7 +38,7 @@ def build(k: float = 1.0, wait: float = 0.0, seed: int = 0):
     with open(__file__.replace("slow.py", "log.txt"), "a") as log:  # one line a run, in one write
         log.write(f"{k:g} {seed}\\\\n")
     time.sleep(wait)
-    scene = fs.Scene("slow", dt=0.01, duration=0.03)
+    scene = fs.Scene("slow", dt=0.01, duration=0.03, theta=1.0)
     scene.add_floor()
     rubber = fs.Elastic(1e5 * k, 0.3, 1000.0)
     scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), rubber, position=(0.0, 0.0, 0.01), velocity=(0.1, 0.0, -0.1))

@@ -95,7 +95,7 @@ def test_what_is_added_to_the_system_is_the_derivative_of_the_force(drive: dict[
 
 def bar_scene(*, dt: float = 0.5, steps: int = 40) -> fs.Scene:
     """A free bar in large time steps, which take it to rest."""
-    scene = fs.Scene("bar", dt=dt, duration=dt * steps, gravity=(0, 0, 0), nonlinear_tolerance=None)
+    scene = fs.Scene("bar", dt=dt, duration=dt * steps, gravity=(0, 0, 0), nonlinear_tolerance=None, theta=1.0)
     scene.add_soft("bar", bar(), CORK)
     return scene
 
@@ -160,7 +160,7 @@ def test_a_slack_tendon_does_nothing() -> None:
 
 def test_a_held_finger_bends_and_its_mount_feels_nothing_of_the_tendon() -> None:
     """The motor sits on the held end: at rest the mount feels neither force nor torque; work is force times way."""
-    scene = fs.Scene("finger", dt=0.02, duration=3.0, gravity=(0, 0, 0))
+    scene = fs.Scene("finger", dt=0.02, duration=3.0, gravity=(0, 0, 0), theta=1.0)
     finger = scene.add_soft("finger", fs.box_tets((LENGTH, SIDE, SIDE), (12, 2, 2)), RUBBER.replace(rayleigh_beta=0.02))
     hold = scene.hold(finger, lambda x: x[:, 0] < -0.0299, fs.Motion([0.0], [(0, 0, 0)]))
     way = np.linspace((-0.03, 0, 0.003), (0.03, 0, 0.003), 7)

@@ -43,7 +43,7 @@ def momentum(run: fs.Run) -> np.ndarray:
 
 def mixed_scene(*, contact: str = "centre", reverse: bool = False) -> fs.Scene:
     """Two blocks, one on the other, a rod across them and a rod across that."""
-    scene = fs.Scene("mixed", dt=0.005, duration=0.1)
+    scene = fs.Scene("mixed", dt=0.005, duration=0.1, theta=1.0)
     scene.add_floor()
     block = fs.box_tets((0.06, 0.06, 0.03), (3, 3, 2))
     bodies: list[Callable[[], fs.Handle]] = [
@@ -154,7 +154,7 @@ def test_forces_on_nodes_are_those_of_the_problem(pressed: Stepper) -> None:
 
 def stacked_problem() -> ContactProblem:
     """A block that lands askew on another one, in the step in which they touch."""
-    scene = fs.Scene("stack", dt=0.01, duration=0.1)
+    scene = fs.Scene("stack", dt=0.01, duration=0.1, theta=1.0)
     scene.add_floor()
     mesh = fs.box_tets((0.1, 0.1, 0.1), 3)
     scene.add_soft("low", mesh, RUBBER, position=(0, 0, 0.05))
@@ -182,7 +182,7 @@ def test_solvers_agree_on_bodies_in_contact(pressed: Stepper, solver: str) -> No
 
 
 def test_banded_refuses_rods_that_touch_and_auto_does_not_pick_it() -> None:
-    scene = fs.Scene("rods", dt=0.005, duration=0.1)
+    scene = fs.Scene("rods", dt=0.005, duration=0.1, theta=1.0)
     scene.add_rod("a", line(0.1, 10), fs.circular_section(RADIUS), CABLE, start=fs.RodEnd("clamped"), end=fs.RodEnd("clamped"))
     scene.add_rod("b", across(line(0.1, 10, z=0.0081)), fs.circular_section(RADIUS), CABLE)
     run = fs.simulate(scene)
@@ -196,7 +196,7 @@ def test_banded_refuses_rods_that_touch_and_auto_does_not_pick_it() -> None:
 
 def test_two_free_cubes_that_collide_keep_their_momentum() -> None:
     """Linear momentum to rounding, angular momentum within the gap times the force, and energy never grows."""
-    scene = fs.Scene("collision", dt=0.002, duration=0.1, gravity=(0, 0, 0), default_friction=0.4)
+    scene = fs.Scene("collision", dt=0.002, duration=0.1, gravity=(0, 0, 0), default_friction=0.4, theta=1.0)
     mesh = fs.box_tets((0.05, 0.05, 0.05), 3)
     scene.add_soft("a", mesh, RUBBER, velocity=(1.0, 0.2, 0.0))
     scene.add_soft("b", mesh, RUBBER, position=(0.071, 0.011, 0.007), rotation=(0.2, 0.1, 0.5), velocity=(-1.0, 0.0, 0.3))
@@ -223,7 +223,7 @@ def test_two_free_cubes_that_collide_keep_their_momentum() -> None:
 @pytest.mark.parametrize("contact", ["centre", "surface"])
 def test_crossing_rods_keep_their_momentum(contact: str) -> None:
     """A rod thrown on another one, both free: linear momentum to rounding; they do not pass."""
-    scene = fs.Scene("crossing", dt=0.002, duration=0.06, gravity=(0, 0, 0), default_friction=0.4)
+    scene = fs.Scene("crossing", dt=0.002, duration=0.06, gravity=(0, 0, 0), default_friction=0.4, theta=1.0)
     scene.add_rod("a", line(0.1, 12), fs.circular_section(RADIUS), CABLE, contact=contact)
     thrown = across(line(0.1, 15, z=0.012)) + np.array([0.011, 0.007, 0.0])
     scene.add_rod("b", thrown, fs.circular_section(RADIUS), CABLE, velocity=(0.1, 0.0, -0.5), contact=contact)
@@ -267,7 +267,7 @@ def test_the_order_of_bodies_does_not_matter() -> None:
 def test_a_block_on_a_soft_slope_sticks_below_mu_and_slides_above(slope: float, slides: bool) -> None:
     """Gravity leans by ``slope`` against a friction of 0.5 between two soft blocks; the lower one stands on a sticky floor."""
     lean = np.arctan(slope)
-    scene = fs.Scene("slope", dt=0.005, duration=0.5, gravity=(G * np.sin(lean), 0, -G * np.cos(lean)))
+    scene = fs.Scene("slope", dt=0.005, duration=0.5, gravity=(G * np.sin(lean), 0, -G * np.cos(lean)), theta=1.0)
     base = fs.box_tets((0.12, 0.06, 0.02), (6, 3, 1))
     scene.add_soft("base", base, RUBBER, position=(0, 0, 0.01), surface="base", fixed=lambda p: p[:, 2] < 1e-9)
     scene.add_soft("block", fs.box_tets((0.04, 0.04, 0.01), (3, 3, 1)), RUBBER, position=(-0.03, 0.001, 0.02501))
@@ -286,7 +286,7 @@ def folded_mat(young_modulus: float, radius: float, *, self_contact: bool) -> fs
     """A mat of 140 x 60 x 4 mm that lies folded over at the start, both layers apart, and falls together."""
     thickness = 0.004
     mesh = fs.box_tets((0.14, 0.06, thickness), (14, 6, 1))
-    scene = fs.Scene("mat", dt=0.005, duration=0.12, default_friction=0.3)
+    scene = fs.Scene("mat", dt=0.005, duration=0.12, default_friction=0.3, theta=1.0)
     scene.add_floor()
     mat = fs.Elastic(young_modulus, 0.3, 1000.0, rayleigh_beta=1e-2, name="mat")
     scene.add_soft("mat", mesh, mat, position=(0, 0, 0.5 * thickness), self_contact=self_contact)
@@ -334,7 +334,7 @@ def test_a_knot_pulled_tight_does_not_pass_through_itself() -> None:
     curve = 0.024 * np.column_stack([t**3 - 3 * t, t**4 - 4 * t**2, (t**5 - 10 * t) / 7])
     along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(curve, axis=0), axis=1))])
     points = np.column_stack([np.interp(np.linspace(0, along[-1], 101), along, curve[:, c]) for c in range(3)])
-    scene = fs.Scene("knot", dt=0.002, duration=1.0, gravity=(0, 0, 0), default_friction=0.2)
+    scene = fs.Scene("knot", dt=0.002, duration=1.0, gravity=(0, 0, 0), default_friction=0.2, theta=1.0)
     ends = [fs.RodEnd("hinged", motion=fs.Motion([0, 0.9], [(0, 0, 0), (side * 0.2, -0.02, 0)])) for side in (-1, 1)]
     scene.add_rod(
         "rope", points, fs.circular_section(0.003, bending=0.02), fs.Elastic(2e6, 0.4, 1200.0, rayleigh_beta=2e-3, name="rope"),
@@ -354,7 +354,7 @@ def test_a_knot_pulled_tight_does_not_pass_through_itself() -> None:
 @pytest.mark.parametrize("speed", [2.0, 10.0])
 def test_fast_bodies_do_not_pass_through_thin_ones(speed: float) -> None:
     """A block and a rod shot at a mat of 4 mm: 10 m/s are 20 mm a step; the margin of the detection grows with the speed."""
-    scene = fs.Scene("shot", dt=0.002, duration=0.02, gravity=(0, 0, 0))
+    scene = fs.Scene("shot", dt=0.002, duration=0.02, gravity=(0, 0, 0), theta=1.0)
     mat = fs.box_tets((0.08, 0.08, 0.004), (6, 6, 1))
     scene.add_soft("mat", mat, RUBBER, fixed=lambda p: np.abs(p[:, 0]) > 0.0399)
     scene.add_soft("block", fs.box_tets((0.02, 0.02, 0.02), 2), RUBBER, position=(0.003, 0.002, 0.04), velocity=(0, 0, -speed))
@@ -371,7 +371,7 @@ def test_fast_bodies_do_not_pass_through_thin_ones(speed: float) -> None:
 def test_bodies_that_overlap_at_the_start_are_named() -> None:
     def scene(height: float, rod_height: float) -> fs.Scene:
         mesh = fs.box_tets((0.05, 0.05, 0.05), 2)
-        scene = fs.Scene("start", duration=0.01)
+        scene = fs.Scene("start", duration=0.01, theta=1.0)
         scene.add_soft("low", mesh, RUBBER)
         scene.add_soft("high", mesh, RUBBER, position=(0.003, 0.004, height))
         scene.add_rod("rod", line(0.2, 10, y=0.2, z=rod_height), fs.circular_section(RADIUS), CABLE)
@@ -388,7 +388,7 @@ def test_bodies_that_overlap_at_the_start_are_named() -> None:
 
 
 def test_self_contact_is_off_by_default_and_costs_nothing() -> None:
-    scene = fs.Scene("one", duration=0.02)
+    scene = fs.Scene("one", duration=0.02, theta=1.0)
     scene.add_soft("cube", fs.box_tets((0.1, 0.1, 0.1), 2), RUBBER)
     assert len(Stepper(scene, make_solver("exact")).contacts.families) == 1
 
@@ -397,7 +397,7 @@ def test_a_rod_reaches_to_its_ends() -> None:
     """The points of a straight rod with links of two lengths: its ends and the centres between them."""
     x = np.concatenate([np.linspace(0, 0.03, 4), np.linspace(0.03, 0.05, 5)[1:]])
     points = np.column_stack([x, 0 * x, 0 * x])
-    scene = fs.Scene("ends", duration=0.01)
+    scene = fs.Scene("ends", duration=0.01, theta=1.0)
     scene.add_rod("rod", points, fs.circular_section(RADIUS), CABLE)
     scene.add_rod("other", across(line(0.1, 10, z=0.2)), fs.circular_section(RADIUS), CABLE)
     found = found_within(Stepper(scene, make_solver("exact")), 0.0)
@@ -407,7 +407,7 @@ def test_a_rod_reaches_to_its_ends() -> None:
 
 def test_the_margin_follows_what_closes() -> None:
     """Bodies that fly together close by nothing; their common speed does not widen the margin between them."""
-    scene = fs.Scene("flight", duration=0.01)
+    scene = fs.Scene("flight", duration=0.01, theta=1.0)
     mesh = fs.box_tets((0.05, 0.05, 0.05), 1)
     scene.add_soft("a", mesh, RUBBER, velocity=(5.0, 0, 0))
     scene.add_soft("b", mesh, RUBBER, position=(0.2, 0, 0), velocity=(5.0, 0, 0))

@@ -23,7 +23,7 @@ def heavy_on_one_side(points: NDArray[np.float64]) -> NDArray[np.float64]:
     ids=["corotational", "hyperelastic", "quadratic", "carrying"],
 )
 def test_a_soft_body_starts_as_a_rigid_one_about_its_centre_of_mass(options: dict[str, object]) -> None:
-    scene = fs.Scene("soft")
+    scene = fs.Scene("soft", theta=1.0)
     mesh = fs.box_tets((0.05, 0.02, 0.03), (3, 1, 2))
     scene.add_soft(
         "bar", mesh, RUBBER, position=(1.0, 2.0, 3.0), rotation=TURN, velocity=VELOCITY, angular_velocity=OMEGA,
@@ -39,7 +39,7 @@ def test_a_soft_body_starts_as_a_rigid_one_about_its_centre_of_mass(options: dic
 
 def test_a_rod_starts_as_a_rigid_one_about_its_centre_of_mass() -> None:
     """Centres and links: the kinetic energy is that of its mass and its inertia about the centre."""
-    scene = fs.Scene("rod")
+    scene = fs.Scene("rod", theta=1.0)
     angle = np.linspace(0.0, 2.0, 9) ** 1.5  # links of different length
     points = 0.1 * np.column_stack([np.cos(angle), np.sin(angle), 0.3 * angle])
     scene.add_rod("arc", points, fs.circular_section(0.004), RUBBER, velocity=VELOCITY, angular_velocity=OMEGA)

@@ -14,7 +14,7 @@ from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 @pytest.fixture(scope="module")
 def run() -> fs.Run:
     """A cube held between two pads, 0.1 m from the axis of a quarter turn in 0.5 s (up to 0.047 rad a step)."""
-    scene = fs.Scene("turning_hand", dt=0.01, duration=1.2, gravity=(0.0, 0.0, 0.0))
+    scene = fs.Scene("turning_hand", dt=0.01, duration=1.2, gravity=(0.0, 0.0, 0.0), theta=1.0)
     rubber = fs.Elastic(1e6, 0.3, 1000.0, rayleigh_beta=2e-3, name="rubber")
     scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), rubber, position=(0.1, 0.0, 0.0))
     pad = fs.Box((0.02, 0.002, 0.02))

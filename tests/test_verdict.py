@@ -106,7 +106,7 @@ def test_jaws_that_pass_through_each_other() -> None:
 def test_what_overlaps_at_the_start_counts_from_there() -> None:
     """A flange in its fixture is meant so; deeper is not."""
     for way, verdict in ((0.0, "good"), (0.004, "wrong")):
-        scene = fs.Scene("fixture", dt=0.01, duration=0.1)
+        scene = fs.Scene("fixture", dt=0.01, duration=0.1, theta=1.0)
         scene.add_obstacle("fixture", fs.Box((0.02, 0.02, 0.02)))
         flange = scene.add_rigid("flange", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(0, 0, 0.025))
         scene.drive(flange, fs.Motion([0.0, 0.1], [(0, 0, 0), (0, 0, -way)]))
@@ -183,7 +183,7 @@ def test_a_run_ends_by_itself_when_energy_explodes(tmp_path: Path) -> None:
 
 
 def test_a_run_ends_by_itself_when_a_body_has_left() -> None:
-    scene = fs.Scene("lost", dt=0.1, duration=10.0)
+    scene = fs.Scene("lost", dt=0.1, duration=10.0, theta=1.0)
     scene.add_rigid("ball", fs.Sphere(0.001), density=1000.0)
     run = fs.simulate(scene)
     size = 2.0 * math.sqrt(3.0) * 0.001
@@ -260,13 +260,13 @@ def test_what_overlaps_an_obstacle_is_refused_or_pushed_out_with_a_word(caplog: 
     (note,) = run.info["notes"]
     assert "ball and floor overlap by 4 mm at the start; contact pushes them apart" in note
     assert any(note in record.getMessage() for record in caplog.records)
-    assert f"note              {note}" in run.summary().splitlines()
+    assert f"note               {note}" in run.summary().splitlines()
     assert run.steps["max_penetration_m"][-1] < 0.5 * 0.004
     assert fs.simulate(impossible.overlapping(0.0)).info["notes"] == []
 
 
 def test_values_of_the_wrong_order_get_a_note_in_words() -> None:
-    scene = fs.Scene("odd", dt=10.0, duration=20.0, gravity=(0, 0, -9810.0))
+    scene = fs.Scene("odd", dt=10.0, duration=20.0, gravity=(0, 0, -9810.0), theta=1.0)
     scene.add_soft("jelly", fs.box_tets((0.02, 0.02, 0.02), 2), fs.Elastic(0.1, 0.3, 1.07, name="jelly"), position=(0, 0, 1))
     scene.add_rigid("ball", fs.Sphere(2.0), density=1.07, rotation=(0, 0, 90.0), velocity=(2000.0, 0, 0), position=(9, 0, 1))
     line = np.column_stack([np.linspace(0.0, 0.1, 6), np.zeros(6), np.full(6, 30.0)])
@@ -360,7 +360,9 @@ def test_a_watch_changes_nothing() -> None:
 def test_rigid_bodies_at_rest_create_nothing(slope: float) -> None:
     """Boxes that start at rest, on each other and on a slope: what rounding lifts them by is no energy from nowhere."""
     angle = np.deg2rad(slope)
-    scene = fs.Scene("rest", duration=0.3, gravity=(9.81 * np.sin(angle), 0.0, -9.81 * np.cos(angle)), default_friction=1.0)
+    scene = fs.Scene(
+        "rest", duration=0.3, gravity=(9.81 * np.sin(angle), 0.0, -9.81 * np.cos(angle)), default_friction=1.0, theta=1.0
+    )
     scene.add_floor()
     for k in range(1 if slope else 10):
         scene.add_rigid(f"box{k}", fs.Box((0.01,) * 3), density=1000.0, position=(0.0, 0.0, 0.02 * (k + 0.5)))

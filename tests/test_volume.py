@@ -133,7 +133,7 @@ def test_a_cavity_of_a_surface_file_is_a_chamber(tmp_path: Path) -> None:
     pytest.importorskip("pytetwild")
     points, triangles = hollow()
     meshio.Mesh(points, [("triangle", triangles)]).write(tmp_path / "finger.stl")
-    scene = fs.Scene("hollow")
+    scene = fs.Scene("hollow", theta=1.0)
     finger = scene.add_soft("finger", fs.load_volume(tmp_path / "finger.stl", edge_length=0.006), "ecoflex_00_50")
     scene.pressurize(finger, lambda t: 1e3)
     assert scene.couplings[0].volume == pytest.approx(0.004 * 0.012 * 0.03, rel=1e-3)
@@ -144,11 +144,11 @@ def test_a_rest_shape_that_overlaps_itself_is_refused() -> None:
     points = np.concatenate([box.points, box.points @ np.diag([1.0, 0.9, 0.8]) + (0.012, 0.003, 0.004)])
     both = fs.make_tetmesh(points, np.concatenate([box.tets, box.tets + len(box.points)]), name="both", source="test")
     with pytest.raises(fs.MeshError, match="'both' from test crosses itself"):
-        fs.Scene("overlap").add_soft("body", both, "ecoflex_00_50")
+        fs.Scene("overlap", theta=1.0).add_soft("body", both, "ecoflex_00_50")
 
 
 def test_bodies_in_millimetres_are_noticed() -> None:
-    scene = fs.Scene("units")
+    scene = fs.Scene("units", theta=1.0)
     with pytest.warns(UserWarning, match=r"'cube' is 20 m long; .* scale=1e-3 .*mesh_unit=mm"):
         scene.add_soft("cube", fs.box_tets((20.0, 20.0, 20.0), 1), "ecoflex_00_50")
     box = fs.box_triangles((20.0, 20.0, 30.0))

@@ -40,7 +40,7 @@ def test_the_work_of_a_finger_is_less_by_what_its_joint_damps(drive: dict[str, A
 
 def free_body(kind: str, **options: float) -> fs.Run:
     """A soft block or a rod that flies without gravity, at theta = 1, and is damped against the world."""
-    scene = fs.Scene("free", dt=0.01, duration=0.1, gravity=NO_GRAVITY)
+    scene = fs.Scene("free", dt=0.01, duration=0.1, gravity=NO_GRAVITY, theta=1.0)
     drag = options.pop("drag", 0.0)
     rubber = fs.Elastic(1e5, 0.3, 1000.0, **options, name="rubber")
     velocity = (0.3, -0.2, 0.1)

@@ -168,7 +168,7 @@ def test_velocities_are_what_moved_the_poses() -> None:
 
 def cantilever(links: int) -> fs.Scene:
     """Rubber of 0.1 m, clamped level: w L^3 / EI = 4.18 and E A L^2 / EI = 1e4."""
-    scene = fs.Scene("cantilever", dt=0.01, duration=1.5)
+    scene = fs.Scene("cantilever", dt=0.01, duration=1.5, theta=1.0)
     rod = scene.add_rod(
         "rod", line(links, 0.1), fs.circular_section(RADIUS, shear_factor=1.0), fs.Elastic(YOUNG, 0.0, DENSITY),
         start=fs.RodEnd("clamped"), translational_damping=1.0,
@@ -214,7 +214,7 @@ def test_more_sweeps_help_as_more_substeps_do() -> None:
 def test_stick_and_slip_on_a_floor(along: float) -> None:
     """Below mu m g it creeps by less than a hundredth of what it would slide; above it slides with (push - mu m g) / m."""
     mu, mass = 0.4, WEIGHT * 0.1 / 9.81
-    scene = fs.Scene("floor", dt=0.005, duration=0.5)
+    scene = fs.Scene("floor", dt=0.005, duration=0.5, theta=1.0)
     floor = scene.add_floor()
     points = line(10, 0.1) + np.array([0.0, 0.0, RADIUS])
     rod = scene.add_rod(
@@ -240,7 +240,7 @@ def test_mass_proportional_damping_slows_a_fall() -> None:
     """v = g / alpha at the end, and the drag of the same size does the same."""
     speeds = []
     for elastic, drag in ((fs.Elastic(YOUNG, 0.3, DENSITY, rayleigh_alpha=20.0), 0.0), (fs.Elastic(YOUNG, 0.3, DENSITY), None)):
-        scene = fs.Scene("fall", dt=0.01, duration=0.6)
+        scene = fs.Scene("fall", dt=0.01, duration=0.6, theta=1.0)
         per_metre = 20.0 * WEIGHT / 9.81 if drag is None else drag
         scene.add_rod("rod", line(4, 0.1), fs.circular_section(RADIUS), elastic, translational_damping=per_metre)
         run = simulate_xpbd(scene, substeps=20)
@@ -264,7 +264,7 @@ def test_winding_begins_as_ours_does() -> None:
 
 
 def test_numbers_that_are_not_finite_end_the_run() -> None:
-    scene = fs.Scene("storm", dt=0.01, duration=0.05)
+    scene = fs.Scene("storm", dt=0.01, duration=0.05, theta=1.0)
     scene.add_rod(
         "rod", line(3, 0.1), fs.circular_section(RADIUS), fs.Elastic(YOUNG, 0.3, DENSITY),
         load=lambda t: np.array([1e308 if t > 0.025 else 0.0, 0.0, 0.0]),
@@ -311,15 +311,15 @@ def test_rods_it_does_not_know_are_refused() -> None:
         ({"contact": "surface"}, fs.Elastic(YOUNG, 0.3, DENSITY), "contact 'surface'"),
         ({}, fs.Elastic(YOUNG, 0.3, DENSITY, rayleigh_beta=1e-3), "rayleigh_beta 0.001 s"),
     ):
-        scene = fs.Scene("scene")
+        scene = fs.Scene("scene", theta=1.0)
         scene.add_rod("rod", line(3), fs.circular_section(RADIUS), elastic, **options)
         with pytest.raises(fs.InputError, match=match):
             simulate_xpbd(scene)
-    scene = fs.Scene("scene")
+    scene = fs.Scene("scene", theta=1.0)
     floor = scene.add_floor()
     rod = scene.add_rod("rod", line(3), fs.circular_section(RADIUS), fs.Elastic(YOUNG, 0.3, DENSITY))
     scene.set_friction(rod, floor, (0.2, 0.4), direction=(1.0, 0.0, 0.0))
     with pytest.raises(fs.InputError, match="friction that differs by direction"):
         simulate_xpbd(scene)
     with pytest.raises(fs.InputError, match="0 rods"):
-        simulate_xpbd(fs.Scene("empty"))
+        simulate_xpbd(fs.Scene("empty", theta=1.0))

@@ -130,6 +130,11 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     ),
     StepColumn("solves", "1", "contact problems solved, one for each linearisation of the step", lambda r, ms: r.solves, "sum"),
     StepColumn(
+        "theta", "1",
+        "integration parameter of the step; 0.5 of an energy-momentum step, 1 where only backward Euler could take it",
+        lambda r, ms: r.theta, "worst",
+    ),
+    StepColumn(
         "time_error_m", "m",
         "estimated local error of the position of the worst body, root mean square by mass; 0 unless dt is \"auto\"",
         lambda r, ms: r.time_error, "worst",

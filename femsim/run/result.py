@@ -342,6 +342,9 @@ class Run:
             lines.append(f"parts of a step    {_parts(s)}")
         elif s["substeps"].max() > 1:
             lines.append(f"halved steps       {_halved(s)}")
+        damped = int((s["theta"] == 1.0).sum())
+        if damped and self.info.get("settings", {}).get("integrator") == "energy-momentum":
+            lines.append(f"backward Euler     {damped} steps that energy-momentum could not solve{_at(s, 'theta', 'first')}")
         lines.append(f"iterations         mean {s['iterations'].mean():.1f}, largest {int(s['iterations'].max())}")
         lines.append(f"answered by        {_answered(self.info.get('solver', {}).get('answered', {}))}")
         lines += [f"friction           {text}" for text in _frictions(self.info.get("friction", []))]

@@ -38,7 +38,7 @@ class SceneContents:
         *,
         dt: float | Literal["auto"] = 0.01,
         duration: float = 1.0,
-        theta: float = 1.0,
+        theta: float | None = None,
         gravity: Vector = (0.0, 0.0, -9.81),
         margin: float = 1e-3,
         correction: float = 0.2,
@@ -46,25 +46,31 @@ class SceneContents:
         default_friction: float = 0.5,
         nonlinear_tolerance: float | None = 1e-4,
         max_solves: int = 25,
-        integrator: Integrator = "theta",
+        integrator: Integrator | None = None,
         strain_damping: float = 0.05,
         dt_bounds: tuple[float, float] = (1e-4, 1e-2),
         time_tolerance: float = 1e-5,
         health: HealthBounds | None = None,
         thin_shapes: bool = False,
     ) -> None:
+        if integrator is None:
+            papers = theta is not None or nonlinear_tolerance is None  # theta alone, or one linearisation a step
+            integrator = "theta" if papers else "energy-momentum"
         if integrator not in get_args(Integrator):
             raise InputError(f"integrator is {integrator!r}; allowed are {', '.join(map(repr, get_args(Integrator)))}.")
         if not 0.0 <= strain_damping <= 1.0:
             raise InputError(f"strain_damping is {strain_damping}; allowed are values from 0 (none) to 1.")
         if integrator == "energy-momentum":
-            if theta not in (0.5, 1.0):
-                raise InputError(f"theta is {theta}; the energy-momentum step has none of its own, so leave it out.")
+            if theta is not None:
+                raise InputError(
+                    f"theta is {theta}; the energy-momentum step has none of its own, so leave it out, or integrator."
+                )
             if nonlinear_tolerance is None:
                 raise InputError(
                     "nonlinear_tolerance is None; the energy-momentum step must be solved, so give a bound such as 1e-4."
                 )
             theta = 0.5
+        theta = 1.0 if theta is None else theta
         if not 0.5 <= theta <= 1.0:
             raise InputError(f"theta is {theta}; allowed are values from 0.5 (mid-point) to 1 (backward Euler).")
         if not 0.0 <= correction <= 1.0:

@@ -38,9 +38,9 @@ class Scene(SceneContents):
         Time step. "auto": as short as the motion asks for, between ``dt_bounds``; results have a row each longest step.
     duration : float, s
         Simulated time.
-    theta : float
-        Integration parameter in [1/2, 1]: 1 (default) is backward Euler, 1/2 the mid-point rule of papers/001 eq. (9), which
-        keeps energy but, once linearised, lets nodes in contact chatter.
+    theta : float, optional
+        Integration parameter in [1/2, 1] of the theta rule, which it chooses: 1 is backward Euler, the choice for slow
+        manipulation and statics, since it damps all that vibrates; 1/2 the mid-point rule of papers/001 eq. (9).
     gravity : (3,) float, m/s^2
         Acceleration of gravity.
     margin : float, m
@@ -51,13 +51,14 @@ class Scene(SceneContents):
         Coulomb coefficient of pairs of surfaces that neither the scene nor the material library sets. Default 0.5.
     nonlinear_tolerance : float or None
         What the equations of motion may lack at the end of a step, relative to the largest forces in them. Default 1e-4. A step
-        is linearised and solved again until it holds. None: one linearisation a step, the scheme of papers/001.
+        is linearised and solved again until it holds. None: one linearisation a step by the theta rule, as in papers/001.
     max_solves : int
         Most linearisations of a step before it is halved. Default 25.
-    integrator : {"theta", "energy-momentum"}
-        How a step is taken. "theta" (default) evaluates forces at one place within it. "energy-momentum" takes elastic stress
-        from both ends of the step, by which soft bodies, rods and rigid bodies in free motion keep angular momentum and never
-        gain energy, at any stiffness; it is second order in dt. ``theta`` is then 1/2.
+    integrator : {"energy-momentum", "theta"}, optional
+        How a step is taken. "energy-momentum", the default where neither ``theta`` is given nor one linearisation a step, takes
+        elastic stress from both ends of the step, by which soft bodies, rods and rigid bodies in free motion keep angular
+        momentum and never gain energy, at any stiffness; it is second order in dt. A step that it cannot solve, nor halves of
+        it, is taken by backward Euler. "theta" evaluates forces at one place within the step; without ``theta`` this is its end.
     strain_damping : float
         Part of changes of strain that "energy-momentum" damps, from 0 (keeps the energy) to 1. Default 0.05.
     dt_bounds : (float, float), s

@@ -68,8 +68,9 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
     before is restored and two steps of half the length are taken, each of which may be halved again, ``max_halvings`` times in
     all. Halves are taken only if they end better, all of them; otherwise the step is what it was without halving, to the last
     bit, and reported so. After such a step, those that end finite are taken as they are until one is solved again, since trying
-    costs ``max_halvings`` solves. A step whose contacts are proved infeasible is taken as it is: what closes on a body in it
-    does so in the last of its parts too.
+    costs ``max_halvings`` solves. A step whose contacts are proved infeasible is not halved: what closes on a body in it does so
+    in the last of its parts too. Where an energy-momentum step is neither solved nor mended by halves, backward Euler takes it if
+    that ends no worse: velocities at the end of a step that was not solved would otherwise turn round and grow from step to step.
 
     Parameters
     ----------
@@ -93,17 +94,21 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
     before, end = stepper.state, stepper.state.t + stepper.settings.dt
     whole = attempt(stepper)
     vain = whole.grade == INFEASIBLE or (before.halving_is_vain and whole.grade < NOT_FINITE)
-    if whole.report is not None and (whole.grade == SOLVED or vain):
+    if whole.report is not None and (whole.grade == SOLVED or (vain and not stepper.settings.conserving)):
         stepper.state = replace(stepper.state, halving_is_vain=vain and whole.grade != SOLVED)
         return whole.report
     outcome = _Outcome.of(stepper)
-    halves = _halves(stepper, before, whole, whole.grade, max_halvings)
+    halves = None if vain else _halves(stepper, before, whole, whole.grade, max_halvings)
     if halves is not None:
         # the time is that asked for, not what rounding makes of the sum
         stepper.state = replace(stepper.state, t=end, step=before.step + 1, halving_is_vain=False)
         report = joined(halves, end)
         stepper.system.take_acted(report.acted)
         return report
+    damped = _by_backward_euler(stepper, before) if stepper.settings.conserving else None
+    if damped is not None and damped.report is not None and damped.grade <= whole.grade:
+        stepper.state = replace(stepper.state, halving_is_vain=damped.grade != SOLVED)
+        return damped.report
     if whole.report is None:
         assert whole.error is not None
         stepper.restore(before)
@@ -111,6 +116,17 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
     outcome.restore(stepper)
     stepper.state = replace(stepper.state, halving_is_vain=True)
     return whole.report
+
+
+def _by_backward_euler(stepper: Stepper, before: State) -> Attempt:
+    """Go back and take a step of the energy-momentum scheme by backward Euler."""
+    stepper.restore(before)
+    settings = stepper.settings
+    try:
+        stepper.settings = replace(settings, theta=1.0, conserving=False, strain_damping=0.0)
+        return attempt(stepper)
+    finally:
+        stepper.settings = settings
 
 
 def attempt(stepper: Stepper) -> Attempt:
@@ -212,6 +228,7 @@ def joined(parts: Sequence[Attempt], end: float) -> StepReport:
         wrench_balance=max(report.wrench_balance for report in reports),
         nonlinear_residual=max(report.nonlinear_residual for report in reports),
         unbalanced=unbalanced, lacking=lacking, solves=sum(report.solves for report in reports),
+        theta=max(report.theta for report in reports),
         time_error=max(report.time_error for report in reports),
         vitals=Vitals.joined([report.vitals for report in reports]),
     )  # fmt: skip

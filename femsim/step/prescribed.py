@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from femsim.base.rotations import cayley_from_quaternion, quaternion_conjugate, quaternion_multiply, vector_from_quaternion
+from femsim.model.bodies.body import StepSettings
 from femsim.model.drives import driven_pose
 from femsim.model.holds import Hold
 from femsim.scene.scene import Scene
@@ -26,10 +27,10 @@ def prescribed_rows(scene: Scene, system: System) -> np.ndarray:
     return prescribed
 
 
-def prescribed_velocity(scene: Scene, system: System, state: State, dt: float) -> np.ndarray:
-    """Velocities of these rows that end a step of dt (s) exactly on their motion, (n,); zero elsewhere."""
-    v = np.zeros(system.n)
-    turn_between = cayley_from_quaternion if scene.integrator == "energy-momentum" else vector_from_quaternion
+def prescribed_velocity(scene: Scene, system: System, state: State, settings: StepSettings) -> np.ndarray:
+    """Velocities of these rows that end a step exactly on their motion, (n,); zero elsewhere."""
+    v, dt = np.zeros(system.n), settings.dt
+    turn_between = cayley_from_quaternion if settings.conserving else vector_from_quaternion
     for index, motion in scene.motions.items():
         q = state.q[system.q_slices[index]]
         position, quaternion = driven_pose(scene.bodies[index].initial_q(), motion, state.t + dt)

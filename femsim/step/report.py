@@ -63,6 +63,8 @@ class StepReport:
         Whether bodies ended so much deeper in each other that halves of the step are worth a try.
     time_error : float, m
         Estimated local error of the step, see :func:`femsim.step.adaptive.local_error`; 0 where its length is fixed.
+    theta : float
+        Integration parameter of the step: 1 where backward Euler took one that the energy-momentum scheme could not solve.
     unbalanced, lacking : int
         Number of the body whose forces balance worst, and of the one that has the largest share in the nonlinear residual; -1
         where everything holds exactly.
@@ -93,6 +95,7 @@ class StepReport:
     viscous_loss: float = 0.0
     sank: bool = False
     time_error: float = 0.0
+    theta: float = 1.0
     unbalanced: int = -1
     lacking: int = -1
     vitals: Vitals = field(default_factory=Vitals)

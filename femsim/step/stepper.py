@@ -110,7 +110,7 @@ class Stepper:
         """Advance by one time step, whatever comes of it; :func:`femsim.step.advance.take_step` halves steps that fail."""
         state, system, contacts, settings = self.state, self.system, self.contacts, self.settings
         with self.timed("assemble"):
-            v_prescribed = prescribed_velocity(self.scene, system, state, settings.dt)
+            v_prescribed = prescribed_velocity(self.scene, system, state, settings)
             system.assemble(state, settings, v_prescribed)
         rows, solved = self._solve(v_prescribed)
         problem, solution = solved.problem, solved.solution
@@ -128,7 +128,7 @@ class Stepper:
             overlaps = contacts.overlapping(new, arrived)
             penetration = max(0.0, -float(overlaps[1].min(initial=0.0)))
             report = measure(self.scene, system, solved, end, forces, state, new, penetration)
-            report.sank = self._sank(penetration)
+            report.sank, report.theta = self._sank(penetration), settings.theta
             report.vitals = self.vital_signs.read(problem, forces, new, arrived, overlaps)
             self.state = replace(
                 system.remember(new), step=report.step, work=report.work, friction_loss=report.friction_loss,

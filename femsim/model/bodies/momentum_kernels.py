@@ -8,10 +8,11 @@ algorithms for general models in nonlinear elasticity", Comput. Methods Appl. Me
 
 so S : dC/2 is the change of the energy. With the force sum_q w_q F_m S grad_a, F_m = (F0 + F1)/2, a step that ends at
 x0 + dt v_hat and whose velocities change by 2 (v_hat - v0) keeps the energy, and S being symmetric it keeps the angular momentum.
-Damping adds alpha (2 mu dE + lambda tr(dE) I) with dE = dC/2, which loses energy in proportion to the square of the change of
+Damping adds alpha (2 mu dE + lambda_q tr(dE) I) with dE = dC/2, which loses energy in proportion to the square of the change of
 strain and leaves rotation alone. Small changes take
 2 psi(C1) - 2 psi(C0) by Gauss' rule from stresses: differences of energies would carry their rounding, divided by |dC|, into the
-stress. The mean dilatation of an element acts by the mean of its pressure at both ends.
+stress. The mean dilatation of an element acts by the mean of its pressure at both ends, and alpha times the change of it: damping
+that sees more of lambda than lambda_q at the points would lock nearly incompressible elements.
 
 Where an end is inverted, C does not tell it from its mirror image; the element then has the stress of F_m.
 """
@@ -192,7 +193,7 @@ def step_forces(
     for e in range(elements.shape[0]):
         mean_0, _, upright_0 = _mean_dilatation(x0, elements, gradient, weight, law, e, work)
         mean_1, _, upright_1 = _mean_dilatation(x1, elements, gradient, weight, law, e, work)
-        pressure = 0.5 * (lame_lambda[e] - point_lambda[e]) * (mean_0 + mean_1)
+        pressure = (lame_lambda[e] - point_lambda[e]) * (0.5 * (mean_0 + mean_1) + damping * (mean_1 - mean_0))
         la, mu = point_lambda[e], lame_mu[e]
         for p in range(weight.shape[1]):
             start = deformation_gradient(x0, elements, gradient, e, p)
@@ -205,9 +206,7 @@ def step_forces(
                 P = _middle_stress(middle, law, constants, la, mu, pressure, work)
             if damping > 0.0:
                 strained = scaled_matrix(0.5, minus(after, before))
-                slowing = add_to_diagonal(
-                    scaled_matrix(2.0 * mu, strained), lame_lambda[e] * (strained[0] + strained[4] + strained[8])
-                )
+                slowing = add_to_diagonal(scaled_matrix(2.0 * mu, strained), la * (strained[0] + strained[4] + strained[8]))
                 P = plus(P, times(middle, scaled_matrix(damping, slowing)))
             for a in range(elements.shape[1]):
                 push = times_vector(P, shape_gradient(gradient, e, p, a))

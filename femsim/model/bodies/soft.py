@@ -320,7 +320,7 @@ class SoftBody(BodyDefaults, ABC):
         stiffness = _stiffness_factor(settings) + self.elastic.rayleigh_beta
         branch = self._branch_share(implicit, stiffness)
         self._fill_matrix(stiffness, self._mass_factor(implicit), data)
-        if self.elastic.rayleigh_beta:
+        if self.elastic.rayleigh_beta and not settings.conserving:
             self._viscous = data.copy()  # of the law alone
         if branch:
             self._fill_matrix(stiffness, self._mass_factor(implicit), data, branch)
@@ -352,7 +352,11 @@ class SoftBody(BodyDefaults, ABC):
         out: np.ndarray,
         inertia: np.ndarray,
     ) -> None:
-        """Fill M (v_hat - v)/(theta dt) + alpha M v_hat + beta K v_hat + f - f_ext, f at ``moved``, K at the start."""
+        """Fill M (v_hat - v)/(theta dt) + alpha M v_hat + beta K v_hat + f - f_ext, f at ``moved``, K at the start.
+
+        In an energy-momentum step beta is a viscosity of strain instead: beta/dt more of what damps changes of strain. K at the
+        start would resist the way of a body that turns, and take its angular momentum.
+        """
         implicit = settings.theta * settings.dt
         self.update_elements(moved)
         force = self.internal_force
@@ -360,24 +364,25 @@ class SoftBody(BodyDefaults, ABC):
         if settings.conserving:
             force = np.empty_like(force)
             x0 = start.q.reshape(-1, 3)
-            step_forces(x0, x1, *self.point_elements(), settings.strain_damping, force)
+            damping = settings.strain_damping + self.elastic.rayleigh_beta / settings.dt
+            step_forces(x0, x1, *self.point_elements(), damping, force)
         if self.branches is not None:
             force = force if settings.conserving else force.copy()
             self.branches.add_forces(moved.reshape(-1, 3), x1 if settings.conserving else None, force)
         self._fill_external(start.t + implicit, settings, external)
         inertia[:] = self._row_mass * (v_hat - start.v) / implicit
         out[:] = inertia + self.elastic.rayleigh_alpha * self._row_mass * v_hat + force.ravel() - external
-        if self.elastic.rayleigh_beta:
+        if self.elastic.rayleigh_beta and not settings.conserving:
             out += self._viscous_share(implicit) * (
                 self._viscous_matrix() @ v_hat - self._mass_factor(implicit) * self._row_mass * v_hat
             )
 
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
-        """Fill M/(theta dt) + alpha M + beta K of the start + theta dt K of the last residual."""
+        """Fill M/(theta dt) + alpha M + theta dt K of the last residual + beta K of the start (energy-momentum: of the same)."""
         implicit, beta = settings.theta * settings.dt, self.elastic.rayleigh_beta
-        stiffness = _stiffness_factor(settings)
+        stiffness = _stiffness_factor(settings) + (beta if settings.conserving else 0.0)
         branch = self._branch_share(implicit, stiffness)
-        if not beta:
+        if not beta or settings.conserving:
             self._fill_matrix(stiffness, self._mass_factor(implicit), data, branch)
             return
         share = self._viscous_share(implicit)
