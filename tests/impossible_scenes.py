@@ -92,9 +92,9 @@ def needle(radius: float = 0.0005, cells: int = 4) -> fs.Scene:
     return s
 
 
-def tumbling_cube(friction: float = 5.0, dt: float = 0.01, duration: float = 1.0) -> fs.Scene:
+def tumbling_cube(friction: float = 5.0, dt: float = 0.01, duration: float = 1.0, theta: float | None = 1.0) -> fs.Scene:
     """A light soft cube tumbles down a slope of large friction."""
-    s = fs.Scene("tumbling_cube", dt=dt, duration=duration, gravity=(9.5, 0, -2.5), default_friction=friction, theta=1.0)
+    s = fs.Scene("tumbling_cube", dt=dt, duration=duration, gravity=(9.5, 0, -2.5), default_friction=friction, theta=theta)
     s.add_floor()
     s.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), rubber(), position=(0, 0, 0.01))
     return s

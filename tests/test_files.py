@@ -135,7 +135,7 @@ def test_every_word_for_an_end_has_an_exit_status_and_a_sentence() -> None:
 
 
 def test_files_are_replaced_in_one_place_of_each_package() -> None:
-    """Beside the writers: a film is ended by ffmpeg, a case moves a whole folder over an older one, figures move together."""
+    """Beside the writers: films grow picture by picture, a case moves a whole folder over an older one, figures move together."""
     root = Path(fs.__file__).resolve().parent.parent
     places = {
         str(path.relative_to(root))
@@ -144,4 +144,9 @@ def test_files_are_replaced_in_one_place_of_each_package() -> None:
         if "os.replace(" in path.read_text(encoding="utf-8")
     }
     writers = {"femsim/base/files.py", "viz/files.py", "viz/vtk_hdf.py", "contact/fclib.py"}
-    assert places == writers | {"viz/film.py", "femsim/studies/sweeps/case.py", "femsim/studies/calibration/report.py"}
+    assert places == writers | {
+        "viz/film.py",
+        "viz/animation.py",
+        "femsim/studies/sweeps/case.py",
+        "femsim/studies/calibration/report.py",
+    }

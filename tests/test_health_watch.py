@@ -137,6 +137,16 @@ def test_shares_of_the_steps() -> None:
     assert watched.kinds == {"unconverged"}
 
 
+def test_a_solver_near_its_limit_is_said_by_the_mean_of_the_solves_of_a_step() -> None:
+    """The solver of the last solve may have another limit than those of the others."""
+    watched = Watched()
+    for effort in (0.79, 0.81, 0.81, 0.2):
+        solution = replace(watched.report.solution, iterations=1000, details={"max_iterations": 25, "effort": effort})
+        watched.tell(solution=solution)
+    watched.watch.finish(watched.steps)
+    assert watched.reason("limit").value == 0.5 and watched.kinds == {"limit"}
+
+
 def test_inverted_elements_of_all_bodies_are_counted() -> None:
     """The first cube is pushed through itself, the second is not; both counts are seen, and their sum."""
     stepper = Stepper(Watched().stepper.scene, fs.make_solver("exact"), dt=1e-6)  # too short a step to recover in

@@ -118,7 +118,7 @@ class Post:
 
 '''
 
-DISTANCE = '''@njit(cache=True)
+DISTANCE = '''@njit(cache=True, inner=True)
 def post_distance(x: float, y: float, z: float, radius: float) -> Distance:
     """Distance to an endless post along z."""
     length = np.sqrt(x * x + y * y)
@@ -217,7 +217,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "            elif isinstance(shape, Post):\n                self.kind[s], self.size[s, 0] = kernels.POST, shape.radius\n",
     )
     put(kernels, "PLANE, BOX, SPHERE", "POST = 6\n")
-    put(kernels, "@njit(cache=True)\ndef shape_distance(", DISTANCE)
+    put(kernels, "@njit(cache=True, inner=True)\ndef shape_distance(", DISTANCE)
     put(kernels, "    if k == SPHERE:\n        return", "    if k == POST:\n        return post_distance(x, y, z, size[s, 0])\n")
     solids = root / "femsim/model/solids.py"
     put(

@@ -149,6 +149,13 @@ def test_a_tumbling_cube_creates_no_energy() -> None:
     assert run.verdict == "good" and run.steps["work_J"][-1] > 1e-4
 
 
+def test_contacts_that_slide_in_an_energy_momentum_step_do_not_creep() -> None:
+    """The forces that act are those of the velocities at its end, where they may stick; its way is that of the law before."""
+    run = fs.simulate(impossible.tumbling_cube(theta=None))
+    assert run.info["settings"]["integrator"] == "energy-momentum" and run.steps["max_slip_mps"].max() > 0.1
+    assert run.verdict != "wrong" and reasons(run, "creep") == [] and reasons(run, "energy") == []
+
+
 @pytest.mark.parametrize(("theta", "solved", "verdict"), [(1.0, True, "good"), (0.5, False, "wrong")])
 def test_energy_from_nowhere_is_found(theta: float, solved: bool, verdict: str) -> None:
     """One linearisation of the mid-point rule, far too long steps: a beam that swings gains energy."""

@@ -225,13 +225,11 @@ class HealthWatch:
 
     def _effort(self, report: StepReport, when: When) -> None:
         details = report.solution.details
-        options = getattr(self._stepper.solver, "options", None)
-        limit = details.get("max_iterations") or getattr(options, "max_iterations", None) or math.inf
         happened = {
             "unconverged": not report.solution.converged,
             "halved": report.halved,
             "fallbacks": len(details.get("tried", ())) > 1,
-            "limit": report.solution.iterations > _NEAR_LIMIT * limit * max(report.solves, 1),
+            "limit": details.get("effort", 0.0) > _NEAR_LIMIT,
         }
         for name, did in happened.items():
             if did:

@@ -198,8 +198,9 @@ def joined(parts: Sequence[Attempt], end: float) -> StepReport:
     last = reports[-1]
     worst = next((report for report in reports if not report.solution.converged), last)
     details = dict(last.solution.details)
-    if "virtual_slip" in details:
-        details["virtual_slip"] = max(report.solution.details.get("virtual_slip", 0.0) for report in reports)
+    for name in ("virtual_slip", "effort"):
+        if name in details:
+            details[name] = max(report.solution.details.get(name, 0.0) for report in reports)
     solution = replace(
         last.solution, status=worst.solution.status, details=details,
         message=f"The step was taken in {len(parts)} sub-steps. {worst.solution.message}",

@@ -49,7 +49,8 @@ class Solved:
     problem : ContactProblem
         The last contact problem: that whose equations the solution satisfies.
     solution : Solution
-        Its answer; not converged where the nonlinear residual stayed above its tolerance. Its iterations are those of all.
+        Its answer; not converged where the nonlinear residual stayed above its tolerance. Its iterations are those of all, and
+        ``details["effort"]`` is the part of the iterations allowed that a solve took in the mean.
     residuals : tuple of float
         Nonlinear residual of the answer of each contact problem.
     """
@@ -95,7 +96,7 @@ def solve_step(
     """
     attempt = partial(_attempt, system, settings, rows, solver, newton.still)
     last = attempt(warm)
-    residuals, iterations = [last.residual], last.solution.iterations
+    residuals, iterations, effort = [last.residual], last.solution.iterations, _effort(solver, last.solution)
     places, led_to = [np.zeros(system.n)], [last]
     while newton.tolerance is not None and not last.holds(newton.tolerance) and len(residuals) < newton.max_solves:
         if not np.isfinite(last.residual) or not _leads_on(last, newton.tolerance):
@@ -106,7 +107,9 @@ def solve_step(
         places, led_to = [*places[-_MEMORY:], place], [*led_to[-_MEMORY:], last]
         residuals.append(last.residual)
         iterations += last.solution.iterations
-    solution = _judged(last, replace(last.solution, iterations=iterations), len(residuals), newton)
+        effort += _effort(solver, last.solution)
+    details = {**last.solution.details, "effort": effort / len(residuals)}
+    solution = _judged(last, replace(last.solution, iterations=iterations, details=details), len(residuals), newton)
     return Solved(last.problem, solution, tuple(residuals))
 
 
@@ -138,6 +141,12 @@ def _attempt(
     push = problem.pushed(solution.lam)
     residual = system.residual(settings, solution.v, push, still)
     return _Iterate(problem, solution, push, residual, system.rounding)
+
+
+def _effort(solver: Solver, solution: Solution) -> float:
+    """Part of the iterations allowed that a solution took; of the solver that answered, where one was picked."""
+    limit = solution.details.get("max_iterations") or getattr(getattr(solver, "options", None), "max_iterations", None)
+    return float(solution.iterations / limit) if limit else 0.0
 
 
 def _leads_on(last: _Iterate, tolerance: float) -> bool:

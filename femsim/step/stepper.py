@@ -129,7 +129,7 @@ class Stepper:
             penetration = max(0.0, -float(overlaps[1].min(initial=0.0)))
             report = measure(self.scene, system, solved, end, forces, state, new, penetration)
             report.sank, report.theta = self._sank(penetration), settings.theta
-            report.vitals = self.vital_signs.read(problem, forces, new, arrived, overlaps)
+            report.vitals = self.vital_signs.read(problem, solution.lam, forces, new, arrived, overlaps)
             self.state = replace(
                 system.remember(new), step=report.step, work=report.work, friction_loss=report.friction_loss,
                 dt=settings.dt, level=state.level, halving_is_vain=state.halving_is_vain, contacts=memory, sensors=state.sensors,

@@ -190,7 +190,13 @@ class VitalSigns:
         return bool(self._led_body[a] and self._led_body[b]) or bool(self.led_pairs[a, b])
 
     def read(
-        self, problem: ContactProblem, forces: ContactForces, new: State, placed: Placed, overlaps: tuple[np.ndarray, np.ndarray]
+        self,
+        problem: ContactProblem,
+        lam: np.ndarray,
+        forces: ContactForces,
+        new: State,
+        placed: Placed,
+        overlaps: tuple[np.ndarray, np.ndarray],
     ) -> Vitals:
         """Read those of a step.
 
@@ -198,8 +204,10 @@ class VitalSigns:
         ----------
         problem : ContactProblem
             The last one of the step.
+        lam : ndarray, (nc, 3), N
+            Its answer; what acted may differ from it, see :mod:`femsim.step.end_velocity`.
         forces : ContactForces
-            What its answer means.
+            What acted.
         new : State
             Where the step ended.
         placed : Placed
@@ -213,7 +221,7 @@ class VitalSigns:
         contacts = forces.contacts
         speed = np.minimum(self._correction * np.maximum(-contacts.gap, 0.0) / problem.dt, self._fastest)
         pushed = problem.dt * float(contacts.lam[:, 0] @ speed)
-        return Vitals(self._deepest(*overlaps), led, self._creep(problem, forces), inverted, way, turn, pushed)
+        return Vitals(self._deepest(*overlaps), led, self._creep(problem, lam, forces), inverted, way, turn, pushed)
 
     def _deepest(self, parts: np.ndarray, gaps: np.ndarray) -> Depth:
         """Pair that is deepest relative to its size, and beyond where it started."""
@@ -229,10 +237,9 @@ class VitalSigns:
             return Depth()
         return Depth((int(parts[worst, 0]), int(parts[worst, 1])), float(depth[worst]), float(share[worst]))
 
-    def _creep(self, problem: ContactProblem, forces: ContactForces) -> Depth:
-        """Pair whose sticking contacts creep fastest."""
-        contacts = forces.contacts
-        lam, u = contacts.lam, contacts.u
+    def _creep(self, problem: ContactProblem, lam: np.ndarray, forces: ContactForces) -> Depth:
+        """Pair whose sticking contacts creep fastest, by the forces and velocities of one law."""
+        contacts, u = forces.contacts, forces.contacts.u
         if not len(lam):
             return Depth()
         limit = problem.friction if problem.friction.ndim == 1 else problem.friction.min(axis=1)
