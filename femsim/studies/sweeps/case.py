@@ -113,6 +113,9 @@ def run_case(job: Job) -> Row:
                 "on both."
             )
         if job.folder:
+            done = read_row(final)  # of a worker that ended it and was lost before it could say so
+            if done is not None and satisfies(done, job):
+                return done
             shutil.rmtree(work, ignore_errors=True)
             work.mkdir(parents=True)
         _simulate(job, row, work)
