@@ -91,8 +91,10 @@ def test_paraview_runs_the_script(tmp_path):
         pytest.skip("pvbatch or xvfb-run is not on the PATH")
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV", "DISPLAY"))}
     environment["PICTURE"] = str(tmp_path / "picture.png")
-    command = [server, "-a", program, str(run)]
+    command = [server, "-a", "-w", "30", program, str(run)]  # a busy machine takes its time to start a server
     child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180)
+    if "bad X server connection" in child.stderr:
+        pytest.skip("no X server could be started")
     assert child.returncode == 0 and "Traceback" not in child.stdout + child.stderr, child.stdout + child.stderr
     import imageio.v3
 
