@@ -13,7 +13,7 @@ from contact.compiled import njit
 
 @njit(cache=True)
 def gather(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, v: np.ndarray, out: np.ndarray) -> None:
-    """Fill out = J v, one entry a row of J."""
+    """Fill out = J v, one entry a row of J; J may be any matrix in compressed rows."""
     for i in range(out.shape[0]):
         total = 0.0
         for k in range(indptr[i], indptr[i + 1]):

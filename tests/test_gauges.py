@@ -329,10 +329,29 @@ def test_slip_is_tangential_and_counts_contacts_with_oneself_once() -> None:
     lam, u = np.zeros_like(c.lam), np.zeros_like(c.u)
     lam[:, 0], lam[:, 1], u[:, 0], u[:, 1], u[:, 2] = 2.0, -0.5, 5.0, 0.3, 0.4
     for sides in ((base, base), (base, base + 1)):
-        told = replace(c, lam=lam, u=u, part=np.tile(sides, (len(lam), 1)), state=np.full(len(lam), 2))
-        before = np.array(sensors.row(replace(report, parts=((0.02, replace(told, lam=0.0 * lam)),)))[1:])
+        told = replace(
+            c,
+            lam=lam,
+            u=u,
+            taken=np.full(len(lam), 0.02 * 0.5 * 0.3),
+            part=np.tile(sides, (len(lam), 1)),
+            state=np.full(len(lam), 2),
+        )
+        before = np.array(sensors.row(replace(report, parts=((0.02, replace(told, lam=0.0 * lam, taken=0.0 * lam[:, 0])),)))[1:])
         slip, friction = np.array(sensors.row(replace(report, parts=((0.02, told),)))[1:]) - before
         assert slip == pytest.approx(0.02 * 0.5, rel=1e-12) and friction == pytest.approx(0.02 * 0.5 * 0.3 * len(lam), rel=1e-12)
+
+
+def test_friction_takes_the_same_by_sensor_and_column_where_a_body_lands_and_slides() -> None:
+    """In an energy-momentum step the forces that act belong to the velocities at its end, not to those of the step."""
+    scene = fs.Scene("thrown", dt=0.005, duration=0.3)
+    scene.add_floor()
+    scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), RUBBER, position=(0, 0, 0.015), velocity=(0.5, 0.2, -0.3))
+    scene.sensor("slip", "cube", kind="slip")
+    run = fs.simulate(scene)
+    taken, slip = run.steps["friction_loss_J"], run.gauges["slip"]
+    assert scene.integrator == "energy-momentum" and taken[-1] > 5e-4 and slip.values["slip_m"][-1] > 5e-3
+    np.testing.assert_allclose(slip.values["friction_J"], taken, rtol=1e-9, atol=1e-15)
 
 
 def test_what_slides_past_without_a_touch_does_not_slip() -> None:

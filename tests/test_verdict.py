@@ -19,6 +19,7 @@ from femsim.run import patience
 from femsim.run.health import HealthWatch
 from femsim.step.advance import take_step
 from femsim.step.stepper import Stepper
+from femsim.studies.selftest.scenes import chosen
 from materials import circular_section
 
 
@@ -138,6 +139,15 @@ def test_a_tendon_that_pulls_too_hard_is_named_with_the_first_inverted_element()
         assert words in reason["sentence"], reason["sentence"]
     first = int(run.steps["step"][run.steps["inverted_elements"] > 0][0])
     assert reason["step"] == first
+
+
+def test_an_overload_does_not_grow_in_energy_momentum_steps_that_are_not_solved() -> None:
+    """Backward Euler ends within some hundred J too; halves of a step that end better, but unsolved, reached 1e187 J."""
+    (stress,) = chosen(("tendon_100_N",))
+    scene = stress.build()
+    run = fs.simulate(scene, duration=0.2)
+    assert scene.integrator == "energy-momentum" and run.verdict == "wrong" and len(run.steps["step"]) == 20
+    assert run.status == "not converged" and run.steps["elastic_energy_J"].max() < 1e4
 
 
 def test_a_block_that_bears_its_tendon_is_good() -> None:

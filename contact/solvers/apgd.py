@@ -7,12 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from contact.delassus import DelassusOperator
-from contact.local import LocalProblem
-from contact.problem import ContactProblem, force_scales
+from contact.problem import force_scales
 from contact.solvers.apgd_kernels import Iterates, accelerated_step
-from contact.solvers.base import Solution, WarmStart
-from contact.solvers.condensed import Condensed, CondensedOptions, solve_condensed, solve_local
+from contact.solvers.condensed import Condensed, CondensedOptions, CondensedSolver
 from contact.solvers.dense_kernels import velocities
 
 #: The strict operator loses its momentum and half its step length when the residual has not come down to this part of the best
@@ -76,7 +73,7 @@ class _Gradient:
         return {}
 
 
-class Apgd:
+class Apgd(CondensedSolver[ApgdOptions]):
     """Accelerated projected gradient descent on u = W lam + q (papers/001 ref. 28: Mazhar et al. 2015).
 
     Nesterov's momentum with restart where it points uphill, and steps 1/L with L doubled until it bounds the curvature along the
@@ -96,32 +93,7 @@ class Apgd:
     description = "APGD: accelerated projected gradient on the assembled Delassus operator (baseline of papers/001)"
 
     def __init__(self, options: ApgdOptions | None = None) -> None:
-        self.options = options or ApgdOptions()
-        self._operator = DelassusOperator(self.options.backend, self.options.threads)
+        super().__init__(options or ApgdOptions())
 
     def _start(self, problem: Condensed, lam: np.ndarray) -> _Gradient:
         return _Gradient(problem, lam, self.options)
-
-    def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
-        """Solve the problem; ContactError when A is not positive definite.
-
-        Parameters
-        ----------
-        problem : ContactProblem
-            Any problem, friction isotropic or not.
-        warm_start : WarmStart, optional
-            Its forces are the start; its velocity is not used. Default zero.
-        """
-        return solve_condensed(problem, warm_start, self.options, self._operator, self._start)
-
-    def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
-        """Solve a problem given by W and q alone; v of the solution is empty.
-
-        Parameters
-        ----------
-        problem : LocalProblem
-            W may be non-symmetric (there is no function to minimise then, and no proof of convergence).
-        warm_start : WarmStart, optional
-            Its forces are the start. Default zero.
-        """
-        return solve_local(problem, warm_start, self.options, self._start)

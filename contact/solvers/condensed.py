@@ -8,9 +8,10 @@ contact law decides, and it is measured in every iteration from u, without a sol
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -235,3 +236,48 @@ def solve_local(problem: LocalProblem, warm_start: WarmStart | None, options: Co
     drive(iterations, judge, options.max_iterations)
     times = {"iterate": time.perf_counter() - started}
     return iterations.verdict(judge, times)
+
+
+Options = TypeVar("Options", bound=CondensedOptions)
+
+
+class CondensedSolver(ABC, Generic[Options]):
+    """A solver that iterates on the forces alone; a subclass says by which method.
+
+    Parameters
+    ----------
+    options : CondensedOptions
+        Its options.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self._operator = DelassusOperator(options.backend, options.threads)
+
+    @abstractmethod
+    def _start(self, problem: Condensed, lam: np.ndarray) -> DualMethod:
+        """Start the method from forces, (3nc,), which it may overwrite."""
+
+    def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        """Solve the problem; ContactError when A is not positive definite.
+
+        Parameters
+        ----------
+        problem : ContactProblem
+            Any problem, friction isotropic or not.
+        warm_start : WarmStart, optional
+            Its forces are the start; its velocity is not used. Default zero.
+        """
+        return solve_condensed(problem, warm_start, self.options, self._operator, self._start)
+
+    def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
+        """Solve a problem given by W and q alone; v of the solution is empty.
+
+        Parameters
+        ----------
+        problem : LocalProblem
+            W may be non-symmetric (APGD then has no function to minimise, and no proof of convergence).
+        warm_start : WarmStart, optional
+            Its forces are the start. Default zero.
+        """
+        return solve_local(problem, warm_start, self.options, self._start)

@@ -166,16 +166,6 @@ def solve_links(
 
 
 @njit(cache=True)
-def multiply(indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
-    """Fill out = K x, K in compressed rows."""
-    for i in range(out.shape[0]):
-        total = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            total += values[k] * x[indices[k]]
-        out[i] = total
-
-
-@njit(cache=True)
 def differing(gain: np.ndarray, other: np.ndarray) -> int:
     """Count contacts whose gains (nc, 3, 3) differ by more than a factor of ten somewhere on the diagonal."""
     total = 0

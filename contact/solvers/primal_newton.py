@@ -10,6 +10,7 @@ import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 
+from contact.jacobian_kernels import gather
 from contact.linear import Backend
 from contact.problem import ContactProblem
 from contact.solvers import banded_kernels as banded, primal_kernels as kernels
@@ -224,7 +225,7 @@ class SparseWay:
             return np.zeros(n) if start == 0.0 else None
         basis[0] /= start
         for k in range(limit):
-            kernels.multiply(self._indptr, self._indices, self._values, basis[k], product)
+            gather(self._indptr, self._indices, self._values, basis[k], product)
             w = self._factors.solve(product)
             self.krylov_steps += 1
             for _ in range(2):  # twice is enough for a basis that is orthogonal to rounding

@@ -7,12 +7,9 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from contact.delassus import DelassusOperator
-from contact.local import LocalProblem
-from contact.problem import ContactProblem
 from contact.solvers import dense_kernels as kernels
-from contact.solvers.base import Check, Solution, WarmStart
-from contact.solvers.condensed import Condensed, CondensedOptions, Law, solve_condensed, solve_local
+from contact.solvers.base import Check
+from contact.solvers.condensed import Condensed, CondensedOptions, CondensedSolver, Law
 from contact.solvers.local_kernels import (
     BISECTION,
     CONE,
@@ -164,7 +161,7 @@ class _Sweeps:
         return {"relaxation": self._rule.relaxation}
 
 
-class Pgs:
+class Pgs(CondensedSolver[PgsOptions]):
     """Projected Gauss-Seidel on u = W lam + q, contact after contact (papers/001 ref. 17; papers/004 Alg. 5).
 
     A is factorised afresh in every solve (the symbolic analysis is kept while the pattern of A and the rows touched stay), W is
@@ -188,32 +185,7 @@ class Pgs:
     description = "PGS: projected Gauss-Seidel on the assembled Delassus operator (baseline of papers/001)"
 
     def __init__(self, options: PgsOptions | None = None) -> None:
-        self.options = options or PgsOptions()
-        self._operator = DelassusOperator(self.options.backend, self.options.threads)
+        super().__init__(options or PgsOptions())
 
     def _start(self, problem: Condensed, lam: np.ndarray) -> _Sweeps:
         return _Sweeps(problem, lam, self.options)
-
-    def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
-        """Solve the problem; ContactError when A is not positive definite.
-
-        Parameters
-        ----------
-        problem : ContactProblem
-            Any problem, friction isotropic or not.
-        warm_start : WarmStart, optional
-            Its forces are the start; its velocity is not used. Default zero.
-        """
-        return solve_condensed(problem, warm_start, self.options, self._operator, self._start)
-
-    def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
-        """Solve a problem given by W and q alone; v of the solution is empty.
-
-        Parameters
-        ----------
-        problem : LocalProblem
-            W may be non-symmetric.
-        warm_start : WarmStart, optional
-            Its forces are the start. Default zero.
-        """
-        return solve_local(problem, warm_start, self.options, self._start)

@@ -285,7 +285,7 @@ class SlipReader(Reader):
         pressing = share * c.lam[:, 0] * (c.state > 0)
         if pressing.sum() > 0.0:
             self._slip += dt * float(pressing @ np.linalg.norm(c.u[:, 1:], axis=1) / pressing.sum())
-        self._friction -= dt * float(share @ (c.lam[:, 1:] * c.u[:, 1:]).sum(axis=1))
+        self._friction += float(share @ c.taken)
 
     def memory(self) -> dict[str, np.ndarray]:
         """Give both sums."""

@@ -66,11 +66,12 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
     A step fails when its numbers are not finite, when an element ends inverted beyond recovery that was not before
     (``Body.inside_out``), when the judge says that it did not converge, or when bodies sank into each other. Then the state from
     before is restored and two steps of half the length are taken, each of which may be halved again, ``max_halvings`` times in
-    all. Halves are taken only if they end better, all of them; otherwise the step is what it was without halving, to the last
-    bit, and reported so. After such a step, those that end finite are taken as they are until one is solved again, since trying
-    costs ``max_halvings`` solves. A step whose contacts are proved infeasible is not halved: what closes on a body in it does so
-    in the last of its parts too. Where an energy-momentum step is neither solved nor mended by halves, backward Euler takes it if
-    that ends no worse: velocities at the end of a step that was not solved would otherwise turn round and grow from step to step.
+    all. Halves are taken only if they end better, all of them, and those of an energy-momentum step only if they are solved;
+    otherwise the step is what it was without halving, to the last bit, and reported so. After such a step, those that end finite
+    are taken as they are until one is solved again, since trying costs ``max_halvings`` solves. A step whose contacts are proved
+    infeasible is not halved: what closes on a body in it does so in the last of its parts too. Where an energy-momentum step is
+    neither solved nor mended by halves, backward Euler takes it if that ends no worse: velocities at the end of a step that was
+    not solved would otherwise turn round and grow from step to step.
 
     Parameters
     ----------
@@ -98,7 +99,8 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
         stepper.state = replace(stepper.state, halving_is_vain=vain and whole.grade != SOLVED)
         return whole.report
     outcome = _Outcome.of(stepper)
-    halves = None if vain else _halves(stepper, before, whole, whole.grade, max_halvings)
+    bound = min(whole.grade, NOT_CONVERGED) if stepper.settings.conserving else whole.grade
+    halves = None if vain else _halves(stepper, before, whole, bound, max_halvings)
     if halves is not None:
         # the time is that asked for, not what rounding makes of the sum
         stepper.state = replace(stepper.state, t=end, step=before.step + 1, halving_is_vain=False)

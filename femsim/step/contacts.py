@@ -6,7 +6,7 @@ Each call takes what the one before it found::
     found = contacts.detect(state, placed, margins)
     rows = contacts.rows(found, v_prescribed, dt)
     start = contacts.warm_start(rows, memory, v_hat)
-    forces, memory = contacts.accept(rows, lam, u)
+    forces, memory = contacts.accept(rows, lam, u, work)
 """
 
 from __future__ import annotations
@@ -55,6 +55,9 @@ class StepContacts:
         Where the force acts on side 1, world.
     lam, u : ndarray, (nc, 3), N and m/s
         Force and velocity of side 0 against side 1 in the frame of the contact, normal first.
+    taken : ndarray, (nc,), J
+        What friction took in the step. Where the velocities at the end of a step are found apart, the forces that act are not
+        those that belong to ``u``, so it is no product of the two.
     point : ndarray, (nc, 2, 3), int64
         Points of each side that carry the force, by their number in the part (surface nodes in their order, links); -1 for none:
         rigid parts carry it at the place where it acts.
@@ -73,6 +76,7 @@ class StepContacts:
     opposite: np.ndarray
     lam: np.ndarray
     u: np.ndarray
+    taken: np.ndarray
     point: np.ndarray
     weight: np.ndarray
     reference: np.ndarray
@@ -209,7 +213,9 @@ class Contacts:
         each = zip(rows.families, memory, strict=True)
         return WarmStart(v_hat, joined([known.recall(own.key, own.frame) for own, known in each]))
 
-    def accept(self, rows: ContactRows, lam: np.ndarray, u: np.ndarray) -> tuple[ContactForces, Memory]:
+    def accept(
+        self, rows: ContactRows, lam: np.ndarray, u: np.ndarray, work: np.ndarray | None = None
+    ) -> tuple[ContactForces, Memory]:
         """Return the forces of a solution on parts and nodes, and what the next step starts from.
 
         Parameters
@@ -220,6 +226,8 @@ class Contacts:
             Contact forces, normal first.
         u : ndarray, (nc, 3), m/s
             Contact velocities J v + phi.
+        work : ndarray, (nc, 3), J, optional
+            Work of each force on the bodies, by directions. Default: none.
         """
         placed, count = rows.placed, len(self.parts)
         sums = Sums(np.zeros((count, 6)), np.zeros(count), np.zeros(self.system.n))
@@ -232,9 +240,10 @@ class Contacts:
         side = Sides.joined(sides)
         pressing = lam[:, 0] > 1e-9 * max(float(lam[:, 0].max(initial=0.0)), 1e-300)
         slips = pressing & (np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2) > 1e-6)
+        taken = np.zeros(len(lam)) if work is None else -work[:, 1:].sum(axis=1)
         contacts = StepContacts(
             side.position, side.normal, side.gap, side.force, pressing.astype(np.int64) + slips, side.part, side.opposite,
-            lam, u, side.point, side.weight, placed.reference, placed.rotation,
+            lam, u, taken, side.point, side.weight, placed.reference, placed.rotation,
         )  # fmt: skip
         return ContactForces(contacts, *sums, self._generalized(placed, sums)), memory
 

@@ -122,7 +122,7 @@ class Stepper:
             new.v = end.v
             solved = end.judged(solved)
         with self.timed("accept"):
-            forces, memory = contacts.accept(rows, end.lam, u)
+            forces, memory = contacts.accept(rows, end.lam, u, end.work)
         with self.timed("measure"):
             arrived = contacts.places.read(new)
             overlaps = contacts.overlapping(new, arrived)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -221,7 +222,7 @@ class System:
         weight = 1.0 / diagonal
 
         def size(force: np.ndarray) -> float:
-            return float(np.sqrt(np.dot(weight * force, force)))
+            return math.sqrt(_square(weight, force))
 
         lacking = out - contact_force
         drives = np.where(self.prescribed, lacking, 0.0)
@@ -241,7 +242,7 @@ class System:
     def lacks_most(self) -> int:
         """Return the number of the body with the largest share in the last :meth:`residual`; -1 where nothing is lacking."""
         weight = 1.0 / self.A.data[self._on_diagonal]
-        shares = [float(np.dot(weight[v] * self._lacking[v], self._lacking[v])) for v in self.v_slices]
+        shares = [_square(weight[v], self._lacking[v]) for v in self.v_slices]
         worst = int(np.argmax(shares)) if shares else -1
         return worst if worst >= 0 and shares[worst] > 0.0 else -1
 
@@ -368,6 +369,12 @@ class System:
         for coupling in self.couplings:
             coupling.settle([new.q[self.q_slices[k]] for k, _ in coupling.rows])
         return new
+
+
+def _square(weight: np.ndarray, force: np.ndarray) -> float:
+    """Square of a force by weights; infinite, without a word, where an attempt to solve a step runs away."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.dot(weight * force, force))
 
 
 def _reach(kind: str, q: np.ndarray) -> np.ndarray:
