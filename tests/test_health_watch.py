@@ -147,6 +147,19 @@ def test_a_solver_near_its_limit_is_said_by_the_mean_of_the_solves_of_a_step() -
     assert watched.reason("limit").value == 0.5 and watched.kinds == {"limit"}
 
 
+def test_effort_is_the_part_of_the_iterations_allowed() -> None:
+    scene = fs.Scene("landing", dt=0.01, theta=1.0)
+    scene.add_floor()
+    scene.add_soft(
+        "cube", fs.box_tets((0.02, 0.02, 0.02), 2), fs.Elastic(1e4, 0.3, 1000.0), position=(0, 0, 0.0101), velocity=(0, 0, -0.5)
+    )
+    stepper = Stepper(scene, fs.make_solver("cond", max_iterations=500))
+    for _ in range(2):
+        report = stepper.step()
+    assert report.solves > 1 and report.solution.iterations > report.solves
+    assert report.solution.details["effort"] == pytest.approx(report.solution.iterations / (500 * report.solves), rel=1e-12)
+
+
 def test_inverted_elements_of_all_bodies_are_counted() -> None:
     """The first cube is pushed through itself, the second is not; both counts are seen, and their sum."""
     stepper = Stepper(Watched().stepper.scene, fs.make_solver("exact"), dt=1e-6)  # too short a step to recover in

@@ -135,10 +135,21 @@ def test_what_was_commanded_outlasts_a_run_of_the_scene() -> None:
     assert same(sim.step(STEPS).row(), expected)
 
 
+def test_each_has_a_verdict_of_its_own() -> None:
+    sim = fs.Simulation(cube_scene()).step()
+    saved, twin = sim.save(), sim.fork()
+    sim.set("box", (0, 0, -0.03))  # into the floor
+    assert sim.step().verdict == "wrong" and "box and floor are" in sim.reasons[0]
+    assert twin.step().verdict == "good" and twin.reasons == []
+    assert sim.verdict == "wrong"
+    sim.restore(saved)
+    assert sim.verdict == "good"
+
+
 def test_saved_in_a_file(tmp_path: Path) -> None:
-    sim = fs.Simulation(cube_scene())
+    sim = fs.Simulation(cube_scene()).step()
     sim.set("box", (0, 0, 0.02), over=0.05)
-    saved = sim.step(2).save()
+    saved = sim.step().save()
     there = sim.row()
     expected = sim.step(2).row()
     saved.write(tmp_path / "here.npz")
