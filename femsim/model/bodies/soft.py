@@ -156,6 +156,7 @@ class SoftBody(BodyDefaults, ABC):
         self.elements = np.ascontiguousarray(elements, dtype=np.int64)
         self.elastic = elastic
         self.load = load
+        self._viscous = np.zeros(0)
         self._velocity = np.asarray(velocity, dtype=np.float64)
         self._angular_velocity = np.zeros(3) if angular_velocity is None else np.asarray(angular_velocity, dtype=np.float64)
         n = self.n_nodes = len(self.rest)
@@ -321,7 +322,9 @@ class SoftBody(BodyDefaults, ABC):
         branch = self._branch_share(implicit, stiffness)
         self._fill_matrix(stiffness, self._mass_factor(implicit), data)
         if self.elastic.rayleigh_beta and not settings.conserving:
-            self._viscous = data.copy()  # of the law alone
+            if len(self._viscous) != len(data):
+                self._viscous = np.empty_like(data)
+            self._viscous[:] = data  # of the law alone
         if branch:
             self._fill_matrix(stiffness, self._mass_factor(implicit), data, branch)
         self._fill_external(t + implicit, settings, external)
