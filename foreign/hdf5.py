@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import mmap
 import os
+import struct
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,8 @@ from foreign.child import Refused
 _TIMES_FILE, _BYTES = 16, 50_000_000
 #: Members of one group, and depth of groups.
 _MOST_MEMBERS, _DEEPEST = 1000, 6
+#: How a global heap begins: its mark, its version, three zeros.
+_HEAP = b"GCOL\1\0\0\0"
 
 
 def read_groups(path: str, wanted: list[str]) -> dict[str, Any]:
@@ -69,6 +73,7 @@ def read_groups(path: str, wanted: list[str]) -> dict[str, Any]:
                 else:
                     out["kinds"][place] = str(node.dtype)
 
+    _check_heaps(path)
     with h5py.File(path, "r") as file:
         out["top"] = [str(name) for name in file]
         for name in wanted:
@@ -77,6 +82,31 @@ def read_groups(path: str, wanted: list[str]) -> dict[str, Any]:
                 if isinstance(node, h5py.Group):
                     visit(node, name, 1)
     return out
+
+
+def _check_heaps(path: str) -> None:
+    """Walk the global heaps, where texts are kept: HDF5 walks on for ever where an object leaves its heap.
+
+    A heap ("GCOL", version 1, three zeros, length of 8 bytes) is a row of objects: number and uses (2 bytes each), 4 bytes, the
+    length of the data (8 bytes), the data filled up to 8 bytes. Object 0 is the free rest; its length has the head in it. See the
+    HDF5 File Format Specification, III.E. Lengths of 8 bytes, which all common libraries write, are looked at; for
+    others the limits of the child hold.
+    """
+    if not os.path.getsize(path):
+        return
+    with open(path, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        at = data.find(_HEAP)
+        while at >= 0:
+            length = int.from_bytes(data[at + 8 : at + 16], "little")
+            end = min(at + length, len(data))
+            place = at + 16
+            while place + 16 <= end:
+                number, size = struct.unpack_from("<H6xQ", data, place)
+                step = 16 + (size + 7) // 8 * 8 if number else size
+                if not 0 < step <= end - place:
+                    raise Refused(f"its texts at byte {at} claim {size} bytes of a heap of {length}: it is damaged")
+                place += step
+            at = data.find(_HEAP, at + 16)
 
 
 def _own(group: Any, name: str, place: str) -> Any:

@@ -32,8 +32,8 @@ from bad_files import CORPUS, open_as, size_of
 #: Processor seconds that one input may take in the worker before it is tried by the user's door, and there.
 QUICK, SECONDS = 0.5, 5.0
 TIMES_FILE, BYTES = 20, 200_000_000
-#: How often the kinds come; HDF5 takes seconds where it does not end by itself.
-_WEIGHTS = {"tetmesh": 4.0, "surface": 3.0, "log": 4.0, "fclib": 0.5}
+#: How often the kinds come.
+_WEIGHTS = {"tetmesh": 4.0, "surface": 3.0, "log": 4.0}
 #: Numbers that a file must not be believed.
 _WORDS = (
     b"0",
@@ -85,6 +85,7 @@ def _meshes(folder: Path) -> list[Seed]:
     for name, options in (
         ("a.vtu", {}), ("b.vtu", {"binary": False}), ("a.vtk", {}), ("b.vtk", {"binary": False}), ("a.msh", {}),
         ("b.msh", {"binary": False}), ("c.msh", {"file_format": "gmsh22", "binary": False}), ("a.mesh", {}), ("a.inp", {}),
+        ("d.msh", {"file_format": "ansys", "binary": True}), ("e.msh", {"file_format": "ansys", "binary": False}),
     ):  # fmt: skip
         path = folder / name
         meshio.write(path, meshio.Mesh(box.points, [("tetra", box.tets)]), **options)
