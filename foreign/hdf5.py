@@ -1,4 +1,4 @@
-"""Numbers and texts of some groups of an HDF5 file, by h5py. Call it through `foreign.call`: it may take for ever."""
+"""What HDF5 files hold, by h5py. Call it through `foreign.call`: it may take for ever."""
 
 from __future__ import annotations
 
@@ -82,6 +82,67 @@ def read_groups(path: str, wanted: list[str]) -> dict[str, Any]:
                 if isinstance(node, h5py.Group):
                     visit(node, name, 1)
     return out
+
+
+def read_links(path: str) -> dict[str, Any]:
+    """Read which files the index of VTKHDF frames links: ``files``, a list of ``[part, file]`` in its order.
+
+    Raises
+    ------
+    Refused
+        It is no such index, or a part has no file.
+    """
+    import h5py
+
+    _check_heaps(path)
+    with h5py.File(path, "r", locking=False) as file:
+        root, files = file["VTKHDF"], []
+        if len(root["Assembly"]) > _MOST_MEMBERS:
+            raise Refused(f"it lists {len(root['Assembly'])} parts; at most {_MOST_MEMBERS} are read")
+        for name in root["Assembly"]:
+            link = root.get(name, getlink=True)  # of older runs; else the data of the part are links
+            link = link if isinstance(link, h5py.ExternalLink) else root[name].get("Points", getlink=True)
+            if not isinstance(link, h5py.ExternalLink):
+                raise Refused(f"its part {name} names no file")
+            files.append([str(name), str(link.filename)])
+    return {"files": files}
+
+
+def check_frames(paths: list[str]) -> dict[str, Any]:
+    """Walk all that is read of VTKHDF files later, except the numbers: groups, attributes, types, the places of all chunks.
+
+    HDF5 may walk for ever or crash where these are damaged; damaged numbers it unpacks or refuses.
+
+    Raises
+    ------
+    Refused
+        A link to another place, numbers that are kept in another file, or what are no numbers.
+    """
+    import h5py
+
+    def walk(group: Any, where: str, depth: int) -> None:
+        if depth > _DEEPEST or len(group) > _MOST_MEMBERS:
+            raise Refused(f"its group {where} holds {len(group)} members at depth {depth}; these are no frames")
+        for key in group.attrs:
+            group.attrs[key]
+        for name in group:
+            place = f"{where}/{name}"
+            node = _own(group, name, place)
+            if isinstance(node, h5py.Group):
+                walk(node, place, depth + 1)
+                continue
+            if not isinstance(node, h5py.Dataset) or node.shape is None or node.dtype.kind not in "iuf":
+                raise Refused(f"its {place} holds no numbers")
+            if node.is_virtual or node.external:
+                raise Refused(f"its {place} is kept in another file, which is not read")
+            if node.chunks:
+                node.id.chunk_iter(lambda _: None)
+
+    for path in paths:
+        _check_heaps(path)
+        with h5py.File(path, "r", locking=False) as file:
+            walk(_own(file, "VTKHDF", "VTKHDF"), "VTKHDF", 1)
+    return {}
 
 
 def _check_heaps(path: str) -> None:
