@@ -139,9 +139,12 @@ def check_frames(paths: list[str]) -> dict[str, Any]:
                 node.id.chunk_iter(lambda _: None)
 
     for path in paths:
-        _check_heaps(path)
-        with h5py.File(path, "r", locking=False) as file:
-            walk(_own(file, "VTKHDF", "VTKHDF"), "VTKHDF", 1)
+        try:
+            _check_heaps(path)
+            with h5py.File(path, "r", locking=False) as file:
+                walk(_own(file, "VTKHDF", "VTKHDF"), "VTKHDF", 1)
+        except Exception as error:  # of many kinds; one of several files must be named
+            raise Refused(f"{os.path.basename(path)}: {error}") from None
     return {}
 
 

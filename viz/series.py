@@ -127,6 +127,8 @@ def _sentences(path: Path) -> Iterator[None]:
     """Turn what HDF5 and numpy say of a damaged file into a sentence that names it."""
     try:
         yield
+    except VizError:
+        raise
     except (foreign.Refused, OSError, KeyError, AttributeError, ValueError, TypeError, IndexError, RuntimeError) as error:
         raise VizError(f"{path} cannot be read as frames of a run ({error}); was a file moved or cut short?") from error
 

@@ -84,6 +84,8 @@ def read_part(file: Path) -> pyvista.DataSet:
         except _Other:
             check_xml(file)
             return _read_by_vtk(file)
+    except VizError:
+        raise
     except (foreign.Refused, ValueError, struct.error, zlib.error) as error:
         raise VizError(f"{file} cannot be read ({error}); it is cut off or damaged: write the frames again.") from None
 
