@@ -291,6 +291,10 @@ CORPUS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "index_zero.obj": ("surface", _text(_obj("0 1 2"))),
     "far_away.obj": ("surface", _text(_obj("2 3 4", "0 0 1e7"))),
     "tiny.obj": ("surface", _text("v 0 0 0\nv 1e-10 0 0\nv 0 1e-10 0\nf 1 2 3\n")),
+    "no_coordinates.obj": ("surface", _text("v \nf 0 1 2\n")),
+    "two_corners.ply": ("surface", _text(
+        "ply\nformat ascii 1.0\nelement vertex 3\nproperty double x\nproperty double y\nproperty double z\nelement face 2\n"
+        "property list uint8 int32 vertex_indices\nend_header\n0 0 0\n0 0 1\n0 1 0\n3 0 1 2\n4 0 1\n")),
     "infinite.obj": ("surface", _text(_obj("1 2 4", "0 0 1e999"))),
     "claims_points.vtk": ("tetmesh", _text(_vtk("0 0 0", count="99999999999"))),
     "claims_cells.vtk": ("tetmesh", _text(_vtk("0 0 0 1 0 0 0 1 0 0 0 1", "9999999999 99999999999\n4 0 1 2 3"))),
@@ -323,6 +327,7 @@ CORPUS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "columns_200000.csv": ("log", _text(_WIDE * 3)),
     "infinite.csv": ("log", _text("time,Fx\n" + ROWS.replace(",7\n", ",inf\n"))),
     "huge.csv": ("log", _text("time,Fx (kN)\n" + ROWS.replace(",7\n", ",1e307\n"))),
+    "one_row_cut.csv": ("log", _text("time,Fx,Fy\n0.00,0.5\n")),
     "gap_of_years.csv": ("log", _text("time,Fx\n" + ROWS.replace("0.19,", "9e11,"))),
     "cell_of_a_million.csv": ("log", _text("time,Fx\n" + ROWS + "(" * 1_000_000 + ",1\n0.3,1\n")),
     "name_of_a_million.csv": ("log", _text("time," + "a(" * 500_000 + "\n" + ROWS)),
