@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from bad_files import CORPUS
 
-
 #: When meshio wrote a file; input N of a seed is the same on every day.
 _DATE = re.compile(rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}")
 
