@@ -46,6 +46,11 @@ def open_as(kind: str, path: Path) -> list[np.ndarray]:
     if kind == "material":
         elastic = fs.load_card(path).elastic()
         return [np.array([elastic.young_modulus, elastic.density])]
+    if kind == "sweep":
+        from femsim.studies.sweeps.file import read_sweep
+
+        read_sweep(path)
+        return []
     if kind == "path":
         return list(fs.load_path(path))
     if kind == "tensile":
@@ -341,6 +346,8 @@ CORPUS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "tables_20000.toml": ("card", _text("a = " + "{a=" * 20_000)),
     "key_of_300000_parts.toml": ("card", _text("a." * 300_000 + "a = 1\n")),
     "quoted_key_of_many_parts.toml": ("card", _text('[a."b"' + " . 'c'" * 50_000 + "]\n" + "d.e = 1\n" * 3)),
+    "number_of_400_digits.toml": ("sweep", _text(
+        'scene = "a.py"\n[parameters]\nspeed = { range = [0.0, ' + "9" * 400 + "], count = 3 }\n")),
     "number_of_1e5_digits.toml": ("card", _text("sensor = " + "9" * 100_000)),
     "density_1e308.toml": ("material", _text(_MATERIAL.format(young=1e6, density=1e308))),
     "young_1e308.toml": ("material", _text(_MATERIAL.format(young=1e308, density=1e3))),

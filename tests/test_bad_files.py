@@ -80,6 +80,7 @@ def test_a_bad_file_is_a_sentence_soon_and_in_bounded_memory(
         ("no_coordinates.obj", "a table of shape (1, 0)"),
         ("two_corners.ply", "quad cells have 2 corners"),
         ("one_row_cut.csv", "one line of numbers (2), and that is cut off"),
+        ("number_of_400_digits.toml", "has a whole number of 400 digits"),
         ("laughs.vtu", "defines entities"),
         ("heap.hdf5", "claim 18446744073709551615 bytes of a heap of 4283"),
         ("brackets_20000.toml", "nested more deeply than 64 levels"),

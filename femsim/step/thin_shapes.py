@@ -15,11 +15,15 @@ from femsim.step.placed import Placed
 from femsim.step.state import State
 from femsim.step.system import System
 
-#: A shape may pass between the surface nodes of a soft body where an extent of it is below the edges of the surface, and will
-#: easily where it is below this part of them.
-THIN = 0.5
+#: A shape may pass between the surface nodes of a soft body where an extent of it is below the edges of the surface. It is a
+#: needle where two are below this part of them, and a plate, which will easily pass with its edge, where one is below this part.
+NEEDLE, PLATE = 0.5, 0.25
 #: Points on a shape are at most this part of those edges apart, but not more than so many between the ends of an edge.
 _APART, _MOST_BETWEEN = 0.5, 20
+#: Depths below about this part of them do not count: what presses with its face is in by rounding.
+_LEAST = 0.1
+#: So many of them around a shape its nearest node is looked for.
+_REACH = 3.0
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,12 @@ class Thin:
     @property
     def plate(self) -> bool:
         """Whether it easily passes between nodes with its edge."""
-        return float(self.extents[0]) < THIN * self.edge
+        return float(self.extents[0]) < PLATE * self.edge
 
     @property
     def needle(self) -> bool:
         """Whether it is thin in two directions: it passes between nodes whichever way it goes."""
-        return float(self.extents[1]) < THIN * self.edge
+        return float(self.extents[1]) < NEEDLE * self.edge
 
 
 def thin_shapes(parts: Sequence[Part], rules: ContactRules, sizes: np.ndarray) -> Iterator[Thin]:
@@ -89,7 +93,7 @@ class ThinShapes:
         self._surfaces = {one.soft: np.unique(parts[one.soft].triangles, return_inverse=True) for one in self._thin}
 
     def depths(self, state: State, placed: Placed) -> Iterator[tuple[Thin, float]]:
-        """Depths, m, of those that are inside of a soft body in a state."""
+        """Depths, m, of those that are more than a little inside of a soft body in a state."""
         surfaces: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         for one, local in zip(self._thin, self._points, strict=True):
             if one.soft not in surfaces:
@@ -97,12 +101,14 @@ class ThinShapes:
                 body, q = self._system.bodies[part.body], state.q[self._system.q_slices[part.body]]
                 surfaces[one.soft] = body.contact_points(q, nodes), inverse.reshape(-1, 3)
             points = local @ placed.rotation[one.part].T + placed.translation[one.part]
-            depth = depth_inside(points, *surfaces[one.soft])
+            depth = depth_inside(points, *surfaces[one.soft], _REACH * one.edge, _LEAST * one.edge)
             if depth > 0.0:
                 yield one, depth
 
 
-def depth_inside(points: np.ndarray, nodes: np.ndarray, triangles: np.ndarray) -> float:
+def depth_inside(
+    points: np.ndarray, nodes: np.ndarray, triangles: np.ndarray, reach: float = math.inf, least: float = 0.0
+) -> float:
     """How far the deepest of some points is inside of a closed surface, m; 0 where none is.
 
     Parameters
@@ -113,18 +119,27 @@ def depth_inside(points: np.ndarray, nodes: np.ndarray, triangles: np.ndarray) -
         Nodes of the surface.
     triangles : ndarray of int, (m, 3)
         Its triangles, outward.
+    reach : float, m
+        Nodes so far around the points are looked at for the nearest, all where there is none.
+    least : float, m
+        Points count that are further than this below the plane of the nearest node, across the mean normal of its triangles.
     """
     near = points[((points > nodes.min(axis=0)) & (points < nodes.max(axis=0))).all(axis=1)]
     if not len(near):
         return 0.0
     corners = nodes[triangles]
-    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    at_nodes = np.zeros_like(nodes)
-    for k in range(3):
-        np.add.at(at_nodes, triangles[:, k], normals)
-    origin = nodes.mean(axis=0)  # distances far from the origin of the world would lose digits
-    nearest = (((nodes - origin) ** 2).sum(axis=1) - 2.0 * (near - origin) @ (nodes - origin).T).argmin(axis=1)
-    below = np.einsum("pk,pk->p", near - nodes[nearest], at_nodes[nearest]) < 0.0
+    close = np.flatnonzero(((nodes > near.min(axis=0) - reach) & (nodes < near.max(axis=0) + reach)).all(axis=1))
+    close = close if len(close) else np.arange(len(nodes))
+    around = nodes[close] - near[0]
+    nearest = close[((around**2).sum(axis=1) - 2.0 * (near - near[0]) @ around.T).argmin(axis=1)]
+    wanted = np.zeros(len(nodes), dtype=bool)
+    wanted[nearest] = True
+    some = np.flatnonzero(wanted[triangles].any(axis=1))
+    a, b, c = np.moveaxis(corners[some], 1, 0)
+    spread = np.repeat(np.cross(b - a, c - a), 3, axis=0)
+    sums = np.column_stack([np.bincount(triangles[some].ravel(), spread[:, k], len(nodes)) for k in range(3)])[nearest]
+    at_nodes = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    below = np.einsum("pk,pk->p", near - nodes[nearest], at_nodes) < -least
     depth = 0.0
     for point in near[below]:
         if _winding(point, corners) > 0.5:
