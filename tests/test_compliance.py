@@ -182,6 +182,17 @@ def test_a_command_moves_the_target() -> None:
         assert simulation.read("place").position[1] == pytest.approx(0.03, abs=1e-6)
 
 
+def test_a_peg_finds_its_hole_where_an_exact_hand_is_stopped() -> None:
+    """It ends flush with one wall and presses on it with the stiffness times what the hole is off, less the play."""
+    run = fs.simulate(fs.load_scene("peg_in_hole", offset=0.0015, dt=0.02))
+    assert run.verdict == "good"
+    assert run.markers["peg"].position[-1, 0] == pytest.approx(0.0015 - 0.0002, abs=1e-8)
+    assert run.sensors["wrist"].force[-1, 0] == pytest.approx(-2000.0 * 0.0013, rel=1e-5)
+    assert run.markers["peg"].position[-1, 2] < 0.03 - 0.003 - 0.034
+    stopped = fs.simulate(fs.load_scene("peg_in_hole", stiffness=None, dt=0.02, duration=1.0))
+    assert stopped.verdict == "wrong" and "drive with a stiffness" in stopped.info["health"]["reasons"][0]["advice"]
+
+
 @pytest.mark.parametrize(
     ("drive", "says"),
     [
