@@ -180,7 +180,8 @@ class SoftBody(BodyDefaults, ABC):
     _quaternion: np.ndarray
     _lame_lambda: np.ndarray
     _lame_mu: np.ndarray
-    #: entries of the first A of a step, where damping by stiffness needs them
+    #: the first A of a step, where damping by stiffness needs it, and its entries
+    _viscous_matrix: sp.csc_matrix
     _viscous: np.ndarray
 
     @abstractmethod
@@ -324,6 +325,7 @@ class SoftBody(BodyDefaults, ABC):
         if self.elastic.rayleigh_beta and not settings.conserving:
             if len(self._viscous) != len(data):
                 self._viscous = np.empty_like(data)
+                self._viscous_matrix = sp.csc_matrix((self._viscous, self._indices, self._indptr), shape=(self.n_v, self.n_v))
             self._viscous[:] = data  # of the law alone
         if branch:
             self._fill_matrix(stiffness, self._mass_factor(implicit), data, branch)
@@ -377,7 +379,7 @@ class SoftBody(BodyDefaults, ABC):
         out[:] = inertia + self.elastic.rayleigh_alpha * self._row_mass * v_hat + force.ravel() - external
         if self.elastic.rayleigh_beta and not settings.conserving:
             out += self._viscous_share(implicit) * (
-                self._viscous_matrix() @ v_hat - self._mass_factor(implicit) * self._row_mass * v_hat
+                self._viscous_matrix @ v_hat - self._mass_factor(implicit) * self._row_mass * v_hat
             )
 
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
@@ -402,10 +404,6 @@ class SoftBody(BodyDefaults, ABC):
     def _viscous_share(self, implicit: float) -> float:
         """Part of the stiffness in the first A of a step that is damping."""
         return self.elastic.rayleigh_beta / (implicit + self.elastic.rayleigh_beta)
-
-    def _viscous_matrix(self) -> sp.csc_matrix:
-        """Return the first A of the step."""
-        return sp.csc_matrix((self._viscous, self._indices, self._indptr), shape=(self.n_v, self.n_v))
 
     def advance(
         self,
