@@ -34,6 +34,8 @@ class BroadPhase:
     ----------
     run_start : ndarray, (r + 1,)
         First point of each run, and the number of points.
+    run_body : ndarray, (r,)
+        Body of each run.
     pairs : ndarray, (s r, 2)
         Shape and run of each candidate pair; only the first ones, as many as ``candidates`` returned, are valid.
     """
@@ -43,7 +45,7 @@ class BroadPhase:
         starts = np.concatenate([np.zeros(min(len(point_body), 1), dtype=np.int64), cuts])
         self.run_start: IntArray = np.append(starts, len(point_body)).astype(np.int64)
         self.pairs: IntArray = np.zeros((len(shape_body) * len(starts), 2), dtype=np.int64)
-        self._run_body: IntArray = np.ascontiguousarray(point_body[starts], dtype=np.int64)
+        self.run_body: IntArray = np.ascontiguousarray(point_body[starts], dtype=np.int64)
         self._shape_body = shape_body
         self._may_contact = may_contact
         self._table = table
@@ -80,7 +82,7 @@ class BroadPhase:
         return int(
             candidate_pairs(
                 self._box,
-                self._run_body,
+                self.run_body,
                 self._shape_body,
                 self._may_contact,
                 self._table.kind,

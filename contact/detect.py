@@ -177,10 +177,10 @@ class Detector:
         self._grows = max_contacts is None
         self._make_room(room)
         self._may_contact = matrix
-        #: whether any edges of boxes can be in contact; where not, the kernel that looks for them is not compiled
-        boxes = [s for s, placed in enumerate(self.shapes) if isinstance(placed.shape, Box)]
-        pairs = matrix[np.ix_(self.shape_body[boxes], self.shape_body[boxes])]
-        self._edges_may_cross = bool(pairs[self._shape_corner[boxes] >= 0].any())
+        #: shapes that are boxes, and bodies whose points are corners of some; edges of others cannot cross
+        self._box = np.array([isinstance(placed.shape, Box) for placed in self.shapes], dtype=np.bool_)
+        self._cornered = np.zeros(n_bodies, dtype=np.bool_)
+        self._cornered[self.shape_body[self._shape_corner >= 0]] = True
         self._edge = np.zeros((3, 3))
         self._rolls = bool((self._shape_rim >= 0).any())
 
@@ -196,6 +196,11 @@ class Detector:
         self._translation = np.zeros((n_shapes, 3))
         self._n_bodies = n_bodies
         self._rim_reach = np.zeros(n_shapes)
+
+    def _edges_may_cross(self, n_pairs: int) -> bool:
+        """Whether a box has corners of another one near it; where not, the kernel of the edges is neither called nor compiled."""
+        shape, run = self._broad.pairs[:n_pairs].T
+        return bool((self._box[shape] & self._cornered[self._broad.run_body[run]]).any())
 
     def _make_room(self, room: int) -> None:
         self._point: IntArray = np.zeros(room, dtype=np.int64)
@@ -338,7 +343,7 @@ class Detector:
             self._position,
             self._feature,
         )
-        if self._edges_may_cross:
+        if self._edges_may_cross(n_pairs):
             n = crossing_edges(
                 n,
                 self._shape_corner,

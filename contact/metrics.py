@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contact import metrics_kernels as kernels
-from contact.metrics_kernels import NET_FRACTION, NOISE_FRACTION, TINY, larger, relative, relative_to_terms
+from contact.metrics_kernels import NET_FRACTION, NOISE_FRACTION, TINY, larger, relative
 from contact.problem import ContactProblem, force_scales, isotropic, to_isotropic
 
 
@@ -57,30 +57,20 @@ def norm(x: np.ndarray) -> float:
 # ---------------------------------------------------------------------- the dynamics
 
 
-@dataclass(frozen=True)
-class _Terms:
-    """A v, b, J^T lam and A v - b - J^T lam, (n,) each, in N or times a weight."""
+class _Terms(NamedTuple):
+    """A v, b and J^T lam, (n,) each, N."""
 
     Av: np.ndarray
     b: np.ndarray
     force: np.ndarray
-    residual: np.ndarray
 
-    def sizes(self) -> tuple[float, float]:
-        """Norm of the residual relative to that of the largest term, and the latter."""
-        Av, b, force = norm(self.Av), norm(self.b), norm(self.force)
-        return float(relative_to_terms(norm(self.residual), Av, b, force)), max(Av, b, force)
-
-    def weighted(self, weight: np.ndarray) -> _Terms:
-        """Return the same in the norm that a weight of each row, (n,), makes."""
-        return _Terms(weight * self.Av, weight * self.b, weight * self.force, weight * self.residual)
+    def sizes(self, weight: np.ndarray) -> tuple[float, float, float]:
+        """Residual and largest term in the norm that a weight of each row makes, and residual in the plain one."""
+        return kernels.term_sizes(*self, weight)
 
 
 def _terms(problem: ContactProblem, v: np.ndarray, lam: np.ndarray, Av: np.ndarray | None = None) -> _Terms:
-    force = problem.pushed(lam)
-    if Av is None:
-        Av = problem.A @ v
-    return _Terms(Av, problem.b, force, Av - problem.b - force)
+    return _Terms(problem.A @ v if Av is None else Av, problem.b, problem.pushed(lam))
 
 
 def dynamics_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray, Av: np.ndarray | None = None) -> float:
@@ -90,7 +80,7 @@ def dynamics_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray, A
     change when a component of v changes its unit (papers/001 gives no such measure; see papers/004 for the family). ``Av``,
     (n,), N, is A v where the caller has it.
     """
-    return _terms(problem, v, lam, Av).weighted(problem.weight).sizes()[0]
+    return _terms(problem, v, lam, Av).sizes(problem.weight)[0]
 
 
 def dynamics_residual_plain(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
@@ -99,7 +89,7 @@ def dynamics_residual_plain(problem: ContactProblem, v: np.ndarray, lam: np.ndar
     The formula of :func:`dynamics_residual` without its weights: it mixes forces and torques where v has both, and rows with a
     large A hide the others.
     """
-    return _terms(problem, v, lam).sizes()[0]
+    return _terms(problem, v, lam).sizes(problem.weight)[2]
 
 
 # ---------------------------------------------------------------------- the contact law, one formula each
@@ -222,7 +212,7 @@ def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
     that is 225 times at the tolerance 5e-8 of solvers.
     """
     terms = _terms(problem, v, lam)
-    return _balance(problem, v, lam, terms, terms.weighted(problem.weight).sizes()[1])
+    return _balance(problem, v, lam, terms, terms.sizes(problem.weight)[1])
 
 
 def _balance(
@@ -274,9 +264,9 @@ def residuals(
     other options are those of :func:`measure`.
     """
     terms = _terms(problem, v, lam, Av)
-    dynamics, size = terms.weighted(problem.weight).sizes()
+    dynamics, size, plain = terms.sizes(problem.weight)
     contact = natural_map(*law_arguments(problem, v, lam, regularization, slip)[:4], relaxed)
-    return Residuals(dynamics, contact, _balance(problem, v, lam, terms, size, loads), terms.sizes()[0])
+    return Residuals(dynamics, contact, _balance(problem, v, lam, terms, size, loads), plain)
 
 
 def measure(
@@ -301,11 +291,11 @@ def measure(
         Judge the contact residual by the convex relaxation that the proximal operator solves, see :func:`measure_law`.
     """
     terms = _terms(problem, v, lam)
-    dynamics, size = terms.weighted(problem.weight).sizes()
+    dynamics, size, plain = terms.sizes(problem.weight)
     law = measure_law(*law_arguments(problem, v, lam, regularization)[:4], relaxed)
     return Metrics(
         **vars(law),
         dynamics_residual=dynamics,
-        dynamics_residual_plain=terms.sizes()[0],
+        dynamics_residual_plain=plain,
         balance=_balance(problem, v, lam, terms, size),
     )

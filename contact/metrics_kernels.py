@@ -35,10 +35,28 @@ def larger(x: float, y: float) -> float:
     return y if y > x or y != y else x
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def relative_to_terms(residual: float, Av: float, b: float, force: float) -> float:
     """Size of A v - b - J^T lam relative to the largest of its three terms; all four are norms, or all four their squares."""
     return relative(residual, larger(Av, larger(b, force)))
+
+
+@njit(cache=True)
+def term_sizes(Av: np.ndarray, b: np.ndarray, force: np.ndarray, weight: np.ndarray) -> tuple[float, float, float]:
+    """Sizes of the dynamics of a problem, from A v, b and J^T lam, (n,) N, and the weight of each row.
+
+    Relative residual and largest term in the norm of the weighted rows, relative residual in the plain norm.
+    """
+    r_2 = a_2 = b_2 = f_2 = 0.0
+    plain_r = plain_a = plain_b = plain_f = 0.0
+    for i in range(b.shape[0]):
+        r, square = Av[i] - b[i] - force[i], weight[i] * weight[i]
+        rr, aa, bb, ff = r * r, Av[i] * Av[i], b[i] * b[i], force[i] * force[i]
+        plain_r, plain_a, plain_b, plain_f = plain_r + rr, plain_a + aa, plain_b + bb, plain_f + ff
+        r_2, a_2, b_2, f_2 = r_2 + square * rr, a_2 + square * aa, b_2 + square * bb, f_2 + square * ff
+    plain = relative(math.sqrt(plain_r), math.sqrt(larger(plain_a, larger(plain_b, plain_f))))
+    largest = math.sqrt(larger(a_2, larger(b_2, f_2)))
+    return relative(math.sqrt(r_2), largest), largest, plain
 
 
 @njit(cache=True, inner=True)

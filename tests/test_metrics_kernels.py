@@ -55,6 +55,23 @@ def test_the_loops_give_the_bits_of_numpy(nc: int, relaxed: bool) -> None:
         assert np.array_equal(length, np.linalg.norm(lam, axis=1))
 
 
+@pytest.mark.parametrize("rows", [0, 1, 7, 4000])
+def test_sizes_of_the_dynamics_are_norms(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    Av, b, force = rng.standard_normal((3, rows)) * np.array([1.0, 3.0, 0.2])[:, None]
+    weight = rng.uniform(0.1, 10.0, rows)
+
+    def sizes(scale: np.ndarray) -> tuple[float, float]:
+        largest = max(np.linalg.norm(scale * term) for term in (Av, b, force))
+        return (np.linalg.norm(scale * (Av - b - force)) / largest if rows else 0.0), largest
+
+    expected = (*sizes(weight), sizes(np.ones(rows))[0])
+    assert kernels.term_sizes(Av, b, force, weight) == pytest.approx(expected, rel=1e-13)
+    if rows:
+        b[0] = 1e170  # its square is infinite
+        assert np.isnan(kernels.term_sizes(Av, b, force, weight)[::2]).all()
+
+
 @pytest.mark.parametrize("stride", [3, 6])
 @pytest.mark.parametrize("points", [1, 7, 300])
 def test_net_forces_are_the_sums_over_points(stride: int, points: int) -> None:

@@ -365,9 +365,11 @@ class FixedPoint:
 
         Balances are relative to what would hold each body at the start, see :func:`contact.metrics_kernels.holding_forces`.
         """
-        nodal, options, best = self.nodal, self._options, self.state.iterates.best
-        matrix, product = self._system[0], np.empty(nodal.virtual_start)
-        apply_blocks(matrix.ptr, matrix.col, matrix.values, best, product)
+        nodal, options = self.nodal, self._options
+        best, product = self.state.iterates.best, self.state.iterates.A_best
+        if nodal.n_virtual:  # their share is in the product of the iteration
+            matrix, product = self._system[0], np.empty(nodal.virtual_start)
+            apply_blocks(matrix.ptr, matrix.col, matrix.values, best, product)
         return residuals(
             nodal.problem, v, lam, relaxed=options.operator == "proximal", regularization=options.regularization or 0.0,
             loads=self._bodies.least_force, slip=self._slip, Av=product[nodal.rows],

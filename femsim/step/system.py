@@ -54,9 +54,9 @@ class System:
         self.bodies, self.couplings = tuple(bodies), tuple(couplings)
         self.q_slices: list[slice] = []
         self.v_slices: list[slice] = []
-        #: where the entries of each body's block stand in A.data, and where the body fills them if they are not in one piece
+        #: where the entries of each body's block stand in A.data, and where the body fills them if others change them there
         self._entries: list[slice | np.ndarray] = []
-        self._buffers: list[np.ndarray] = []
+        self._buffers: list[np.ndarray | None] = []
         groups, indptr, indices = [], [np.zeros(1, dtype=np.int64)], []
         nq = nv = nnz = 0
         for body in self.bodies:
@@ -64,7 +64,7 @@ class System:
             self.q_slices.append(slice(nq, nq + body.n_q))
             self.v_slices.append(slice(nv, nv + body.n_v))
             self._entries.append(slice(nnz, nnz + len(i)))
-            self._buffers.append(np.zeros(0))
+            self._buffers.append(None)
             groups.append(Group(body.name, nv, nv + body.n_v, body.kind))
             indptr.append(p[1:] + nnz)
             indices.append(i + nv)
@@ -107,7 +107,7 @@ class System:
             if not len(where) or where[-1] - where[0] == len(where) - 1:
                 self._entries[k] = slice(int(where[0]), int(where[-1]) + 1) if len(where) else slice(0, 0)
             else:
-                self._entries[k], self._buffers[k] = where, np.empty(len(where))
+                self._entries[k] = where
         return keys % n, np.concatenate([[0], np.cumsum(np.bincount(keys // n, minlength=n))])
 
     def coupling_forces(self, body: int) -> np.ndarray:
@@ -160,6 +160,14 @@ class System:
         self._columns = np.flatnonzero(prescribed[columns])
         self._rows = np.flatnonzero(prescribed)
         self._diagonal = np.flatnonzero(~off_diagonal & touched)
+        shared = {k for coupling in self.couplings for k, _ in coupling.rows}
+        for k, v in enumerate(self.v_slices):
+            aside, places = k in shared or bool(prescribed[v].any()), self._entries[k]
+            size = places.stop - places.start if isinstance(places, slice) else len(places)
+            if aside and self._buffers[k] is None:
+                self._buffers[k] = np.empty(size)
+            elif not aside:
+                self._buffers[k] = None
 
     def assemble(self, state: State, settings: StepSettings, v_prescribed: np.ndarray) -> None:
         """Fill A and b of eq. (9), bodies and what couples them, then move prescribed velocities to the right-hand side.
@@ -259,13 +267,13 @@ class System:
 
     @contextmanager
     def _block(self, k: int) -> Iterator[np.ndarray]:
-        """Entries of a body's block of A, to be filled."""
-        entries = self._entries[k]
-        if isinstance(entries, slice):
+        """Entries of a body's block of A, to be filled: an array that nothing else changes until the body is asked again."""
+        entries, buffer = self._entries[k], self._buffers[k]
+        if buffer is None:
             yield self.A.data[entries]
         else:
-            yield self._buffers[k]
-            self.A.data[entries] = self._buffers[k]
+            yield buffer
+            self.A.data[entries] = buffer
 
     def _add_couplings(self, settings: StepSettings) -> list[tuple[np.ndarray, np.ndarray]]:
         """Add the blocks of the couplings to A; return the rows and the force of each."""

@@ -164,7 +164,8 @@ class Body(Protocol):
     ) -> None:
         """Fill the block of A (CSC data) and b of eq. (9).
 
-        ``external`` (n_v,) N becomes the force of gravity, loads and joints within b.
+        ``external`` (n_v,) N becomes the force of gravity, loads and joints within b. Nothing else changes ``data`` until the
+        body fills it again, here or in :meth:`tangent`.
         """
         ...
 

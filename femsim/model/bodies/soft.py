@@ -156,7 +156,7 @@ class SoftBody(BodyDefaults, ABC):
         self.elements = np.ascontiguousarray(elements, dtype=np.int64)
         self.elastic = elastic
         self.load = load
-        self._viscous = np.zeros(0)
+        self._viscous, self._viscous_kept = np.zeros(0), np.zeros(0)
         self._velocity = np.asarray(velocity, dtype=np.float64)
         self._angular_velocity = np.zeros(3) if angular_velocity is None else np.asarray(angular_velocity, dtype=np.float64)
         n = self.n_nodes = len(self.rest)
@@ -180,9 +180,10 @@ class SoftBody(BodyDefaults, ABC):
     _quaternion: np.ndarray
     _lame_lambda: np.ndarray
     _lame_mu: np.ndarray
-    #: the first A of a step, where damping by stiffness needs it, and its entries
-    _viscous_matrix: sp.csc_matrix
+    #: entries of the first A of a step, where damping by stiffness needs them: where they were filled, until others come there
     _viscous: np.ndarray
+    #: room to keep them after that
+    _viscous_kept: np.ndarray
 
     @abstractmethod
     def _make_elements(self) -> None:
@@ -322,12 +323,9 @@ class SoftBody(BodyDefaults, ABC):
         stiffness = _stiffness_factor(settings) + self.elastic.rayleigh_beta
         branch = self._branch_share(implicit, stiffness)
         self._fill_matrix(stiffness, self._mass_factor(implicit), data)
-        if self.elastic.rayleigh_beta and not settings.conserving:
-            if len(self._viscous) != len(data):
-                self._viscous = np.empty_like(data)
-                self._viscous_matrix = sp.csc_matrix((self._viscous, self._indices, self._indptr), shape=(self.n_v, self.n_v))
-            self._viscous[:] = data  # of the law alone
+        self._viscous = data  # of the law alone
         if branch:
+            self._keep_viscous(settings)
             self._fill_matrix(stiffness, self._mass_factor(implicit), data, branch)
         self._fill_external(t + implicit, settings, external)
         np.multiply(self._row_mass, v, out=b)
@@ -379,7 +377,7 @@ class SoftBody(BodyDefaults, ABC):
         out[:] = inertia + self.elastic.rayleigh_alpha * self._row_mass * v_hat + force.ravel() - external
         if self.elastic.rayleigh_beta and not settings.conserving:
             out += self._viscous_share(implicit) * (
-                self._viscous_matrix @ v_hat - self._mass_factor(implicit) * self._row_mass * v_hat
+                self._viscous_matrix() @ v_hat - self._mass_factor(implicit) * self._row_mass * v_hat
             )
 
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
@@ -391,6 +389,7 @@ class SoftBody(BodyDefaults, ABC):
             self._fill_matrix(stiffness, self._mass_factor(implicit), data, branch)
             return
         share = self._viscous_share(implicit)
+        self._keep_viscous(settings)
         self._fill_matrix(stiffness, (1.0 - share) * self._mass_factor(implicit), data, branch)
         data += share * self._viscous
 
@@ -404,6 +403,19 @@ class SoftBody(BodyDefaults, ABC):
     def _viscous_share(self, implicit: float) -> float:
         """Part of the stiffness in the first A of a step that is damping."""
         return self.elastic.rayleigh_beta / (implicit + self.elastic.rayleigh_beta)
+
+    def _keep_viscous(self, settings: StepSettings) -> None:
+        """Copy the entries of the first A, where damping needs them, before others take their place; once a step."""
+        if self._viscous is self._viscous_kept or not self.elastic.rayleigh_beta or settings.conserving:
+            return
+        if len(self._viscous_kept) != len(self._viscous):
+            self._viscous_kept = np.empty_like(self._viscous)
+        self._viscous_kept[:] = self._viscous
+        self._viscous = self._viscous_kept
+
+    def _viscous_matrix(self) -> sp.csc_matrix:
+        """Return the first A of the step."""
+        return sp.csc_matrix((self._viscous, self._indices, self._indptr), shape=(self.n_v, self.n_v))
 
     def advance(
         self,
