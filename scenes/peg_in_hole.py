@@ -51,23 +51,20 @@ def build(
         Simulated time; the hand goes down from 0.2 s to 1.5 s.
     """
     scene = fs.Scene("peg_in_hole", dt=dt, duration=duration, theta=1.0)
-    inner = SIDE + play
-    for name, (x, y) in {"right": (1, 0), "left": (-1, 0), "back": (0, 1), "front": (0, -1)}.items():
+    inner, pieces = SIDE + play, []
+    for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1)):
         half = (0.5 * WALL, inner + WALL) if x else (inner, 0.5 * WALL)
-        place = (offset + x * (inner + 0.5 * WALL), y * (inner + 0.5 * WALL), -BEVEL - 0.5 * DEPTH)
-        scene.add_obstacle(f"{name}_wall", fs.Box((*half, 0.5 * DEPTH)), position=place, surface="hole")
+        place = (x * (inner + 0.5 * WALL), y * (inner + 0.5 * WALL), -BEVEL - 0.5 * DEPTH)
+        pieces.append(fs.Piece(fs.Box((*half, 0.5 * DEPTH)), place))
         # the bevel is a board at 45 degrees; its upper face goes from the top of the wall outwards
         middle, thick = inner + 0.5 * BEVEL, 0.002
         out, down = middle + thick / math.sqrt(2.0), -0.5 * BEVEL - thick / math.sqrt(2.0)
         board = (BEVEL / math.sqrt(2.0), inner, thick) if x else (inner, BEVEL / math.sqrt(2.0), thick)
         turn = (y * math.pi / 4, -x * math.pi / 4, 0.0)
-        scene.add_obstacle(
-            f"{name}_bevel", fs.Box(board), position=(offset + x * out, y * out, down), rotation=turn, surface="hole"
-        )
+        pieces.append(fs.Piece(fs.Box(board), (x * out, y * out, down), turn))
+    hole = scene.add_obstacle("hole", fs.Compound(pieces), position=(offset, 0.0, 0.0))
     peg = scene.add_rigid("peg", fs.Box((SIDE, SIDE, HEIGHT)), density=2700.0, position=(0.0, 0.0, HEIGHT + 0.005))
-    for wall in ("right", "left", "back", "front"):
-        scene.set_friction(peg, f"{wall}_wall", friction)
-        scene.set_friction(peg, f"{wall}_bevel", friction)
+    scene.set_friction(peg, hole, friction)
     way = fs.Motion([0.2, 1.5], [(0.0, 0.0, 0.0), (0.0, 0.0, -0.005 - BEVEL - depth)])
     if stiffness is None:
         scene.drive(peg, way)

@@ -16,6 +16,7 @@ from femsim.model.bodies.body import Body
 from femsim.model.bodies.rod import RodEnd
 from femsim.model.bodies.soft_bodies import ElementKind
 from femsim.model.drives import PoseFunction
+from femsim.model.solids import Compound
 from femsim.scene import building, driving
 from femsim.scene.building import RodContact
 from femsim.scene.checks import Finger, Handle, Vector
@@ -216,7 +217,7 @@ class Scene(SceneContents):
     def add_rigid(
         self,
         name: str,
-        shape: Shape,
+        shape: Shape | Compound,
         *,
         density: float | None = None,
         mass: float | None = None,
@@ -233,8 +234,8 @@ class Scene(SceneContents):
         ----------
         name : str
             Name in outputs.
-        shape : Shape
-            Contact shape, centred: Box, Sphere, Capsule, Cylinder or Mesh.
+        shape : Shape or Compound
+            Contact shape: Box, Sphere, Capsule, Cylinder, Mesh, or several of them as one, fs.Compound.
         density, mass : float, kg/m^3 and kg
             One of the two; the inertia is that of the homogeneous shape either way.
         position, rotation : (3,) float, m and rad
@@ -329,7 +330,7 @@ class Scene(SceneContents):
     def add_obstacle(
         self,
         name: str,
-        shape: Shape,
+        shape: Shape | Compound,
         *,
         position: Vector = (0.0, 0.0, 0.0),
         rotation: Vector = (0.0, 0.0, 0.0),
@@ -341,8 +342,8 @@ class Scene(SceneContents):
         ----------
         name : str
             Name in outputs and sensors.
-        shape : Shape
-            Its shape; a Plane is the half space below its local z = 0.
+        shape : Shape or Compound
+            Its shape; a Plane is the half space below its local z = 0. Several shapes are one obstacle as fs.Compound.
         position, rotation : (3,) float, m and rad
             Where the origin of the shape goes, and the rotation vector about it.
         surface : str
