@@ -153,9 +153,10 @@ def find_subsystems(problem: ContactProblem) -> np.ndarray:
     """Return the subsystem of each row of A, (n,) int64: groups, of which those that A couples are one."""
     stops = [group.stop for group in problem.groups]
     group = np.searchsorted(stops, np.arange(problem.n), side="right")
-    column = np.repeat(group, np.diff(problem.A.indptr))
-    joined = sp.coo_matrix((problem.A.data != 0, (group[problem.A.indices], column)), shape=(len(stops), len(stops)))
-    return np.asarray(connected_components(joined, directed=False)[1][group], dtype=np.int64)
+    joined = problem.A.data != 0  # zeros that are stored join nothing
+    row, column = group[problem.A.indices[joined]], np.repeat(group, np.diff(problem.A.indptr))[joined]
+    graph = sp.coo_matrix((np.ones(len(row)), (row, column)), shape=(len(stops), len(stops)))
+    return np.asarray(connected_components(graph, directed=False)[1][group], dtype=np.int64)
 
 
 def find_pieces(law: ContactProblem, system: np.ndarray) -> kernels.Pieces:
