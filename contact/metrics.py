@@ -73,13 +73,14 @@ def _terms(problem: ContactProblem, v: np.ndarray, lam: np.ndarray, Av: np.ndarr
     return _Terms(problem.A @ v if Av is None else Av, problem.b, problem.pushed(lam))
 
 
-def dynamics_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
+def dynamics_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray, Av: np.ndarray | None = None) -> float:
     """Relative residual of the dynamics, unit-free.
 
     ``||A v - b - J^T lam|| / max(||A v||, ||b||, ||J^T lam||)`` in the norm ``||r||^2 = sum r_i^2 / A_ii``, which does not
-    change when a component of v changes its unit (papers/001 gives no such measure; see papers/004 for the family).
+    change when a component of v changes its unit (papers/001 gives no such measure; see papers/004 for the family). ``Av``,
+    (n,), N, is A v where the caller has it.
     """
-    return _terms(problem, v, lam).sizes(problem.weight)[0]
+    return _terms(problem, v, lam, Av).sizes(problem.weight)[0]
 
 
 def dynamics_residual_plain(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:

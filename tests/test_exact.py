@@ -167,6 +167,21 @@ def test_one_factorization_serves_a_slow_sequence_and_each_answer_is_exact() -> 
     assert max(s.iterations for s in found) > 2  # an older A costs iterations
 
 
+def test_one_iteration_is_enough_where_little_changed() -> None:
+    """The contact problem is solved to a part of what the start lacks: a good start makes the first iteration the last.
+
+    Solved to a part of 1 it kept the old forces, and the next iteration looked as if old factors did not serve any more.
+    """
+    solver, first = Exact(), drifting(1, 0.0)[0]
+    start = solver.solve(first)
+    for change in (1e-4, 1e-5, 1e-6):
+        near = with_parts(first, b=first.b * np.random.default_rng(5).uniform(1.0 - change, 1.0 + change, first.n))
+        solution = solver.solve(near, WarmStart(start.v, start.lam))
+        assert_solved(near, solution)
+        assert solution.iterations == 1 and not solution.details["factorizations"]
+        assert np.abs(solution.lam - start.lam).max() > 0.01 * change * np.abs(start.lam).max()
+
+
 def test_without_lag_each_problem_is_factorized() -> None:
     found = run_sequence(drifting(4, 0.001), Exact(ExactOptions(lag=False)))
     assert [s.details["factorizations"] for s in found] == [1] * 4

@@ -526,7 +526,7 @@ def test_forces_of_relinearised_rods_balance() -> None:
     other = along + np.array([0.0, 0.2, 0.0])
     scene.add_rod("carried", other, fs.circular_section(0.003), cable, start=fs.RodEnd("clamped"),
                   end=fs.RodEnd("clamped", on="box"))  # fmt: skip
-    run = fs.simulate(scene, quiet=True)
+    run = fs.simulate(scene, tolerance=1e-10, quiet=True)
     assert run.status == "converged" and run.steps["solves"].mean() > 1.5
     assert run.steps["wrench_balance"].max() < 1e-6 and run.steps["nonlinear_residual"].max() <= 1e-4
 

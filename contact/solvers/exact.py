@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from contact.delassus import DelassusOperator
 from contact.local import LocalProblem
-from contact.metrics import contact_velocity, norm
+from contact.metrics import Residuals, contact_velocity, dynamics_residual, norm, residuals
 from contact.problem import ContactProblem, force_scales, from_isotropic, isotropic, to_isotropic
 from contact.solvers.base import Check, FactorizationOptions, Judge, Row, Solution, WarmStart, drive
 from contact.solvers.dense import DenseResult, DenseSolver
@@ -122,8 +122,8 @@ class Exact:
         ContactError
             A is not positive definite.
         """
-        judge = Judge(problem, self.options.tolerance)
-        refinement = _Refinement(problem, warm_start, self.options, self._operator, judge)
+        refinement = _Refinement(problem, warm_start, self.options, self._operator)
+        judge = refinement.judge
         drive(refinement, judge, self.options.max_iterations)
         details = {**refinement.counts, "condensed_contacts": int(refinement.chosen.sum()), "linear_algebra": self.linear_algebra}
         note = "Rounding of the data allows no better." if refinement.stalled >= _STALLED else ""
@@ -158,16 +158,16 @@ class _Refinement:
         warm_start: WarmStart | None,
         options: ExactOptions,
         operator: DelassusOperator,
-        judge: Judge,
     ) -> None:
-        self.problem, self.options, self.operator, self.judge = problem, options, operator, judge
+        self.problem, self.options, self.operator = problem, options, operator
+        self.judge = Judge(problem, options.tolerance, self._measured)
         self.law = isotropic(problem)
         nc = problem.n_contacts
         self.v, self.forces = np.zeros(problem.n), np.zeros((nc, 3))
         if warm_start is not None:
             self.v = np.array(warm_start.v, dtype=np.float64)
             self.forces = to_isotropic(problem, warm_start.lam.reshape(nc, 3)).copy()
-        self.u = contact_velocity(self.law, self.v)
+        self.u, self._Av = contact_velocity(self.law, self.v), problem.A @ self.v
         self.chosen = self.forces.any(axis=1) | _approaching(self.u)
         self.timings = dict.fromkeys(("factorize", "operator", "contact", "refine", "judge"), 0.0)
         self.counts = {"factorizations": 0, "sweeps": 0, "newton_steps": 0}
@@ -175,6 +175,8 @@ class _Refinement:
         self._dense: DenseSolver | None = None
         self._fresh = False
         self._before = self._sharper = 1.0
+        #: residual of the dynamics that an iteration starts from: a warm start may be so good that one is enough
+        self._started = dynamics_residual(problem, *self.answer(), Av=self._Av)
         self._aim, self._reached = 0.0, np.inf
         self._rho = np.zeros(nc)
         self._runaway, self.stalled, self._least = False, 0, np.inf
@@ -191,13 +193,13 @@ class _Refinement:
         dense = self._dense or self._condense()
         clock, started = time.perf_counter, time.perf_counter()
         law, chosen, operator = self.law, self.chosen, self.operator
-        residual = law.b + law.pushed(self.forces) - law.A @ self.v
+        residual = law.b + law.pushed(self.forces) - self._Av
         q = operator.begin(residual) + self.u[chosen].ravel()
         self.timings["refine"] += clock() - started
         started = clock()
         old, new = self.forces[chosen].ravel(), self.forces[chosen].ravel()
         q -= dense.WT.T @ old
-        aim = self._sharper * max(_INNER_TOLERANCE * self.options.tolerance, _INNER_REDUCTION * min(self._before, 1.0))
+        aim = self._sharper * max(_INNER_TOLERANCE * self.options.tolerance, _INNER_REDUCTION * min(self._started, 1.0))
         self._aim = max(aim, _SHARPEST)
         found = dense.solve(q, new, self._aim, self.options.max_sweeps)
         self._reached, self._runaway = found.residual, found.runaway
@@ -208,7 +210,7 @@ class _Refinement:
         started = clock()
         step = operator.finish(new - old)
         self.v += step
-        self.u = contact_velocity(law, self.v)
+        self.u, self._Av = contact_velocity(law, self.v), law.A @ self.v
         self.forces[chosen] = new.reshape(-1, 3)
         self.timings["refine"] += clock() - started
         self.best += 1
@@ -216,6 +218,10 @@ class _Refinement:
 
     def answer(self) -> tuple[np.ndarray, np.ndarray]:
         return self.v, from_isotropic(self.problem, self.forces)
+
+    def _measured(self, v: np.ndarray, lam: np.ndarray) -> Residuals:
+        """Residuals of the last iterate, whose A v is known."""
+        return residuals(self.problem, v, lam, Av=self._Av)
 
     def _condense(self) -> DenseSolver:
         """Condense on the chosen contacts, by the last factorization where it serves."""
@@ -248,7 +254,7 @@ class _Refinement:
         if not self._fresh and _too_slow(self._before, excess, tolerance):
             self.operator.forget()
             self._dense = None
-        self._before = excess
+        self._before = self._started = excess
 
     def _watch(self, *, changed: bool) -> None:
         """Count iterations that hardly came nearer with what they had: the same contacts, and factors that serve."""

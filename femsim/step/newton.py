@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,6 +11,7 @@ import numpy as np
 from contact import ContactProblem, Solution, Solver, WarmStart, metrics
 from femsim.model.bodies.body import StepSettings
 from femsim.step.contacts import ContactRows
+from femsim.step.state import State
 from femsim.step.system import System
 
 #: How the message of a step begins whose nonlinear equations were not solved.
@@ -18,6 +20,10 @@ NOT_SOLVED = "The nonlinear equations of the step"
 _NEARLY = 0.1
 #: Linearisations before the last that the next one looks back on.
 _MEMORY = 8
+#: A step goes on to linearise ahead until the first residual of one that did is below this part of the tolerance.
+_AT_REST = 1e-2
+#: It pays where velocities change by less than this part from step to step: the first residual is about the square of that.
+_STEADY = 0.5
 
 
 @dataclass(frozen=True)
@@ -53,11 +59,25 @@ class Solved:
         ``details["effort"]`` is the part of the iterations allowed that a solve took in the mean.
     residuals : tuple of float
         Nonlinear residual of the answer of each contact problem.
+    ahead : bool
+        Whether the next step should be linearised first where the velocity of this one leads it, and not where it starts: that
+        costs an assembly and saves a contact problem. After a step that needed more than one, and then until the first
+        residual of a step shows that it is not needed any more; and only while velocities change little from step to step.
     """
 
     problem: ContactProblem
     solution: Solution
     residuals: tuple[float, ...]
+    ahead: bool = False
+
+    @classmethod
+    def of(cls, searched: Sequence[Solved]) -> Solved:
+        """Return the last of those by which a step was solved, with the problems and iterations of all."""
+        last = searched[-1]
+        if len(searched) == 1:
+            return last
+        solution = replace(last.solution, iterations=sum(one.solution.iterations for one in searched))
+        return replace(last, solution=solution, residuals=tuple(r for one in searched for r in one.residuals))
 
     @property
     def residual(self) -> float:
@@ -70,8 +90,51 @@ class Solved:
         return len(self.residuals)
 
 
+def linearise_ahead(
+    system: System, state: State, settings: StepSettings, v_hat: np.ndarray, v_prescribed: np.ndarray, newton: Newton
+) -> np.ndarray | None:
+    """Linearise the equations of a step where an estimate of its velocity leads, and return the place.
+
+    Parameters
+    ----------
+    system : System
+        As :meth:`~femsim.step.system.System.assemble` left it at the start of the step; again so, where None is returned.
+    state : State
+        Start of the step.
+    settings : StepSettings
+        Settings of the step.
+    v_hat : ndarray, (n,)
+        The estimate: the representative velocity of the step before.
+    v_prescribed : ndarray, (n,)
+        Velocities of the rows that are prescribed.
+    newton : Newton
+        When the step counts as solved.
+
+    Returns
+    -------
+    place : ndarray, (n,), or None
+        Velocity that the equations are linearised about; None where one linearisation is asked for, which is that of the start,
+        or where the forces there are not finite.
+    """
+    if newton.tolerance is None:
+        return None
+    place = np.where(system.prescribed, v_prescribed, v_hat)
+    if not np.isfinite(system.residual(settings, place, np.zeros(system.n), newton.still)):
+        system.recall(state)  # what searches began there would go on from there
+        system.assemble(state, settings, v_prescribed)
+        return None
+    system.linearise(settings, place)
+    return place
+
+
 def solve_step(
-    system: System, settings: StepSettings, rows: ContactRows, solver: Solver, warm: WarmStart, newton: Newton
+    system: System,
+    settings: StepSettings,
+    rows: ContactRows,
+    solver: Solver,
+    warm: WarmStart,
+    newton: Newton,
+    place: np.ndarray | None = None,
 ) -> Solved:
     """Solve the nonlinear equations of a step, its contacts and their normals being those of its start.
 
@@ -82,7 +145,7 @@ def solve_step(
     Parameters
     ----------
     system : System
-        As :meth:`~femsim.step.system.System.assemble` left it at the start of the step.
+        As :meth:`~femsim.step.system.System.assemble` left it at the start of the step, or :func:`linearise_ahead`.
     settings : StepSettings
         Settings of the step.
     rows : ContactRows
@@ -93,11 +156,14 @@ def solve_step(
         Where it starts.
     newton : Newton
         When to stop.
+    place : ndarray, (n,), optional
+        What :func:`linearise_ahead` returned. Default: the system is linearised where the step starts.
     """
     attempt = partial(_attempt, system, settings, rows, solver, newton.still)
     last = attempt(warm)
     residuals, iterations, effort = [last.residual], last.solution.iterations, _effort(solver, last.solution)
-    places, led_to = [np.zeros(system.n)], [last]
+    needed = newton.tolerance is not None and not last.holds(newton.tolerance * (1.0 if place is None else _AT_REST))
+    places, led_to = [np.zeros(system.n) if place is None else place], [last]
     while newton.tolerance is not None and not last.holds(newton.tolerance) and len(residuals) < newton.max_solves:
         if not np.isfinite(last.residual) or not _leads_on(last, newton.tolerance):
             break
@@ -110,7 +176,7 @@ def solve_step(
         effort += _effort(solver, last.solution)
     details = {**last.solution.details, "effort": effort / len(residuals)}
     solution = _judged(last, replace(last.solution, iterations=iterations, details=details), len(residuals), newton)
-    return Solved(last.problem, solution, tuple(residuals))
+    return Solved(last.problem, solution, tuple(residuals), needed and _steady(system, warm.v, solution.v))
 
 
 @dataclass(frozen=True)
@@ -129,6 +195,13 @@ class _Iterate:
     def holds(self, tolerance: float) -> bool:
         """Whether the equations of the step hold to a tolerance, or to rounding."""
         return self.residual <= max(tolerance, self.rounding)
+
+
+def _steady(system: System, before: np.ndarray, v_hat: np.ndarray) -> bool:
+    """Whether the velocity before is a better guess of v_hat than none, by :data:`_STEADY`, in the norm of the diagonal of A."""
+    root = np.sqrt(system.A.diagonal())
+    change = root * np.where(system.prescribed, 0.0, v_hat - before)
+    return bool(np.linalg.norm(change) <= _STEADY * np.linalg.norm(root * v_hat))
 
 
 def _attempt(

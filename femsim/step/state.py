@@ -15,7 +15,7 @@ from femsim.step.force_memory import ForceMemory
 from foreign.text import read_npz
 
 #: Version of the files that hold a state.
-VERSION = 2
+VERSION = 3
 
 Memory = Mapping[str, np.ndarray]
 
@@ -53,6 +53,8 @@ class State:
         Length of the last step, or of its last part; 0 at the start.
     level : int
         How often an adaptive run halves its longest step at present, see :mod:`femsim.step.adaptive`.
+    ahead : bool
+        Whether the next step is first linearised where v_hat leads, see :class:`femsim.step.newton.Solved`.
     """
 
     q: np.ndarray
@@ -69,6 +71,7 @@ class State:
     sensors: dict[str, np.ndarray] = field(default_factory=dict)
     dt: float = 0.0
     level: int = 0
+    ahead: bool = False
 
     def __post_init__(self) -> None:
         if len(self.v_hat) != len(self.v):
@@ -76,7 +79,7 @@ class State:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All numbers by name, as they are saved."""
-        names = ("q", "v", "t", "v_hat", "step", "work", "friction_loss", "dt", "level", "halving_is_vain")
+        names = ("q", "v", "t", "v_hat", "step", "work", "friction_loss", "dt", "level", "halving_is_vain", "ahead")
         out = {name: np.asarray(getattr(self, name)) for name in names}
         out["counts"] = np.array([len(self.bodies), len(self.couplings), len(self.contacts)])
         for kind, memories in (("body", self.bodies), ("coupling", self.couplings)):
@@ -99,7 +102,7 @@ class State:
             tuple(below(f"body/{k}/") for k in range(bodies)),
             tuple(below(f"coupling/{k}/") for k in range(couplings)),
             tuple(ForceMemory(arrays[f"contacts/{k}/keys"], arrays[f"contacts/{k}/forces"]) for k in range(families)),
-            below("sensor/"), float(arrays["dt"]), int(arrays["level"]),
+            below("sensor/"), float(arrays["dt"]), int(arrays["level"]), bool(arrays["ahead"]),
         )  # fmt: skip
 
     def copy(self) -> State:

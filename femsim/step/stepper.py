@@ -19,7 +19,7 @@ from femsim.step.contact_family import Rates
 from femsim.step.contacts import ContactRows, Contacts
 from femsim.step.end_velocity import end_velocity
 from femsim.step.measure import measure
-from femsim.step.newton import Newton, Solved, solve_step
+from femsim.step.newton import Newton, Solved, linearise_ahead, solve_step
 from femsim.step.placed import Placed
 from femsim.step.prescribed import held_points, prescribed_rows, prescribed_velocity
 from femsim.step.report import StepReport
@@ -133,6 +133,7 @@ class Stepper:
             self.state = replace(
                 system.remember(new), step=report.step, work=report.work, friction_loss=report.friction_loss,
                 dt=settings.dt, level=state.level, halving_is_vain=state.halving_is_vain, contacts=memory, sensors=state.sensors,
+                ahead=solved.ahead,
             )  # fmt: skip
             self._placed = (new.q.copy(), arrived)
         return report
@@ -141,16 +142,21 @@ class Stepper:
         """Find the contacts and solve the step; again, with those in reach of what came of it, where that went further."""
         contacts, state, settings = self.contacts, self.state, self.settings
         placed, v_hat = self.placed, state.v_hat
-        margins = self._margins(placed, Rates(v_hat, v_prescribed))
+        margins, ahead = self._margins(placed, Rates(v_hat, v_prescribed)), state.ahead
+        searched: list[Solved] = []
         for again in range(_MOST_SEARCHES):
             with self.timed("detect"):
                 found = contacts.detect(state, placed, margins)
             with self.timed("build"):
                 rows = contacts.rows(found, v_prescribed, settings.dt)
             with self.timed("solve"):
+                place = None
+                if ahead:
+                    place = linearise_ahead(self.system, state, settings, v_hat, v_prescribed, self.newton)
                 warm = contacts.warm_start(rows, state.contacts, v_hat)
-                solved = solve_step(self.system, settings, rows, self.solver, warm, self.newton)
-            v_hat = solved.solution.v
+                solved = solve_step(self.system, settings, rows, self.solver, warm, self.newton, place)
+            searched.append(solved)
+            v_hat, ahead = solved.solution.v, True
             rates = Rates(v_hat, v_prescribed)
             if (
                 again == _MOST_SEARCHES - 1
@@ -161,7 +167,7 @@ class Stepper:
             margins = self._margins(placed, rates)
             with self.timed("assemble"):
                 self.system.assemble(state, settings, v_prescribed)
-        return rows, solved
+        return rows, Solved.of(searched)
 
     def _sank(self, penetration: float) -> bool:
         """Whether a solved step ends deeper than it began, by more than :data:`SUNK` of the margin: gaps are linear in a step."""
