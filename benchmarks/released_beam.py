@@ -1,6 +1,6 @@
 """What docs/calibration.md says of the beam beside `femsim calibrate`: its rest, and its damping at other time steps.
 
-    python benchmarks/released_beam.py rest     # fits modulus, pitch and the height of the hand to both rests; two minutes
+    python benchmarks/released_beam.py rest     # fits modulus, pitch and the hand to both rests; two minutes
     python benchmarks/released_beam.py steps    # runs at 5, 2 and 1 ms; five minutes
 
 Both read scenes/released_beam.py and data/logs/beam_*.csv.
@@ -22,9 +22,10 @@ ROOT = Path(__file__).resolve().parents[1]
 SCENE = ROOT / "scenes" / "released_beam.py"
 LOADS = {"gravity": 0.0, "load52": 0.51012}
 CAPTURE = np.array([[0, 0, 1], [0, -1, 0], [1, 0, 0]])
-#: What a rest is known to, mm; and what is known before any rest is seen: height of the hand, mm, and pitch, deg.
+#: What a rest is known to, mm; and what is known before any rest is seen: height of the hand and its distance from the end, mm,
+#: and pitch, deg.
 KNOWN = {"gravity": 0.1, "load52": 0.2}
-HEIGHT, PITCH = (0.0, 0.3), (6.6, 0.3)
+HEIGHT, GRIP, PITCH = (0.0, 0.3), (10.0, 10.0), (6.6, 0.3)
 
 
 def measured_rest(name: str) -> NDArray[np.float64]:
@@ -38,10 +39,11 @@ def measured_rest(name: str) -> NDArray[np.float64]:
     return np.asarray(np.mean(out, axis=0))
 
 
-def rest(load: float, modulus: float, held: float, pitch: float) -> NDArray[np.float64]:
+def rest(load: float, modulus: float, held: float, grip: float, pitch: float) -> NDArray[np.float64]:
     """Displacement of the three markers from the hand to rest, (3, 3), mm; by long steps that damp every swing."""
     scene = fs.load_scene(
-        SCENE, load=load, young_modulus=1e3 * modulus, held=1e-3 * held, pitch=pitch, dt=0.3, theta=1.0, hold_time=0.0
+        SCENE, load=load, young_modulus=1e3 * modulus, held=1e-3 * held, grip=1e-3 * grip, pitch=pitch,
+        dt=0.3, theta=1.0, hold_time=0.0,
     )  # fmt: skip
     body = scene.body("beam")
     start = body.initial_q().reshape(-1, 3)
@@ -52,35 +54,38 @@ def rest(load: float, modulus: float, held: float, pitch: float) -> NDArray[np.f
 
 
 def fit_rest() -> None:
-    """Fit modulus (kPa), height of the hand in both experiments (mm) and pitch (deg), and say what is left."""
+    """Fit modulus (kPa), the hand in both experiments (heights and distance from the end, mm) and pitch (deg); say the rest."""
     names = list(LOADS)
     seen = {name: measured_rest(name) for name in names}
 
     def errors(values: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-        modulus, *heights, pitch = values
-        found = {n: rest(LOADS[n], modulus, height, pitch) for n, height in zip(names, heights, strict=True)}
+        modulus, *heights, grip, pitch = values
+        found = {n: rest(LOADS[n], modulus, height, grip, pitch) for n, height in zip(names, heights, strict=True)}
         return {n: (found[n] - seen[n])[:, [0, 2]] for n in names}
 
     def residual(values: NDArray[np.float64]) -> NDArray[np.float64]:
         parts = [error.ravel() / KNOWN[name] for name, error in errors(values).items()]
-        prior = [*((height - HEIGHT[0]) / HEIGHT[1] for height in values[1:3]), (values[3] - PITCH[0]) / PITCH[1]]
+        known = (HEIGHT, HEIGHT, GRIP, PITCH)
+        prior = [(value - mean) / error for value, (mean, error) in zip(values[1:], known, strict=True)]
         return np.concatenate([*parts, prior])
 
     fit = least_squares(
-        residual, [260.0, 0.0, 0.0, 6.6], x_scale=[10, 0.3, 0.3, 1], diff_step=[1e-3, 0.05, 0.05, 0.01], max_nfev=8
+        residual, [260.0, 0.1, 0.1, 8.0, 6.6], x_scale=[10, 0.3, 0.3, 5, 1], diff_step=[1e-3, 0.5, 0.5, 0.1, 0.01], max_nfev=8
     )
     deviation = np.sqrt(np.diag(np.linalg.inv(fit.jac.T @ fit.jac)))
     for what, value, error in zip(
-        ("modulus kPa", "held alone mm", "held with weight mm", "pitch deg"), fit.x, deviation, strict=True
+        ("modulus kPa", "held alone mm", "held with weight mm", "grip mm", "pitch deg"), fit.x, deviation, strict=True
     ):
         print(f"{what:20} {value:8.3f} +- {error:.3f}")
     for name, error in errors(fit.x).items():
         way = np.linalg.norm(seen[name][:, [0, 2]], axis=1)
         for k in range(3):
             x, z = error[k]
+            x_seen, _, z_seen = seen[name][k]
             print(
-                f"{name} tip_{k + 1}: x {seen[name][k, 0]:7.2f} mm {x:+.2f} ({100 * x / way[k]:+.1f} % of its way), "
-                f"z {seen[name][k, 2]:7.2f} mm {z:+.2f} ({100 * z / seen[name][k, 2]:+.1f} %)"
+                f"{name} tip_{k + 1}: "
+                f"x {x_seen:7.3f} mm {x:+.3f} ({100 * x / x_seen:+.1f} %, {100 * x / way[k]:+.1f} % of its way), "
+                f"z {z_seen:7.3f} mm {z:+.3f} ({100 * z / z_seen:+.1f} %)"
             )
 
 

@@ -36,6 +36,10 @@ from femsim.model.drives import (
     Profile as Profile,
     load_path as load_path,
 )
+from femsim.model.solids import (
+    Compound as Compound,
+    Piece as Piece,
+)
 from femsim.run.repair import repair as repair
 from femsim.run.result import (
     ChamberSeries as ChamberSeries,

@@ -14,6 +14,27 @@ from foreign.child import Refused
 _PLY_HEADER = 1 << 16
 
 
+class _Ending(io.BufferedReader):
+    """A file that is not read on behind its end: readers that wait there for a bracket would wait for ever."""
+
+    _ended = False
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read bytes; refuse the file where the second call in a row finds none."""
+        return self._known(super().read(size), size)
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """Read a line, with the same end."""
+        return self._known(super().readline(size), size)
+
+    def _known(self, found: bytes, size: int | None) -> bytes:
+        if not found and size != 0:
+            if self._ended:
+                raise Refused("it is cut off: it ends where more should follow")
+            self._ended = True
+        return found
+
+
 def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
     """Read a mesh.
 
@@ -33,12 +54,19 @@ def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
         with open(path, "rb") as stream:
             if b"end_header" not in stream.read(_PLY_HEADER):  # meshio reads on behind the end of the file for ever
                 raise Refused("its header has no end_header: it is cut off")
+    if path.lower().endswith(".vtu"):
+        _no_entities(path)
     import meshio
 
     noise = io.StringIO()  # meshio prints its attempts, and ends the process if no reader fits
     # before it detects a text .stl it reads its size as that of a binary one, which may overflow
     with contextlib.redirect_stdout(noise), contextlib.redirect_stderr(noise), np.errstate(all="ignore"):
-        mesh = meshio.read(path, _msh_format(path) if path.lower().endswith(".msh") else None)
+        kind = _msh_format(path) if path.lower().endswith(".msh") else None
+        if kind == "ansys":
+            with _Ending(io.FileIO(path)) as stream:
+                mesh = meshio.read(stream, kind)
+        else:
+            mesh = meshio.read(path, kind)
         points = np.asarray(mesh.points, dtype=np.float64)
     if points.ndim != 2:
         raise Refused("its points are no table")
@@ -52,6 +80,17 @@ def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
                 raise Refused(f"a {block.type} cell refers to point {cells.max()}")
             out[f"cells {number}"] = cells.astype(np.int64)
     return out
+
+
+def _no_entities(path: str) -> None:
+    """Refuse an XML file that defines entities before its root: no VTK file does, and some of a few bytes become 10^9 letters."""
+    with open(path, "rb") as stream:
+        for line in stream:
+            before, root, _ = line.partition(b"<VTKFile")
+            if b"<!DOCTYPE" in before or b"<!ENTITY" in before:
+                raise Refused("it defines entities (<!DOCTYPE ...>), which no VTK file has")
+            if root:
+                return
 
 
 def _msh_format(path: str) -> str:

@@ -9,7 +9,7 @@ import re
 import tomllib
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -55,8 +55,13 @@ def read_json(path: Path) -> Any:
     OSError, Refused
         It cannot be opened; it is too large, no JSON, or nested too deeply.
     """
+    return parse_json(read_text(path, JSON_BYTES))
+
+
+def parse_json(text: str) -> Any:
+    """Read a text of JSON, see `read_json`."""
     try:
-        content = json.loads(read_text(path, JSON_BYTES))
+        content = json.loads(text)
     except RecursionError:
         raise Refused(f"it is nested more deeply than {DEEPEST} levels") from None
     except ValueError as error:
@@ -101,9 +106,15 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
     """
     if path.exists() and not path.is_file():
         raise Refused("it is no file")
-    left = _TIMES_FILE * path.stat().st_size + _BYTES
+    with path.open("rb") as stream:
+        return unpack_npz(stream, os.fstat(stream.fileno()).st_size)
+
+
+def unpack_npz(stream: IO[bytes], size: int) -> dict[str, np.ndarray]:
+    """Read the arrays of an npz archive of so many bytes that is open already, see `read_npz`."""
+    left = _TIMES_FILE * size + _BYTES
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(stream) as archive:
             members = archive.infolist()
             if len(members) > _MOST_ARRAYS:
                 raise Refused(f"it claims {len(members)} arrays; at most {_MOST_ARRAYS} are read")

@@ -21,13 +21,17 @@ LENGTH, SIDE, GRAVITY = 0.1, 0.03, 9.81
 #: The clamp keeps the rubber from contracting, which stiffens the beam like this much less length (found with these elements).
 CLAMPED = 0.0023
 #: Height of the free end in the hand over that of a straight beam, m: what the rest of the released beam shows.
-HELD_ALONE, HELD_WITH_WEIGHT = -0.00027, 0.00013
+HELD_ALONE, HELD_WITH_WEIGHT = -0.00025, 0.00014
+#: How far the hand bends the free end to the left (y), m: mean of both trials, from the way of the markers to their rest.
+ASIDE_ALONE, ASIDE_WITH_WEIGHT = 0.00022, 0.00006
 
 
 def build(
     load: float = 0.0,
-    pitch: float = 6.6,
+    pitch: float = 6.5,
     held: float | None = None,
+    aside: float | None = None,
+    grip: float = 0.0063,
     material: str = "dragon_skin_10_beam",
     young_modulus: float | None = None,
     poisson_ratio: float | None = None,
@@ -50,9 +54,13 @@ def build(
     load : float, N
         Weight of a mass that hangs on the upper edge of the free end and moves with it; filmed were 0 and 0.51012 N.
     pitch : float, deg
-        How far the clamp points down: 6.6 by the markers on clamp and beam.
+        How far the clamp points down: 6.5 by the markers on clamp and beam.
     held : float or None, m
         Height of the free end in the hand, over that of a straight beam; None is what the logs show, see docs/calibration.md.
+    aside : float or None, m
+        How far the hand bends the free end to the left (y); None is what the logs show.
+    grip : float, m
+        Distance of the hand from the free end.
     material : str, card
         Material card; the default has values found from this beam.
     young_modulus : float or None, Pa
@@ -91,7 +99,11 @@ def build(
     mesh = fs.box_tets((LENGTH, SIDE, SIDE), (round(cells * LENGTH / SIDE), cells, cells))
     if held is None:
         held = HELD_WITH_WEIGHT if load else HELD_ALONE
-    hand = Hand(rubber, math.radians(pitch), held, load)
+    if aside is None:
+        aside = ASIDE_WITH_WEIGHT if load else ASIDE_ALONE
+    if not 0.0 <= grip <= 0.5 * LENGTH:
+        raise fs.InputError(f"grip is {grip} m; give 0 to {0.5 * LENGTH:g} m from the free end.")
+    hand = Hand(rubber, math.radians(pitch), (aside, held), grip, load)
     hand.beam = fs.Profile([hold_time, hold_time + max(release_time, 1e-6)], [1.0, 0.0])
     hand.weight = fs.Profile([hold_time, hold_time + max(weight_release, 1e-6)], [1.0, 0.0])
     beam = scene.add_soft(
@@ -112,7 +124,7 @@ def build(
 
 
 class Hand:
-    """The hand at the free end: it carries the weight that hangs there, and props up the beam, which sags a little before it.
+    """The hand near the free end: it carries the weight that hangs there, and props up the beam, which sags a little before it.
 
     Deflection and force are those of Timoshenko's beam.
 
@@ -122,8 +134,10 @@ class Hand:
         Of the beam.
     angle : float, rad
         Pitch of the clamp.
-    held : float, m
-        Height of the free end over that of a straight beam.
+    held : tuple, m
+        How far the free end is to the left of a straight beam, and above it.
+    grip : float, m
+        Distance of the hand from the free end.
     load : float, N
         Weight that hangs on the upper edge.
     """
@@ -131,42 +145,55 @@ class Hand:
     beam: fs.Profile
     weight: fs.Profile
 
-    def __init__(self, rubber: fs.Elastic, angle: float, held: float, load: float) -> None:
+    def __init__(self, rubber: fs.Elastic, angle: float, held: tuple[float, float], grip: float, load: float) -> None:
         across = math.cos(angle)
         self.turn = np.array([[across, 0.0, math.sin(angle)], [0.0, 1.0, 0.0], [-math.sin(angle), 0.0, across]])
-        self._load, self._length = load, LENGTH - CLAMPED
+        self._load, self._length, self._place = load, LENGTH - CLAMPED, LENGTH - CLAMPED - grip
         self._bending = rubber.young_modulus * SIDE**4 / 12
         self._shear = 5 / 6 * SIDE**2 * rubber.young_modulus / (2 + 2 * rubber.poisson_ratio)
         self._line_load = rubber.density * SIDE**2 * GRAVITY * across
-        self._push = (held - self._deflection(self._length, self._line_load, 0.0)) / self._deflection(self._length, 0.0, 1.0)
+        sag, rise = self._sag(self._length)[0], self._rise(self._length)[0]
+        self._push = np.array([held[0], held[1] + sag]) / rise
 
-    def _deflection(self, x: Any, line_load: float, push: float) -> Any:
-        """Rise of the beam at x under its weight and a force at its end."""
-        L = self._length
-        by_push = push * (x**2 * (3 * L - x) / (6 * self._bending) + x / self._shear)
-        return by_push - line_load * (
-            x**2 * (x**2 - 4 * L * x + 6 * L**2) / (24 * self._bending) + x * (L - 0.5 * x) / self._shear
-        )
+    def _rise(self, x: Any) -> tuple[Any, Any]:
+        """Deflection (m/N) and turn (rad/N) of the section at x under a push of the hand."""
+        a = self._place
+        bent, beyond = np.minimum(x, a), np.maximum(x - a, 0.0)
+        turn = bent * (2 * a - bent) / (2 * self._bending)
+        return bent**2 * (3 * a - bent) / (6 * self._bending) + bent / self._shear + turn * beyond, turn
+
+    def _sag(self, x: Any) -> tuple[Any, Any]:
+        """Deflection (m) and turn (rad) of the section at x under the beam's weight, both down."""
+        L, per_bending = self._length, self._line_load / self._bending
+        deflection = per_bending * x**2 * (x**2 - 4 * L * x + 6 * L**2) / 24 + self._line_load * x * (L - 0.5 * x) / self._shear
+        return deflection, per_bending * x * (x**2 - 3 * L * x + 3 * L**2) / 6
 
     def bend(self, points: np.ndarray) -> np.ndarray:
-        """Put points of the straight beam where they are in the hand: sections rise and turn."""
-        own, L = points @ self.turn, self._length
+        """Put points of the straight beam where they are in the hand: sections move and turn."""
+        own = points @ self.turn
         x = np.maximum(own[:, 0] - CLAMPED, 0.0)
-        own[:, 0] -= own[:, 2] * (
-            self._push * x * (2 * L - x) / (2 * self._bending)
-            - self._line_load * x * (x**2 - 3 * L * x + 3 * L**2) / (6 * self._bending)
-        )
-        own[:, 2] += self._deflection(x, self._line_load, self._push)
+        (rise, turn), (sag, sag_turn) = self._rise(x), self._sag(x)
+        own[:, 0] -= own[:, 1] * self._push[0] * turn + own[:, 2] * (self._push[1] * turn - sag_turn)
+        own[:, 1] += self._push[0] * rise
+        own[:, 2] += self._push[1] * rise - sag
         return np.asarray(own @ self.turn.T)
 
     def hang(self, points: np.ndarray) -> np.ndarray:
         """Hang the weight on the upper edge of the free end; kg on each node."""
         own = points @ self.turn
-        end = own[:, 0] > LENGTH - 1e-9
-        edge = end & (own[:, 2] > 0.5 * SIDE - 1e-9)
-        self._on_end, self._on_edge = np.outer(end / end.sum(), self.turn[:, 2]), np.outer(edge / edge.sum(), (0.0, 0.0, 1.0))
+        edge = (own[:, 0] > LENGTH - 1e-9) & (own[:, 2] > 0.5 * SIDE - 1e-9)
+        self._on_beam = np.outer(self._held_nodes(own[:, 0]), self.turn[:, 1:] @ self._push)
+        self._on_edge = np.outer(edge / edge.sum(), (0.0, 0.0, 1.0))
         return self._load / GRAVITY * self._on_edge[:, 2]
+
+    def _held_nodes(self, x: np.ndarray) -> np.ndarray:
+        """Share of the push on each node: of the sections of nodes before and behind the hand, by the law of the lever."""
+        sections = np.unique(np.round(x, 9))
+        place = self._place + CLAMPED
+        share = np.array([np.interp(place, sections, row) for row in np.eye(len(sections))])
+        index = np.searchsorted(sections, np.round(x, 9))
+        return np.asarray((share / np.bincount(index))[index])
 
     def __call__(self, t: float) -> np.ndarray:
         """Push at a time: forces on the nodes, N."""
-        return np.asarray(self.beam(t) * self._push * self._on_end + self.weight(t) * self._load * self._on_edge)
+        return np.asarray(self.beam(t) * self._on_beam + self.weight(t) * self._load * self._on_edge)

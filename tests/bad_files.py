@@ -305,6 +305,8 @@ CORPUS: dict[str, tuple[str, Callable[[Path], None]]] = {
         f'<!ENTITY {chr(98 + k)} "{f"&{chr(97 + k)};" * 20}">' for k in range(9)) + "]><VTKFile>&j;</VTKFile>")),
     "claims_nodes.msh": ("tetmesh", _text("$MeshFormat\n4.1 0 8\n$EndMeshFormat\n$Nodes\n1 99999999999 1 99999999999\n")),
     "cut.msh": ("tetmesh", _text("$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n4\n1 0 0 0\n")),
+    "cut_ansys.msh": ("tetmesh", _text('(1 "x")\n(2 3)\n(10 (0 1 4 0))\n(10 (1 1 4 1 3) (\n0 0 0\n1 0 0\n')),
+    "bracket_ansys.msh": ("tetmesh", _text("(0 \"")),
     "claims_vertices.mesh": ("tetmesh", _text("MeshVersionFormatted 1\nDimension 3\nVertices\n99999999999\n0 0 0 1\n")),
     "claims_dimension.mesh": ("tetmesh", _text("MeshVersionFormatted 1\nDimension 999999999\nVertices\n99\n0 0 0 1\n")),
     "cut.inp": ("tetmesh", _text("*NODE\n1, 0, 0, 0\n*ELEMENT, TYPE=C3D4\n1, 1,")),

@@ -2,6 +2,8 @@
 
     python tests/fuzz.py --inputs 1000000 --seed 1 --report docs/fuzz.md
 
+or in pieces, `--inputs 50000 --first 50000 --save 1.json` and so on, then `--join *.json --report docs/fuzz.md`.
+
 Inputs are read one after the other by a worker process with limits, foreign libraries in the worker itself. An input that ends
 the worker (too long, too much memory, a crash) is read again by the door of a user, where a child has the limits; there it must
 end as a sentence, in time and memory. A failure is an error that is no sentence, an accepted value that is not finite,
@@ -21,19 +23,20 @@ import struct
 import sys
 import tempfile
 import time
-import zipfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from bad_files import CORPUS, open_as, size_of
+from bad_files import open_as, size_of
+from fuzz_seeds import Seed, seeds
 
 #: Processor seconds that one input may take in the worker before it is tried by the user's door, and there.
 QUICK, SECONDS = 0.5, 5.0
 TIMES_FILE, BYTES = 20, 200_000_000
-#: How often the kinds come; HDF5 takes seconds where it does not end by itself.
-_WEIGHTS = {"tetmesh": 4.0, "surface": 3.0, "log": 4.0, "fclib": 0.5}
+#: How often the kinds come.
+_WEIGHTS = {"tetmesh": 4.0, "surface": 3.0, "log": 4.0, "frame": 2.0, "hdf": 0.5}
 #: Numbers that a file must not be believed.
 _WORDS = (
     b"0",
@@ -51,168 +54,6 @@ _WORDS = (
     b"x",
 )
 _INTEGERS = (0, 1, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, (1 << 63) - 1, (1 << 64) - 1)
-
-
-@dataclass(frozen=True)
-class Seed:
-    """A file to start from: how it is read, its name, what it holds."""
-
-    kind: str
-    name: str
-    data: bytes
-
-
-def seeds(folder: Path) -> list[Seed]:
-    """Make good files of every kind, and add the corpus of bad ones that are files and small."""
-    out: list[Seed] = []
-    for make in (_meshes, _problems, _logs, _texts, _states):
-        out += make(folder)
-    for name, (kind, write) in CORPUS.items():
-        path = folder / name
-        write(path)
-        if path.is_file() and path.stat().st_size < 100_000:
-            out.append(Seed(kind, name, path.read_bytes()))
-    return out
-
-
-def _meshes(folder: Path) -> list[Seed]:
-    import meshio
-
-    import femsim as fs
-
-    box, out = fs.box_tets((1.0, 1.0, 1.0), 1), []
-    surface = box.surface()
-    for name, options in (
-        ("a.vtu", {}), ("b.vtu", {"binary": False}), ("a.vtk", {}), ("b.vtk", {"binary": False}), ("a.msh", {}),
-        ("b.msh", {"binary": False}), ("c.msh", {"file_format": "gmsh22", "binary": False}), ("a.mesh", {}), ("a.inp", {}),
-    ):  # fmt: skip
-        path = folder / name
-        meshio.write(path, meshio.Mesh(box.points, [("tetra", box.tets)]), **options)
-        out.append(Seed("tetmesh", path.name, path.read_bytes()))
-    for name, options in (
-        ("a.stl", {"binary": True}),
-        ("b.stl", {"binary": False}),
-        ("a.obj", {}),
-        ("a.ply", {}),
-        ("b.ply", {"binary": False}),
-    ):
-        path = folder / name
-        meshio.write(path, meshio.Mesh(surface.points, [("triangle", surface.triangles)]), **options)
-        out.append(Seed("surface", path.name, path.read_bytes()))
-    return out
-
-
-def _problems(folder: Path) -> list[Seed]:
-    import scipy.sparse as sp
-
-    from contact import make_local_problem, make_problem, write_fclib
-
-    path = folder / "a.hdf5"
-    write_fclib(
-        path, make_problem(sp.identity(6, format="csc"), np.zeros(6), sp.csr_matrix(np.eye(3, 6)), np.zeros(1), 0.5, dt=0.1)
-    )
-    first = path.read_bytes()
-    write_fclib(path, make_local_problem(np.eye(6), np.zeros(6), 0.5))
-    return [Seed("fclib", "a.hdf5", first), Seed("fclib", "b.hdf5", path.read_bytes())]
-
-
-def _logs(folder: Path) -> list[Seed]:
-    from log_files import write_c3d, write_mcap
-
-    rows = "".join(f"{0.01 * k:.2f},{k % 7}.5,-2.5,3e-1,0.5,0.0,{k}.25\n" for k in range(30))
-    columns = "time,Fx,Fy,Fz,Tx,Ty,Tz\n"
-    table = "Bench 3\nForce Units:,N\n" + columns + "s,N,N,N,Nm,Nm,Nm\n" + rows
-    german = table.replace(",", ";").replace(".", ",")
-    c3d = write_c3d(folder / "a.c3d", np.ones((3, 2, 30)), ["tip", "base"], "mm").read_bytes()
-    mcap = write_mcap(folder / "a.mcap").read_bytes()
-    out = [
-        Seed("log", "a.csv", table.encode()),
-        Seed("log", "b.txt", german.encode()),
-        Seed("log", "c.csv", (columns + rows).encode()),
-    ]
-    return [*out, Seed("log", "a.c3d", c3d), Seed("log", "a.mcap", mcap), Seed("log", "a.bag", _bag())]
-
-
-def _bag() -> bytes:
-    """A ROS 1 bag with an index and no message: records are a header of NAME=VALUE and data, lengths before both."""
-
-    def record(data: bytes, **header: bytes) -> bytes:
-        fields = b"".join(struct.pack("<I", len(k) + 1 + len(v)) + k.encode() + b"=" + v for k, v in header.items())
-        return struct.pack("<I", len(fields)) + fields + struct.pack("<I", len(data)) + data
-
-    definition = {
-        "type": b"geometry_msgs/WrenchStamped",
-        "md5sum": b"d78d3cb249ce23087ade7e7d0c40cfa7",
-        "message_definition": b"float64 x",
-    }
-    pairs = b"".join(
-        struct.pack("<I", len(k) + 1 + len(v)) + k.encode() + b"=" + v for k, v in ({"topic": b"/ft"} | definition).items()
-    )
-    connection = record(pairs, op=b"\x07", conn=struct.pack("<I", 0), topic=b"/ft")
-    head = b"#ROSBAG V2.0\n"
-    place = len(head) + 4 + 69 + 4 + 4027
-    bag = record(
-        b" " * 4027,
-        op=b"\x03",
-        index_pos=struct.pack("<Q", place),
-        conn_count=struct.pack("<I", 1),
-        chunk_count=struct.pack("<I", 0),
-    )
-    return head + bag + connection
-
-
-def _texts(_: Path) -> list[Seed]:
-    card = """sensor = "wrist"
-[axes]
-fz = "load"
-[units]
-force = "kg"
-[time]
-column = "clock"
-unit = "ms"
-[frame]
-sign = -1
-point = [0, 0.1, 0]
-"""
-    sweep = """scene = "a.py"
-[parameters]
-friction = { values = [0.1, 0.2] }
-speed = { range = [0.0, 1.0], count = 3 }
-"""
-    calibration = """scene = "a.py"
-[free]
-young_modulus = { between = [1e4, 1e6], scale = "log" }
-[[experiments]]
-name = "a"
-readings = [{ logs = ["a.csv"], card = { time = { offset = 0.005 } } }]
-"""
-    material = (Path(__file__).parents[1] / "data" / "materials" / "ecoflex_00_50.toml").read_bytes()
-    path = "time_s,tool_x_m,tool_y_m,tool_z_m\n" + "".join(f"{0.1 * k + 0.1},0,0.{k},1e-2\n" for k in range(9))
-    tensile = "Test 1\nEngineering Strain (%),Engineering Stress (MPa)\n" + "".join(f"{k},{0.1 * k}\n" for k in range(9))
-    steps = "step,time_s,iterations\n" + "".join(f"{k},{0.1 * k},3\n" for k in range(9))
-    info = json.dumps({"status": "converged", "message": "", "settings": {"gravity_mps2": [0, 0, -9.81]}})
-    entry = '<DataSet timestep="0.1" name="a" file="a.vtu"/>'
-    pvd = f'<?xml version="1.0"?><VTKFile type="Collection"><Collection>{entry}</Collection></VTKFile>'
-    texts = {
-        ("card", "a.toml"): card, ("sweep", "b.toml"): sweep, ("calibration", "c.toml"): calibration,
-        ("path", "a.path"): path, ("path", "b.path"): "0 0 0\n1 0 0\n2 0 1\n", ("tensile", "t.csv"): tensile,
-        ("steps", "steps.csv"): steps, ("json", "run.json"): info, ("pvd", "frames.pvd"): pvd,
-    }  # fmt: skip
-    return [Seed("material", "ecoflex_00_50.toml", material)] + [Seed(*key, text.encode()) for key, text in texts.items()]
-
-
-def _states(folder: Path) -> list[Seed]:
-    import femsim as fs
-    from femsim.step.stepper import Stepper
-
-    scene = fs.Scene("a", dt=0.01, theta=1.0)
-    scene.add_rigid("ball", fs.Sphere(0.1), density=1e3)
-    Stepper(scene, fs.make_solver("exact")).state.save(folder / "a.npz")
-    data = (folder / "a.npz").read_bytes()
-    with zipfile.ZipFile(folder / "b.npz", "w", zipfile.ZIP_DEFLATED) as packed, zipfile.ZipFile(folder / "a.npz") as plain:
-        for name in plain.namelist():
-            packed.writestr(name, plain.read(name))
-    return [Seed("state", "a.npz", data), Seed("state", "b.npz", (folder / "b.npz").read_bytes())]
 
 
 def read(kind: str, path: Path) -> list[np.ndarray]:
@@ -234,15 +75,42 @@ def read(kind: str, path: Path) -> list[np.ndarray]:
             np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0) for values in _read_table(path, ("step", "time_s")).values()
         ]
     if kind == "json":
+        from femsim.run.folder import refuse_busy
+        from viz.ending import read_ending
         from viz.report import read_info
 
+        read_ending(path.parent)
+        refuse_busy(path.parent)
         read_info(path.parent)
         return []
     if kind == "pvd":
         from viz.vtk_series import read_pvd
 
         return [np.array([time for time, _ in read_pvd(path)])]
+    if kind == "frame":
+        from viz import read_part
+
+        return [_drawn(read_part(path))]
+    if kind == "hdf":
+        from viz import open_frames
+
+        frames = open_frames(path.parent if path.name == "frames.vtkhdf" else path.parents[1])
+        parts = [frames.read(number, part) for number in range(len(frames.times)) for part in frames.parts]
+        return [np.array(frames.times), *map(_drawn, parts)]
+    if kind == "checkpoint":
+        from femsim.run.checkpoint import read_checkpoint, stamped
+
+        path.write_bytes(stamped(path.read_bytes()))  # with the right digest, else that is all that is read
+        state = read_checkpoint(path).state
+        return [value for value in state.arrays().values() if value.dtype.kind == "f"]
     return open_as(kind, path)
+
+
+def _drawn(data: Any) -> np.ndarray:
+    """Let VTK walk the cells of a part, as it does to draw them; return its points."""
+    skin = data.extract_surface(algorithm="dataset_surface") if data.IsA("vtkUnstructuredGrid") else data.triangulate()
+    assert np.isfinite(skin.bounds).all()
+    return np.asarray(data.points)
 
 
 # ---------------------------------------------------------------------- changes
@@ -343,6 +211,16 @@ class Tally:
     def add(self, kind: str, how: str) -> None:
         self.inputs += 1
         self.ended.setdefault(kind, Counter())[how] += 1
+
+    def join(self, saved: dict[str, Any]) -> None:
+        """Add the tally of another run, as `--save` wrote it."""
+        self.inputs += saved["inputs"]
+        self.seconds, self.cpu = self.seconds + saved["seconds"], self.cpu + saved["cpu"]
+        self.slowest, self.most_memory = max(self.slowest, saved["slowest"]), max(self.most_memory, saved["most_memory"])
+        self.failures += saved["failures"]
+        self.stopped.update(saved["stopped"])
+        for kind, ended in saved["ended"].items():
+            self.ended.setdefault(kind, Counter()).update(ended)
 
 
 def judge(kind: str, path: Path) -> str:
@@ -501,6 +379,7 @@ def report(tally: Tally, seed: int) -> str:
     total: Counter[str] = sum(tally.ended.values(), Counter())
     rows.append(f"| all | {tally.inputs} | " + " | ".join(str(total[name]) for name in names) + " |")
     failures = "\n".join(f"- {text}" for text in tally.failures[:50]) or "None."
+    stopped = ", ".join(f"{count} of {name}" for name, count in tally.stopped.most_common()) or "none"
     return f"""# Readers under fuzzing
 
 Written by `python tests/fuzz.py --inputs {tally.inputs} --seed {seed} --report docs/fuzz.md` (Python
@@ -510,7 +389,9 @@ files, numbers replaced by extreme ones. Each is read by the same function that 
 
 A failure is an error that is no sentence, an accepted value that is not finite, more than {SECONDS:.0f} s of processor time, or
 more memory than {TIMES_FILE} times the file and {BYTES / 1e6:.0f} MB. "By the child's limits" are those that the library below
-would not have ended: the child that reads was stopped, and the file was refused with a sentence.
+would not have ended: the child that reads was stopped, and the file was refused with a sentence. The process that asked took at
+most {tally.slowest:.2f} s of processor time and {tally.most_memory / 1e6:.0f} MB for one of them. By the file that they were
+made from: {stopped}.
 
 | reader | inputs | {" | ".join(names)} |
 |---|---|---|---|---|---|
@@ -531,8 +412,14 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=np.inf)
     parser.add_argument("--report", type=Path)
     parser.add_argument("--save", type=Path, help="JSON of the tally, to be joined")
+    parser.add_argument("--join", type=Path, nargs="+", help="tallies of several runs; none is run")
     asked = parser.parse_args()
-    tally = fuzz(asked.inputs, asked.seed, asked.seconds, asked.first)
+    if asked.join:
+        tally = Tally()
+        for path in asked.join:
+            tally.join(json.loads(path.read_text()))
+    else:
+        tally = fuzz(asked.inputs, asked.seed, asked.seconds, asked.first)
     text = report(tally, asked.seed)
     if asked.report:
         asked.report.write_text(text, encoding="utf-8")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from viz import PartFrame, PvdSeries
+from viz import HdfSeries, PartFrame, PvdSeries
 
 TET_POINTS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=float)
 
@@ -17,10 +17,14 @@ TRIANGLES = np.array([[0, 1, 2], [0, 2, 3]])
 
 def make_series(folder: Path, **options) -> PvdSeries:
     series = PvdSeries(folder / "frames.pvd", folder / "frames", **options)
+    add_small_parts(series)
+    return series
+
+
+def add_small_parts(series: PvdSeries | HdfSeries) -> None:
     series.add_part("ball", TET_POINTS, TETS, "tetra")
     series.add_part("pad", TET_POINTS[:4], TRIANGLES, "triangle")
     series.add_part("contacts", None, None, "points")
-    return series
 
 
 def make_frame(number: int, seed: int = 1) -> dict[str, PartFrame]:

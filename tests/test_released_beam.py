@@ -74,7 +74,7 @@ def test_pose_and_markers_are_those_of_the_logs() -> None:
             found.append(turn.inv().apply(seen - seen.mean(axis=0)) + AUTHORS.mean(axis=0))
         scene = fs.load_scene(SCENE, load=load)
         places = np.array(list(marker_places(scene, scene.body("beam").rest).values()))  # type: ignore[attr-defined]
-        level = Rotation.from_euler("y", -6.6, degrees=True).apply(places)
+        level = Rotation.from_euler("y", -6.5, degrees=True).apply(places)
         np.testing.assert_allclose(level, np.mean(found, axis=0)[:3], atol=1.5e-4)
 
 
@@ -88,10 +88,18 @@ def test_the_hand_holds_the_beam_still() -> None:
 
 @pytest.mark.parametrize("name", LOADS)
 def test_rest_is_that_of_the_logs(name: str) -> None:
-    """Mean of the last second of both trials: z of each marker within 2 % of its sinking, x within 0.25 mm and 2 % of its way."""
+    """Mean of the last second of both trials: z of each marker within 2 % of its sinking, x within 0.25 mm and 2 % of its way.
+
+    Under own weight x within 2 % of itself, or half of what the trials differ: the hand bends the beam aside by other amounts.
+    """
     seen = [markers(f"{name}_V2_{trial}")[:, :3] for trial in "ab"]
-    measured = np.mean([one[-100:].mean(axis=0) - one[20:40].mean(axis=0) for one in seen], axis=0)
+    ways = [one[-100:].mean(axis=0) - one[20:40].mean(axis=0) for one in seen]
+    measured = np.mean(ways, axis=0)
     error = rest(LOADS[name]) - measured
+    if name == "gravity":
+        halves = 0.5 * np.abs(ways[1] - ways[0])
+        assert (np.abs(error) < np.maximum(0.02 * np.abs(measured), halves))[:, [0, 2]].all()
+        assert np.abs(error[[0, 2], 0] / measured[[0, 2], 0]).max() < 0.02
     assert np.abs(error[:, 2] / measured[:, 2]).max() < 0.02
     assert (np.abs(error[:, 0]) / np.linalg.norm(measured[:, [0, 2]], axis=1)).max() < 0.02
     assert np.abs(error[:, 0]).max() < 2.5e-4

@@ -53,7 +53,8 @@ from viz.series import FrameSeries, open_frames
 from viz.sweep_plots import plot_sensitivity, plot_sweep
 from viz.view import view_run
 from viz.vtk_hdf import HdfSeries
-from viz.vtk_series import PvdSeries, read_part, read_pvd
+from viz.vtk_reading import read_part
+from viz.vtk_series import PvdSeries, read_pvd
 
 __all__ = [
     "ComparedRun",

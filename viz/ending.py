@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import time
@@ -11,6 +10,8 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from foreign.text import read_json
 
 __all__ = ["heartbeat_age", "how_it_ended", "is_written_to"]
 
@@ -89,7 +90,7 @@ def heartbeat_age(process: Mapping[str, Any]) -> float:
 def read_ending(run_dir: Path) -> tuple[str, str]:
     """Status and message of a run folder; ("unknown", "") where it has no run.json that can be read."""
     try:
-        info = json.loads((run_dir / "run.json").read_text(encoding="utf-8"))
+        info = read_json(run_dir / "run.json")
     except (OSError, ValueError):
         return "unknown", ""
     return how_it_ended(run_dir, info) if isinstance(info, dict) else ("unknown", "")

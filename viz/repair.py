@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+import foreign
+from foreign.hdf5 import check_frames
 from viz.errors import VizError
 from viz.files import replace_file
 from viz.parts import PartKind
@@ -69,13 +71,14 @@ def _repair_hdf(run_dir: Path) -> list[str]:
     for name in names:
         path = run_dir / "frames" / f"{name}.vtkhdf"
         try:
+            foreign.call(check_frames, path.stat().st_size, libraries=["h5py"], paths=[str(path.resolve())])
             with h5py.File(path, "r", locking=False) as file:
                 group = file["VTKHDF"]
                 count = int(group["Steps"].attrs["NSteps"])
                 sound = len(group["Steps/Values"]) == count
                 counts[name] = min(count, len(group["Steps/Values"])) if sound else -min(count, len(group["Steps/Values"]))
                 parts[name] = _topology(group)
-        except (OSError, KeyError, RuntimeError) as error:
+        except (foreign.Refused, OSError, KeyError, RuntimeError, ValueError) as error:
             done.append(f"{path.name} cannot be read ({error}); the frames have no part {name!r} any more.")
             with suppress(OSError):
                 path.rename(path.with_suffix(".broken"))

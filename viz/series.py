@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+import foreign
+from foreign.hdf5 import check_frames, read_links
+from viz.cells import CellRows, Field, make_data_set
 from viz.claims import check_claim
 from viz.errors import VizError
 from viz.vtk_hdf import import_h5py
-from viz.vtk_series import read_part, read_pvd
+from viz.vtk_reading import read_part
+from viz.vtk_series import read_pvd
 
 if TYPE_CHECKING:
     import pyvista
@@ -60,77 +66,96 @@ class PvdFrames:
 
 
 class HdfFrames:
-    """Frames in VTKHDF, also of a running or killed run: those that all parts have."""
+    """Frames in VTKHDF, also of a running or killed run: those that all parts have.
+
+    A child with limits walks the structure of all files first (`foreign.hdf5.check_frames`); what is read here later are numbers.
+    """
 
     def __init__(self, path: Path) -> None:
         h5py = import_h5py()
         self.path = path
         self._files: dict[str, Any] = {}
-        try:
-            with h5py.File(path, "r", locking=False) as index:
-                self.parts = list(index["VTKHDF/Assembly"])
-                links = {name: _part_file(h5py, index["VTKHDF"], name) for name in self.parts}
-            for name, link in links.items():
-                self._files[name] = h5py.File(path.parent / link, "r", locking=False)["VTKHDF"]
+        with _sentences(path):
+            links = foreign.call(read_links, path.stat().st_size, libraries=["h5py"], path=str(path.resolve()))["files"]
+            files = {name: _inside(path.parent, link) for name, link in links}
+            size = sum(file.stat().st_size for file in files.values())
+            foreign.call(check_frames, size, libraries=["h5py"], paths=[str(file) for file in files.values()])
+            for name, file in files.items():
+                self._files[name] = h5py.File(file, "r", locking=False)["VTKHDF"]
+            self.parts = list(files)
             counts = [int(group["Steps"].attrs["NSteps"]) for group in self._files.values()]
-            self.times = [float(t) for t in self._files[self.parts[0]]["Steps/Values"][: min(counts)]]
-        except (OSError, KeyError, AttributeError) as error:
-            raise VizError(f"{path} cannot be read as frames of a run ({error}); was a file moved or cut short?") from error
+            self.times = [float(t) for t in _rows(self._files[self.parts[0]]["Steps/Values"], 0, min(counts))]
+            if not np.isfinite(self.times).all():
+                raise ValueError("a time is not finite")
 
     def read(self, number: int, part: str) -> pyvista.DataSet:
         """Read a part of a frame."""
-        import pyvista
-
         if part not in self._files:
             raise VizError(f"{self.path} lists no part {part!r}; it has {', '.join(self.parts)}.")
         group = self._files[part]
+        with _sentences(Path(group.file.filename)):
+            return self._read(group, number)
+
+    def _read(self, group: Any, number: int) -> pyvista.DataSet:
         steps = group["Steps"]
         own = int(steps["PartOffsets"][number])  # of this frame if the topology changes, else 0
         n_points = int(group["NumberOfPoints"][own])
         points = _rows(group["Points"], int(steps["PointOffsets"][number]), n_points)
-        data: Any
         if group.attrs["Type"] == b"UnstructuredGrid":
-            n_cells = int(group["NumberOfCells"][0])
-            corners = _rows(group["Connectivity"], 0, len(group["Connectivity"])).reshape(n_cells, -1)
-            data = pyvista.UnstructuredGrid({int(group["Types"][0]): corners}, points)
+            count = int(group["NumberOfCells"][0])
+            rows = {"": _cells(_rows(group["Connectivity"], 0, len(group["Connectivity"])), count)}
+            rows[""] = rows[""]._replace(types=np.full(count, int(group["Types"][0]), dtype=np.uint8))
         else:
-            data = pyvista.PolyData()
-            data.points = points
-            for section, name in (("Vertices", "verts"), ("Lines", "lines"), ("Polygons", "faces")):
+            rows = {}
+            for section, name in (("Vertices", "Verts"), ("Lines", "Lines"), ("Polygons", "Polys")):
                 count = int(group[section]["NumberOfCells"][own])
                 if count:
                     where = int(steps["CellOffsets"][number][0])
-                    ids = _rows(group[section]["Connectivity"], where, int(group[section]["NumberOfConnectivityIds"][own]))
-                    setattr(data, name, np.insert(ids.reshape(count, -1), 0, ids.size // count, axis=1).ravel())
-            n_cells = data.n_cells
-        for place, target, count in (("PointData", data.GetPointData(), n_points), ("CellData", data.GetCellData(), n_cells)):
-            for name, values in group[place].items():
-                target.AddArray(_vtk_array(name, _rows(values, int(steps[f"{place}Offsets/{name}"][number]), count)))
-        return data
+                    length = int(group[section]["NumberOfConnectivityIds"][own])
+                    rows[name] = _cells(_rows(group[section]["Connectivity"], where, length), count)
+        n_cells = sum(len(cells.offsets) for cells in rows.values())
+        fields = [
+            Field(place, name, _rows(values, int(steps[f"{place}Offsets/{name}"][number]), count))
+            for place, count in (("PointData", n_points), ("CellData", n_cells))
+            for name, values in group[place].items()
+        ]
+        return make_data_set(points, rows, fields)
 
 
-def _part_file(h5py: Any, root: Any, name: str) -> str:
-    """File of a part: its group links to the data there, or, in runs of an older femsim, is a link itself."""
-    link = root.get(name, getlink=True)
-    return str((link if isinstance(link, h5py.ExternalLink) else root[name].get("Points", getlink=True)).filename)
+@contextmanager
+def _sentences(path: Path) -> Iterator[None]:
+    """Turn what HDF5 and numpy say of a damaged file into a sentence that names it."""
+    try:
+        yield
+    except VizError:
+        raise
+    except (foreign.Refused, OSError, KeyError, AttributeError, ValueError, TypeError, IndexError, RuntimeError) as error:
+        raise VizError(f"{path} cannot be read as frames of a run ({error}); was a file moved or cut short?") from error
+
+
+def _inside(folder: Path, link: str) -> Path:
+    """File of a part, which is in the folder of the run."""
+    file = (folder / link).resolve()
+    if not file.is_relative_to(folder.resolve()):
+        raise ValueError(f"it links {link}, which is not in the folder of the run")
+    return file
+
+
+def _cells(corners: npt.NDArray[Any], count: int) -> CellRows:
+    """Cells of equally many corners each."""
+    if count < 1 or len(corners) % count:
+        raise ValueError(f"it has {count} cells with {len(corners)} corners")
+    each = len(corners) // count
+    return CellRows(corners.astype(np.int64), np.arange(1, count + 1, dtype=np.int64) * each)
 
 
 def _rows(dataset: Any, begin: int, count: int) -> npt.NDArray[Any]:
     rows = max(min(count, len(dataset) - begin), 0)
     claimed = float(rows) * dataset.dtype.itemsize * math.prod(dataset.shape[1:])
     check_claim(Path(dataset.file.filename), claimed, f"{rows} rows of {dataset.name}")
+    if begin < 0 or count < 0 or rows != count:
+        raise ValueError(f"its {dataset.name} has {len(dataset)} rows where {begin} to {begin + count} should be")
     return np.asarray(dataset[begin : begin + count])
-
-
-def _vtk_array(name: str, values: npt.NDArray[Any]) -> Any:
-    """Return a vtkDataArray; pyvista itself refuses arrays without rows."""
-    from vtkmodules.util.numpy_support import numpy_to_vtk
-
-    array: Any = numpy_to_vtk(values, deep=True)  # type: ignore[no-untyped-call]
-    if values.ndim == 2:
-        array.SetNumberOfComponents(values.shape[1])
-    array.SetName(name)
-    return array
 
 
 def open_frames(run_dir: Path) -> FrameSeries:

@@ -6,7 +6,6 @@ draws. Frames are read when shown, so a long run costs no memory.
 
 from __future__ import annotations
 
-import json
 import socket
 import time
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from foreign.text import read_json
 from viz.camera import VIEW_ANGLE, placed_camera
 from viz.errors import VizError
 from viz.gate import Gate
@@ -374,7 +374,7 @@ def import_viser() -> ModuleType:
 def _health_line(run_dir: Path) -> str:
     """Health verdict of a run and its first reason as a paragraph of Markdown; empty where run.json does not say."""
     try:
-        health = json.loads((run_dir / "run.json").read_text(encoding="utf-8")).get("health", {})
+        health = read_json(run_dir / "run.json").get("health", {})
         reasons = [str(reason["sentence"]) for reason in health.get("reasons", [])[:1]]
         verdict = str(health["verdict"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

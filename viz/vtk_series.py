@@ -31,16 +31,16 @@ import numpy as np
 import numpy.typing as npt
 
 from viz.background import Worker
-from viz.claims import check_xml
 from viz.errors import VizError
 from viz.files import replace_file
 from viz.parts import Part, PartFrame, PartKind, PartRegister, stored_fields
+from viz.vtk_reading import read_part
 from viz.vtk_xml import XmlPiece
 
 if TYPE_CHECKING:
     import pyvista
 
-__all__ = ["PvdSeries", "read_part", "read_pvd"]
+__all__ = ["PvdSeries", "read_pvd"]
 
 EXTENSION: dict[str, str] = {"tetra": "vtu", "triangle": "vtp", "line": "vtp", "points": "vtp"}
 _SERIES_EVERY = 25  # frames between two writes of the .series files, each of which costs as much time as the PVD index
@@ -416,38 +416,6 @@ def read_pvd(path: Path) -> list[tuple[float, dict[str, Path]]]:
         name = item.get("name") or f"part{item.get('part', '0')}"
         frames.setdefault(time, {})[name] = path.parent / file
     return sorted(frames.items())
-
-
-def read_part(file: Path) -> pyvista.DataSet:
-    """Read one .vtu or .vtp file.
-
-    Parameters
-    ----------
-    file : Path
-        A data file that `read_pvd` listed.
-
-    Returns
-    -------
-    pyvista.UnstructuredGrid or pyvista.PolyData
-        Points [m], cells and fields, as written.
-
-    Raises
-    ------
-    VizError
-        When the file is missing or of another kind.
-    """
-    import pyvista
-
-    file = Path(file)
-    if file.suffix not in (".vtu", ".vtp"):
-        raise VizError(f"{file} cannot be read as a part; allowed are .vtu and .vtp files.")
-    if not file.is_file():
-        raise VizError(f"{file} does not exist although an index lists it; was it moved away from its .pvd file?")
-    check_xml(file)
-    data = pyvista.read(file)
-    if not isinstance(data, pyvista.DataSet):
-        raise VizError(f"{file} does not hold a single data set.")
-    return data
 
 
 def _write(files: Iterable[tuple[str, bytes]]) -> None:

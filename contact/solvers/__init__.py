@@ -17,6 +17,7 @@ from contact.solvers.apgd import Apgd, ApgdOptions
 from contact.solvers.auto import Auto, AutoOptions
 from contact.solvers.banded import Banded, BandedOptions
 from contact.solvers.base import History, Remembering, Solution, Solver, SolverOptions, WarmStart
+from contact.solvers.canal import Canal, CanalOptions
 from contact.solvers.ccs import Ccs, CcsOptions
 from contact.solvers.cond import Cond, CondOptions
 from contact.solvers.cond_newton import CondNewton, CondNewtonOptions
@@ -65,6 +66,7 @@ SOLVERS: dict[str, SolverEntry] = {
     "banded": SolverEntry(Banded.description, BandedOptions, Banded),
     "cond": SolverEntry(Cond.description, CondOptions, Cond),
     "cond-newton": SolverEntry(CondNewton.description, CondNewtonOptions, CondNewton),
+    "canal": SolverEntry(Canal.description, CanalOptions, Canal),
     "exact": SolverEntry(Exact.description, ExactOptions, Exact),
     "pgs": SolverEntry(Pgs.description, PgsOptions, Pgs),
     "apgd": SolverEntry(Apgd.description, ApgdOptions, Apgd),
@@ -152,6 +154,8 @@ __all__ = [
     "AutoOptions",
     "Banded",
     "BandedOptions",
+    "Canal",
+    "CanalOptions",
     "Ccs",
     "CcsOptions",
     "Cond",

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from contact.compiled import njit
-from contact.cone import project_cone
+from contact.cone import project_cone, project_strict
 from contact.solvers.primal_kernels import OPEN, SLIDE, STICK
 
 
@@ -65,6 +65,36 @@ def project_with_slope(
         changed += now != state[m]
         state[m] = now
     return changed
+
+
+@njit(cache=True)
+def strict_with_slope(
+    lam: np.ndarray, u: np.ndarray, friction: np.ndarray, beta: np.ndarray, force: np.ndarray, gain: np.ndarray, state: np.ndarray
+) -> None:
+    """Fill force = T(lam - beta u) with the strict operator, (nc, 3), N, gain = beta dT (nc, 3, 3), N s/m, and the states.
+
+    dT is not symmetric where a contact slides: the bound of the tangent follows the normal force, but not the reverse.
+    """
+    for m in range(lam.shape[0]):
+        mu = friction[m]
+        t_n, t_0, t_1 = lam[m, 0] - beta[m] * u[m, 0], lam[m, 1] - beta[m] * u[m, 1], lam[m, 2] - beta[m] * u[m, 2]
+        force[m, 0], force[m, 1], force[m, 2] = project_strict(t_n, t_0, t_1, mu)
+        gain[m] = 0.0
+        length = math.sqrt(t_0 * t_0 + t_1 * t_1)
+        if t_n <= 0.0:
+            state[m] = OPEN
+        elif length <= mu * t_n:
+            state[m] = STICK
+            for c in range(3):
+                gain[m, c, c] = beta[m]
+        else:
+            state[m] = SLIDE
+            d_0, d_1 = t_0 / length, t_1 / length
+            across = beta[m] * mu * t_n / length
+            gain[m, 0, 0] = beta[m]
+            gain[m, 1, 0], gain[m, 2, 0] = beta[m] * mu * d_0, beta[m] * mu * d_1
+            gain[m, 1, 1], gain[m, 2, 2] = across * d_1 * d_1, across * d_0 * d_0
+            gain[m, 1, 2] = gain[m, 2, 1] = -across * d_0 * d_1
 
 
 @njit(cache=True, inner=True)

@@ -14,6 +14,7 @@ from contact.metrics import contact_velocity, residuals
 from contact.problem import ContactProblem
 from contact.solvers.banded import Banded, BandedOptions
 from contact.solvers.base import Check, FactorizationOptions, Remembering, Solution, Solver, SolverOptions, WarmStart
+from contact.solvers.canal import Canal, CanalOptions
 from contact.solvers.cond import Cond, CondOptions
 from contact.solvers.cond_newton import CondNewton, CondNewtonOptions
 from contact.solvers.exact import Exact, ExactOptions
@@ -29,6 +30,9 @@ _COND_ITERATIONS = 0.6
 _COND_SECOND, _SOLVE_SECOND, _SWEEP_SECOND, _NEWTON_SECOND = 3.5e-10, 1.7e-8, 3e-8, 1e-10
 #: Share of the newest solve in what is learnt of COND's pace, its bounds, and the factor on it after a failure.
 _LEARNING, _PACE_LEAST, _PACE_MOST, _FAILURE = 0.3, 0.2, 100.0, 10.0
+#: CANAL is picked for at most so many rows of A where contacts have more, so that W is singular. It is left after so many outer
+#: iterations; piles that it suits take 10 to 35.
+_CANAL_ROWS, _CANAL_ITERATIONS = 200, 60
 #: Factor on the exact solver's own part where A is factorized without MKL.
 _SUPERLU = 15.0
 
@@ -84,10 +88,11 @@ def conditioning(problem: ContactProblem) -> float:
 
 
 class Auto:
-    """Banded for rods alone, COND where A is well conditioned or contacts are many, the exact solver elsewhere.
+    """Banded for rods alone, CANAL for few unknowns with many contacts, COND where A is well conditioned, exact elsewhere.
 
-    Where the one that was picked does not converge, others go on: COND finished by Newton for rods, the exact solver elsewhere,
-    and COND where that is the one that fails. A problem that one of them finds infeasible goes to no other.
+    COND is also for many contacts on large bodies. Where the one that was picked does not converge, others go on: COND finished
+    by Newton for rods, the exact solver elsewhere, and COND where that is the one that fails. A problem that one of them finds
+    infeasible goes to no other.
 
     Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A, and the
     exact solver's solves with the factors of A and dense work on the contacts that press or approach. What COND then really
@@ -100,13 +105,13 @@ class Auto:
 
     Notes
     -----
-    ``Solution.details`` holds ``picked`` ("banded", "cond", "cond-newton" or "exact", the one whose answer is returned) and its
+    ``Solution.details`` holds ``picked`` ("banded", "canal", "cond", "cond-newton" or "exact", whose answer it is) and its
     ``max_iterations``, ``tried`` (all that were asked, in order) and ``conditioning`` (1 before the first estimate), beside those
     of the solver.
     """
 
     description = (
-        "Auto: banded, COND, COND-Newton or exact, picked for each problem from its structure and an estimate of its conditioning"
+        "Auto: banded, CANAL, COND, COND-Newton or exact, picked for each problem from its structure and estimated conditioning"
     )
 
     def __init__(self, options: AutoOptions | None = None) -> None:
@@ -117,6 +122,8 @@ class Auto:
             cond, exact = replace(cond, max_iterations=o.max_iterations), replace(exact, max_iterations=o.max_iterations)
         newton = CondNewtonOptions(tolerance=o.tolerance, backend=o.backend, threads=o.threads)
         self._cond_newton = CondNewton(newton if o.max_iterations is None else replace(newton, max_iterations=o.max_iterations))
+        canal = CanalOptions(tolerance=o.tolerance, max_iterations=_CANAL_ITERATIONS, backend=o.backend, threads=o.threads)
+        self._canal = Canal(canal if o.max_iterations is None else replace(canal, max_iterations=o.max_iterations))
         self._cond, self._exact, self._banded = Cond(cond), Exact(exact), Banded(BandedOptions(tolerance=o.tolerance))
         self.linear_algebra = self._exact.linear_algebra
         self._slow_factors = _SUPERLU if self.linear_algebra == "superlu" else 1.0
@@ -140,6 +147,8 @@ class Auto:
         """Name of the solver that should be the fastest one for this problem."""
         if self._banded.fits(problem):
             return "banded"
+        if problem.n <= _CANAL_ROWS and 3 * problem.n_contacts > problem.n:
+            return "canal"
         self._estimate(problem)
         iterations = self._pace * self._expected_iterations()
         v, lam = (np.zeros(problem.n), np.zeros((0, 3))) if warm_start is None else (warm_start.v, warm_start.lam)
@@ -185,12 +194,16 @@ class Auto:
             A is not positive definite, and a solver needs it to be.
         """
         first = self.pick(problem, warm_start)
-        reason = "rods alone" if first == "banded" else f"a conditioning of about {self._conditioning:.0f}"
+        reason = {"banded": "rods alone", "canal": "few unknowns with many contacts"}.get(
+            first, f"a conditioning of about {self._conditioning:.0f}"
+        )
         solvers: dict[str, Solver] = {
-            "banded": self._banded, "cond": self._cond, "cond-newton": self._cond_newton, "exact": self._exact,
+            "banded": self._banded, "canal": self._canal, "cond": self._cond, "cond-newton": self._cond_newton,
+            "exact": self._exact,
         }  # fmt: skip
         order = {
-            "banded": ("banded", "cond-newton", "exact", "cond"), "cond": ("cond", "exact"), "exact": ("exact", "cond"),
+            "banded": ("banded", "cond-newton", "exact", "cond"), "canal": ("canal", "exact", "cond"), "cond": ("cond", "exact"),
+            "exact": ("exact", "cond"),
         }[first]  # fmt: skip
         answers: dict[str, Solution] = {}
         start = warm_start
@@ -209,8 +222,8 @@ class Auto:
             said = f"{first}, picked for {reason}, did not converge; {' and '.join(list(answers)[1:])} went on."
             said += "" if solution.converged else f" The answer of {name} is the best."
         options: dict[str, SolverOptions] = {
-            "banded": self._banded.options, "cond": self._cond.options, "cond-newton": self._cond_newton.options,
-            "exact": self._exact.options,
+            "banded": self._banded.options, "canal": self._canal.options, "cond": self._cond.options,
+            "cond-newton": self._cond_newton.options, "exact": self._exact.options,
         }  # fmt: skip
         details = {
             **solution.details, "picked": name, "tried": tuple(answers), "conditioning": self._conditioning,

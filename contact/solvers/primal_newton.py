@@ -14,7 +14,7 @@ from contact.jacobian_kernels import gather
 from contact.linear import Backend
 from contact.problem import ContactProblem
 from contact.solvers import banded_kernels as banded, primal_kernels as kernels
-from contact.sparse_lu import make_sparse_factors
+from contact.sparse_lu import SparseFactors, make_sparse_factors
 
 #: Matrices of at most so many rows, or with more than this share of entries, are solved densely.
 _DENSE_ROWS, _DENSE_SHARE = 150, 0.3
@@ -118,12 +118,14 @@ class SparseWay:
     ----------
     backend, threads
         See ``contact.sparse_lu.make_sparse_factors``.
+    factors : SparseFactors, optional
+        Others than those, for matrices of a special kind.
     """
 
     name = "sparse"
 
-    def __init__(self, backend: Backend = "auto", threads: int = 1) -> None:
-        self._factors = make_sparse_factors(backend, threads)
+    def __init__(self, backend: Backend = "auto", threads: int = 1, factors: SparseFactors | None = None) -> None:
+        self._factors = factors or make_sparse_factors(backend, threads)
         self.linear_algebra = self._factors.name
         self.forget()
 

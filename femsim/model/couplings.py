@@ -98,6 +98,10 @@ class Coupling(Protocol):
         """Place (3,), m, and wrench (6,), N and N m, of its last force on a link of a body (by its number); None for none."""
         ...
 
+    def mounted(self) -> tuple[str, np.ndarray] | None:
+        """Name of a body that it drives, and its wrench on it, (6,), N and N m, for a mount sensor; None where it drives none."""
+        ...
+
 
 class CouplingDefaults:
     """Answers of a coupling that remembers nothing and acts by its forces and its power alone."""
@@ -122,6 +126,10 @@ class CouplingDefaults:
 
     def pull_on(self, body: int, link: int) -> tuple[np.ndarray, np.ndarray] | None:
         """None: it does not act on links."""
+        return None
+
+    def mounted(self) -> tuple[str, np.ndarray] | None:
+        """None: it drives no body."""
         return None
 
 

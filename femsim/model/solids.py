@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from contact import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
 from femsim.base.errors import InputError
+from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from meshes import (
     TriMesh,
     box_triangles,
@@ -17,7 +21,86 @@ from meshes import (
 )
 
 
-def mass_properties(shape: Shape) -> tuple[float, np.ndarray, np.ndarray]:
+@dataclass(frozen=True)
+class Piece:
+    """A shape in its place among those of a :class:`Compound`.
+
+    Parameters
+    ----------
+    shape : Shape
+        Box, Sphere, Capsule, Cylinder or Mesh.
+    position : (3,) float, m
+        Where the origin of the shape is.
+    rotation : (3,) float, rad
+        Rotation vector of the shape.
+
+    Raises
+    ------
+    InputError
+        Something else, numbers that are not finite, or a Plane, which has no end.
+    """
+
+    shape: Shape
+    position: Sequence[float] | np.ndarray = (0.0, 0.0, 0.0)
+    rotation: Sequence[float] | np.ndarray = (0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.shape, Box | Sphere | Capsule | Cylinder | Mesh):
+            raise InputError(
+                f"piece of a compound is a {type(self.shape).__name__}; allowed are Box, Sphere, Capsule, Cylinder and Mesh."
+            )
+        for field in ("position", "rotation"):
+            value = np.asarray(getattr(self, field), dtype=np.float64)
+            if value.shape != (3,) or not np.isfinite(value).all():
+                raise InputError(f"{field} of a piece is {getattr(self, field)!r}; allowed are 3 finite numbers.")
+
+    @property
+    def pose(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rotation (3, 3) and position (3,), m."""
+        turn = quaternion_to_matrix(quaternion_from_vector(np.asarray(self.rotation, dtype=np.float64)))
+        return turn, np.asarray(self.position, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Compound:
+    """Several shapes that are one rigid thing: a socket, a bracket, a plug.
+
+    Where pieces overlap, their mass counts twice; inner corners of pieces take part in contact where they lie on the surface.
+
+    Parameters
+    ----------
+    pieces : sequence of Piece
+        At least one.
+
+    Raises
+    ------
+    InputError
+        No piece, or something that is no Piece.
+    """
+
+    pieces: Sequence[Piece]
+
+    def __post_init__(self) -> None:
+        pieces = tuple(self.pieces)
+        wrong = [piece for piece in pieces if not isinstance(piece, Piece)]
+        if not pieces or wrong:
+            what = f"holds a {type(wrong[0]).__name__}" if wrong else "holds nothing"
+            raise InputError(f"compound {what}; give fs.Compound([fs.Piece(shape, position, rotation), ...]).")
+        object.__setattr__(self, "pieces", pieces)
+
+
+def placed(shape: Shape | Compound, rotation: np.ndarray, translation: np.ndarray) -> list[tuple[Shape, np.ndarray, np.ndarray]]:
+    """Shapes of a solid and their poses, where the solid has this pose, (3, 3) and (3,) m."""
+    if not isinstance(shape, Compound):
+        return [(shape, rotation, translation)]
+    poses = [piece.pose for piece in shape.pieces]
+    return [
+        (piece.shape, rotation @ turn, rotation @ place + translation)
+        for piece, (turn, place) in zip(shape.pieces, poses, strict=True)
+    ]
+
+
+def mass_properties(shape: Shape | Compound) -> tuple[float, np.ndarray, np.ndarray]:
     """Mass at density 1, centre of mass and inertia about it (kg, m, kg m^2) of a homogeneous shape in its frame."""
     zero = np.zeros(3)
     if isinstance(shape, Box):
@@ -37,9 +120,25 @@ def mass_properties(shape: Shape) -> tuple[float, np.ndarray, np.ndarray]:
         tube, ball = np.pi * r * r * h, 4.0 / 3.0 * np.pi * r**3
         side = tube * (3 * r * r + h * h) / 12.0 + ball * (0.4 * r * r + 0.25 * h * h + 0.375 * h * r)
         return tube + ball, zero, np.diag([side, side, 0.5 * tube * r * r + 0.4 * ball * r * r])
+    if isinstance(shape, Compound):
+        return _sum_of_pieces(shape)
     if isinstance(shape, Mesh):
         return solid_mass_properties(make_trimesh(shape.points, shape.triangles, name=shape.name, source=""), 1.0)
     raise InputError(f"a {type(shape).__name__} has no mass properties.")
+
+
+def _sum_of_pieces(shape: Compound) -> tuple[float, np.ndarray, np.ndarray]:
+    """Mass properties of a compound, each piece moved to the common centre (Huygens and Steiner)."""
+    own = [mass_properties(piece.shape) for piece in shape.pieces]
+    poses = [piece.pose for piece in shape.pieces]
+    centres = [turn @ centre + place for (_, centre, _), (turn, place) in zip(own, poses, strict=True)]
+    mass = sum(m for m, _, _ in own)
+    middle = np.sum([m * c for (m, _, _), c in zip(own, centres, strict=True)], axis=0) / mass
+    inertia = np.zeros((3, 3))
+    for (m, _, about), (turn, _), centre in zip(own, poses, centres, strict=True):
+        arm = centre - middle
+        inertia += turn @ about @ turn.T + m * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    return mass, middle, inertia
 
 
 def with_arm(pad: TriMesh, offset: np.ndarray, closing: np.ndarray) -> TriMesh:
@@ -58,8 +157,13 @@ def with_arm(pad: TriMesh, offset: np.ndarray, closing: np.ndarray) -> TriMesh:
     return make_trimesh(np.concatenate([pad.points, points]), triangles, name=pad.name, source="")
 
 
-def visual(shape: Shape, translation: np.ndarray, rotation: np.ndarray) -> TriMesh:
-    """Triangles of a shape, placed: what the outputs show."""
+def visual(shape: Shape | Compound, translation: np.ndarray, rotation: np.ndarray) -> TriMesh:
+    """Triangles of a solid, placed: what the outputs show."""
+    if isinstance(shape, Compound):
+        pieces = [visual(one, place, turn) for one, turn, place in placed(shape, rotation, translation)]
+        first = np.cumsum([0, *(len(piece.points) for piece in pieces)])
+        triangles = np.concatenate([piece.triangles + start for piece, start in zip(pieces, first, strict=False)])
+        return make_trimesh(np.concatenate([piece.points for piece in pieces]), triangles, name="compound", source="")
     if isinstance(shape, Box):
         surface = box_triangles(2.0 * np.asarray(shape.half_extents))
     elif isinstance(shape, Sphere):

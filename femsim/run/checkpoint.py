@@ -25,6 +25,7 @@ import numpy as np
 from femsim.base.errors import InputError
 from femsim.base.files import named_errors, replacing
 from femsim.step.state import State
+from foreign.text import parse_json, unpack_npz
 
 FOLDER = "checkpoints"
 #: Version of the files.
@@ -154,8 +155,7 @@ class Checkpoints:
         data = content.getvalue()
         path = self.folder / _name(step)
         with replacing(path) as temporary, temporary.open("wb") as target:
-            target.write(f"{_MAGIC} {VERSION} {_digest(data)}\n".encode())
-            target.write(data)
+            target.write(stamped(data))
             target.flush()
             os.fsync(target.fileno())
         for old in found_checkpoints(self.folder.parent)[_KEPT:]:
@@ -203,6 +203,11 @@ class _RowFile:
         return {"rows": self._count, "columns": columns, "digest": self._digest.hexdigest()}
 
 
+def stamped(data: bytes) -> bytes:
+    """Put the first line before what a checkpoint holds: its version and its digest."""
+    return f"{_MAGIC} {VERSION} {_digest(data)}\n".encode() + data
+
+
 def found_checkpoints(folder: Path) -> list[Path]:
     """Files of the checkpoints of a run folder, the newest first."""
     return sorted((folder / FOLDER).glob("step_*.checkpoint"), reverse=True)
@@ -230,8 +235,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
             raise ValueError(f"it has version {words[2]}, this femsim reads {VERSION}")
         if words[3] != _digest(data):
             raise ValueError("its digest does not fit, so it is damaged")
-        arrays = dict(np.load(io.BytesIO(data), allow_pickle=False))
-        meta = json.loads(arrays.pop("meta").tobytes())
+        arrays = unpack_npz(io.BytesIO(data), len(data))
+        meta = parse_json(arrays.pop("meta").tobytes().decode("utf-8"))
         rows = {name: _read_rows(path.with_name(f"{name}.rows"), table) for name, table in meta["tables"].items()}
         state = State.from_arrays(_below(arrays, "state/"))
         return Checkpoint(meta["step"], state, _below(arrays, "solver/"), meta["carried"], rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from femsim.base.errors import InputError
+from foreign.text import read_json
 from viz.ending import is_locked, is_written_to
 
 
@@ -54,7 +54,7 @@ def refuse_busy(folder: Path) -> None:
     """
     info: Any = {}
     with suppress(OSError, ValueError):
-        info = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        info = read_json(folder / "run.json")
     process = info.get("process") if isinstance(info, dict) else None
     if is_locked(folder) or (process and is_written_to(folder, info)):
         who = f"process {process.get('pid')} on {process.get('host')}" if process else "another process"

@@ -112,7 +112,7 @@ class HealthWatch:
             "infeasible", names, 1.0, (0.0, 0.0), when,
             f"the contacts between {', '.join(' and '.join(pair) for pair in pairs) or 'bodies'} cannot hold: what they press "
             "on is closed in by parts that are driven, held or fixed and do not give way",
-            "Nothing after this is right. Shorten the motion, drive by a force, or make room.",
+            "Nothing after this is right. Shorten the motion, drive with a stiffness or by a force, or make room.",
         )  # fmt: skip
 
     def _look_at_energy(self, report: StepReport, when: When) -> None:
@@ -154,7 +154,7 @@ class HealthWatch:
                 advice = "Give them something to grip, or close them less far."
             elif led:
                 why = "both are driven or fixed, so no contact force can keep them apart"
-                advice = "Shorten the motion, or drive by a force."
+                advice = "Shorten the motion, or drive with a stiffness or by a force, which give way."
             else:
                 why = "contact could not keep them apart"
                 advice = "Take a smaller dt, shorten the motion that presses them, or make the thin one thicker."

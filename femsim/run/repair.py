@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from femsim.base.errors import InputError
 from femsim.base.files import replacing, write_json
 from femsim.run.folder import hold_folder, refuse_busy
+from foreign.text import read_json
 from viz import repair_frames
 from viz.ending import how_it_ended
 
@@ -70,7 +70,7 @@ def _cut(path: Path) -> list[str]:
 
 def _read_info(path: Path) -> dict[str, Any] | None:
     try:
-        info = json.loads(path.read_text(encoding="utf-8"))
+        info = read_json(path)
     except (OSError, ValueError):
         return None
     return info if isinstance(info, dict) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import warnings
 from contextlib import suppress
@@ -24,6 +23,7 @@ from femsim.run.run_file import RunFile
 from femsim.run.simulate import Begun, Call, begin, record
 from femsim.scene.scene import Scene
 from femsim.scene.scene_file import load_scene, scene_parameters
+from foreign.text import read_json
 from viz import VizError, open_frames
 
 
@@ -99,7 +99,7 @@ def _read_info(folder: Path) -> dict[str, Any]:
     if not (folder / "run.json").is_file():
         raise InputError(f"{folder} is not a run folder (it has no run.json); give the folder that 'femsim run' wrote.")
     try:
-        info = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        info = read_json(folder / "run.json")
     except (OSError, ValueError) as error:
         raise InputError(f"{folder / 'run.json'} cannot be read ({error}); run the scene again.") from error
     if not isinstance(info, dict) or not isinstance(info.get("call"), dict):

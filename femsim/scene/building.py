@@ -26,7 +26,7 @@ from femsim.model.contact_rules import NoContact
 from femsim.model.couplings import HeldEnd, check_reach, holder_gap
 from femsim.model.holds import nodes_where
 from femsim.model.parts import Part
-from femsim.model.solids import mass_properties, visual, with_arm
+from femsim.model.solids import Compound, mass_properties, placed, visual, with_arm
 from femsim.scene import plausible
 from femsim.scene.checks import (
     DENSEST,
@@ -203,7 +203,7 @@ def add_rod(
 def add_rigid(
     scene: SceneContents,
     name: str,
-    shape: Shape,
+    shape: Shape | Compound,
     density: float | None,
     mass: float | None,
     position: Vector,
@@ -219,15 +219,17 @@ def add_rigid(
         raise InputError(f"shape of {name} is a Plane, which has no mass; use add_floor or add_obstacle.")
     if (density is None) == (mass is None):
         raise InputError(f"{name} has density {density} and mass {mass}; give exactly one of them.")
-    if isinstance(shape, Mesh):
-        warn_of_size(name, shape.points)
+    for piece, _, _ in placed(shape, np.eye(3), np.zeros(3)):
+        if isinstance(piece, Mesh):
+            warn_of_size(name, piece.points)
     unit_mass, centre, unit_inertia = mass_properties(shape)
     if mass is None:
         mass = positive(f"density of {name}", density if density is not None else 0.0, "kg/m^3", DENSEST) * unit_mass
         scene.notes += plausible.notes_on_density(name, float(density or 0.0))
     mass = positive(f"mass of {name}", mass, "kg")
+    drawn = visual(shape, -centre, np.eye(3))
     if not isinstance(shape, Mesh):
-        scene.notes += plausible.notes_on_size(name, float(np.ptp(shape.aabb, axis=0).max()))
+        scene.notes += plausible.notes_on_size(name, float(np.ptp(drawn.points, axis=0).max()))
     quaternion = quaternion_from_vector(_turn(scene, name, rotation))
     link = Link(name, mass, unit_inertia * (mass / unit_mass), np.zeros(3))
     body = ArticulatedBody(
@@ -238,8 +240,7 @@ def add_rigid(
         angular_velocity=vector(f"angular_velocity of {name}", angular_velocity),
         load=None if load is None else scene.command(f"{name}.load", rigid_load(name, load), *WRENCH),
     )  # fmt: skip
-    drawn = visual(shape, -centre, np.eye(3))
-    scene.parts.append(Part(name, len(scene.bodies), 0, surface, [(shape, np.eye(3), -centre)], drawn))
+    scene.parts.append(Part(name, len(scene.bodies), 0, surface, placed(shape, np.eye(3), -centre), drawn))
     scene.bodies.append(body)
     return Handle(name, (name,))
 
@@ -287,12 +288,14 @@ def add_gripper(
     return Handle(name, tuple(p.name for p in parts))
 
 
-def add_obstacle(scene: SceneContents, name: str, shape: Shape, position: Vector, rotation: Vector, surface: str) -> Handle:
+def add_obstacle(
+    scene: SceneContents, name: str, shape: Shape | Compound, position: Vector, rotation: Vector, surface: str
+) -> Handle:
     """Add a shape that never moves, see :meth:`femsim.scene.scene.Scene.add_obstacle`."""
     scene.check_name(name)
     turn = quaternion_to_matrix(quaternion_from_vector(_turn(scene, name, rotation)))
     place = vector(f"position of {name}", position)
-    scene.parts.append(Part(name, -1, 0, surface, [(shape, turn, place)], visual(shape, place, turn)))
+    scene.parts.append(Part(name, -1, 0, surface, placed(shape, turn, place), visual(shape, place, turn)))
     return Handle(name, (name,))
 
 
@@ -353,7 +356,7 @@ def _finger(full: str, finger: Finger, body: int, link: int, surface: str) -> tu
     inertia = turn @ unit_inertia @ turn.T * (mass / unit_mass)
     shift = -turn @ centre
     drawn = with_arm(visual(finger.pad, shift, turn), offset, axis)
-    part = Part(full, body, link, surface, [(finger.pad, turn, shift)], drawn)
+    part = Part(full, body, link, surface, placed(finger.pad, turn, shift), drawn)
     return Link(full, mass, inertia, offset, axis / np.linalg.norm(axis)), part
 
 

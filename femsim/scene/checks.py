@@ -10,6 +10,7 @@ import numpy as np
 
 from contact import Shape
 from femsim.base.errors import InputError
+from femsim.model.solids import Compound
 
 Vector = Sequence[float] | np.ndarray
 
@@ -38,7 +39,7 @@ class Finger:
     ----------
     name : str
         Name, e.g. "left".
-    pad : Shape
+    pad : Shape or Compound
         Contact shape of the finger; also what is drawn.
     offset : (3,) float, m
         Centre of the pad in the frame of the gripper's base at joint position zero.
@@ -51,7 +52,7 @@ class Finger:
     """
 
     name: str
-    pad: Shape
+    pad: Shape | Compound
     offset: Vector
     closing: Vector
     mass: float = 0.1

@@ -9,7 +9,9 @@ import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
 from femsim.model.actuators import Chamber, Tendon, find_chamber, route
+from femsim.model.bodies.body import Body
 from femsim.model.commands import MOTION
+from femsim.model.compliance import CompliantDrive
 from femsim.model.drives import PoseFunction
 from femsim.model.frames import Tetrahedra
 from femsim.model.holds import Hold, chosen_nodes
@@ -18,18 +20,103 @@ from femsim.scene.contents import SceneContents
 from femsim.scene.frictions import FrictionRule, add_rule, side_of
 from materials import FrictionTable
 
+#: What may be one number or several.
+Impedance = float | Sequence[float] | None
 
-def drive_base(scene: SceneContents, what: Handle | str, motion: PoseFunction, fingers: bool | Sequence[str]) -> None:
-    """Drive a rigid body or the base of a gripper along a motion."""
-    body = scene.body(name_of(what))
-    if fingers:
-        raise InputError(f"drive of {body.name}: a motion drives the base; use force or position for fingers.")
+
+def drive_base(
+    scene: SceneContents,
+    what: Handle | str,
+    motion: PoseFunction,
+    fingers: bool | Sequence[str],
+    damping: Impedance,
+    max_force: Impedance,
+) -> None:
+    """Drive a rigid body or the base of a gripper exactly along a motion."""
+    body = _driven_base(scene, what, fingers)
+    if damping is not None or max_force != np.inf:
+        raise InputError(
+            f"drive of {body.name}: damping and max_force belong to a stiffness, and without one a motion is followed exactly, "
+            "whatever that takes; give stiffness=(N/m, N m/rad) too, or leave them out."
+        )
     scene.motions[scene.bodies.index(body)] = scene.command(body.name, motion, *MOTION)
 
 
-def check_drive(
-    scene: SceneContents, what: Handle | str, functions: Mapping[str, object], damping: float, max_force: float
+def drive_softly(
+    scene: SceneContents,
+    what: Handle | str,
+    motion: PoseFunction,
+    fingers: bool | Sequence[str],
+    stiffness: float | Sequence[float],
+    damping: Impedance,
+    max_force: Impedance,
 ) -> None:
+    """Drive a rigid body or the base of a gripper along a motion by springs and dampers."""
+    body = _driven_base(scene, what, fingers)
+    index, start = scene.bodies.index(body), body.initial_q()
+    if index in scene.motions:
+        raise InputError(f"drive of {body.name}: a motion drives it exactly already; drive it once, with stiffness or without.")
+    k = _six(f"drive of {body.name}: stiffness", stiffness, "(N/m, N m/rad)")
+    if not k.any():
+        raise InputError(f"drive of {body.name}: stiffness is {stiffness!r}; at least one axis needs some.")
+    if damping is None:
+        d = 2.0 * np.sqrt(k * body.inertia(start, start).diagonal()[:6])
+    else:
+        d = _six(f"drive of {body.name}: damping", damping, "(N s/m, N m s/rad)")
+    name = f"{body.name}.drive"
+    scene.check_name(name)
+    path = scene.command(body.name, motion, *MOTION)
+    limit = _limits(body.name, max_force)
+    scene.couplings.append(CompliantDrive(name, body.name, index, start, path, stiffness=k, damping=d, limit=limit))
+
+
+def _driven_base(scene: SceneContents, what: Handle | str, fingers: bool | Sequence[str]) -> Body:
+    """Body whose base is to be driven; InputError where fingers are named, or springs drive it already."""
+    body = scene.body(name_of(what))
+    if fingers:
+        raise InputError(f"drive of {body.name}: a motion drives the base; use force or position for fingers.")
+    if any(found[0] == body.name for coupling in scene.couplings if (found := coupling.mounted()) is not None):
+        raise InputError(f"drive of {body.name}: a motion with stiffness drives it already; drive it once.")
+    return body
+
+
+def _six(what: str, value: float | Sequence[float], pair: str) -> np.ndarray:
+    """Numbers along and about x, y, z, (6,), from these or from one along all and one about all."""
+    try:
+        given = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.full(1, np.nan)
+    if given.shape not in ((2,), (6,)) or not (np.isfinite(given).all() and (given >= 0).all()):
+        raise InputError(f"{what} is {value!r}; allowed are two numbers, {pair}, or six, along and about x, y, z; none negative.")
+    return np.repeat(given, 3) if len(given) == 2 else given.copy()
+
+
+def _limits(name: str, max_force: Impedance) -> tuple[float, float]:
+    """Largest force, N, and torque, N m, from the force alone or from both."""
+    given = np.atleast_1d(np.asarray(max_force, dtype=np.float64))
+    if given.shape not in ((1,), (2,)) or not (given > 0).all():
+        raise InputError(f"drive of {name}: max_force is {max_force!r}; allowed are positive numbers, N or (N, N m).")
+    return float(given[0]), float(given[1]) if len(given) == 2 else np.inf
+
+
+def _servo(name: str, given: Mapping[str, Impedance]) -> dict[str, float]:
+    """Check what belongs to the servo of fingers; 1e4 N/m and 100 N s/m where nothing is said."""
+    servo = {"stiffness": 1e4, "damping": 1e2}
+    for field, value in given.items():
+        if isinstance(value, int | float | np.floating | np.integer):
+            servo[field] = float(value)
+        elif value is not None:
+            raise InputError(f"drive of {name}: {field} of fingers is {value!r}; allowed is one number.")
+    positive("stiffness of the servo", servo["stiffness"], "N/m")
+    if not (servo["damping"] >= 0 and servo["max_force"] > 0):
+        raise InputError(
+            f"drive of {name}: damping is {servo['damping']} N s/m and max_force {servo['max_force']} N; allowed are "
+            "damping >= 0 and max_force > 0."
+        )
+    return servo
+
+
+def check_drive(scene: SceneContents, what: Handle | str, functions: Mapping[str, object]) -> None:
     """Refuse a body that cannot be driven, or not exactly one way to drive it."""
     name = name_of(what)
     body = scene.body(name)
@@ -39,11 +126,6 @@ def check_drive(
         raise InputError(f"drive of {name}: give exactly one of motion, force and position.")
     for given, value in functions.items():
         function_of_time(f"drive of {name}", given, value, "use fs.Motion or fs.Profile.")
-    if not (damping >= 0 and max_force > 0):
-        raise InputError(
-            f"drive of {name}: damping is {damping} N s/m and max_force {max_force} N; allowed are damping >= 0 and "
-            "max_force > 0."
-        )
 
 
 def drive_fingers(
@@ -52,9 +134,9 @@ def drive_fingers(
     fingers: bool | Sequence[str],
     force: Callable[[float], float] | None,
     position: Callable[[float], float] | None,
-    stiffness: float,
-    damping: float,
-    max_force: float,
+    stiffness: Impedance,
+    damping: Impedance,
+    max_force: Impedance,
 ) -> None:
     """Drive fingers of a gripper by a force or a servo."""
     body = scene.body(name_of(what))
@@ -65,8 +147,7 @@ def drive_fingers(
             raise InputError(f"drive of {body.name}: finger {finger!r} is unknown{did_you_mean(finger, names)}")
     if not chosen:
         raise InputError(f"drive of {body.name}: force and position drive fingers; say fingers=True or name some of {names}.")
-    stiffness = positive("stiffness of the servo", stiffness, "N/m")
-    servo = {"stiffness": stiffness, "damping": damping, "max_force": max_force}
+    servo = _servo(body.name, {"stiffness": stiffness, "damping": damping, "max_force": max_force})
     for finger in chosen:
         name = f"{body.name}.{finger}"
         closing = None if force is None else scene.command(name, force, "closing force", "N")
@@ -106,7 +187,7 @@ def hold(
         if label not in bases:
             raise InputError(
                 f"hold {name}: {label!r} is no rigid body or gripper that a motion drives; drive it first, by "
-                "scene.drive(..., motion)."
+                "scene.drive(..., motion); nodes cannot go with one that a stiffness drives."
             )
         leader = bases[label]
         pivot = scene.bodies[leader].initial_q()[:3]

@@ -16,6 +16,7 @@ from femsim.model.bodies.body import Body
 from femsim.model.bodies.rod import RodEnd
 from femsim.model.bodies.soft_bodies import ElementKind
 from femsim.model.drives import PoseFunction
+from femsim.model.solids import Compound
 from femsim.scene import building, driving
 from femsim.scene.building import RodContact
 from femsim.scene.checks import Finger, Handle, Vector
@@ -216,7 +217,7 @@ class Scene(SceneContents):
     def add_rigid(
         self,
         name: str,
-        shape: Shape,
+        shape: Shape | Compound,
         *,
         density: float | None = None,
         mass: float | None = None,
@@ -233,8 +234,8 @@ class Scene(SceneContents):
         ----------
         name : str
             Name in outputs.
-        shape : Shape
-            Contact shape, centred: Box, Sphere, Capsule, Cylinder or Mesh.
+        shape : Shape or Compound
+            Contact shape: Box, Sphere, Capsule, Cylinder, Mesh, or several of them as one, fs.Compound.
         density, mass : float, kg/m^3 and kg
             One of the two; the inertia is that of the homogeneous shape either way.
         position, rotation : (3,) float, m and rad
@@ -329,7 +330,7 @@ class Scene(SceneContents):
     def add_obstacle(
         self,
         name: str,
-        shape: Shape,
+        shape: Shape | Compound,
         *,
         position: Vector = (0.0, 0.0, 0.0),
         rotation: Vector = (0.0, 0.0, 0.0),
@@ -341,8 +342,8 @@ class Scene(SceneContents):
         ----------
         name : str
             Name in outputs and sensors.
-        shape : Shape
-            Its shape; a Plane is the half space below its local z = 0.
+        shape : Shape or Compound
+            Its shape; a Plane is the half space below its local z = 0. Several shapes are one obstacle as fs.Compound.
         position, rotation : (3,) float, m and rad
             Where the origin of the shape goes, and the rotation vector about it.
         surface : str
@@ -358,26 +359,35 @@ class Scene(SceneContents):
         fingers: bool | Sequence[str] = False,
         force: Callable[[float], float] | None = None,
         position: Callable[[float], float] | None = None,
-        stiffness: float = 1e4,
-        damping: float = 1e2,
-        max_force: float = np.inf,
+        stiffness: float | Sequence[float] | None = None,
+        damping: float | Sequence[float] | None = None,
+        max_force: float | Sequence[float] = np.inf,
     ) -> None:
         """Drive a rigid body or the base of a gripper along a motion, or the fingers of a gripper.
+
+        A motion is followed exactly, whatever that takes; with a ``stiffness`` it is followed as an arm with impedance control
+        does, which gives way to contact.
 
         Parameters
         ----------
         what : Handle or str
             The body.
         motion : callable, optional
-            ``motion(t) -> (displacement (3,) m, rotation vector (3,) rad)`` from the start pose, e.g. fs.Motion; followed
-            exactly.
+            ``motion(t) -> (displacement (3,) m, rotation vector (3,) rad)`` from the start pose, e.g. fs.Motion; the rotation is
+            about the centre of mass of the base.
         fingers : bool or sequence of str
             True: all fingers of the gripper; or the names of some.
         force, position : callable, optional
             Closing force of the fingers (N), or their joint position (m, positive closing), which a servo follows; functions of
             time, e.g. fs.Profile.
-        stiffness, damping, max_force : float, N/m, N s/m and N
-            Servo of ``position``, and its largest force.
+        stiffness : float or sequence of float, optional
+            Of the servo of ``position``, N/m, default 1e4. Of a motion: (N/m, N m/rad), or six along and about x, y, z of the
+            world, 0 for an axis that is free; left out, the motion is followed exactly.
+        damping : float or sequence of float, optional
+            Of the servo, N s/m, default 100. Of a motion with stiffness: (N s/m, N m s/rad) or six; default critical for the
+            mass of the body and its moments of inertia at the start.
+        max_force : float or sequence of float
+            Largest force of the servo or of a motion with stiffness, N; or (N, N m) with the largest torque of the latter.
 
         Raises
         ------
@@ -385,11 +395,13 @@ class Scene(SceneContents):
             A body that cannot be driven, or not exactly one way to drive it.
         """
         functions = {"motion": motion, "force": force, "position": position}
-        driving.check_drive(self, what, functions, damping, max_force)
-        if motion is not None:
-            driving.drive_base(self, what, motion, fingers)
-        else:
+        driving.check_drive(self, what, functions)
+        if motion is None:
             driving.drive_fingers(self, what, fingers, force, position, stiffness, damping, max_force)
+        elif stiffness is None:
+            driving.drive_base(self, what, motion, fingers, damping, max_force)
+        else:
+            driving.drive_softly(self, what, motion, fingers, stiffness, damping, max_force)
 
     def hold(
         self,

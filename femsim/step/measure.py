@@ -85,6 +85,7 @@ def measure(
         elastic += body.elastic_energy(new.q[q])
         potential -= body.mass * float(scene.gravity @ body.centre_of_mass(new.q[q]))
         inverted += body.inverted_elements
+    mount |= dict(driven for coupling in system.couplings if (driven := coupling.mounted()) is not None)
     _add_holds(mount, scene, system, old, reaction)
     return StepReport(
         old.step + 1, new.t, solution, metrics.measure(problem, solution.v, solution.lam), forces, max_penetration,

@@ -245,9 +245,11 @@ class Stepper:
 def _check_scene(scene: Scene) -> None:
     if not scene.bodies:
         raise InputError(f"scene {scene.name!r} has no body that moves; add one by add_soft, add_rod, add_rigid or add_gripper.")
+    driven = {scene.bodies[index].name for index in scene.motions}
+    driven |= {found[0] for coupling in scene.couplings if (found := coupling.mounted()) is not None}
     for sensor in scene.sensors:
-        body = scene.parts[[p.name for p in scene.parts].index(sensor.part)].body
-        if sensor.kind == "mount" and not sensor.hold and body not in scene.motions:
+        body = scene.body_of(scene.parts[scene.part_names.index(sensor.part)])
+        if sensor.kind == "mount" and not sensor.hold and (body is None or body.name not in driven):
             raise InputError(
                 f"sensor {sensor.name}: kind 'mount' measures the drive of {sensor.part!r}, which has none; "
                 "give it one by scene.drive(..., motion), or use kind 'contact'."

@@ -1,0 +1,237 @@
+"""CANAL: the augmented Lagrangian of papers/000 and 002 as a solver, with convex inner problems solved by Newton's method."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from contact.local import LocalProblem
+from contact.metrics import residuals
+from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
+from contact.solvers.augmented import AugmentedLagrangian, Inner, Plan
+from contact.solvers.base import Check, FactorizationOptions, Judge, Row, Solution, WarmStart, drive
+from contact.solvers.canal_ways import Base, DenseBase, PatchBase, SparseBase, SparseCholesky, WayName, choose
+from contact.solvers.converted import solve_converted
+from contact.solvers.primal_newton import SparseWay
+from contact.solvers.strict_newton import Globalization, StrictNewton
+
+#: The acceleration starts anew where the residual is this many times the smallest one.
+_WORSE = 2.0
+
+
+@dataclass(frozen=True)
+class CanalOptions(FactorizationOptions):
+    """Options of CANAL.
+
+    Attributes
+    ----------
+    max_iterations : int
+        Limit of outer iterations. Default 200; 10 to 40 are usual, more where contacts slide fast.
+    max_newton : int
+        Most Newton steps of an outer iteration. Default 30; 1 to 5 are usual.
+    beta : float
+        First penalty as a multiple of the force per velocity of each contact (``ContactProblem.scales``).
+    beta_growth : float
+        Factor by which it grows.
+    beta_max : float
+        Its largest value, relative as ``beta`` is.
+    beta_rule : {"balanced", "paper"}
+        When it grows: where the error of the constraints fell by less than a factor of 4 and is not small beside that of the slip
+        speeds, or whenever it fell so little (papers/000 Alg. 1), which drives it to its largest where slip is slow.
+    acceleration : int
+        Window of the Anderson acceleration of the slip speeds, which sets in where they are slow; 0 for none.
+    inner : {"adaptive", "tight"}
+        Inner problems are solved to a tenth of the last residual, or always to 1e-10.
+    inner_method : {"newton", "damped", "dogleg"}
+        ``"newton"``: Newton with exact line search on the convex surrogate. The others are the baselines of papers/000 Table II,
+        semi-smooth Newton on the equation with the strict operator, by backtracking or in a trust region; they may get stuck.
+    way : {"auto", "dense", "patch", "sparse"}
+        Linear algebra: dense Cholesky factors of all rows, the same of the rows that contacts act on (A is factorized once), or
+        sparse Cholesky factors. Default by the sizes.
+    """
+
+    solver_name: ClassVar[str] = "canal"
+
+    tolerance: float = 1e-8
+    max_iterations: int = 200
+    max_newton: int = 30
+    beta: float = 10.0
+    beta_growth: float = 10.0
+    beta_max: float = 1e6
+    beta_rule: Literal["balanced", "paper"] = "balanced"
+    acceleration: int = 5
+    inner: Literal["adaptive", "tight"] = "adaptive"
+    inner_method: Literal["newton"] | Globalization = "newton"
+    way: Literal["auto"] | WayName = "auto"
+
+    def _checks(self) -> list[Check]:
+        methods, ways = ("newton", *get_args(Globalization)), ("auto", *get_args(WayName))
+        return [
+            *super()._checks(),
+            ("max_newton", self.max_newton, self.max_newton >= 1, "integers >= 1"),
+            ("beta", self.beta, 0 < self.beta < np.inf, "positive numbers"),
+            ("beta_growth", self.beta_growth, 1 < self.beta_growth < np.inf, "numbers above 1"),
+            ("beta_max", self.beta_max, self.beta <= self.beta_max < np.inf, "numbers that are not below beta"),
+            ("beta_rule", self.beta_rule, self.beta_rule in ("balanced", "paper"), "'balanced' and 'paper'"),
+            ("acceleration", self.acceleration, self.acceleration >= 0, "integers >= 0"),
+            ("inner", self.inner, self.inner in ("adaptive", "tight"), "'adaptive' and 'tight'"),
+            ("inner_method", self.inner_method, self.inner_method in methods, ", ".join(map(repr, methods))),
+            ("way", self.way, self.way in ways, ", ".join(map(repr, ways))),
+        ]
+
+    @property
+    def plan(self) -> Plan:
+        """What the outer iterations need of these."""
+        return Plan(
+            self.beta, self.beta_growth, self.beta_max, self.max_newton, self.acceleration, self.beta_rule, self.inner
+        )  # fmt: skip
+
+
+class Canal:
+    """Cascaded Newton-based augmented Lagrangian (papers/000 section V, papers/002).
+
+    The De Saxce form of the contact law makes a convex problem of a step as soon as the slip speeds in it are given; they are
+    those of the last outer iteration, as the forces are (``contact.solvers.augmented`` has the equations). Inner problems are
+    minimised by Newton's method with exact line search, whose matrices are positive definite whatever the contacts do. It suits
+    problems of few unknowns with many contacts, where W is singular, and large ratios of mass or stiffness.
+
+    Departures from the papers: penalties relative to each contact; they grow only where the constraints are what lags; slip
+    speeds are accelerated where they are slow; inner tolerances follow the residual, and true residuals end it.
+
+    Parameters
+    ----------
+    options : CanalOptions, optional
+        Options; defaults are documented there.
+
+    Notes
+    -----
+    An iteration is an outer one. ``Solution.details`` holds ``newton_steps``, ``line_search_evaluations``, ``factorizations``,
+    ``unfinished`` (inner problems not solved to their tolerance), ``beta`` (the last, relative), ``al_error`` and ``slip_error``
+    (m/s, of the constraints and of the slip speeds that were given), ``way`` and ``linear_algebra``.
+    """
+
+    description = "CANAL: augmented Lagrangian, convex inner problems by Newton's method; few unknowns with many contacts"
+
+    def __init__(self, options: CanalOptions | None = None) -> None:
+        self.options = o = options or CanalOptions()
+        self._sparse = SparseWay(factors=SparseCholesky(o.backend, o.threads))
+        self.linear_algebra = self._sparse.linear_algebra
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Return what one solve leaves for the next: pattern and factors of the sparse way."""
+        return self._sparse.memory()
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Take it back."""
+        self._sparse.recall(memory)
+
+    def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        """Solve the problem.
+
+        Parameters
+        ----------
+        problem : ContactProblem
+            Any problem, friction isotropic or not.
+        warm_start : WarmStart, optional
+            Velocity and forces of the previous step. Default zero.
+
+        Raises
+        ------
+        ContactError
+            A is not positive definite, and the way of the linear algebra needs its factors.
+        """
+        clock = time.perf_counter
+        started, o = clock(), self.options
+        judge = Judge(problem, o.tolerance)
+        iterations = _Iterations(problem, warm_start, self._base(isotropic(problem)), o)
+        iterations.base.tell(judge)
+        prepared = clock()
+        drive(iterations, judge, o.max_iterations)
+        times = {"prepare": prepared - started, "iterate": clock() - prepared}
+        return judge.solution(times, {**iterations.details(), "linear_algebra": self.linear_algebra})
+
+    def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
+        """Solve a problem given by W and q, by way of an equivalent one; see ``contact.solvers.converted.solve_converted``.
+
+        Parameters
+        ----------
+        problem : LocalProblem
+            Problem with a symmetric W without negative eigenvalues; NotApplicableError otherwise.
+        warm_start : WarmStart, optional
+            Forces to start from. Default zero.
+        """
+        return solve_converted(problem, warm_start, Canal, self.options)
+
+    def _base(self, law: ContactProblem) -> Base:
+        """Set the linear algebra up for a problem with one friction coefficient a contact."""
+        o = self.options
+        way = choose(law) if o.way == "auto" else o.way
+        touched = len(np.unique(law.J.indices)) if way == "patch" else 0
+        if way == "patch" and 0 < touched < law.n:
+            return PatchBase(law, o.backend, o.threads)
+        # without contacts, or with contacts on every row, there is nothing to leave out
+        return SparseBase(law, self._sparse) if way == "sparse" else DenseBase(law)
+
+
+class _Iterations:
+    """Outer iterations on one problem, and the best iterate by the residuals that they see."""
+
+    over = False
+
+    def __init__(self, problem: ContactProblem, warm_start: WarmStart | None, base: Base, options: CanalOptions) -> None:
+        self.problem, self.base = problem, base
+        v, lam, self._residual = np.zeros(problem.n), np.zeros((problem.n_contacts, 3)), 1.0
+        if warm_start is not None:
+            v, lam = np.array(warm_start.v, dtype=np.float64), np.array(warm_start.lam, dtype=np.float64).reshape(-1, 3)
+            self._residual = residuals(problem, v, lam).worst
+        lam = to_isotropic(problem, lam)
+        method = options.inner_method
+        inner: Inner = base.inner() if method == "newton" else StrictNewton(base, method, options.backend, options.threads)
+        self._outer = AugmentedLagrangian(base, base.start(v), lam, options.plan, inner)
+        self.best, self._done, self._least = -1, 0, np.inf
+        self._v, self._lam = self._outer.v.copy(), lam
+
+    @property
+    def failed(self) -> bool:
+        return self._outer.failed
+
+    def until(self, aim: float, limit: int) -> list[Row]:
+        """Outer iterations until the residuals of the pair are at most ``aim``."""
+        outer = self._outer
+        rows: list[Row] = []
+        while len(rows) < limit and not outer.failed:
+            before = outer.v.copy()
+            outer.advance(self._residual)
+            self._residual = outer.residual
+            rows.append((outer.dynamics, outer.contact, float(np.linalg.norm(outer.v - before))))
+            if self._residual > _WORSE * self._least:
+                outer.restart()
+            if self._residual < self._least or self.best < 0:
+                self.best, self._least = self._done, self._residual
+                self._v, self._lam = outer.v.copy(), outer.lam
+            self._done += 1
+            if self._residual <= aim:
+                break
+        rows[-1] = (None, None, rows[-1][2]) if self.best == self._done - 1 else rows[-1]
+        return rows
+
+    def answer(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.base.whole(self._v, self._lam), from_isotropic(self.problem, self._lam)
+
+    def details(self) -> dict[str, object]:
+        """Numbers for the solution."""
+        outer = self._outer
+        return {
+            "newton_steps": outer.newton_steps,
+            "line_search_evaluations": outer.evaluations,
+            "factorizations": outer.factorizations,
+            "unfinished": outer.unfinished,
+            "beta": outer.beta,
+            "al_error": outer.al_error,
+            "slip_error": outer.slip_error,
+            "way": self.base.name,
+        }

@@ -1,0 +1,155 @@
+"""Compliant drives: a hand that follows a motion by springs and dampers, and gives way to what it cannot push through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from femsim.base.rotations import quaternion_conjugate, quaternion_multiply, vector_from_quaternion
+from femsim.model.bodies.body import StepSettings
+from femsim.model.couplings import CouplingDefaults
+from femsim.model.drives import PoseFunction, driven_pose
+
+
+class CompliantDrive(CouplingDefaults):
+    """Impedance of six axes between a rigid base and a motion, implicit in A.
+
+    With e the way from the base to its target, displacement and rotation vector in the world frame, the wrench on the base is
+    K e + D (velocity of the target - v), K and D diagonal along and about the axes of the world. Its force and its torque are
+    cut off at a largest magnitude each. Where neither is, A gains theta dt K + D; where one is, the part of that across its
+    direction.
+
+    Rotations of the target by more than pi away from the base are read as the shorter way round.
+
+    Parameters
+    ----------
+    name : str
+        Name in messages.
+    body : str
+        Name of the body.
+    index : int
+        Its number in the system.
+    q0 : ndarray, (n_q,)
+        Its coordinates at the start, from which the motion counts.
+    motion : PoseFunction
+        ``motion(t) -> (displacement (3,) m, rotation vector (3,) rad)``.
+    stiffness, damping : ndarray, (6,)
+        N/m and N s/m along x, y, z, then N m/rad and N m s/rad about them.
+    limit : (float, float), N and N m
+        Largest force and torque.
+
+    Attributes
+    ----------
+    wrench : ndarray, (6,), N and N m
+        What acted on the base in the last step, torque about its centre of mass.
+    """
+
+    kind = "compliant drive"
+
+    def __init__(
+        self,
+        name: str,
+        body: str,
+        index: int,
+        q0: np.ndarray,
+        motion: PoseFunction,
+        *,
+        stiffness: np.ndarray,
+        damping: np.ndarray,
+        limit: tuple[float, float] = (np.inf, np.inf),
+    ) -> None:
+        self.name, self._body, self._q0, self._motion = name, body, q0.copy(), motion
+        self.stiffness, self.damping, self.limit = stiffness, damping, limit
+        self.rows: tuple[tuple[int, np.ndarray], ...] = ((index, np.arange(6)),)
+        self.entries: tuple[np.ndarray, np.ndarray] | None = None
+        self.forces: tuple[np.ndarray, ...] = (np.zeros(3),)
+        self.power, self.wrench = 0.0, np.zeros(6)
+        #: velocities of the last step, where the next one looks whether a limit is reached, and of the last solve
+        self._twist = self._latest = np.zeros(6)
+        self._pace, self._block = np.zeros(6), np.zeros((6, 6))
+
+    def _target(self, t: float) -> np.ndarray:
+        """Pose at a time, (7,): position (m) and quaternion."""
+        return np.concatenate(driven_pose(self._q0, self._motion, t))
+
+    def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
+        """Read the way to the target: from the start of the step, or from where ``v_hat``, (6,), leads."""
+        self._time, self._start = t, v_hat is None
+        self._spring = self.stiffness * _way(q[0], self._target(t))
+        self._known = self._twist if v_hat is None else np.array(v_hat)
+
+    def assemble(self, settings: StepSettings, block: np.ndarray, b: np.ndarray) -> None:
+        """Fill stiffness and damping, and the wrench as it would be at rest."""
+        implicit = settings.theta * settings.dt
+        if self._start:
+            begin = self._time - implicit
+            self._pace = _way(self._target(begin), self._target(begin + settings.dt)) / settings.dt
+            self._spring -= implicit * self.stiffness * self._known  # about where the velocity of the last step leads
+        uncut = self._uncut()
+        np.copyto(block, np.diag(implicit * self.stiffness + self.damping))
+        for part, most in zip((slice(0, 3), slice(3, 6)), self.limit, strict=True):
+            size = float(np.linalg.norm(uncut[part]))
+            if size > most:
+                across = np.eye(3) - np.outer(uncut[part], uncut[part]) / size**2
+                block[part, part] = most / size * across @ block[part, part] @ across
+        self._block = block.copy()
+        b[:] = self._cut(uncut) + block @ self._known
+
+    def _uncut(self) -> np.ndarray:
+        """Wrench without limits at the place and the velocity of the last :meth:`prepare`, (6,)."""
+        return np.asarray(self._spring + self.damping * (self._pace - self._known))
+
+    def _cut(self, wrench: np.ndarray) -> np.ndarray:
+        """Cut a wrench off at the limits, (6,)."""
+        out = wrench.copy()
+        for part, most in zip((slice(0, 3), slice(3, 6)), self.limit, strict=True):
+            size = float(np.linalg.norm(wrench[part]))
+            if size > most:
+                out[part] *= most / size
+        return out
+
+    def exerted(self) -> np.ndarray:
+        """Wrench on the base, (6,), N and N m."""
+        return self._cut(self._uncut())
+
+    def accept(self, v_hat: np.ndarray) -> None:
+        """Take the wrench of the step and its power."""
+        self.wrench = self._cut(self._uncut()) - self._block @ (v_hat - self._known)
+        self.forces, self.power = (self.wrench[:3].copy(),), float(self.wrench @ v_hat)
+        self._latest = np.array(v_hat)
+
+    def settle(self, q: Sequence[np.ndarray]) -> None:
+        """Keep the velocity of the step for the next one."""
+        self._twist = self._latest
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Give the velocity of the last step."""
+        return {"twist": self._twist}
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Take it back."""
+        self._twist = self._latest = memory["twist"]
+
+    def reading(self) -> tuple[float, ...]:
+        """No sensor of its own: a mount sensor of the body reads it."""
+        return ()
+
+    def acted(self) -> dict[str, np.ndarray]:
+        """Also the wrench, (6,)."""
+        return super().acted() | {"wrench": self.wrench}
+
+    def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
+        """Answer that these acted."""
+        super().take_acted(acted)
+        self.wrench = acted["wrench"]
+
+    def mounted(self) -> tuple[str, np.ndarray] | None:
+        """Name of the body, and the wrench on its base."""
+        return self._body, self.wrench
+
+
+def _way(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Displacement (m) and rotation vector (rad), (6,), from a pose (7 or more) to another one, world frame."""
+    turn = quaternion_multiply(end[3:7], quaternion_conjugate(start[3:7]))
+    return np.concatenate([end[:3] - start[:3], vector_from_quaternion(turn)])
