@@ -12,6 +12,8 @@ from foreign.child import Refused
 
 #: A header of PLY is not longer, bytes.
 _PLY_HEADER = 1 << 16
+#: Corners of the kinds of cells that femsim asks for.
+_CORNERS = {"triangle": 3, "quad": 4, "tetra": 4}
 
 
 class _Ending(io.BufferedReader):
@@ -68,14 +70,16 @@ def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
         else:
             mesh = meshio.read(path, kind)
         points = np.asarray(mesh.points, dtype=np.float64)
-    if points.ndim != 2:
-        raise Refused("its points are no table")
+    if points.ndim != 2 or points.shape[1] not in (2, 3):
+        raise Refused(f"its points are a table of shape {points.shape}, and not two or three numbers each")
     out: dict[str, Any] = {"points": points, "types": [str(block.type) for block in mesh.cells]}
     for number, block in enumerate(mesh.cells):
         if block.type in kinds:
             cells = np.asarray(block.data)
             if cells.dtype.kind not in "iu" or cells.ndim != 2:
                 raise Refused(f"its {block.type} cells are no table of whole numbers")
+            if cells.shape[1] != _CORNERS.get(block.type, cells.shape[1]):
+                raise Refused(f"its {block.type} cells have {cells.shape[1]} corners")
             if cells.dtype.kind == "u" and cells.size and cells.max() > np.iinfo(np.int64).max:
                 raise Refused(f"a {block.type} cell refers to point {cells.max()}")
             out[f"cells {number}"] = cells.astype(np.int64)

@@ -43,7 +43,9 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise Refused(f"it is nested more deeply than {DEEPEST} levels") from None
     except ValueError as error:
         raise Refused(str(error)) from None
-    _check_depth(content)
+    for value in _check_depth(content):
+        if type(value) is int and not -(1 << 63) <= value < 1 << 63:  # TOML allows no others, Python's reader does
+            raise Refused(f"it has a whole number of {len(str(value).lstrip('-'))} digits")
     return content
 
 
@@ -148,16 +150,16 @@ def _npy(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
     return np.frombuffer(bytearray(data), dtype).reshape(shape, order="F" if fortran else "C")
 
 
-def _check_depth(content: Any) -> None:
-    """Refuse nesting beyond DEEPEST, without recursion."""
+def _check_depth(content: Any) -> list[Any]:
+    """Refuse nesting beyond DEEPEST, without recursion; return what is neither a table nor a list."""
     level, depth = [content], 0
+    leaves: list[Any] = []
     while level:
         if depth > DEEPEST:
             raise Refused(f"it is nested more deeply than {DEEPEST} levels")
         inner: list[Any] = []
         for value in level:
-            if isinstance(value, dict):
-                inner += [v for v in value.values() if isinstance(v, (dict, list))]
-            elif isinstance(value, list):
-                inner += [v for v in value if isinstance(v, (dict, list))]
+            for held in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+                (inner if isinstance(held, (dict, list)) else leaves).append(held)
         level, depth = inner, depth + 1
+    return leaves

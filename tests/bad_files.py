@@ -46,6 +46,11 @@ def open_as(kind: str, path: Path) -> list[np.ndarray]:
     if kind == "material":
         elastic = fs.load_card(path).elastic()
         return [np.array([elastic.young_modulus, elastic.density])]
+    if kind == "sweep":
+        from femsim.studies.sweeps.file import read_sweep
+
+        read_sweep(path)
+        return []
     if kind == "path":
         return list(fs.load_path(path))
     if kind == "tensile":
@@ -291,6 +296,10 @@ CORPUS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "index_zero.obj": ("surface", _text(_obj("0 1 2"))),
     "far_away.obj": ("surface", _text(_obj("2 3 4", "0 0 1e7"))),
     "tiny.obj": ("surface", _text("v 0 0 0\nv 1e-10 0 0\nv 0 1e-10 0\nf 1 2 3\n")),
+    "no_coordinates.obj": ("surface", _text("v \nf 0 1 2\n")),
+    "two_corners.ply": ("surface", _text(
+        "ply\nformat ascii 1.0\nelement vertex 3\nproperty double x\nproperty double y\nproperty double z\nelement face 2\n"
+        "property list uint8 int32 vertex_indices\nend_header\n0 0 0\n0 0 1\n0 1 0\n3 0 1 2\n4 0 1\n")),
     "infinite.obj": ("surface", _text(_obj("1 2 4", "0 0 1e999"))),
     "claims_points.vtk": ("tetmesh", _text(_vtk("0 0 0", count="99999999999"))),
     "claims_cells.vtk": ("tetmesh", _text(_vtk("0 0 0 1 0 0 0 1 0 0 0 1", "9999999999 99999999999\n4 0 1 2 3"))),
@@ -323,6 +332,7 @@ CORPUS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "columns_200000.csv": ("log", _text(_WIDE * 3)),
     "infinite.csv": ("log", _text("time,Fx\n" + ROWS.replace(",7\n", ",inf\n"))),
     "huge.csv": ("log", _text("time,Fx (kN)\n" + ROWS.replace(",7\n", ",1e307\n"))),
+    "one_row_cut.csv": ("log", _text("time,Fx,Fy\n0.00,0.5\n")),
     "gap_of_years.csv": ("log", _text("time,Fx\n" + ROWS.replace("0.19,", "9e11,"))),
     "cell_of_a_million.csv": ("log", _text("time,Fx\n" + ROWS + "(" * 1_000_000 + ",1\n0.3,1\n")),
     "name_of_a_million.csv": ("log", _text("time," + "a(" * 500_000 + "\n" + ROWS)),
@@ -336,6 +346,8 @@ CORPUS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "tables_20000.toml": ("card", _text("a = " + "{a=" * 20_000)),
     "key_of_300000_parts.toml": ("card", _text("a." * 300_000 + "a = 1\n")),
     "quoted_key_of_many_parts.toml": ("card", _text('[a."b"' + " . 'c'" * 50_000 + "]\n" + "d.e = 1\n" * 3)),
+    "number_of_400_digits.toml": ("sweep", _text(
+        'scene = "a.py"\n[parameters]\nspeed = { range = [0.0, ' + "9" * 400 + "], count = 3 }\n")),
     "number_of_1e5_digits.toml": ("card", _text("sensor = " + "9" * 100_000)),
     "density_1e308.toml": ("material", _text(_MATERIAL.format(young=1e6, density=1e308))),
     "young_1e308.toml": ("material", _text(_MATERIAL.format(young=1e308, density=1e3))),

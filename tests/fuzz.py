@@ -58,11 +58,6 @@ _INTEGERS = (0, 1, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFF
 
 def read(kind: str, path: Path) -> list[np.ndarray]:
     """Read a file as a user would, also of the kinds that are no part of the corpus."""
-    if kind == "sweep":
-        from femsim.studies.sweeps.file import read_sweep
-
-        read_sweep(path)
-        return []
     if kind == "calibration":
         from femsim.studies.calibration.file import read_calibration
 

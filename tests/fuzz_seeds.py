@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from bad_files import CORPUS
+
+#: When meshio wrote a file; input N of a seed is the same on every day.
+_DATE = re.compile(rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}")
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ def seeds(folder: Path) -> list[Seed]:
         write(path)
         if path.is_file() and path.stat().st_size < 100_000:
             out.append(Seed(kind, name, path.read_bytes()))
-    return out
+    return [replace(seed, data=_DATE.sub(b"2020-01-01T00:00:00.000000", seed.data)) for seed in out]
 
 
 def _meshes(folder: Path) -> list[Seed]:

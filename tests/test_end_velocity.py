@@ -7,17 +7,19 @@ dense algebra.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg as sl
 import scipy.sparse as sp
 
 import femsim as fs
 from contact.problem import make_problem
 from contact.solvers import make_solver
 from contact.split import solve_split
-from femsim.model.bodies.body import BodyDefaults
+from femsim.model.bodies.body import BodyDefaults, StepSettings
 from femsim.model.bodies.calming import calm_edges, calm_joints, edge_stiffness
 from femsim.step.advance import take_step
 from femsim.step.stepper import Stepper
@@ -135,6 +137,50 @@ def test_bodies_come_to_rest(fill: Callable[[fs.Scene], None], options: dict[str
         assert report.solution.converged and report.wrench_balance < 1e-5
     assert np.abs(stepper.state.v).max() < 1e-6
     assert np.diff(energy).max() < 1e-5 * (energy[0] - energy[-1])  # what pushes penetration out
+
+
+def modes(stepper: Stepper, beta: float) -> np.ndarray:
+    """Angular frequencies, 1/s, of small vibrations about the present state, whatever presses being glued; small scenes only."""
+    system, nothing = stepper.system, np.zeros(stepper.system.n)
+    pressing = np.repeat(stepper.step().contacts.lam[:, 0] > 1e-6, 3)
+    free = sl.null_space(stepper.problem.J.toarray()[pressing])  # type: ignore[union-attr]
+    filled = []
+    for dt in (0.01, 0.02):  # dt A = M + dt (dt + beta) K
+        system.assemble(stepper.state, StepSettings(dt, 1.0, np.zeros(3)), nothing)
+        filled.append(dt * system.A.toarray())
+    K = (filled[1] - filled[0]) / (0.02 * (0.02 + beta) - 0.01 * (0.01 + beta))
+    M = filled[0] - 0.01 * (0.01 + beta) * K
+    squares = sl.eigh(free.T @ K @ free, free.T @ M @ free, eigvals_only=True)
+    return np.sqrt(np.maximum(squares, 0.0))
+
+
+@pytest.mark.parametrize(("beta", "rests"), [(BETA, False), (12e-3, True)])
+def test_a_box_on_a_soft_cube_rocks_as_its_slowest_mode_does(beta: float, rests: bool) -> None:
+    """What is left after half a second is the damping that the material has, of a mode of 10 Hz, and nothing of contact."""
+    scene = fs.Scene("rocking", dt=0.005, **EM)
+    scene.add_floor()
+    scene.add_soft("cube", fs.box_tets((0.04, 0.04, 0.04), 3), rubber(beta=beta), position=(0, 0, 0.02))
+    scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.064, position=(0.003, 0.002, 0.0625))
+    stepper = Stepper(scene, make_solver("auto"))
+    rows = stepper.system.v_slices[1]
+    times, turning = [], []
+    for _ in range(120):
+        assert stepper.step().solution.converged
+        times.append(stepper.state.t)
+        turning.append(stepper.state.v[rows][3])
+    assert (np.abs(stepper.state.v).max() < 1e-6) == rests
+    if rests:
+        return
+    slowest = modes(stepper, beta)[:2]  # about both axes; almost the same
+    rate = 0.5 * (beta + 0.05 * 0.005) * slowest**2
+    late = np.array(times) > 0.25
+    t, w = np.array(times)[late], np.array(turning)[late]
+    passes = np.flatnonzero(w[:-1] * w[1:] < 0.0)
+    peaks = [np.abs(w[a : b + 1]).max() for a, b in pairwise(passes)]
+    found = np.pi * (len(passes) - 1) / (t[passes[-1]] - t[passes[0]])
+    decay = -np.polyfit(t[passes[:-1]], np.log(peaks), 1)[0]
+    assert 0.97 * slowest[0] < found < 1.03 * slowest[1]
+    assert 0.9 * rate[0] < decay < 1.1 * rate[1]
 
 
 def test_what_presses_turns_round_no_more() -> None:

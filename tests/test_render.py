@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 import viz.camera as viewpoint
+import viz.canvas as canvas
 import viz.ground as ground
 import viz.marks as marks
 import viz.render as render
 import viz.stage as stage
 import viz.survey as survey
 from viz import HdfSeries, PartFrame, PvdSeries, VizError, probe_rendering, render_run
+from viz.canvas import Canvas
 
 SIZE = (320, 240)
 
@@ -111,6 +113,10 @@ def write_run(folder: Path, n_frames: int = 7, *, at_cells: bool = True, force: 
                 },
             )
     return folder
+
+
+def an_empty_canvas() -> Canvas:
+    return Canvas(viewpoint.View(np.array([0.0, -3.0, 0.0]), np.zeros(3), np.array([0.0, 0.0, 1.0])), (64, 64))
 
 
 def read_png(path: Path) -> np.ndarray:
@@ -226,11 +232,11 @@ def test_arrow_of_the_largest_force_is_a_sixth_of_the_scene_and_longer_ones_are_
     assert found.largest_force == pytest.approx(3.0)
     import pyvista
 
-    arrows = stage.Arrows(pyvista.Plotter(off_screen=True), found)
+    arrows = stage.Arrows(an_empty_canvas(), found)
     tail = pyvista.PolyData(np.array([[1.0, 2.0, 3.0], [0, 0, 0], [-5, 0, 0]]))
     tail.point_data["force"] = np.array([[0, 0, 3.0], [1.5, 0, 0], [0, 90.0, 0]])
     arrows.point(tail)
-    points = np.asarray(pyvista.wrap(arrows._actor.mapper.GetInput()).points)
+    points = np.asarray(pyvista.wrap(arrows._actor.GetMapper().GetInput()).points)
     upward, impact = points[points[:, 2] > 1.0], points[points[:, 0] < -4.0]
     sideways = points[(points[:, 2] < 1.0) & (points[:, 0] > -4.0)]
     assert np.ptp(impact[:, 1]) == pytest.approx(0.2 * found.size, rel=1e-5)
@@ -325,12 +331,8 @@ def test_a_sharp_edge_keeps_two_normals_and_follows_the_motion(drawing):
 
 
 def test_shadow_falls_below_the_body_and_fades_with_height(drawing):
-    import pyvista
-
     corners = np.array([[-1, -1, 0], [1, 1, 1.0]])
-    floor = ground.Ground(
-        pyvista.Plotter(off_screen=True), np.zeros(3), np.array([0, 0, 1.0]), survey.Survey(corners, 1, 1, 1, 2)
-    )
+    floor = ground.Ground(an_empty_canvas(), np.zeros(3), np.array([0, 0, 1.0]), survey.Survey(corners, 1, 1, 1, 2))
     n = floor.PIXELS
 
     def darkening(height: float) -> np.ndarray:
@@ -418,15 +420,15 @@ def test_probe_runs_once_per_process(monkeypatch, fresh_probe):
 
 
 def test_egl_is_asked_for_only_without_a_display(monkeypatch):
-    monkeypatch.setattr(render.sys, "platform", "linux")
+    monkeypatch.setattr(canvas.sys, "platform", "linux")
     monkeypatch.delenv("VTK_DEFAULT_OPENGL_WINDOW", raising=False)
     monkeypatch.delenv("DISPLAY", raising=False)
-    assert render.render_environment() == {"VTK_DEFAULT_OPENGL_WINDOW": "vtkEGLRenderWindow"}
+    assert canvas.render_environment() == {"VTK_DEFAULT_OPENGL_WINDOW": "vtkEGLRenderWindow"}
     monkeypatch.setenv("VTK_DEFAULT_OPENGL_WINDOW", "vtkOSOpenGLRenderWindow")
-    assert render.render_environment() == {}
+    assert canvas.render_environment() == {}
     monkeypatch.delenv("VTK_DEFAULT_OPENGL_WINDOW")
     monkeypatch.setenv("DISPLAY", ":0")
-    assert render.render_environment() == {}
+    assert canvas.render_environment() == {}
 
 
 def test_an_interrupted_film_leaves_no_file(tmp_path, drawing):

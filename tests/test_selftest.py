@@ -15,7 +15,7 @@ import femsim as fs
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
 from femsim.studies.selftest.scenes import chosen
-from femsim.studies.selftest.stress import Watch, energy_created, run_stress
+from femsim.studies.selftest.stress import MOST_STEPS, Watch, duration_of, energy_created, run_stress
 
 #: Quick ones of each kind: what must hold, what the verdict must name, what is refused.
 QUICK = ("stack_rigid", "fall_ball", "young_1e+09", "micrometre", "plate_beyond_floor_rigid", "needle", "overlap_rigid",
@@ -76,3 +76,11 @@ def test_a_signal_ends_the_command_and_not_only_one_scene(
 def test_unknown_names_are_said() -> None:
     with pytest.raises(fs.InputError, match="stack_rigit"):
         chosen(("stack_rigit",))
+
+
+def test_the_long_form_is_ten_seconds_or_so_many_steps() -> None:
+    """A cube of 1 um in steps of 10 us would take a million."""
+    (small,), (cube,) = chosen(("micrometre",)), chosen(("young_1e+04",))
+    assert duration_of(small, small.build().dt, True) == pytest.approx(MOST_STEPS * 1e-5)
+    assert duration_of(cube, cube.build().dt, True) == 10.0
+    assert duration_of(cube, cube.build().dt, False) == cube.short

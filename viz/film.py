@@ -35,7 +35,7 @@ class Film:
             "-i",
             "-",
         ]
-        coding = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "18", "-movflags", "+faststart"]
+        coding = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-crf", "18", "-movflags", "+faststart"]
         if path.suffix == ".gif":  # at most 640 pixels wide, 25 frames per second, with an optimised palette
             scale = f"fps={min(fps, 25.0)},scale='min(640,iw)':-1:flags=lanczos"
             coding = ["-vf", f"{scale},split[a][b];[a]palettegen[p];[b][p]paletteuse=dither=bayer:bayer_scale=4"]
@@ -82,9 +82,9 @@ class Film:
 
 
 def write_png(path: Path, picture: npt.NDArray[np.uint8]) -> Path:
-    """Write a picture, shape (height, width, 3)."""
-    import imageio.v3
+    """Write a picture, shape (height, width, 3 or 4)."""
+    from PIL import Image
 
     with replacing(path) as temporary:
-        imageio.v3.imwrite(temporary, picture, extension=".png")
+        Image.fromarray(picture).save(temporary, "PNG", compress_level=4)  # a tenth larger than 6, in half the time
     return path

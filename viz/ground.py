@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from viz.canvas import Canvas
 from viz.marks import round_down
 from viz.survey import Survey
 
@@ -14,13 +15,16 @@ FloatArray = npt.NDArray[np.float64]
 
 __all__ = ["Ground"]
 
+#: Darkness, of 1, that a picture of 256 grey levels does not show.
+UNSEEN = 0.5 / 256
+
 
 class Ground:
     """A plane that fades into the background, softly shaded under the bodies.
 
     Parameters
     ----------
-    plotter : pyvista.Plotter
+    canvas : Canvas
         Where it is drawn.
     centre : ndarray, shape (3,), m
         Middle of the plane.
@@ -40,7 +44,7 @@ class Ground:
 
     def __init__(
         self,
-        plotter: Any,
+        canvas: Canvas,
         centre: FloatArray,
         up: FloatArray,
         survey: Survey,
@@ -59,7 +63,7 @@ class Ground:
         self._half = half
         #: Height at which the shadow of a body has faded away; things that hang in the air have a pale one.
         self._reach = (0.3 if chequered else 1.2) * survey.size
-        self._blur = (0.011 if chequered else 0.016) * self.PIXELS
+        self._blur, self._spread = _blur((0.011 if chequered else 0.016) * self.PIXELS, self.PIXELS)
         self._transparent = transparent
         corners = centre + half * np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) @ self._axes[:, :2].T
         plane: Any = pyvista.PolyData(corners, [4, 0, 1, 2, 3])
@@ -80,27 +84,79 @@ class Ground:
         self._image.point_data["rgb"] = np.zeros((self.PIXELS**2, channels), np.uint8)
         if not transparent:
             self._image.point_data["rgb"] = self._bright.reshape(-1, 3).astype(np.uint8)
-        texture: Any = pyvista.Texture(self._image)  # type: ignore[no-untyped-call]
-        texture.interpolate = True
-        texture.mipmap = True
-        plotter.add_mesh(plane, texture=texture, lighting=False)
+        canvas.add_ground(plane, self._image)
+        self._rest = np.zeros((self.PIXELS, self.PIXELS))  # darkness under what never moves, before it is blurred
+        self._cast: tuple[slice, slice] | None = None  # where the image is not that of what rests
 
-    def cast(self, samples: list[FloatArray]) -> None:
-        """Darken the ground given points on the surfaces of all bodies, each (k, 3) m."""
-        from scipy.ndimage import gaussian_filter
+    def settle(self, samples: list[FloatArray]) -> None:
+        """Darken the ground under what never moves, given points on its surface, each (k, 3) m."""
+        self._rest = np.zeros((self.PIXELS, self.PIXELS))
+        self._darken(self._rest, self._places(samples))
+        self._cast = None
+        self._shade(slice(0, self.PIXELS), slice(0, self.PIXELS), self._rest)
 
-        dark = np.zeros((self.PIXELS, self.PIXELS))
-        for points in samples:
-            a, b, height = ((points - self._centre) @ self._axes).T
-            column = np.floor((a / self._half + 1) / 2 * self.PIXELS)
-            row = np.floor((b / self._half + 1) / 2 * self.PIXELS)
-            strength = 1.0 - np.abs(height) / self._reach
-            on = (strength > 0) & (column >= 0) & (column < self.PIXELS) & (row >= 0) & (row < self.PIXELS)
-            np.maximum.at(dark, (row[on].astype(np.intp), column[on].astype(np.intp)), strength[on])
-        shade = self.SHADOW * gaussian_filter(dark, self._blur)
+    def cast(self, samples: list[FloatArray]) -> FloatArray:
+        """Darken the ground under what moves as well, given points on its surface, each (k, 3) m.
+
+        Returns
+        -------
+        ndarray, shape (4, 3) or (0, 3), m
+            Corners of the rectangle of the ground that is not as `settle` left it.
+        """
+        if self._cast is not None:
+            self._shade(*self._cast, self._rest)
+            self._cast = None
+        places = self._places(samples)
+        rows, columns, _ = places
+        if not rows.size:
+            return np.zeros((0, 3))
+        around = [(max(0, int(place.min()) - self._spread), int(place.max()) + self._spread + 1) for place in (rows, columns)]
+        self._cast = slice(*around[0]), slice(*around[1])
+        dark = self._rest.copy()
+        self._darken(dark, places)
+        shade = self._shade(*self._cast, dark)
+        seen = shade > UNSEEN
+        if not seen.any():
+            return np.zeros((0, 3))
+        ends = []
+        for axis, place in enumerate(self._cast):  # of the part with a shadow that one sees
+            where = place.start + np.flatnonzero(seen.any(axis=1 - axis))
+            ends.append(2.0 * self._half * (np.array([where[0] - 1, where[-1] + 2]) / self.PIXELS - 0.5))
+        corners = np.array([(a, b) for a in ends[1] for b in ends[0]])
+        return np.asarray(self._centre + corners @ self._axes[:, :2].T)
+
+    def _places(self, samples: list[FloatArray]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]:
+        """Rows, columns and darkness of the pixels below points."""
+        points = np.concatenate([np.zeros((0, 3)), *samples])
+        a, b, height = ((points - self._centre) @ self._axes).T
+        column = np.floor((a / self._half + 1) / 2 * self.PIXELS)
+        row = np.floor((b / self._half + 1) / 2 * self.PIXELS)
+        strength = 1.0 - np.abs(height) / self._reach
+        on = (strength > 0) & (column >= 0) & (column < self.PIXELS) & (row >= 0) & (row < self.PIXELS)
+        return row[on].astype(np.intp), column[on].astype(np.intp), strength[on]
+
+    @staticmethod
+    def _darken(dark: FloatArray, places: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]) -> None:
+        rows, columns, strength = places
+        np.maximum.at(dark, (rows, columns), strength)
+
+    def _shade(self, rows: slice, columns: slice, dark: FloatArray) -> FloatArray:
+        """Draw a rectangle of the ground with its shadow; return how dark that is, of 1."""
+        near = [slice(max(0, s.start - self._spread), s.stop + self._spread) for s in (rows, columns)]
+        shade = self.SHADOW * (self._blur[rows, near[0]] @ dark[near[0], near[1]] @ self._blur[columns, near[1]].T)
+        image = self._image.point_data["rgb"].reshape(self.PIXELS, self.PIXELS, -1)
         if self._transparent:
-            self._image.point_data["rgb"][:, 3] = (255.0 * shade).reshape(-1).astype(np.uint8)
+            image[rows, columns, 3] = (255.0 * shade).astype(np.uint8)
         else:
-            picture = self._bright * (1.0 - shade[:, :, None] * np.array([1.0, 0.96, 0.90]))
-            self._image.point_data["rgb"][:] = picture.reshape(-1, 3).astype(np.uint8)
+            bright = self._bright[rows, columns]
+            image[rows, columns] = (bright * (1.0 - shade[:, :, None] * np.array([1.0, 0.96, 0.90]))).astype(np.uint8)
         self._image.Modified()
+        return np.asarray(shade)
+
+
+def _blur(deviation: float, n: int) -> tuple[FloatArray, int]:
+    """Return the matrix, (n, n), that blurs a column by a Gaussian of so many pixels, and how far that reaches."""
+    reach = int(4.0 * deviation + 0.5)
+    away = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    weight = np.where(away <= reach, np.exp(-0.5 * (away / deviation) ** 2), 0.0)
+    return weight / weight[n // 2].sum(), reach + 1

@@ -54,30 +54,38 @@ class Marks:
 
         self._size = size
         self._pixels = min(size[0] / 1280, size[1] / 960)
-        self._layer: Any = Image.new("RGBA", size, (0, 0, 0, 0))
-        pen = ImageDraw.Draw(self._layer)
         width, height = size
+        layers: list[Any] = [Image.new("RGBA", size, (0, 0, 0, 0)) for _ in range(3)]
+        pens = [ImageDraw.Draw(layer) for layer in layers]
         if title:
-            pen.text((0.97 * width, 0.035 * height), title, INK, self._font(26), anchor="rt")
+            pens[0].text((0.97 * width, 0.035 * height), title, INK, self._font(26), anchor="rt")
         if metres_per_pixel > 0.0:
-            self._scale_bar(pen, metres_per_pixel)
+            self._scale_bar(pens[1], metres_per_pixel)
         if bar is not None:
-            self._colour_bar(pen, *bar)
+            self._colour_bar(pens[2], *bar)
+        self._marks = [(box, layer.crop(box)) for layer in layers if (box := layer.getbbox())]
 
     def put(self, picture: npt.NDArray[np.uint8], time: str, speed: str = "") -> npt.NDArray[np.uint8]:
         """Return a picture, shape (height, width, 3 or 4), with the marks, the time and the speed of the film."""
         from PIL import Image, ImageDraw
 
-        bare = Image.fromarray(picture)
-        whole = bare.convert("RGBA")
-        whole.alpha_composite(self._layer)
-        pen = ImageDraw.Draw(whole)
+        whole = Image.fromarray(picture)
         at = (0.03 * self._size[0], 0.035 * self._size[1])
+        for box, mark in self._marks:  # the rest of the picture, most of it, is left as it is
+            whole.paste(self._laid(whole.crop(box), mark), box)
         font = self._font(30)
+        pen = ImageDraw.Draw(whole)
         pen.text(at, time, INK, font, anchor="lt")
         if speed:
             pen.text((at[0], at[1] + 1.4 * font.size), speed, INK, self._font(22), anchor="lt")
-        return np.asarray(whole if bare.mode == "RGBA" else whole.convert("RGB"))
+        return np.asarray(whole)
+
+    @staticmethod
+    def _laid(under: Any, mark: Any) -> Any:
+        """Lay a mark with transparency over a part of a picture."""
+        both = under.convert("RGBA")
+        both.alpha_composite(mark)
+        return both.convert(under.mode)
 
     def _font(self, size: float) -> Any:
         return _font(max(8, round(size * self._pixels)))

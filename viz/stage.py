@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from viz.camera import VIEW_ANGLE, View, parts_of
+from viz.canvas import Canvas
 from viz.errors import VizError
 from viz.ground import Ground
 from viz.marks import COLOURS, Marks
@@ -32,7 +29,6 @@ from viz.survey import (
 if TYPE_CHECKING:
     import pyvista
 
-BACKGROUND = "#ffffff"
 ARROW = "#c8102e"
 ROD = "#c98a2b"
 #: Rigid bodies that move, a hue for each owner (gripper.left and gripper.right have one); obstacles that never move are grey.
@@ -68,6 +64,8 @@ _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
 }
 
 
+#: A picture is drawn anew when a point moved by this share of a pixel, or a colour by this share of a level of 256.
+UNSEEN_SHIFT, UNSEEN_SHADE = 0.05, 0.5
 #: Arrows shorter than this share of the longest are specks.
 SHORTEST = 0.02
 
@@ -87,25 +85,6 @@ class RigidColours:
         if owner not in self._owners:
             self._owners.append(owner)
         return RIGID[self._owners.index(owner) % len(RIGID)]
-
-
-def render_environment() -> dict[str, str]:
-    """Variables that make VTK draw without a display; empty if there is one or the user has chosen."""
-    if os.environ.get("DISPLAY") or "VTK_DEFAULT_OPENGL_WINDOW" in os.environ or not sys.platform.startswith("linux"):
-        return {}
-    return {"VTK_DEFAULT_OPENGL_WINDOW": "vtkEGLRenderWindow"}
-
-
-@contextmanager
-def without_display() -> Iterator[None]:
-    """Apply `render_environment` while a window is created."""
-    added = render_environment()
-    os.environ.update(added)
-    try:
-        yield
-    finally:
-        for name in added:
-            os.environ.pop(name, None)
 
 
 @dataclass(frozen=True)
@@ -149,8 +128,13 @@ class Clip:
         return data.clip(normal=normal, origin=origin, invert=True)
 
 
+def _same(one: FloatArray, other: FloatArray) -> bool:
+    """Whether nothing of what two pictures show differs by 1 or more."""
+    return one.shape == other.shape and not np.any(np.abs(one - other) >= 1.0)
+
+
 class Stage:
-    """The plotter with one actor per part; `draw` updates them to a frame and takes the picture."""
+    """The canvas with one actor per part; `draw` updates them to a frame and takes the picture."""
 
     def __init__(
         self,
@@ -166,17 +150,10 @@ class Stage:
         transparent: bool = False,
         scale_bar: bool = True,
     ) -> None:
-        import pyvista
-        from matplotlib.colors import LinearSegmentedColormap
-
         self._survey, self._view, self._field, self._clip = survey, view, field, clip
         self._transparent = transparent
         quantity, unit, self._scale = legend(field, survey.limit)
-        with without_display():
-            plotter: Any = pyvista.Plotter(off_screen=True, window_size=list(size), lighting="none")
-        self._plotter = plotter
-        plotter.set_background(BACKGROUND)
-        self._add_lights(view)
+        self._canvas = Canvas(view, size, transparent)
         self._skins: dict[str, Skin] = {}
         self._actors: dict[str, Any] = {}
         self._ground: Ground | None = None
@@ -190,31 +167,26 @@ class Stage:
                 values = field_values(data, field) if is_soft(data) or has_radius(data) else None
                 solid = drawn_solid(data, survey.thinnest)
                 skin = self._skins[name] = Skin(solid)
-                looks: dict[str, Any] = {"color": ROD if has_radius(data) else COLOURS[0] if is_soft(data) else colours.of(name)}
+                colour = ROD if has_radius(data) else COLOURS[0] if is_soft(data) else colours.of(name)
+                actor = self._actors[name] = self._canvas.add(skin.mesh, colour)
                 if values is not None:
                     coloured = True
                     skin.colour(solid, field, self._scale)
-                    looks = {
-                        "scalars": "colour",
-                        "cmap": LinearSegmentedColormap.from_list("femsim", COLOURS),
-                        "clim": (0.0, survey.limit / self._scale),
-                        "show_scalar_bar": False,
-                    }
-                actor = plotter.add_mesh(skin.mesh, ambient=0.36, diffuse=0.74, specular=0.06, specular_power=25, **looks)
-                actor.prop.interpolation = "Phong"
-                self._actors[name] = actor
+                    self._canvas.colour(actor, "colour", survey.limit / self._scale)
         if self._ground is None:
             self._add_shadow()
-        self._arrows = Arrows(plotter, survey) if arrows and survey.largest_force > 0 else None
-        plotter.camera.view_angle = VIEW_ANGLE
-        plotter.camera.up = view.up
+        self._arrows = Arrows(self._canvas, survey) if arrows and survey.largest_force > 0 else None
         self._followed = parts_of(view.follows, list(self._skins)) if view.follows else []
         self._start = self._middle(frame)
         reach = float(np.linalg.norm(view.position - view.focal_point))
-        per_pixel = 2.0 * reach * float(np.tan(np.radians(VIEW_ANGLE / 2))) / size[1]
+        self._per_pixel = 2.0 * reach * float(np.tan(np.radians(VIEW_ANGLE / 2))) / size[1]
         bar = (quantity, unit, survey.limit / self._scale, survey.beyond) if coloured else None
-        self.marks = Marks(size, title, per_pixel if scale_bar else 0.0, bar)
-        plotter.enable_anti_aliasing("msaa", multi_samples=8)
+        self.marks = Marks(size, title, self._per_pixel if scale_bar else 0.0, bar)
+        self._resting = {name: np.asarray(frame.read(name).points) for name in self._skins if name in survey.still}
+        self._scenery: npt.NDArray[np.uint8] | None = None  # picture of what rests
+        self._last: tuple[FloatArray, npt.NDArray[np.uint8]] | None = None  # what the last picture showed, and the picture
+        self._settled = False  # whether the ground has its shadow
+        self._spacing = 0.007 * survey.size  # of the points that cast a shadow, m
 
     def _middle(self, frame: Frame) -> FloatArray:
         """Middle of the body that the camera follows; the origin without one."""
@@ -222,24 +194,6 @@ class Stage:
             return np.zeros(3)
         bounds = np.array([frame.read(name).bounds for name in self._followed]).reshape(-1, 3, 2)
         return np.asarray((bounds[:, :, 0].min(axis=0) + bounds[:, :, 1].max(axis=0)) / 2)
-
-    def _add_lights(self, view: View) -> None:
-        import pyvista
-
-        ahead = view.position - view.focal_point
-        reach = float(np.linalg.norm(ahead))
-        above = view.up / np.linalg.norm(view.up)
-        right = np.cross(above, ahead / reach)
-        for side, height, strength in ((-0.6, 0.9, 0.66), (0.9, 0.1, 0.46), (0.0, 2.5, 0.22)):
-            position = view.focal_point + ahead + reach * (side * right + height * above)
-            self._plotter.add_light(
-                pyvista.Light(
-                    position=position,
-                    focal_point=view.focal_point,
-                    intensity=strength,
-                    light_type="scene light",
-                )
-            )
 
     def _add_floor(self, data: pyvista.DataSet) -> None:
         """Draw a chequered plane that fades out under the scene, instead of the part's triangles."""
@@ -255,42 +209,94 @@ class Stage:
         centre = (corners.min(axis=0) + corners.max(axis=0)) / 2
         top = np.asarray(surface.points) @ up
         centre = centre + (float(top.max()) - centre @ up) * up
-        self._ground = Ground(self._plotter, centre, up, self._survey, transparent=self._transparent)
+        self._ground = Ground(self._canvas, centre, up, self._survey, transparent=self._transparent)
 
     def _add_shadow(self) -> None:
         """Draw the shadow of a scene without a floor, a little below its lowest point."""
         low, high = self._survey.corners.min(axis=0), self._survey.corners.max(axis=0)
         below = np.array([*((low + high) / 2)[:2], low[2] - 0.06 * self._survey.size])
         up = np.array([0.0, 0.0, 1.0])
-        self._ground = Ground(self._plotter, below, up, self._survey, chequered=False, transparent=self._transparent)
+        self._ground = Ground(self._canvas, below, up, self._survey, chequered=False, transparent=self._transparent)
 
     def draw(self, frame: Frame) -> npt.NDArray[np.uint8]:
         """Return the picture of a frame without marks, shape (height, width, 3), or 4 where it is transparent."""
-        for name, skin in self._skins.items():
-            data = drawn_solid(self._read(frame, name), self._survey.thinnest)
-            if self._clip is not None and is_soft(data):  # the cut has different points in every frame
-                self._actors[name].SetVisibility(data.n_cells > 0)
-                if not data.n_cells:
-                    continue
-                coloured = skin.coloured
-                skin = self._skins[name] = Skin(data)
-                skin.coloured = coloured
-                self._actors[name].mapper.SetInputData(skin.mesh)
-            else:
-                skin.move(data)
-            if skin.coloured:
-                skin.colour(data, self._field, self._scale)
-        if self._ground is not None:
-            self._ground.cast([skin.samples(0.007 * self._survey.size) for skin in self._skins.values()])
+        for name, skin in list(self._skins.items()):
+            self._update(name, skin, frame)
+        moving = [skin for name, skin in self._skins.items() if name not in self._resting]
+        changed = [np.asarray(skin.mesh.points) for skin in moving]
+        changed.append(self._cast(moving))
         if self._arrows is not None:
-            self._arrows.point(frame.read("contacts") if "contacts" in frame.series.parts else None)
-        shift = self._middle(frame) - self._start
-        self._plotter.camera.position = self._view.position + shift
-        self._plotter.camera.focal_point = self._view.focal_point + shift
-        self._plotter.renderer.ResetCameraClippingRange()
-        self._plotter.render()
-        picture = self._plotter.screenshot(None, return_img=True, transparent_background=self._transparent)
-        return np.ascontiguousarray(picture[:, :, : 4 if self._transparent else 3], dtype=np.uint8)
+            changed.append(self._arrows.point(frame.read("contacts") if "contacts" in frame.series.parts else None))
+        if self._followed:
+            shift = self._middle(frame) - self._start
+            self._canvas.look(View(self._view.position + shift, self._view.focal_point + shift, self._view.up))
+            return self._canvas.whole()
+        shown = self._shown(changed, moving)
+        if self._last is None or not _same(shown, self._last[0]):
+            self._last = shown, self._drawn(changed, moving)
+        return self._last[1]
+
+    def _drawn(self, changed: list[FloatArray], moving: list[Skin]) -> npt.NDArray[np.uint8]:
+        """Draw the canvas, or that of it which changes."""
+        rectangle = self._canvas.around(changed)
+        if rectangle is None:
+            return self._canvas.whole()
+        if self._scenery is None:
+            self._scenery = self._picture_of_rest()
+            self._cast(moving)
+        return self._canvas.part(rectangle, self._scenery)
+
+    def _shown(self, changed: list[FloatArray], moving: list[Skin]) -> FloatArray:
+        """Return all that a picture depends on, in units of what one could just see."""
+        places = [points.ravel() / (UNSEEN_SHIFT * self._per_pixel) for points in changed]
+        colours = [np.asarray(skin.mesh.point_data["colour"]) for skin in moving if skin.coloured]
+        grey_level = self._survey.limit / self._scale / 256
+        return np.concatenate([*places, *(values / (UNSEEN_SHADE * grey_level) for values in colours)])
+
+    def _cast(self, moving: list[Skin]) -> FloatArray:
+        """Draw the shadows; return corners of the rectangle of the ground where those of what moves are, (k, 3) m."""
+        if self._ground is None:
+            return np.zeros((0, 3))
+        if not self._settled:
+            self._ground.settle([self._skins[name].samples(self._spacing) for name in self._resting])
+            self._settled = True
+        return self._ground.cast([skin.samples(self._spacing) for skin in moving])
+
+    def _picture_of_rest(self) -> npt.NDArray[np.uint8]:
+        """Draw what rests, alone."""
+        others = [actor for name, actor in self._actors.items() if name not in self._resting]
+        others += self._arrows.actors if self._arrows is not None else []
+        shown = [bool(actor.GetVisibility()) for actor in others]
+        for actor in others:
+            actor.SetVisibility(False)
+        if self._ground is not None:
+            self._ground.cast([])
+        picture = self._canvas.whole()
+        for actor, visible in zip(others, shown, strict=True):
+            actor.SetVisibility(visible)
+        return picture
+
+    def _update(self, name: str, skin: Skin, frame: Frame) -> None:
+        """Show a part as it is in a frame."""
+        data = self._read(frame, name)
+        if name in self._resting:
+            if np.array_equal(np.asarray(data.points), self._resting[name]):
+                return
+            del self._resting[name]  # it moves after all
+            self._scenery, self._settled, self._last = None, False, None
+        data = drawn_solid(data, self._survey.thinnest)
+        if self._clip is not None and is_soft(data):  # the cut has different points in every frame
+            self._actors[name].SetVisibility(data.n_cells > 0)
+            if not data.n_cells:
+                return
+            coloured = skin.coloured
+            skin = self._skins[name] = Skin(data)
+            skin.coloured = coloured
+            self._actors[name].GetMapper().SetInputData(skin.mesh)
+        else:
+            skin.move(data)
+        if skin.coloured:
+            skin.colour(data, self._field, self._scale)
 
     def put_marks(self, picture: npt.NDArray[np.uint8], frame: Frame, speed: str = "") -> npt.NDArray[np.uint8]:
         """Return a picture of `draw` with its marks."""
@@ -303,7 +309,7 @@ class Stage:
 
     def close(self) -> None:
         """Free the window."""
-        self._plotter.close()
+        self._canvas.close()
 
 
 class Skin:
@@ -370,36 +376,31 @@ class Skin:
 class Arrows:
     """Contact forces; parts hidden by bodies remain faintly visible."""
 
-    def __init__(self, plotter: Any, survey: Survey) -> None:
+    def __init__(self, canvas: Canvas, survey: Survey) -> None:
         import pyvista
-        from vtkmodules.vtkRenderingCore import vtkActor, vtkRenderer
 
         self._scale, self._longest = survey.arrow_scale, survey.longest_arrow
         self._arrow = pyvista.Arrow(
             start=(-1.0, 0.0, 0.0),
             tip_length=0.3,
             tip_radius=0.08,
-            tip_resolution=20,
+            tip_resolution=12,
             shaft_radius=0.028,
-            shaft_resolution=16,
+            shaft_resolution=8,
         )
-        self._actor = plotter.add_mesh(self._arrow.copy(), color=ARROW, ambient=0.3, diffuse=0.75, specular=0.1)
-        self._ghost = vtkActor()
-        self._ghost.SetMapper(self._actor.mapper)
-        self._ghost.GetProperty().DeepCopy(self._actor.prop)
-        self._ghost.GetProperty().SetOpacity(0.35)
-        overlay = vtkRenderer()
-        overlay.SetLayer(1)
-        overlay.InteractiveOff()
-        overlay.SetActiveCamera(plotter.camera)
-        overlay.AddActor(self._ghost)
-        for light in plotter.renderer.lights:
-            overlay.AddLight(light)
-        plotter.render_window.SetNumberOfLayers(max(2, plotter.render_window.GetNumberOfLayers()))
-        plotter.render_window.AddRenderer(overlay)
+        self._actor = canvas.add(self._arrow, ARROW, ambient=0.3, diffuse=0.75, specular=0.1)
+        self._ghost = canvas.add_ghost(self._actor, 0.35)
 
-    def point(self, contacts: pyvista.DataSet | None) -> None:
-        """Show the forces of a frame, except those below 1 % of the largest, and arrows too short to be seen."""
+    @property
+    def actors(self) -> list[Any]:
+        """What draws them."""
+        return [self._actor, self._ghost]
+
+    def point(self, contacts: pyvista.DataSet | None) -> FloatArray:
+        """Show the forces of a frame, except those below 1 % of the largest, and arrows too short to be seen.
+
+        Returns the points of the arrows, shape (k, 3), m.
+        """
         import pyvista
 
         force = np.zeros((0, 3))
@@ -412,11 +413,14 @@ class Arrows:
         self._actor.SetVisibility(bool(shown.any()))
         self._ghost.SetVisibility(bool(shown.any()))
         if contacts is None or not shown.any():
-            return
+            return np.zeros((0, 3))
         tails = pyvista.PolyData(np.asarray(contacts.points, dtype=np.float64)[shown])
         tails.point_data["force"] = force[shown]
         tails.point_data["length"] = np.minimum(self._scale * length[shown], self._longest)
-        self._actor.mapper.SetInputData(tails.glyph(orient="force", scale="length", factor=1.0, geom=self._arrow, tolerance=None))
+        arrows = tails.glyph(orient="force", scale="length", factor=1.0, geom=self._arrow, tolerance=None)
+        for actor in self.actors:
+            actor.GetMapper().SetInputData(arrows)
+        return np.asarray(arrows.points, dtype=np.float64)
 
 
 def legend(field: str, limit: float) -> tuple[str, str, float]:

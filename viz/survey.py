@@ -41,9 +41,37 @@ class Frame:
         return self.series.read(self.number, part)
 
 
+class Remembered:
+    """Frames that are read twice, to be surveyed and to be drawn, from disk once: the first ones, as far as memory is given.
+
+    Parameters
+    ----------
+    series : FrameSeries
+        The frames; what is read of them must not be changed.
+    """
+
+    MEMORY = 256 * 1024  # KiB
+
+    def __init__(self, series: FrameSeries) -> None:
+        self._series = series
+        self.path, self.times, self.parts = series.path, series.times, series.parts
+        self._kept: dict[tuple[int, str], pyvista.DataSet] = {}
+        self._used = 0
+
+    def read(self, number: int, part: str) -> pyvista.DataSet:
+        """Read a part of a frame."""
+        if (number, part) in self._kept:
+            return self._kept[number, part]
+        data = self._series.read(number, part)
+        if self._used < self.MEMORY:
+            self._kept[number, part] = data
+            self._used += data.GetActualMemorySize()
+        return data
+
+
 def frames_of(run_dir: Path, every: int) -> list[Frame]:
     """Every n-th frame of a run, and its last."""
-    series = open_frames(run_dir)
+    series = Remembered(open_frames(run_dir))
     frames = [Frame(number, time, series) for number, time in enumerate(series.times)]
     chosen = frames[::every]
     return chosen if chosen[-1] is frames[-1] else [*chosen, frames[-1]]

@@ -165,6 +165,15 @@ class HealthWatch:
                 f"{sizes.what[which]} of {self._names[which]} ({1e3 * size:.3g} mm): {why}",
                 advice,
             )  # fmt: skip
+        between = vitals.between
+        if between.share > self._bounds.between_nodes[0]:
+            thin, soft = (self._names[k] for k in between.parts)
+            self.findings.judge(
+                "between_nodes", self._of(between), between.share, self._bounds.between_nodes, when,
+                f"{thin} is {1e3 * between.depth:.3g} mm inside of {soft}, {between.share:.0%} of the elements of {soft} "
+                f"({1e3 * sizes.part[between.parts[1]]:.3g} mm): it went between its surface nodes, where no contact is",
+                "Take elements there that are smaller than the shape is thick, or a thicker shape.",
+            )  # fmt: skip
         creep = vitals.creep
         if creep.share > 0.0:
             a, b = creep.parts

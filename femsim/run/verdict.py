@@ -13,7 +13,7 @@ Verdict = Literal["good", "doubtful", "wrong"]
 #: From good to bad.
 VERDICTS: tuple[Verdict, ...] = ("good", "doubtful", "wrong")
 #: What tells most about the cause comes first.
-_FIRST = ("failed", "infeasible", "led_overlap", "left_stop", "energy_stop", "inverted", "energy", "penetration")
+_FIRST = ("failed", "infeasible", "led_overlap", "left_stop", "energy_stop", "inverted", "energy", "penetration", "between_nodes")
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,9 @@ class HealthBounds:
         extent of a shape, the thickness of a rod.
     led_overlap : (float, float)
         The same for two parts that nothing can push, being driven, held or fixed.
+    between_nodes : (float, float)
+        Depth of a thin shape inside of a soft body, between whose surface nodes it went without a force, relative to the edges of
+        the body's surface elements.
     inverted : (float, float)
         Steps in a row in which a body has inverted elements. A body that ends the run so is wrong whatever the second is.
     creep : (float, float)
@@ -61,6 +64,7 @@ class HealthBounds:
     energy: Bounds = (0.01, 0.1)
     penetration: Bounds = (0.1, 0.25)
     led_overlap: Bounds = (0.01, 0.1)
+    between_nodes: Bounds = (0.25, 0.5)
     inverted: Bounds = (0.0, 20.0)
     creep: Bounds = (0.05, 0.5)
     balance: Bounds = (1e-3, 0.1)

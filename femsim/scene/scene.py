@@ -70,7 +70,8 @@ class Scene(SceneContents):
         Bounds of the health verdict of its runs.
     thin_shapes : bool
         Whether shapes are accepted that are so thin that they pass between the surface nodes of a soft body: needles, small
-        balls. Contact with soft bodies is at their nodes, so such a shape goes in without a force: let the two never meet.
+        balls. Contact with soft bodies is at their nodes, so such a shape goes in without a force: let the two never meet. The
+        health verdict says so if they do.
 
     Raises
     ------

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import warnings
-
-import numpy as np
+from collections.abc import Sequence
 
 from femsim.base.errors import InputError
 from femsim.scene.plausible import notes_on_settings
 from femsim.scene.scene import Scene
 from femsim.step.contacts import Contacts
 from femsim.step.state import State
+from femsim.step.thin_shapes import Thin
 from femsim.step.vitals import VitalSigns
 
-#: A shape is too thin for a soft body where both of its smaller extents are below this part of the edges of its surface.
-THIN = 0.5
 #: Of a rigid part inside another one or an obstacle, refused is more than this part of the smaller size of the two.
 DEEP = 0.5
 
@@ -29,9 +27,8 @@ def check_start(scene: Scene, contacts: Contacts, vital_signs: VitalSigns, state
         between the surface nodes of a soft body.
     """
     _check_soft(scene, contacts, state)
-    if not scene.thin_shapes:
-        _check_thin(scene, contacts, vital_signs)
-    return [*scene.notes, *notes_on_settings(dt, scene.gravity), *_overlaps(scene, vital_signs)]
+    thin = _check_thin(scene, vital_signs.thin)
+    return [*scene.notes, *notes_on_settings(dt, scene.gravity), *_overlaps(scene, vital_signs), *thin]
 
 
 def _check_soft(scene: Scene, contacts: Contacts, state: State) -> None:
@@ -70,18 +67,22 @@ def _overlaps(scene: Scene, vital_signs: VitalSigns) -> list[str]:
     return out
 
 
-def _check_thin(scene: Scene, contacts: Contacts, vital_signs: VitalSigns) -> None:
-    """Refuse shapes that soft bodies may meet and that fit between their surface nodes."""
-    for k, part in enumerate(scene.parts):
-        for shape, _, _ in part.shapes:
-            lower, upper = shape.aabb
-            middle = float(np.sort(upper - lower)[1])
-            for soft in np.flatnonzero(contacts.rules.pairs[:, k]).tolist():
-                edge = float(vital_signs.sizes.part[soft])
-                if len(scene.parts[soft].triangles) and middle < THIN * edge:
-                    raise InputError(
-                        f"scene {scene.name!r}: {part.name!r} is {1e3 * middle:.3g} mm across, and the surface nodes of "
-                        f"{scene.parts[soft].name!r} are {1e3 * edge:.3g} mm apart: it would pass between them without a force, "
-                        f"since contact is at the nodes. Take elements of {1e3 * middle:.2g} mm there, a thicker shape, or "
-                        "thin_shapes=True of the scene where they never meet."
-                    )
+def _check_thin(scene: Scene, thin: Sequence[Thin]) -> list[str]:
+    """Refuse shapes that soft bodies may meet and that fit between their surface nodes; note those that do so with their edge."""
+    notes: dict[tuple[int, int], str] = {}
+    for one in thin:
+        across, edge = 1e3 * one.extents, 1e3 * one.edge
+        name, soft = scene.parts[one.part].name, scene.parts[one.soft].name
+        if one.needle and not scene.thin_shapes:
+            raise InputError(
+                f"scene {scene.name!r}: {name!r} is {across[1]:.3g} mm across, and the surface nodes of "
+                f"{soft!r} are {edge:.3g} mm apart: it would pass between them without a force, "
+                f"since contact is at the nodes. Take elements of {across[1]:.2g} mm there, a thicker shape, or "
+                "thin_shapes=True of the scene where they never meet."
+            )
+        if one.plate and not one.needle:
+            notes[one.part, one.soft] = (
+                f"{name} is {across[0]:.3g} mm thick, and the surface nodes of {soft} are {edge:.3g} mm apart: with its edge it "
+                "may pass between them without a force; the health verdict says so if it does"
+            )
+    return list(notes.values())

@@ -16,6 +16,7 @@ from femsim.step.led_pairs import LedPairs, led_rules
 from femsim.step.placed import Placed
 from femsim.step.state import State
 from femsim.step.system import System
+from femsim.step.thin_shapes import ThinShapes, thin_shapes
 
 #: Contacts stick for certain whose tangential force is at most this part of what friction allows.
 _STICKS = 0.95
@@ -52,6 +53,8 @@ class Vitals:
         Of the pairs that contact keeps apart, the one that is deepest relative to its size at the end of the step.
     led : Depth
         The same of pairs that nothing can push: both are driven or fixed.
+    between : Depth
+        Thin shape that is deepest in a soft body relative to the edges of its surface, without a force, see `thin_shapes`.
     creep : Depth
         The pair whose sticking contacts creep fastest; ``depth`` is the speed in m/s, ``share`` its way in the step by size.
     inverted : tuple of int
@@ -66,6 +69,7 @@ class Vitals:
 
     deepest: Depth = Depth()
     led: Depth = Depth()
+    between: Depth = Depth()
     creep: Depth = Depth()
     inverted: tuple[int, ...] = ()
     way: tuple[int, float] = (-1, 0.0)
@@ -167,6 +171,8 @@ class VitalSigns:
         Pairs of parts that overlap at the start, and how deep, m.
     led_pairs : ndarray, (np, np), bool
         Pairs that nothing can push apart, whose gaps are measured all the same.
+    thin : list of Thin
+        Shapes thin enough to pass between the surface nodes of a soft body that they may meet.
     """
 
     def __init__(self, scene: Scene, system: System, contacts: Contacts, state: State) -> None:
@@ -177,6 +183,8 @@ class VitalSigns:
         self._led_body = (self._body < 0) | np.isin(self._body, list(scene.motions))
         self._may_cross = self._body[self.led_pairs.any(axis=0)].tolist()
         self._led = LedPairs(contacts.parts, self.led_pairs) if self.led_pairs.any() else None
+        self.thin = list(thin_shapes(contacts.parts, contacts.rules, self.sizes.part))
+        self._thin = ThinShapes(system, contacts.parts, self.thin)
         placed = contacts.places.read(state)
         self.at_start: dict[tuple[int, int], float] = {}
         for pairs, gaps in (contacts.overlapping(state, placed), *([self._led.gaps(placed)] if self._led else [])):
@@ -221,7 +229,9 @@ class VitalSigns:
         contacts = forces.contacts
         speed = np.minimum(self._correction * np.maximum(-contacts.gap, 0.0) / problem.dt, self._fastest)
         pushed = problem.dt * float(contacts.lam[:, 0] @ speed)
-        return Vitals(self._deepest(*overlaps), led, self._creep(problem, lam, forces), inverted, way, turn, pushed)
+        depths = [Depth((one.part, one.soft), depth, depth / one.edge) for one, depth in self._thin.depths(new, placed)]
+        between = max(depths, key=lambda found: found.share, default=Depth())
+        return Vitals(self._deepest(*overlaps), led, between, self._creep(problem, lam, forces), inverted, way, turn, pushed)
 
     def _deepest(self, parts: np.ndarray, gaps: np.ndarray) -> Depth:
         """Pair that is deepest relative to its size, and beyond where it started."""

@@ -102,6 +102,8 @@ def read_table(path: Path) -> Table:
             )
         rows.append(cells)
         numbers.append(number)
+    if not rows:
+        raise InputError(f"the log {path} has one line of numbers ({lines[first][0]}), and that is cut off; check the logger.")
     return Table(path, header, units, rows, numbers, notes, comma, tuple(warnings))
 
 

@@ -19,6 +19,8 @@ from femsim.step.stepper import Stepper
 #: Simulated seconds of the long form; processor seconds after the first step, which may compile, from which a scene is too slow
 #: in the short and in the long form; wall seconds of one step are this many times more.
 LONG, SLOW_SHORT, SLOW_LONG, WALL = 10.0, 60.0, 1800.0, 10.0
+#: Steps of the long form: a scene whose time step is so small that it needs more ends earlier.
+MOST_STEPS = 100_000
 #: Bodies that are slower than this, m/s, are taken to be at rest.
 STILL = 1e-3
 #: ... and what they are lifted by, m, when contacts push out what rounding let in.
@@ -152,6 +154,11 @@ class Watch:
         return "it takes too long" if self.too_slow else None
 
 
+def duration_of(stress: Stress, dt: float, long: bool) -> float:
+    """Return the simulated time of a scene with so long a step, s, in the short or the long form."""
+    return min(LONG, MOST_STEPS * dt) if long else stress.short
+
+
 def run_stress(stress: Stress, *, long: bool = False) -> Outcome:
     """Run a stress scene and judge it.
 
@@ -160,7 +167,7 @@ def run_stress(stress: Stress, *, long: bool = False) -> Outcome:
     stress : Stress
         The scene.
     long : bool
-        For ten simulated seconds, instead of its own short time.
+        For ten simulated seconds or `MOST_STEPS` steps, instead of its own short time.
 
     Raises
     ------
@@ -172,7 +179,7 @@ def run_stress(stress: Stress, *, long: bool = False) -> Outcome:
     try:
         scene = stress.build()
         run = simulate(
-            scene, duration=LONG if long else stress.short, on_step=watch.step, until=watch.end, max_step_seconds=WALL * slow
+            scene, duration=duration_of(stress, scene.dt, long), on_step=watch.step, until=watch.end, max_step_seconds=WALL * slow
         )
     except InputError as error:
         good = bool(stress.refused) and stress.refused in str(error)

@@ -1,0 +1,170 @@
+"""Shapes thinner than the surface nodes of a soft body are apart: how deep they are in it, where contact at nodes is blind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from contact import Box, closest_points_on_triangles
+from femsim.model.contact_rules import ContactRules
+from femsim.model.parts import Part
+from femsim.step.placed import Placed
+from femsim.step.state import State
+from femsim.step.system import System
+
+#: A shape may pass between the surface nodes of a soft body where an extent of it is below the edges of the surface. It is a
+#: needle where two are below this part of them, and a plate, which will easily pass with its edge, where one is below this part.
+NEEDLE, PLATE = 0.5, 0.25
+#: Points on a shape are at most this part of those edges apart, but not more than so many between the ends of an edge.
+_APART, _MOST_BETWEEN = 0.5, 20
+#: Depths below about this part of them do not count: what presses with its face is in by rounding.
+_LEAST = 0.1
+#: So many of them around a shape its nearest node is looked for.
+_REACH = 3.0
+
+
+@dataclass(frozen=True)
+class Thin:
+    """A shape thinner than the edges of the surface of a soft body that it may meet.
+
+    Attributes
+    ----------
+    part, soft : int
+        Numbers of the part that has the shape, and of the soft body.
+    shape : int
+        Number of the shape in its part.
+    extents : ndarray, (3,), m
+        Of the box around the shape, ascending.
+    edge : float, m
+        Median edge of the surface elements of the body.
+    """
+
+    part: int
+    soft: int
+    shape: int
+    extents: np.ndarray
+    edge: float
+
+    @property
+    def plate(self) -> bool:
+        """Whether it easily passes between nodes with its edge."""
+        return float(self.extents[0]) < PLATE * self.edge
+
+    @property
+    def needle(self) -> bool:
+        """Whether it is thin in two directions: it passes between nodes whichever way it goes."""
+        return float(self.extents[1]) < NEEDLE * self.edge
+
+
+def thin_shapes(parts: Sequence[Part], rules: ContactRules, sizes: np.ndarray) -> Iterator[Thin]:
+    """Shapes thinner than the edges of soft bodies that they may meet, those of `femsim.step.vitals.Sizes.part`, (np,), m."""
+    for k, part in enumerate(parts):
+        for number, (shape, _, _) in enumerate(part.shapes):
+            lower, upper = shape.aabb
+            extents = np.sort(upper - lower)
+            for soft in np.flatnonzero(rules.pairs[:, k]).tolist():
+                edge = float(sizes[soft])
+                if len(parts[soft].triangles) and extents[0] < edge:
+                    yield Thin(k, soft, number, extents, edge)
+
+
+class ThinShapes:
+    """Measures how deep such shapes are in soft bodies. There are no rows for that in the contact problem.
+
+    Points all over each shape are tested, half an edge apart: whether they are inside of the surface of the body, and how far
+    from it. Most are ruled out by the box around the body, and by the normal at the nearest node.
+
+    Parameters
+    ----------
+    system : System
+        The bodies.
+    parts : sequence of Part
+        All parts of a scene.
+    thin : sequence of Thin
+        Its thin shapes.
+    """
+
+    def __init__(self, system: System, parts: Sequence[Part], thin: Sequence[Thin]) -> None:
+        self._system, self._parts, self._thin = system, parts, list(thin)
+        self._points = [_points(parts[one.part], one) for one in self._thin]
+        self._surfaces = {one.soft: np.unique(parts[one.soft].triangles, return_inverse=True) for one in self._thin}
+
+    def depths(self, state: State, placed: Placed) -> Iterator[tuple[Thin, float]]:
+        """Depths, m, of those that are more than a little inside of a soft body in a state."""
+        surfaces: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        for one, local in zip(self._thin, self._points, strict=True):
+            if one.soft not in surfaces:
+                part, (nodes, inverse) = self._parts[one.soft], self._surfaces[one.soft]
+                body, q = self._system.bodies[part.body], state.q[self._system.q_slices[part.body]]
+                surfaces[one.soft] = body.contact_points(q, nodes), inverse.reshape(-1, 3)
+            points = local @ placed.rotation[one.part].T + placed.translation[one.part]
+            depth = depth_inside(points, *surfaces[one.soft], _REACH * one.edge, _LEAST * one.edge)
+            if depth > 0.0:
+                yield one, depth
+
+
+def depth_inside(
+    points: np.ndarray, nodes: np.ndarray, triangles: np.ndarray, reach: float = math.inf, least: float = 0.0
+) -> float:
+    """How far the deepest of some points is inside of a closed surface, m; 0 where none is.
+
+    Parameters
+    ----------
+    points : ndarray, (k, 3), m
+        The points.
+    nodes : ndarray, (n, 3), m
+        Nodes of the surface.
+    triangles : ndarray of int, (m, 3)
+        Its triangles, outward.
+    reach : float, m
+        Nodes so far around the points are looked at for the nearest, all where there is none.
+    least : float, m
+        Points count that are further than this below the plane of the nearest node, across the mean normal of its triangles.
+    """
+    near = points[((points > nodes.min(axis=0)) & (points < nodes.max(axis=0))).all(axis=1)]
+    if not len(near):
+        return 0.0
+    corners = nodes[triangles]
+    close = np.flatnonzero(((nodes > near.min(axis=0) - reach) & (nodes < near.max(axis=0) + reach)).all(axis=1))
+    close = close if len(close) else np.arange(len(nodes))
+    around = nodes[close] - near[0]
+    nearest = close[((around**2).sum(axis=1) - 2.0 * (near - near[0]) @ around.T).argmin(axis=1)]
+    wanted = np.zeros(len(nodes), dtype=bool)
+    wanted[nearest] = True
+    some = np.flatnonzero(wanted[triangles].any(axis=1))
+    a, b, c = np.moveaxis(corners[some], 1, 0)
+    spread = np.repeat(np.cross(b - a, c - a), 3, axis=0)
+    sums = np.column_stack([np.bincount(triangles[some].ravel(), spread[:, k], len(nodes)) for k in range(3)])[nearest]
+    at_nodes = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    below = np.einsum("pk,pk->p", near - nodes[nearest], at_nodes) < -least
+    depth = 0.0
+    for point in near[below]:
+        if _winding(point, corners) > 0.5:
+            depth = max(depth, math.sqrt(float(((closest_points_on_triangles(point, corners) - point) ** 2).sum(axis=1).min())))
+    return depth
+
+
+def _winding(point: np.ndarray, corners: np.ndarray) -> float:
+    """How often a closed surface goes around a point: the sum of its solid angles (van Oosterom and Strackee 1983) over 4 pi."""
+    a, b, c = np.moveaxis(corners - point, 1, 0)
+    x, y, z = (np.linalg.norm(side, axis=1) for side in (a, b, c))
+    triple = np.einsum("ij,ij->i", a, np.cross(b, c))
+    below = x * y * z
+    below += np.einsum("ij,ij->i", a, b) * z + np.einsum("ij,ij->i", b, c) * x + np.einsum("ij,ij->i", c, a) * y
+    return float(np.arctan2(triple, below).sum() / (2.0 * math.pi))
+
+
+def _points(part: Part, thin: Thin) -> np.ndarray:
+    """Points all over a shape in the frame of its part, (k, 3), m."""
+    shape, rotation, translation = part.shapes[thin.shape]
+    if isinstance(shape, Box):
+        counts = np.minimum(np.ceil(2.0 * shape.half_extents / (_APART * thin.edge)), 1 + _MOST_BETWEEN).astype(int) + 1
+        ticks = [np.linspace(-half, half, count) for half, count in zip(shape.half_extents, counts, strict=True)]
+        points = np.stack(np.meshgrid(*ticks, indexing="ij"), axis=-1).reshape(-1, 3)
+    else:
+        between = math.ceil(float(thin.extents[2]) / (_APART * thin.edge)) - 1
+        points, _ = shape.features(min(max(between, 0), _MOST_BETWEEN))
+    return np.asarray(points @ rotation.T + translation)

@@ -1,0 +1,95 @@
+"""A shape that passes between the surface nodes of a soft body is named: contact at the nodes does not see it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import femsim as fs
+from femsim.run.verdict import Reason
+from femsim.step.stepper import Stepper
+from femsim.step.thin_shapes import depth_inside
+
+RUBBER = fs.Elastic(1e5, 0.3, 1000.0, rayleigh_beta=1e-3, name="rubber")
+SIDE = 0.02
+
+
+def pressed(shape: Any, height: float, deep: float = 0.008, *, off: float = 0.0, **options: Any) -> fs.Scene:
+    """Drive a shape down into a cube of 3 x 3 x 3 cells, whose surface nodes are 6.7 mm apart; its nodes are beside x = 0."""
+    scene = fs.Scene("pressed", dt=0.01, duration=0.2, theta=1.0, **options)
+    scene.add_floor()
+    scene.add_soft("cube", fs.box_tets((SIDE, SIDE, SIDE), 3), RUBBER, position=(off, 0, SIDE / 2))
+    plate = scene.add_rigid("plate", shape, mass=0.1, position=(0, 0, height))
+    scene.drive(plate, fs.Motion([0, 0.2], [(0, 0, 0), (0, 0, -deep)]))
+    return scene
+
+
+def reasons(run: fs.Run) -> dict[str, dict[str, Any]]:
+    return {reason["kind"]: reason for reason in run.info["health"]["reasons"]}
+
+
+def test_a_plate_that_comes_with_its_edge_is_noted_and_named() -> None:
+    """1 mm thick, between nodes that are 6.7 mm apart: 7 mm deep without a force."""
+    run = fs.simulate(pressed(fs.Box((0.0005, 0.008, 0.01)), 0.031))
+    (note,) = run.info["notes"]
+    assert "plate is 1 mm thick, and the surface nodes of cube are 6.67 mm apart" in note
+    reason = reasons(run)["between_nodes"]
+    assert run.info["health"]["verdict"] == "wrong" and reason["bodies"] == ["cube", "plate"]
+    assert "plate is" in reason["text"] and "mm inside of cube" in reason["text"]
+    assert reason["value"] * 6.67e-3 == pytest.approx(0.007, rel=0.05)
+    assert set(Reason.__dataclass_fields__) <= set(reason)
+
+
+def test_the_depth_is_that_of_the_shape() -> None:
+    """A tip of 1 mm goes in: the depth of its end below the top of the cube, which nothing deforms."""
+    scene = pressed(fs.Capsule(0.0005, 0.01), 0.0311, 0.006, off=0.0012, thin_shapes=True, gravity=(0, 0, 0))
+    stepper = Stepper(scene, fs.make_solver("exact"))
+    for _ in range(20):
+        report = stepper.step()
+        _, place = stepper.system.bodies[1].link_pose(stepper.state.q[stepper.system.q_slices[1]], 0)
+        end = place[2] - 0.01  # of its axis
+        if SIDE - end > 0.1 * SIDE / 3:  # less does not count
+            assert report.vitals.between.depth == pytest.approx(SIDE - end, abs=1e-6)
+        else:
+            assert report.vitals.between.depth == 0.0
+    assert report.vitals.between.parts == (2, 1) and report.vitals.between.depth > 0.004
+
+
+@pytest.mark.parametrize(
+    ("shape", "height"),
+    [
+        (fs.Box((0.012, 0.012, 0.0005)), SIDE + 0.001),  # flat, over the whole cube
+        (fs.Box((0.004, 0.008, 0.01)), 0.0305),  # thicker than the nodes are apart
+    ],
+)
+def test_what_the_nodes_hold_is_not_named(shape: Any, height: float) -> None:
+    run = fs.simulate(pressed(shape, height, 0.004))
+    assert "between_nodes" not in reasons(run)
+    assert np.abs(run.steps["elastic_energy_J"]).max() > 1e-4  # it presses
+
+
+def test_bounds_switch_it_off() -> None:
+    never = fs.HealthBounds(between_nodes=(np.inf, np.inf))
+    assert "between_nodes" not in reasons(fs.simulate(pressed(fs.Box((0.0005, 0.008, 0.01)), 0.031, health=never)))
+
+
+def test_depth_inside_agrees_with_the_tetrahedra() -> None:
+    """Of points in a deformed ball with a dent, those are inside that some tetrahedron has."""
+    mesh, shift = fs.ball_tets(1.0, 6), np.array([3.0, -2.0, 5.0])
+    dent = np.exp(-8.0 * ((mesh.points - [0, 0, 1]) ** 2).sum(axis=1))
+    points = mesh.points * (1.0 - 0.4 * dent)[:, None] + shift
+    nodes, triangles = points[mesh.surface_nodes], mesh.surface().triangles
+    corners = points[mesh.tets]
+    frames = np.linalg.inv(np.moveaxis(corners[:, 1:] - corners[:, :1], 1, 2))
+    count = 0
+    for point in np.random.default_rng(1).uniform(-1.1, 1.1, (300, 3)) + shift:
+        weights = np.einsum("tij,tj->ti", frames, point - corners[:, 0])
+        inside = bool(((weights >= 0.0).all(axis=1) & (weights.sum(axis=1) <= 1.0)).any())
+        assert (depth_inside(point[None], nodes, triangles) > 0.0) == inside
+        count += inside
+    assert 50 < count < 250
+    assert depth_inside(np.zeros((0, 3)), nodes, triangles) == 0.0
+    middle = depth_inside(np.array([shift, shift + np.array([0.5, 0.0, 0.0])]), nodes, triangles)
+    assert 0.5 < middle < 1.0  # of the two the deeper one
