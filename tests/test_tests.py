@@ -18,7 +18,7 @@ OWNERS = {
     "test_bench": ["femsim/studies/problems/bench.py"],
     "test_auto": ["contact/solvers/auto.py"],
     "test_canal": ["contact/solvers/strict_newton.py"],
-    "test_canvas": ["viz/canvas.py", "viz/ground.py", "viz/stage.py"],
+    "test_canvas": ["viz/ground.py", "viz/stage.py"],
     "test_chambers": ["femsim/model/actuators.py"],
     "test_cond_kernels": ["contact/solvers/cond.py"],
     "test_contact_geometry": ["contact/deformable.py"],
