@@ -3,7 +3,7 @@
 ``Detector(...)`` allocates once; ``Detector.detect`` is called every step: broad phase
 (:mod:`contact.broad_phase`), then the exact distance of each candidate point in the frame of the shape
 (:mod:`contact.detect_kernels`), then crossing edges of boxes (:mod:`contact.edge_kernels`), then cylinders as smooth surfaces
-(:mod:`contact.rim_kernels`).
+(:mod:`contact.rim_kernels`), then crossing edges of meshes and capsules (:mod:`contact.crease_kernels`).
 """
 
 from __future__ import annotations
@@ -15,18 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.broad_phase import BroadPhase
+from contact.crease_kernels import creases_on_cylinders, crossing_creases
+from contact.creases import CreaseTable
 from contact.detect_kernels import detect_points, place_shapes
 from contact.edge_kernels import EDGE_PAIRS, crossing_edges
 from contact.errors import ContactError
 from contact.placed_kernels import Output, Shapes
 from contact.rim_kernels import rolling_contacts
-from contact.shapes import RIM_POINTS, Box, Cylinder, PlacedShape, ShapeTable
+from contact.shapes import RIM_POINTS, Box, Capsule, Cylinder, Mesh, PlacedShape, ShapeTable
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-#: ``PointContacts.feature`` is less than this.
+#: ``PointContacts.feature`` is less than this where there are no edges of meshes and capsules, see ``Detector.features``.
 FEATURES = EDGE_PAIRS + 1
 
 
@@ -34,7 +36,8 @@ FEATURES = EDGE_PAIRS + 1
 class PointContacts:
     """Contacts of points with shapes at one instant.
 
-    They are ordered by shape, then by point; those of edges of boxes follow, then those of cylinders.
+    They are ordered by shape, then by point; those of edges of boxes follow, then those of cylinders, then those of edges of
+    meshes and capsules.
 
     The arrays are views of the detector's own, which its next ``detect`` overwrites; ``copy`` keeps them.
 
@@ -42,7 +45,8 @@ class PointContacts:
     ----------
     point : ndarray, (n,)
         Number of the point; where edges cross, of the corner at which the edge of the point's body starts; for a cylinder, of the
-        point of the rim, which moves along it, or of the first one for contacts on mantle and caps.
+        point of the rim, which moves along it, or of the first one for contacts on mantle and caps; for an edge of a mesh or the
+        axis of a capsule the first point of the shape.
     shape : ndarray, (n,)
         Number of the placed shape.
     gap : ndarray, (n,), m
@@ -54,7 +58,8 @@ class PointContacts:
         Where the force acts, in the world: the point moved by its radius against the normal, or the point of the edge.
     feature : ndarray, (n,)
         0 for a point, else 1 plus the number of the pair of edges (12 times the edge of the point's body, plus the other edge);
-        for a cylinder see :mod:`contact.rim_kernels`. Less than FEATURES. Each triple of point, shape and feature occurs once.
+        for a cylinder see :mod:`contact.rim_kernels`, for edges of meshes and capsules :mod:`contact.crease_kernels`. Less than
+        ``Detector.features``. Each triple of point, shape and feature occurs once.
     """
 
     point: IntArray
@@ -116,6 +121,10 @@ class Detector:
         else -1. Its rims, caps and mantle are then smooth surfaces to planes, boxes, capsules, cylinders and meshes, see
         :mod:`contact.rim_kernels`; the points themselves only lend their numbers. Centres of spheres, ends of capsules,
         corners of boxes and vertices of meshes have contact with it as points of their own.
+    shape_edge : array_like, (s,), optional
+        For each mesh or capsule whose vertices or ends are points, the first of them, which lie in the order of ``features``;
+        else -1. Its edges, and the axis of a capsule, are then tested against those of meshes, of boxes with ``shape_corner``
+        and of capsules, and those of a mesh against cylinders with ``shape_rim``.
 
     Attributes
     ----------
@@ -125,6 +134,8 @@ class Detector:
         As given.
     shape_body, shape_surface : ndarray, (s,)
         Body and surface material of each shape.
+    features : int
+        ``PointContacts.feature`` is less than this.
 
     Raises
     ------
@@ -142,6 +153,7 @@ class Detector:
         max_contacts: int | None = None,
         shape_corner: npt.ArrayLike | None = None,
         shape_rim: npt.ArrayLike | None = None,
+        shape_edge: npt.ArrayLike | None = None,
     ) -> None:
         self.shapes = tuple(shapes)
         matrix = np.array(may_contact)
@@ -177,6 +189,7 @@ class Detector:
         self._grows = max_contacts is None
         self._make_room(room)
         self._may_contact = matrix
+        self._mutual = bool((matrix == matrix.T).all())
         #: shapes that are boxes, and bodies whose points are corners of some; edges of others cannot cross
         self._box = np.array([isinstance(placed.shape, Box) for placed in self.shapes], dtype=np.bool_)
         self._cornered = np.zeros(n_bodies, dtype=np.bool_)
@@ -196,6 +209,39 @@ class Detector:
         self._translation = np.zeros((n_shapes, 3))
         self._n_bodies = n_bodies
         self._rim_reach = np.zeros(n_shapes)
+        self._creases = self._crease_table(shape_edge)
+        self.features = FEATURES if self._creases is None else max(FEATURES, self._creases.features)
+
+    def _crease_table(self, shape_edge: npt.ArrayLike | None) -> CreaseTable | None:
+        """Segments of the shapes; None where none of them can cross, so that their kernel is neither called nor compiled."""
+        first = _firsts("shape_edge", shape_edge, len(self.shapes))
+        kinds = [type(placed.shape) for placed in self.shapes]
+        for s in np.flatnonzero(first != -1):
+            own = slice(first[s], first[s] + len(self.shapes[s].shape.features()[0]))
+            edged = kinds[s] in (Mesh, Capsule) and first[s] >= 0 and own.stop <= len(self.point_body)
+            if not edged or (self.point_body[own] != self.shape_body[s]).any():
+                raise ContactError(
+                    f"Detector: shape_edge[{s}] is {first[s]}; give -1, or for a mesh or capsule the first of the points of its "
+                    "features(), of its body."
+                )
+        first = np.maximum(first, self._shape_corner)
+        box, rims = self._box, self._shape_rim >= 0
+        mesh = np.array([kind is Mesh for kind in kinds], dtype=np.bool_)
+        pointed = self._may_contact[np.ix_(self.shape_body, self.shape_body)] & (np.maximum(first, self._shape_rim) >= 0)[:, None]
+        both = pointed | pointed.T
+        edged = np.array([kind in (Mesh, Capsule, Box) for kind in kinds], dtype=np.bool_)
+        self._cross = both & edged[:, None] & edged & ~(box[:, None] & box)
+        self._on_rims = both & ((rims[:, None] & mesh) | (rims[:, None] & mesh).T)
+        if not (self._cross | self._on_rims).any():
+            return None
+        return CreaseTable([placed.shape for placed in self.shapes], np.maximum(first, self._shape_rim))
+
+    def _near(self, able: BoolArray, n_pairs: int) -> bool:
+        """Whether points of a body are near a shape that crosses one of its shapes, given which shapes can (s, s)."""
+        if not self._mutual:  # only one of two has points for the other: do not ask which
+            return bool(able.any())
+        shape, run = self._broad.pairs[:n_pairs].T
+        return bool((able[shape] & (self.shape_body == self._broad.run_body[run][:, None])).any())
 
     def _edges_may_cross(self, n_pairs: int) -> bool:
         """Whether a box has corners of another one near it; where not, the kernel of the edges is neither called nor compiled."""
@@ -312,6 +358,9 @@ class Detector:
         if not self._reach.sum() < np.inf:
             bad = int(np.flatnonzero(~np.isfinite(self._margin))[0])
             raise ContactError(f"detect: margin of point {bad} is {self._margin[bad]} m; give finite lengths.")
+        if self._creases is not None:
+            first = self._creases.creases.first
+            np.copyto(self._creases.creases.reach, self._margin[first], where=first >= 0)
         if self._rolls:  # points of rims that are surfaces are no points: with this margin they are in contact with nothing
             np.copyto(self._rim_reach, self._margin[self._shape_rim], where=self._shape_rim >= 0)
             self._margin[self._on_rim] = self._reach[self._on_rim] = -np.inf
@@ -363,6 +412,13 @@ class Detector:
             )
         if self._rolls:
             n = rolling_contacts(n, self._placed(rotation, translation), self._may_contact, self._output)
+        if self._creases is not None and self._near(self._cross, n_pairs):
+            placed = self._placed(rotation, translation)
+            n = crossing_creases(n, self._creases.creases, placed, self.point_body, self._may_contact, self._output)
+        if self._creases is not None and self._near(self._on_rims, n_pairs):
+            n = creases_on_cylinders(
+                n, self._creases.creases, self._placed(rotation, translation), self._may_contact, self._output
+            )
         if n > len(self._point) and self._grows:
             self._make_room(2 * n)
             return self.detect(where, rotation, translation, margin)
@@ -376,7 +432,7 @@ class Detector:
         )
 
     def _placed(self, rotation: FloatArray, translation: FloatArray) -> Shapes:
-        """Return what the kernel of cylinders reads."""
+        """Return what the kernels of cylinders and of edges of meshes read."""
         t = self._table
         return Shapes(
             t.kind, t.size, t.box_centre, t.box_half, t.grid_values, t.grid_index, t.grid_place, rotation, translation,

@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from scipy.optimize import lsq_linear
+from placed_pairs import random_boxes, separation
 from scipy.spatial.transform import Rotation
 
 import femsim as fs
@@ -39,27 +39,6 @@ def detect(halves, rotation, translation, margin: float) -> PointContacts:
     return detector.detect(points, *detector.world_poses(rotation, translation), margin).copy()
 
 
-def random_boxes(rng: np.random.Generator, count: int):
-    """Half extents, rotations and translations of pairs of boxes that do not touch, a third of them almost parallel.
-
-    With each comes the true distance, from closest points found by least squares with bounds, and its direction.
-    """
-    while count:
-        halves = rng.uniform(0.2, 1.0, (2, 3))
-        rotation = Rotation.random(2, rng=rng).as_matrix()
-        if count % 3 == 0:
-            rotation[1] = rotation[0] @ Rotation.from_rotvec(rng.normal(size=3) * 10.0 ** rng.uniform(-9, -1)).as_matrix()
-        shift = rng.normal(size=3)
-        translation = np.array([np.zeros(3), shift * rng.uniform(0.5, 2.5) / np.linalg.norm(shift)])
-        sides = np.hstack([rotation[0] * halves[0], -rotation[1] * halves[1]])
-        closest = lsq_linear(sides, translation[1], (-1, 1), method="bvls", tol=1e-14).x
-        between = translation[1] - sides @ closest
-        distance = float(np.linalg.norm(between))
-        if distance > 1e-3:
-            count -= 1
-            yield halves, rotation, translation, distance, between / distance
-
-
 def test_the_smallest_gap_is_the_distance_of_two_boxes():
     for halves, rotation, translation, distance, _ in random_boxes(np.random.default_rng(0), 150):
         found = detect(halves, rotation, translation, 10.0)
@@ -77,15 +56,6 @@ def test_boxes_pressed_into_each_other_are_seen_and_no_deeper_than_they_are():
         assert sign * found.frame[deepest, 0] @ direction > 0.0
         kinds.add(bool(found.feature[deepest]))
     assert kinds == {False, True}
-
-
-def separation(halves, rotation, translation, edges: bool) -> float:
-    """Return the largest gap of two boxes along the normals of faces, and of pairs of edges where asked for."""
-    axes = [turn[:, i] for turn in rotation for i in range(3)]
-    across = [np.cross(rotation[0][:, i], rotation[1][:, j]) for i in range(3) for j in range(3)] if edges else []
-    axes += [n / np.linalg.norm(n) for n in across if np.linalg.norm(n) >= PARALLEL]
-    apart = translation[0] - translation[1]
-    return max(abs(n @ apart) - sum(half @ abs(n @ turn) for half, turn in zip(halves, rotation, strict=True)) for n in axes)
 
 
 def test_boxes_shoved_anyhow_into_each_other_show_about_their_depth():

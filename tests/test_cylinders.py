@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from placed_pairs import closest, detect
 from scipy.spatial.transform import Rotation
 
 import femsim as fs
-from contact.detect import FEATURES, Detector, PointContacts
+from contact.detect import FEATURES, Detector
 from contact.errors import ContactError
 from contact.rim_kernels import NEARLY_FLAT
 from contact.segment_kernels import FLAT
@@ -27,59 +27,7 @@ LYING = (0.5 * np.pi, 0.0, 0.0)
 FLOOR = ((Plane(), (0.0, 0.0, 0.0)),)
 
 
-def detect(shapes: list[Shape], rotation: np.ndarray, translation: np.ndarray, margin: float) -> PointContacts:
-    """All contacts of shapes on bodies of their own, with the features of each as points."""
-    own = [shape.features() for shape in shapes]
-    first = np.cumsum([0] + [len(points) for points, _ in own[:-1]])
-    detector = Detector(
-        [PlacedShape(shape, k) for k, shape in enumerate(shapes)],
-        np.repeat(np.arange(len(shapes)), [len(points) for points, _ in own]),
-        np.concatenate([radii for _, radii in own]),
-        np.zeros(sum(len(points) for points, _ in own), dtype=int),
-        np.ones((len(shapes), len(shapes)), dtype=bool),
-        shape_corner=[f if isinstance(s, Box) else -1 for s, f in zip(shapes, first, strict=True)],
-        shape_rim=[f if isinstance(s, Cylinder) else -1 for s, f in zip(shapes, first, strict=True)],
-    )
-    points = np.concatenate([p @ turn.T + at for (p, _), turn, at in zip(own, rotation, translation, strict=True)])
-    return detector.detect(points, *detector.world_poses(rotation, translation), margin).copy()
-
-
 # ------------------------------------------------------------------ geometry
-
-
-def core(shape: Shape) -> tuple[np.ndarray, float, float]:
-    """Half extents of a box about a shape without its round, radius of its section, and radius of the round all about it."""
-    if isinstance(shape, Box):
-        return shape.half_extents, np.inf, 0.0
-    if isinstance(shape, Cylinder):
-        return np.array([shape.radius, shape.radius, shape.half_length]), shape.radius, 0.0
-    return np.array([0.0, 0.0, getattr(shape, "half_length", 0.0)]), np.inf, shape.radius
-
-
-def closest(shapes: list[Shape], rotation: np.ndarray, translation: np.ndarray) -> tuple[float, np.ndarray]:
-    """Distance of two shapes, and the direction from the first to the second, by minimising over the points of both."""
-    cores = [core(shape) for shape in shapes]
-
-    def between(x: np.ndarray) -> np.ndarray:
-        return rotation[1] @ x[3:] + translation[1] - rotation[0] @ x[:3] - translation[0]
-
-    def slope(x: np.ndarray) -> np.ndarray:
-        w = between(x)
-        return np.concatenate([-2.0 * rotation[0].T @ w, 2.0 * rotation[1].T @ w])
-
-    rounds = [
-        {"type": "ineq", "fun": lambda x, k=k, r=r: r * r - x[3 * k] ** 2 - x[3 * k + 1] ** 2}
-        for k, (_, r, _) in enumerate(cores)
-        if r < np.inf
-    ]
-    bounds = [(-h, h) for half, _, _ in cores for h in half]
-    found = minimize(
-        lambda x: between(x) @ between(x), np.zeros(6), jac=slope, bounds=bounds, constraints=rounds, method="SLSQP",
-        options={"ftol": 1e-15, "maxiter": 500},
-    )  # fmt: skip
-    w = between(found.x)
-    length = float(np.linalg.norm(w))
-    return length - cores[0][2] - cores[1][2], w / max(length, 1e-300)
 
 
 def random_pairs(seed: int, count: int, other: str):

@@ -40,6 +40,7 @@ from contact.solvers.presets import (
 )
 from contact.solvers.registered import FunctionSolver, SolverFunction, condense, function_solver
 from contact.solvers.splitting import Admm, AdmmOptions
+from contact.solvers.subadmm import Subadmm, SubadmmOptions
 from contact.solvers.sweeps import Pgs, PgsOptions
 
 
@@ -72,6 +73,7 @@ SOLVERS: dict[str, SolverEntry] = {
     "apgd": SolverEntry(Apgd.description, ApgdOptions, Apgd),
     "ccs": SolverEntry(Ccs.description, CcsOptions, Ccs),
     "admm": SolverEntry(Admm.description, AdmmOptions, Admm),
+    "subadmm": SolverEntry(Subadmm.description, SubadmmOptions, Subadmm),
     "pgs-ccp": _preset("pgs", Pgs, PgsCcpOptions),
     "pgs-ccp-ds": _preset("pgs", Pgs, PgsCcpDsOptions),
     "pgs-ncp": _preset("pgs", Pgs, PgsNcpOptions),
@@ -172,6 +174,8 @@ __all__ = [
     "Solver",
     "SolverEntry",
     "SolverOptions",
+    "Subadmm",
+    "SubadmmOptions",
     "WarmStart",
     "condense",
     "make_solver",

@@ -127,9 +127,9 @@ def assemble(dense: DenseProblem, gain: np.ndarray, H: np.ndarray) -> None:
 
 
 @njit(cache=True, inner=True)
-def cholesky_solve(H: np.ndarray, x: np.ndarray) -> bool:
-    """Solve H x = right in place of x by H = U^T U, upper triangles in place; False where H is not positive definite."""
-    n = x.shape[0]
+def cholesky(H: np.ndarray) -> bool:
+    """Factorize H = U^T U in place of its upper triangle, which alone is read; False where H is not positive definite."""
+    n = H.shape[0]
     for k in range(n):
         pivot = H[k, k]
         if not pivot > 0.0:
@@ -143,15 +143,22 @@ def cholesky_solve(H: np.ndarray, x: np.ndarray) -> bool:
             if factor != 0.0:
                 for j in range(i, n):
                     row[j] -= factor * upper[j]
-        x[k] *= root
+    return True
+
+
+@njit(cache=True, inner=True)
+def substitute(U: np.ndarray, x: np.ndarray) -> None:
+    """Solve U^T U x = right in place of x."""
+    n = x.shape[0]
+    for k in range(n):
+        x[k] /= U[k, k]
         for j in range(k + 1, n):
-            x[j] -= upper[j] * x[k]
+            x[j] -= U[k, j] * x[k]
     for k in range(n - 1, -1, -1):
         total = x[k]
         for j in range(k + 1, n):
-            total -= H[k, j] * x[j]
-        x[k] = total / H[k, k]
-    return True
+            total -= U[k, j] * x[j]
+        x[k] = total / U[k, k]
 
 
 @njit(cache=True, inner=True)
@@ -216,8 +223,9 @@ def newton_steps(
         assemble(dense, work.gain, work.H)
         for i in range(r.shape[0]):
             d[i] = -r[i]
-        if not cholesky_solve(work.H, d):
+        if not cholesky(work.H):
             return steps, evaluations, math.inf
+        substitute(work.H, d)
         multiply(dense.A, d, work.product)
         move(dense, d, work.moved)
         start = energy = 0.0

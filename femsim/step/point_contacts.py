@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from contact import Box, Cylinder, Detector, PlacedShape, PointContacts
-from contact.detect import FEATURES
+from contact import Box, Capsule, Cylinder, Detector, Mesh, PlacedShape, PointContacts
 from contact.metrics import norm
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import ContactRules
@@ -45,7 +44,7 @@ class PointFamily:
     def __init__(self, system: System, parts: Sequence[Part], places: Places, rules: ContactRules) -> None:
         self._system, self._parts, self._places, self._rules = system, parts, places, rules
         shapes: list[PlacedShape] = []
-        part_of, rows, columns, radii, point_surface, corners, rims = [], [], [], [], [], [], []
+        part_of, rows, columns, radii, point_surface, corners, rims, edges = [], [], [], [], [], [], [], []
         #: where the points of each part stand among all, and for rigid parts and obstacles where they are in its own frame
         self._own: list[tuple[slice, np.ndarray | None]] = []
         count = 0
@@ -62,6 +61,7 @@ class PointFamily:
                     first = count + sum(len(p) for p in features)
                     corners.append(first if isinstance(shape, Box) else -1)
                     rims.append(first if isinstance(shape, Cylinder) else -1)
+                    edges.append(first if isinstance(shape, Mesh | Capsule) else -1)
                     own, radius = shape.features()  # also of obstacles: what lies on one may overhang it on all sides
                     features.append(own @ rotation.T + translation)
                     radii.append(radius)
@@ -85,6 +85,7 @@ class PointFamily:
             rules.pairs,
             shape_corner=corners,
             shape_rim=rims,
+            shape_edge=edges,
         )
         #: first and last point, half-open, and the part that they have no contact with
         self._without = [
@@ -184,7 +185,7 @@ class PointFamily:
         kept, entries = kernels.fill_rows(self._pairs(c), self._points(found), self.shape_part, rigid, given, rows)
         keep, phi = rows.keep[:kept], rows.phi[:kept]
         self._follow_turns(found, keep, given, phi)
-        key = (c.point[keep] * len(self.shape_part) + c.shape[keep]) * FEATURES + c.feature[keep]
+        key = (c.point[keep] * len(self.shape_part) + c.shape[keep]) * self._detector.features + c.feature[keep]
         restitution = self._rules.restitution[self.point_part[c.point[keep]], self.shape_part[c.shape[keep]]]
         return FamilyRows(
             found, keep, rows.indptr[: 3 * kept + 1], rows.indices[:entries], rows.data[:entries], phi, friction[keep], key,

@@ -1,0 +1,265 @@
+"""Compiled kernels of detection: edges of meshes, boxes and capsules that cross, and edges of meshes against cylinders.
+
+Edges of boxes that cross edges of boxes have a kernel of their own, :mod:`contact.edge_kernels`, and so have edges of boxes and
+capsules against cylinders, :mod:`contact.rim_kernels`.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from contact.compiled import njit
+from contact.detect_kernels import (
+    BOX,
+    CAPSULE,
+    DEEPER,
+    HAIR,
+    LEAN,
+    MESH,
+    PARALLEL,
+    box_distance,
+    capsule_distance,
+)
+from contact.distance_kernels import closest_on_lines
+from contact.placed_kernels import Output, Place, Shapes, moved, own, place_of, put, world
+from contact.rim_kernels import OVERLAP
+from contact.sdf_kernels import signed_distance
+from contact.segment_kernels import segment_contacts
+from contact.vector_kernels import cross, dot, minus, plus, row, times
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+#: Features of an edge of a mesh against a cylinder start here, each edge has room for five.
+ON_CYLINDER = OVERLAP + 1
+
+
+class Creases(NamedTuple):
+    """Segments of s shapes, in the frames of these (n of them), and the triangles of meshes.
+
+    Attributes
+    ----------
+    start : ndarray, (s + 1,)
+        First segment of each shape.
+    middle, along, half : ndarray, (n, 3), (n, 3) and (n,), m
+        Middle, unit vector and half the length of each.
+    one, two : ndarray, (n, 3)
+        Unit vectors across it along its two faces, away from it; 0 for the axis of a capsule.
+    thickness : ndarray, (n,), m
+        Radius of a capsule.
+    first : ndarray, (s,)
+        First point of each shape, -1 for none.
+    reach : ndarray, (s,), m
+        Margin of its contacts.
+    triangle_start : ndarray, (s + 1,)
+        First triangle of each mesh.
+    corners, normals : ndarray, (t, 3, 3), m, and (t, 7, 3)
+        Of triangles and their features, see :func:`contact.sdf_grid.triangle_table`.
+    order : ndarray, (t,)
+        0 to t - 1.
+    near : ndarray, (2, most)
+        Room to work in.
+    """
+
+    start: IntArray
+    middle: FloatArray
+    along: FloatArray
+    half: FloatArray
+    one: FloatArray
+    two: FloatArray
+    thickness: FloatArray
+    first: IntArray
+    reach: FloatArray
+    triangle_start: IntArray
+    corners: FloatArray
+    normals: FloatArray
+    order: IntArray
+    near: IntArray
+
+
+@njit(cache=True)
+def crossing_creases(
+    count: int, creases: Creases, shapes: Shapes, point_body: IntArray, may_contact: BoolArray, out: Output
+) -> int:
+    """Update ``out`` from ``count`` on with the contacts of crossing segments of all pairs of shapes but two boxes.
+
+    Returned is how many contacts there are. A contact is that of the first point of one shape, with the other as its shape. The
+    number may exceed the room; contacts beyond it are counted, not written.
+    """
+    n_shapes = shapes.kind.shape[0]
+    for i in range(n_shapes):
+        for j in range(i + 1, n_shapes):
+            without = creases.start[i + 1] == creases.start[i] or creases.start[j + 1] == creases.start[j]
+            if without or (shapes.kind[i] == BOX and shapes.kind[j] == BOX):
+                continue
+            a, b = i, j
+            if creases.first[a] < 0 or not may_contact[shapes.body[a], shapes.body[b]]:
+                a, b = j, i
+                if creases.first[a] < 0 or not may_contact[shapes.body[a], shapes.body[b]]:
+                    continue
+            reach = creases.reach[a]
+            if not close(a, b, reach, shapes):
+                continue
+            n_near_a = gather(a, b, reach, creases, shapes, creases.near[0])
+            n_near_b = gather(b, a, reach, creases, shapes, creases.near[1]) if n_near_a > 0 else 0
+            before = count
+            for k in range(n_near_a):
+                for m in range(n_near_b):
+                    count = crossing(count, a, b, creases.near[0, k], creases.near[1, m], creases, shapes, out)
+            flat = shapes.kind[a] != CAPSULE and shapes.kind[b] != CAPSULE
+            if flat and count <= out.point.shape[0]:
+                count = without_needless(before, count, a, b, point_body, shapes, out)
+    return count
+
+
+@njit(cache=True)
+def creases_on_cylinders(count: int, creases: Creases, shapes: Shapes, may_contact: BoolArray, out: Output) -> int:
+    """Update ``out`` from ``count`` on with the contacts of creases of meshes with cylinders whose rims are points.
+
+    Returned is how many contacts there are; they are those of the first point of the cylinder.
+    """
+    n_shapes = shapes.kind.shape[0]
+    for a in range(n_shapes):
+        if shapes.rim[a] < 0:
+            continue
+        for b in range(n_shapes):
+            if shapes.kind[b] != MESH or not may_contact[shapes.body[a], shapes.body[b]]:
+                continue
+            if not close(a, b, shapes.reach[a], shapes):
+                continue
+            origin = place_of(shapes.translation, b)
+            for k in range(creases.start[b], creases.start[b + 1]):
+                middle = plus(origin, world(shapes.rotation, b, row(creases.middle, k)))
+                along = world(shapes.rotation, b, row(creases.along, k))
+                one = times(-1.0, world(shapes.rotation, b, row(creases.one, k)))
+                two = times(-1.0, world(shapes.rotation, b, row(creases.two, k)))
+                number = ON_CYLINDER + 5 * (k - creases.start[b])
+                count = segment_contacts(count, a, b, number, middle, along, creases.half[k], 0.0, one, two, shapes, out)
+    return count
+
+
+@njit(cache=True, inner=True)
+def close(a: int, b: int, reach: float, shapes: Shapes) -> bool:
+    """Whether the balls about the bounding boxes of two shapes come within reach of each other."""
+    between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
+    between = plus(between, world(shapes.rotation, a, row(shapes.box_centre, a)))
+    between = minus(between, world(shapes.rotation, b, row(shapes.box_centre, b)))
+    half_a, half_b = row(shapes.box_half, a), row(shapes.box_half, b)
+    return sqrt(dot(between, between)) <= sqrt(dot(half_a, half_a)) + sqrt(dot(half_b, half_b)) + max(reach, 0.0)
+
+
+@njit(cache=True, inner=True)
+def gather(a: int, b: int, reach: float, creases: Creases, shapes: Shapes, near: IntArray) -> int:
+    """Fill ``near`` with those segments of a whose bounding box comes within reach of that of b, in the frame of b."""
+    count = 0
+    between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
+    for k in range(creases.start[a], creases.start[a + 1]):
+        place = own(shapes.rotation, b, plus(between, world(shapes.rotation, a, row(creases.middle, k))))
+        along = own(shapes.rotation, b, world(shapes.rotation, a, row(creases.along, k)))
+        beyond = reach + creases.thickness[k]
+        inside = True
+        for i in range(3):
+            extent = creases.half[k] * abs(along[i]) + shapes.box_half[b, i] + beyond
+            inside &= abs(place[i] - shapes.box_centre[b, i]) <= extent * (1.0 + 1e-9)
+        if inside:
+            near[count] = k
+            count += 1
+    return count
+
+
+@njit(cache=True, inner=True)
+def depth_in(s: int, place: Place, creases: Creases, shapes: Shapes) -> float:
+    """Exact signed distance of shape s, a box, capsule or mesh, at a place in its frame, m."""
+    x, y, z = place
+    if shapes.kind[s] == BOX:
+        return box_distance(x, y, z, shapes.size[s, 0], shapes.size[s, 1], shapes.size[s, 2])[0]
+    if shapes.kind[s] == CAPSULE:
+        return capsule_distance(x, y, z, shapes.size[s, 0], shapes.size[s, 1])[0]
+    first, last = creases.triangle_start[s], creases.triangle_start[s + 1]
+    return signed_distance(place, creases.corners, creases.normals, creases.order[first:last], last - first)
+
+
+@njit(cache=True, inner=True)
+def crossing(count: int, a: int, b: int, i: int, j: int, creases: Creases, shapes: Shapes, out: Output) -> int:
+    """Contact of segment i of a and segment j of b where they cross.
+
+    Their closest points count where both lie inside (not at an end, see HAIR) and the common perpendicular leads out of b and
+    into a (up to LEAN): the faces of both fall away from the plane of contact. Where the segments have passed each other, each
+    point must lie in the other body (up to LEAN): an edge at its far side is no contact.
+    """
+    turn = shapes.rotation
+    along, other = world(turn, a, row(creases.along, i)), world(turn, b, row(creases.along, j))
+    normal = cross(along, other)
+    sine = sqrt(dot(normal, normal))
+    if sine < PARALLEL:
+        return count
+    origin = place_of(shapes.translation, b)
+    from_a, from_b = world(turn, a, row(creases.middle, i)), world(turn, b, row(creases.middle, j))
+    start = plus(minus(place_of(shapes.translation, a), origin), from_a)  # from the origin of b, that no digits are lost
+    between = minus(start, from_b)
+    one_a, two_a = world(turn, a, row(creases.one, i)), world(turn, a, row(creases.two, i))
+    one_b, two_b = world(turn, b, row(creases.one, j)), world(turn, b, row(creases.two, j))
+    into = minus(plus(one_a, two_a), plus(one_b, two_b))
+    leads = dot(normal, into)
+    if creases.thickness[i] > 0.0 and creases.thickness[j] > 0.0:
+        leads = dot(normal, between)
+    normal = times((1.0 if leads >= 0.0 else -1.0) / sine, normal)
+    offset = dot(normal, between)
+    gap = offset - creases.thickness[i] - creases.thickness[j]
+    if gap >= creases.reach[a]:
+        return count
+    if max(dot(normal, one_b), dot(normal, two_b)) > LEAN or min(dot(normal, one_a), dot(normal, two_a)) < -LEAN:
+        return count
+    on_a, on_b = closest_on_lines(
+        1.0, dot(along, other), 1.0, dot(along, between), dot(other, between), sine * sine
+    )  # fmt: skip
+    hair = HAIR * min(creases.half[i], creases.half[j])
+    if abs(on_a) > creases.half[i] - hair or abs(on_b) > creases.half[j] - hair:
+        return count
+    at_a, at_b = moved(start, on_a, along), moved(from_b, on_b, other)
+    if offset < -hair:
+        beside = hair - LEAN * offset
+        if depth_in(b, own(turn, b, at_a), creases, shapes) > beside:
+            return count
+        from_own = minus(at_b, minus(place_of(shapes.translation, a), origin))
+        if depth_in(a, own(turn, a, from_own), creases, shapes) > beside:
+            return count
+    feature = 1 + (i - creases.start[a]) * (creases.start[b + 1] - creases.start[b]) + j - creases.start[b]
+    touch = plus(origin, moved(at_a, -creases.thickness[i], normal))
+    return put(count, creases.first[a], b, feature, gap, normal, touch, out)
+
+
+@njit(cache=True, inner=True)
+def without_needless(before: int, count: int, a: int, b: int, point_body: IntArray, shapes: Shapes, out: Output) -> int:
+    """Take the needless contacts of a and b out of those from ``before`` on; return how many contacts are left.
+
+    Edges of bodies that overlap a little may lie past each other by much: that of a box on a slab, and one at the border of the
+    slab. Such a contact is needless where another one of the same bodies, within its depth of it, is less than 1 / DEEPER of it
+    deep. Capsules have no such edges.
+    """
+    kept = before
+    half_a, half_b = row(shapes.box_half, a), row(shapes.box_half, b)
+    hair = HAIR * min(max(half_a[0], half_a[1], half_a[2]), max(half_b[0], half_b[1], half_b[2]))
+    for k in range(before, count):
+        depth, needless = -out.gap[k], False
+        if depth > hair:
+            place = row(out.position, k)
+            for m in range(count):
+                body, other = point_body[out.point[m]], shapes.body[out.shape[m]]
+                same = body == shapes.body[a] and other == shapes.body[b]
+                if m == k or not (same or (body == shapes.body[b] and other == shapes.body[a])):
+                    continue
+                way = minus(row(out.position, m), place)
+                needless |= DEEPER * -out.gap[m] < depth and dot(way, way) <= DEEPER * DEEPER * depth * depth
+        if needless:
+            continue
+        if kept < k:
+            out.point[kept], out.shape[kept], out.feature[kept] = out.point[k], out.shape[k], out.feature[k]
+            out.gap[kept], out.position[kept], out.frame[kept] = out.gap[k], out.position[k], out.frame[k]
+        kept += 1
+    return kept

@@ -1,0 +1,160 @@
+"""Edges of shapes as segments: the creases of meshes, the edges of boxes, the axes of capsules.
+
+Points of one body against the surface of another miss two bodies that cross: a bar across a bar. What is closest there lies
+inside an edge of each. :mod:`contact.crease_kernels` finds such contacts of what this table lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from contact.crease_kernels import ON_CYLINDER, Creases
+from contact.sdf_grid import triangle_table
+from contact.shapes import Box, Capsule, Mesh, Shape
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+#: An edge of a mesh is a crease where the surface turns by more than this angle, outwards, rad; others are left to the vertices.
+CREASE = 0.2
+
+#: Edges of a mesh whose directions, and whose faces, differ by less than this go on in each other and are one crease.
+STRAIGHT = 1e-6
+
+Segments = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+NONE: Segments = (np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3)))
+
+
+def mesh_creases(mesh: Mesh) -> Segments:
+    """Both ends (n, 3), m, of the creases of a mesh, and two unit vectors (n, 3) from each along its faces."""
+    triangles = mesh.triangles
+    directed = np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 2)
+    opposite = np.roll(triangles, 1, axis=1).ravel()  # the corner of the triangle that is not on the edge
+    order = np.lexsort(np.sort(directed, axis=1).T)
+    left, right = order[0::2], order[1::2]  # the surface is closed: each edge has two triangles
+    start, end = mesh.points[directed[left, 0]], mesh.points[directed[left, 1]]
+    along = end - start
+    along /= np.linalg.norm(along, axis=1, keepdims=True)
+    one, two = (_across(mesh.points[opposite[side]] - start, along) for side in (left, right))
+    outward = np.cross(along, one)  # of the left face
+    sharp = (np.einsum("ni,ni->n", one, two) > -np.cos(CREASE)) & (np.einsum("ni,ni->n", outward, two) < 0.0)
+    return _joined(directed[left][sharp], start[sharp], end[sharp], one[sharp], two[sharp])
+
+
+def _across(vectors: FloatArray, along: FloatArray) -> FloatArray:
+    """Return unit vectors (n, 3): the part of vectors that is perpendicular to unit vectors."""
+    across = vectors - np.einsum("ni,ni->n", vectors, along)[:, None] * along
+    return np.asarray(across / np.linalg.norm(across, axis=1, keepdims=True))
+
+
+def _joined(vertices: IntArray, start: FloatArray, end: FloatArray, one: FloatArray, two: FloatArray) -> Segments:
+    """Join creases that go on in each other: where a bar crosses the vertex between them, neither has it inside."""
+    along = (end - start) / np.linalg.norm(end - start, axis=1, keepdims=True)
+    chain = np.arange(len(start))
+
+    def root(k: int) -> int:
+        while chain[k] != k:
+            k = int(chain[k])
+        return k
+
+    at_vertex: dict[int, list[int]] = {}
+    for k, ends in enumerate(vertices.tolist()):
+        for vertex in ends:
+            for other in at_vertex.get(vertex, []):
+                straight = np.linalg.norm(np.cross(along[k], along[other])) < STRAIGHT
+                pairs = ((one[other], two[other]), (two[other], one[other]))
+                alike = any(max(np.abs(one[k] - x).max(), np.abs(two[k] - y).max()) < STRAIGHT for x, y in pairs)
+                if straight and alike:
+                    chain[root(k)] = root(other)
+            at_vertex.setdefault(vertex, []).append(k)
+    kept: list[tuple[FloatArray, ...]] = []
+    roots = np.array([root(k) for k in range(len(start))], dtype=np.int64)
+    for k in np.unique(roots).tolist():
+        own = np.flatnonzero(roots == k)
+        ends = np.concatenate([start[own], end[own]])
+        place = ends @ along[k]
+        kept.append((ends[place.argmin()], ends[place.argmax()], one[k], two[k]))
+    if not kept:
+        return NONE
+    first, last, left, right = (np.stack(column) for column in zip(*kept, strict=True))
+    return first, last, left, right
+
+
+def box_edges(box: Box) -> Segments:
+    """Return the ends of the twelve edges of a box, and two unit vectors from each along its faces, as :func:`mesh_creases`."""
+    rows: list[tuple[FloatArray, ...]] = []
+    half, axes = box.half_extents, np.eye(3)
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        for first in (-1.0, 1.0):
+            for second in (-1.0, 1.0):
+                middle = first * half[j] * axes[j] + second * half[k] * axes[k]
+                rows.append((middle - half[i] * axes[i], middle + half[i] * axes[i], -second * axes[k], -first * axes[j]))
+    start, end, one, two = (np.stack(column) for column in zip(*rows, strict=True))
+    return start, end, one, two
+
+
+def segments(shape: Shape) -> Segments:
+    """Return the ends of the segments of a shape and the unit vectors along their faces, 0 where it has none."""
+    if isinstance(shape, Mesh):
+        return mesh_creases(shape)
+    if isinstance(shape, Box):
+        return box_edges(shape)
+    if isinstance(shape, Capsule):
+        end = np.array([[0.0, 0.0, shape.half_length]])
+        return -end, end, np.zeros((1, 3)), np.zeros((1, 3))
+    return NONE
+
+
+class CreaseTable:
+    """The segments of shapes as the arrays that :mod:`contact.crease_kernels` reads.
+
+    Parameters
+    ----------
+    shapes : sequence of Shape
+        The s shapes.
+    first : ndarray, (s,)
+        First point of each, -1 where it has none.
+
+    Attributes
+    ----------
+    creases : Creases
+        The arrays; ``creases.reach`` is to be filled before each use.
+    features : int
+        Features of their contacts are less than this.
+    """
+
+    def __init__(self, shapes: Sequence[Shape], first: IntArray) -> None:
+        known: dict[int, Segments] = {}
+        tables: dict[int, tuple[FloatArray, FloatArray]] = {}
+        rows: list[Segments] = []
+        corners, normals = [np.zeros((0, 3, 3))], [np.zeros((0, 7, 3))]
+        counts, triangle_counts = [], []
+        thickness = [np.zeros(0)]
+        for shape in shapes:
+            if id(shape) not in known:
+                known[id(shape)] = segments(shape)
+            own = known[id(shape)]
+            rows.append(own)
+            counts.append(len(own[0]))
+            thickness.append(np.full(len(own[0]), shape.radius if isinstance(shape, Capsule) else 0.0))
+            triangle_counts.append(0)
+            if isinstance(shape, Mesh):
+                if id(shape) not in tables:
+                    tables[id(shape)] = triangle_table(shape.points, shape.triangles)
+                corners.append(tables[id(shape)][0])
+                normals.append(tables[id(shape)][1])
+                triangle_counts[-1] = len(shape.triangles)
+        start, end, one, two = (np.concatenate([np.zeros((0, 3)), *column]) for column in zip(*rows, strict=True))
+        length = np.linalg.norm(end - start, axis=1)
+        most = max(counts, default=0)
+        self.creases = Creases(
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), 0.5 * (start + end), (end - start) / length[:, None],
+            0.5 * length, one, two, np.concatenate(thickness), first, np.zeros(len(shapes)),
+            np.concatenate([[0], np.cumsum(triangle_counts)]).astype(np.int64), np.concatenate(corners), np.concatenate(normals),
+            np.arange(sum(triangle_counts)), np.zeros((2, most), dtype=np.int64),
+        )  # fmt: skip
+        self.features = max(1 + most * most, ON_CYLINDER + 5 * most)

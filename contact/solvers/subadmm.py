@@ -1,0 +1,344 @@
+"""SubADMM: the alternating direction method of papers/000 that splits a problem by its bodies."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+import scipy.linalg as sl
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from contact.errors import ContactError
+from contact.linear import make_factorization
+from contact.local import LocalProblem
+from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
+from contact.solvers import subadmm_kernels as kernels
+from contact.solvers.base import Check, FactorizationOptions, Judge, Row, Solution, WarmStart, drive
+from contact.solvers.converted import solve_converted
+from contact.solvers.penalty import Fixed, Rule, Sizes
+
+#: Subsystems of at most so many rows are dense blocks of one kernel; larger ones are solved by sparse factors.
+_SMALL = 48
+#: ... or dense ones, where more than this share of the entries is filled.
+_DENSE_SHARE = 0.3
+#: Iterations between two looks at the penalty are a multiple of this.
+_CHUNK = 10
+#: Least and largest factor on the penalty, and how much later than the last look at it the next one is.
+_LEAST, _MOST, _RARER = 0.1, 10.0, 2.0
+
+
+@dataclass(frozen=True)
+class SubadmmOptions(FactorizationOptions):
+    """Options of SubADMM.
+
+    Attributes
+    ----------
+    tolerance : float
+        As for all solvers. Default 1e-4, which is cheap; 1e-8 is only where the problem is well conditioned.
+    split : {"subsystem", "none"}
+        Each subsystem has its own slacks and its own linear system, or all are one: plain ADMM, the ablation "No Sub" of
+        papers/000 Table III. Subsystems are the groups of a problem; those that A couples are one.
+    penalty : float
+        Penalty of a contact as a multiple of its force per velocity (``scaling``).
+    scaling : {"contact", "mean"}
+        Penalties relative to each contact (``ContactProblem.scales``), or one for all: the geometric mean of those (in papers/000
+        of the masses over the contacts on them).
+    adaptive : {"balanced", "paper", "fixed"}
+        ``"paper"``: by the root of the ratio of slack error to dynamics residual, both relative, after each ``every`` iterations
+        where one is ``gamma`` times the other (papers/000 eq. 43), which may go on for ever. ``"balanced"``: the same after
+        ``every`` iterations, twice as many, four times as many, and so on.
+    gamma : float
+        See ``adaptive``.
+    every : int
+        See ``adaptive``; a multiple of 10.
+    """
+
+    solver_name: ClassVar[str] = "subadmm"
+
+    tolerance: float = 1e-4
+    max_iterations: int = 1000
+    split: Literal["subsystem", "none"] = "subsystem"
+    penalty: float = 1.0
+    scaling: Literal["contact", "mean"] = "contact"
+    adaptive: Literal["balanced", "paper", "fixed"] = "balanced"
+    gamma: float = 10.0
+    every: int = 10
+
+    def _checks(self) -> list[Check]:
+        rules = ("balanced", "paper", "fixed")
+        return [
+            *super()._checks(),
+            ("split", self.split, self.split in ("subsystem", "none"), "'subsystem' and 'none'"),
+            ("penalty", self.penalty, 0 < self.penalty < np.inf, "positive numbers"),
+            ("scaling", self.scaling, self.scaling in ("contact", "mean"), "'contact' and 'mean'"),
+            ("adaptive", self.adaptive, self.adaptive in rules, ", ".join(map(repr, rules))),
+            ("gamma", self.gamma, 1 < self.gamma < np.inf, "numbers above 1"),
+            ("every", self.every, self.every >= _CHUNK and self.every % _CHUNK == 0, f"multiples of {_CHUNK}"),
+        ]
+
+
+class Subadmm:
+    """Subsystem-based ADMM (papers/000 section VI).
+
+    Each contact has one slack for each subsystem that takes part in it (a piece p), so that the linear systems fall apart::
+
+        (A_j + sum beta J_p^T J_p) v_j = b_j + sum J_p^T (beta z_p + lam),    lam+ = T(lam - beta / k (J v + phi)),
+        z_p+ = J_p v + (lam+ - lam) / beta
+
+    with the strict operator T, k pieces of a contact, and the sums over the pieces of subsystem j. The multipliers of the papers
+    are -lam and are not kept (eqs. 34 to 39). Every subsystem, and then every contact, can be treated by itself; here one thread
+    does it, in their order. There is no proof of convergence, for the strict operator is not that of a convex problem.
+
+    Departures: penalties relative to each contact; looks at them ever rarer; no threads. Bodies of one kinematic tree are not
+    split (Table III "No Body"): a problem does not say which rows of J belong to which of them.
+
+    Parameters
+    ----------
+    options : SubadmmOptions, optional
+        Options; defaults are documented there.
+
+    Notes
+    -----
+    ``Solution.details`` holds ``subsystems``, ``large`` (those solved by sparse or large dense factors), ``pieces``,
+    ``factorizations``, ``penalty`` (the last, relative) and ``returned_iteration``.
+    """
+
+    description = "SubADMM: ADMM split by bodies, each with its own small linear system; many bodies, loose tolerances"
+
+    def __init__(self, options: SubadmmOptions | None = None) -> None:
+        self.options = options or SubadmmOptions()
+
+    def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        """Solve the problem.
+
+        Parameters
+        ----------
+        problem : ContactProblem
+            Any problem, friction isotropic or not.
+        warm_start : WarmStart, optional
+            Velocity and forces of the previous step. Default zero.
+
+        Raises
+        ------
+        ContactError
+            A is not positive definite.
+        """
+        clock = time.perf_counter
+        started = clock()
+        iterations = _Iterations(problem, warm_start, self.options)
+        prepared = clock()
+        judge = Judge(problem, self.options.tolerance)
+        drive(iterations, judge, self.options.max_iterations)
+        times = {"prepare": prepared - started, "iterate": clock() - prepared}
+        return judge.solution(times, iterations.details())
+
+    def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
+        """Solve a problem given by W and q, by way of an equivalent one, which is one subsystem: then this is plain ADMM.
+
+        Parameters
+        ----------
+        problem : LocalProblem
+            Problem with a symmetric W without negative eigenvalues; NotApplicableError otherwise.
+        warm_start : WarmStart, optional
+            Forces to start from. Default zero.
+        """
+        return solve_converted(problem, warm_start, Subadmm, self.options)
+
+
+def find_subsystems(problem: ContactProblem) -> np.ndarray:
+    """Return the subsystem of each row of A, (n,) int64: groups, of which those that A couples are one."""
+    stops = [group.stop for group in problem.groups]
+    group = np.searchsorted(stops, np.arange(problem.n), side="right")
+    joined = problem.A.data != 0  # zeros that are stored join nothing
+    row, column = group[problem.A.indices[joined]], np.repeat(group, np.diff(problem.A.indptr))[joined]
+    graph = sp.coo_matrix((np.ones(len(row)), (row, column)), shape=(len(stops), len(stops)))
+    return np.asarray(connected_components(graph, directed=False)[1][group], dtype=np.int64)
+
+
+def find_pieces(law: ContactProblem, system: np.ndarray) -> kernels.Pieces:
+    """Return J of a problem by contacts and subsystems."""
+    J, most = law.J, len(law.J.data)
+    contact, ptr = np.empty(most, dtype=np.int64), np.empty(most + 1, dtype=np.int64)
+    col, jac = np.empty(most, dtype=np.int64), np.empty((most, 3))
+    found = kernels.split_columns(J.indptr, J.indices, J.data, system, contact, ptr, col, jac)
+    contact, ptr, end = contact[:found].copy(), ptr[: found + 1].copy(), int(ptr[found])
+    return kernels.Pieces(contact, ptr, col[:end].copy(), jac[:end].copy(), np.bincount(contact, minlength=law.n_contacts))
+
+
+class _Large:
+    """The large subsystems together, which fall apart in the factorization too."""
+
+    def __init__(self, law: ContactProblem, rows: np.ndarray, pieces: kernels.Pieces, options: SubadmmOptions) -> None:
+        self.rows, place = rows, np.full(law.n, -1, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        self._A = sp.csc_matrix(law.A[rows][:, rows])
+        own = place[pieces.col] >= 0
+        owner = np.repeat(np.arange(len(pieces.contact)), np.diff(pieces.ptr))[own]
+        entries = pieces.jac[own].ravel(), ((3 * owner[:, None] + np.arange(3)).ravel(), np.repeat(place[pieces.col[own]], 3))
+        self._J = sp.csr_matrix(entries, shape=(3 * len(pieces.contact), len(rows)))
+        self._contact = np.repeat(pieces.contact, 3)
+        filled = self._A.nnz + float(np.square(np.diff(pieces.ptr)).sum())
+        self._dense = filled > _DENSE_SHARE * len(rows) ** 2
+        self._factorization = make_factorization(options.backend, options.threads)
+
+    def factorize(self, beta: np.ndarray) -> None:
+        """Factorize A + sum beta J_p^T J_p; ContactError where A is not positive definite."""
+        H = sp.csc_matrix(self._A + self._J.T @ sp.diags(beta[self._contact]) @ self._J)
+        if not self._dense:
+            H.sort_indices()
+            self._factorization.factorize(H, np.zeros(0, dtype=np.int64))
+            return
+        self._factor, bad = sl.lapack.dpotrf(H.toarray(order="F"), lower=1, overwrite_a=1, clean=0)
+        if bad:
+            raise ContactError("A is not positive definite (its factorization broke down); check materials, time step and units.")
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """Solve for the rows of large subsystems of a right-hand side (n,)."""
+        if self._dense:
+            return np.asarray(sl.lapack.dpotrs(self._factor, right[self.rows], lower=1)[0])
+        return self._factorization.solve(right[self.rows])
+
+
+class _SlackRule:
+    """Root of the ratio of slack error to dynamics residual, both relative (papers/000 eq. 43).
+
+    Parameters
+    ----------
+    every : int
+        Iterations before the first look.
+    gamma : float
+        Ratio, or its inverse, from which on the penalty changes.
+    rarer : float
+        Iterations until the next look as a multiple of those before it; at least ``every``.
+    """
+
+    def __init__(self, every: int, gamma: float, rarer: float) -> None:
+        self._every, self._gamma, self._rarer, self._next = every, gamma, rarer, every
+
+    def factor(self, iteration: int, sizes: Sizes) -> float:
+        """Return the factor on 1 / beta."""
+        if iteration < self._next or iteration % self._every or not (sizes.primal > 0 and sizes.dynamics > 0):
+            return 1.0
+        self._next = math.ceil(self._rarer * iteration)
+        ratio = sizes.primal / sizes.dynamics
+        if not np.isfinite(ratio) or 1 / self._gamma < ratio < self._gamma:
+            return 1.0
+        return 1.0 / float(np.clip(np.sqrt(ratio), _LEAST, _MOST))
+
+
+class _Iterations:
+    """Iterations on one problem, in isotropic variables; the best iterate of those at which it looked."""
+
+    over = False
+
+    def __init__(self, problem: ContactProblem, warm_start: WarmStart | None, options: SubadmmOptions) -> None:
+        self.problem, self._options = problem, options
+        law = isotropic(problem)
+        v, lam = np.zeros(problem.n), np.zeros((problem.n_contacts, 3))
+        if warm_start is not None:
+            v, lam = np.array(warm_start.v, dtype=np.float64), np.array(warm_start.lam, dtype=np.float64).reshape(-1, 3)
+        lam = np.array(to_isotropic(problem, lam))
+        system = find_subsystems(problem) if options.split == "subsystem" else np.zeros(problem.n, dtype=np.int64)
+        self._pieces, self._data = find_pieces(law, system), kernels.Data(law.b, law.weight, law.phi, law.friction, law.scales)
+        sizes = np.bincount(system) if len(system) else np.zeros(0, dtype=np.int64)
+        self.subsystems, self.large = len(sizes), int((sizes > _SMALL).sum())
+        self._blocks = _blocks(system, sizes)
+        rows = np.flatnonzero(self._blocks.block < 0)
+        self._large = _Large(law, rows, self._pieces, options) if len(rows) else None
+        self._A = law.A
+        moved = np.empty((len(self._pieces.contact), 3))
+        kernels.move_pieces(self._pieces, v, moved)
+        self._state = kernels.State(v, lam, np.zeros_like(lam), moved)
+        n, most = problem.n, int(sizes.max(initial=1))
+        of_rows = np.empty(n), np.empty(n), np.empty(n)
+        self._room = kernels.Room(*of_rows, np.empty_like(moved), np.empty_like(lam), np.empty(min(most, _SMALL)))
+        scales = law.scales
+        if options.scaling == "mean" and len(scales):
+            scales = np.full(len(scales), np.exp(np.log(scales).mean()))
+        self._scales, self.penalty, self.factorizations = scales, options.penalty, 0
+        rarer = _RARER if options.adaptive == "balanced" else 0.0
+        self._rule: Rule = Fixed() if options.adaptive == "fixed" else _SlackRule(options.every, options.gamma, rarer)
+        self._factorize()
+        self.best, self.failed, self._done, self._least = -1, False, 0, np.inf
+        self._v, self._lam = v.copy(), lam.copy()
+
+    def _factorize(self) -> None:
+        self._beta, A = self.penalty * self._scales, self._A
+        good = kernels.factorize_blocks(A.indptr, A.indices, A.data, self._pieces, self._beta, self._blocks)
+        if not good:
+            raise ContactError("A is not positive definite (its factorization broke down); check materials, time step and units.")
+        if self._large is not None:
+            self._large.factorize(self._beta)
+        self.factorizations += 1
+
+    def until(self, aim: float, limit: int) -> list[Row]:
+        """Iterate until both residuals are at most ``aim``; the penalty may change after each ten iterations."""
+        rows: list[Row] = []
+        while len(rows) < limit and not self.failed:
+            before = self._state.v.copy()
+            found = self._chunk(min(_CHUNK - self._done % _CHUNK, limit - len(rows)), aim)
+            step = float(np.linalg.norm(self._state.v - before)) / len(found)
+            rows += [(float(dynamics), float(contact), step) for dynamics, contact, _ in found]
+            factor = 1.0
+            for dynamics, contact, slack in found.tolist():
+                self._done += 1
+                factor = self._rule.factor(self._done, Sizes(slack, 0.0, 0.0, 0.0, dynamics, contact))
+            worst = float(found[-1, :2].max())
+            self.failed = not np.isfinite(found[-1]).all()
+            if worst < self._least or self.best < 0:
+                self.best, self._least = self._done - 1, worst
+                self._v, self._lam = self._state.v.copy(), self._state.lam.copy()
+            if worst <= aim:
+                break
+            if factor != 1.0 and not self.failed:
+                self.penalty /= factor
+                self._factorize()
+        if rows and self.best == self._done - 1:
+            rows[-1] = (None, None, rows[-1][2])
+        return rows
+
+    def _chunk(self, count: int, aim: float) -> np.ndarray:
+        """Iterate; return the rows (k, 3) as ``kernels.update_contacts`` fills them."""
+        rows, beta, room = np.empty((count, 3)), self._beta, self._room
+        pieces, blocks, data, state, large = self._pieces, self._blocks, self._data, self._state, self._large
+        if large is None:
+            return rows[: kernels.iterate(pieces, blocks, data, beta, state, room, rows, aim)]
+        for i, row in enumerate(rows):
+            kernels.solve_bodies(pieces, blocks, data, beta, state, room)
+            state.v[large.rows] = large.solve(room.right)
+            kernels.update_contacts(pieces, data, beta, state, room, row)
+            if row[:2].max() <= aim or not np.isfinite(row).all():
+                return rows[: i + 1]
+        return rows
+
+    def answer(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._v, from_isotropic(self.problem, self._lam)
+
+    def details(self) -> dict[str, object]:
+        """Numbers for the solution."""
+        return {
+            "subsystems": self.subsystems,
+            "large": self.large,
+            "pieces": len(self._pieces.contact),
+            "factorizations": self.factorizations,
+            "penalty": self.penalty,
+            "returned_iteration": self.best + 1,
+        }
+
+
+def _blocks(system: np.ndarray, sizes: np.ndarray) -> kernels.Blocks:
+    """Rows and room for the matrices of the small subsystems."""
+    small = np.flatnonzero(sizes <= _SMALL)
+    number = np.full(len(sizes), -1, dtype=np.int64)
+    number[small] = np.arange(len(small))
+    block = number[system]
+    row = np.argsort(block, kind="stable")[int((block < 0).sum()) :].astype(np.int64)
+    ptr = np.concatenate([[0], np.cumsum(sizes[small])]).astype(np.int64)
+    start = np.concatenate([[0], np.cumsum(sizes[small] ** 2)]).astype(np.int64)
+    place = np.full(len(system), -1, dtype=np.int64)
+    place[row] = np.arange(len(row)) - ptr[block[row]]
+    return kernels.Blocks(ptr, row, start[:-1].copy(), block, place, np.zeros(int(start[-1])))

@@ -1,0 +1,106 @@
+"""Pairs of shapes anywhere in space: their contacts by the detector, and their distance by other means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import lsq_linear, minimize
+from scipy.spatial.transform import Rotation
+
+from contact.detect import Detector, PointContacts
+from contact.detect_kernels import PARALLEL
+from contact.shapes import Box, Capsule, Cylinder, Mesh, PlacedShape, Shape
+
+
+def detect(
+    shapes: Sequence[Shape], rotation: np.ndarray, translation: np.ndarray, margin: float, mutual: bool = True
+) -> PointContacts:
+    """All contacts of shapes on bodies of their own, with the features of each as points.
+
+    Without ``mutual`` only points of the first one are tested. Each contact has a name of its own.
+    """
+    own = [shape.features() for shape in shapes]
+    first = np.cumsum([0] + [len(points) for points, _ in own[:-1]])
+    may_contact = np.ones((len(shapes), len(shapes)), dtype=bool)
+    may_contact[1:] &= mutual
+    detector = Detector(
+        [PlacedShape(shape, k) for k, shape in enumerate(shapes)],
+        np.repeat(np.arange(len(shapes)), [len(points) for points, _ in own]),
+        np.concatenate([radii for _, radii in own]),
+        np.zeros(sum(len(points) for points, _ in own), dtype=int),
+        may_contact,
+        shape_corner=[f if isinstance(s, Box) else -1 for s, f in zip(shapes, first, strict=True)],
+        shape_rim=[f if isinstance(s, Cylinder) else -1 for s, f in zip(shapes, first, strict=True)],
+        shape_edge=[f if isinstance(s, Mesh | Capsule) else -1 for s, f in zip(shapes, first, strict=True)],
+    )
+    points = np.concatenate([p @ turn.T + at for (p, _), turn, at in zip(own, rotation, translation, strict=True)])
+    found = detector.detect(points, *detector.world_poses(rotation, translation), margin).copy()
+    names = (found.point * len(shapes) + found.shape) * detector.features + found.feature
+    assert len(np.unique(names)) == found.n and found.feature.max(initial=0) < detector.features
+    return found
+
+
+def random_boxes(rng: np.random.Generator, count: int):
+    """Half extents, rotations and translations of pairs of boxes that do not touch, a third of them almost parallel.
+
+    With each comes the true distance, from closest points found by least squares with bounds, and its direction.
+    """
+    while count:
+        halves = rng.uniform(0.2, 1.0, (2, 3))
+        rotation = Rotation.random(2, rng=rng).as_matrix()
+        if count % 3 == 0:
+            rotation[1] = rotation[0] @ Rotation.from_rotvec(rng.normal(size=3) * 10.0 ** rng.uniform(-9, -1)).as_matrix()
+        shift = rng.normal(size=3)
+        translation = np.array([np.zeros(3), shift * rng.uniform(0.5, 2.5) / np.linalg.norm(shift)])
+        sides = np.hstack([rotation[0] * halves[0], -rotation[1] * halves[1]])
+        closest = lsq_linear(sides, translation[1], (-1, 1), method="bvls", tol=1e-14).x
+        between = translation[1] - sides @ closest
+        distance = float(np.linalg.norm(between))
+        if distance > 1e-3:
+            count -= 1
+            yield halves, rotation, translation, distance, between / distance
+
+
+def separation(halves, rotation, translation, edges: bool) -> float:
+    """Return the largest gap of two boxes along the normals of faces, and of pairs of edges where asked for."""
+    axes = [turn[:, i] for turn in rotation for i in range(3)]
+    across = [np.cross(rotation[0][:, i], rotation[1][:, j]) for i in range(3) for j in range(3)] if edges else []
+    axes += [n / np.linalg.norm(n) for n in across if np.linalg.norm(n) >= PARALLEL]
+    apart = translation[0] - translation[1]
+    return max(abs(n @ apart) - sum(half @ abs(n @ turn) for half, turn in zip(halves, rotation, strict=True)) for n in axes)
+
+
+def core(shape: Shape) -> tuple[np.ndarray, float, float]:
+    """Half extents of a box about a shape without its round, radius of its section, and radius of the round all about it."""
+    if isinstance(shape, Box):
+        return shape.half_extents, np.inf, 0.0
+    if isinstance(shape, Cylinder):
+        return np.array([shape.radius, shape.radius, shape.half_length]), shape.radius, 0.0
+    return np.array([0.0, 0.0, getattr(shape, "half_length", 0.0)]), np.inf, shape.radius
+
+
+def closest(shapes: list[Shape], rotation: np.ndarray, translation: np.ndarray) -> tuple[float, np.ndarray]:
+    """Distance of two shapes, and the direction from the first to the second, by minimising over the points of both."""
+    cores = [core(shape) for shape in shapes]
+
+    def between(x: np.ndarray) -> np.ndarray:
+        return rotation[1] @ x[3:] + translation[1] - rotation[0] @ x[:3] - translation[0]
+
+    def slope(x: np.ndarray) -> np.ndarray:
+        w = between(x)
+        return np.concatenate([-2.0 * rotation[0].T @ w, 2.0 * rotation[1].T @ w])
+
+    rounds = [
+        {"type": "ineq", "fun": lambda x, k=k, r=r: r * r - x[3 * k] ** 2 - x[3 * k + 1] ** 2}
+        for k, (_, r, _) in enumerate(cores)
+        if r < np.inf
+    ]
+    bounds = [(-h, h) for half, _, _ in cores for h in half]
+    found = minimize(
+        lambda x: between(x) @ between(x), np.zeros(6), jac=slope, bounds=bounds, constraints=rounds, method="SLSQP",
+        options={"ftol": 1e-15, "maxiter": 500},
+    )  # fmt: skip
+    w = between(found.x)
+    length = float(np.linalg.norm(w))
+    return length - cores[0][2] - cores[1][2], w / max(length, 1e-300)
