@@ -88,6 +88,22 @@ PENDULUMS: dict[str, Callable[[fs.Scene], None]] = {
 }  # fmt: skip
 
 
+def paths(build: Callable[[fs.Scene], None], steps: list[float], duration: float) -> np.ndarray:
+    """Coordinates of the first body at the ends of the longest step, (steps, times, n_q), each step a part of the longest."""
+    out = []
+    for dt in steps:
+        scene = free_scene(dt)
+        build(scene)
+        stepper, every, places = Stepper(scene, make_solver("auto", tolerance=1e-10)), round(steps[0] / dt), []
+        for k in range(round(duration / dt)):
+            report = stepper.step()
+            assert report.solution.converged, report.solution.message
+            if (k + 1) % every == 0:
+                places.append(stepper.state.q[stepper.system.q_slices[0]].copy())
+        out.append(np.array(places))
+    return np.array(out)
+
+
 def swing(build: Callable[[fs.Scene], None], dt: float, duration: float) -> tuple[float, float]:
     """Period (s) of the swing and the amplitude (m) of the centre of mass at its first turning back, of the body named "body"."""
     scene = free_scene(dt)

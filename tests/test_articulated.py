@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from pendulums import PENDULUMS, paths
 from slow_twins import link_velocity, moved_pose, random_frame, rotation_rate
 
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
@@ -394,3 +395,11 @@ def test_a_servo_holds_its_target_against_gravity() -> None:
     )  # fmt: skip
     q, v = march(body, StepSettings(0.01, 1.0, np.array([0, 0, -9.81])), 300)
     assert q[7] == pytest.approx(0.1 - 0.5 * 9.81 / 1e3, abs=1e-7) and abs(v[6]) < 1e-6
+
+
+def test_a_gripper_on_a_string_moves_to_second_order() -> None:
+    """Base, orientation and finger, at all times; the steps must follow the string, so at 4 ms the order looks like 1.7."""
+    found = paths(PENDULUMS["articulated"], [1e-3, 5e-4, 2.5e-4], 0.2)
+    for coordinates in (slice(0, 3), slice(3, 7), slice(7, 8)):
+        first, second = np.abs(np.diff(found[:, :, coordinates], axis=0)).max(axis=(1, 2))
+        assert np.log2(first / second) == pytest.approx(2.0, abs=0.02)

@@ -13,6 +13,8 @@
     `Stepper.step`: the step on one screen.
 `end_velocity`
     What the contact law says of the velocities at the end of a step: rest and restitution.
+`free_flight`
+    What rounding took of the momentum of bodies that nothing touches is given back.
 `measure`, `report`
     `StepReport`: what a step did, read without changing anything.
 `advance`

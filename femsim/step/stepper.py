@@ -18,6 +18,7 @@ from femsim.scene.scene import Scene
 from femsim.step.contact_family import Rates
 from femsim.step.contacts import ContactRows, Contacts
 from femsim.step.end_velocity import end_velocity
+from femsim.step.free_flight import keep_momentum
 from femsim.step.measure import measure
 from femsim.step.newton import Newton, Solved, linearise_ahead, solve_step
 from femsim.step.placed import Placed
@@ -120,6 +121,7 @@ class Stepper:
             u = contact_velocity(problem, solution.v)
             end = end_velocity(system, settings, rows, solved, u, state, new, self.newton)
             new.v = end.v
+            keep_momentum(system, settings, problem, solution.v, end.lam, state, new, self.scene.motions)
             solved = end.judged(solved)
         with self.timed("accept"):
             forces, memory = contacts.accept(rows, end.lam, u, end.work)
