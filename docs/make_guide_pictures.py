@@ -1,0 +1,43 @@
+"""Draw the picture of docs/guide/own_gripper.md: python docs/make_guide_pictures.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+DOCS = Path(__file__).resolve().parent
+PICTURES = DOCS / "pictures"
+
+
+def finger() -> None:
+    """Draw a finger from the side, with the axes of its file."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    height = np.linspace(0.0, 50.0, 60)  # mm, from the tip
+    bend = 5.0 * (1.0 - height / 50.0) ** 2
+    thick = 10.0 + 5.0 * height / 50.0
+    figure, axes = plt.subplots(figsize=(4.8, 3.6), layout="constrained")
+    axes.fill(np.concatenate([bend, (bend + thick)[::-1]]), np.concatenate([height, height[::-1]]), color="#a9d3b4", ec="#2b2f36")
+    axes.fill([-3, 18, 18, -3], [46, 46, 56, 56], color="#8fa3b8", ec="#2b2f36", alpha=0.8)
+    axes.fill([20, 38, 38, 20], [-2, -2, 22, 22], color="#c6cbd1", ec="#2b2f36")
+    axes.text(20, 51, "jaw, holds\nthe upper 4 mm", ha="left", va="center", fontsize=9)
+    axes.text(29, 10, "object", ha="center", va="center", fontsize=9)
+    axes.text(9.5, 24, "finger", ha="center", va="center", fontsize=9, rotation=90)
+    axes.text(9, -2.5, "tip", ha="center", va="top", fontsize=9)
+    for end, name in (((-14.0, 12.0), "z, to the jaw"), ((-2.0, 0.0), "x, to the object")):
+        axes.annotate("", end, (-14.0, 0.0), arrowprops={"arrowstyle": "-|>", "color": "#c8102e", "lw": 2})
+        axes.text(
+            end[0] + (0 if end[1] else -6), end[1] + (1.5 if end[1] else -4.5), name, color="#c8102e", fontsize=9, ha="center"
+        )
+    axes.plot(-14, 0, "o", color="#c8102e", ms=4)
+    axes.set(xlim=(-24, 40), ylim=(-8, 58), aspect="equal")
+    axes.axis("off")
+    figure.savefig(PICTURES / "finger_frame.png", dpi=160)
+
+
+if __name__ == "__main__":
+    finger()
