@@ -15,7 +15,7 @@ from contact.delassus import DelassusOperator
 from contact.local import LocalProblem
 from contact.metrics import Residuals, contact_velocity, dynamics_residual, norm, residuals
 from contact.problem import ContactProblem, force_scales, from_isotropic, isotropic, to_isotropic
-from contact.solvers.base import Check, FactorizationOptions, Judge, Row, Solution, WarmStart, drive
+from contact.solvers.base import BALANCE_FACTOR, Check, FactorizationOptions, Judge, Row, Solution, WarmStart, drive
 from contact.solvers.dense import DenseResult, DenseSolver
 
 #: An older factorization is renewed when, at the pace of the last iteration, more than this many would still be needed.
@@ -243,7 +243,7 @@ class _Refinement:
 
     def _adapt(self) -> None:
         """Take in contacts that approach; renew factors that are too slow; solve more sharply where the judge is not content."""
-        tolerance, last, excess = self.options.tolerance, self.judge.last, self.judge.excess
+        tolerance, last = self.options.tolerance, self.judge.last
         approaching = ~self.chosen & _approaching(self.u)
         if approaching.any():
             self.chosen |= approaching
@@ -251,10 +251,12 @@ class _Refinement:
         self._watch(changed=bool(approaching.any()))
         if self._reached <= self._aim and last.dynamics <= tolerance < max(last.contact, self.judge.error):
             self._sharper *= _SHARPER
-        if not self._fresh and _too_slow(self._before, excess, tolerance):
+        # without the plain norm, which depends on units: of forces that are not unique, old and new factors find others
+        lacking = max(last.dynamics, last.balance / BALANCE_FACTOR)
+        if not self._fresh and _too_slow(self._before, lacking, tolerance):
             self.operator.forget()
             self._dense = None
-        self._before = self._started = excess
+        self._before, self._started = lacking, last.dynamics
 
     def _watch(self, *, changed: bool) -> None:
         """Count iterations that hardly came nearer with what they had: the same contacts, and factors that serve."""
