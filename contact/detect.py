@@ -349,21 +349,7 @@ class Detector:
         where = _floats("points", points, (n_points, 3))
         rotation = _floats("shape_rotation", shape_rotation, (n_shapes, 3, 3))
         translation = _floats("shape_translation", shape_translation, (n_shapes, 3))
-        if isinstance(margin, np.ndarray) and margin.shape != (n_points,):
-            raise ContactError(
-                f"detect: margin has shape {margin.shape}; give one number or one for each of the {n_points} points."
-            )
-        self._margin[:] = margin
-        np.add(self.point_radius, self._margin, out=self._reach)
-        if not self._reach.sum() < np.inf:
-            bad = int(np.flatnonzero(~np.isfinite(self._margin))[0])
-            raise ContactError(f"detect: margin of point {bad} is {self._margin[bad]} m; give finite lengths.")
-        if self._creases is not None:
-            first = self._creases.creases.first
-            np.copyto(self._creases.creases.reach, self._margin[first], where=first >= 0)
-        if self._rolls:  # points of rims that are surfaces are no points: with this margin they are in contact with nothing
-            np.copyto(self._rim_reach, self._margin[self._shape_rim], where=self._shape_rim >= 0)
-            self._margin[self._on_rim] = self._reach[self._on_rim] = -np.inf
+        self._take_margin(margin)
         n_pairs = self._broad.candidates(where, self._reach, rotation, translation)
         table = self._table
         n = detect_points(
@@ -430,6 +416,25 @@ class Detector:
         return PointContacts(
             self._point[:n], self._shape[:n], self._gap[:n], self._frame[:n], self._position[:n], self._feature[:n]
         )
+
+    def _take_margin(self, margin: float | FloatArray) -> None:
+        """Check the margins of a call and hand them to all that look for contacts."""
+        if isinstance(margin, np.ndarray) and margin.shape != self.point_radius.shape:
+            raise ContactError(
+                f"detect: margin has shape {margin.shape}; give one number or one for each of the "
+                f"{len(self.point_radius)} points."
+            )
+        self._margin[:] = margin
+        np.add(self.point_radius, self._margin, out=self._reach)
+        if not self._reach.sum() < np.inf:
+            bad = int(np.flatnonzero(~np.isfinite(self._margin))[0])
+            raise ContactError(f"detect: margin of point {bad} is {self._margin[bad]} m; give finite lengths.")
+        if self._creases is not None:
+            first = self._creases.creases.first
+            np.copyto(self._creases.creases.reach, self._margin[first], where=first >= 0)
+        if self._rolls:  # points of rims that are surfaces are no points: with this margin they are in contact with nothing
+            np.copyto(self._rim_reach, self._margin[self._shape_rim], where=self._shape_rim >= 0)
+            self._margin[self._on_rim] = self._reach[self._on_rim] = -np.inf
 
     def _placed(self, rotation: FloatArray, translation: FloatArray) -> Shapes:
         """Return what the kernels of cylinders and of edges of meshes read."""
