@@ -76,12 +76,16 @@ def closing_contacts(problem: ContactProblem | LocalProblem, u: np.ndarray, lam:
         Velocity that the data know.
     """
     nothing = np.zeros(0, dtype=np.int64)
-    normal = np.zeros((problem.n_contacts, 3))
-    normal[:, 0] = np.maximum(lam[:, 0], 0.0)
-    largest = float(normal.max(initial=0.0))
+    pressing = np.maximum(lam[:, 0], 0.0)
+    largest = float(pressing.max(initial=0.0))
     if not (largest > 0.0 and math.isfinite(largest)):
         return nothing
-    normal /= largest
+    pressing /= largest
+    approach = -float(pressing @ u[:, 0]) / float(pressing.sum())
+    if approach <= 0.0:  # the products below need not be made
+        return nothing
+    normal = np.zeros((problem.n_contacts, 3))
+    normal[:, 0] = pressing
     if isinstance(problem, LocalProblem):
         W = problem.W
         if np.abs(W - W.T).max() > SYMMETRY * np.abs(W).max():
@@ -89,8 +93,7 @@ def closing_contacts(problem: ContactProblem | LocalProblem, u: np.ndarray, lam:
         compliance, net = W.diagonal()[::3], math.sqrt(max(float(normal.ravel() @ (W @ normal.ravel())), 0.0))
     else:
         compliance, net = problem.compliance[:, 0], norm(problem.weight * problem.pushed(normal))
-    alone = float(normal[:, 0] @ np.sqrt(compliance))
-    approach = -float(normal[:, 0] @ u[:, 0]) / float(normal[:, 0].sum())
-    if approach <= 0.0 or alone * approach < _OUT_OF_REACH * speed * net:
+    alone = float(pressing @ np.sqrt(compliance))
+    if alone * approach < _OUT_OF_REACH * speed * net:
         return nothing
-    return np.flatnonzero(normal[:, 0] >= _NAMED)
+    return np.flatnonzero(pressing >= _NAMED)

@@ -251,21 +251,20 @@ def residuals(
     v: np.ndarray,
     lam: np.ndarray,
     *,
-    regularization: float = 0.0,
     relaxed: bool = False,
     loads: np.ndarray | None = None,
-    slip: np.ndarray | None = None,
     Av: np.ndarray | None = None,
+    law: LawArguments | None = None,
 ) -> Residuals:
     """Dynamics residual, contact residual, balance and plain dynamics residual in one pass.
 
     ``loads``, (groups,), N, is the load on each group of nodes or links to which its balance is relative, |B| of :func:`balance`
-    by default; ``slip``, (nc, 3), m/s, is added to the contact velocities; ``Av``, (n,), N, is A v where the caller has it. The
-    other options are those of :func:`measure`.
+    by default. ``Av``, (n,), N, and ``law``, what :func:`law_arguments` gives, are handed over where the caller has them.
+    ``relaxed`` is that of :func:`measure`.
     """
     terms = _terms(problem, v, lam, Av)
     dynamics, size, plain = terms.sizes(problem.weight)
-    contact = natural_map(*law_arguments(problem, v, lam, regularization, slip)[:4], relaxed)
+    contact = natural_map(*(law or law_arguments(problem, v, lam))[:4], relaxed)
     return Residuals(dynamics, contact, _balance(problem, v, lam, terms, size, loads), plain)
 
 

@@ -420,7 +420,7 @@ MUTANTS = (
     ),
     Mutant(
         "judges", "any approach is a proof of infeasibility", "contact/feasibility.py",
-        "if approach <= 0.0 or alone * approach < _OUT_OF_REACH * speed * net:", "if approach <= 0.0:",
+        "if alone * approach < _OUT_OF_REACH * speed * net:", "if False:",
         "test_feasibility.py",
     ),
     Mutant(

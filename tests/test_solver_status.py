@@ -97,7 +97,7 @@ def test_each_residual_alone_keeps_an_answer_from_being_converged(name: str) -> 
     bound = BALANCE_FACTOR * tolerance if name == "balance" else tolerance
     for value, good, excess in ((bound, True, tolerance), (1.001 * bound, False, 1.001 * tolerance), (math.nan, False, math.inf)):
         found = Residuals(0.0, 0.0, 0.0, 0.0)._replace(**{name: value})
-        judge = Judge(two_links(), tolerance, lambda v, lam, found=found: found)
+        judge = Judge(two_links(), tolerance, lambda v, lam, law, found=found: found)
         assert judge.look(np.zeros(12), np.zeros(6), 0) == (good or math.isnan(value))
         assert (judge.converged, judge.failed) == (good, math.isnan(value))
         assert judge.excess == pytest.approx(0.0 if name == "contact" and math.isfinite(value) else excess)

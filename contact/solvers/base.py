@@ -27,8 +27,8 @@ import numpy as np
 from contact.errors import ContactError
 from contact.feasibility import closing_contacts, free_velocities
 from contact.linear import Backend
-from contact.local import LocalProblem, measure_local
-from contact.metrics import LawArguments, Residuals, law_arguments, residuals
+from contact.local import LocalProblem
+from contact.metrics import LawArguments, Residuals, law_arguments, natural_map, residuals
 from contact.metrics_kernels import TINY, law_errors
 from contact.problem import ContactProblem
 
@@ -266,10 +266,11 @@ class Judge:
     tolerance : float
         Bound of the residuals.
     measure : callable, optional
-        ``measure(v, lam)`` returns the residuals, for a solver whose options ask for another contact law than the problem's.
-        Default: those of ``contact.metrics`` and :func:`contact.local.measure_local`.
+        ``measure(v, lam, law)`` returns the residuals by the arguments of the natural map, for a solver that has A v. Default:
+        those of ``contact.metrics``; of a local problem the contact residual.
     law : callable, optional
-        ``law(v, lam)`` returns the arguments of the natural map for the same law. Default: those of the Signorini-Coulomb law.
+        ``law(v, lam)`` returns the arguments of the natural map, for a solver whose options ask for another contact law than the
+        problem's. Default: those of the Signorini-Coulomb law.
     relaxed : bool
         Whether that law is the convex relaxation. Default no.
 
@@ -290,7 +291,7 @@ class Judge:
         self,
         problem: ContactProblem | LocalProblem,
         tolerance: float,
-        measure: Callable[[np.ndarray, np.ndarray], Residuals] | None = None,
+        measure: Callable[[np.ndarray, np.ndarray, LawArguments], Residuals] | None = None,
         law: Callable[[np.ndarray, np.ndarray], LawArguments] | None = None,
         relaxed: bool = False,
     ) -> None:
@@ -306,6 +307,8 @@ class Judge:
         self.rows: list[Sequence[float]] = []
         self._best_row = 0
         self._v, self._lam = np.zeros(getattr(problem, "n", 0)), np.zeros((problem.n_contacts, 3))
+        #: arguments of the natural map of the best iterate, once there is one
+        self._best_law: LawArguments | None = None
         self._rho: np.ndarray | None = None
         #: contact velocities without contact forces: estimates so far, and where better ones come from
         self._free: list[np.ndarray] = []
@@ -336,18 +339,19 @@ class Judge:
         row : int
             Its row of the history.
         """
-        self.last, self.error = self._measure(v, lam), 0.0
+        law = self._law(v, lam)
+        self.last, self.error = self._measure(v, lam, law), 0.0
         # before any comparison: max() forgets a NaN that stands second, and comparisons with one are False
         self.failed = not all(map(math.isfinite, self.last))
         self.converged = not self.failed and self._passes(self.last)
         if self.converged:
-            law = self._law(v, lam)
             self.error = self._law_error(law)
             self.converged = self.error <= self.tolerance
             self.closing = self.closing if self.converged else self._closing(law)
         if self.converged or len(self.closing) or (not self.failed and self.last.worst < self.best.worst):
             self.best, self._best_row = self.last, row
             self._v, self._lam = v.copy(), lam.reshape(-1, 3).copy()
+            self._best_law = law._replace(lam=law.lam.copy())
         return self.converged or self.failed or len(self.closing) > 0
 
     def _passes(self, found: Residuals) -> bool:
@@ -389,6 +393,9 @@ class Judge:
             return closing
         return closing_contacts(self.problem, law.u, law.lam, max(pace, *self._free_speeds(law)))
 
+    def _law_of_best(self) -> LawArguments:
+        return self._best_law or self._law(self._v, self._lam)
+
     @property
     def excess(self) -> float:
         """What must come below the tolerance beside the contact residual: dynamics in both norms, and balance over its factor."""
@@ -412,7 +419,7 @@ class Judge:
 
     def _proof(self) -> str:
         """Sentence on why there is no solution."""
-        approach = float(-self._law(self._v, self._lam).u[self.closing, 0].min())
+        approach = float(-self._law_of_best().u[self.closing, 0].min())
         names = ", ".join(map(str, self.closing[:MOST_NAMED])) + (", ..." if len(self.closing) > MOST_NAMED else "")
         what = f"contacts {names} close" if len(self.closing) > 1 else f"contact {names} closes"
         return (
@@ -438,7 +445,7 @@ class Judge:
         history = np.fromiter(chain.from_iterable(self.rows), np.float64).reshape(-1, 3)
         n, best = len(history), self.best
         if not (self.converged or self.failed or len(self.closing)):
-            self.closing = self._closing(self._law(self._v, self._lam))
+            self.closing = self._closing(self._law_of_best())
         status = self._status
         verdict = {
             "converged": f"Converged in {n} iterations",
@@ -495,10 +502,10 @@ def _law(problem: ContactProblem | LocalProblem, v: np.ndarray, lam: np.ndarray)
     return law_arguments(problem, v, lam)
 
 
-def _residuals(problem: ContactProblem | LocalProblem, v: np.ndarray, lam: np.ndarray) -> Residuals:
+def _residuals(problem: ContactProblem | LocalProblem, v: np.ndarray, lam: np.ndarray, law: LawArguments) -> Residuals:
     if isinstance(problem, LocalProblem):
-        return Residuals(0.0, measure_local(problem, lam).contact_residual, 0.0, 0.0)
-    return residuals(problem, v, lam)
+        return Residuals(0.0, natural_map(*law[:4]), 0.0, 0.0)
+    return residuals(problem, v, lam, law=law)
 
 
 # ---------------------------------------------------------------------- the driver

@@ -360,7 +360,7 @@ class FixedPoint:
         """Velocity, (n,), m/s, and forces, (nc, 3), N, of the best iterate."""
         return self.state.iterates.best[self.nodal.rows], self.state.iterates.best_lam
 
-    def measure(self, v: np.ndarray, lam: np.ndarray) -> Residuals:
+    def measure(self, v: np.ndarray, lam: np.ndarray, law: LawArguments) -> Residuals:
         """Residuals by the contact law that the options ask for; without multipliers it holds where the virtual nodes are.
 
         Balances are relative to what would hold each body at the start, see :func:`contact.metrics_kernels.holding_forces`.
@@ -370,10 +370,8 @@ class FixedPoint:
         if nodal.n_virtual:  # their share is in the product of the iteration
             matrix, product = self._system[0], np.empty(nodal.virtual_start)
             apply_blocks(matrix.ptr, matrix.col, matrix.values, best, product)
-        return residuals(
-            nodal.problem, v, lam, relaxed=options.operator == "proximal", regularization=options.regularization or 0.0,
-            loads=self._bodies.least_force, slip=self._slip, Av=product[nodal.rows],
-        )  # fmt: skip
+        relaxed, loads = options.operator == "proximal", self._bodies.least_force
+        return residuals(nodal.problem, v, lam, relaxed=relaxed, loads=loads, Av=product[nodal.rows], law=law)
 
     def law(self, v: np.ndarray, lam: np.ndarray) -> LawArguments:
         """Arguments of the natural map by that law."""

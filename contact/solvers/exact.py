@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from contact.delassus import DelassusOperator
 from contact.local import LocalProblem
-from contact.metrics import Residuals, contact_velocity, dynamics_residual, norm, residuals
+from contact.metrics import LawArguments, Residuals, contact_velocity, dynamics_residual, norm, residuals
 from contact.problem import ContactProblem, force_scales, from_isotropic, isotropic, to_isotropic
 from contact.solvers.base import BALANCE_FACTOR, Check, FactorizationOptions, Judge, Row, Solution, WarmStart, drive
 from contact.solvers.dense import DenseResult, DenseSolver
@@ -219,9 +219,9 @@ class _Refinement:
     def answer(self) -> tuple[np.ndarray, np.ndarray]:
         return self.v, from_isotropic(self.problem, self.forces)
 
-    def _measured(self, v: np.ndarray, lam: np.ndarray) -> Residuals:
+    def _measured(self, v: np.ndarray, lam: np.ndarray, law: LawArguments) -> Residuals:
         """Residuals of the last iterate, whose A v is known."""
-        return residuals(self.problem, v, lam, Av=self._Av)
+        return residuals(self.problem, v, lam, Av=self._Av, law=law)
 
     def _condense(self) -> DenseSolver:
         """Condense on the chosen contacts, by the last factorization where it serves."""

@@ -157,6 +157,7 @@ class SoftBody(BodyDefaults, ABC):
         self.elastic = elastic
         self.load = load
         self._viscous, self._viscous_kept = np.zeros(0), np.zeros(0)
+        self._first_A: sp.csc_matrix | None = None
         self._velocity = np.asarray(velocity, dtype=np.float64)
         self._angular_velocity = np.zeros(3) if angular_velocity is None else np.asarray(angular_velocity, dtype=np.float64)
         n = self.n_nodes = len(self.rest)
@@ -414,8 +415,11 @@ class SoftBody(BodyDefaults, ABC):
         self._viscous = self._viscous_kept
 
     def _viscous_matrix(self) -> sp.csc_matrix:
-        """Return the first A of the step."""
-        return sp.csc_matrix((self._viscous, self._indices, self._indptr), shape=(self.n_v, self.n_v))
+        """Return the first A of the step; one matrix with these entries, since scipy checks the pattern of a new one."""
+        if self._first_A is None:
+            self._first_A = sp.csc_matrix((self._viscous, self._indices, self._indptr), shape=(self.n_v, self.n_v))
+        self._first_A.data = self._viscous
+        return self._first_A
 
     def advance(
         self,
