@@ -17,7 +17,7 @@ import numpy as np
 from foreign.child import Refused
 
 #: Largest files that people write by hand or that a run writes, bytes.
-TOML_BYTES, XML_BYTES, JSON_BYTES, TEXT_BYTES = 4_000_000, 16_000_000, 256_000_000, 2_000_000_000
+TOML_BYTES, XML_BYTES, JSON_BYTES, TEXT_BYTES = 4_000_000, 4_000_000, 256_000_000, 2_000_000_000
 #: Levels of tables and lists in a file; parts of a dotted key.
 DEEPEST, MOST_PARTS = 64, 32
 #: Arrays of one npz archive, and how far deflation may have shrunk it.

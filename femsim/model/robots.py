@@ -353,6 +353,45 @@ class Robot:
         self._check_mass(body, q)
         return body
 
+    def inverse_dynamics(
+        self,
+        joints: Mapping[str, float],
+        speeds: Mapping[str, float] | None = None,
+        rates: Mapping[str, float] | None = None,
+        *,
+        rotation: Three = (0.0, 0.0, 0.0),
+        gravity: Three = (0.0, 0.0, -9.81),
+    ) -> dict[str, float]:
+        """Efforts of the motors that give the robot these accelerations on a fixed base; without speeds, those that hold it.
+
+        Parameters
+        ----------
+        joints, speeds, rates : dict of str to float
+            Positions (rad or m), speeds and accelerations of the joints of one coordinate by name; 0 where nothing is said.
+        rotation : (3,) float, rad
+            Rotation vector of the base.
+        gravity : (3,) float, m/s^2
+            Acceleration of gravity.
+
+        Returns
+        -------
+        dict of str to float, N m or N
+            Effort of each joint of one coordinate, what its damping takes included.
+
+        Raises
+        ------
+        InputError
+            Unknown joints or positions out of range.
+        """
+        body = self.body(self.name, np.zeros(3), quaternion_from_vector(np.asarray(rotation, dtype=float)), joints, speeds or {})
+        rate = np.zeros(body.n_v)
+        for name, value in (rates or {}).items():
+            rate[body.joint(name).row] = float(value)
+        v = body.initial_v()
+        efforts = body.inverse_dynamics(body.initial_q(), v, rate, np.asarray(gravity, dtype=np.float64))
+        own = {name: body.joint(name) for name in body.joint_names()}
+        return {name: float(efforts[joint.row] + joint.damping * v[joint.row]) for name, joint in own.items()}
+
     def _check_mass(self, body: TreeBody, q: np.ndarray) -> None:
         """Refuse joints that move nothing that has mass."""
         M = body.mass_matrix(q)

@@ -107,7 +107,7 @@ class _Reader:
         for child in element:
             if child.tag in _KNOWN[kind] or child.tag in _PASSED:
                 continue
-            if child.tag not in _OTHERS and (meant := did_you_mean(child.tag, _KNOWN[kind])).startswith(";"):
+            if child.tag not in _OTHERS and "did you mean" in (meant := did_you_mean(child.tag, _KNOWN[kind])):
                 raise self._wrong(where, f"has an element <{child.tag}>{meant}")
             note = f"{self.path.name}: <{child.tag}> of {where} is not read"
             if note not in self.notes:

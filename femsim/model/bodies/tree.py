@@ -103,6 +103,10 @@ class TreeBody(BodyDefaults):
     At the end the velocity of the base is the one with which linear and angular momentum of the whole have changed by the
     impulses of the step, to the last digits; energy is kept to the order of the step only.
 
+    Joints that are damped hard, by a servo say, would turn their speed round in each step of theta < 1. So v1 = v0 + phi (v_hat -
+    v0) on the rows of joints, phi = 1 + (1/theta - 1)/(1 + r^2/4) with r = dt (theta dt K + D)/M_jj: second order where r is
+    small, backward Euler where it is large.
+
     Parameters
     ----------
     name : str
@@ -164,6 +168,7 @@ class TreeBody(BodyDefaults):
         self._mass_there, self._rate_there, self._place = np.zeros((self.n_v, self.n_v)), np.zeros(self.n_v), np.zeros(self.n_v)
         self._asked = (self._mass_there, self._rate_there, self._place)
         self._step_rate, self._implicit = np.zeros(self.n_v), 1.0
+        self._factor = np.ones(self.n_v)  # phi
         links = len(self.links)
         self._begin, self._middle, self._end = (kernels.no_places(links) for _ in range(3))
         self._momenta = np.zeros((4, links, 6))
@@ -270,6 +275,12 @@ class TreeBody(BodyDefaults):
         """Mass matrix (n_v, n_v), with the rotors."""
         return self._configuration(q).M.copy()
 
+    def inverse_dynamics(self, q: np.ndarray, v: np.ndarray, rate: np.ndarray, gravity: np.ndarray) -> np.ndarray:
+        """Generalized force (n_v,) for accelerations ``rate`` (n_v,), N m and N; without damping of the joints."""
+        out = np.empty(self.n_v)
+        kernels.inverse_dynamics(self.tree, self._configuration(q).places, v, rate, gravity, out)
+        return out
+
     def link_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
         """World rotation (3, 3) and centre of mass (3,) of a link."""
         places = self._configuration(q).places
@@ -344,6 +355,13 @@ class TreeBody(BodyDefaults):
         self.joint_damping[:] = self._passive
         self.joint_damping[self._own_rows] += gain
 
+    def _start_factor(self, M: np.ndarray, settings: StepSettings) -> None:
+        """Choose how far the speeds of joints go beyond v_hat in a step, see the class."""
+        gain = self._passive.copy()
+        gain[self._own_rows] += self._servo[3] * self._implicit + self._servo[4]
+        r = settings.dt * gain / M[np.diag_indices(self.n_v)]
+        self._factor = 1.0 + (1.0 / settings.theta - 1.0) / (1.0 + 0.25 * r * r)
+
     def _keep_linearisation(self, M: np.ndarray, rate: np.ndarray, place: np.ndarray) -> None:
         """Keep what the linear equations say of the rate of momentum: rate + M (v_hat - place) / (theta dt)."""
         self._mass_there, self._rate_there, self._place = M, rate, place
@@ -370,6 +388,7 @@ class TreeBody(BodyDefaults):
             self._fill_motors(ahead, v, external)
         else:
             self.joint_damping[:] = self._passive
+        self._start_factor(now.M, settings)
         bias = np.empty(self.n_v)
         kernels.inverse_dynamics(self.tree, now.places, v, np.zeros(self.n_v), np.zeros(3), bias)
         A = now.M / implicit
@@ -395,7 +414,7 @@ class TreeBody(BodyDefaults):
         inertia: np.ndarray,
     ) -> None:
         """Fill what d'Alembert's equations of the step lack at v_hat."""
-        v0, v1 = self._ends(start.v, v_hat, settings.theta)
+        v0, v1 = self._ends(start.v, v_hat)
         h0, h1, twist, M = *self._momenta[:3], np.empty((self.n_v, self.n_v))
         before = self._configuration(start.q).places
         kernels.fill_twists(self.tree, before, v0, twist)
@@ -412,11 +431,11 @@ class TreeBody(BodyDefaults):
         out[:] = inertia - external + self.joint_damping * v_hat
         self._asked = (M, inertia.copy(), v_hat.copy())
 
-    def _ends(self, v: np.ndarray, v_hat: np.ndarray, theta: float) -> tuple[np.ndarray, np.ndarray]:
+    def _ends(self, v: np.ndarray, v_hat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Velocities at both ends of a step; those of joints that follow a motion jump to it."""
-        v0, v1 = v.copy(), v + (v_hat - v) / theta
+        v0, v1 = v.copy(), v + self._factor * (v_hat - v)
         led = self._own_rows[self._exact]
-        v0[led], v1[led] = v_hat[led] - (v_hat[led] - v[led]) / theta, v_hat[led]
+        v0[led], v1[led] = v_hat[led] - (v_hat[led] - v[led]) * self._factor[0], v_hat[led]
         return v0, v1
 
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
@@ -444,7 +463,7 @@ class TreeBody(BodyDefaults):
         """Fill the state at the end of the step; the base has the velocity that the momentum of the whole leaves to it."""
         dt = settings.dt
         kernels.move(self.tree, q, v_hat, dt, self._conserving, q_new)
-        v_new[:] = v + (v_hat - v) / settings.theta
+        v_new[:] = v + self._factor * (v_hat - v)
         v_new[self._own_rows[self._exact]] = v_hat[self._own_rows[self._exact]]
         self._lead_base(q, v, v_hat, dt, q_new, v_new)
 
@@ -498,8 +517,7 @@ class TreeBody(BodyDefaults):
         """
         old, new = self._configuration(step.q).M[:3], self._configuration(step.q_new).M[:3]
         end = step.v_new.copy()
-        theta = self._implicit / step.dt
-        end[6:] = step.v[6:] + (step.v_hat[6:] - step.v[6:]) / theta
+        end[6:] = step.v[6:] + self._factor[6:] * (step.v_hat[6:] - step.v[6:])
         led = self._own_rows[self._exact]
         end[led] = step.v_hat[led]
         return np.asarray((new @ end - old @ step.v) / step.dt - self._step_rate[:3])
