@@ -129,7 +129,7 @@ class Stepper:
             arrived = contacts.places.read(new)
             overlaps = contacts.overlapping(new, arrived)
             penetration = max(0.0, -float(overlaps[1].min(initial=0.0)))
-            report = measure(self.scene, system, solved, end, forces, state, new, penetration)
+            report = measure(self.scene, system, solved, end, forces, state, new, penetration, self.newton.still)
             report.sank, report.theta = self._sank(penetration), settings.theta
             report.vitals = self.vital_signs.read(problem, solution.lam, forces, new, arrived, overlaps)
             self.state = replace(
