@@ -98,7 +98,7 @@ class Post:
     radius: float
 
     def __post_init__(self) -> None:
-        _positive("Post", "radius", self.radius)
+        positive("Post", "radius", self.radius)
 
     @property
     def bounding_radius(self) -> float:
