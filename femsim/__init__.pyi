@@ -38,6 +38,9 @@ from femsim.model.bodies.rod import RodEnd as RodEnd
 from femsim.model.drives import (
     Motion as Motion,
     Profile as Profile,
+)
+from femsim.model.paths import (
+    ToolPath as ToolPath,
     load_path as load_path,
 )
 from femsim.model.solids import (

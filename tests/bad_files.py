@@ -55,7 +55,8 @@ def open_as(kind: str, path: Path) -> list[np.ndarray]:
         read_sweep(path)
         return []
     if kind == "path":
-        return list(fs.load_path(path))
+        poses = fs.load_path(path)
+        return [poses.times, poses.positions, *([] if poses.quaternions is None else [poses.quaternions])]
     if kind == "tensile":
         from femsim.studies.material_fit.tensile_test import read_tensile_test
 
