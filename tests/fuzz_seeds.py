@@ -70,15 +70,24 @@ def _meshes(folder: Path) -> list[Seed]:
 def _problems(folder: Path) -> list[Seed]:
     import scipy.sparse as sp
 
-    from contact import make_local_problem, make_problem, write_fclib
+    from contact import make_local_problem, make_problem, make_rows, write_fclib
+    from contact.local import eliminate_rows
 
     path = folder / "a.hdf5"
     write_fclib(
         path, make_problem(sp.identity(6, format="csc"), np.zeros(6), sp.csr_matrix(np.eye(3, 6)), np.zeros(1), 0.5, dt=0.1)
     )
     first = path.read_bytes()
-    write_fclib(path, make_local_problem(np.eye(6), np.zeros(6), 0.5))
-    return [Seed("fclib", "a.hdf5", first), Seed("fclib", "b.hdf5", path.read_bytes())]
+    files = [first]
+    rows = make_rows(np.eye(3, 6), 0.1, [-np.inf, 0.0, -2.0], [np.inf, np.inf, 2.0])
+    for problem in (
+        make_local_problem(np.eye(6), np.zeros(6), 0.5),
+        make_problem(sp.identity(6, format="csc"), np.zeros(6), sp.csr_matrix(np.eye(3, 6)), np.zeros(1), 0.5, dt=0.1, rows=rows),
+        eliminate_rows(2.0 * np.eye(3), np.zeros(3), 0.5, np.eye(3, 1), np.eye(1), np.zeros(1)),
+    ):
+        write_fclib(path, problem)
+        files.append(path.read_bytes())
+    return [Seed("fclib", f"{name}.hdf5", data) for name, data in zip("abcd", files, strict=True)]
 
 
 def _logs(folder: Path) -> list[Seed]:
