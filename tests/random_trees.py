@@ -41,7 +41,7 @@ def random_body(rng: np.random.Generator) -> TreeBody:
     q = body.initial_q()
     out = q.copy()
     move(body.tree, q, rng.standard_normal(body.n_v), 1.0, False, out)
-    return TreeBody("random", body.tree, body.links, body._above, body.joints, out, rng.standard_normal(body.n_v))
+    return TreeBody("random", body.tree, body.links, body.above, body.joints, out, rng.standard_normal(body.n_v))
 
 
 def slow_frames(body: TreeBody, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

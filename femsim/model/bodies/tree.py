@@ -140,7 +140,7 @@ class TreeBody(BodyDefaults):
         v: np.ndarray,
     ) -> None:
         self.name, self.tree, self.links, self.joints = name, tree, tuple(link_names), tuple(joints)
-        self._above = tuple(above)
+        self.above = tuple(above)
         self.n_q, self.n_v = len(q), len(v)
         self._q0, self._v0 = q.astype(np.float64), v.astype(np.float64)
         self._indptr = np.arange(0, self.n_v * self.n_v + 1, self.n_v, dtype=np.int64)
@@ -210,7 +210,7 @@ class TreeBody(BodyDefaults):
 
     def joint_link(self, name: str) -> int:
         """Link that hangs on a joint, also a fixed one; -1 for no such joint."""
-        return self._above.index(name) if name and name in self._above else -1
+        return self.above.index(name) if name and name in self.above else -1
 
     def joint_names(self) -> list[str]:
         """Names of the joints of one coordinate."""
