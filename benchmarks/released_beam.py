@@ -1,6 +1,7 @@
 """What docs/calibration.md says of the beam beside `femsim calibrate`: its rest, and its damping at other time steps.
 
     python benchmarks/released_beam.py rest     # fits modulus, pitch and the hand to both rests; two minutes
+    python benchmarks/released_beam.py trials   # what both trials of each log say of it, at once
     python benchmarks/released_beam.py steps    # runs at 5, 2 and 1 ms; five minutes
 
 Both read scenes/released_beam.py and data/logs/beam_*.csv.
@@ -28,15 +29,29 @@ KNOWN = {"gravity": 0.1, "load52": 0.2}
 HEIGHT, GRIP, PITCH = (0.0, 0.3), (10.0, 10.0), (6.6, 0.3)
 
 
-def measured_rest(name: str) -> NDArray[np.float64]:
-    """Displacement of the three markers in the last second, mean of both trials, (3, 3), mm."""
+def rest_of_trials(name: str) -> NDArray[np.float64]:
+    """Displacement of the three markers from the hand to the last second of both trials, (2, 3, 3), mm."""
     out = []
     for trial in "ab":
         with (ROOT / "data" / "logs" / f"beam_{name}_V2_{trial}.csv").open(encoding="utf-8") as file:
             rows = np.array(list(csv.reader(file))[1:], dtype=np.float64)
         places = 1e3 * rows[:, 1:10].reshape(-1, 3, 3) @ CAPTURE.T
         out.append(places[-100:].mean(axis=0) - places[20:40].mean(axis=0))
-    return np.asarray(np.mean(out, axis=0))
+    return np.array(out)
+
+
+def measured_rest(name: str) -> NDArray[np.float64]:
+    """Displacement of the three markers in the last second, mean of both trials, (3, 3), mm."""
+    return np.asarray(rest_of_trials(name).mean(axis=0))
+
+
+def show_trials() -> None:
+    """Print the way to rest of each marker along x and z: mean of the trials, each trial, and half of what they differ by."""
+    for name in LOADS:
+        trials = rest_of_trials(name)
+        for axis, column in (("z", 2), ("x", 0)):
+            for marker, (a, b) in enumerate(trials[:, :, column].T, start=1):
+                print(f"{name} {axis} tip_{marker}: {0.5 * (a + b):.3f} ({a:.3f}, {b:.3f}), +- {0.5 * abs(a - b):.3f} mm")
 
 
 def rest(load: float, modulus: float, held: float, grip: float, pitch: float) -> NDArray[np.float64]:
@@ -118,4 +133,4 @@ def compare_steps() -> None:
 
 
 if __name__ == "__main__":
-    {"rest": fit_rest, "steps": compare_steps}[sys.argv[1]]()
+    {"rest": fit_rest, "trials": show_trials, "steps": compare_steps}[sys.argv[1]]()

@@ -36,7 +36,10 @@ def open_as(kind: str, path: Path) -> list[np.ndarray]:
         return [fs.load_surface(path).points]
     if kind == "fclib":
         problem: Any = fs.read_fclib(path).problem
-        return [problem.W, problem.q] if hasattr(problem, "W") else [problem.A.data, problem.b, problem.J.data, problem.phi]
+        if hasattr(problem, "W"):
+            return [problem.W, problem.q]
+        rows = [] if problem.rows is None else [problem.rows.G.data, problem.rows.offset, problem.rows.softness]
+        return [problem.A.data, problem.b, problem.J.data, problem.phi, *rows]
     if kind == "log":
         log = fs.read_log(path, sensors=["wrist"], markers=["tip"])
         return [log.time, np.nan_to_num(log.values, nan=0.0, posinf=np.inf, neginf=-np.inf)]
@@ -52,7 +55,8 @@ def open_as(kind: str, path: Path) -> list[np.ndarray]:
         read_sweep(path)
         return []
     if kind == "path":
-        return list(fs.load_path(path))
+        poses = fs.load_path(path)
+        return [poses.times, poses.positions, *([] if poses.quaternions is None else [poses.quaternions])]
     if kind == "tensile":
         from femsim.studies.material_fit.tensile_test import read_tensile_test
 

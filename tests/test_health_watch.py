@@ -240,6 +240,17 @@ def test_the_body_that_balances_worst_is_named(monkeypatch: pytest.MonkeyPatch) 
     assert report.unbalanced == 1 and report.wrench_balance == pytest.approx(0.01, rel=1e-6)
 
 
+@pytest.mark.parametrize("dt", [1e-2, 1e-3])
+def test_a_body_that_a_plate_stops_without_weight_is_not_out_of_balance(dt: float) -> None:
+    """What is left of 100 m/s is rounding, and forces of rounding are nothing that could balance."""
+    scene = fs.Scene("shot", dt=dt, duration=20 * dt, gravity=(0, 0, 0))
+    scene.add_obstacle("plate", fs.Box((0.1, 0.1, 0.0005)))
+    scene.add_rigid("ball", fs.Sphere(0.01), density=1000.0, position=(0, 0, 0.05), velocity=(0, 0, -100.0))
+    run = fs.simulate(scene, quiet=True)
+    assert run.steps["kinetic_energy_J"].max() < 1e-20
+    assert run.verdict == "good" and run.steps["wrench_balance"].max() < 1e-4
+
+
 def test_elastic_energies_of_all_bodies_are_summed() -> None:
     """Two stretched cubes, the first more than the second."""
     stepper = Stepper(Watched().stepper.scene, fs.make_solver("exact"), dt=1e-6)

@@ -15,7 +15,7 @@ import femsim as fs
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
 from femsim.studies.selftest.scenes import chosen
-from femsim.studies.selftest.stress import MOST_STEPS, Watch, duration_of, energy_created, run_stress
+from femsim.studies.selftest.stress import MOST_STEPS, Holds, Watch, duration_of, energy_created, run_stress
 
 #: Quick ones of each kind: what must hold, what the verdict must name, what is refused.
 QUICK = ("stack_rigid", "fall_ball", "young_1e+09", "micrometre", "plate_beyond_floor_rigid", "needle", "overlap_rigid",
@@ -46,6 +46,14 @@ def test_a_scene_that_runs_although_it_must_be_refused_fails() -> None:
     (stack,) = chosen(("stack_rigid",))
     outcome = run_stress(replace(stack, refused="overlap"))
     assert not outcome.passed and "must be refused" in outcome.text
+
+
+def test_a_wrong_verdict_where_every_bound_holds_fails() -> None:
+    """A plate through a box below the floor: no bound that is wide enough makes it right."""
+    (stress,) = chosen(("plate_beyond_floor_rigid",))
+    wide = Holds(energy=np.inf, penetration=1.0, inverted=99, below=-1.0)
+    outcome = run_stress(replace(stress, holds=wide, may_name=()))
+    assert not outcome.passed and "every bound holds, but the verdict is wrong and names infeasible" in outcome.text
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])

@@ -13,6 +13,7 @@ from contact.metrics import natural_map_scale, norm
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers import banded_kernels as kernels
 from contact.solvers.base import Judge, Row, Solution, SolverOptions, WarmStart, drive
+from contact.solvers.with_rows import takes_rows
 
 #: Proximal shift relative to the compliance of a contact, and scale of the trial forces (see ``contact.solvers.dense``).
 _RULES = kernels.ProximalRules(shift=1e-6, trial_scale=10.0)
@@ -69,6 +70,7 @@ class Banded:
         link, jacobian = np.empty(problem.n_contacts, dtype=np.int64), np.empty((problem.n_contacts, 3, 6))
         return bool(kernels.gather_contacts(problem.J.indptr, problem.J.indices, problem.J.data, link, jacobian))
 
+    @takes_rows
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve the problem.
 

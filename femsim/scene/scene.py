@@ -236,7 +236,8 @@ class Scene(SceneContents):
         name : str
             Name in outputs.
         shape : Shape or Compound
-            Contact shape: Box, Sphere, Capsule, Cylinder, Mesh, or several of them as one, fs.Compound.
+            Contact shape: Box, Sphere, Capsule, Cylinder, Mesh, Revolved, Thread, or several of them as one,
+            fs.Compound.
         density, mass : float, kg/m^3 and kg
             One of the two; the inertia is that of the homogeneous shape either way.
         position, rotation : (3,) float, m and rad

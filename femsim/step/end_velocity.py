@@ -11,6 +11,10 @@ momentum of the step changes by dt J^T lam1, and that is what sensors read. This
 the exact law for the positions; both levels as in Bruls, Acary and Cardona, "Simultaneous enforcement of constraints at position
 and velocity levels in the nonsmooth generalized-alpha scheme", Comput. Methods Appl. Mech. Engrg. 281, 2014.
 
+Positions feel lam, momentum lam1. Where lam1 presses less than lam (a point that comes to the floor and is lifted by what happens
+beside it), friction that keeps positions back and is taken from momentum again would do work on the bodies. There the step is
+solved again with a friction that the force that acts allows, lam1_n / lam_n of it: :func:`weakened`.
+
 Without friction and restitution v1 is the point of the cone {J v >= 0} that is nearest, in the norm of M, to the velocity
 without contact forces, and v1* M v1 = |v1|^2 + dt (J v1) . lam >= |v1|^2, so |v1| <= |v1*|, whatever lam >= 0 is: the end of a
 step never adds energy.
@@ -69,6 +73,35 @@ class EndVelocity:
         return replace(solved, solution=replace(solved.solution, status="stopped at the limit", message=message))
 
 
+def weakened(friction: np.ndarray, rows: ContactRows, solved: Solved, end: EndVelocity, newton: Newton) -> np.ndarray | None:
+    """Return the friction that the forces at the end allow, where friction did work on bodies; None where it did not.
+
+    With sliding friction lam_t = lam1_t its work is dt lam_t . u_t, which is never positive.
+
+    Parameters
+    ----------
+    friction : ndarray, (nc,) or (nc, 2)
+        Coefficients with which the positions were found.
+    rows : ContactRows
+        Contacts of the step, with their own coefficients.
+    solved : Solved
+        The last contact problem of the step and what came of it.
+    end : EndVelocity
+        What acts.
+    newton : Newton
+        The work that the forces would do at its ``still`` counts as none.
+    """
+    lam = solved.solution.lam
+    gained = end.work[:, 1:].sum(axis=1)
+    if not np.maximum(gained, 0.0).sum() > solved.problem.dt * newton.still * np.sqrt((lam**2).sum(axis=1)).sum():
+        return None
+    share = np.ones(len(lam))
+    less = np.flatnonzero((gained > 0.0) & (end.lam[:, 0] < lam[:, 0]))
+    share[less] = end.lam[less, 0] / lam[less, 0]
+    allowed = np.minimum(friction, (rows.friction.T * share).T)
+    return None if np.array_equal(allowed, friction) else allowed
+
+
 def end_velocity(
     system: System,
     settings: StepSettings,
@@ -105,14 +138,15 @@ def end_velocity(
     turned = (settings.theta < 1.0 and newton.tolerance is not None) or rows.restitution[closed].any()
     if not (len(closed) and turned and np.isfinite(new.v).all() and np.isfinite(lam).all()):
         return plain
-    surface, law = rows.surface[closed], isotropic(problem)
+    own = replace(problem, J=rows.J, friction=rows.friction)
+    surface, law = rows.surface[closed], isotropic(own)
     offset = surface.copy()
-    offset[:, 0] += rows.restitution[closed] * np.minimum(_normal(problem, old.v)[closed] + surface[:, 0], 0.0)
-    if not problem.is_isotropic:
-        offset[:, 1:] *= problem.tangent_stretch[closed]
+    offset[:, 0] += rows.restitution[closed] * np.minimum(_normal(own, old.v)[closed] + surface[:, 0], 0.0)
+    if not own.is_isotropic:
+        offset[:, 1:] *= own.tangent_stretch[closed]
     masses = system.mobility(old, new)
     W = split_operator(masses, law, closed, dt)
-    whole = to_isotropic(problem, lam).copy()
+    whole = to_isotropic(own, lam).copy()
     forces = whole[closed]
     q = law.moved(new.v).reshape(-1, 3)[closed] + offset - product(W, forces)
     residual = solve_split(W, q, law.friction[closed], forces, _TOLERANCE)
@@ -121,8 +155,8 @@ def end_velocity(
     whole[closed] = forces
     v = new.v + dt * velocities(masses, law.pushed(change))
     acting = lam.copy()
-    acting[closed] = from_isotropic(problem, whole)[closed]
-    work = plain.work + 0.5 * dt * (acting - lam) * (problem.moved(new.v + v).reshape(-1, 3) + 2.0 * rows.surface)
+    acting[closed] = from_isotropic(own, whole)[closed]
+    work = plain.work + 0.5 * dt * (acting - lam) * (own.moved(new.v + v).reshape(-1, 3) + 2.0 * rows.surface)
     return EndVelocity(v, acting, work, plain.held + system.carried(old, new, v - new.v) / dt, residual)
 
 

@@ -28,6 +28,7 @@ def measure(
     old: State,
     new: State,
     max_penetration: float,
+    still: float,
 ) -> StepReport:
     """Report a step: residuals by the yardstick, energies, momentum, wrenches of drives and the balance of forces.
 
@@ -47,6 +48,8 @@ def measure(
         Start and end of the step.
     max_penetration : float, m
         Largest penetration at the end.
+    still : float, m/s
+        Speed that counts as none: a balance of forces is relative at least to the force that makes it.
     """
     problem, solution = solved.problem, solved.solution
     dt, u = problem.dt, forces.contacts.u
@@ -73,7 +76,8 @@ def measure(
         couplings = system.coupling_forces(index)
         # relative to the largest force: net contact, outside, of the drive, of a coupling (see metrics.balance)
         largest = max(norm(force) for force in (contact, own.outside, own.held, *couplings))
-        scale = max(largest, NET_FRACTION * float(forces.force_sum[parts].sum()), NOISE_FRACTION * own.magnitude, TINY)
+        least = max(body.mass * still / dt, TINY)  # finite, also where forces are not
+        scale = max(least, largest, NET_FRACTION * float(forces.force_sum[parts].sum()), NOISE_FRACTION * own.magnitude)
         left = norm(rate - own.outside - own.held - couplings.sum(axis=0) - contact) / scale
         balance, unbalanced = max(balance, left), index if left > balance else unbalanced
         if own.drive is not None:

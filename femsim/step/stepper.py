@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from contact import ContactProblem, Remembering, Solver, contact_velocity
+from contact import ContactProblem, Remembering, Solver, WarmStart, contact_velocity
 from femsim.base.errors import InputError
 from femsim.model.bodies.body import Body, StepSettings
 from femsim.model.contact_rules import ContactRules
@@ -17,7 +17,7 @@ from femsim.scene.frictions import anisotropic_pairs, pair_restitution
 from femsim.scene.scene import Scene
 from femsim.step.contact_family import Rates
 from femsim.step.contacts import ContactRows, Contacts
-from femsim.step.end_velocity import end_velocity
+from femsim.step.end_velocity import EndVelocity, end_velocity, weakened
 from femsim.step.free_flight import keep_momentum
 from femsim.step.measure import measure
 from femsim.step.newton import Newton, Solved, linearise_ahead, solve_step
@@ -36,6 +36,8 @@ COUNTED = {
 }  # fmt: skip
 #: Most searches for contacts in a step.
 _MOST_SEARCHES = 3
+#: Most times that a step is solved again since its friction did work on bodies.
+_MOST_WEAKENINGS = 10
 #: Part of the contact margin by which a solved step may sink bodies into each other before halves of it are tried.
 SUNK = 0.02
 #: Part of the contact margin by which what counts as still may move in a step.
@@ -114,12 +116,10 @@ class Stepper:
             v_prescribed = prescribed_velocity(self.scene, system, state, settings)
             system.assemble(state, settings, v_prescribed)
         rows, solved = self._solve(v_prescribed)
+        solved, new, u, end = self._end(rows, solved, v_prescribed)
         problem, solution = solved.problem, solved.solution
         self.problem = problem
         with self.timed("advance"):
-            new = system.advance(state, solution.v, settings)
-            u = contact_velocity(problem, solution.v)
-            end = end_velocity(system, settings, rows, solved, u, state, new, self.newton)
             new.v = end.v
             keep_momentum(system, settings, problem, solution.v, end.lam, state, new, self.scene.motions)
             solved = end.judged(solved)
@@ -129,7 +129,7 @@ class Stepper:
             arrived = contacts.places.read(new)
             overlaps = contacts.overlapping(new, arrived)
             penetration = max(0.0, -float(overlaps[1].min(initial=0.0)))
-            report = measure(self.scene, system, solved, end, forces, state, new, penetration)
+            report = measure(self.scene, system, solved, end, forces, state, new, penetration, self.newton.still)
             report.sank, report.theta = self._sank(penetration), settings.theta
             report.vitals = self.vital_signs.read(problem, solution.lam, forces, new, arrived, overlaps)
             self.state = replace(
@@ -170,6 +170,36 @@ class Stepper:
             with self.timed("assemble"):
                 self.system.assemble(state, settings, v_prescribed)
         return rows, Solved.of(searched)
+
+    def _end(self, rows: ContactRows, solved: Solved, v_prescribed: np.ndarray) -> tuple[Solved, State, np.ndarray, EndVelocity]:
+        """Where a solved step leads, the velocities of its contacts, and those that it ends with.
+
+        Solved again with less friction, as long as friction did work on bodies.
+        """
+        friction = rows.friction
+        for again in range(1 + _MOST_WEAKENINGS):
+            with self.timed("advance"):
+                new = self.system.advance(self.state, solved.solution.v, self.settings)
+                u = contact_velocity(solved.problem, solved.solution.v)
+                end = end_velocity(self.system, self.settings, rows, solved, u, self.state, new, self.newton)
+                allowed = weakened(friction, rows, solved, end, self.newton)
+            if allowed is None or again == _MOST_WEAKENINGS:
+                break
+            friction = allowed
+            solved = self._solve_again(replace(rows, friction=friction), solved, v_prescribed)
+        return solved, new, u, end
+
+    def _solve_again(self, rows: ContactRows, solved: Solved, v_prescribed: np.ndarray) -> Solved:
+        """Solve a step once more with other rows, from what came of it."""
+        system, state, solution = self.system, self.state, solved.solution
+        with self.timed("assemble"):
+            system.recall(state)
+            system.assemble(state, self.settings, v_prescribed)
+        with self.timed("solve"):
+            place = linearise_ahead(system, state, self.settings, solution.v, v_prescribed, self.newton)
+            warm = WarmStart(solution.v, solution.lam)
+            again = solve_step(system, self.settings, rows, self.solver, warm, self.newton, place)
+        return Solved.of((solved, again))
 
     def _sank(self, penetration: float) -> bool:
         """Whether a solved step ends deeper than it began, by more than :data:`SUNK` of the margin: gaps are linear in a step."""

@@ -197,6 +197,8 @@ def run_stress(stress: Stress, *, long: bool = False) -> Outcome:
         broken.append(f"too slow: {len(run.steps['step'])} steps in {slow:.0f} s")
     elif stress.holds is not None:
         broken += violations(stress.holds, run.steps, watch)
+        if not broken and health.get("verdict") == "wrong":
+            broken.append(f"every bound holds, but the verdict is wrong and names {', '.join(kinds)}")
     named = sorted(set(stress.may_name) & set(kinds)) if health.get("verdict", "good") != "good" else []
     if stress.refused:
         ended, passed, text = "failed", False, f"it runs, but must be refused ({stress.refused})"
