@@ -333,6 +333,25 @@ class SlipReader(Reader):
         self._slip, self._friction = float(memory["slip"]), float(memory["friction"])
 
 
+class PairReader(Reader):
+    """How many contacts a part has with its partners, how hard they press and rub."""
+
+    def __init__(self, stepper: Stepper, sensor: SensorSpec, gaps: GapSearch) -> None:
+        super().__init__(stepper, sensor, gaps)
+        self._selection = Selection(stepper, sensor)
+
+    def read(self, report: StepReport) -> list[float]:
+        """Give counts and speed of the last part of the step, forces as means over it."""
+        c, forces, time = report.contacts, np.zeros(2), 0.0
+        for dt, contacts in report.parts:
+            share = np.minimum(self._selection.shares(contacts).sum(axis=1), 1.0)
+            rub = np.linalg.norm(contacts.lam[:, 1:], axis=1)
+            forces, time = forces + dt * np.array([share @ contacts.lam[:, 0], share @ rub]), time + dt
+        own = (self._selection.shares(c).sum(axis=1) > 0.0) & (c.state > 0)
+        speed = float(np.linalg.norm(c.u[own, 1:], axis=1).max(initial=0.0))
+        return [float(own.sum()), float((c.state[own] == 2).sum()), *(forces / time).tolist(), speed]
+
+
 #: The class that reads each kind.
 READERS: dict[str, type[Reader]] = {
     "contact": ContactReader,
@@ -348,6 +367,7 @@ READERS: dict[str, type[Reader]] = {
     "gap": GapReader,
     "area": AreaReader,
     "slip": SlipReader,
+    "pair": PairReader,
     "energy": EnergyReader,
 }
 

@@ -18,7 +18,7 @@ from femsim.model.bodies.soft_bodies import ElementKind
 from femsim.model.drives import PoseFunction
 from femsim.model.robots import BaseKind, Robot
 from femsim.model.solids import Compound
-from femsim.scene import building, driving, robots
+from femsim.scene import building, driving, pairs, robots
 from femsim.scene.building import RodContact
 from femsim.scene.checks import Finger, Handle, Vector
 from femsim.scene.contents import SceneContents
@@ -661,6 +661,56 @@ class Scene(SceneContents):
         """
         driving.set_restitution(self, a, b, coefficient)
 
+    def contact_group(self, name: str, members: Sequence[Handle | str]) -> str:
+        """Give bodies or links a common name, for :meth:`ignore_contact`.
+
+        Parameters
+        ----------
+        name : str
+            Name of the group, none of a body or surface.
+        members : sequence of Handle or str
+            Bodies, links of a gripper ("gripper.left"), other groups; those added later do not belong to it.
+
+        Returns
+        -------
+        str
+            The name.
+
+        Raises
+        ------
+        InputError
+            A name that is taken, or a member that does not exist.
+        """
+        return pairs.contact_group(self, name, members)
+
+    def ignore_contact(self, a: Handle | str, b: Handle | str | None = None) -> None:
+        """Leave out the contact of a pair: they pass through each other, and no measure of depth speaks of it.
+
+        Parameters
+        ----------
+        a, b : Handle or str
+            Two bodies, links, obstacles, names of surfaces (all that have one) or of groups. ``b`` left out: the members of the
+            group or surface ``a`` have none with each other; of a body and itself see ``self_contact``.
+
+        Raises
+        ------
+        InputError
+            A name that nothing has, or one body alone.
+        """
+        pairs.ignore_contact(self, a, b)
+
+    def sense_pairs(self) -> list[str]:
+        """Record the contacts of each pair of parts that may have some: a sensor of kind "pair" each, named "A-B".
+
+        Call it when all bodies, drives and ignored pairs are there.
+
+        Returns
+        -------
+        list of str
+            Names of the sensors.
+        """
+        return pairs.sense_pairs(self)
+
     def sensor(
         self,
         name: str,
@@ -684,7 +734,7 @@ class Scene(SceneContents):
             The part: a body, ``"gripper.left"``, an obstacle; or a joint of a robot, ``"arm.elbow"``, for the link on it.
         kind : str
             "contact" (default), "mount", "start", "end", "chamber", "tendon", "joint", "revolute", "prismatic", "marker", "gap",
-            "area", "slip" or "energy"; docs/outputs.md has a table of what each reads, with units, signs and points.
+            "area", "slip", "pair" or "energy"; docs/outputs.md has a table of what each reads, with units, signs and points.
         node : int, optional
             Node of a marker on a soft body, or link of a marker on a rod.
         at : (3,), m, optional
@@ -694,9 +744,9 @@ class Scene(SceneContents):
             What an instrument shows of the wrench (frame, point, tool, filter, sampling, bias, noise), in further columns
             ``NAME_measured``.
         partner : Handle or str, optional
-            Count contacts with this part alone, or with those of this gripper (contact, area, slip); the other side of a gap.
+            Count contacts with this part, or those of this gripper, alone (contact, area, slip, pair); the other side of a gap.
         where : callable or array of int, optional
-            Count contacts on a part of the surface alone (contact, area, slip): ``where(points (n, 3) m) -> (n,) bool`` on the
+            Count contacts on a part of the surface alone (the same kinds): ``where(points (n, 3) m) -> (n,) bool`` on the
             surface at the start, world, or numbers of nodes or links. A contact of several nodes counts by their weights.
         reach : float, m, optional
             Largest gap that is reported. Default 0.01.

@@ -190,6 +190,15 @@ SENSOR_KINDS: dict[str, SensorKind] = {
         "time; work that their friction took",
         limits=("partner", "where"),
     ),
+    "pair": SensorKind(
+        (
+            SensorColumn("contacts", "1"), SensorColumn("slipping", "1"), SensorColumn("normal_N", "N"),
+            SensorColumn("tangential_N", "N"), SensorColumn("slip_mps", "m/s"),
+        ),
+        "contacts that press, with `partner` or all, and those of them that slip, at the end of the step; sums of the magnitudes "
+        "of their normal and of their friction forces, means over the step; largest speed of slip",
+        limits=("partner", "where"),
+    ),
     "energy": SensorKind(
         (SensorColumn("kinetic_J", "J"), SensorColumn("elastic_J", "J"), SensorColumn("potential_J", "J")),
         "of the whole body; potential of gravity, zero at the world's origin",

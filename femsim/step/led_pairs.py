@@ -31,6 +31,8 @@ def led_rules(scene: Scene, rules: ContactRules) -> np.ndarray:
     apart = led[:, None] & led & ~same & ~(fixed[:, None] & fixed)
     pairs = (apart | fingers) & shaped[:, None] & shaped & ~rules.pairs & ~rules.pairs.T
     np.fill_diagonal(pairs, False)
+    if rules.ignored is not None:
+        pairs &= ~rules.ignored
     return np.asarray(pairs)
 
 
