@@ -140,6 +140,27 @@ def test_the_example_of_the_guide_runs_and_its_wrist_balances(monkeypatch: pytes
     np.testing.assert_allclose(run.sensors["wrist_measured"].force[-1], turn.T @ run.sensors["wrist"].force[-1], atol=1e-9)
 
 
+def test_an_arm_lifts_a_soft_ball_and_its_joints_bear_both() -> None:
+    """While it is held the wrist bears hand and ball, and the joints bear the arm and the moment of the ball."""
+    scene = fs.load_scene("arm_lifts_ball")
+    run = fs.simulate(scene)
+    assert run.status == "converged" and run.verdict == "good" and run.steps["wrench_balance"].max() < 1e-9
+    body, ball = scene.body("arm"), scene.body("ball")
+    np.testing.assert_allclose(run.sensors["wrist"].force[-1], [0, 0, (0.66 + ball.mass) * G], atol=2e-3)
+    for finger, sign in (("left", 1.0), ("right", -1.0)):
+        assert run.sensors[finger].force[-1, 1] == pytest.approx(sign * 15.0, abs=1e-2)
+    assert np.ptp(run.markers["ball"].position[[20, -1], 2]) == pytest.approx(0.06, abs=1e-3)
+    q = run.stepper.state.q[run.stepper.system.q_slices[scene.bodies.index(body)]]
+    at = {joint.name: float(q[joint.coordinate]) for joint in body.joints}  # type: ignore[attr-defined]
+    alone = fs.load_robot("arm7.urdf").inverse_dynamics(at)
+    nodes = run.stepper.state.q[run.stepper.system.q_slices[scene.bodies.index(ball)]]
+    centre = ball.centre_of_mass(nodes)
+    for joint in ("joint2", "joint4", "joint6"):
+        axis = body.frame_pose(q, body.joint_link(joint))[1]  # type: ignore[attr-defined]
+        moment = -(centre[0] - axis[0]) * ball.mass * G
+        assert run.gauges[joint].values["torque_Nm"][-1] == pytest.approx(alone[joint] + moment, abs=2e-3)
+
+
 def arm_scene() -> fs.Scene:
     scene = fs.Scene("arm", dt=0.005)
     scene.add_robot("arm7.urdf", name="arm")
