@@ -112,6 +112,8 @@ class SceneContents:
         self.couplings: list[Coupling] = []
         self.holds: list[Hold] = []
         self.no_contact: list[NoContact] = []
+        #: pairs of parts that have no contact because a joint holds them together
+        self.joined: list[tuple[int, int]] = []
         #: every function of time that it was given, by the name under which a stepped simulation can take it over
         self.commands: dict[str, Command] = {}
         #: the stepper that moved the bodies last

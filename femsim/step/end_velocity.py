@@ -31,6 +31,7 @@ from contact import from_isotropic, isotropic, to_isotropic
 from contact.split import solve_split
 from femsim.model.bodies.body import StepSettings
 from femsim.step.contacts import ContactRows
+from femsim.step.joint_velocity import JointedMobility
 from femsim.step.newton import Newton, Solved
 from femsim.step.state import State
 from femsim.step.system import System
@@ -111,6 +112,7 @@ def end_velocity(
     old: State,
     new: State,
     newton: Newton,
+    joints: JointedMobility | None = None,
 ) -> EndVelocity:
     """Find the velocities at the end of a step and the contact forces that lead to them.
 
@@ -131,6 +133,8 @@ def end_velocity(
     newton : Newton
         Gaps that close at less than its ``still`` count as closed; where it asks for one linearisation, the scheme of papers/001,
         velocities turn round as they do there.
+    joints : JointedMobility, optional
+        Of a system with joints. Their impulses count in it alone; the velocities of ``new`` are then those that they allow.
     """
     problem, lam, dt = solved.problem, solved.solution.lam, settings.dt
     plain = EndVelocity(new.v, lam, dt * lam * u, system.calmed / -dt)
@@ -145,7 +149,8 @@ def end_velocity(
     phi[:, 0] += rows.restitution[closed] * approach
     own = replace(problem, J=J, phi=phi, friction=rows.friction[closed])
     law = isotropic(own)
-    pushed = sp.csr_matrix(dt * system.mobility(old, new, J.indices) @ law.J.T)
+    mobility = system.mobility(old, new, J.indices) if joints is None else joints.of(J.indices)
+    pushed = sp.csr_matrix(dt * mobility @ law.J.T)
     W = sp.csr_matrix(law.J @ pushed)
     forces = to_isotropic(own, lam[closed]).copy()
     before = (law.J @ new.v).reshape(-1, 3) + law.phi
