@@ -248,7 +248,7 @@ class System:
         scale = max(*map(size, terms), floor, 1e-6 * size(self.b), still * np.sqrt(diagonal.sum()))
         residual, self.rounding = relative(size(lacking), scale), 0.0
         if residual <= _MOST_ROUNDING:
-            reach = np.concatenate([_reach(body.kind, q) for body, q in zip(self.bodies, moved, strict=True)])
+            reach = np.concatenate([_reach(body, q) for body, q in zip(self.bodies, moved, strict=True)])
             rounded = _ROUNDINGS * diagonal * (np.abs(v_hat) + reach / implicit)
             rounded[self._rows] = 0.0
             self.rounding = min(relative(size(rounded), scale), _MOST_ROUNDING)
@@ -463,11 +463,13 @@ def _square(weight: np.ndarray, force: np.ndarray) -> float:
         return float(np.dot(weight * force, force))
 
 
-def _reach(kind: str, q: np.ndarray) -> np.ndarray:
+def _reach(body: Body, q: np.ndarray) -> np.ndarray:
     """Sizes of the coordinates that each row of v changes, (n_v,), m; of turns 1."""
-    if kind == "nodes":
+    if body.kind == "nodes":
         return np.abs(q)
-    poses = q[None] if kind == "generalized" else q.reshape(-1, 7)
+    if body.kind == "generalized" and body.n_q != body.n_v + 1:  # it has joints that turn by a quaternion
+        return np.concatenate([np.abs(q[:3]), np.ones(body.n_v - 3)])
+    poses = q[None] if body.kind == "generalized" else q.reshape(-1, 7)
     return np.column_stack([np.abs(poses[:, :3]), np.ones((len(poses), 3)), np.abs(poses[:, 7:])]).ravel()
 
 
