@@ -789,10 +789,9 @@ class Scene(SceneContents):
         on : Handle or str
             The part: a body, ``"gripper.left"``, an obstacle; or a joint of a robot, ``"arm.elbow"``, for the link on it.
         kind : str
-        from femsim.model.joints import JointKind
-        from femsim.model.robots import BaseKind, Robot
-        from femsim.model.solids import Compound
-        from femsim.scene import building, driving, joining, pairs, robots
+            "contact" (default), "mount", "start", "end", "reaction", "chamber", "tendon", "joint", "revolute", "prismatic",
+            "marker", "gap", "area", "slip", "pair" or "energy"; docs/outputs.md has a table of what each reads, with units, signs
+            and points.
         node : int, optional
             Node of a marker on a soft body, or link of a marker on a rod.
         at : (3,), m, optional
