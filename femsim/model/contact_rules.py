@@ -69,6 +69,8 @@ class ContactRules:
         Pairs whose friction differs by direction; ``friction`` holds the geometric mean of their coefficients.
     no_contact : sequence of NoContact
         Points that have no contact with a part though their own part may.
+    most_per_pair : int
+        Contacts of two parts that are kept where one of them has a Revolved or Thread.
     """
 
     friction: np.ndarray
@@ -78,3 +80,4 @@ class ContactRules:
     max_correction: float
     anisotropic: Sequence[AnisotropicPair] = ()
     no_contact: Sequence[NoContact] = ()
+    most_per_pair: int = 120

@@ -304,5 +304,5 @@ def contact_rules(scene: Scene) -> ContactRules:
     np.fill_diagonal(pairs, False)
     return ContactRules(
         friction.values, pair_restitution(scene.parts, scene.restitution_rules), pairs, scene.correction, scene.max_correction,
-        anisotropic_pairs(scene.friction_rules, friction), scene.no_contact,
+        anisotropic_pairs(scene.friction_rules, friction), scene.no_contact, scene.most_per_pair,
     )  # fmt: skip
