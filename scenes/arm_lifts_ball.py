@@ -1,8 +1,8 @@
 """A robot arm of seven joints closes its gripper on a soft ball and lifts it.
 
-The arm is read from URDF (``data/robots/arm7.urdf``); its joints follow the path of the hand exactly, its jaws close by a force. A
-good result: the ball is held without slip; while it is held the wrist bears the weight of hand and ball, and the torques of the
-joints are those of the arm alone and of the ball at its hand.
+The arm is read from URDF (``data/robots/arm7.urdf``); its joints follow the path of the hand exactly, its jaws close by a force.
+A good result: the ball is held without slip; while it is held the wrist bears the weight of hand and ball, and the torques of
+the joints are those of the arm alone and of the ball at its hand.
 """
 
 from __future__ import annotations

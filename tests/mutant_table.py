@@ -136,7 +136,7 @@ MUTANTS = (
     Mutant(
         "sensors", "the wrench of a joint forgets what contacts do behind its link", RUN + "sensors.py",
         "            out -= wrench\n", "            out -= wrench if own == self._link else 0.0\n",
-        "test_robot_scenes.py::test_the_example_of_the_guide_runs_and_its_wrist_balances",
+        "test_robot_scenes.py::test_an_arm_lifts_a_soft_ball_and_its_joints_bear_both",
     ),
     Mutant(
         "physics", "contact pushes fingers the other way", STEP + "contacts.py",

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from contact import Box, Capsule, Cylinder, Detector, Mesh, PlacedShape, PointContacts
+from contact import Box, Capsule, Cylinder, Detector, Mesh, PlacedShape, PointContacts, Revolved
 from contact.metrics import norm
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import ContactRules
@@ -46,7 +46,7 @@ class PointFamily:
     def __init__(self, system: System, parts: Sequence[Part], places: Places, rules: ContactRules) -> None:
         self._system, self._parts, self._places, self._rules = system, parts, places, rules
         shapes: list[PlacedShape] = []
-        part_of, rows, columns, radii, point_surface, corners, rims, edges = [], [], [], [], [], [], [], []
+        part_of, rows, columns, radii, point_surface, corners, rims, edges, faces = [], [], [], [], [], [], [], [], []
         #: where the points of each part stand among all, and for rigid parts and obstacles where they are in its own frame
         self._own: list[tuple[slice, np.ndarray | None]] = []
         count = 0
@@ -64,6 +64,7 @@ class PointFamily:
                     corners.append(first if isinstance(shape, Box) else -1)
                     rims.append(first if isinstance(shape, Cylinder) else -1)
                     edges.append(first if isinstance(shape, Mesh | Capsule) else -1)
+                    faces.append(first if isinstance(shape, Mesh | Revolved) else -1)
                     own, radius = shape.features()  # also of obstacles: what lies on one may overhang it on all sides
                     features.append(own @ rotation.T + translation)
                     radii.append(radius)
@@ -88,6 +89,8 @@ class PointFamily:
             shape_corner=corners,
             shape_rim=rims,
             shape_edge=edges,
+            shape_face=faces,
+            most_per_pair=rules.most_per_pair,
         )
         #: first and last point, half-open, and the part that they have no contact with
         self._without = [
