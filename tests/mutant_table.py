@@ -201,12 +201,12 @@ MUTANTS = (
     ),
     Mutant(
         "sensors", "a joint bears the weight of its finger twice", RUN + "sensors.py",
-        "out[:3] -= mass * stepper.settings.gravity", "out[:3] += mass * stepper.settings.gravity",
+        "out[:3] -= weight", "out[:3] += weight",
         "test_gauges.py::test_joint_of_a_finger",
     ),
     Mutant(
         "sensors", "a rod turns a joint the other way", RUN + "sensors.py",
-        "out[3:] -= wrench[3:] + cross(place - centre, wrench[:3])", "out[3:] -= wrench[3:] - cross(place - centre, wrench[:3])",
+        "out[3:] -= pulled[3:] + cross(place - centre, pulled[:3])", "out[3:] -= pulled[3:] - cross(place - centre, pulled[:3])",
         "test_held_ends.py::test_the_joint_of_a_finger_bears_the_moment_of_a_rod_that_sticks_out",
     ),
     Mutant(
