@@ -12,6 +12,7 @@
 #
 # Environment: FEMSIM_VENV    where the virtual environment is (default .venv)
 #              FEMSIM_PYTHON  which Python makes it (default: the first of 3.13, 3.12, 3.11, 3.14, python3 that is at least 3.11)
+#              FEMSIM_TEST_WORKERS  how many processes run the tests (default: one a core, at most 4; 0: this one, as a debugger needs)
 set -eu
 cd "$(dirname "$0")"
 
@@ -113,7 +114,9 @@ case ${1:-} in
         shift; set_up
         # threads that wait for each other cost minutes where another process has the other core
         export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" MKL_NUM_THREADS="${MKL_NUM_THREADS:-1}" OPENBLAS_NUM_THREADS="${OPENBLAS_NUM_THREADS:-1}"
-        exec "$venv/bin/python" -m pytest "$@" ;;
+        cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+        workers=${FEMSIM_TEST_WORKERS:-$((cores < 4 ? cores : 4))}
+        exec "$venv/bin/python" -m pytest -n "$workers" --dist loadfile "$@" ;;
     help | -h | --help) sed -n '2,/^set -eu/{/^set -eu/!s/^# \{0,1\}//p;}' "$0" ;;
     *) die "'$1' is not known; there are: ./go, ./go test, ./go setup, ./go help." ;;
 esac

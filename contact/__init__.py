@@ -2,12 +2,13 @@
 
 The tour, in the order of a time step:
 
-1. ``shapes``: Plane, Box, Sphere, Capsule, Cylinder, Mesh, each with a signed distance.
+1. ``shapes``: Plane, Box, Sphere, Capsule, Cylinder, Mesh, Revolved, Thread, each with a signed distance.
 2. ``detect`` (after ``broad_phase``): contacts of points with shapes, of boxes along their edges and of cylinders as smooth
    surfaces; a :class:`Detector` gives their gaps, positions and frames, normal first, as :class:`PointContacts`.
    ``deformable``: contacts of surfaces and strands that deform, with each other and themselves; a :class:`DeformableDetector`
    gives :class:`DeformableContacts`.
-3. ``problem``: :class:`ContactProblem`, A v = b + J^T lam with the Signorini-Coulomb law on u = J v + phi.
+3. ``problem``: :class:`ContactProblem`, A v = b + J^T lam with the Signorini-Coulomb law on u = J v + phi; ``rows``: joints,
+   limits and motors beside contacts, and ``reduction``, by which every solver takes them.
 4. ``nodalize``: every contact acts on nodes, predefined or virtual (papers/001 section III-A).
 5. ``cone``, ``solvers``: projections, and the solvers by name (``SOLVERS``); COND is the primary one.
 6. ``metrics``: THE yardstick, residuals of an answer computed outside all solvers.
@@ -26,6 +27,7 @@ from contact.local import LocalProblem, make_local_problem, measure_local, to_gl
 from contact.metrics import LocalMetrics, Metrics, contact_velocity, measure
 from contact.nodalize import NodalContactProblem, nodalize
 from contact.problem import ContactProblem, Group, GroupKind, from_isotropic, isotropic, make_problem, to_isotropic
+from contact.rows import Rows, make_rows
 from contact.shapes import (
     Box,
     Capsule,
@@ -33,8 +35,10 @@ from contact.shapes import (
     Mesh,
     PlacedShape,
     Plane,
+    Revolved,
     Shape,
     Sphere,
+    Thread,
     closest_points_on_triangles,
     signed_distance,
 )
@@ -56,10 +60,9 @@ from contact.solvers.invertible import inverse_contact
 __all__ = [
     "SOLVERS", "Box", "Capsule", "Cond", "CondOptions", "ContactError", "ContactProblem", "Cylinder", "DeformableContacts",
     "DeformableDetector", "Detector", "FclibProblem", "Group", "GroupKind", "History", "LocalMetrics", "LocalProblem", "Mesh",
-    "Metrics", "NodalContactProblem", "NotApplicableError", "PlacedShape", "Plane", "PointContacts", "Remembering", "Shape",
-    "Solution",
-    "Solver", "Sphere", "Strand", "Surface", "WarmStart", "closest_points_on_triangles", "condense",
-    "contact_velocity", "from_isotropic",
-    "inverse_contact", "isotropic", "make_local_problem", "make_problem", "make_solver", "measure", "measure_local", "nodalize",
-    "read_fclib", "register_solver", "signed_distance", "to_global", "to_isotropic", "write_fclib",
+    "Metrics", "NodalContactProblem", "NotApplicableError", "PlacedShape", "Plane", "PointContacts", "Remembering", "Revolved",
+    "Rows", "Shape", "Solution", "Solver", "Sphere", "Strand", "Surface", "Thread", "WarmStart", "closest_points_on_triangles",
+    "condense", "contact_velocity", "from_isotropic", "inverse_contact", "isotropic", "make_local_problem", "make_problem",
+    "make_rows", "make_solver", "measure", "measure_local", "nodalize", "read_fclib", "register_solver", "signed_distance",
+    "to_global", "to_isotropic", "write_fclib",
 ]  # fmt: skip

@@ -5,7 +5,11 @@ Two forms are read and written, normal first in each contact::
     /fclib_local    W, q, mu       u = W r + q                        a LocalProblem
     /fclib_global   M, H, f, w, mu M v = H r + f,  u = H^T v + w      a ContactProblem: A = M, J = H^T, b = f, phi = w, lam = r
 
-in space (``spacedim`` 3) or in the plane (2). A plane problem is lifted: its contacts get a second tangent whose rows are zero.
+Equalities (joints) are the matrix G and the vector b of the global form, ``G^T v + b = 0``, and V, R, s of the local one,
+``u = W r + V l + q`` with ``V^T r + R l + s = 0``; they become rows of a problem, and are eliminated in the local form.
+
+The space has three dimensions (``spacedim`` 3) or two. A plane problem is lifted: its contacts get a second tangent whose rows
+are zero.
 Our own files of the global form hold a group ``/femsim`` besides, which other readers ignore, with what FCLib has no place for.
 """
 
@@ -23,13 +27,16 @@ import scipy.sparse as sp
 
 import foreign
 from contact.errors import ContactError
-from contact.local import ROUNDING, SYMMETRY, LocalProblem, make_local_problem
+from contact.local import ROUNDING, SYMMETRY, LocalProblem, eliminate_rows, make_local_problem
 from contact.problem import ContactProblem, Group, GroupKind, make_problem
+from contact.rows import Rows, make_rows
 from foreign.hdf5 import read_groups
 
 #: Compressed columns and rows in FCLib's field nz; zero and more is the number of triplets.
 _COLUMNS, _ROWS = -1, -2
 _OURS = "femsim"
+#: Fields of rows beside G, in the order of ``make_rows``.
+_BOUNDS = ("offset", "low", "high", "softness")
 #: Memory of W as a full matrix: not more than this many times the file, and these bytes.
 DENSE_TIMES_FILE, DENSE_BYTES = 20, 200_000_000
 _MOST_DENSE = 2000
@@ -127,7 +134,7 @@ def read_fclib(path: str | Path) -> FclibProblem:
     ------
     ContactError
         No HDF5 file, groups or fields that are missing, sizes that do not match, values that are not finite, negative friction,
-        an M that is not symmetric, equality constraints (which are not supported), or h5py is missing.
+        an M that is not symmetric, or h5py is missing.
     """
     import_h5py()
     path = Path(path)
@@ -171,9 +178,6 @@ class _Reader:
                 f"{self.path} has no group fclib_local or fclib_global (it has {found}); such files are written "
                 "by FCLib, Siconos and femsim."
             )
-        for name in ("G", "V", "R"):
-            if self.holds(f"{self.group}/{name}"):
-                raise self.error(f"{self.group}/{name}", "equality constraints are not supported; eliminate them first.")
         spacedim = self.integer(f"{self.group}/spacedim")
         if spacedim not in (2, 3):
             raise self.error(f"{self.group}/spacedim", f"is {spacedim}; allowed are 2 and 3.")
@@ -201,9 +205,32 @@ class _Reader:
             raise self.error(f"{self.group}/W", f"takes {needed / 1e6:.0f} MB as the full matrix that solvers use, far more than "
                              f"the {W.nnz} entries of the file; write the problem in the global form.")  # fmt: skip
         lift = _lift(nc, spacedim)
-        problem = make_local_problem(lift @ W @ lift.T, lift @ self.vector("q", spacedim * nc), friction)
+        full, q = (lift @ W @ lift.T).toarray(), lift @ self.vector("q", spacedim * nc)
+        equalities = self.holds_equalities("V", "R", "s")
+        problem = self.condensed(full, q, friction, lift) if equalities else make_local_problem(full, q, friction)
         self.check_definite(W)
         return problem
+
+    def holds_equalities(self, *fields: str) -> bool:
+        """Whether the file has equalities; an error where only some of their fields are there."""
+        places = [f"{self.group}/{'vectors/' * name.islower()}{name}" for name in fields]
+        there = [self.holds(place) for place in places]
+        if any(there) and not all(there):
+            raise self.error(places[there.index(False)], f"is missing; equalities need {', '.join(fields)}.")
+        return all(there)
+
+    def condensed(self, W: np.ndarray, q: np.ndarray, friction: np.ndarray, lift: sp.csr_matrix) -> LocalProblem:
+        """Eliminate the equalities of the local form."""
+        V, R, s = self.matrix("V"), self.matrix("R"), self.vector("s", None)
+        for name, matrix, size in (("V", V, (lift.shape[1], len(s))), ("R", R, (len(s), len(s)))):
+            if matrix.shape != size:
+                raise self.error(f"{self.group}/{name}", f"has shape {matrix.shape}; contacts (vectors/mu) and equalities "
+                                 f"(vectors/s) ask for {size}.")  # fmt: skip
+        allowed = DENSE_TIMES_FILE * self.path.stat().st_size + DENSE_BYTES
+        if 8 * len(s) * (len(s) + lift.shape[0]) > allowed:
+            raise self.error(f"{self.group}/R", f"takes {8 * len(s) ** 2 / 1e6:.0f} MB as a full matrix; write the problem in "
+                             "the global form.")  # fmt: skip
+        return eliminate_rows(W, q, friction, (lift @ V).toarray(), R.toarray(), s)
 
     def check_definite(self, W: sp.csc_matrix) -> None:
         """Refuse a W with a negative eigenvalue beyond rounding, and note how far it is from symmetric."""
@@ -238,10 +265,42 @@ class _Reader:
         phi = (lift @ self.vector("w", spacedim * nc)).reshape(-1, 3)
         dt, groups, second = self.extras(n, nc)
         friction = friction if second is None else np.column_stack([friction, second])
+        rows = self.rows(n)
         try:
-            return make_problem(M, self.vector("f", n), J, phi, friction, dt=dt, groups=groups)
+            return make_problem(M, self.vector("f", n), J, phi, friction, dt=dt, groups=groups, rows=rows)
         except ContactError as error:
             raise self.error(self.group, f"{error} (Here A is M, b is f, J is H^T, phi is w.)") from error
+
+    def rows(self, n: int) -> Rows | None:
+        """Equalities of the file, and the rows with bounds or softness of our own group, in the order that it gives."""
+        parts: list[Rows] = []
+        if self.holds_equalities("G", "b"):
+            G, b = self.matrix("G"), self.vector("b", None)
+            if G.shape != (n, len(b)):
+                raise self.error(f"{self.group}/G", f"has shape {G.shape}; {n} rows of M and {len(b)} equalities (vectors/b) ask "
+                                 f"for ({n}, {len(b)}).")  # fmt: skip
+            parts.append(make_rows(sp.csr_matrix(G.T), b))
+        own = f"{_OURS}/rows"
+        if self.holds(own):
+            G = self.matrix("rows", _OURS)
+            if G.shape[0] != n:
+                raise self.error(own, f"has {G.shape[0]} rows; {n} are needed, as M has.")
+            values = [self.numbers(f"{own}/{name}", np.float64) for name in _BOUNDS]
+            try:
+                parts.append(make_rows(sp.csr_matrix(G.T), *values))
+            except ContactError as error:
+                raise self.error(own, str(error)) from error
+        if not parts:
+            return None
+        p = sum(part.n_rows for part in parts)
+        place = self.numbers(f"{own}/place", np.int64) if self.holds(own) else np.arange(p)
+        if not np.array_equal(np.sort(place), np.arange(p)):
+            raise self.error(f"{own}/place", f"must hold each number from 0 to {p - 1} once.")
+        back = np.argsort(place)
+        return make_rows(
+            sp.vstack([part.G for part in parts], format="csr")[back],
+            *(np.concatenate([getattr(part, name) for part in parts])[back] for name in _BOUNDS),
+        )
 
     def extras(self, n: int, nc: int) -> tuple[float, list[Group], np.ndarray | None]:
         """Time step, groups and second friction coefficients of our own group, or what stands for them."""
@@ -302,9 +361,9 @@ class _Reader:
     def vector(self, name: str, size: int | None) -> np.ndarray:
         return self.sized(f"{self.group}/vectors/{name}", size)
 
-    def matrix(self, name: str) -> sp.csc_matrix:
+    def matrix(self, name: str, group: str = "") -> sp.csc_matrix:
         """Sparse matrix of any storage of FCLib, with what stands twice added."""
-        where = f"{self.group}/{name}"
+        where = f"{group or self.group}/{name}"
         if not self.holds(where):
             raise self.error(where, "is missing.")
         m, n, nz = (self.integer(f"{where}/{field}") for field in ("m", "n", "nz"))
@@ -375,9 +434,10 @@ def write_fclib(
 ) -> None:
     """Write a contact problem in the HDF5 layout of FCLib, matrices by compressed columns.
 
-    A :class:`ContactProblem` takes the global form and keeps its time step, its groups and its second friction coefficients in a
-    group ``femsim``, so that :func:`read_fclib` returns the same arrays bit for bit. Other readers see the first coefficients.
-    A :class:`LocalProblem` takes the local form. An existing file is replaced only when the new one is complete.
+    A :class:`ContactProblem` takes the global form and keeps its time step, its groups, its second friction coefficients and its
+    rows with bounds or softness in a group ``femsim``, so that :func:`read_fclib` returns the same arrays bit for bit. Other
+    readers see the first coefficients and the rigid equalities. A :class:`LocalProblem` takes the local form, with the
+    equalities that were eliminated from it. An existing file is replaced only when the new one is complete.
 
     Parameters
     ----------
@@ -402,14 +462,20 @@ def write_fclib(
         raise ContactError(f"spacedim is {spacedim}; allowed are 2 and 3.")
     drop = _lift(nc, spacedim).T.tocsr()
     if isinstance(problem, LocalProblem):
-        form, matrices = "fclib_local", {"W": sp.csc_matrix(problem.W)}
-        vectors = {"q": problem.q, "mu": problem.friction}
+        before = problem.rows or problem
+        form, matrices = "fclib_local", {"W": sp.csc_matrix(before.W)}
+        vectors = {"q": before.q, "mu": problem.friction}
+        if problem.rows is not None:
+            matrices |= {"V": sp.csc_matrix(problem.rows.V), "R": sp.csc_matrix(problem.rows.R)}
+            vectors["s"] = problem.rows.s
         extras: dict[str, Any] = {}
+        own = None
     else:
         form, matrices = "fclib_global", {"M": problem.A, "H": problem.J.T}
         first = problem.friction if problem.friction.ndim == 1 else problem.friction[:, 0]
         vectors = {"f": problem.b, "w": problem.phi, "mu": first}
         extras = _extras(problem, h5py)
+        own = _split_rows(problem.rows, matrices, vectors, extras)
     contact_matrix, contact_vector = ("W", "q") if form == "fclib_local" else ("H", "w")
     if spacedim == 2:
         full = matrices[contact_matrix]
@@ -419,6 +485,8 @@ def write_fclib(
             raise ContactError(f"{path}: {contact_vector} has second tangents that are not zero; write it with spacedim 3.")
         cut = full @ drop.T
         matrices[contact_matrix] = (drop @ cut if form == "fclib_local" else cut).tocsc()
+        if "V" in matrices:
+            matrices["V"] = (drop @ matrices["V"]).tocsc()
         vectors[contact_vector] = vectors[contact_vector][:, :2]
     texts = {"title": title, "description": description, "math_info": ""}
     # in memory first: HDF5 itself ends the process when the disk is full
@@ -434,10 +502,28 @@ def write_fclib(
             group[f"vectors/{name}"] = values.ravel()
         for name, values in extras.items():
             file[f"{_OURS}/{name}"] = values
+        if own is not None:
+            _write_matrix(file.require_group(f"{_OURS}/rows"), own)
         file.flush()
         image = file.id.get_file_image()
     with replacing(path) as temporary:
         temporary.write_bytes(image)
+
+
+def _split_rows(
+    rows: Rows | None, matrices: dict[str, sp.csc_matrix], vectors: dict[str, np.ndarray], extras: dict[str, Any]
+) -> sp.csc_matrix | None:
+    """Add rigid equalities as FCLib has them; of the others return G^T, and add what else they are to our own group."""
+    if rows is None:
+        return None
+    plain = rows.is_equality & (rows.softness == 0)
+    if plain.any():
+        matrices["G"], vectors["b"] = sp.csc_matrix(rows.G[plain].T), rows.offset[plain]
+    if plain.all():
+        return None
+    extras |= {f"rows/{name}": getattr(rows, name)[~plain] for name in _BOUNDS}
+    extras["rows/place"] = np.concatenate([np.flatnonzero(plain), np.flatnonzero(~plain)]).astype(np.int64)
+    return sp.csc_matrix(rows.G[~plain].T)
 
 
 def _write_matrix(group: Any, matrix: sp.csc_matrix) -> None:

@@ -21,6 +21,42 @@ from contact.problem import ContactProblem, Group, force_scales, make_problem
 SYMMETRY = 1e-9
 #: Negative eigenvalues of W up to this part of the largest are the rounding of who wrote the file (text with eight digits).
 ROUNDING = 1e-6
+#: Equalities count as dependent on others below this part of the largest singular value of their scaled R.
+REDUNDANT = 1e-10
+
+
+@dataclass(frozen=True)
+class LocalRows:
+    """What equalities a local problem was condensed from: u = W r + V l + q with V^T r + R l + s = 0 (FCLib's letters).
+
+    Attributes
+    ----------
+    W : ndarray, (3 nc, 3 nc), m/(N s)
+        Delassus operator without the equalities.
+    q : ndarray, (nc, 3), m/s
+        Contact velocity without any forces.
+    V : ndarray, (3 nc, p), and R : ndarray, (p, p), m/(N s)
+        Velocities of contacts and of equalities by the forces of equalities. R may be singular: rows that repeat others.
+    s : ndarray, (p,), m/s
+        Velocity of equalities without any forces.
+    """
+
+    W: np.ndarray
+    q: np.ndarray
+    V: np.ndarray
+    R: np.ndarray
+    s: np.ndarray
+
+    @cached_property
+    def inverse(self) -> np.ndarray:
+        """Inverse of R, (p, p), the pseudo-inverse where equalities depend on others: forces of least norm, each scaled."""
+        root = np.sqrt(np.abs(self.R.diagonal()))
+        scale = 1.0 / np.where(root > 0, root, 1.0)
+        return np.asarray(scale[:, None] * np.linalg.pinv(scale[:, None] * self.R * scale, rcond=REDUNDANT) * scale)
+
+    def forces(self, r: np.ndarray) -> np.ndarray:
+        """Return the forces of the equalities, (p,), N, where contacts have the forces r, (nc, 3)."""
+        return np.asarray(-self.inverse @ (self.V.T @ r.ravel() + self.s))
 
 
 @dataclass(frozen=True)
@@ -38,11 +74,14 @@ class LocalProblem:
         Contact velocity without contact forces.
     friction : ndarray, (nc,)
         Coulomb coefficient of each contact.
+    rows : LocalRows, optional
+        The equalities that were eliminated; W and q are what is left.
     """
 
     W: np.ndarray
     q: np.ndarray
     friction: np.ndarray
+    rows: LocalRows | None = None
 
     @property
     def n_contacts(self) -> int:
@@ -109,6 +148,41 @@ def make_local_problem(W: np.ndarray | sp.spmatrix | sp.sparray, q: np.ndarray, 
                 "contacts whose rows and columns of W are all zero. Check the sign and the order of W."
             )
     return LocalProblem(W, q.reshape(nc, 3), friction)
+
+
+def eliminate_rows(
+    W: np.ndarray, q: np.ndarray, friction: np.ndarray | float, V: np.ndarray, R: np.ndarray, s: np.ndarray
+) -> LocalProblem:
+    """Build the local problem that is left where equalities V^T r + R l + s = 0 are solved for l (papers/003 section 5).
+
+    W' = W - V R^-1 V^T and q' = q - V R^-1 s; equalities that repeat others are allowed.
+
+    Parameters
+    ----------
+    W, q, friction
+        As for :func:`make_local_problem`, without the equalities.
+    V : ndarray, (3 nc, p), R : ndarray, (p, p), and s : ndarray, (p,)
+        As in :class:`LocalRows`.
+
+    Raises
+    ------
+    ContactError
+        Wrong sizes or values, also of what is left.
+    """
+    before = make_local_problem(W, q, friction)
+    p, m = len(s), 3 * before.n_contacts
+    if V.shape != (m, p) or R.shape != (p, p):
+        raise ContactError(f"V has shape {V.shape} and R {R.shape}; {p} equalities (s) ask for ({m}, {p}) and ({p}, {p}).")
+    rows = LocalRows(before.W, before.q, V, R, s)
+    symmetric = float(np.abs(W - W.T).max(initial=0.0)) <= SYMMETRY * float(np.abs(W).max(initial=0.0))
+    left = before.W - V @ rows.inverse @ V.T
+    # what is left of contacts that equalities hold fast is rounding
+    gone = np.abs(left).max(axis=1, initial=0.0) <= SYMMETRY * np.abs(before.W).max(axis=1, initial=0.0)
+    left[gone], left[:, gone] = 0.0, 0.0
+    condensed = make_local_problem(
+        0.5 * (left + left.T) if symmetric else left, before.q - (V @ (rows.inverse @ s)).reshape(-1, 3), friction
+    )
+    return LocalProblem(condensed.W, condensed.q, condensed.friction, rows)
 
 
 def measure_local(problem: LocalProblem, r: np.ndarray) -> LocalMetrics:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contact import metrics_kernels as kernels
+from contact.errors import ContactError
 from contact.metrics_kernels import NET_FRACTION, NOISE_FRACTION, TINY, larger, relative
 from contact.problem import ContactProblem, force_scales, isotropic, to_isotropic
 
@@ -41,6 +42,7 @@ class Metrics(LocalMetrics):
     dynamics_residual: float
     dynamics_residual_plain: float
     balance: float
+    row_residual: float = 0.0
 
 
 def contact_velocity(problem: ContactProblem, v: np.ndarray) -> np.ndarray:
@@ -58,7 +60,7 @@ def norm(x: np.ndarray) -> float:
 
 
 class _Terms(NamedTuple):
-    """A v, b and J^T lam, (n,) each, N."""
+    """A v, b and J^T lam + G^T lam_r, (n,) each, N."""
 
     Av: np.ndarray
     b: np.ndarray
@@ -69,8 +71,17 @@ class _Terms(NamedTuple):
         return kernels.term_sizes(*self, weight)
 
 
-def _terms(problem: ContactProblem, v: np.ndarray, lam: np.ndarray, Av: np.ndarray | None = None) -> _Terms:
-    return _Terms(problem.A @ v if Av is None else Av, problem.b, problem.pushed(lam))
+def _terms(
+    problem: ContactProblem,
+    v: np.ndarray,
+    lam: np.ndarray,
+    Av: np.ndarray | None = None,
+    row_forces: np.ndarray | None = None,
+) -> _Terms:
+    force = problem.pushed(lam)
+    if problem.rows is not None and row_forces is not None:
+        force += problem.rows.G.T @ row_forces
+    return _Terms(problem.A @ v if Av is None else Av, problem.b, force)
 
 
 def dynamics_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray, Av: np.ndarray | None = None) -> float:
@@ -232,6 +243,46 @@ def _balance(
     return float(kernels.worst_balance(start, stop, stride, least, problem.diagonal, terms.b, terms.Av, terms.force, size * size))
 
 
+# ---------------------------------------------------------------------- rows
+
+
+def row_residual(problem: ContactProblem, v: np.ndarray, row_forces: np.ndarray | None) -> float:
+    """Residual of the law of joints, limits and motors, unit-free; 0 where a problem has no rows.
+
+    ``||lam_r - clip(lam_r - rho w, low, high)|| / max(||lam_r||, ||rho (|G| |v| + |offset|)||)``, w the velocities of the rows
+    and 1 / rho the diagonal of G diag(A)^-1 G^T + softness, in the norm ``||f||^2 = sum f_i^2 / rho_i``. Rows that nothing can
+    move take the mean of the others, or 1 where all are such.
+
+    Parameters
+    ----------
+    problem : ContactProblem
+        The problem that was to be solved.
+    v : ndarray, (n,), m/s
+        Velocity.
+    row_forces : ndarray, (p,), N
+        Forces of the rows.
+
+    Raises
+    ------
+    ContactError
+        Not one force for each row.
+    """
+    rows = problem.rows
+    if rows is None:
+        return 0.0
+    if row_forces is None or row_forces.shape != (rows.n_rows,):
+        said = "none" if row_forces is None else f"an array {row_forces.shape}"
+        raise ContactError(f"the problem has {rows.n_rows} rows; give one force for each ({said} was given).")
+    give = rows.G.power(2) @ (1.0 / problem.diagonal) + rows.softness
+    moves = give > 0
+    rho = 1.0 / np.where(moves, give, give[moves].mean() if moves.any() else 1.0)
+    w = rows.velocity(v, row_forces)
+    wrong = row_forces - np.clip(row_forces - rho * w, rows.low, rows.high)
+    reach = rho * (abs(rows.G) @ np.abs(v) + np.abs(rows.offset))
+    weight = 1.0 / np.sqrt(rho)
+    return float(relative(norm(weight * wrong), larger(norm(weight * row_forces), norm(weight * reach))))
+
+
 class Residuals(NamedTuple):
     """What decides on convergence, unit-free; see the functions of these names."""
 
@@ -255,21 +306,28 @@ def residuals(
     loads: np.ndarray | None = None,
     Av: np.ndarray | None = None,
     law: LawArguments | None = None,
+    row_forces: np.ndarray | None = None,
 ) -> Residuals:
     """Dynamics residual, contact residual, balance and plain dynamics residual in one pass.
 
     ``loads``, (groups,), N, is the load on each group of nodes or links to which its balance is relative, |B| of :func:`balance`
     by default. ``Av``, (n,), N, and ``law``, what :func:`law_arguments` gives, are handed over where the caller has them.
-    ``relaxed`` is that of :func:`measure`.
+    ``relaxed`` and ``row_forces`` are those of :func:`measure`; rows without forces do not count.
     """
-    terms = _terms(problem, v, lam, Av)
+    terms = _terms(problem, v, lam, Av, row_forces)
     dynamics, size, plain = terms.sizes(problem.weight)
     contact = natural_map(*(law or law_arguments(problem, v, lam))[:4], relaxed)
     return Residuals(dynamics, contact, _balance(problem, v, lam, terms, size, loads), plain)
 
 
 def measure(
-    problem: ContactProblem, v: np.ndarray, lam: np.ndarray, *, regularization: float = 0.0, relaxed: bool = False
+    problem: ContactProblem,
+    v: np.ndarray,
+    lam: np.ndarray,
+    *,
+    regularization: float = 0.0,
+    relaxed: bool = False,
+    row_forces: np.ndarray | None = None,
 ) -> Metrics:
     """All metrics of a returned pair.
 
@@ -288,8 +346,11 @@ def measure(
         Judge the regularised law of papers/001 eq. (37), in which u = J v + phi + regularization lam; default the exact law.
     relaxed : bool
         Judge the contact residual by the convex relaxation that the proximal operator solves, see :func:`measure_law`.
+    row_forces : ndarray, (p,), N
+        Forces of the rows of a problem that has rows; G^T of them is part of all sums of forces.
     """
-    terms = _terms(problem, v, lam)
+    rows = row_residual(problem, v, row_forces)
+    terms = _terms(problem, v, lam, row_forces=row_forces)
     dynamics, size, plain = terms.sizes(problem.weight)
     law = measure_law(*law_arguments(problem, v, lam, regularization)[:4], relaxed)
     return Metrics(
@@ -297,4 +358,5 @@ def measure(
         dynamics_residual=dynamics,
         dynamics_residual_plain=plain,
         balance=_balance(problem, v, lam, terms, size),
+        row_residual=rows,
     )

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from contact import jacobian_kernels as kernels
 from contact.errors import ContactError
+from contact.rows import Rows
 
 GroupKind = Literal["nodes", "links", "generalized"]
 _STRIDE: dict[GroupKind, int] = {"nodes": 3, "links": 6, "generalized": 0}
@@ -88,6 +89,8 @@ class ContactProblem:
     b_prescribed : ndarray, (n,), N, optional
         Contribution of prescribed velocities to b. It is not a force on any body, so balances of forces are relative to
         b - b_prescribed.
+    rows : Rows, optional
+        Joints, limits and motors: A v = b + J^T lam + G^T lam_r then. Solvers see them through ``contact.reduction``.
     """
 
     A: sp.csc_matrix
@@ -98,6 +101,7 @@ class ContactProblem:
     dt: float
     groups: tuple[Group, ...]
     b_prescribed: np.ndarray | None = None
+    rows: Rows | None = None
 
     @property
     def n(self) -> int:
@@ -134,6 +138,12 @@ class ContactProblem:
         out = np.empty(J.shape[1])
         kernels.scatter(J.indptr, J.indices, J.data, flat, out)
         return out
+
+    def loaded(self, row_forces: np.ndarray) -> ContactProblem:
+        """Return the problem without rows, whose b has what these forces, (p,), N, push: b + G^T lam_r."""
+        if self.rows is None:
+            return self
+        return replace(self, b=self.b + self.rows.G.T @ row_forces, rows=None)
 
     @cached_property
     def compliance(self) -> np.ndarray:
@@ -209,6 +219,7 @@ def make_problem(
     *,
     dt: float,
     groups: Sequence[Group] | None = None,
+    rows: Rows | None = None,
 ) -> ContactProblem:
     """Validate arrays once and build a :class:`ContactProblem`.
 
@@ -229,6 +240,8 @@ def make_problem(
         Time step.
     groups : sequence of Group, optional
         Bodies in ``v``; they must cover it without overlap. Default: one group of nodes.
+    rows : Rows, optional
+        Joints, limits and motors, from :func:`contact.rows.make_rows`. Default none.
 
     Raises
     ------
@@ -295,14 +308,16 @@ def make_problem(
         raise ContactError(f"A[{bad}, {bad}] is {diagonal[bad]:.3g}; A must be positive definite.")
     groups = tuple(groups) if groups is not None else (Group("all", 0, n, "nodes"),)
     _check_groups(groups, n)
-    return ContactProblem(A, b, J, phi, mu, float(dt), groups)
+    if rows is not None and rows.G.shape[1] != n:
+        raise ContactError(f"G of the rows has shape {rows.G.shape}; it needs {n} columns, as A has.")
+    return ContactProblem(A, b, J, phi, mu, float(dt), groups, rows=rows if rows is not None and rows.n_rows else None)
 
 
 def force_scales(W_diagonal: np.ndarray) -> np.ndarray:
     """Force per velocity of each contact, rho = dim / trace of its block of the Delassus operator, (nc,), N s/m.
 
-    dim is 3, or 2 for a plane problem, whose second tangents all have zero rows. A contact that nothing can move (trace zero)
-    takes the mean compliance of the others, or 1 where all are such.
+    dim is 3, or 2 for a plane problem, whose second tangents all have zero rows, and 1 for a contact both of whose tangents have.
+    A contact that nothing can move (trace zero) takes the mean compliance of the others, or 1 where all are such.
 
     Parameters
     ----------
@@ -311,7 +326,9 @@ def force_scales(W_diagonal: np.ndarray) -> np.ndarray:
     """
     trace = W_diagonal.sum(axis=1)
     moves = trace > 0
-    dim = 3.0 if W_diagonal[:, 2].any() else 2.0
+    dim: float | np.ndarray = 3.0 if W_diagonal[:, 2].any() else 2.0
+    if not W_diagonal[:, 1].all():
+        dim = np.where(W_diagonal[:, 1:].any(axis=1) | ~moves, dim, 1.0)
     if moves.all():
         return np.asarray(dim / trace)
     return np.asarray(dim / np.where(moves, trace, trace[moves].mean() if moves.any() else dim))

@@ -11,13 +11,13 @@ A tour: a scene is described by plain calls, simulated, and gives a run.
     run = fs.simulate(scene, out="runs/drop")
     run.sensors["floor"].force  # (n_steps, 3) N, world frame
 
-- Build: `Scene`, `Finger`, `Motion`, `Profile`; shapes `Box`, `Capsule`, `Cylinder`, `Mesh`, `Plane`, `Sphere`, several
-  as one by `Compound`; meshes by `load_tetmesh`, `box_tets`, `ball_tets` ...; materials by name, or `Elastic` for values of
-  your own.
+- Build: `Scene`, `Finger`, `Motion`, `Profile`; shapes `Box`, `Capsule`, `Cylinder`, `Mesh`, `Plane`, `Revolved`, `Sphere`,
+  `Thread`, several as one by `Compound`; meshes by `load_tetmesh`, `box_tets`, `ball_tets` ...; materials by name, or
+  `Elastic` for values of your own.
 - Run: `simulate` gives a `Run` with tables, sensors and a status; `SOLVERS` lists the contact solvers.
 - Step yourself: `Simulation(scene)` takes steps, targets and forks.
-- Contact problems: `read_fclib`, `solve_problem` for files; `make_problem`, `make_solver`, `measure` for arrays of your own;
-  `bench` compares solvers.
+- Contact problems: `read_fclib`, `solve_problem` for files; `make_problem`, `make_rows`, `make_solver`, `measure` for arrays
+  of your own; `bench` compares solvers.
 - Scene files: `load_scene(path, **parameters)`, `scene_parameters(path)`, `list_scenes()`.
 - Sweeps: `sweep` runs the cases of a sweep file and gives a `SweepResult`; `sensitivity` says which parameters matter.
 - See: `render_run`, `plot_run`; ParaView opens `frames.pvd` of a run folder.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +24,24 @@ from contact import (
     LocalProblem,
     make_local_problem,
     make_problem,
+    make_rows,
+    make_solver,
     measure,
     measure_local,
     read_fclib,
     write_fclib,
 )
+from contact.local import eliminate_rows
 
 
-def assert_same(a: ContactProblem | LocalProblem, b: ContactProblem | LocalProblem) -> None:
+def assert_same(a: Any, b: Any) -> None:
     """Every array bit for bit, sparse ones with their structure."""
     assert type(a) is type(b)
     for field in fields(a):
         name, value, other = field.name, getattr(a, field.name), getattr(b, field.name)
-        if sp.issparse(value):
+        if is_dataclass(value):
+            assert_same(value, other)
+        elif sp.issparse(value):
             assert type(value) is type(other) and value.shape == other.shape
             for part in ("indptr", "indices", "data"):
                 assert np.array_equal(getattr(value, part), getattr(other, part)), f"{name}.{part}"
@@ -81,6 +86,96 @@ def test_without_contacts_or_dynamics(tmp_path: Path) -> None:
     ):
         write_fclib(tmp_path / f"{number}.hdf5", problem)
         assert_same(problem, read_fclib(tmp_path / f"{number}.hdf5").problem)
+
+
+def with_rows(problem: ContactProblem) -> ContactProblem:
+    """Add joints, one of which repeats another, a limit, a motor and a soft row, in mixed order."""
+    G = np.random.default_rng(7).standard_normal((6, problem.n))
+    G[3] = G[0]
+    inf = np.inf
+    low, high = [-inf, 0.0, -inf, -inf, -2.0, -inf], [inf, inf, inf, inf, 1.0, inf]
+    offset = [0.1, 0.2, 0.3, 0.1, -0.4, 0.5]
+    return replace(problem, rows=make_rows(sp.csr_array(G), offset, low, high, [0.0, 0.0, 0.0, 0.0, 0.0, 1e-3]))
+
+
+@pytest.mark.parametrize("plane", [False, True])
+def test_rows_come_back_bit_for_bit_and_others_see_the_equalities(tmp_path: Path, plane: bool) -> None:
+    problem = with_rows(random_global(0, plane=plane))
+    if plane:
+        problem.J.eliminate_zeros()
+    write_fclib(tmp_path / "p.hdf5", problem, spacedim=2 if plane else 3)
+    assert_same(problem, read_fclib(tmp_path / "p.hdf5").problem)
+    rows = problem.rows
+    assert rows is not None
+    with h5py.File(tmp_path / "p.hdf5", "a") as file:
+        assert file["fclib_global/G/n"][0] == 3
+        assert np.array_equal(file["fclib_global/vectors/b"][:], rows.offset[[0, 2, 3]])
+        del file["femsim"]
+    found = read_fclib(tmp_path / "p.hdf5").problem
+    assert isinstance(found, ContactProblem)
+    plain = make_rows(rows.G[[0, 2, 3]], rows.offset[[0, 2, 3]])
+    assert_same(found.rows, plain)
+    alone = replace(problem, rows=plain)
+    write_fclib(tmp_path / "q.hdf5", alone, spacedim=2 if plane else 3)
+    assert_same(alone, read_fclib(tmp_path / "q.hdf5").problem)
+
+
+def local_of(problem: ContactProblem) -> LocalProblem:
+    """Condense a problem whose rows are equalities, with the letters of FCLib."""
+    rows = problem.rows
+    assert rows is not None
+    inverse, G, J = np.linalg.inv(problem.A.toarray()), rows.G.toarray(), problem.J.toarray()
+    free = inverse @ problem.b
+    q = (J @ free).reshape(-1, 3) + problem.phi
+    return eliminate_rows(J @ inverse @ J.T, q, problem.friction, J @ inverse @ G.T, G @ inverse @ G.T, G @ free + rows.offset)
+
+
+@pytest.mark.parametrize("plane", [False, True])
+@pytest.mark.parametrize("solver", ["exact", "pgs", "apgd", "admm"])
+def test_both_forms_of_equalities_give_the_same_velocities(tmp_path: Path, solver: str, plane: bool) -> None:
+    problem = with_rows(random_global(3, plane=plane))
+    assert problem.rows is not None
+    problem = replace(problem, rows=make_rows(problem.rows.G[[0, 2, 3]], problem.rows.offset[[0, 2, 3]]))
+    local = local_of(problem)
+    write_fclib(tmp_path / "p.hdf5", local, spacedim=2 if plane else 3)
+    found = read_fclib(tmp_path / "p.hdf5").problem
+    assert_same(local, found)
+    assert isinstance(found, LocalProblem) and found.rows is not None
+    whole = make_solver(solver, tolerance=1e-10, max_iterations=20000).solve(problem)
+    condensed = make_solver(solver, tolerance=1e-10, max_iterations=20000).solve_local(found)  # type: ignore[attr-defined]
+    assert whole.converged and condensed.converged
+    u = problem.moved(whole.v).reshape(-1, 3) + problem.phi
+    assert found.contact_velocity(condensed.lam) == pytest.approx(u, abs=1e-8)
+    push = problem.rows.G.T @ whole.row_forces  # type: ignore[union-attr]
+    assert problem.rows.G.T @ found.rows.forces(condensed.lam) == pytest.approx(push, abs=1e-6)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "form, change, said",
+    [
+        ("global", lambda file: put_over(file, "fclib_global/vectors/b", np.zeros(2)), "fclib_global/G: has shape"),
+        ("global", lambda file: put_over(file, "femsim/rows/low", np.full(3, 9.0)), "femsim/rows: row 1 has the bounds"),
+        ("global", lambda file: put_over(file, "femsim/rows/place", np.zeros(6, dtype=int)), "must hold each number from 0 to 5"),
+        ("global", lambda file: file.pop("femsim/rows/softness"), "femsim/rows/softness: is missing"),
+        ("local", lambda file: put_over(file, "fclib_local/vectors/s", np.zeros(2)), "fclib_local/V: has shape"),
+        ("local", lambda file: file.pop("fclib_local/vectors/s"), "fclib_local/vectors/s: is missing; equalities need V, R, s"),
+    ],
+)
+def test_wrong_rows_of_a_file_are_a_sentence(tmp_path: Path, form: str, change: Callable[[Any], None], said: str) -> None:
+    problem = with_rows(random_global(3))
+    assert problem.rows is not None
+    equalities = replace(problem, rows=make_rows(problem.rows.G[[0, 2, 3]], problem.rows.offset[[0, 2, 3]]))
+    write_fclib(tmp_path / "p.hdf5", problem if form == "global" else local_of(equalities))
+    with h5py.File(tmp_path / "p.hdf5", "a") as file:
+        change(file)
+    with pytest.raises(ContactError, match=said):
+        read_fclib(tmp_path / "p.hdf5")
+
+
+def put_over(file: Any, place: str, values: np.ndarray) -> None:
+    """Replace a dataset."""
+    del file[place]
+    file[place] = values
 
 
 def test_forces_are_flattened_in_the_dimension_of_the_file(tmp_path: Path) -> None:
@@ -287,9 +382,9 @@ def triangle(file: Any) -> None:
         ("global", item("fclib_global/M/x", 3, 1e3), ("fclib_global", "not symmetric", "A is M")),
         ("global", triangle, ("fclib_global/M", "upper triangle only", "complete")),
         ("global", item("fclib_global/M/x", 0, -1.0), ("fclib_global", "positive definite", "A is M")),
-        ("global", lambda file: file.create_group("fclib_global/G"), ("fclib_global/G", "equality constraints")),
-        ("local", lambda file: file.create_group("fclib_local/V"), ("fclib_local/V", "equality constraints")),
-        ("local", lambda file: file.create_group("fclib_local/R"), ("fclib_local/R", "equality constraints")),
+        ("global", lambda file: file.create_group("fclib_global/G"), ("fclib_global/vectors/b", "is missing; equalities need")),
+        ("local", lambda file: file.create_group("fclib_local/V"), ("fclib_local/R", "is missing; equalities need V, R, s")),
+        ("local", lambda file: file.create_group("fclib_local/R"), ("fclib_local/V", "is missing; equalities need V, R, s")),
         ("global", put("femsim/dt", [-1.0]), ("fclib_global", "dt is -1")),
         ("global", put("femsim/dt", [0.1, 0.2]), ("femsim/dt", "2 entries")),
         ("global", put("femsim/groups", None), ("femsim/groups/name", "missing")),

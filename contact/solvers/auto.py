@@ -18,6 +18,7 @@ from contact.solvers.canal import Canal, CanalOptions
 from contact.solvers.cond import Cond, CondOptions
 from contact.solvers.cond_newton import CondNewton, CondNewtonOptions
 from contact.solvers.exact import Exact, ExactOptions
+from contact.solvers.with_rows import takes_rows
 
 #: Products with A in one estimate of the conditioning.
 _LANCZOS_STEPS = 30
@@ -178,6 +179,7 @@ class Auto:
                 return
         self._conditioning, self._diagonal = conditioning(problem), diagonal
 
+    @takes_rows
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         """Pick a solver and solve; where it does not converge, another one goes on from there.
 

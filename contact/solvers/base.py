@@ -61,10 +61,13 @@ class WarmStart:
         Velocity of the previous step (the representative velocity, not the end velocity; see papers/001 section V-A5).
     lam : ndarray, (nc, 3), N
         Contact forces of the previous step in this step's frames, zero for new contacts.
+    row_forces : ndarray, (p,), N, optional
+        Forces of the rows of the previous step. Default zero.
     """
 
     v: np.ndarray
     lam: np.ndarray
+    row_forces: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,8 @@ class Solution:
         Seconds by stage.
     details : dict
         Solver-specific numbers, documented by the solver; of an infeasible problem also ``closing_contacts``, (k,) int.
+    row_forces : ndarray, (p,), N
+        Forces of the rows of a problem that has rows, else empty. Where rows repeat each other, those of least norm.
     """
 
     v: np.ndarray
@@ -118,6 +123,7 @@ class Solution:
     history: History
     timings: dict[str, float] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
+    row_forces: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def converged(self) -> bool:

@@ -18,6 +18,7 @@ from contact.solvers.canal_ways import Base, DenseBase, PatchBase, SparseBase, S
 from contact.solvers.converted import solve_converted
 from contact.solvers.primal_newton import SparseWay
 from contact.solvers.strict_newton import Globalization, StrictNewton
+from contact.solvers.with_rows import takes_rows
 
 #: The acceleration starts anew where the residual is this many times the smallest one.
 _WORSE = 2.0
@@ -129,6 +130,7 @@ class Canal:
         """Take it back."""
         self._sparse.recall(memory)
 
+    @takes_rows
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve the problem.
 

@@ -20,6 +20,7 @@ from contact.solvers.condensed import relaxation_note
 from contact.solvers.linear_steps import DualStep, LinearStep, PrimalStep, choose
 from contact.solvers.penalty import make_rule
 from contact.solvers.splitting import GlobalDynamics, Plan, Side, Splitting, local_splitting
+from contact.solvers.with_rows import takes_rows
 
 #: Factor of the automatic gain of virtual nodes, whose multipliers make the answer independent of it.
 _GAIN_FACTOR = 50.0
@@ -102,6 +103,7 @@ class Ccs:
         self._operator = DelassusOperator(self.options.backend, self.options.threads)
         self._factors = make_factorization(self.options.backend, self.options.threads)
 
+    @takes_rows
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve the problem; ContactError when A is not positive definite.
 

@@ -32,6 +32,7 @@ from contact.solvers.cond_groups import (
     Work,
 )
 from contact.solvers.converted import solve_converted
+from contact.solvers.with_rows import takes_rows
 
 _MAX_EIGENVALUE = 1.95
 #: Factor on the steps of bodies and virtual nodes (measured: 7 % fewer iterations over the gripped ball, half in its worst step).
@@ -178,6 +179,7 @@ class Cond:
         self._eigenvector = memory["eigenvector"].copy() if memory else None
         self._recalled = (memory["indptr"], memory["indices"]) if memory else None
 
+    @takes_rows
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve the problem (Algs. 1-3).
 

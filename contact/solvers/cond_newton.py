@@ -18,6 +18,7 @@ from contact.solvers.base import FactorizationOptions, Judge, Row, Solution, War
 from contact.solvers.cond import Cond, CondOptions, FixedPoint
 from contact.solvers.converted import solve_converted
 from contact.solvers.primal_newton import PrimalNewton
+from contact.solvers.with_rows import takes_rows
 
 #: Iterations of COND between two looks at the states, and the fewest of a phase without and with a warm start.
 _CHUNK, _FIRST, _FIRST_WARM = 5, 10, 5
@@ -94,6 +95,7 @@ class CondNewton:
         for name, one in (("cond", self._cond), ("newton", self._newton.sparse)):
             one.recall({key.partition("/")[2]: value for key, value in memory.items() if key.startswith(f"{name}/")})
 
+    @takes_rows
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve the problem.
 

@@ -21,6 +21,7 @@ from contact.metrics import natural_map_scale
 from contact.problem import ContactProblem, force_scales, from_isotropic, isotropic, to_isotropic
 from contact.solvers.base import FactorizationOptions, Judge, OperatorOptions, Row, Solution, WarmStart, drive
 from contact.solvers.dense import relative_residual
+from contact.solvers.with_rows import takes_rows
 
 #: Law that holds at the fixed points of a method: the contact law, its convex relaxation, or the least energy of each contact on
 #: the section of its cone with u_n = 0, which is neither.
@@ -258,6 +259,7 @@ class CondensedSolver(ABC, Generic[Options]):
     def _start(self, problem: Condensed, lam: np.ndarray) -> DualMethod:
         """Start the method from forces, (3nc,), which it may overwrite."""
 
+    @takes_rows
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve the problem; ContactError when A is not positive definite.
 

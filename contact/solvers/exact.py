@@ -17,6 +17,7 @@ from contact.metrics import LawArguments, Residuals, contact_velocity, dynamics_
 from contact.problem import ContactProblem, force_scales, from_isotropic, isotropic, to_isotropic
 from contact.solvers.base import BALANCE_FACTOR, Check, FactorizationOptions, Judge, Row, Solution, WarmStart, drive
 from contact.solvers.dense import DenseResult, DenseSolver
+from contact.solvers.with_rows import takes_rows
 
 #: An older factorization is renewed when, at the pace of the last iteration, more than this many would still be needed.
 _PATIENCE = 12
@@ -107,6 +108,7 @@ class Exact:
         """Take it back."""
         self._operator.recall(memory)
 
+    @takes_rows
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve the problem.
 

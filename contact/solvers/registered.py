@@ -16,7 +16,9 @@ from contact.errors import ContactError
 from contact.linear import Factorization, make_factorization
 from contact.local import LocalProblem, make_local_problem
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
+from contact.reduction import Reduction
 from contact.solvers.base import Judge, Row, Solution, SolverOptions, WarmStart, drive
+from contact.solvers.with_rows import takes_rows
 
 #: Takes the problem and, by name, whatever else it has parameters for; returns or yields forces, or (v, forces).
 SolverFunction = Callable[..., Any]
@@ -34,7 +36,8 @@ def condense(problem: ContactProblem | LocalProblem) -> LocalProblem:
     Parameters
     ----------
     problem : ContactProblem or LocalProblem
-        With two coefficients a contact the result is in the variables of :func:`contact.problem.isotropic`.
+        With two coefficients a contact the result is in the variables of :func:`contact.problem.isotropic`. With rows,
+        equalities are eliminated, and limits and motors are contacts behind the others (``contact.reduction``).
 
     Raises
     ------
@@ -43,6 +46,8 @@ def condense(problem: ContactProblem | LocalProblem) -> LocalProblem:
     """
     if isinstance(problem, LocalProblem):
         return problem
+    if problem.rows is not None:
+        problem = Reduction(problem).reduced
     same, operator = isotropic(problem), DelassusOperator()
     operator.factorize(same)
     W = operator.operator(same.J)
@@ -141,6 +146,7 @@ class FunctionSolver:
     def __init__(self, options: SolverOptions | None = None) -> None:
         self.options = options or self.options_type()
 
+    @takes_rows
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve the problem, which the function gets with one coefficient a contact; its iterates are judged one by one."""
         same = isotropic(problem)

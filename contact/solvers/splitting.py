@@ -28,6 +28,7 @@ from contact.solvers.dense import relative_residual
 from contact.solvers.linear_steps import DenseStep, DualStep, Linear, LinearStep, PrimalStep, SaddleStep, choose
 from contact.solvers.penalty import Policy, Rule, Sizes, largest_eigenvalue, make_rule
 from contact.solvers.splitting_kernels import LAGGED, PROXIMAL, STRICT, split_sizes, split_step
+from contact.solvers.with_rows import takes_rows
 
 Operator = Literal["strict", "lagged", "proximal"]
 _OPERATORS: dict[str, int] = {"strict": STRICT, "proximal": PROXIMAL, "lagged": LAGGED}
@@ -364,6 +365,7 @@ class Admm:
         self._operator = DelassusOperator(backend, threads)
         self._factors, self._quasi_definite = make_factorization(backend, threads), make_quasi_definite(backend, threads)
 
+    @takes_rows
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve the problem; ContactError when A is not positive definite.
 

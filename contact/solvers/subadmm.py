@@ -20,6 +20,7 @@ from contact.solvers import subadmm_kernels as kernels
 from contact.solvers.base import Check, FactorizationOptions, Judge, Row, Solution, WarmStart, drive
 from contact.solvers.converted import solve_converted
 from contact.solvers.penalty import Fixed, Rule, Sizes
+from contact.solvers.with_rows import takes_rows
 
 #: Subsystems of at most so many rows are dense blocks of one kernel; larger ones are solved by sparse factors.
 _SMALL = 48
@@ -112,6 +113,7 @@ class Subadmm:
     def __init__(self, options: SubadmmOptions | None = None) -> None:
         self.options = options or SubadmmOptions()
 
+    @takes_rows
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve the problem.
 

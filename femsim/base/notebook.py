@@ -1,4 +1,4 @@
-"""Small HTML for notebooks: objects show themselves as a heading, a table and a few lines; text is escaped."""
+"""What notebooks show: objects as a heading, a table and a few lines of HTML, in which text is escaped; figures as pictures."""
 
 from __future__ import annotations
 
@@ -22,14 +22,22 @@ class Shown:
         Files that were written for it; they stay only in a folder of the user's.
     words : str
         What it is, for a terminal.
+    pictures : tuple of bytes
+        The content as PNG. IPython is given these: readers of notebooks that clean HTML, such as code hosts, show them too.
     """
 
     content: str
     paths: tuple[Path, ...] = ()
     words: str = ""
+    pictures: tuple[bytes, ...] = ()
 
     def _repr_html_(self) -> str:
         return self.content
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import HTML, Image, display
+
+        display(*([Image(data=picture, retina=True) for picture in self.pictures] or [HTML(self.content)]))
 
     def __repr__(self) -> str:
         return f"<{self.words or 'HTML for a notebook'}{''.join(f', {path}' for path in self.paths)}>"

@@ -54,18 +54,20 @@ def plots_of(
             if len(table) > 1:
                 values = np.column_stack(list(table.values()))
                 np.savetxt(folder / file, values, fmt="%.10g", delimiter=",", header=",".join(table), comments="")
-        look = options.pop("look", Look(formats=("svg",)))
-        if "svg" not in look.formats:
-            raise InputError(f"the formats are {', '.join(look.formats)}; a notebook shows svg, so name it too.")
+        look = options.pop("look", Look() if out is not None else Look(formats=("png",)))
+        kind = next((kind for kind in ("png", "svg") if kind in look.formats), None)
+        if kind is None:
+            raise InputError(f"the formats are {', '.join(look.formats)}; a notebook shows png or svg, so name one of them too.")
         written = plot_runs([folder], Path(scratch) / "plots" if out is None else out, look=look, **options)
-        shown = "".join(
-            f'<img alt="{html.escape(path.stem)}" style="max-width:100%" src="data:image/svg+xml;base64,'
-            f'{base64.b64encode(path.read_bytes()).decode("ascii")}"><br>'
-            for path in written
-            if path.suffix == ".svg"
-        )
-        names = ", ".join(path.stem for path in written if path.suffix == ".svg")
-    return Shown(shown, () if out is None else tuple(written), f"plots of {names}")
+        figures = [(path.stem, path.read_bytes()) for path in written if path.suffix == f".{kind}"]
+    media = {"png": "image/png", "svg": "image/svg+xml"}[kind]
+    shown = "".join(
+        f'<img alt="{html.escape(stem)}" style="max-width:100%" '
+        f'src="data:{media};base64,{base64.b64encode(figure).decode("ascii")}"><br>'
+        for stem, figure in figures
+    )
+    pictures = tuple(figure for _, figure in figures) if kind == "png" else ()
+    return Shown(shown, () if out is None else tuple(written), f"plots of {', '.join(stem for stem, _ in figures)}", pictures)
 
 
 def table_of(columns: Mapping[str, np.ndarray]) -> DataFrame:

@@ -76,8 +76,8 @@ def measure(
         couplings = system.coupling_forces(index)
         # relative to the largest force: net contact, outside, of the drive, of a coupling (see metrics.balance)
         largest = max(norm(force) for force in (contact, own.outside, own.held, *couplings))
-        noise = max(NOISE_FRACTION * own.magnitude, body.mass * still / dt, TINY)
-        scale = max(largest, NET_FRACTION * float(forces.force_sum[parts].sum()), noise)
+        least = max(body.mass * still / dt, TINY)  # finite, also where forces are not
+        scale = max(least, largest, NET_FRACTION * float(forces.force_sum[parts].sum()), NOISE_FRACTION * own.magnitude)
         left = norm(rate - own.outside - own.held - couplings.sum(axis=0) - contact) / scale
         balance, unbalanced = max(balance, left), index if left > balance else unbalanced
         if own.drive is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from femsim.studies.comparison.comparison import Comparison
 Errors = dict[str, dict[str, tuple[float, float]]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CalibrationResult:
     """Outcome of a calibration.
 
@@ -82,13 +82,20 @@ class CalibrationResult:
     bootstrap_intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
     readings: dict[str, tuple[float, float, float]] = field(default_factory=dict)
 
-    def _repr_html_(self) -> str:
-        rows = []
+    def __repr__(self) -> str:
+        found = "; ".join(f"{name} = {value} ({ends})" for name, value, ends in self._found())
+        return f"<Calibration {self.folder.name!r}: {self.status}; {found}>"
+
+    def _found(self) -> Iterator[tuple[str, str, str]]:
         for name, value in self.values.items():
             low, high = self.intervals.get(name, (float("nan"), float("nan")))
-            rows.append((name, f"{value:.5g}", f"{low:.5g} to {high:.5g}" if low == low else "-"))
+            yield name, f"{value:.5g}", f"{low:.5g} to {high:.5g}" if low == low else "-"
+
+    def _repr_html_(self) -> str:
         lines = [self.message, f"{self.evaluations} evaluations", *(f"warning: {text}" for text in self.warnings)]
-        return card(f"Calibration {self.folder.name}: {self.status}", ("parameter", "value (SI)", "interval"), rows, lines)
+        return card(
+            f"Calibration {self.folder.name}: {self.status}", ("parameter", "value (SI)", "interval"), list(self._found()), lines
+        )
 
 
 @dataclass(frozen=True)

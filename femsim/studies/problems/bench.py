@@ -91,6 +91,8 @@ class BenchRow:
         ``cpu_ms`` over that of scipy's product A x, A in CSR (W x in the local form), measured in the same run.
     dynamics_residual, contact_residual : float
         True residuals of ``contact.metrics``; the local form has the latter only.
+    row_residual : float
+        That of joints, limits and motors; 0 where there are none.
     step_norm : float, m/s
         Last step length that the solver reports.
     penetration_mm : float, mm
@@ -127,6 +129,7 @@ class BenchRow:
     times_matvec: float = math.nan
     dynamics_residual: float = math.nan
     contact_residual: float = math.nan
+    row_residual: float = math.nan
     step_norm: float = math.nan
     penetration_mm: float = math.nan
     force_error: float = math.nan
@@ -456,8 +459,9 @@ def _row(
     status: BenchStatus = "failed"
     metrics = answer.metrics.as_dict()
     if answer.status != "failed":
-        residuals = [value for key, value in metrics.items() if key in ("dynamics_residual", "contact_residual")]
-        reached = max(residuals) <= tolerance and law_error(contact, solution.v, solution.lam) <= tolerance
+        residuals = [metrics.get(key, 0.0) for key in ("dynamics_residual", "contact_residual", "row_residual")]
+        law = contact if isinstance(contact, LocalProblem) else contact.loaded(solution.row_forces)
+        reached = max(residuals) <= tolerance and law_error(law, solution.v, solution.lam) <= tolerance
         status = "converged" if reached else "not converged"
     dt = 1.0 if isinstance(contact, LocalProblem) else contact.dt
     paper: dict[str, Any] = dict(paper_metrics(contact, solution.v, solution.lam))
@@ -473,6 +477,7 @@ def _row(
         times_matvec=cpu / matvec,
         dynamics_residual=metrics.get("dynamics_residual", math.nan),
         contact_residual=metrics["contact_residual"],
+        row_residual=metrics.get("row_residual", math.nan),
         step_norm=float(history.step_norm[-1]) if len(history.step_norm) else math.nan,
         penetration_mm=abs(1e3 * dt * metrics["penetration_velocity"]),  # abs: of -0.0
         curve_ms=cpu * _elapsed(solution),

@@ -13,6 +13,7 @@ import numpy as np
 from contact import (
     SOLVERS,
     ContactError,
+    ContactProblem,
     FclibProblem,
     LocalMetrics,
     LocalProblem,
@@ -52,6 +53,8 @@ class SolvedProblem:
         Velocity; None for a problem of the local form.
     r, u : ndarray, (spacedim nc,)
         Contact forces and velocities in the dimension and order of the file, normal first.
+    l : ndarray, (p,), optional
+        Forces of equalities and other rows, in the order of the problem; None where there are none.
     metrics : Metrics or LocalMetrics
         All residuals on the problem of the file.
     solver : str
@@ -77,11 +80,13 @@ class SolvedProblem:
     seconds: float
     description: str
     tolerance: float
+    l: np.ndarray | None = field(default=None, repr=False)  # noqa: E741  # FCLib's letter
 
     @property
     def residuals(self) -> dict[str, float]:
-        """The residuals that decide: of the contact law, and of the dynamics in both norms where the problem has dynamics."""
-        names = ("contact_residual", "dynamics_residual", "dynamics_residual_plain")
+        """The residuals that decide: of the contact law, and of rows and the dynamics in both norms where there are dynamics."""
+        names = ["contact_residual", "dynamics_residual", "dynamics_residual_plain"]
+        names += ["row_residual"] if self.l is not None else []
         return {name: value for name, value in self.metrics.as_dict().items() if name in names}
 
     def summary(self) -> str:
@@ -118,11 +123,12 @@ def solve_problem(
         Name in ``contact.SOLVERS``. Problems of the local form go to its method ``solve_local``; solvers that need a matrix A
         convert them to an equivalent problem, which requires a symmetric W.
     tolerance : float
-        The residual of the contact law, and of the dynamics in both norms, must be at most this.
+        The residual of the contact law, of rows, and of the dynamics in both norms, must be at most this.
     max_iterations : int, optional
         Iteration limit in all; default of the solver.
     out : path, optional
-        NPZ file with ``r`` and ``u``, (spacedim nc,), and for the global form ``v``, (n,); written also when the tolerance was
+        NPZ file with ``r`` and ``u``, (spacedim nc,), for the global form ``v``, (n,), and ``l``, (p,), forces of equalities and
+        other rows where there are some; written also when the tolerance was
         not reached, but not when the answer is not finite. An existing file is replaced.
     solver_options : dict, optional
         Further options of the solver.
@@ -154,11 +160,11 @@ def solve_problem(
         left = None if max_iterations is None else max_iterations - iterations
         if answers[-1].status != "not converged" or not solution.converged or (left is not None and left < 1):
             break
-        goal, warm = 0.1 * goal, WarmStart(solution.v, solution.lam)
+        goal, warm = 0.1 * goal, WarmStart(solution.v, solution.lam, solution.row_forces)
         chosen = make_solver(solver, **{**options, "tolerance": goal, "max_iterations": left})
     best = replace(min(answers, key=_worst), iterations=iterations, seconds=seconds)
     if target is not None and best.status != "failed":
-        arrays = {name: values for name in ("v", "r", "u") if (values := getattr(best, name)) is not None}
+        arrays = {name: values for name in ("v", "r", "u", "l") if (values := getattr(best, name)) is not None}
         advice = "free the disk or choose another place"
         with write_errors(target, advice), replacing(target) as temporary, temporary.open("wb") as stream:
             np.savez(stream, **arrays)
@@ -194,18 +200,25 @@ def judge_answer(file: FclibProblem, solution: Solution, solver: str, tolerance:
         if isinstance(problem, LocalProblem):
             u, metrics, n = problem.contact_velocity(lam), measure_local(problem, lam), ""
         else:
-            u, metrics, n = contact_velocity(problem, v), measure(problem, v, lam), f", {problem.n} velocities"
+            found = measure(problem, v, lam, row_forces=solution.row_forces if problem.rows is not None else None)
+            u, metrics, n = contact_velocity(problem, v), found, f", {problem.n} velocities"
     form = "local" if isinstance(problem, LocalProblem) else "global"
     if file.asymmetry > SYMMETRY:
         n += f", W not symmetric (by {file.asymmetry:.1e} of its largest entry)"
     text = f"{path}: {form}, {file.spacedim}D, {problem.n_contacts} contact{'s' * (problem.n_contacts != 1)}{n}"
     r, u = file.flatten(lam), file.flatten(u)
-    answer = SolvedProblem("converged", "", None if form == "local" else v, r, u, metrics, solver, 0, 0.0, text, tolerance)
+    forces = None
+    if problem.rows is not None:
+        forces = problem.rows.forces(lam) if isinstance(problem, LocalProblem) else solution.row_forces
+        text += f", {len(forces)} rows of joints, limits and motors"
+    v_of = None if form == "local" else v
+    answer = SolvedProblem("converged", "", v_of, r, u, metrics, solver, 0, 0.0, text, tolerance, forces)
     said = f"the solver says: {solution.message}"
     if not all(np.isfinite(values).all() for values in (v, r, u)):
         return replace(answer, status="failed", message=f"The answer is not finite; {said}")
     worst = max(answer.residuals, key=lambda name: answer.residuals[name])
-    broken = law_error(problem, v, lam) if answer.residuals[worst] <= tolerance else 0.0
+    law = problem.loaded(solution.row_forces) if isinstance(problem, ContactProblem) else problem
+    broken = law_error(law, v, lam) if answer.residuals[worst] <= tolerance else 0.0
     if broken > tolerance:
         text = f"The residuals pass, but a contact breaks its law on the scale of the velocities ({broken:.2e}); {said}"
         return replace(answer, status="not converged", message=text)

@@ -310,7 +310,7 @@ _ASSEMBLY = ("nodalize", "prepare", "factorize", "operator")
 def row_of(step: Step, solution: Solution, seconds: float, gauge: Gauge = node_forces) -> Row:
     """Measure an answer to a step against that of the run."""
     problem = step.problem
-    metrics = measure(problem, solution.v, solution.lam)
+    metrics = measure(problem, solution.v, solution.lam, row_forces=solution.row_forces if problem.rows else None)
     expected, found = gauge(step, step.solution), gauge(step, solution)
     size = float(np.linalg.norm(expected))
     wrong = float(np.linalg.norm(found - expected))

@@ -53,7 +53,7 @@ class Indices:
     total: tuple[tuple[float, float], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SensitivityResult:
     """Outcome of a study of sensitivity.
 
@@ -84,6 +84,9 @@ class SensitivityResult:
     samples: int
     left_out: int
     counts: dict[str, int]
+
+    def __repr__(self) -> str:
+        return f"<Sensitivity {self.folder.name!r}: {self.status}; indices of {', '.join(self.indices) or 'no metric'}>"
 
 
 def sensitivity(

@@ -37,7 +37,7 @@ _TABLE_EVERY_S = 30.0
 _ROW_BYTES = 4000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SweepResult:
     """Outcome of a sweep.
 
@@ -65,6 +65,10 @@ class SweepResult:
     counts: dict[str, int]
     ran: int
     reused: int
+
+    def __repr__(self) -> str:
+        cases = ", ".join(f"{count} {status}" for status, count in sorted(self.counts.items()))
+        return f"<Sweep {self.folder.name!r}: {self.status}; cases: {cases or 'none'}>"
 
     def _repr_html_(self) -> str:
         rows = [(f"cases {status}", count) for status, count in sorted(self.counts.items())]

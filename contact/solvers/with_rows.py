@@ -1,0 +1,87 @@
+"""Solvers of contacts alone on problems with rows: reduced, solved, and judged as given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from contact.metrics import contact_residual, residuals, row_residual
+from contact.problem import ContactProblem
+from contact.reduction import Reduction
+from contact.solvers.base import BALANCE_FACTOR, Solution, WarmStart
+
+#: An answer that converged on the reduced problem but not on the given one is sharpened to this part of the tolerance ...
+_TIGHTER = 0.1
+#: ... at most so many times.
+_REPEATS = 2
+
+Solve = TypeVar("Solve", bound=Callable[..., Solution])
+
+
+def takes_rows(solve: Solve) -> Solve:
+    """Make a method ``solve`` of a solver take problems with rows, which it meets as problems without (``contact.reduction``).
+
+    The answer has ``row_forces``. It counts as converged only where dynamics, balance, contact law and the law of the rows hold
+    in the problem as it was given; the history is that of the reduced problem.
+    """
+
+    @wraps(solve)
+    def solved(self: Any, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        if problem.rows is None:
+            return solve(self, problem, warm_start)
+        reduction = Reduction(problem)
+        found = solve(self, reduction.reduced, _start(reduction, warm_start))
+        answer, lacking = _judged(reduction, found, self.options.tolerance)
+        options = self.options
+        for _ in range(_REPEATS):
+            if not (found.converged and lacking):
+                break
+            options = replace(options, tolerance=_TIGHTER * options.tolerance)
+            start = WarmStart(found.v, found.lam)
+            again = solve(type(self)(options), reduction.reduced, start)
+            if not again.converged:
+                break
+            found = replace(again, iterations=found.iterations + again.iterations)
+            answer, lacking = _judged(reduction, found, self.options.tolerance)
+        return answer
+
+    return cast(Solve, solved)
+
+
+def _start(reduction: Reduction, warm_start: WarmStart | None) -> WarmStart | None:
+    """Return the start of the reduced problem."""
+    if warm_start is None:
+        return None
+    forces = warm_start.row_forces
+    if forces is None or len(forces) != reduction.rows.n_rows:
+        forces = np.zeros(reduction.rows.n_rows)
+    return WarmStart(reduction.shorten(warm_start.v), reduction.contacts(warm_start.lam, forces))
+
+
+def _judged(reduction: Reduction, found: Solution, tolerance: float) -> tuple[Solution, str]:
+    """Return an answer for the problem as it was given, and what it lacks there, empty for nothing."""
+    problem = reduction.problem
+    v, lam, forces = reduction.expand(found.v, found.lam)
+    answer = replace(found, v=v, lam=lam, row_forces=forces)
+    if not found.converged:
+        return answer, ""
+    measured, row = residuals(problem, v, lam, row_forces=forces), row_residual(problem, v, forces)
+    numbers = {
+        "the dynamics": max(measured.dynamics, measured.plain),
+        "the balance of a body": measured.balance / BALANCE_FACTOR,
+        "the rows": row,
+    }
+    # a solver of another law (a relaxation, a regularisation) has said so itself
+    if contact_residual(reduction.reduced, found.v, found.lam) <= tolerance:
+        numbers["the contact law"] = measured.contact
+    worst = max(numbers, key=lambda name: numbers[name])
+    if numbers[worst] <= tolerance:
+        return answer, ""
+    message = (
+        f"{found.message} But {worst} of the problem with its rows hold to {numbers[worst]:.2e} only, tolerance {tolerance:.0e}."
+    )
+    return replace(answer, status="stopped at the limit", message=message), worst

@@ -1,0 +1,352 @@
+"""Stage contact: joints, limits, motors and dry friction as rows of a problem, by every solver, beside what hands can solve."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from registry import LIMITED
+from slow_twins import random_spd
+
+from contact import (
+    SOLVERS,
+    ContactError,
+    ContactProblem,
+    Group,
+    WarmStart,
+    condense,
+    make_problem,
+    make_rows,
+    make_solver,
+    measure,
+)
+from contact.metrics import row_residual
+from contact.reduction import Reduction
+from contact.rows import Rows
+from femsim.studies.problems.assemblies import GRAVITY, WORLD, Assembly
+
+#: Those that solve any problem of contacts with A to their tolerance.
+WHOLE = sorted(set(SOLVERS) - LIMITED - {"banded"})
+LENGTH, WIDTH, MASS, DT = 0.5, 0.02, 2.0, 0.01
+#: Of a bar about its middle and about its end, kg m^2.
+MIDDLE = MASS * (LENGTH**2 + WIDTH**2) / 12
+END = MIDDLE + MASS * LENGTH**2 / 4
+
+
+def bars(**bounds: float) -> Assembly:
+    """Two level bars, hinged to each other and one to the ground, at rest; with bounds, a motor at the ground."""
+    made = Assembly(dt=DT)
+    first = made.box(MASS, (LENGTH, WIDTH, WIDTH), (LENGTH / 2, 0.0, 0.0))
+    made.join(first, WORLD, (0.0, 0.0, 0.0), "hinge")
+    if bounds:
+        made.row(made.turning(first, WORLD, (0.0, -1.0, 0.0)), **bounds)
+    else:
+        second = made.box(MASS, (LENGTH, WIDTH, WIDTH), (1.5 * LENGTH, 0.0, 0.0))
+        made.join(second, first, (LENGTH, 0.0, 0.0), "hinge")
+    return made
+
+
+def ring(ratio: float, bodies: int = 8) -> ContactProblem:
+    """A closed ring of boxes on the floor, the first so many times heavier; 24 rows and 32 contacts with 8 boxes."""
+    made, turn = Assembly(), 2.0 * np.pi / bodies
+    at = [np.array([np.cos(turn * k), np.sin(turn * k), 0.1]) for k in range(bodies)]
+    for k, centre in enumerate(at):
+        velocity = (0.5, 0.1 * k, 0.0, 0.0, 0.0, 0.2)
+        made.box(ratio if k == 0 else 1.0, (0.3, 0.3, 0.2), centre, velocity=velocity)
+    for k in range(bodies):
+        angle = turn * (k + 0.5)
+        made.join(k, (k + 1) % bodies, (np.cos(angle), np.sin(angle), 0.1), "ball")
+    for k, centre in enumerate(at):
+        made.corners(k, WORLD, (0.3, 0.3), centre - [0.0, 0.0, 0.1])
+    return made.problem()
+
+
+def random_rows(seed: int, *, anisotropic: bool = False) -> ContactProblem:
+    """Bodies with two contacts and rows of every kind: rigid, soft and repeated equalities, limits, a motor, a given force."""
+    rng = np.random.default_rng(seed)
+    n = 18
+    G = rng.standard_normal((9, n))
+    G[2] = G[0] - 2.0 * G[1]
+    G[8] = 0.0  # nothing moves along it
+    inf = np.inf
+    low = np.array([-inf, -inf, -inf, -inf, 0.0, -inf, -0.3, 0.4, -1.0])
+    high = np.array([inf, inf, inf, inf, inf, 0.2, 0.5, 0.4, 1.0])
+    offset = rng.standard_normal(9)
+    offset[2] = offset[0] - 2.0 * offset[1]
+    rows = make_rows(G, offset, low, high, [0.0, 0.0, 0.0, 0.2, 0.0, 0.3, 0.1, 0.0, 0.0])
+    friction = np.array([[0.5, 1.0], [0.3, 0.2]]) if anisotropic else np.array([0.5, 0.3])
+    groups = [Group("soft", 0, 6, "nodes"), Group("rod", 6, 12, "links"), Group("body", 12, n, "generalized")]
+    J = rng.standard_normal((6, n))
+    return make_problem(
+        random_spd(rng, n), rng.standard_normal(n), J, rng.standard_normal((2, 3)), friction, dt=0.1, groups=groups, rows=rows
+    )
+
+
+# ---------------------------------------------------------------------- by hand
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_two_hinged_bars_begin_to_fall_as_a_double_pendulum(name: str) -> None:
+    problem = bars().problem()
+    found = make_solver(name, tolerance=1e-8).solve(problem)
+    assert found.converged, found.message
+    inner = MASS * LENGTH**2  # Lagrange's equations of two level bars
+    matrix = [[END + inner, inner / 2], [inner / 2, END]]
+    turning = np.linalg.solve(matrix, -MASS * GRAVITY * LENGTH * np.array([1.5, 0.5]))
+    assert found.v[[4, 10]] == pytest.approx(-DT * turning, rel=1e-7)
+    fall = DT * np.array([0.5 * LENGTH * turning[0], LENGTH * turning[0] + 0.5 * LENGTH * turning[1]])
+    assert found.v[[2, 8]] == pytest.approx(fall, rel=1e-7)
+    # the ground carries what gravity lacks, along z: the axis of a hinge is first, and z is one of the others
+    push = (problem.rows.G.T @ found.row_forces).reshape(2, 6)  # type: ignore[union-attr]
+    assert push[:, :3].sum(axis=0) == pytest.approx([0.0, 0.0, MASS * (2 * GRAVITY + fall.sum() / DT)], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("most", [2.0, 20.0])
+def test_a_motor_holds_a_bar_or_gives_way_at_its_limit(name: str, most: float) -> None:
+    needed = MASS * GRAVITY * LENGTH / 2
+    problem = bars(low=-most, high=most).problem()
+    found = make_solver(name, tolerance=1e-8).solve(problem)
+    assert found.converged, found.message
+    assert found.row_forces[-1] == pytest.approx(min(needed, most), rel=1e-7)
+    assert -found.v[4] == pytest.approx(-DT * max(needed - most, 0.0) / END, abs=1e-7)
+
+
+def test_a_motor_turns_at_its_speed_and_a_limit_pushes_only_one_way() -> None:
+    speed = 0.7
+    driven = make_solver("exact").solve(bars(low=-100.0, high=100.0, offset=-speed).problem())
+    assert -driven.v[4] == pytest.approx(speed, rel=1e-9)
+    needed = MASS * GRAVITY * LENGTH / 2
+    assert driven.row_forces[-1] == pytest.approx(needed + END * speed / DT, rel=1e-7)
+    stopped = make_solver("exact").solve(bars(low=0.0, high=np.inf).problem())
+    assert stopped.v[4] == pytest.approx(0.0, abs=1e-12) and stopped.row_forces[-1] == pytest.approx(needed)
+    from_above = make_solver("exact").solve(bars(low=-np.inf, high=0.0).problem())
+    assert from_above.v[4] == pytest.approx(DT * needed / END) and from_above.row_forces[-1] == 0.0
+
+
+def test_a_soft_row_gives_way_by_its_force_and_a_given_force_is_given() -> None:
+    needed, softness = MASS * GRAVITY * LENGTH / 2, 1e-3
+    found = make_solver("exact").solve(bars(softness=softness).problem())
+    force = found.row_forces[-1]
+    assert found.v[4] == pytest.approx(softness * force, rel=1e-9)  # w = -v4 + softness force = 0
+    assert force == pytest.approx(needed / (1.0 + END * softness / DT), rel=1e-9)
+    given = make_solver("exact").solve(bars(low=1.5, high=1.5).problem())
+    assert given.row_forces[-1] == 1.5
+    assert given.v[4] == pytest.approx(DT * (needed - 1.5) / END, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_rows_that_repeat_others_are_answered(name: str) -> None:
+    problem = bars().problem()
+    rows = problem.rows
+    assert rows is not None
+    twice = make_rows(sp.vstack([rows.G, rows.G]), 0.0)
+    once, found = (make_solver(name, tolerance=1e-8).solve(replace(problem, rows=r)) for r in (rows, twice))
+    assert found.converged, found.message
+    assert found.v == pytest.approx(once.v, abs=1e-8)
+    assert np.abs(rows.G @ found.v).max() <= 1e-14
+    assert found.row_forces == pytest.approx(np.tile(once.row_forces / 2, 2), abs=1e-6)  # of least norm
+
+
+def test_rows_that_contradict_each_other_are_said() -> None:
+    problem = bars().problem()
+    rows = problem.rows
+    assert rows is not None
+    offset = np.zeros(2 * rows.n_rows)
+    offset[0] = 0.1
+    found = make_solver("exact").solve(replace(problem, rows=make_rows(sp.vstack([rows.G, rows.G]), offset)))
+    assert found.status == "stopped at the limit" and "the rows of the problem" in found.message
+
+
+# ---------------------------------------------------------------------- with contacts, by every solver
+
+
+#: ADMM with a fixed or an unscaled penalty needs thousands of iterations where masses differ by 1000.
+SLOW = {"fadmm", "admm-ncp-fp", "admm-ncp-la", "admm-ncp-sa"}
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1000.0])
+def test_every_solver_solves_a_closed_ring_on_the_floor(ratio: float) -> None:
+    problem = ring(ratio)
+    assert problem.rows is not None and (problem.rows.n_rows, problem.n_contacts) == (24, 32)
+    best = make_solver("exact", tolerance=1e-10).solve(problem)
+    weight = np.sqrt(problem.diagonal)
+    for name in WHOLE:
+        if ratio > 1.0 and name in SLOW:
+            continue
+        found = make_solver(name, tolerance=1e-6).solve(problem)
+        assert found.converged, (name, found.message)
+        residuals = measure(problem, found.v, found.lam, row_forces=found.row_forces)
+        assert max(residuals.dynamics_residual, residuals.contact_residual) <= 1e-6 and residuals.balance <= 5e-6, name
+        assert residuals.row_residual <= 1e-13, name
+        wrong = np.linalg.norm(weight * (found.v - best.v)) / np.linalg.norm(weight * best.v)
+        assert wrong <= 1e-2, (name, wrong)
+
+
+@pytest.mark.parametrize("anisotropic", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_every_kind_hold_beside_contacts(seed: int, anisotropic: bool) -> None:
+    problem = random_rows(seed, anisotropic=anisotropic)
+    rows = problem.rows
+    assert rows is not None
+    found = make_solver("exact", tolerance=1e-10).solve(problem)
+    assert found.converged, found.message
+    w, lam = rows.velocity(found.v, found.row_forces), found.row_forces
+    assert np.abs(lam - np.clip(lam - w, rows.low, rows.high)).max() <= 1e-8
+    assert lam[7] == 0.4 and lam[8] == -np.sign(rows.offset[8])
+    forces = problem.b + problem.J.T @ found.lam.ravel() + rows.G.T @ found.row_forces
+    assert problem.A @ found.v == pytest.approx(forces, abs=1e-8)
+    residuals = measure(problem, found.v, found.lam, row_forces=found.row_forces)
+    assert max(residuals.contact_residual, residuals.row_residual, residuals.dynamics_residual) <= 1e-10
+
+
+def plain_twin(problem: ContactProblem, sweeps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Projected Gauss-Seidel on the rows of a problem without contacts: v, (n,), and forces, (p,)."""
+    rows = problem.rows
+    assert rows is not None
+    inverse = np.linalg.inv(problem.A.toarray())
+    G = rows.G.toarray()
+    W = G @ inverse @ G.T + np.diag(rows.softness)
+    q, lam = G @ inverse @ problem.b + rows.offset, np.zeros(rows.n_rows)
+    for _ in range(sweeps):
+        for i in range(len(q)):
+            if W[i, i] > 0.0:
+                lam[i] = np.clip(lam[i] - (W[i] @ lam + q[i]) / W[i, i], rows.low[i], rows.high[i])
+    return inverse @ (problem.b + G.T @ lam), lam
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_alone_are_what_projected_sweeps_find(seed: int) -> None:
+    problem = random_rows(seed)
+    problem = replace(problem, J=problem.J[:0], phi=problem.phi[:0], friction=problem.friction[:0])
+    v, lam = plain_twin(problem, 4000)
+    found = make_solver("exact", tolerance=1e-10).solve(problem)
+    assert found.converged
+    assert found.v == pytest.approx(v, abs=1e-7)
+    assert found.row_forces[3:8] == pytest.approx(lam[3:8], abs=1e-6)  # the first three depend on each other
+
+
+def test_equalities_are_those_of_the_saddle_point() -> None:
+    problem = random_rows(5)
+    rows = problem.rows
+    assert rows is not None
+    equal = make_rows(rows.G[:3], rows.offset[:3])
+    problem = replace(problem, rows=equal, J=problem.J[:0], phi=problem.phi[:0], friction=problem.friction[:0])
+    found = make_solver("exact", tolerance=1e-10).solve(problem)
+    G = equal.G.toarray()
+    saddle = np.block([[problem.A.toarray(), G.T], [G, np.zeros((3, 3))]])
+    v = np.linalg.lstsq(saddle, np.concatenate([problem.b, -equal.offset]), rcond=1e-12)[0][: problem.n]
+    assert found.v == pytest.approx(v, abs=1e-10)
+
+
+# ---------------------------------------------------------------------- the way there and back
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_reduced_problem_has_the_velocities_of_the_given_one(seed: int) -> None:
+    problem = random_rows(seed)
+    rng, way = np.random.default_rng(seed), Reduction(problem)
+    y = rng.standard_normal(way.reduced.n)
+    v, _, _ = way.expand(y, np.zeros((way.reduced.n_contacts, 3)))
+    rows = problem.rows
+    assert rows is not None
+    assert np.abs((rows.G @ v + rows.offset)[:3]).max() <= 1e-12
+    assert way.reduced.moved(y)[:6] + way.reduced.phi[:2].ravel() == pytest.approx(problem.moved(v) + problem.phi.ravel())
+    # the unknowns of softness and motors are no part of v, so they start at zero: without them y comes back
+    without = Reduction(replace(problem, rows=make_rows(rows.G[:3], rows.offset[:3])))
+    y = rng.standard_normal(without.reduced.n)
+    assert without.shorten(without.expand(y, np.zeros((2, 3)))[0]) == pytest.approx(y, abs=1e-12)
+
+
+def test_all_velocities_of_a_node_are_joined_together_and_others_stay_nodes() -> None:
+    problem = make_problem(np.eye(12), np.ones(12), np.zeros((0, 12)), np.zeros(0), 0.3, dt=0.1,
+                           groups=[Group("soft", 0, 12, "nodes")], rows=make_rows(np.eye(12)[[4]]))  # fmt: skip
+    reduced = Reduction(problem).reduced
+    assert [(g.name, g.start, g.stop, g.kind) for g in reduced.groups] == [
+        ("soft", 0, 9, "nodes"),
+        ("joined 0", 9, 11, "generalized"),
+    ]
+
+
+def test_a_warm_start_from_the_answer_needs_one_iteration() -> None:
+    problem = ring(1.0)
+    cold = make_solver("pgs", tolerance=1e-6).solve(problem)
+    warm = make_solver("pgs", tolerance=1e-6).solve(problem, WarmStart(cold.v, cold.lam, cold.row_forces))
+    assert warm.iterations == 1 < cold.iterations
+    motor = bars(low=-2.0, high=2.0).problem()
+    cold = make_solver("pgs", tolerance=1e-6).solve(motor)
+    warm = make_solver("pgs", tolerance=1e-6).solve(motor, WarmStart(cold.v, cold.lam, cold.row_forces))
+    assert warm.iterations == 1 and warm.row_forces == pytest.approx(cold.row_forces)
+
+
+def test_what_is_held_fast_stands_still() -> None:
+    made = Assembly()
+    body = made.box(1.0, (0.1, 0.1, 0.1), (0.0, 0.0, 0.05))
+    made.join(body, WORLD, (0.0, 0.0, 0.0), "weld")
+    made.corners(body, WORLD, (0.1, 0.1), np.zeros(3))
+    found = make_solver("exact").solve(made.problem())
+    assert found.converged and not found.v.any()
+    assert np.abs(found.row_forces).max() == pytest.approx(GRAVITY)
+
+
+def test_a_function_of_a_user_meets_joints_eliminated() -> None:
+    problem = ring(1.0)
+    local = condense(problem)
+    assert local.n_contacts == 32
+    exact = make_solver("exact", tolerance=1e-10).solve(problem)
+    assert local.contact_velocity(exact.lam) == pytest.approx(problem.moved(exact.v).reshape(-1, 3), abs=1e-9)
+
+
+# ---------------------------------------------------------------------- the yardstick
+
+
+def test_the_yardstick_sees_each_wrong_force_and_velocity() -> None:
+    problem = bars(low=-2.0, high=2.0).problem()
+    found = make_solver("exact").solve(problem)
+    good = measure(problem, found.v, found.lam, row_forces=found.row_forces)
+    assert max(good.row_residual, good.dynamics_residual, good.balance) <= 1e-12
+    force = found.row_forces.copy()
+    force[-1] = 2.5
+    assert row_residual(problem, found.v, force) > 0.05
+    assert measure(problem, found.v, found.lam, row_forces=force).dynamics_residual > 0.01
+    assert row_residual(problem, found.v + np.eye(6)[0] * 0.01, found.row_forces) > 0.01
+    with pytest.raises(ContactError, match="6 rows; give one force for each"):
+        measure(problem, found.v, found.lam)
+
+
+def test_a_residual_of_rows_does_not_depend_on_units() -> None:
+    problem = bars().problem()
+    rows = problem.rows
+    assert rows is not None
+    v, force = np.random.default_rng(0).standard_normal(problem.n), np.random.default_rng(1).standard_normal(rows.n_rows)
+    scale = np.logspace(-3, 3, rows.n_rows)
+    scaled = Rows(sp.csr_matrix(sp.diags(scale) @ rows.G), scale * rows.offset, rows.low, rows.high, rows.softness)
+    same = row_residual(replace(problem, rows=scaled), v, force / scale)
+    assert same == pytest.approx(row_residual(problem, v, force), rel=1e-12)
+
+
+# ---------------------------------------------------------------------- wrong input
+
+
+@pytest.mark.parametrize(
+    "make, said",
+    [
+        (lambda: make_rows(np.eye(2), [1.0, 2.0, 3.0]), "offset of the rows has shape"),
+        (lambda: make_rows(np.eye(2), [1.0, np.nan]), "offset of the rows holds nan at entry 1"),
+        (lambda: make_rows(np.eye(2), low=[0.0, 2.0], high=1.0), "row 1 has the bounds 2.0 and 1.0"),
+        (lambda: make_rows(np.eye(2), low=np.inf), "row 0 has the bounds inf and inf"),
+        (lambda: make_rows(np.eye(2), softness=-1.0), "softness of row 0 is -1.0"),
+        (lambda: make_problem(np.eye(3), np.ones(3), np.zeros((0, 3)), np.zeros(0), 0.3, dt=1.0, rows=make_rows(np.eye(2))),
+         "needs 3 columns"),
+    ],
+)  # fmt: skip
+def test_wrong_rows_are_a_sentence(make, said: str) -> None:
+    with pytest.raises(ContactError, match=said):
+        make()
+
+
+def test_a_solver_of_rods_alone_says_what_it_lacks() -> None:
+    with pytest.raises(ContactError, match="rods alone"):
+        make_solver("banded").solve(ring(1.0))
