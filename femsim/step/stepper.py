@@ -189,7 +189,7 @@ class Stepper:
                 new = self.system.advance(self.state, solved.solution.v, self.settings)
                 u = contact_velocity(solved.problem, solved.solution.v)
                 there = replace(solved.rows, friction=rows.friction)
-                if self._follows and not self._hardly_moves(solved.solution.v):
+                if self.follows and not self._hardly_moves(solved.solution.v):
                     there = self.contacts.moved(there, new, v_prescribed, self.settings.dt, middle=False)
                 end = end_velocity(self.system, self.settings, there, solved, u, self.state, new, self.newton)
                 allowed = weakened(friction, rows, solved, end, self.newton)
@@ -213,17 +213,17 @@ class Stepper:
         return Solved.of((solved, again))
 
     @property
-    def _follows(self) -> bool:
+    def follows(self) -> bool:
         """Whether contacts follow the bodies within a step."""
         return self.settings.conserving and self.newton.tolerance is not None
 
     def _friction(self, rows: ContactRows) -> np.ndarray:
         """Friction by which positions are found, (nc,) or (nc, 2)."""
-        return rows.sticky(_CLOSED * self.scene.margin) if self._follows else rows.friction
+        return rows.sticky(_CLOSED * self.scene.margin) if self.follows else rows.friction
 
     def _follow(self, rows: ContactRows, v_prescribed: np.ndarray) -> Follow | None:
         """Rows of contacts at the middle of the step, by its v_hat; those of the start where hardly anything moves."""
-        if not (self._follows and len(rows.phi)):
+        if not (self.follows and len(rows.phi)):
             return None
         state, dt = self.state, self.settings.dt
 
