@@ -101,7 +101,7 @@ def test_only_the_energy_momentum_step_follows() -> None:
         stepper = collision("sphere", "sphere", 0.5, **options)
         for _ in range(4):
             problem = stepper.step().contacts
-        assert np.isfinite(problem.position).all() and not stepper._follows
+        assert np.isfinite(problem.position).all() and not stepper.follows
 
 
 # ------------------------------------------------------------------ rows
