@@ -36,7 +36,7 @@ from viz import plots, stage
 
 DOCS = Path(fs.__file__).resolve().parent.parent / "docs"
 #: How a unit is written at the end of a column's name.
-ENDINGS = {"N m": "Nm", "m^2": "m2", "m^3": "m3", "m/s": "mps", "kg m/s": "kgmps"}
+ENDINGS = {"N m": "Nm", "m^2": "m2", "m^3": "m3", "m/s": "mps", "kg m/s": "kgmps", "rad/s": "radps"}
 ENDINGS |= {u: u for u in ("m", "s", "N", "Pa", "J", "rad")}
 
 

@@ -23,7 +23,7 @@ from femsim.step.free_flight import keep_momentum
 from femsim.step.measure import measure
 from femsim.step.newton import Newton, Solved, linearise_ahead, solve_step
 from femsim.step.placed import Placed
-from femsim.step.prescribed import held_points, prescribed_rows, prescribed_velocity
+from femsim.step.prescribed import held_points, led_parts, prescribed_rows, prescribed_velocity
 from femsim.step.report import StepReport
 from femsim.step.start import check_start
 from femsim.step.state import Memory, State
@@ -299,7 +299,7 @@ def contact_rules(scene: Scene) -> ContactRules:
     """Rules of the contacts of a scene: none within a body, between parts both fixed or driven, and where it is ignored."""
     friction = scene.pair_friction()
     body = np.array([p.body for p in scene.parts])
-    still = np.array([p.body < 0 or (p.body in scene.motions and p.link == 0) for p in scene.parts])
+    still = led_parts(scene)
     same = (body[:, None] == body) & (body >= 0)
     pairs = ~same & ~(still[:, None] & still)
     np.fill_diagonal(pairs, False)
