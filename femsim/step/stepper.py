@@ -14,7 +14,7 @@ from femsim.base.errors import InputError
 from femsim.model.bodies.body import Body, StepSettings
 from femsim.model.contact_rules import ContactRules
 from femsim.scene.frictions import anisotropic_pairs, pair_restitution
-from femsim.scene.pairs import ignored_pairs
+from femsim.scene.pairs import ignored_pairs, led_parts
 from femsim.scene.scene import Scene
 from femsim.step.contact_family import Rates
 from femsim.step.contacts import ContactRows, Contacts
@@ -24,7 +24,7 @@ from femsim.step.joint_velocity import JointedMobility
 from femsim.step.measure import measure
 from femsim.step.newton import Follow, Newton, Solved, linearise_ahead, solve_step
 from femsim.step.placed import Placed
-from femsim.step.prescribed import held_points, led_parts, prescribed_rows, prescribed_velocity
+from femsim.step.prescribed import held_points, prescribed_rows, prescribed_velocity
 from femsim.step.report import StepReport
 from femsim.step.start import check_start
 from femsim.step.state import Memory, State
