@@ -116,6 +116,8 @@ class SceneContents:
         self.couplings: list[Coupling] = []
         self.holds: list[Hold] = []
         self.no_contact: list[NoContact] = []
+        #: pairs of parts that have no contact because a joint holds them together
+        self.joined: list[tuple[int, int]] = []
         #: parts by the names of groups, and statements that there is no contact between some
         self.groups: dict[str, tuple[int, ...]] = {}
         self.ignored: list[IgnoredContact] = []
