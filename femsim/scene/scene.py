@@ -74,6 +74,9 @@ class Scene(SceneContents):
         Whether shapes are accepted that are so thin that they pass between the surface nodes of a soft body: needles, small
         balls. Contact with soft bodies is at their nodes, so such a shape goes in without a force: let the two never meet. The
         health verdict says so if they do.
+    most_per_pair : int
+        Contacts of two parts that are kept where one of them has a Revolved or Thread, chosen so that they can carry what all
+        could. Default 120.
 
     Raises
     ------

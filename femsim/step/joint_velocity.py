@@ -12,6 +12,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from contact import ContactProblem
+from contact.masses import as_matrix
+from contact.masses_kernels import BlockRows
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -31,12 +34,10 @@ class JointedMobility:
     """
 
     def __init__(self, system: System, old: State, new: State) -> None:
-        self._system, self._old, self._new = system, old, new
-        self._G = system.joint_jacobian(new)
-        self._columns = np.unique(self._G.indices)
+        self._G, self._masses = system.joint_jacobian(new), as_matrix(system.mobility(old, new))
         free = self._G.copy()
         free.data[system.prescribed[free.indices]] = 0.0
-        self._push = sp.csc_matrix(system.mobility(old, new, self._columns) @ free.T) if len(self._columns) else free.T
+        self._push = sp.csc_matrix(self._masses @ free.T)
         K = (free @ self._push).toarray()
         root = np.sqrt(np.abs(K.diagonal()))
         scale = 1.0 / np.where(root > 0.0, root, 1.0)
@@ -50,16 +51,18 @@ class JointedMobility:
         """Nearest velocity, (n,), that they allow."""
         return np.asarray(v + self._push @ self.impulses(v))
 
-    def of(self, rows: np.ndarray) -> sp.csc_matrix:
-        """Velocities that impulses on some rows make, (n, n), see :meth:`femsim.step.system.System.mobility`."""
-        all_rows = np.union1d(rows, self._columns)
-        across = sp.csc_matrix(self._push @ sp.csc_matrix(self._inverse))
-        return sp.csc_matrix(self._system.mobility(self._old, self._new, all_rows) - across @ self._push.T)
+    def velocities(self, impulse: np.ndarray) -> np.ndarray:
+        """Velocities, (n,), that impulses (n,), N s, make on bodies that are joined."""
+        return self.joined(self._masses @ impulse)
 
-    def impulses_beside(self, momentum: np.ndarray) -> np.ndarray:
-        """Impulses of the joints, (p,), where others, (n,), push joined bodies."""
-        columns = np.flatnonzero(momentum)
-        if not len(columns):
-            return np.zeros(len(self._inverse))
-        alone = self._system.mobility(self._old, self._new, np.union1d(columns, self._columns))
-        return self.impulses(np.asarray(alone @ momentum))
+    def impulses_beside(self, impulse: np.ndarray) -> np.ndarray:
+        """Impulses of the joints, (p,), where others, (n,), N s, push joined bodies."""
+        return self.impulses(self._masses @ impulse)
+
+    def operator(self, problem: ContactProblem, contacts: np.ndarray, dt: float) -> BlockRows:
+        """W of some contacts of joined bodies, as :func:`contact.masses.split_operator` gives it without joints."""
+        J = problem.J[(3 * contacts[:, None] + np.arange(3)).ravel()]
+        across = J @ self._push
+        W = J @ self._masses @ J.T - across @ sp.csr_matrix(self._inverse) @ across.T
+        W = sp.bsr_matrix(sp.csr_matrix(dt * W), blocksize=(3, 3))
+        return BlockRows(W.indptr.astype(np.int64), W.indices.astype(np.int64), np.ascontiguousarray(W.data))

@@ -318,6 +318,5 @@ def contact_rules(scene: Scene) -> ContactRules:
     pairs &= ~ignored
     return ContactRules(
         friction.values, pair_restitution(scene.parts, scene.restitution_rules), pairs, scene.correction, scene.max_correction,
-        anisotropic_pairs(scene.friction_rules, friction), scene.no_contact,
-        ignored,
+        anisotropic_pairs(scene.friction_rules, friction), scene.no_contact, ignored, scene.most_per_pair,
     )  # fmt: skip

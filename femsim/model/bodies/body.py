@@ -257,10 +257,11 @@ class Body(Protocol):
         """
         ...
 
-    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.spmatrix:
+    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.spmatrix | np.ndarray:
         """Mass matrix (n_v, n_v) by which an impulse at the end of a step, from q to q_new, changes the velocities there.
 
-        A ``dia_matrix`` where it has a diagonal and nothing else.
+        A ``dia_matrix`` where it has a diagonal and nothing else; an array (k, m, m) where it is k blocks of m rows that follow
+        one another.
         """
         ...
 
