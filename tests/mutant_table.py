@@ -100,7 +100,7 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "restitution pulls", STEP + "end_velocity.py",
-        "phi[:, 0] += rows.restitution[closed] * approach", "phi[:, 0] -= rows.restitution[closed] * approach",
+        "offset[:, 0] += rows.restitution[closed] *", "offset[:, 0] -= rows.restitution[closed] *",
         "test_end_velocity.py::test_a_rigid_box_rebounds_by_the_restitution_of_the_pair",
     ),
     Mutant(
@@ -201,12 +201,12 @@ MUTANTS = (
     ),
     Mutant(
         "sensors", "a joint bears the weight of its finger twice", RUN + "sensors.py",
-        "out[:3] -= mass * stepper.settings.gravity", "out[:3] += mass * stepper.settings.gravity",
+        "out[:3] -= weight", "out[:3] += weight",
         "test_gauges.py::test_joint_of_a_finger",
     ),
     Mutant(
         "sensors", "a rod turns a joint the other way", RUN + "sensors.py",
-        "out[3:] -= wrench[3:] + cross(place - centre, wrench[:3])", "out[3:] -= wrench[3:] - cross(place - centre, wrench[:3])",
+        "out[3:] -= pulled[3:] + cross(place - centre, pulled[:3])", "out[3:] -= pulled[3:] - cross(place - centre, pulled[:3])",
         "test_held_ends.py::test_the_joint_of_a_finger_bears_the_moment_of_a_rod_that_sticks_out",
     ),
     Mutant(
@@ -316,7 +316,7 @@ MUTANTS = (
     ),
     Mutant(
         "energies", "impacts do twice their work", STEP + "end_velocity.py",
-        "work[closed] += 0.5 * dt * change *", "work[closed] += dt * change *",
+        "plain.work + 0.5 * dt * (acting - lam)", "plain.work + dt * (acting - lam)",
         "test_end_velocity.py::test_friction_of_an_impact_takes_the_energy_of_the_motion_along_the_floor",
     ),
     Mutant(
