@@ -2,7 +2,7 @@
 
 The tour, in the order of a time step:
 
-1. ``shapes``: Plane, Box, Sphere, Capsule, Cylinder, Mesh, each with a signed distance.
+1. ``shapes``: Plane, Box, Sphere, Capsule, Cylinder, Mesh, Revolved, Thread, each with a signed distance.
 2. ``detect`` (after ``broad_phase``): contacts of points with shapes, of boxes along their edges and of cylinders as smooth
    surfaces; a :class:`Detector` gives their gaps, positions and frames, normal first, as :class:`PointContacts`.
    ``deformable``: contacts of surfaces and strands that deform, with each other and themselves; a :class:`DeformableDetector`
@@ -35,8 +35,10 @@ from contact.shapes import (
     Mesh,
     PlacedShape,
     Plane,
+    Revolved,
     Shape,
     Sphere,
+    Thread,
     closest_points_on_triangles,
     signed_distance,
 )
@@ -58,9 +60,9 @@ from contact.solvers.invertible import inverse_contact
 __all__ = [
     "SOLVERS", "Box", "Capsule", "Cond", "CondOptions", "ContactError", "ContactProblem", "Cylinder", "DeformableContacts",
     "DeformableDetector", "Detector", "FclibProblem", "Group", "GroupKind", "History", "LocalMetrics", "LocalProblem", "Mesh",
-    "Metrics", "NodalContactProblem", "NotApplicableError", "PlacedShape", "Plane", "PointContacts", "Remembering", "Rows",
-    "Shape", "Solution", "Solver", "Sphere", "Strand", "Surface", "WarmStart", "closest_points_on_triangles", "condense",
-    "contact_velocity", "from_isotropic",
-    "inverse_contact", "isotropic", "make_local_problem", "make_problem", "make_rows", "make_solver", "measure", "measure_local",
-    "nodalize", "read_fclib", "register_solver", "signed_distance", "to_global", "to_isotropic", "write_fclib",
+    "Metrics", "NodalContactProblem", "NotApplicableError", "PlacedShape", "Plane", "PointContacts", "Remembering", "Revolved",
+    "Rows", "Shape", "Solution", "Solver", "Sphere", "Strand", "Surface", "Thread", "WarmStart", "closest_points_on_triangles",
+    "condense", "contact_velocity", "from_isotropic", "inverse_contact", "isotropic", "make_local_problem", "make_problem",
+    "make_rows", "make_solver", "measure", "measure_local", "nodalize", "read_fclib", "register_solver", "signed_distance",
+    "to_global", "to_isotropic", "write_fclib",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.compiled import njit
+from contact.turned_kernels import revolved_distance, thread_distance
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -20,7 +21,7 @@ BoolArray = npt.NDArray[np.bool_]
 Distance = tuple[float, float, float, float]
 
 #: Shape kinds as the kernels know them.
-PLANE, BOX, SPHERE, CAPSULE, CYLINDER, MESH = 0, 1, 2, 3, 4, 5
+PLANE, BOX, SPHERE, CAPSULE, CYLINDER, MESH, REVOLVED, THREAD = 0, 1, 2, 3, 4, 5, 6, 7
 
 #: A normal of a corner or an edge may point into its body by this cosine (6 degrees).
 LEAN = 0.1
@@ -261,6 +262,10 @@ def shape_distance(
         return capsule_distance(x, y, z, size[s, 0], size[s, 1])
     if k == CYLINDER:
         return cylinder_distance(x, y, z, size[s, 0], size[s, 1])
+    if k == REVOLVED:
+        return revolved_distance(x, y, z, size[s, 0], grid_values, grid_index[s, 0], grid_index[s, 1])
+    if k == THREAD:
+        return thread_distance(x, y, z, size[s, 0], size[s, 1], size[s, 2], grid_values, grid_index[s, 0])
     return grid_distance(
         x,
         y,

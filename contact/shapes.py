@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from contact.checked import array_of, positive, whole
 from contact.errors import ContactError
+from contact.turned_shapes import Revolved as Revolved, Thread as Thread
 
 if TYPE_CHECKING:
     from contact.sdf_grid import SdfGrid
@@ -44,7 +46,7 @@ class Plane:
 
     def features(self, extra: int = 0) -> tuple[FloatArray, FloatArray]:
         """Points (0, 3) and radii (0,): a plane has none; contacts with it are those of the points of other bodies."""
-        _whole("Plane.features", "extra", extra, 0)
+        whole("Plane.features", "extra", extra, 0)
         return np.empty((0, 3)), np.empty(0)
 
 
@@ -61,7 +63,7 @@ class Box:
     half_extents: FloatArray
 
     def __init__(self, half_extents: npt.ArrayLike) -> None:
-        half = _array("Box", "half_extents", half_extents, (3,))
+        half = array_of("Box", "half_extents", half_extents, (3,))
         if not (half > 0.0).all():
             raise ContactError(f"Box: half_extents is {half.tolist()} m; give three positive lengths (half the edges).")
         object.__setattr__(self, "half_extents", half)
@@ -82,7 +84,7 @@ class Box:
         The lattice has ``extra`` points between the ends of each edge: ``extra=1`` gives corners and the
         midpoints of edges and faces (26 points).
         """
-        _whole("Box.features", "extra", extra, 0)
+        whole("Box.features", "extra", extra, 0)
         ticks = np.linspace(-1.0, 1.0, 2 + extra)
         lattice = np.stack(np.meshgrid(ticks, ticks, ticks, indexing="ij"), axis=-1).reshape(-1, 3)
         points = lattice[np.abs(lattice).max(axis=1) == 1.0] * self.half_extents
@@ -102,7 +104,7 @@ class Sphere:
     radius: float
 
     def __post_init__(self) -> None:
-        _positive("Sphere", "radius", self.radius)
+        positive("Sphere", "radius", self.radius)
 
     @property
     def bounding_radius(self) -> float:
@@ -116,7 +118,7 @@ class Sphere:
 
     def features(self, extra: int = 0) -> tuple[FloatArray, FloatArray]:
         """Points (1, 3) m and radii (1,) m: the centre with the radius; ``extra`` changes nothing."""
-        _whole("Sphere.features", "extra", extra, 0)
+        whole("Sphere.features", "extra", extra, 0)
         return np.zeros((1, 3)), np.array([float(self.radius)])
 
 
@@ -136,8 +138,8 @@ class Capsule:
     half_length: float
 
     def __post_init__(self) -> None:
-        _positive("Capsule", "radius", self.radius)
-        _positive("Capsule", "half_length", self.half_length)
+        positive("Capsule", "radius", self.radius)
+        positive("Capsule", "half_length", self.half_length)
 
     @property
     def bounding_radius(self) -> float:
@@ -152,7 +154,7 @@ class Capsule:
 
     def features(self, extra: int = 0) -> tuple[FloatArray, FloatArray]:
         """Points (2 + extra, 3) m and radii (2 + extra,) m: the ends and ``extra`` between them."""
-        _whole("Capsule.features", "extra", extra, 0)
+        whole("Capsule.features", "extra", extra, 0)
         points = np.zeros((2 + extra, 3))
         points[:, 2] = np.linspace(-self.half_length, self.half_length, 2 + extra)
         return points, np.full(len(points), float(self.radius))
@@ -174,8 +176,8 @@ class Cylinder:
     half_length: float
 
     def __post_init__(self) -> None:
-        _positive("Cylinder", "radius", self.radius)
-        _positive("Cylinder", "half_length", self.half_length)
+        positive("Cylinder", "radius", self.radius)
+        positive("Cylinder", "half_length", self.half_length)
 
     @property
     def bounding_radius(self) -> float:
@@ -190,7 +192,7 @@ class Cylinder:
 
     def features(self, extra: int = 0) -> tuple[FloatArray, FloatArray]:
         """Points (k, 3) m and radii (k,) m: RIM_POINTS on both rims and ``extra`` rings between."""
-        _whole("Cylinder.features", "extra", extra, 0)
+        whole("Cylinder.features", "extra", extra, 0)
         angle = 2.0 * np.pi * np.arange(RIM_POINTS) / RIM_POINTS
         ring = self.radius * np.column_stack([np.cos(angle), np.sin(angle), np.zeros(RIM_POINTS)])
         levels = np.linspace(-self.half_length, self.half_length, 2 + extra)
@@ -227,7 +229,7 @@ class Mesh:
 
     def __init__(self, points: npt.ArrayLike, triangles: npt.ArrayLike, resolution: int = 48, name: str = "") -> None:
         title = f"Mesh {name!r}" if name else "Mesh"
-        vertices = _array(title, "points", points, (-1, 3))
+        vertices = array_of(title, "points", points, (-1, 3))
         cells = np.array(triangles)
         if cells.ndim != 2 or cells.shape[1] != 3 or len(cells) == 0 or cells.dtype.kind not in "iu":
             raise ContactError(
@@ -235,7 +237,7 @@ class Mesh:
             )
         cells = np.ascontiguousarray(cells, dtype=np.int64)
         cells.flags.writeable = False
-        _whole(title, "resolution", resolution, 4)
+        whole(title, "resolution", resolution, 4)
         _check_closed(title, vertices, cells)
         object.__setattr__(self, "points", vertices)
         object.__setattr__(self, "triangles", cells)
@@ -255,7 +257,7 @@ class Mesh:
 
     def features(self, extra: int = 0) -> tuple[FloatArray, FloatArray]:
         """Points (k, 3) m and radii (k,) m: the vertices and ``extra`` points along each edge, evenly."""
-        _whole("Mesh.features", "extra", extra, 0)
+        whole("Mesh.features", "extra", extra, 0)
         used = self.points[np.unique(self.triangles)]
         edges = np.unique(np.sort(_directed_edges(self.triangles), axis=1), axis=0)
         a, b = self.points[edges[:, 0]], self.points[edges[:, 1]]
@@ -288,7 +290,7 @@ class Mesh:
         return grids[padding]
 
 
-Shape = Plane | Box | Sphere | Capsule | Cylinder | Mesh
+Shape = Plane | Box | Sphere | Capsule | Cylinder | Mesh | Revolved | Thread
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -297,7 +299,7 @@ class PlacedShape:
 
     Attributes
     ----------
-    shape : Plane, Box, Sphere, Capsule, Cylinder or Mesh
+    shape : Shape
         The shape, in its own frame.
     body : int
         Number of the body it is fixed to.
@@ -330,18 +332,19 @@ class PlacedShape:
     ) -> None:
         if not isinstance(shape, Shape):
             raise ContactError(
-                f"PlacedShape: shape is {shape!r}; give a Plane, Box, Sphere, Capsule, Cylinder or Mesh of contact.shapes."
+                f"PlacedShape: shape is {shape!r}; give a Plane, Box, Sphere, Capsule, Cylinder, Mesh, Revolved or "
+                "Thread of contact.shapes."
             )
-        _whole("PlacedShape", "body", body, 0)
-        _whole("PlacedShape", "surface", surface, 0)
-        turn = _array("PlacedShape", "rotation", np.eye(3) if rotation is None else rotation, (3, 3))
+        whole("PlacedShape", "body", body, 0)
+        whole("PlacedShape", "surface", surface, 0)
+        turn = array_of("PlacedShape", "rotation", np.eye(3) if rotation is None else rotation, (3, 3))
         error = float(np.abs(turn.T @ turn - np.eye(3)).max())
         if error > 1e-9 or np.linalg.det(turn) < 0.0:
             raise ContactError(
                 f"PlacedShape: rotation has determinant {np.linalg.det(turn):.6g} and R^T R is off the "
                 f"identity by {error:.3g}; give a proper rotation (orthonormal columns, determinant +1)."
             )
-        shift = _array("PlacedShape", "translation", np.zeros(3) if translation is None else translation, (3,))
+        shift = array_of("PlacedShape", "translation", np.zeros(3) if translation is None else translation, (3,))
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "body", int(body))
         object.__setattr__(self, "rotation", turn)
@@ -358,7 +361,7 @@ def signed_distance(shape: Shape, points: npt.ArrayLike) -> tuple[FloatArray, Fl
 
     Parameters
     ----------
-    shape : Plane, Box, Sphere, Capsule, Cylinder or Mesh
+    shape : Shape
         The shape.
     points : array_like, (n, 3), m
         Points in the shape's frame.
@@ -377,7 +380,7 @@ def signed_distance(shape: Shape, points: npt.ArrayLike) -> tuple[FloatArray, Fl
     """
     from contact.detect_kernels import distances
 
-    where = _array("signed_distance", "points", points, (-1, 3))
+    where = array_of("signed_distance", "points", points, (-1, 3))
     where.flags.writeable = True  # the kernel's one specialisation takes writable arrays
     table = ShapeTable([shape])
     distance, normal = np.empty(len(where)), np.empty((len(where), 3))
@@ -417,8 +420,8 @@ def closest_points_on_triangles(point: npt.ArrayLike, corners: npt.ArrayLike) ->
     """
     from contact.distance_kernels import closest_on_triangles
 
-    where = _array("closest_points_on_triangles", "point", point, (3,))
-    triangles = _array("closest_points_on_triangles", "corners", corners, (-1, 3, 3))
+    where = array_of("closest_points_on_triangles", "point", point, (3,))
+    triangles = array_of("closest_points_on_triangles", "corners", corners, (-1, 3, 3))
     closest = np.empty((len(triangles), 3))
     closest_on_triangles(where, triangles, closest)
     return closest
@@ -439,14 +442,14 @@ class ShapeTable:
     kind : ndarray, (s,)
         Number of the kind, see :mod:`contact.detect_kernels`.
     size : ndarray, (s, 3), m
-        Half extents, or radius and half length.
+        Half extents, or radius and half length, or what the shape says (``numbers``).
     box_centre, box_half : ndarray, (s, 3), m
         Bounding box in the shape's frame; zero for a plane. It bounds the contacts of a mesh too:
         interpolation keeps linear bounds, so that the grid never shows less than the distance along an axis.
     grid_values : ndarray, m
-        Nodes of all grids, one after the other.
+        Nodes of all grids, one after the other, and numbers of turned shapes.
     grid_index : ndarray, (s, 4)
-        First node and number of nodes along x, y, z.
+        First node and number of nodes along x, y, z; of a turned shape its first number and how many pairs there are.
     grid_place : ndarray, (s, 4), m
         Position of the first node and spacing.
     """
@@ -478,6 +481,13 @@ class ShapeTable:
                 self.kind[s], self.size[s, :2] = kernels.CAPSULE, (shape.radius, shape.half_length)
             elif isinstance(shape, Cylinder):
                 self.kind[s], self.size[s, :2] = kernels.CYLINDER, (shape.radius, shape.half_length)
+            elif isinstance(shape, Revolved | Thread):
+                self.kind[s] = kernels.REVOLVED if isinstance(shape, Revolved) else kernels.THREAD
+                own_size, own_values = shape.numbers
+                self.size[s, : len(own_size)] = own_size
+                self.grid_index[s, :2] = length, len(own_values) // 2
+                values.append(own_values)
+                length += len(own_values)
             else:
                 grid = shape.grid(0.0 if largest_radius is None else largest_radius[s])
                 if id(grid) not in starts:  # the shape keeps its grids alive, so the id is unique
@@ -488,34 +498,6 @@ class ShapeTable:
                 self.grid_index[s] = (starts[id(grid)], *grid.values.shape)
                 self.grid_place[s] = (*grid.origin, grid.spacing)
         self.grid_values: FloatArray = np.concatenate(values)
-
-
-def _array(title: str, field: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    """Return a read-only C-ordered float64 copy of the given shape (-1: any length), all values finite."""
-    wanted = "(" + ", ".join("n" if k < 0 else str(k) for k in shape) + ("," if len(shape) == 1 else "") + ")"
-    try:
-        array = np.array(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        raise ContactError(f"{title}: {field} is {value!r}; give numbers of shape {wanted}.") from None
-    if array.ndim != len(shape) or any(k >= 0 and k != m for k, m in zip(shape, array.shape, strict=True)):
-        raise ContactError(f"{title}: {field} has shape {array.shape}; give an array of shape {wanted}.")
-    if not np.isfinite(array).all():
-        first = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
-        raise ContactError(f"{title}: {field} at {first} is {array[first]}; give finite values.")
-    array.flags.writeable = False
-    return array
-
-
-def _positive(title: str, field: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise ContactError(f"{title}: {field} is {value!r}; give a positive length in m.")
-    if not 0.0 < value < float("inf"):
-        raise ContactError(f"{title}: {field} is {value} m; give a positive, finite length.")
-
-
-def _whole(title: str, field: str, value: int, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ContactError(f"{title}: {field} is {value!r}; give a whole number of at least {least}.")
 
 
 def _directed_edges(triangles: IntArray) -> IntArray:

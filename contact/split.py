@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from contact.compiled import njit
+from contact.masses_kernels import BlockRows, find_groups, gather_group
 from contact.problem import force_scales
 from contact.solvers.dense import DenseSolver
 from contact.solvers.dense_kernels import IMMOVABLE, solve_local
 
 
 def solve_split(
-    W: sp.csr_matrix, q: np.ndarray, friction: np.ndarray, forces: np.ndarray, tolerance: float, max_sweeps: int = 20000
+    W: BlockRows, q: np.ndarray, friction: np.ndarray, forces: np.ndarray, tolerance: float, max_sweeps: int = 20000
 ) -> float:
     """Solve u = W lam + q under the Signorini-Coulomb law; return the largest residual of a group.
 
@@ -22,7 +21,7 @@ def solve_split(
 
     Parameters
     ----------
-    W : scipy.sparse.csr_matrix, (3 nc, 3 nc), m/(N s)
+    W : BlockRows, (nc, nc) blocks, m/(N s)
         Delassus operator, normal first.
     q : ndarray, (nc, 3), m/s
         Contact velocity without contact forces.
@@ -35,17 +34,17 @@ def solve_split(
     max_sweeps : int
         Limit of sweeps and Newton steps in a group.
     """
-    blocks = sp.bsr_matrix(W, blocksize=(3, 3))
-    graph = sp.csr_matrix((np.ones(len(blocks.indices), dtype=np.int8), blocks.indices, blocks.indptr))
-    _, group_of = connected_components(graph, directed=False)
-    alone = np.bincount(group_of)[group_of] == 1
-    _solve_alone(blocks.indptr, blocks.data, alone, q, friction, forces)
-    worst = 0.0
-    for number in np.unique(group_of[~alone]):
-        group = np.flatnonzero(group_of == number)
-        rows = (3 * group[:, None] + np.arange(3)).ravel()
-        own = W[rows][:, rows].toarray()
-        solver = DenseSolver(np.ascontiguousarray(own.T), friction[group], force_scales(own.diagonal().reshape(-1, 3)))
+    nc = len(friction)
+    order, ptr = np.empty(nc, dtype=np.int64), np.empty(nc + 1, dtype=np.int64)
+    ptr = ptr[: find_groups(W.indptr, W.indices, order, ptr) + 1]
+    sizes = np.diff(ptr)
+    _solve_alone(W.indptr, W.blocks, order[ptr[:-1][sizes == 1]], q, friction, forces)
+    worst, place = 0.0, np.empty(nc, dtype=np.int64)
+    for number in np.flatnonzero(sizes > 1):
+        group = order[ptr[number] : ptr[number + 1]]
+        WT = np.empty((3 * len(group), 3 * len(group)))
+        gather_group(W, group, place, WT)
+        solver = DenseSolver(WT, friction[group], force_scales(WT.diagonal().reshape(-1, 3)))
         lam = forces[group].ravel()
         worst = max(worst, solver.solve(q[group].ravel(), lam, tolerance, max_sweeps).residual)
         forces[group] = lam.reshape(-1, 3)
@@ -56,10 +55,8 @@ def solve_split(
 def _solve_alone(
     indptr: np.ndarray, blocks: np.ndarray, alone: np.ndarray, q: np.ndarray, friction: np.ndarray, forces: np.ndarray
 ) -> None:
-    """Fill the forces of the contacts that share nothing with others; the blocks of W (m, 3, 3) stand row by row."""
-    for i in range(len(alone)):
-        if not alone[i]:
-            continue
+    """Fill the forces of the contacts ``alone``, (k,), that share nothing with others; blocks of W (m, 3, 3) stand row by row."""
+    for i in alone:
         for c in range(3):
             forces[i, c] = 0.0
         if indptr[i + 1] == indptr[i]:

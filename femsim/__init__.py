@@ -11,9 +11,9 @@ A tour: a scene is described by plain calls, simulated, and gives a run.
     run = fs.simulate(scene, out="runs/drop")
     run.sensors["floor"].force  # (n_steps, 3) N, world frame
 
-- Build: `Scene`, `Finger`, `Motion`, `Profile`; shapes `Box`, `Capsule`, `Cylinder`, `Mesh`, `Plane`, `Sphere`, several
-  as one by `Compound`; meshes by `load_tetmesh`, `box_tets`, `ball_tets` ...; materials by name, or `Elastic` for values of
-  your own.
+- Build: `Scene`, `Finger`, `Motion`, `Profile`; shapes `Box`, `Capsule`, `Cylinder`, `Mesh`, `Plane`, `Revolved`, `Sphere`,
+  `Thread`, several as one by `Compound`; meshes by `load_tetmesh`, `box_tets`, `ball_tets` ...; materials by name, or
+  `Elastic` for values of your own.
 - Run: `simulate` gives a `Run` with tables, sensors and a status; `SOLVERS` lists the contact solvers.
 - Step yourself: `Simulation(scene)` takes steps, targets and forks.
 - Contact problems: `read_fclib`, `solve_problem` for files; `make_problem`, `make_rows`, `make_solver`, `measure` for arrays

@@ -12,8 +12,10 @@ from contact import (
     LocalProblem as LocalProblem,
     Mesh as Mesh,
     Plane as Plane,
+    Revolved as Revolved,
     Rows as Rows,
     Sphere as Sphere,
+    Thread as Thread,
     condense as condense,
     make_local_problem as make_local_problem,
     make_problem as make_problem,
@@ -36,12 +38,21 @@ from femsim.model.bodies.rod import RodEnd as RodEnd
 from femsim.model.drives import (
     Motion as Motion,
     Profile as Profile,
+)
+from femsim.model.paths import (
+    ToolPath as ToolPath,
     load_path as load_path,
+)
+from femsim.model.robots import (
+    Robot as Robot,
+    RobotJoint as RobotJoint,
+    RobotLink as RobotLink,
 )
 from femsim.model.solids import (
     Compound as Compound,
     Piece as Piece,
 )
+from femsim.model.urdf import load_robot as load_robot
 from femsim.run.repair import repair as repair
 from femsim.run.result import (
     ChamberSeries as ChamberSeries,

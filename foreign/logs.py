@@ -12,6 +12,11 @@ import numpy as np
 from foreign.child import Refused
 
 _WRENCH = ("geometry_msgs/msg/WrenchStamped", "geometry_msgs/WrenchStamped")
+_POSES = tuple(
+    f"{package}/{middle}{name}"
+    for package, name in (("geometry_msgs", "PoseStamped"), ("geometry_msgs", "TransformStamped"), ("nav_msgs", "Odometry"))
+    for middle in ("msg/", "")
+)
 
 
 def read_c3d(path: str) -> dict[str, Any]:
@@ -64,14 +69,13 @@ def read_bag(path: str, topic: str | None) -> dict[str, Any]:
         ``topics``: all that have wrenches. Where the topic is one of them, or the only one for None: ``nanoseconds`` (n,) as they
         arrived, ``wrenches`` (n, 6).
     """
-    read = _mcap if path.lower().endswith(".mcap") else _rosbag
-    topics, rows = read(path, topic)
+    topics, rows = _messages(path, topic, _WRENCH)
     if rows is None:
         return {"topics": topics}
     stamps, values = [], []
     for message in rows:
-        stamp, force, torque = message.header.stamp, message.wrench.force, message.wrench.torque
-        stamps.append(int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec))
+        force, torque = message.wrench.force, message.wrench.torque
+        stamps.append(_nanoseconds(message))
         values.append((force.x, force.y, force.z, torque.x, torque.y, torque.z))
     return {
         "topics": topics,
@@ -80,13 +84,53 @@ def read_bag(path: str, topic: str | None) -> dict[str, Any]:
     }
 
 
+def read_poses(path: str, topic: str | None) -> dict[str, Any]:
+    """Read stamped poses, transforms or odometry of a topic.
+
+    Returns
+    -------
+    dict
+        ``topics``: all that have some. Where the topic is one of them, or the only one for None: ``nanoseconds`` (n,) as they
+        arrived, ``poses`` (n, 7), position and quaternion x, y, z, w, and ``frames``, all that their headers name.
+    """
+    topics, rows = _messages(path, topic, _POSES)
+    if rows is None:
+        return {"topics": topics}
+    stamps, values, frames = [], [], set()
+    for message in rows:
+        if hasattr(message, "transform"):
+            place, turn = message.transform.translation, message.transform.rotation
+        else:
+            pose = message.pose if hasattr(message.pose, "orientation") else message.pose.pose
+            place, turn = pose.position, pose.orientation
+        stamps.append(_nanoseconds(message))
+        frames.add(str(message.header.frame_id))
+        values.append((place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w))
+    return {
+        "topics": topics,
+        "nanoseconds": np.array(stamps, dtype=np.int64),
+        "poses": np.array(values, dtype=np.float64).reshape(-1, 7),
+        "frames": sorted(frames),
+    }
+
+
+def _nanoseconds(message: Any) -> int:
+    stamp = message.header.stamp
+    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+
+
+def _messages(path: str, topic: str | None, types: tuple[str, ...]) -> tuple[list[str], Iterable[Any] | None]:
+    """Topics with messages of some types, and those of the one that is asked for; None where that is not clear."""
+    return (_mcap if path.lower().endswith(".mcap") else _rosbag)(path, topic, types)
+
+
 def _chosen(topics: list[str], topic: str | None) -> str | None:
     if topic is None:
         return topics[0] if len(topics) == 1 else None
     return topic if topic in topics else None
 
 
-def _mcap(path: str, topic: str | None) -> tuple[list[str], Iterable[Any] | None]:
+def _mcap(path: str, topic: str | None, types: tuple[str, ...]) -> tuple[list[str], Iterable[Any] | None]:
     from mcap.reader import make_reader
     from mcap_ros2.decoder import DecoderFactory
 
@@ -95,7 +139,7 @@ def _mcap(path: str, topic: str | None) -> tuple[list[str], Iterable[Any] | None
         summary = reader.get_summary()
         if summary is None:
             raise Refused("it has no summary: the recorder was cut off; repair it by 'mcap recover'")
-        ids = [key for key, schema in summary.schemas.items() if schema.name in _WRENCH]
+        ids = [key for key, schema in summary.schemas.items() if schema.name in types]
         topics = sorted({channel.topic for channel in summary.channels.values() if channel.schema_id in ids})
         chosen = _chosen(topics, topic)
         if chosen is None:
@@ -103,14 +147,14 @@ def _mcap(path: str, topic: str | None) -> tuple[list[str], Iterable[Any] | None
         return topics, [found.decoded_message for found in reader.iter_decoded_messages(topics=[chosen])]
 
 
-def _rosbag(path: str, topic: str | None) -> tuple[list[str], Iterable[Any] | None]:
+def _rosbag(path: str, topic: str | None, types: tuple[str, ...]) -> tuple[list[str], Iterable[Any] | None]:
     from pathlib import Path
 
     from rosbags.highlevel import AnyReader
     from rosbags.typesys import Stores, get_typestore
 
     with AnyReader([Path(path)], default_typestore=get_typestore(Stores.LATEST)) as bag:
-        found = [c for c in bag.connections if c.msgtype == _WRENCH[0]]
+        found = [c for c in bag.connections if c.msgtype in types]
         topics = sorted({c.topic for c in found})
         chosen = _chosen(topics, topic)
         if chosen is None:

@@ -6,6 +6,7 @@
 - `load`: `load_tetmesh`, `load_surface`, `save_tetmesh` by meshio; `FILES` is the folder of the meshes that come with femsim,
   `data/meshes` of a clone and `meshes/_data` of a wheel.
 - `quality`: scaled Jacobian, dihedral angle, radius ratio; `describe` prints them.
+- `turned`: solids of revolution and screw threads.
 - `volume`: `load_volume` and `tetrahedralize` fill a closed surface with tetrahedra (extra `mesh`).
 - `recipes/`: how the files in `data/meshes` were made.
 
@@ -33,6 +34,7 @@ from meshes.load import FILES, load_surface, load_tetmesh, save_tetmesh
 from meshes.quality import MeshQuality, describe, quality
 from meshes.surface import TriMesh, boundary_triangles, make_trimesh, solid_mass_properties
 from meshes.tetmesh import TetMesh, length_scale, make_tetmesh
+from meshes.turned import padded_outline, revolved_mass_properties, revolved_triangles, thread_triangles
 from meshes.volume import load_volume, require_simple, tetrahedralize
 
 __all__ = [
@@ -56,10 +58,14 @@ __all__ = [
     "load_volume",
     "make_tetmesh",
     "make_trimesh",
+    "padded_outline",
     "quality",
     "require_simple",
+    "revolved_mass_properties",
+    "revolved_triangles",
     "save_tetmesh",
     "solid_mass_properties",
     "sphere_triangles",
     "tetrahedralize",
+    "thread_triangles",
 ]

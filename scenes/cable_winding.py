@@ -60,8 +60,8 @@ def build(
     contact : str, choice
         Where contact forces act: at the "centre" of a link, as in the paper, or on its "surface", where friction also turns it.
     trajectory : str, file
-        File with positions of the held end (m), one per 0.01 s: one number per line (x, y, z in turn), three columns, four
-        columns with the time first, or a table with a header; see fs.load_path. Default: the path described above.
+        File with positions of the held end, one per 0.01 s unless it says their times: any that fs.load_path reads. Default: the
+        path described above.
     duration : float, s
         Simulated time; the path lasts 55 s.
     dt : float, s
@@ -72,7 +72,7 @@ def build(
     scene = fs.Scene("cable_winding", dt=dt, duration=duration, theta=theta, margin=5e-4)
     start = np.array([AXIS[0] + POST_RADIUS + RADIUS, AXIS[1], 0.1])
     end = start + LENGTH * np.array([0.0, 1.0, 0.0])
-    times, path = fs.load_path(trajectory, dt=STEP) if trajectory else own_path()
+    times, path = robot_path(trajectory) if trajectory else own_path()
     away = float(np.linalg.norm(path[0] - end))
     if away > REACH:
         raise fs.InputError(
@@ -100,6 +100,12 @@ def build(
     scene.sensor("clamp", cable, kind="start")
     scene.sensor("post", post)
     return scene
+
+
+def robot_path(trajectory: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return times (n,), s, and positions (n, 3), m, of a file; the first is reached one step after the start, or at its time."""
+    path = fs.load_path(trajectory, dt=STEP)
+    return path.times + max(path.clock, STEP), path.positions
 
 
 def own_path() -> tuple[np.ndarray, np.ndarray]:

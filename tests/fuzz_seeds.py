@@ -91,7 +91,7 @@ def _problems(folder: Path) -> list[Seed]:
 
 
 def _logs(folder: Path) -> list[Seed]:
-    from log_files import write_c3d, write_mcap
+    from log_files import write_c3d, write_mcap, write_mcap_of_poses
 
     rows = "".join(f"{0.01 * k:.2f},{k % 7}.5,-2.5,3e-1,0.5,0.0,{k}.25\n" for k in range(30))
     columns = "time,Fx,Fy,Fz,Tx,Ty,Tz\n"
@@ -104,6 +104,10 @@ def _logs(folder: Path) -> list[Seed]:
         Seed("log", "b.txt", german.encode()),
         Seed("log", "c.csv", (columns + rows).encode()),
     ]
+    turns = np.tile([0.1, 0.2, 0.3, 0.0, 0.0, 0.0, 1.0], (9, 1))
+    out.append(
+        Seed("path", "poses.mcap", write_mcap_of_poses(folder / "poses.mcap", "PoseStamped", turns, rate=9.0).read_bytes())
+    )
     return [*out, Seed("log", "a.c3d", c3d), Seed("log", "a.mcap", mcap), Seed("log", "a.bag", _bag())]
 
 
@@ -162,14 +166,23 @@ readings = [{ logs = ["a.csv"], card = { time = { offset = 0.005 } } }]
 """
     material = (Path(__file__).parents[1] / "data" / "materials" / "ecoflex_00_50.toml").read_bytes()
     path = "time_s,tool_x_m,tool_y_m,tool_z_m\n" + "".join(f"{0.1 * k + 0.1},0,0.{k},1e-2\n" for k in range(9))
+    poses = "Time (ms);X (mm);Y (mm);Z (mm);qw;qx;qy;qz\n" + "".join(f"{k}0;{k},5;0,0;0,1;0,8;0,0;-0,6;0,0\n" for k in range(9))
     tensile = "Test 1\nEngineering Strain (%),Engineering Stress (MPa)\n" + "".join(f"{k},{0.1 * k}\n" for k in range(9))
     steps = "step,time_s,iterations\n" + "".join(f"{k},{0.1 * k},3\n" for k in range(9))
     info = json.dumps({"status": "converged", "message": "", "settings": {"gravity_mps2": [0, 0, -9.81]}})
     entry = '<DataSet timestep="0.1" name="a" file="a.vtu"/>'
     pvd = f'<?xml version="1.0"?><VTKFile type="Collection"><Collection>{entry}</Collection></VTKFile>'
+    robot = (
+        '<robot name="a"><link name="b"><inertial><origin xyz="0 0 1" rpy="0 1 0"/><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1"/></inertial><collision><geometry><box size="1 1 1"/></geometry></collision></link>'
+        '<link name="c"/><joint name="j" type="revolute"><parent link="b"/><child link="c"/><axis xyz="0 1 0"/>'
+        '<limit lower="-1" upper="1"/></joint></robot>'
+    )
     texts = {
+        ("robot", "a.urdf"): robot,
         ("card", "a.toml"): card, ("sweep", "b.toml"): sweep, ("calibration", "c.toml"): calibration,
-        ("path", "a.path"): path, ("path", "b.path"): "0 0 0\n1 0 0\n2 0 1\n", ("tensile", "t.csv"): tensile,
+        ("path", "a.path"): path, ("path", "b.path"): "0 0 0\n1 0 0\n2 0 1\n",
+        ("path", "c.path"): poses, ("tensile", "t.csv"): tensile,
         ("steps", "steps.csv"): steps, ("json", "run.json"): info, ("pvd", "frames.pvd"): pvd,
     }  # fmt: skip
     return [Seed("material", "ecoflex_00_50.toml", material)] + [Seed(*key, text.encode()) for key, text in texts.items()]

@@ -1,4 +1,4 @@
-"""Logs of a force sensor and of markers, written in the formats of others."""
+"""Logs of a force sensor, of markers and of poses, written in the formats of others."""
 
 from __future__ import annotations
 
@@ -65,4 +65,72 @@ def write_mcap(path: Path, topics: tuple[str, ...] = ("/wrench",)) -> Path:
             for topic in topics:
                 writer.write_message(topic, schema, message, log_time=stamp + 5_000_000 * (k % 2), publish_time=stamp, sequence=k)
         writer.finish()
+    return path
+
+
+_HEADER = WRENCH_STAMPED[
+    WRENCH_STAMPED.index("=" * 80 + "\nMSG: std_msgs/Header") : WRENCH_STAMPED.index("MSG: geometry_msgs/Wrench")
+]
+_POSE = "MSG: geometry_msgs/{}\n{} {}\nQuaternion {}\n" + "=" * 80 + "\nMSG: geometry_msgs/{}\nfloat64 x\nfloat64 y\nfloat64 z\n"
+_POSE += "=" * 80 + "\nMSG: geometry_msgs/Quaternion\nfloat64 x\nfloat64 y\nfloat64 z\nfloat64 w\n"
+_OF_POSE = _POSE.format("Pose", "Point", "position", "orientation", "Point")
+_OF_TRANSFORM = _POSE.format("Transform", "Vector3", "translation", "rotation", "Vector3")
+_COVERED = "MSG: geometry_msgs/PoseWithCovariance\ngeometry_msgs/Pose pose\nfloat64[36] covariance\n" + "=" * 80 + "\n"
+#: Definitions of messages with poses, cut to what is read; and their package.
+POSES = {
+    "PoseStamped": ("geometry_msgs", "std_msgs/Header header\ngeometry_msgs/Pose pose\n" + _HEADER + _OF_POSE),
+    "TransformStamped": (
+        "geometry_msgs",
+        "std_msgs/Header header\nstring child_frame_id\ngeometry_msgs/Transform transform\n" + _HEADER + _OF_TRANSFORM,
+    ),
+    "Odometry": (
+        "nav_msgs",
+        "std_msgs/Header header\nstring child_frame_id\ngeometry_msgs/PoseWithCovariance pose\n" + _HEADER + _COVERED + _OF_POSE,
+    ),
+}
+
+
+def write_mcap_of_poses(path: Path, kind: str, poses: np.ndarray, rate: float, topics: tuple[str, ...] = ("/pose",)) -> Path:
+    """Write poses (n, 7), m and x, y, z, w, in the frame "base", the first of which arrives last."""
+    writer_module = pytest.importorskip("mcap_ros2.writer")
+    package, definition = POSES[kind]
+    with open(path, "wb") as stream:
+        writer = writer_module.Writer(stream)
+        schema = writer.register_msgdef(f"{package}/msg/{kind}", definition)
+        for k in range(len(poses)):
+            stamp = 1_700_000_000_000_000_000 + round(k / rate * 1e9)
+            place, turn = (
+                dict(zip("xyz", poses[k, :3].tolist(), strict=True)),
+                dict(zip("xyzw", poses[k, 3:].tolist(), strict=True)),
+            )
+            message = {"header": {"stamp": {"sec": stamp // 10**9, "nanosec": stamp % 10**9}, "frame_id": "base"}}
+            if kind == "TransformStamped":
+                message |= {"child_frame_id": "tool", "transform": {"translation": place, "rotation": turn}}
+            else:
+                pose = {"position": place, "orientation": turn}
+                message |= {"pose": pose} if kind == "PoseStamped" else {"pose": {"pose": pose, "covariance": [0.0] * 36}}
+            for topic in topics:
+                late = 10**9 * (k == 0)  # the first arrives last
+                writer.write_message(topic, schema, message, log_time=stamp + late, publish_time=stamp, sequence=k)
+        writer.finish()
+    return path
+
+
+def write_bag_of_poses(path: Path, poses: np.ndarray, rate: float) -> Path:
+    """Write poses as PoseStamped into a rosbag2, a folder."""
+    rosbag2 = pytest.importorskip("rosbags.rosbag2")
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    types = store.types
+    header, time = types["std_msgs/msg/Header"], types["builtin_interfaces/msg/Time"]
+    point, quaternion = types["geometry_msgs/msg/Point"], types["geometry_msgs/msg/Quaternion"]
+    pose, stamped = types["geometry_msgs/msg/Pose"], types["geometry_msgs/msg/PoseStamped"]
+    with rosbag2.Writer(path, version=9) as writer:
+        connection = writer.add_connection("/pose", stamped.__msgtype__, typestore=store)
+        for k, row in enumerate(poses.tolist()):
+            stamp = 1_700_000_000_000_000_000 + round(k / rate * 1e9)
+            head = header(time(stamp // 10**9, stamp % 10**9), "base")
+            message = stamped(head, pose(point(*row[:3]), quaternion(*row[3:])))
+            writer.write(connection, stamp, store.serialize_cdr(message, stamped.__msgtype__))
     return path

@@ -120,7 +120,7 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "contact pushes fingers the other way", STEP + "contacts.py",
-        "+= placed.axis[k] @ force", "-= placed.axis[k] @ force",
+        "+= placed.screw[own, :3] @ force", "-= placed.screw[own, :3] @ force",
         "test_contact_rows.py test_gauges.py::test_joint_of_a_finger",
     ),
     Mutant(

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import femsim as fs
 from contact import ContactError, ContactProblem, Group, WarmStart, make_problem, measure
 from contact.solvers import banded_kernels as kernels, make_solver
 from contact.solvers.banded import Banded, BandedOptions
+from femsim.step.advance import take_step
+from femsim.step.stepper import Stepper
 
 RNG_SEED = 11
 
@@ -206,6 +209,91 @@ def test_what_does_not_fit_is_refused_with_a_sentence() -> None:
             make_solver("banded").solve(other)
         assert not Banded.fits(other)
     assert not Banded.fits(replace(problem, groups=(Group("soft", 0, problem.n, "nodes"),)))
+
+
+def spread_plainly(
+    chain_of: list[int], tangents: list[np.ndarray], bound: list[float], sticks: list[bool], force: list[np.ndarray]
+) -> list[np.ndarray]:
+    """Twin of :func:`kernels.spread` for contacts in the order of their links: tangential forces, (2,) each, afterwards."""
+    n, force = len(bound), [f.copy() for f in force]
+    too_much = [s and np.linalg.norm(f) > (1 + kernels.SLIDES) * b for s, f, b in zip(sticks, force, bound, strict=True)]
+    held = list(sticks)  # those that stick still, too much or not
+    excess = [np.zeros(3)] * n
+    for i in range(n):
+        if too_much[i]:
+            size = np.linalg.norm(force[i])
+            excess[i] = kernels.PASSED_ON * tangents[i].T @ (force[i] * (1 - bound[i] / size))
+            force[i] = (1 + kernels.SLIDES) * force[i] * bound[i] / size
+
+    def beside(i: int, j: int) -> bool:
+        return 0 <= j < n and chain_of[i] == chain_of[j] and held[j]
+
+    for side in (1, -1):
+        going = np.zeros(3)
+        order = list(range(n))[::side]
+        for k, i in enumerate(order):
+            if k and chain_of[i] != chain_of[order[k - 1]]:
+                going = np.zeros(3)
+            if held[i] and not too_much[i] and going.any():
+                whole = force[i] + tangents[i] @ going
+                size = np.linalg.norm(whole)
+                going = np.zeros(3) if size <= bound[i] else tangents[i].T @ (whole * (1 - bound[i] / size))
+                if size > bound[i]:
+                    force[i], held[i] = (1 + kernels.SLIDES) * whole * bound[i] / size, False
+            elif too_much[i] and beside(i, i + side):
+                going = going + excess[i] * (0.5 if beside(i, i - side) else 1.0)
+    return force
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_spread_against_a_plain_twin(seed: int) -> None:
+    """Contacts of two chains in any order, some of which slide or are open, some of which hold several times too much."""
+    rng = np.random.default_rng(seed)
+    n, nc = 14, 20
+    link, jacobian = rng.integers(n, size=nc), np.zeros((nc, 3, 6))
+    jacobian[:, :, :3] = [np.linalg.qr(rng.standard_normal((3, 3)))[0] for _ in range(nc)]
+    upper, chain_of = np.ones((n, 6, 6)), np.zeros(n, dtype=np.int64)
+    upper[8] = upper[n - 1] = 0.0
+    kernels.number_chains(upper, chain_of)
+    assert chain_of.tolist() == [0] * 9 + [1] * 5
+    lam, friction = rng.standard_normal((nc, 3)), rng.uniform(0.2, 0.8, nc)
+    lam[:, 0] = rng.uniform(1.0, 2.0, nc)
+    lam[:, 1:] *= np.where(rng.uniform(size=nc) < 0.2, 4.0, 0.1)[:, None]
+    gain, sticks = np.zeros((nc, 3, 3)), rng.uniform(size=nc) < 0.8
+    gain[sticks] = 1e6 * np.eye(3)
+    gain[~sticks & (rng.uniform(size=nc) < 0.5)] = 1.0  # slides; the others are open
+    order = np.argsort(link, kind="stable")
+    work = kernels.SpreadWork(order, chain_of, np.empty(nc, dtype=np.int64), np.empty((nc, 3)), np.empty(3))
+    contacts = kernels.LinkContacts(link, jacobian, np.zeros((nc, 3)), friction, np.ones(nc))
+    wanted = spread_plainly(
+        [int(chain_of[link[m]]) for m in order], [jacobian[m, 1:, :3] for m in order],
+        [float(friction[m] * lam[m, 0]) for m in order], [bool(sticks[m]) for m in order], [lam[m, 1:] for m in order],
+    )  # fmt: skip
+    before = lam.copy()
+    count = kernels.spread(contacts, gain, lam, work)
+    assert lam[order, 1:] == pytest.approx(np.array(wanted), rel=1e-12) and (lam[:, 0] == before[:, 0]).all()
+    assert 0 < count < (lam != before).any(axis=1).sum()  # others took something
+
+
+def test_a_dragged_rope_begins_to_slide_in_a_few_newton_steps() -> None:
+    """Each step a dozen contacts more slide; one contact after another would take as many Newton steps."""
+    scene = fs.Scene("dragged", dt=0.005, duration=1.0, default_friction=0.3)
+    scene.add_floor()
+    line, pull = (
+        np.linspace((0.0, 0.0, 0.002), (0.5, 0.0, 0.002), 401),
+        fs.Motion([0.0, 1.0], [(0, 0, 0), (0, 0.1, 0)], smooth=False),
+    )
+    rubber = fs.Elastic(2.954e6, 0.49, 1259.0, name="rope")
+    scene.add_rod("rope", line, fs.circular_section(0.002), rubber, start=fs.RodEnd("hinged", motion=pull))
+    stepper = Stepper(scene, make_solver("auto"))
+    sliding, taken = [], []
+    for _ in range(14):
+        report = take_step(stepper)
+        assert report.solution.converged
+        sliding.append(int((report.forces.contacts.state == 2).sum()))
+        taken.append(report.solution.iterations / report.solves if report.solution.details["tried"] == ("banded",) else np.inf)
+    assert max(np.diff(sliding[3:])) > 10
+    assert max(taken[3:]) <= 6
 
 
 def test_limit_is_reported_and_auto_goes_on_with_cond_and_newton() -> None:

@@ -104,7 +104,8 @@ def test_own_path() -> None:
 def test_own_path_is_that_of_the_robot_everywhere(which: str) -> None:
     """Our table has every 50th step of the robot's path, and both sides of its corner."""
     full = which == "full"
-    times, path = fs.load_path(full_set("cable_winding") / "p_des.txt" if full else DATA / "trajectories/cable_winding_robot.csv")
+    file = full_set("cable_winding") / "p_des.txt" if full else DATA / "trajectories/cable_winding_robot.csv"
+    times, path = module("cable_winding").robot_path(str(file))
     own_times, own = module("cable_winding").own_path()
     step = np.searchsorted(own_times, times - 1e-6)
     assert np.abs(path - own[step]).max() < 2e-6

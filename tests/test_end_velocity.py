@@ -14,16 +14,21 @@ import numpy as np
 import pytest
 import scipy.linalg as sl
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 import femsim as fs
+from contact import ContactError
+from contact.masses import product, split_operator, velocities
+from contact.masses_kernels import BlockRows, Masses, find_groups
 from contact.problem import make_problem
 from contact.solvers import make_solver
 from contact.split import solve_split
 from femsim.model.bodies.body import BodyDefaults, StepSettings
 from femsim.model.bodies.calming import calm_edges, calm_joints, edge_stiffness
 from femsim.step.advance import take_step
+from femsim.step.mobility import Mobility, mass_times
+from femsim.step.state import State
 from femsim.step.stepper import Stepper
-from femsim.step.system import inverse_of_blocks
 
 EM: dict[str, Any] = {"integrator": "energy-momentum"}
 BETA = 2e-3
@@ -388,6 +393,12 @@ def test_a_step_whose_end_is_not_found_has_not_converged(monkeypatch: pytest.Mon
 # ------------------------------------------------------------------ the parts
 
 
+def block_rows(W: np.ndarray) -> BlockRows:
+    """Dense W by the blocks that are not zero."""
+    blocks = sp.bsr_matrix(W, blocksize=(3, 3))
+    return BlockRows(blocks.indptr.astype(np.int64), blocks.indices.astype(np.int64), blocks.data)
+
+
 def test_groups_of_contacts_are_solved_as_the_whole_is() -> None:
     """Random contacts on lumped masses and on one another: `exact` on the whole problem, and each contact alone."""
     rng = np.random.default_rng(3)
@@ -401,7 +412,7 @@ def test_groups_of_contacts_are_solved_as_the_whole_is() -> None:
             J[3 * m : 3 * m + 3, 3 * node : 3 * node + 3] = sign * frame
     friction = rng.uniform(0.0, 0.8, nc)
     free, phi = rng.normal(size=n), 0.1 * rng.normal(size=(nc, 3))
-    W = sp.csr_matrix(J @ np.diag(1.0 / mass) @ J.T)
+    W = block_rows(J @ np.diag(1.0 / mass) @ J.T)
     forces = np.zeros((nc, 3))
     assert solve_split(W, (J @ free).reshape(nc, 3) + phi, friction, forces, 1e-11) < 1e-10
     problem = make_problem(sp.diags(mass), mass * free, sp.csr_matrix(J), phi, friction, dt=1.0)
@@ -421,7 +432,7 @@ def test_the_end_of_a_step_never_adds_energy(seed: int) -> None:
     v = rng.normal(size=n)
     forces = before.copy()
     q = (J @ v - W @ before.ravel()).reshape(nc, 3)
-    assert solve_split(sp.csr_matrix(W), q, np.zeros(nc), forces, 1e-11) < 1e-9
+    assert solve_split(block_rows(W), q, np.zeros(nc), forces, 1e-11) < 1e-9
     after = v + (J.T @ (forces - before).ravel()) / mass
     assert mass @ after**2 <= mass @ v**2 * (1 + 1e-9)
 
@@ -434,16 +445,82 @@ def test_inertia_is_the_second_derivative_of_the_kinetic_energy() -> None:
     soft_cube(scene)
     for body in scene.bodies:
         q = body.initial_q()
-        own, plain = body.inertia(q, q).toarray(), BodyDefaults.inertia(body, q, q).toarray()  # type: ignore[arg-type]
+        inertia, plain = body.inertia(q, q), BodyDefaults.inertia(body, q, q).toarray()  # type: ignore[arg-type]
+        own = (sp.block_diag(inertia) if isinstance(inertia, np.ndarray) else inertia).toarray()
         assert own == pytest.approx(plain, abs=1e-10 * np.abs(own).max()) and own.any()
 
 
-def test_blocks_are_inverted_wherever_their_rows_stand() -> None:
+class Weighs:
+    """A body that has nothing but a mass matrix."""
+
+    def __init__(self, inertia: np.ndarray | sp.spmatrix, n_v: int) -> None:
+        self.n_v, self._inertia = n_v, inertia
+
+    def inertia(self, _q: np.ndarray, _q_new: np.ndarray) -> np.ndarray | sp.spmatrix:
+        return self._inertia
+
+
+def some_masses(rng: np.random.Generator, held: np.ndarray) -> tuple[np.ndarray, Masses]:
+    """Mass matrix of three bodies with 30 rows, whose blocks stand in any order, one after another, and on the diagonal."""
+
+    def positive(size: int) -> np.ndarray:
+        b = rng.normal(size=(size, size))
+        return np.asarray(b @ b.T + np.eye(size))
+
+    order = rng.permutation(14)
+    mixed = sp.block_diag([positive(k) for k in (1, 3, 3, 6, 1)]).toarray()[order][:, order]
+    rows, lumped = np.array([positive(5), positive(5)]), rng.uniform(0.5, 2.0, 6)
+    bodies = [Weighs(sp.csc_matrix(mixed), 14), Weighs(rows, 10), Weighs(sp.dia_matrix((lumped[None], [0]), shape=(6, 6)), 6)]
+    slices, state = [slice(0, 14), slice(14, 24), slice(24, 30)], State(np.zeros(30), np.zeros(30), 0.0)
+    made = Mobility(bodies, slices, slices)  # type: ignore[arg-type]
+    made.masses(state, state, ~held)  # so that the second finds the layout of the first
+    return sp.block_diag([mixed, *rows, np.diag(lumped)]).toarray(), made.masses(state, state, held)
+
+
+def test_masses_are_inverted_wherever_their_rows_stand() -> None:
+    """Against the inverse of the rows that are not held."""
     rng = np.random.default_rng(0)
-    blocks = [b @ b.T + np.eye(len(b)) for b in (rng.normal(size=(k, k)) for k in (1, 3, 3, 6, 1))]
-    whole, order = sp.block_diag(blocks).toarray(), rng.permutation(14)
-    matrix = whole[order][:, order]
-    assert inverse_of_blocks(sp.csc_matrix(matrix)).toarray() == pytest.approx(np.linalg.inv(matrix), abs=1e-12)
+    held = rng.uniform(size=30) < 0.2
+    whole, masses = some_masses(rng, held)
+    plain, free = np.zeros((30, 30)), np.flatnonzero(~held)
+    plain[np.ix_(free, free)] = np.linalg.inv(whole[np.ix_(free, free)])
+    impulse = rng.normal(size=30)
+    assert velocities(masses, impulse) == pytest.approx(plain @ impulse, abs=1e-12) and held.any()
+    assert mass_times(sp.csr_matrix(whole), impulse) == pytest.approx(whole @ impulse)
+    assert mass_times(np.array([whole[14:19, 14:19], whole[19:24, 19:24]]), impulse[14:24]) == pytest.approx(
+        whole[14:24] @ impulse
+    )
+
+
+def test_a_mass_matrix_that_is_none_is_refused() -> None:
+    made = Mobility([Weighs(np.array([[[1.0, 2.0], [2.0, 1.0]]]), 2)], [slice(0, 2)], [slice(0, 2)])  # type: ignore[list-item]
+    state = State(np.zeros(2), np.zeros(2), 0.0)
+    with pytest.raises(ContactError, match="not positive definite"):
+        made.masses(state, state, np.zeros(2, dtype=bool))
+
+
+def test_the_operator_of_masses_is_that_of_dense_algebra() -> None:
+    """J M^-1 J^T of some of the contacts, each on a few rows; groups are those that its graph joins."""
+    rng = np.random.default_rng(5)
+    whole, masses = some_masses(rng, np.zeros(30, dtype=bool))
+    J = np.zeros((36, 30))
+    for m in range(12):
+        J[3 * m : 3 * m + 3, rng.integers(30, size=1 + m % 2)] = rng.normal(size=(3, 1))
+    problem = make_problem(sp.eye(30), np.zeros(30), sp.csr_matrix(J), np.zeros(12), 0.5, dt=1.0)
+    kept = np.array([0, 2, 3, 5, 6, 8, 9, 11])
+    own = J.reshape(12, 3, 30)[kept].reshape(-1, 30)
+    W = split_operator(masses, problem, kept, 0.25)
+    dense = sp.bsr_matrix((W.blocks, W.indices, W.indptr), shape=(24, 24)).toarray()
+    plain = 0.25 * own @ np.linalg.inv(whole) @ own.T
+    assert dense == pytest.approx(plain, abs=1e-12)
+    assert product(W, np.arange(24.0).reshape(8, 3)).ravel() == pytest.approx(plain @ np.arange(24.0))
+    order, ptr = np.empty(8, dtype=np.int64), np.empty(9, dtype=np.int64)
+    count = find_groups(W.indptr, W.indices, order, ptr)
+    graph = sp.csr_matrix(np.abs(plain.reshape(8, 3, 8, 3)).max(axis=(1, 3)) > 0)
+    wanted, label = connected_components(graph, directed=False)
+    assert count == wanted and 1 < count < 8
+    found = {tuple(order[ptr[k] : ptr[k + 1]]) for k in range(count)}
+    assert found == {tuple(np.flatnonzero(label == k)) for k in range(wanted)}
 
 
 def test_calmed_edges_keep_momentum_and_rigid_motion() -> None:

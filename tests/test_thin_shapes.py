@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import femsim as fs
+from contact import closest_points_on_triangles
 from femsim.run.verdict import Reason
 from femsim.step.stepper import Stepper
 from femsim.step.thin_shapes import depth_inside
@@ -93,3 +94,5 @@ def test_depth_inside_agrees_with_the_tetrahedra() -> None:
     assert depth_inside(np.zeros((0, 3)), nodes, triangles) == 0.0
     middle = depth_inside(np.array([shift, shift + np.array([0.5, 0.0, 0.0])]), nodes, triangles)
     assert 0.5 < middle < 1.0  # of the two the deeper one
+    to_surface = closest_points_on_triangles(shift, nodes[triangles]) - shift
+    assert middle == pytest.approx(np.sqrt((to_surface**2).sum(axis=1).min()), rel=1e-12)

@@ -58,6 +58,27 @@ class NewtonWork(NamedTuple):
     change: np.ndarray
 
 
+class SpreadWork(NamedTuple):
+    """What :func:`spread` needs: contacts in the ``order`` (nc,) of their links, ``chain`` (n,) of each link; and scratch.
+
+    ``kind`` (nc,) int64 is one of :data:`OTHER`, :data:`STICKS` and :data:`TOO_MUCH`, ``excess`` (nc, 3) is in world axes, as is
+    ``left`` (3,).
+    """
+
+    order: np.ndarray
+    chain: np.ndarray
+    kind: np.ndarray
+    excess: np.ndarray
+    left: np.ndarray
+
+
+#: Kinds of contacts for :func:`spread`: those that stick, those of them that hold more than friction allows, and others.
+OTHER, STICKS, TOO_MUCH = 0, 1, 2
+#: Part of what a contact holds too much that goes on to others: inertia takes some, and contacts that slide in vain cost more
+#: steps than those that come one step later. A contact is made to slide by a force larger than friction by the second number.
+PASSED_ON, SLIDES = 0.75, 1e-5
+
+
 @njit(cache=True)
 def gather_links(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, diagonal: np.ndarray, upper: np.ndarray) -> bool:
     """Fill the diagonal blocks (n, 6, 6) and the blocks (n, 6, 6) right of them from a CSC matrix; False when it has others."""
@@ -331,3 +352,81 @@ def newton_step(
                 lam[m, r] -= work.gain[m, r, s] * moved
     contact_velocities(link, jacobian, contacts.phi, v, u)
     return True
+
+
+@njit(cache=True)
+def number_chains(upper: np.ndarray, chain: np.ndarray) -> None:
+    """Fill the number of the chain, (n,), of each link: one ends where nothing joins it to the next."""
+    for i in range(1, chain.shape[0]):
+        chain[i] = chain[i - 1] + (0 if upper[i - 1].any() else 1)
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def _take(contacts: LinkContacts, m: int, lam: np.ndarray, work: SpreadWork) -> None:
+    """Give contact m, which sticks, what friction elsewhere could not hold, ``work.left``; what it cannot hold stays there."""
+    jacobian, left = contacts.jacobian, work.left
+    x_0, x_1 = lam[m, 1], lam[m, 2]
+    for c in range(3):
+        x_0 += jacobian[m, 1, c] * left[c]
+        x_1 += jacobian[m, 2, c] * left[c]
+    length, bound = math.sqrt(x_0 * x_0 + x_1 * x_1), contacts.friction[m] * lam[m, 0]
+    held = 1.0 if length <= bound else bound / length
+    for c in range(3):
+        left[c] = (1.0 - held) * (jacobian[m, 1, c] * x_0 + jacobian[m, 2, c] * x_1)
+    if held < 1.0:
+        lam[m, 1], lam[m, 2] = (1.0 + SLIDES) * held * x_0, (1.0 + SLIDES) * held * x_1
+        work.kind[m] = OTHER
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def _find_excess(contacts: LinkContacts, gain: np.ndarray, lam: np.ndarray, work: SpreadWork) -> int:
+    """Fill kinds and what contacts hold too much, which is taken from them; return how many do."""
+    count, jacobian = 0, contacts.jacobian
+    for m in range(work.order.shape[0]):
+        length, bound = math.sqrt(lam[m, 1] ** 2 + lam[m, 2] ** 2), contacts.friction[m] * lam[m, 0]
+        work.kind[m] = OTHER
+        if bound > 0.0 and gain[m, 0, 0] != 0.0 and gain[m, 1, 0] == 0.0 and gain[m, 2, 0] == 0.0:
+            work.kind[m] = STICKS if length <= (1.0 + SLIDES) * bound else TOO_MUCH
+        if work.kind[m] == TOO_MUCH:
+            count += 1
+            held = bound / length
+            for c in range(3):
+                work.excess[m, c] = PASSED_ON * (1.0 - held) * (jacobian[m, 1, c] * lam[m, 1] + jacobian[m, 2, c] * lam[m, 2])
+            lam[m, 1], lam[m, 2] = (1.0 + SLIDES) * held * lam[m, 1], (1.0 + SLIDES) * held * lam[m, 2]
+    return count
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def _sticks(contacts: LinkContacts, work: SpreadWork, at: int, m: int) -> bool:
+    """Whether there is a contact at a place of the order, on the chain of contact m, that sticks."""
+    if at < 0 or at >= work.order.shape[0]:
+        return False
+    other = work.order[at]
+    return work.chain[contacts.link[other]] == work.chain[contacts.link[m]] and work.kind[other] != OTHER
+
+
+@njit(cache=True, _nrt=False)
+def spread(contacts: LinkContacts, gain: np.ndarray, lam: np.ndarray, work: SpreadWork) -> int:
+    """Let more contacts slide at once where sticking ones hold more than friction allows; return how many did.
+
+    A stiff chain that is pulled hands its force to the first contact that sticks, so that Newton's method lets one contact slide
+    in each step. Here what one holds too much goes on along the chain to those that stick, away from where contacts slide, until
+    friction holds it. ``lam`` is changed so that the next linearisation takes them as sliding; ``gain`` is that of the last one.
+    """
+    count, left, nc = _find_excess(contacts, gain, lam, work), work.left, work.order.shape[0]
+    if count == 0:
+        return 0
+    for side in (1, -1):
+        left[:] = 0.0
+        for k in range(nc):
+            at = k if side == 1 else nc - 1 - k
+            m = work.order[at]
+            if k > 0 and work.chain[contacts.link[m]] != work.chain[contacts.link[work.order[at - side]]]:
+                left[:] = 0.0
+            if work.kind[m] == STICKS and left.any():
+                _take(contacts, m, lam, work)
+            elif work.kind[m] == TOO_MUCH and _sticks(contacts, work, at + side, m):
+                share = 0.5 if _sticks(contacts, work, at - side, m) else 1.0
+                for c in range(3):
+                    left[c] += share * work.excess[m, c]
+    return count

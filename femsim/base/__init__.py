@@ -10,6 +10,8 @@
     Where femsim and its data are installed; versions, machine and command, as a file of results names them.
 `rotations`, `wrenches`
     Quaternions and rotation vectors; wrenches about another point, and of a weight.
+`table`, `units`, `packages`
+    Text tables of any layout and the units in their headers; optional packages that a reader needs.
 `toml_files`
     TOML files read and checked, with the file and field named in every error.
 `numba_cache`

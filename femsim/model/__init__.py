@@ -10,6 +10,8 @@
     Forces between bodies that are implicit in the system: rod ends that bodies hold, chambers under pressure, tendons.
 `drives`, `holds`
     Motions and profiles over time; nodes of soft bodies that follow a motion.
+`paths`, `path_files`
+    Paths that robots write: checked poses over time that become a motion; the files that hold them.
 `contact_rules`
     Friction that differs by direction; points and parts without contact.
 `solids`

@@ -69,6 +69,8 @@ class ContactRules:
         Pairs whose friction differs by direction; ``friction`` holds the geometric mean of their coefficients.
     no_contact : sequence of NoContact
         Points that have no contact with a part though their own part may.
+    ignored : ndarray, (np, np), bool, optional
+        Pairs whose contact the scene leaves out, which no measure of depth looks at either. Default: none.
     """
 
     friction: np.ndarray
@@ -78,3 +80,4 @@ class ContactRules:
     max_correction: float
     anisotropic: Sequence[AnisotropicPair] = ()
     no_contact: Sequence[NoContact] = ()
+    ignored: np.ndarray | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contact import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+from contact import Box, Capsule, Cylinder, Mesh, Plane, Revolved, Shape, Sphere, Thread
 from femsim.base.errors import InputError
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from meshes import (
@@ -16,9 +16,16 @@ from meshes import (
     capsule_triangles,
     cylinder_triangles,
     make_trimesh,
+    padded_outline,
+    revolved_mass_properties,
+    revolved_triangles,
     solid_mass_properties,
     sphere_triangles,
+    thread_triangles,
 )
+
+#: Points on the half circle of a padded edge, and slices and sectors of a thread, where mass is summed up.
+_MASS_ARCS, _SLICES, _SECTORS = 64, 2000, 96
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,7 @@ class Piece:
     Parameters
     ----------
     shape : Shape
-        Box, Sphere, Capsule, Cylinder or Mesh.
+        Any shape but a Plane.
     position : (3,) float, m
         Where the origin of the shape is.
     rotation : (3,) float, rad
@@ -45,9 +52,10 @@ class Piece:
     rotation: Sequence[float] | np.ndarray = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.shape, Box | Sphere | Capsule | Cylinder | Mesh):
+        if not isinstance(self.shape, Box | Sphere | Capsule | Cylinder | Mesh | Revolved | Thread):
             raise InputError(
-                f"piece of a compound is a {type(self.shape).__name__}; allowed are Box, Sphere, Capsule, Cylinder and Mesh."
+                f"piece of a compound is a {type(self.shape).__name__}; allowed are Box, Sphere, Capsule, Cylinder, Mesh, "
+                "Revolved and Thread."
             )
         for field in ("position", "rotation"):
             value = np.asarray(getattr(self, field), dtype=np.float64)
@@ -124,7 +132,34 @@ def mass_properties(shape: Shape | Compound) -> tuple[float, np.ndarray, np.ndar
         return _sum_of_pieces(shape)
     if isinstance(shape, Mesh):
         return solid_mass_properties(make_trimesh(shape.points, shape.triangles, name=shape.name, source=""), 1.0)
+    if isinstance(shape, Revolved):
+        return revolved_mass_properties(padded_outline(shape.points, shape.padding, _MASS_ARCS))
+    if isinstance(shape, Thread):
+        return _mass_of_thread(shape)
     raise InputError(f"a {type(shape).__name__} has no mass properties.")
+
+
+def _mass_of_thread(shape: Thread) -> tuple[float, np.ndarray, np.ndarray]:
+    """Mass properties of a threaded rod, or of a hexagonal nut: sums over slices, each one of sectors."""
+    z = shape.length * ((np.arange(_SLICES) + 0.5) / _SLICES - 0.5)
+    angle = 2.0 * np.pi * np.arange(_SECTORS) / _SECTORS
+    r = shape.radius_at(z[:, None] - shape.pitch * angle / (2.0 * np.pi))
+    share = (shape.length / _SLICES) * (2.0 * np.pi / _SECTORS)
+    mass = share * float((r**2).sum()) / 2.0
+    direction = np.stack(np.broadcast_arrays(np.cos(angle), np.sin(angle)))
+    first = np.append(share * np.einsum("zk,ik->i", r**3, direction) / 3.0, share * float((z[:, None] * r**2).sum()) / 2.0)
+    second = np.zeros((3, 3))
+    second[:2, :2] = share * np.einsum("zk,ik,jk->ij", r**4, direction, direction) / 4.0
+    second[:2, 2] = second[2, :2] = share * np.einsum("z,zk,ik->i", z, r**3, direction) / 3.0
+    second[2, 2] = share * float((z[:, None] ** 2 * r**2).sum()) / 2.0
+    if shape.across:  # the hexagon without the hole
+        side = shape.across / np.sqrt(3.0)
+        prism = 1.5 * np.sqrt(3.0) * side**2 * shape.length
+        own = np.diag([5.0 / 24.0 * side**2] * 2 + [shape.length**2 / 12.0])
+        mass, first, second = prism - mass, -first, prism * own - second
+    centre = first / mass
+    second -= mass * np.outer(centre, centre)
+    return mass, centre, np.trace(second) * np.eye(3) - second
 
 
 def _sum_of_pieces(shape: Compound) -> tuple[float, np.ndarray, np.ndarray]:
@@ -174,6 +209,12 @@ def visual(shape: Shape | Compound, translation: np.ndarray, rotation: np.ndarra
         surface = capsule_triangles(shape.radius, 2.0 * shape.half_length)
     elif isinstance(shape, Mesh):
         surface = make_trimesh(shape.points, shape.triangles, name=shape.name, source="")
+    elif isinstance(shape, Revolved):
+        surface = revolved_triangles(padded_outline(shape.points, shape.padding))
+    elif isinstance(shape, Thread):
+        surface = thread_triangles(
+            shape.pitch, shape.major, shape.minor, shape.crest, shape.length, shape.flank, shape.across
+        )  # fmt: skip
     elif isinstance(shape, Plane):
         corners = 0.5 * np.array([[-1.0, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]])
         surface = make_trimesh(corners, np.array([[0, 1, 2], [0, 2, 3]]), name="plane", source="")

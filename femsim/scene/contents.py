@@ -18,7 +18,7 @@ from femsim.model.drives import PoseFunction
 from femsim.model.holds import Hold
 from femsim.model.parts import Part
 from femsim.scene.checks import LONGEST_STEP, Vector, positive, vector
-from femsim.scene.frictions import FrictionRule, PairFriction, pair_friction
+from femsim.scene.frictions import FrictionRule, IgnoredContact, PairFriction, pair_friction
 from femsim.scene.health_bounds import HealthBounds
 from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorSpec
 from materials import FrictionTable
@@ -112,6 +112,9 @@ class SceneContents:
         self.couplings: list[Coupling] = []
         self.holds: list[Hold] = []
         self.no_contact: list[NoContact] = []
+        #: parts by the names of groups, and statements that there is no contact between some
+        self.groups: dict[str, tuple[int, ...]] = {}
+        self.ignored: list[IgnoredContact] = []
         #: every function of time that it was given, by the name under which a stepped simulation can take it over
         self.commands: dict[str, Command] = {}
         #: the stepper that moved the bodies last

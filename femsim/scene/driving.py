@@ -60,7 +60,8 @@ def drive_softly(
     if not k.any():
         raise InputError(f"drive of {body.name}: stiffness is {stiffness!r}; at least one axis needs some.")
     if damping is None:
-        d = 2.0 * np.sqrt(k * body.inertia(start, start).diagonal()[:6])
+        inertia = body.inertia(start, start)
+        d = 2.0 * np.sqrt(k * (inertia[0] if isinstance(inertia, np.ndarray) else inertia).diagonal()[:6])
     else:
         d = _six(f"drive of {body.name}: damping", damping, "(N s/m, N m s/rad)")
     name = f"{body.name}.drive"

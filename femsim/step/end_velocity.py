@@ -25,9 +25,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 
-from contact import from_isotropic, isotropic, to_isotropic
+from contact import ContactProblem, from_isotropic, isotropic, to_isotropic
+from contact.masses import product, split_operator, velocities
 from contact.split import solve_split
 from femsim.model.bodies.body import StepSettings
 from femsim.step.contacts import ContactRows
@@ -138,22 +138,28 @@ def end_velocity(
     turned = (settings.theta < 1.0 and newton.tolerance is not None) or rows.restitution[closed].any()
     if not (len(closed) and turned and np.isfinite(new.v).all() and np.isfinite(lam).all()):
         return plain
-    picked, surface = (3 * closed[:, None] + np.arange(3)).ravel(), rows.surface[closed]
-    J = rows.J[picked]
-    approach = np.minimum((J @ old.v).reshape(-1, 3)[:, 0] + surface[:, 0], 0.0)
-    phi = surface.copy()
-    phi[:, 0] += rows.restitution[closed] * approach
-    own = replace(problem, J=J, phi=phi, friction=rows.friction[closed])
-    law = isotropic(own)
-    pushed = sp.csr_matrix(dt * system.mobility(old, new, J.indices) @ law.J.T)
-    W = sp.csr_matrix(law.J @ pushed)
-    forces = to_isotropic(own, lam[closed]).copy()
-    before = (law.J @ new.v).reshape(-1, 3) + law.phi
-    residual = solve_split(W, before - (W @ forces.ravel()).reshape(-1, 3), law.friction, forces, _TOLERANCE)
-    forces = from_isotropic(own, forces)
-    change = forces - lam[closed]
-    v = new.v + pushed @ to_isotropic(own, change).ravel()
-    acting, work = lam.copy(), plain.work
-    acting[closed] = forces
-    work[closed] += 0.5 * dt * change * ((J @ (new.v + v)).reshape(-1, 3) + 2.0 * surface)
+    own = replace(problem, J=rows.J, friction=rows.friction)
+    surface, law = rows.surface[closed], isotropic(own)
+    offset = surface.copy()
+    offset[:, 0] += rows.restitution[closed] * np.minimum(_normal(own, old.v)[closed] + surface[:, 0], 0.0)
+    if not own.is_isotropic:
+        offset[:, 1:] *= own.tangent_stretch[closed]
+    masses = system.mobility(old, new)
+    W = split_operator(masses, law, closed, dt)
+    whole = to_isotropic(own, lam).copy()
+    forces = whole[closed]
+    q = law.moved(new.v).reshape(-1, 3)[closed] + offset - product(W, forces)
+    residual = solve_split(W, q, law.friction[closed], forces, _TOLERANCE)
+    change = np.zeros_like(lam)
+    change[closed] = forces - whole[closed]
+    whole[closed] = forces
+    v = new.v + dt * velocities(masses, law.pushed(change))
+    acting = lam.copy()
+    acting[closed] = from_isotropic(own, whole)[closed]
+    work = plain.work + 0.5 * dt * (acting - lam) * (own.moved(new.v + v).reshape(-1, 3) + 2.0 * rows.surface)
     return EndVelocity(v, acting, work, plain.held + system.carried(old, new, v - new.v) / dt, residual)
+
+
+def _normal(problem: ContactProblem, v: np.ndarray) -> np.ndarray:
+    """Return the normal velocities J v of all contacts, (nc,), m/s."""
+    return problem.moved(v)[::3]

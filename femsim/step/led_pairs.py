@@ -11,6 +11,7 @@ from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.scene.scene import Scene
 from femsim.step.placed import Placed
+from femsim.step.prescribed import led_parts
 
 #: Points between the ends of an edge of a box, on the axis of a capsule and of a cylinder, beside its own features.
 _BETWEEN = 3
@@ -24,13 +25,21 @@ def led_rules(scene: Scene, rules: ContactRules) -> np.ndarray:
     body, link = np.array([p.body for p in scene.parts]), np.array([p.link for p in scene.parts])
     shaped = np.array([len(p.shapes) > 0 for p in scene.parts])
     fixed = body < 0
-    led = fixed | np.isin(body, list(scene.motions))
+    led = led_or_on_led(scene)
     same = (body[:, None] == body) & ~fixed
-    fingers = same & (link[:, None] > 0) & (link > 0)
+    fingers = same & (link[:, None] > 0) & (link > 0) & ~np.array([k >= 0 and scene.bodies[k].gives_way for k in body])
     apart = led[:, None] & led & ~same & ~(fixed[:, None] & fixed)
     pairs = (apart | fingers) & shaped[:, None] & shaped & ~rules.pairs & ~rules.pairs.T
     np.fill_diagonal(pairs, False)
+    if rules.ignored is not None:
+        pairs &= ~rules.ignored
     return np.asarray(pairs)
+
+
+def led_or_on_led(scene: Scene) -> np.ndarray:
+    """Parts that nothing can push, (np,) bool, and the fingers of driven grippers."""
+    fingers = [part.body in scene.motions and not scene.bodies[part.body].gives_way for part in scene.parts]
+    return np.asarray(led_parts(scene) | np.array(fingers, dtype=np.bool_))
 
 
 class LedPairs:

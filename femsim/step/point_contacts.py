@@ -41,6 +41,8 @@ class PointFamily:
         Part of each point and of each shape.
     """
 
+    hidden = False
+
     def __init__(self, system: System, parts: Sequence[Part], places: Places, rules: ContactRules) -> None:
         self._system, self._parts, self._places, self._rules = system, parts, places, rules
         shapes: list[PlacedShape] = []
@@ -138,7 +140,12 @@ class PointFamily:
         fastest = 0.0
         if not v.any():
             return fastest
-        for k, (part, joint_row) in enumerate(zip(self._parts, self._places.joint_row.tolist(), strict=True)):
+        places = self._places
+        screw = placed.screw
+        along, about = (np.sqrt((part * part).sum(axis=1)) for part in (screw[:, :3], screw[:, 3:]))
+        rates = np.abs(v[places.joint_row])
+        starts = places.joint_start.tolist()
+        for k, part in enumerate(self._parts):
             if part.body < 0:
                 continue
             own = v[self._system.v_slices[part.body]]
@@ -147,8 +154,10 @@ class PointFamily:
                 speed = math.sqrt((x * x + y * y + z * z).max(initial=0.0))
             else:
                 lever = norm(placed.translation[k] - placed.origin[k]) + self._reach[k]
-                joint = abs(float(v[joint_row])) if joint_row >= 0 else 0.0
-                speed = norm(own[:3]) + lever * norm(own[3:6]) + joint
+                speed = norm(own[:3]) + lever * norm(own[3:6])
+                if starts[k + 1] > starts[k]:
+                    joints = slice(starts[k], starts[k + 1])
+                    speed += float(rates[joints] @ (along[joints] + lever * about[joints]))
             fastest = max(fastest, speed)
         return fastest
 
@@ -180,8 +189,9 @@ class PointFamily:
         if self._rules.anisotropic:
             found, friction = self._turn_frames(found, friction)
         c: PointContacts = found.contacts
-        rigid = kernels.RigidParts(self._places.row, found.placed.origin, self._places.joint_row, found.placed.axis)
-        rows = room(len(c), kernels.MOST_ENTRIES)
+        places = self._places
+        rigid = kernels.RigidParts(places.row, found.placed.origin, places.joint_start, places.joint_row, found.placed.screw)
+        rows = room(len(c), 3 * 2 * (kernels.MOST_COLUMNS + places.most_joints))
         kept, entries = kernels.fill_rows(self._pairs(c), self._points(found), self.shape_part, rigid, given, rows)
         keep, phi = rows.keep[:kept], rows.phi[:kept]
         self._follow_turns(found, keep, given, phi)

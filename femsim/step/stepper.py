@@ -14,6 +14,7 @@ from femsim.base.errors import InputError
 from femsim.model.bodies.body import Body, StepSettings
 from femsim.model.contact_rules import ContactRules
 from femsim.scene.frictions import anisotropic_pairs, pair_restitution
+from femsim.scene.pairs import ignored_pairs
 from femsim.scene.scene import Scene
 from femsim.step.contact_family import Rates
 from femsim.step.contacts import ContactRows, Contacts
@@ -22,7 +23,7 @@ from femsim.step.free_flight import keep_momentum
 from femsim.step.measure import measure
 from femsim.step.newton import Newton, Solved, linearise_ahead, solve_step
 from femsim.step.placed import Placed
-from femsim.step.prescribed import held_points, prescribed_rows, prescribed_velocity
+from femsim.step.prescribed import held_points, led_parts, prescribed_rows, prescribed_velocity
 from femsim.step.report import StepReport
 from femsim.step.start import check_start
 from femsim.step.state import Memory, State
@@ -295,14 +296,17 @@ def _check_scene(scene: Scene) -> None:
 
 
 def contact_rules(scene: Scene) -> ContactRules:
-    """Rules of the contacts of a scene: no contact within a body, nor between parts that are both fixed or driven."""
+    """Rules of the contacts of a scene: none within a body, between parts both fixed or driven, and where it is ignored."""
     friction = scene.pair_friction()
     body = np.array([p.body for p in scene.parts])
-    still = np.array([p.body < 0 or (p.body in scene.motions and p.link == 0) for p in scene.parts])
+    still = led_parts(scene)
     same = (body[:, None] == body) & (body >= 0)
     pairs = ~same & ~(still[:, None] & still)
     np.fill_diagonal(pairs, False)
+    ignored = ignored_pairs(scene)
+    pairs &= ~ignored
     return ContactRules(
         friction.values, pair_restitution(scene.parts, scene.restitution_rules), pairs, scene.correction, scene.max_correction,
         anisotropic_pairs(scene.friction_rules, friction), scene.no_contact,
+        ignored,
     )  # fmt: skip

@@ -9,16 +9,15 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from contact import Group
+from contact.masses_kernels import Masses
 from contact.metrics_kernels import relative
 from femsim.model.bodies.body import Body, StepSettings, StepStart
 from femsim.model.couplings import Coupling
+from femsim.step.mobility import Mobility, mass_times
 from femsim.step.state import State
 
-#: Rows up to which a mass matrix is inverted as it is, without a look for its blocks.
-_SMALL = 20
 #: Rounding of the forces in the equations of a step, over the largest terms that they are sums of; and the nonlinear residual
 #: above which it is never the excuse.
 _ROUNDINGS, _MOST_ROUNDING = 32.0 * np.finfo(np.float64).eps, 1e-6
@@ -71,6 +70,7 @@ class System:
             nq, nv, nnz = nq + body.n_q, nv + body.n_v, nnz + len(i)
         self.n_q, self.n = nq, nv
         self.groups = tuple(groups)
+        self._mobility = Mobility(self.bodies, self.q_slices, self.v_slices)
         rows, starts = np.concatenate(indices) if indices else np.zeros(0, dtype=np.int64), np.concatenate(indptr)
         self._coupled_rows = [np.concatenate([self.v_slices[k].start + r for k, r in c.rows]) for c in self.couplings]
         self._coupled_entries: list[np.ndarray] = []
@@ -241,7 +241,7 @@ class System:
         scale = max(*map(size, terms), floor, 1e-6 * size(self.b), still * np.sqrt(diagonal.sum()))
         residual, self.rounding = relative(size(lacking), scale), 0.0
         if residual <= _MOST_ROUNDING:
-            reach = np.concatenate([_reach(body.kind, q) for body, q in zip(self.bodies, moved, strict=True)])
+            reach = np.concatenate([_reach(body, q) for body, q in zip(self.bodies, moved, strict=True)])
             rounded = _ROUNDINGS * diagonal * (np.abs(v_hat) + reach / implicit)
             rounded[self._rows] = 0.0
             self.rounding = min(relative(size(rounded), scale), _MOST_ROUNDING)
@@ -326,31 +326,9 @@ class System:
         for body, v in zip(self.bodies, self.v_slices, strict=True):
             body.accept(v_hat[v])
 
-    def mobility(self, old: State, new: State, rows: np.ndarray) -> sp.csc_matrix:
-        """Velocities that impulses make at the end of a step, M^-1 with nothing on prescribed rows, (n, n).
-
-        Parameters
-        ----------
-        old, new : State
-            Start and end of the step.
-        rows : ndarray
-            Rows of v on which impulses may act; only the bodies that have them count.
-        """
-        touched = np.zeros(self.n, dtype=np.bool_)
-        touched[rows] = True
-        parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
-            if not touched[v].any():
-                continue
-            inertia, free = body.inertia(old.q[q], new.q[q]), np.flatnonzero(~self.prescribed[v])
-            if isinstance(inertia, sp.dia_matrix):
-                own = free[touched[v][free]]
-                parts.append((own + v.start, own + v.start, 1.0 / inertia.data[0, own]))
-            else:
-                inverse = inverse_of_blocks(inertia[free][:, free]).tocoo()
-                parts.append((free[inverse.row] + v.start, free[inverse.col] + v.start, inverse.data))
-        i, j, entries = (np.concatenate(each) for each in zip(*parts, strict=True))
-        return sp.csc_matrix((entries, (i, j)), shape=(self.n, self.n))
+    def mobility(self, old: State, new: State) -> Masses:
+        """Inverse masses at the end of a step from one state to another, with nothing on prescribed rows."""
+        return self._mobility.masses(old, new, self.prescribed)
 
     def carried(self, old: State, new: State, change: np.ndarray) -> np.ndarray:
         """Momentum that a change of velocity (n,) at the end of a step gives to prescribed rows, (n,), N s and N m s."""
@@ -361,7 +339,7 @@ class System:
                 continue
             inertia = body.inertia(old.q[q], new.q[q])
             if not isinstance(inertia, sp.dia_matrix):
-                out[v] = np.where(held, inertia @ change[v], 0.0)
+                out[v] = np.where(held, mass_times(inertia, change[v]), 0.0)
         return out
 
     def advance(self, state: State, v_hat: np.ndarray, settings: StepSettings) -> State:
@@ -385,32 +363,11 @@ def _square(weight: np.ndarray, force: np.ndarray) -> float:
         return float(np.dot(weight * force, force))
 
 
-def _reach(kind: str, q: np.ndarray) -> np.ndarray:
+def _reach(body: Body, q: np.ndarray) -> np.ndarray:
     """Sizes of the coordinates that each row of v changes, (n_v,), m; of turns 1."""
-    if kind == "nodes":
+    if body.kind == "nodes":
         return np.abs(q)
-    poses = q[None] if kind == "generalized" else q.reshape(-1, 7)
+    if body.kind == "generalized" and body.n_q != body.n_v + 1:  # it has joints that turn by a quaternion
+        return np.concatenate([np.abs(q[:3]), np.ones(body.n_v - 3)])
+    poses = q[None] if body.kind == "generalized" else q.reshape(-1, 7)
     return np.column_stack([np.abs(poses[:, :3]), np.ones((len(poses), 3)), np.abs(poses[:, 7:])]).ravel()
-
-
-def inverse_of_blocks(matrix: sp.spmatrix) -> sp.csc_matrix:
-    """Inverse of a sparse matrix that is made of small blocks in some order of its rows, (n, n)."""
-    if matrix.shape[0] <= _SMALL:
-        return sp.csc_matrix(np.linalg.inv(matrix.toarray()))
-    matrix = sp.csr_matrix(matrix)
-    _, block_of = connected_components(matrix, directed=False)
-    order = np.argsort(block_of, kind="stable")
-    sizes = np.bincount(block_of)
-    first = np.cumsum(sizes) - sizes
-    rows, columns, entries = [], [], []
-    for size in np.unique(sizes):
-        members = order[first[sizes == size][:, None] + np.arange(size)]
-        i, j = (
-            np.broadcast_to(members[:, :, None], (*members.shape, size)),
-            np.broadcast_to(members[:, None, :], (len(members), size, size)),
-        )
-        dense = np.asarray(matrix[i.ravel(), j.ravel()]).reshape(i.shape)
-        rows.append(i.ravel())
-        columns.append(j.ravel())
-        entries.append(np.linalg.inv(dense).ravel())
-    return sp.csc_matrix((np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape=matrix.shape)

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contact import Box, closest_points_on_triangles
+from contact import Box
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step.placed import Placed
 from femsim.step.state import State
 from femsim.step.system import System
+from femsim.step.thin_kernels import deepest
 
 #: A shape may pass between the surface nodes of a soft body where an extent of it is below the edges of the surface. It is a
 #: needle where two are below this part of them, and a plate, which will easily pass with its edge, where one is below this part.
@@ -140,21 +141,7 @@ def depth_inside(
     sums = np.column_stack([np.bincount(triangles[some].ravel(), spread[:, k], len(nodes)) for k in range(3)])[nearest]
     at_nodes = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), np.finfo(np.float64).tiny)
     below = np.einsum("pk,pk->p", near - nodes[nearest], at_nodes) < -least
-    depth = 0.0
-    for point in near[below]:
-        if _winding(point, corners) > 0.5:
-            depth = max(depth, math.sqrt(float(((closest_points_on_triangles(point, corners) - point) ** 2).sum(axis=1).min())))
-    return depth
-
-
-def _winding(point: np.ndarray, corners: np.ndarray) -> float:
-    """How often a closed surface goes around a point: the sum of its solid angles (van Oosterom and Strackee 1983) over 4 pi."""
-    a, b, c = np.moveaxis(corners - point, 1, 0)
-    x, y, z = (np.linalg.norm(side, axis=1) for side in (a, b, c))
-    triple = np.einsum("ij,ij->i", a, np.cross(b, c))
-    below = x * y * z
-    below += np.einsum("ij,ij->i", a, b) * z + np.einsum("ij,ij->i", b, c) * x + np.einsum("ij,ij->i", c, a) * y
-    return float(np.arctan2(triple, below).sum() / (2.0 * math.pi))
+    return float(deepest(near[below], corners))
 
 
 def _points(part: Part, thin: Thin) -> np.ndarray:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from contact import GroupKind
 from femsim.base.rotations import cross, quaternion_to_matrix, rotate_by_cayley, rotate_quaternion
@@ -429,9 +428,9 @@ class ArticulatedBody(BodyDefaults):
         after[3:] -= dt * cross(v_hat[:3], 0.5 * (before[:3] + after[:3]))
         v_new[:6] = np.linalg.solve(M[:6, :6], after - M[:6, 6:] @ v_new[6:])
 
-    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
-        """M where the step ends; of a gripper in a theta step that of its start, by which ``advance`` counts the momentum."""
-        return sp.csc_matrix(self._configuration(q if self.n_joints and not self._conserving else q_new).M)
+    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> np.ndarray:
+        """M where the step ends, (1, n_v, n_v); of a gripper in a theta step where it starts, as ``advance`` counts momentum."""
+        return self._configuration(q if self.n_joints and not self._conserving else q_new).M[None]
 
     def damping_power(self, v_hat: np.ndarray) -> float:
         """Power that the joints lose to their damping, W; servo forces count without it in ``external``."""
@@ -527,9 +526,13 @@ class ArticulatedBody(BodyDefaults):
         """Centre of mass of the base."""
         return q[:3]
 
-    def link_joint(self, q: np.ndarray, link: int) -> tuple[int, np.ndarray]:
-        """Row and axis of the prismatic joint of a finger."""
+    def link_rows(self, link: int) -> np.ndarray:
+        """Row of the prismatic joint of a finger."""
+        return np.zeros(0, dtype=np.int64) if self.links[link].axis is None else np.array([5 + link])
+
+    def link_screws(self, q: np.ndarray, link: int) -> np.ndarray:
+        """Axis of the prismatic joint of a finger."""
         axis = self.links[link].axis
         if axis is None:
-            return -1, np.zeros(3)
-        return 5 + link, self._configuration(q).rotation @ axis
+            return np.zeros((0, 6))
+        return np.concatenate([self._configuration(q).rotation @ axis, np.zeros(3)])[None]

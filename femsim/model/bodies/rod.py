@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 
 from contact import GroupKind
 from femsim.base.errors import InputError, meant
@@ -628,14 +627,13 @@ class Rod(BodyDefaults):
         self.end_wrench += wrench
         self.end_power -= float((wrench * rates[[0, -1]]).sum())
 
-    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
-        """Masses and inertias of the links where they end."""
+    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> np.ndarray:
+        """Masses and inertias of the links where they end, (n_links, 6, 6)."""
         axes = self.axes(q_new)
         blocks = np.zeros((self.n_links, 6, 6))
         blocks[:, [0, 1, 2], [0, 1, 2]] = self.link_mass[:, None]
         blocks[:, 3:, 3:] = np.einsum("lij,lj,lkj->lik", axes, self.link_inertia, axes)
-        links = np.arange(self.n_links)
-        return sp.csc_matrix(sp.bsr_matrix((blocks, links, np.arange(self.n_links + 1)), shape=(self.n_v, self.n_v)))
+        return blocks
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Linear momentum, kg m/s."""

@@ -6,8 +6,7 @@ The tour, in the order of use:
     `read_card` reads the small TOML file that says what a log does not: columns, units, frame, tare, filter.
 `log`
     `read_log` reads a log of any kind and brings it to SI units and the world frame of the run: a `Log`. Below it lie `readers`
-    (one for each kind of file: text tables, C3D, ROS bags), `table` (text tables of any layout), `columns` (which column is what)
-    and `units`.
+    (one for each kind of file: text tables, C3D, ROS bags) and `columns` (which column is what).
 `run_series`
     `read_run` takes the same series out of a run: a `RunSeries`.
 `resampling`

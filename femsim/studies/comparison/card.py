@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from femsim.base.errors import did_you_mean
 from femsim.base.toml_files import Finite, Positive, checked, read_toml
+from femsim.base.units import TIME_UNITS, UNITS, plain_unit
 from femsim.base.wrenches import rotation_matrix
-from femsim.studies.comparison.units import TIME_UNITS, UNITS, plain_unit
 
 Triple = tuple[Finite, Finite, Finite]
 

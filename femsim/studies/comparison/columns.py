@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
+from femsim.base.table import Table, is_data
+from femsim.base.units import TIME_UNITS, split_unit
 from femsim.studies.comparison.card import Card
-from femsim.studies.comparison.table import Table, is_data
-from femsim.studies.comparison.units import TIME_UNITS, split_unit
 
 WRENCH_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 _TIME_NAMES = {"t", "time", "times", "timestamp", "stamp", "elapsedtime", "timestamps", "seconds", "sec"}

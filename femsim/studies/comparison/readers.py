@@ -5,9 +5,7 @@ The readers give SI units, but the axes, the point and the clock are those of th
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +14,11 @@ import numpy as np
 
 import foreign
 from femsim.base.errors import InputError, did_you_mean
+from femsim.base.packages import require
+from femsim.base.table import read_table
+from femsim.base.units import unit_factor
 from femsim.studies.comparison.card import Card
 from femsim.studies.comparison.columns import WRENCH_AXES, choose_columns, group_of, squeezed, time_stamps
-from femsim.studies.comparison.table import read_table
-from femsim.studies.comparison.units import unit_factor
 from foreign import logs
 
 SI_UNIT = {"force": "N", "torque": "N m", "position": "m"}
@@ -83,7 +82,7 @@ def read_text(path: Path, card: Card, sensors: Sequence[str], markers: Sequence[
 
 def read_c3d(path: Path, card: Card, markers: Sequence[str]) -> Recording:
     """Read markers from a C3D file."""
-    _require("ezc3d", path)
+    require("ezc3d", f"the log {path}", "logs")
     try:
         full = path.resolve()
         found = foreign.call(logs.read_c3d, full.stat().st_size, libraries=["ezc3d"], path=str(full))
@@ -135,7 +134,7 @@ def read_ros(path: Path, card: Card) -> Recording:
         ["mcap.reader", "mcap_ros2.decoder"] if path.suffix.lower() == ".mcap" else ["rosbags.highlevel", "rosbags.typesys"]
     )
     for library in libraries:
-        _require(library, path)
+        require(library, f"the log {path}", "logs")
     try:
         full = path.resolve()
         found = foreign.call(logs.read_bag, logs.size_of(str(full)), libraries=libraries, path=str(full), topic=card.topic)
@@ -161,10 +160,3 @@ def _check_topic(path: Path, card: Card, known: Sequence[str]) -> None:
             f"the log {path} has {len(known)} topics with geometry_msgs/WrenchStamped ({', '.join(known) or 'none'}); "
             "name one as 'topic' in the card."
         )
-
-
-def _require(module: str, path: Path) -> None:
-    """Refuse a log whose package is not installed."""
-    package = module.split(".")[0]
-    if (package in sys.modules and sys.modules[package] is None) or importlib.util.find_spec(package) is None:
-        raise InputError(f'the log {path} needs {package}: pip install "femsim[logs]".')

@@ -11,10 +11,10 @@ import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.status import EXIT_STATUS
+from femsim.base.table import read_table
 from femsim.run.result import Run
 from femsim.studies.comparison.columns import WRENCH_AXES
 from femsim.studies.comparison.log import LEAST_SAMPLES, Log
-from femsim.studies.comparison.table import read_table
 from foreign.text import read_json
 from viz.ending import how_it_ended
 

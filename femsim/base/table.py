@@ -15,7 +15,7 @@ import numpy as np
 
 import foreign
 from femsim.base.errors import InputError
-from femsim.studies.comparison.units import is_unit, split_unit
+from femsim.base.units import is_unit, split_unit
 from foreign.text import read_bytes
 
 #: A table of more columns is none.
@@ -63,8 +63,8 @@ class Table:
         return out
 
 
-def read_table(path: Path) -> Table:
-    """Read a text table with whatever stands above it.
+def read_table(path: Path, what: str = "log") -> Table:
+    """Read a text table with whatever stands above it; ``what`` is the word for the file in messages.
 
     Raises
     ------
@@ -74,17 +74,19 @@ def read_table(path: Path) -> Table:
     try:
         raw = read_bytes(path)
     except (OSError, foreign.Refused) as error:
-        raise InputError(f"the log {path} cannot be read ({getattr(error, 'strerror', None) or error}); correct it.") from None
+        raise InputError(f"the {what} {path} cannot be read ({getattr(error, 'strerror', None) or error}); correct it.") from None
     if b"\0" in raw[:4096]:
-        raise InputError(f"the log {path} is no text; export it as CSV, or give it the suffix of its kind (.c3d, .mcap, .bag).")
+        raise InputError(
+            f"the {what} {path} is no text; export it as CSV, or give it the suffix of its kind (.c3d, .mcap, .bag)."
+        )
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = raw.decode("latin-1")
     lines = [(k, line.strip(" ")) for k, line in enumerate(text.splitlines(), start=1) if line.strip()]
     if not lines:
-        raise InputError(f"the log {path} is empty; check the logger, or give another file.")
-    delimiter, comma, first = _layout(path, lines)
+        raise InputError(f"the {what} {path} is empty; check the logger, or give another file.")
+    delimiter, comma, first = _layout(f"the {what} {path}", lines)
     width = len(_split(lines[first][1], delimiter))
     trailing = delimiter is not None and all(line.endswith(delimiter) for _, line in lines[first:-1])
     above = [(k, line.rstrip(delimiter) if trailing else line) for k, line in lines[:first]]
@@ -103,25 +105,23 @@ def read_table(path: Path) -> Table:
         rows.append(cells)
         numbers.append(number)
     if not rows:
-        raise InputError(f"the log {path} has one line of numbers ({lines[first][0]}), and that is cut off; check the logger.")
+        raise InputError(f"the {what} {path} has one line of numbers ({lines[first][0]}), and that is cut off; check the logger.")
     return Table(path, header, units, rows, numbers, notes, comma, tuple(warnings))
 
 
-def _layout(path: Path, lines: list[tuple[int, str]]) -> tuple[str | None, bool, int]:
+def _layout(file: str, lines: list[tuple[int, str]]) -> tuple[str | None, bool, int]:
     """Delimiter, whether numbers have a decimal comma, and the place of the first line of numbers."""
     head = lines[:200]
     for number, line in head:
         if (most := max(line.count(delimiter) for delimiter in ";\t, ")) >= MOST_COLUMNS:
-            raise InputError(
-                f"the log {path} has {most + 1} columns in line {number}; at most {MOST_COLUMNS} are read, so export less."
-            )
+            raise InputError(f"{file} has {most + 1} columns in line {number}; at most {MOST_COLUMNS} are read, so export less.")
     best: tuple[int, str | None, bool, int] = (0, None, False, 0)
     for delimiter, comma in ((";", False), (";", True), ("\t", False), ("\t", True), (",", False), (None, False)):
         data = [k for k, (_, line) in enumerate(head) if is_data(_split(line, delimiter), comma)]
         if len(data) > best[0]:
             best = (len(data), delimiter, comma, data[0])
     if not best[0]:
-        raise InputError(f"the log {path} has no line with two or more numbers; it is empty, or no table.")
+        raise InputError(f"{file} has no line with two or more numbers; it is empty, or no table.")
     return best[1:]
 
 

@@ -1,7 +1,8 @@
-"""Units of logs: their SI values, and how they stand in column names and headers."""
+"""Units of the files of others: their SI values, and how they stand in column names and headers."""
 
 from __future__ import annotations
 
+import math
 import re
 
 from femsim.base.errors import InputError
@@ -19,6 +20,7 @@ UNITS: dict[str, dict[str, float]] = {
         "lbin": _LBF * _INCH, "inlb": _LBF * _INCH, "lbfft": 12 * _LBF * _INCH,
     },
     "length": {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "in": _INCH},
+    "angle": {"rad": 1.0, "deg": math.pi / 180.0},
 }  # fmt: skip
 
 
@@ -28,7 +30,7 @@ def plain_unit(unit: str) -> str:
 
 
 def is_unit(text: str) -> bool:
-    """Whether a text is a unit of time, force, torque or length."""
+    """Whether a text is a unit of time, force, torque, length or angle."""
     unit = plain_unit(text)
     return bool(unit) and (unit in TIME_UNITS or any(unit in known for known in UNITS.values()))
 

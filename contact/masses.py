@@ -1,0 +1,58 @@
+"""Contacts between bodies that have nothing but their masses: the inverse mass matrix by blocks, and W of contacts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact import masses_kernels as kernels
+from contact.masses_kernels import Acting, BlockRows, Masses
+from contact.problem import ContactProblem
+
+
+def velocities(masses: Masses, impulse: np.ndarray) -> np.ndarray:
+    """Velocities, (n,), that impulses (n,), N s, make."""
+    out = np.empty(len(impulse))
+    kernels.times(masses, impulse, out)
+    return out
+
+
+def product(W: BlockRows, x: np.ndarray) -> np.ndarray:
+    """W x of x, (rows, 3)."""
+    out = np.empty((len(W.indptr) - 1, 3))
+    kernels.times_blocks(W, x, out)
+    return out
+
+
+def split_operator(masses: Masses, problem: ContactProblem, contacts: np.ndarray, dt: float) -> BlockRows:
+    """W = dt J M^-1 J^T of some contacts of a problem, with a block where two of them act on one block of M.
+
+    Parameters
+    ----------
+    masses : Masses
+        M^-1.
+    problem : ContactProblem
+        Has J.
+    contacts : ndarray of int64, (k,)
+        Contacts to keep.
+    dt : float, s
+        Time in which forces act.
+
+    Returns
+    -------
+    BlockRows
+        (k, k) blocks, m/(N s).
+    """
+    J, k, blocks = problem.J, len(contacts), len(masses.first) - 1
+    seen, ptr, starts = np.full(blocks, -1, dtype=np.int64), np.zeros(k + 1, dtype=np.int64), np.zeros(k + 1, dtype=np.int64)
+    kernels.count_pairs(masses, J.indptr, J.indices, contacts, seen, ptr, starts)
+    pairs, entries = int(ptr[-1]), int(starts[-1])
+    acting = Acting(
+        ptr, np.empty(pairs, dtype=np.int64), np.empty(pairs, dtype=np.int64), np.zeros(entries), np.zeros(entries),
+        np.zeros(blocks + 1, dtype=np.int64), np.empty(pairs, dtype=np.int64), np.empty(pairs, dtype=np.int64),
+    )  # fmt: skip
+    kernels.fill_pairs(masses, J.indptr, J.indices, J.data, contacts, starts, seen, dt, acting)
+    met, indptr = np.full(k, -1, dtype=np.int64), np.zeros(k + 1, dtype=np.int64)
+    kernels.count_neighbours(acting, met, indptr)
+    W = BlockRows(indptr, np.empty(int(indptr[-1]), dtype=np.int64), np.zeros((int(indptr[-1]), 3, 3)))
+    kernels.fill_neighbours(masses, acting, met, W)
+    return W

@@ -1,0 +1,152 @@
+"""Compiled signed distances of what is turned about an axis: padded polylines and screw threads.
+
+Distances are negative inside; normals are unit vectors that point out of the shape.
+"""
+
+from __future__ import annotations
+
+from math import atan2, floor, inf, pi, sqrt
+
+import numpy as np
+import numpy.typing as npt
+
+from contact.compiled import njit
+
+FloatArray = npt.NDArray[np.float64]
+Distance = tuple[float, float, float, float]
+
+
+@njit(cache=True, inner=True)
+def polyline_nearest(r: float, z: float, values: FloatArray, start: int, n: int) -> tuple[float, float, float]:
+    """Distance (m) of a point of the half plane r >= 0 from a polyline, and the unit vector (r, z) away from it.
+
+    ``values[start:]`` holds r and z of its n points, one after the other. On the polyline the vector is across its segment, to
+    the right of the way along it; among equally near segments the first one wins.
+    """
+    best, gr, gz = inf, 0.0, 0.0
+    for i in range(n - 1):
+        ar, az = values[start + 2 * i], values[start + 2 * i + 1]
+        er, ez = values[start + 2 * i + 2] - ar, values[start + 2 * i + 3] - az
+        square = er * er + ez * ez
+        t = min(max(((r - ar) * er + (z - az) * ez) / square, 0.0), 1.0)
+        dr, dz = r - ar - t * er, z - az - t * ez
+        distance = sqrt(dr * dr + dz * dz)
+        if distance < best:
+            best = distance
+            if distance > 1e-12 * sqrt(square):
+                gr, gz = dr / distance, dz / distance
+            else:
+                gr, gz = ez / sqrt(square), -er / sqrt(square)
+    return best, gr, gz
+
+
+@njit(cache=True, inner=True)
+def revolved_distance(x: float, y: float, z: float, padding: float, values: FloatArray, start: int, n: int) -> Distance:
+    """Signed distance and outward unit normal of a padded polyline turned about z; on the axis "outwards" is +x."""
+    rho = sqrt(x * x + y * y)
+    ux, uy = (x / rho, y / rho) if rho > 0.0 else (1.0, 0.0)
+    distance, gr, gz = polyline_nearest(rho, z, values, start, n)
+    return distance - padding, gr * ux, gr * uy, gz
+
+
+@njit(cache=True, inner=True)
+def ridge_distance(
+    r: float, s: float, pitch: float, major: float, minor: float, crest: float, run: float
+) -> tuple[float, float, float]:
+    """Signed distance (m) of the profile of a thread, negative below it, and the unit vector (r, s) away from it.
+
+    The profile in the plane of radius r and height s repeats after a pitch and is its own mirror image about the middle of a
+    ridge (s = 0) and of a groove, so half a pitch of it is enough. ``crest`` is half the width of the ridge at ``major``,
+    ``run`` the width of a flank (m).
+    """
+    s -= pitch * floor(s / pitch + 0.5)
+    side = 1.0 if s >= 0.0 else -1.0
+    s *= side
+    if s <= crest:  # under or over the top of the ridge
+        best, gr, gs = r - major, 1.0, 0.0
+    else:
+        dr, ds = r - major, s - crest
+        best, gr, gs = sqrt(dr * dr + ds * ds), 0.0, 1.0
+        if best > 0.0:
+            gr, gs = dr / best, ds / best
+    depth = major - minor
+    length = sqrt(depth * depth + run * run)
+    nr, ns = run / length, depth / length  # out of the flank
+    across = (r - major) * nr + (s - crest) * ns
+    along = ((major - r) * ns + (s - crest) * nr) / length
+    under = s > crest + run
+    below = r < (minor if under else major if s <= crest else major - depth * (s - crest) / run)
+    if 0.0 <= along <= 1.0 and abs(across) < abs(best):
+        best, gr, gs = across, nr, ns
+    if under:
+        if abs(r - minor) < abs(best):
+            best, gr, gs = r - minor, 1.0, 0.0
+    else:
+        dr, ds = r - minor, s - crest - run
+        distance = sqrt(dr * dr + ds * ds)
+        if 0.0 < distance < abs(best):
+            best, gr, gs = distance, dr / distance, ds / distance
+    if below and best > 0.0:  # a corner is nearest
+        best, gr, gs = -best, -gr, -gs
+    return best, gr, side * gs
+
+
+@njit(cache=True, inner=True)
+def hexagon_distance(x: float, y: float, half: float) -> tuple[float, float, float]:
+    """Signed distance (m) and outward unit normal of a regular hexagon with two sides across x at -half and half."""
+    best, nx, ny = -inf, 1.0, 0.0
+    for k in range(3):
+        cx, cy = (1.0, 0.0) if k == 0 else ((0.5, 0.5 * sqrt(3.0)) if k == 1 else (-0.5, 0.5 * sqrt(3.0)))
+        along = cx * x + cy * y
+        side = 1.0 if along >= 0.0 else -1.0
+        if side * along - half > best:
+            best, nx, ny = side * along - half, side * cx, side * cy
+    beside = nx * y - ny * x
+    beyond = abs(beside) - half / sqrt(3.0)
+    if best > 0.0 and beyond > 0.0:  # a corner of the hexagon is nearest
+        side = 1.0 if beside >= 0.0 else -1.0
+        vx, vy = best * nx - side * beyond * ny, best * ny + side * beyond * nx
+        best = sqrt(vx * vx + vy * vy)
+        nx, ny = vx / best, vy / best
+    return best, nx, ny
+
+
+@njit(cache=True, inner=True)
+def both(d: float, nx: float, ny: float, nz: float, e: float, mx: float, my: float, mz: float) -> Distance:
+    """Signed distance and normal of what lies in two solids at once, given those of both.
+
+    Outside both it is that of their edge where their surfaces meet at a right angle.
+    """
+    if d > 0.0 and e > 0.0:
+        vx, vy, vz = d * nx + e * mx, d * ny + e * my, d * nz + e * mz
+        length = sqrt(vx * vx + vy * vy + vz * vz)
+        return sqrt(d * d + e * e), vx / length, vy / length, vz / length
+    if d >= e:
+        return d, nx, ny, nz
+    return e, mx, my, mz
+
+
+@njit(cache=True, inner=True)
+def thread_distance(
+    x: float, y: float, z: float, pitch: float, major: float, minor: float, values: FloatArray, start: int
+) -> Distance:
+    """Signed distance and outward unit normal of a threaded rod along z, or of the hexagonal nut with that thread as its hole.
+
+    ``values[start:]`` holds half the width of the ridge at ``major``, the width of a flank, half the length and half the width of
+    the hexagon across flats, 0 for a rod (m). The distance of the profile in the plane through the axis is divided by the
+    length of its gradient in space: exact for the cylinders of crest and root, and for flanks to first order in the distance.
+    """
+    crest, run, half_length, half = values[start], values[start + 1], values[start + 2], values[start + 3]
+    rho = sqrt(x * x + y * y)
+    ux, uy = (x / rho, y / rho) if rho > 0.0 else (1.0, 0.0)
+    lead = pitch / (2.0 * pi)
+    d, gr, gs = ridge_distance(rho, z - lead * atan2(y, x), pitch, major, minor, crest, run)
+    turn = -gs * lead / max(rho, 0.5 * minor)  # slope along the circle
+    scale = 1.0 / sqrt(1.0 + turn * turn)
+    d, nx, ny, nz = d * scale, (gr * ux - turn * uy) * scale, (gr * uy + turn * ux) * scale, gs * scale
+    up = 1.0 if z >= 0.0 else -1.0
+    if half == 0.0:
+        return both(d, nx, ny, nz, up * z - half_length, 0.0, 0.0, up)
+    q, hx, hy = hexagon_distance(x, y, half)
+    q, hx, hy, hz = both(q, hx, hy, 0.0, up * z - half_length, 0.0, 0.0, up)
+    return both(-d, -nx, -ny, -nz, q, hx, hy, hz)
