@@ -71,6 +71,8 @@ class ContactRules:
         Points that have no contact with a part though their own part may.
     ignored : ndarray, (np, np), bool, optional
         Pairs whose contact the scene leaves out, which no measure of depth looks at either. Default: none.
+    most_per_pair : int
+        Contacts of two parts that are kept where one of them has a Revolved or Thread.
     """
 
     friction: np.ndarray
@@ -81,3 +83,4 @@ class ContactRules:
     anisotropic: Sequence[AnisotropicPair] = ()
     no_contact: Sequence[NoContact] = ()
     ignored: np.ndarray | None = None
+    most_per_pair: int = 120

@@ -358,6 +358,7 @@ READERS: dict[str, type[Reader]] = {
     "mount": MountReader,
     "start": RodEndReader,
     "end": RodEndReader,
+    "reaction": CouplingReader,
     "chamber": CouplingReader,
     "tendon": CouplingReader,
     "joint": JointReader,

@@ -58,11 +58,13 @@ def _side(scene: SceneContents, what: Handle | str) -> Side:
 
 
 def ignored_pairs(scene: SceneContents) -> np.ndarray:
-    """Pairs of parts whose contact is left out, (np, np) bool, symmetric."""
+    """Pairs of parts whose contact is left out, by a statement or by a joint between them, (np, np) bool, symmetric."""
     out = np.zeros((len(scene.parts), len(scene.parts)), dtype=np.bool_)
     for statement in scene.ignored:
         first, second = (side.of(scene.parts) for side in statement.sides)
         out |= np.outer(first, second) | np.outer(second, first)
+    for a, b in scene.joined:
+        out[a, b] = out[b, a] = True
     return out
 
 

@@ -16,9 +16,10 @@ from femsim.model.bodies.body import Body
 from femsim.model.bodies.rod import RodEnd
 from femsim.model.bodies.soft_bodies import ElementKind
 from femsim.model.drives import PoseFunction
+from femsim.model.joints import JointKind
 from femsim.model.robots import BaseKind, Robot
 from femsim.model.solids import Compound
-from femsim.scene import building, driving, pairs, robots
+from femsim.scene import building, driving, joining, pairs, robots
 from femsim.scene.building import RodContact
 from femsim.scene.checks import Finger, Handle, Vector
 from femsim.scene.contents import SceneContents
@@ -73,6 +74,9 @@ class Scene(SceneContents):
         Whether shapes are accepted that are so thin that they pass between the surface nodes of a soft body: needles, small
         balls. Contact with soft bodies is at their nodes, so such a shape goes in without a force: let the two never meet. The
         health verdict says so if they do.
+    most_per_pair : int
+        Contacts of two parts that are kept where one of them has a Revolved or Thread, chosen so that they can carry what all
+        could. Default 120.
 
     Raises
     ------
@@ -530,6 +534,61 @@ class Scene(SceneContents):
         """
         return driving.hold(self, what, where, motion, on, name)
 
+    def join(
+        self,
+        a: Handle | str,
+        b: Handle | str,
+        kind: JointKind = "weld",
+        *,
+        at: Vector,
+        axis: Vector | None = None,
+        limits: tuple[float, float] | None = None,
+        friction: float = 0.0,
+        breakable: float | Sequence[float] | None = None,
+        where: Callable[[np.ndarray], np.ndarray] | None = None,
+        contact: bool = False,
+        name: str | None = None,
+    ) -> Handle:
+        """Join two bodies exactly: no spring gives way, and each step ends with the joint closed.
+
+        Parameters
+        ----------
+        a : Handle or str
+            The body that is joined, or a part of it: rigid, a gripper's link, soft, or a rod, at its nearest link.
+        b : Handle or str
+            What it is joined to: another one, an obstacle, or ``"world"``. A driven body carries the joint along its motion.
+        kind : {"weld", "hinge", "slider", "ball"}
+            What is left free: nothing, turns about the axis, the way along the axis of ``b``, all turns. A weld of a soft body
+            glues its nodes chosen by ``where``, each by itself; other joints of soft bodies hold a patch of their surface.
+        at : (3,), m
+            Place at the start, world.
+        axis : (3,), optional
+            Axis of a hinge or a slider at the start, world.
+        limits : (float, float), rad or m, optional
+            Range of a hinge or slider, counted from the start; exact stops without rebound.
+        friction : float, N m or N
+            Dry friction of a hinge or slider. Default none.
+        breakable : float or (float, float), N and N m, optional
+            Force, and torque, above which it breaks at the end of a step. Default never.
+        where : callable, optional
+            ``where(points (n, 3) m) -> (n,) bool``: nodes that a weld of a soft body glues, where it starts.
+        contact : bool
+            Whether the two parts touch each other. Default not.
+        name : str, optional
+            Name for sensors; default "A.joint1", "A.joint2" ...
+
+        Returns
+        -------
+        Handle
+            For ``sensor(..., kind="reaction")``: what the joint exerts on ``a``.
+
+        Raises
+        ------
+        InputError
+            No such body, a kind that there is not, an axis that is missing or not needed, or values out of range.
+        """
+        return joining.join(self, a, b, kind, at, axis, limits, friction, breakable, where, contact, name)
+
     def pressurize(
         self,
         what: Handle | str,
@@ -733,8 +792,9 @@ class Scene(SceneContents):
         on : Handle or str
             The part: a body, ``"gripper.left"``, an obstacle; or a joint of a robot, ``"arm.elbow"``, for the link on it.
         kind : str
-            "contact" (default), "mount", "start", "end", "chamber", "tendon", "joint", "revolute", "prismatic", "marker", "gap",
-            "area", "slip", "pair" or "energy"; docs/outputs.md has a table of what each reads, with units, signs and points.
+            "contact" (default), "mount", "start", "end", "reaction", "chamber", "tendon", "joint", "revolute", "prismatic",
+            "marker", "gap", "area", "slip", "pair" or "energy"; docs/outputs.md has a table of what each reads, with units, signs
+            and points.
         node : int, optional
             Node of a marker on a soft body, or link of a marker on a rod.
         at : (3,), m, optional

@@ -137,6 +137,12 @@ SENSOR_KINDS: dict[str, SensorKind] = {
         "the same at its end",
         series="sensors", refusal="kind 'end' needs a rod that is held at its end, not {part!r}.",
     ),
+    "reaction": SensorKind(
+        WRENCH,
+        "what a joint of ``scene.join`` exerts **on** the body that was named first; torque about the joint (of glued nodes: "
+        "about their mean)",
+        series="sensors", of_coupling=True,
+    ),
     "chamber": SensorKind(
         (SensorColumn("pressure_Pa", "Pa"), SensorColumn("volume_m3", "m^3")),
         "pressure that acted in the step, volume at its end",

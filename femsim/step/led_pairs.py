@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from contact import Box, Capsule, Cylinder, Detector, Mesh, PlacedShape, Shape
+from contact import Box, Capsule, Cylinder, Detector, Mesh, PlacedShape, Revolved, Shape
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.scene.scene import Scene
@@ -58,7 +58,7 @@ class LedPairs:
 
     def __init__(self, parts: Sequence[Part], pairs: np.ndarray) -> None:
         shapes: list[PlacedShape] = []
-        points, radii, part_of, corners, rims, edges = [np.zeros((0, 3))], [np.zeros(0)], [], [], [], []
+        points, radii, part_of, corners, rims, edges, faces = [np.zeros((0, 3))], [np.zeros(0)], [], [], [], [], []
         count = 0
         for k in np.flatnonzero(pairs.any(axis=0)).tolist():
             for shape, rotation, translation in parts[k].shapes:
@@ -66,6 +66,7 @@ class LedPairs:
                 corners.append(count if isinstance(shape, Box) else -1)
                 rims.append(count if isinstance(shape, Cylinder) else -1)
                 edges.append(count if isinstance(shape, Mesh | Capsule) else -1)
+                faces.append(count if isinstance(shape, Mesh | Revolved) else -1)
                 own, radius = _points(shape)
                 points.append(own @ rotation.T + translation)
                 radii.append(radius)
@@ -76,7 +77,7 @@ class LedPairs:
         self._shape_part = np.array([placed.body for placed in shapes], dtype=np.int64)
         self._detector = Detector(
             shapes, self._part, np.concatenate(radii), self._part, pairs, shape_corner=corners, shape_rim=rims,
-            shape_edge=edges,
+            shape_edge=edges, shape_face=faces,
         )  # fmt: skip
 
     def gaps(self, placed: Placed) -> tuple[np.ndarray, np.ndarray]:

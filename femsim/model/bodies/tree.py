@@ -14,7 +14,7 @@ from femsim.base.errors import InputError, did_you_mean
 from femsim.base.rotations import cross
 from femsim.model.bodies import tree_kernels as kernels
 from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, LinkPlaces, StepSettings, StepStart
-from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, REVOLUTE, SPHERICAL, Places, Tree
+from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, REVOLUTE, SPHERICAL, Ends, Motors, Places, Tree
 
 Time = Callable[[float], float]
 
@@ -103,9 +103,10 @@ class TreeBody(BodyDefaults):
     At the end the velocity of the base is the one with which linear and angular momentum of the whole have changed by the
     impulses of the step, to the last digits; energy is kept to the order of the step only.
 
-    Joints that are damped hard, by a servo say, would turn their speed round in each step of theta < 1. So v1 = v0 + phi (v_hat -
-    v0) on the rows of joints, phi = 1 + (1/theta - 1)/(1 + r^2/4) with r = dt (theta dt K + D)/M_jj: second order where r is
-    small, backward Euler where it is large.
+    Joints that are damped hard, by a servo say, would turn their speed round in each step of theta < 1. So an impulse at the end
+    of the step, which counts as effort of the motor, leaves them v1 = v0 + phi (v_hat - v0) with phi = 1 + (1/theta - 1)/(1 +
+    r^2/4), r = dt d/M_jj, d being the damping of the joint in A, theta dt K of the servo's stiffness included: of no effect on
+    the order where r is small, and backward Euler's where it is large.
 
     Parameters
     ----------
@@ -165,13 +166,16 @@ class TreeBody(BodyDefaults):
         #: generalized force of motors, and of damping, in the last step; damping of the joints that is implicit in A
         self.effort, self.damped, self.joint_damping = np.zeros(self.n_v), np.zeros(self.n_v), np.zeros(self.n_v)
         self._force = np.zeros(self.n_v)  # of motors, without their damping, of the last linearisation
-        self._mass_there, self._rate_there, self._place = np.zeros((self.n_v, self.n_v)), np.zeros(self.n_v), np.zeros(self.n_v)
-        self._asked = (self._mass_there, self._rate_there, self._place)
+        #: rate of momentum of the last linearisation, and where it was; mass matrix, rate and place of the last residual
+        self._rate_there, self._place = np.zeros(self.n_v), np.zeros(self.n_v)
+        self._asked = (np.zeros((self.n_v, self.n_v)), self._rate_there, self._place)
         self._step_rate, self._implicit = np.zeros(self.n_v), 1.0
-        self._factor = np.ones(self.n_v)  # phi
+        self._slope, self._calmed = np.zeros((self.n_v, self.n_v)), np.zeros(self.n_v)
         links = len(self.links)
-        self._begin, self._middle, self._end = (kernels.no_places(links) for _ in range(3))
-        self._momenta = np.zeros((4, links, 6))
+        self._middle, self._end, self._momenta = kernels.no_places(links), kernels.no_places(links), np.zeros((3, links, 6))
+        self._drives = Motors(self._own_rows, self._own_coordinates, self._servo, self._passive)
+        self._asked_links: tuple[int, ...] = ()
+        self._asked_rows = (self._own_rows[:0],) * 3
 
     # ---- links and joints
 
@@ -288,14 +292,16 @@ class TreeBody(BodyDefaults):
 
     def link_places(self, q: np.ndarray, links: Sequence[int]) -> LinkPlaces:
         """Poses, origins, references and screws of links."""
-        places, screw = self._configuration(q).places, np.empty((sum(len(self._rows[link]) for link in links), 6))
-        first = 0
-        for link in links:
-            rows = self._rows[link]
-            kernels.fill_screws(self.tree, places, link, rows, screw[first : first + len(rows)])
-            first += len(rows)
-        centre = places.centre[links]
-        return LinkPlaces(places.rotation[links], centre, np.repeat(q[None, :3], len(links), axis=0), centre, screw)
+        places, asked = self._configuration(q).places, tuple(links)
+        if asked != self._asked_links:  # the same ones in every step
+            rows = [self._rows[link] for link in asked]
+            starts = np.concatenate([[0], np.cumsum([len(own) for own in rows])]).astype(np.int64)
+            self._asked_links, self._asked_rows = asked, (np.array(asked), starts, np.concatenate([*rows, starts[:0]]))
+        which, starts, rows_of_all = self._asked_rows
+        screw = np.empty((len(rows_of_all), 6))
+        kernels.fill_all_screws(self.tree, places, which, starts, rows_of_all, screw)
+        centre = places.centre[which]
+        return LinkPlaces(places.rotation[which], centre, np.repeat(q[None, :3], len(which), axis=0), centre, screw)
 
     def frame_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
         """World rotation (3, 3) and origin (3,), m, of the frame of a link."""
@@ -340,31 +346,21 @@ class TreeBody(BodyDefaults):
             if motor.effort is not None:
                 own[0] = motor.effort(place)
             if motor.position is not None:
-                own[1], own[2] = motor.position(place), (motor.position(t + dt) - motor.position(t)) / dt
+                begin, end = motor.position(t), motor.position(t + dt)
+                own[1], own[2] = begin + settings.theta * (end - begin), (end - begin) / dt
             elif motor.velocity is not None:
                 own[2] = motor.velocity(place)
 
     def _fill_motors(self, q: np.ndarray, v: np.ndarray, external: np.ndarray) -> None:
         """Add the motors at coordinates and velocities within the step to ``external``, linear in v about these."""
-        feed, target, pace, stiffness, damping, limit = self._servo
-        position, rate = q[self._own_coordinates], v[self._own_rows]
-        effort = feed + stiffness * (target - position) + damping * (pace - rate)
-        gain = np.where(np.abs(effort) > limit, 0.0, stiffness * self._implicit + damping)
-        self._force[self._own_rows] = np.clip(effort, -limit, limit) + gain * rate
-        external[6:] += self._force[6:]
-        self.joint_damping[:] = self._passive
-        self.joint_damping[self._own_rows] += gain
+        kernels.fill_motors(self._drives, q, v, self._implicit, self._force, self.joint_damping)
+        external += self._force
 
-    def _start_factor(self, M: np.ndarray, settings: StepSettings) -> None:
-        """Choose how far the speeds of joints go beyond v_hat in a step, see the class."""
-        gain = self._passive.copy()
-        gain[self._own_rows] += self._servo[3] * self._implicit + self._servo[4]
-        r = settings.dt * gain / M[np.diag_indices(self.n_v)]
-        self._factor = 1.0 + (1.0 / settings.theta - 1.0) / (1.0 + 0.25 * r * r)
-
-    def _keep_linearisation(self, M: np.ndarray, rate: np.ndarray, place: np.ndarray) -> None:
-        """Keep what the linear equations say of the rate of momentum: rate + M (v_hat - place) / (theta dt)."""
-        self._mass_there, self._rate_there, self._place = M, rate, place
+    def _fill_tangent(self, M: np.ndarray, data: np.ndarray) -> None:
+        """Fill M/(theta dt) and the damping of the joints."""
+        np.divide(M, self._implicit, out=self._slope)
+        data[:] = self._slope.ravel()
+        data[:: self.n_v + 1] += self.joint_damping
 
     def assemble(
         self,
@@ -376,26 +372,28 @@ class TreeBody(BodyDefaults):
         b: np.ndarray,
         external: np.ndarray,
     ) -> None:
-        """Fill A = M/(theta dt) + damping of the joints and b = M v/(theta dt) - C v + f_ext (papers/001 eq. 9)."""
-        implicit = self._implicit = settings.theta * settings.dt
-        self._conserving = settings.conserving
-        now = self._configuration(q)
-        np.matmul(now.M[:, :3], settings.gravity, out=external)
-        if self.motors:
-            self._start_motors(t, settings)
-            ahead = q.copy()
-            ahead[self._own_coordinates] += implicit * v[self._own_rows]
-            self._fill_motors(ahead, v, external)
-        else:
-            self.joint_damping[:] = self._passive
-        self._start_factor(now.M, settings)
-        bias = np.empty(self.n_v)
-        kernels.inverse_dynamics(self.tree, now.places, v, np.zeros(self.n_v), np.zeros(3), bias)
-        A = now.M / implicit
-        A[np.diag_indices(self.n_v)] += self.joint_damping
-        data[:] = A.ravel()
-        b[:] = now.M @ v / implicit - bias + external
-        self._keep_linearisation(now.M, bias, v.copy())
+        """Fill A = M/(theta dt) + damping of the joints and b = M v/(theta dt) - C v + f_ext (papers/001 eq. 9).
+
+        Departure from the paper, which evaluates M, C and the forces where the step starts: here they are those within the step
+        that the velocities of its start lead to. The next linearisation is needed less often.
+        """
+        self._implicit, self._conserving = settings.theta * settings.dt, settings.conserving
+        self._start_motors(t, settings)
+        M, rate = self._evaluate(StepStart(q, v, t), settings, v, self.moved(q, v, self._implicit), external)
+        self._rate_there, self._place = rate, v.copy()
+        self._fill_tangent(M, data)
+        b[:] = self._slope @ v - rate + external
+
+    def _evaluate(
+        self, start: StepStart, settings: StepSettings, v_hat: np.ndarray, moved: np.ndarray, external: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mass matrix (n_v, n_v) and rate of momentum (n_v,) of a step, N and N m; fill the external forces."""
+        v0, v1 = self._ends(start.v, v_hat, settings.theta)
+        M, rate, end = np.empty((self.n_v, self.n_v)), np.empty(self.n_v), self.moved(start.q, v_hat, settings.dt)
+        ends = Ends(self._configuration(start.q).places, self._middle, self._end, *self._momenta)
+        kernels.step_equations(self.tree, ends, moved, end, v0, v1, settings.dt, settings.gravity, M, external, rate)
+        self._fill_motors(moved, v_hat, external)
+        return M, rate
 
     def moved(self, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
         """Pose by the exponential map, in an energy-momentum step by Cayley's."""
@@ -414,40 +412,26 @@ class TreeBody(BodyDefaults):
         inertia: np.ndarray,
     ) -> None:
         """Fill what d'Alembert's equations of the step lack at v_hat."""
-        v0, v1 = self._ends(start.v, v_hat)
-        h0, h1, twist, M = *self._momenta[:3], np.empty((self.n_v, self.n_v))
-        before = self._configuration(start.q).places
-        kernels.fill_twists(self.tree, before, v0, twist)
-        kernels.fill_momenta(self.tree, before, twist, h0)
-        kernels.place_links(self.tree, self.moved(start.q, v_hat, settings.dt), self._end)
-        kernels.fill_twists(self.tree, self._end, v1, twist)
-        kernels.fill_momenta(self.tree, self._end, twist, h1)
-        kernels.place_links(self.tree, moved, self._middle)
-        kernels.fill_mass(self.tree, self._middle, M)
-        kernels.step_rate(self.tree, self._middle, h0, h1, v1 - v0, settings.dt, inertia)
-        np.matmul(M[:, :3], settings.gravity, out=external)
-        if self.motors:
-            self._fill_motors(moved, v_hat, external)
+        M, rate = self._evaluate(start, settings, v_hat, moved, external)
+        inertia[:] = rate
         out[:] = inertia - external + self.joint_damping * v_hat
-        self._asked = (M, inertia.copy(), v_hat.copy())
+        self._asked = (M, rate, v_hat.copy())
 
-    def _ends(self, v: np.ndarray, v_hat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _ends(self, v: np.ndarray, v_hat: np.ndarray, theta: float) -> tuple[np.ndarray, np.ndarray]:
         """Velocities at both ends of a step; those of joints that follow a motion jump to it."""
-        v0, v1 = v.copy(), v + self._factor * (v_hat - v)
+        v0, v1 = v.copy(), v + (v_hat - v) / theta
         led = self._own_rows[self._exact]
-        v0[led], v1[led] = v_hat[led] - (v_hat[led] - v[led]) * self._factor[0], v_hat[led]
+        v0[led], v1[led] = v_hat[led] - (v_hat[led] - v[led]) / theta, v_hat[led]
         return v0, v1
 
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
         """Fill A of ``assemble`` with the mass matrix of the last residual."""
-        self._keep_linearisation(*self._asked)
-        A = self._mass_there / (settings.theta * settings.dt)
-        A[np.diag_indices(self.n_v)] += self.joint_damping
-        data[:] = A.ravel()
+        M, self._rate_there, self._place = self._asked
+        self._fill_tangent(M, data)
 
     def accept(self, v_hat: np.ndarray) -> None:
         """Take the efforts of the joints and the rate of momentum of the equations that were solved."""
-        self._step_rate = self._rate_there + self._mass_there @ (v_hat - self._place) / self._implicit
+        self._step_rate = self._rate_there + self._slope @ (v_hat - self._place)
         self.damped = -self._passive * v_hat
         self.effort = self._force + (self._passive - self.joint_damping) * v_hat
 
@@ -463,8 +447,12 @@ class TreeBody(BodyDefaults):
         """Fill the state at the end of the step; the base has the velocity that the momentum of the whole leaves to it."""
         dt = settings.dt
         kernels.move(self.tree, q, v_hat, dt, self._conserving, q_new)
-        v_new[:] = v + self._factor * (v_hat - v)
+        r = dt * self.joint_damping / self._configuration(q).M.diagonal()
+        factor = 1.0 + (1.0 / settings.theta - 1.0) / (1.0 + 0.25 * r * r)
+        v_new[:] = v + factor * (v_hat - v)
         v_new[self._own_rows[self._exact]] = v_hat[self._own_rows[self._exact]]
+        self._calmed = (factor - 1.0 / settings.theta) * (v_hat - v)
+        self._calmed[self._own_rows[self._exact]] = 0.0
         self._lead_base(q, v, v_hat, dt, q_new, v_new)
 
     def fly(
@@ -504,11 +492,24 @@ class TreeBody(BodyDefaults):
         """Sum up the forces of a step; who drives the base also exerts what turning links need."""
         led = self._own_rows[self._exact]
         self.effort[led] = step.drive[led]
+        if self._calmed.any():
+            self._add_calming(step)
         held, drive = np.zeros(3), None
         if step.driven:
             held = step.drive[:3] + self._turning_force(step)
             drive = np.concatenate([held, step.drive[3:6]])
         return BodyForces(step.external[:3], held, drive, 0.0, float(np.abs(step.b).sum()))
+
+    def _add_calming(self, step: BodyStep) -> None:
+        """Add the impulses that calmed joints to efforts and damping of the step; a free base gives way to them."""
+        M, change = self._configuration(step.q_new).M, self._calmed
+        if not step.driven:
+            change = change.copy()
+            change[:6] = -np.linalg.solve(M[:6, :6], M[:6, 6:] @ change[6:])
+        impulse = M @ change / step.dt
+        own = np.divide(self._passive, self.joint_damping, out=np.zeros(self.n_v), where=self.joint_damping > 0.0)
+        self.effort[6:] += ((1.0 - own) * impulse)[6:]
+        self.damped[6:] += (own * impulse)[6:]
 
     def _turning_force(self, step: BodyStep) -> np.ndarray:
         """Force (3,), N, that changes the linear momentum of a step beside that in its equations.
@@ -517,7 +518,7 @@ class TreeBody(BodyDefaults):
         """
         old, new = self._configuration(step.q).M[:3], self._configuration(step.q_new).M[:3]
         end = step.v_new.copy()
-        end[6:] = step.v[6:] + self._factor[6:] * (step.v_hat[6:] - step.v[6:])
+        end[6:] = (step.v + (step.v_hat - step.v) * (step.dt / self._implicit) + self._calmed)[6:]
         led = self._own_rows[self._exact]
         end[led] = step.v_hat[led]
         return np.asarray((new @ end - old @ step.v) / step.dt - self._step_rate[:3])
