@@ -138,7 +138,7 @@ def test_factors_that_are_there_are_not_made_again(monkeypatch: pytest.MonkeyPat
         fork.points("cube"), fork.verdict  # its turn
         rows.append((len(made), fork.step().row()))
         del fork
-    assert rows[0][0] == 1 and rows[2][0] <= 3 and same(rows[0][1], rows[2][1])
+    assert [count for count, _ in rows] == [1, 1, 1] and same(rows[0][1], rows[2][1])
     assert same(sim.step().row(), rows[0][1])
 
 
