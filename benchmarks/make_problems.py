@@ -17,6 +17,7 @@ import numpy as np
 
 import femsim as fs
 from contact import ContactProblem, LocalProblem, make_local_problem
+from femsim.studies.problems.sets import arm
 from femsim.studies.reproduction.measuring import Settings
 
 OUT = Path(__file__).resolve().parents[1] / "data" / "problems"
@@ -141,9 +142,15 @@ def mixed() -> ContactProblem:
     return problem_of(scene, 16)
 
 
+def jointed_arm() -> ContactProblem:
+    """Return the problem of an arm of six links on hinges with motors and one limit, whose tip lies on the floor."""
+    return arm()
+
+
 #: Files by their names.
 PROBLEMS: dict[str, Callable[[], ContactProblem | LocalProblem]] = {
     "anisotropic_box": anisotropic_box,
+    "arm": jointed_arm,
     "ball_on_floor": ball_on_floor,
     "cube_gripped": cube_gripped,
     "mat_on_itself": mat_on_itself,

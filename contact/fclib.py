@@ -149,7 +149,8 @@ def read_fclib(path: str | Path) -> FclibProblem:
     except ContactError:
         raise
     except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:  # what is no HDF5, or damaged
-        raise ContactError(f"{path} cannot be read as an HDF5 file ({error}); name an FCLib file (.hdf5).") from error
+        why = "is no HDF5 file" if "signature not found" in str(error) else f"cannot be read as an HDF5 file ({error})"
+        raise ContactError(f"{path} {why}; name an FCLib file (.hdf5).") from error
     except MemoryError as error:
         raise ContactError(f"{path} holds a problem that does not fit into the memory of this machine ({error}).") from error
 

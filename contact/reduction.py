@@ -33,7 +33,7 @@ from contact.rows import Rows
 
 #: Rows of a set that depend on others to this part of the largest are redundant; row lengths are 1.
 _RANK = 1e-10
-#: Rows of J that a reduction leaves with this part of their length are zero: nothing can move along them.
+#: Rows of J, and columns, of which a reduction leaves this part of their length are zero: nothing can move along them.
 _NOTHING = 1e-12
 #: Coefficient of the contact that stands for a motor.
 _MOTOR_FRICTION = 1.0
@@ -71,6 +71,8 @@ def _decompose(columns: np.ndarray, rows: np.ndarray, E: np.ndarray, scale: np.n
     sizes = np.abs(R.diagonal())
     r = int((sizes > _RANK * sizes[0]).sum())
     own, left = Q[:, :r], R[:r].T  # M = P left own^T
+    free = Q[:, r:]
+    free[np.linalg.norm(free, axis=1) <= _NOTHING] = 0.0  # columns that the rows hold fast
     inner, upper = sl.qr(left, mode="economic")
 
     def solve(given: np.ndarray) -> np.ndarray:
@@ -82,7 +84,7 @@ def _decompose(columns: np.ndarray, rows: np.ndarray, E: np.ndarray, scale: np.n
         lam[order] = inner @ sl.solve_triangular(upper, own.T @ (scale * force), trans=1)
         return np.asarray(length * lam)
 
-    return _Joined(columns, rows, scale[:, None] * Q[:, r:], solve, push)
+    return _Joined(columns, rows, scale[:, None] * free, solve, push)
 
 
 class Reduction:
@@ -222,7 +224,7 @@ class Reduction:
             A = basis.T @ A @ basis
             A = sp.csc_matrix(0.5 * (A + A.T))
             phi = self._phi + (J @ self._x0).reshape(-1, 3)
-            J = _cleaned(J, sp.csr_matrix(J @ basis), basis)
+            J = _cleaned(J, sp.csr_matrix(J @ basis), 1.0 / np.sqrt(self._extended[0].diagonal()))
         else:
             A, J, phi = sp.csc_matrix(A[:, stays][stays]), sp.csr_matrix(J[:, stays]), self._phi
         b = np.asarray(basis.T @ b)
@@ -295,11 +297,11 @@ def _basis(N: int, stays: np.ndarray, blocks: list[tuple[np.ndarray, np.ndarray]
     return sp.csr_matrix((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(N, at))
 
 
-def _cleaned(before: sp.csr_matrix, J: sp.csr_matrix, basis: sp.csr_matrix) -> sp.csr_matrix:
-    """Rows of J = before @ basis of which only rounding is left become zero."""
+def _cleaned(before: sp.csr_matrix, J: sp.csr_matrix, scale: np.ndarray) -> sp.csr_matrix:
+    """Make those rows of J zero of which a basis, whose rows are no longer than scale, leaves but rounding."""
     if not J.nnz:
         return J
-    most = np.asarray(abs(before) @ abs(basis).max(axis=1).toarray()).ravel()
+    most = np.asarray(abs(before) @ scale)
     size = np.asarray(abs(J).max(axis=1).toarray()).ravel()
     J.data[np.repeat(size <= _NOTHING * most, np.diff(J.indptr))] = 0.0
     J.eliminate_zeros()

@@ -1,4 +1,4 @@
-"""Draw the picture of docs/guide/own_gripper.md: python docs/make_guide_pictures.py."""
+"""Draw the pictures of docs/guide/own_gripper.md and own_cable.md: python docs/make_guide_pictures.py."""
 
 from __future__ import annotations
 
@@ -39,5 +39,27 @@ def finger() -> None:
     figure.savefig(PICTURES / "finger_frame.png", dpi=160)
 
 
+def cable() -> None:
+    """Run the scene of own_cable.md without and with slack; draw both at their end."""
+    import re
+    import shutil
+    import tempfile
+
+    import femsim as fs
+
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "guide" / "own_cable.md").read_text(encoding="utf-8"), flags=re.S)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        (folder / "my_cable.py").write_text(code, encoding="utf-8")
+        runs = [folder / "no slack", folder / "slack of 40 mm"]
+        for run, slack in zip(runs, (0.0, 0.04), strict=True):
+            fs.simulate(fs.load_scene(folder / "my_cable.py", slack=slack), out=run)
+        drawn = fs.render_run(
+            runs, out=folder / "drawn", field="tension", camera="24,22,1.02", size=(800, 520), stills=2, mp4=False
+        )
+        shutil.copy(drawn.frames[-1], PICTURES / "own_cable.png")
+
+
 if __name__ == "__main__":
     finger()
+    cable()

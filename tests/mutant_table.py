@@ -100,7 +100,7 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "restitution pulls", STEP + "end_velocity.py",
-        "phi[:, 0] += rows.restitution[closed] * approach", "phi[:, 0] -= rows.restitution[closed] * approach",
+        "offset[:, 0] += rows.restitution[closed] *", "offset[:, 0] -= rows.restitution[closed] *",
         "test_end_velocity.py::test_a_rigid_box_rebounds_by_the_restitution_of_the_pair",
     ),
     Mutant(
@@ -316,7 +316,7 @@ MUTANTS = (
     ),
     Mutant(
         "energies", "impacts do twice their work", STEP + "end_velocity.py",
-        "work[closed] += 0.5 * dt * change *", "work[closed] += dt * change *",
+        "plain.work + 0.5 * dt * (acting - lam)", "plain.work + dt * (acting - lam)",
         "test_end_velocity.py::test_friction_of_an_impact_takes_the_energy_of_the_motion_along_the_floor",
     ),
     Mutant(
@@ -452,5 +452,56 @@ MUTANTS = (
         "judges", "a plain residual may be anything", "contact/solvers/base.py",
         "largest = max(found.dynamics, found.contact, found.plain)", "largest = max(found.dynamics, found.contact)",
         "test_solver_status.py::test_each_residual_alone_keeps_an_answer_from_being_converged",
+    ),
+    # joints, limits and motors; the methods of papers/000
+    Mutant(
+        "physics", "an upper limit pushes as a lower one", "contact/reduction.py",
+        "np.where(above & ~below, -1.0, 1.0)", "np.where(above & ~below, 1.0, 1.0)",
+        "test_rows.py::test_a_motor_turns_at_its_speed_and_a_limit_pushes_only_one_way",
+    ),
+    Mutant(
+        "physics", "a motor bears twice its limit", "contact/reduction.py",
+        "self._half = 0.5 * (rows.high", "self._half = 1.0 * (rows.high",
+        "test_rows.py::test_a_motor_holds_a_bar_or_gives_way_at_its_limit",
+    ),
+    Mutant(
+        "physics", "joints that are apart stay apart", "contact/reduction.py",
+        "one.solve(-self._given_offset[one.rows])", "0.0 * one.solve(-self._given_offset[one.rows])",
+        "test_rows.py::test_equalities_are_those_of_the_saddle_point",
+    ),
+    Mutant(
+        "judges", "rows of a problem are not judged", "contact/solvers/with_rows.py",
+        "    if numbers[worst] <= tolerance:", "    if numbers[worst] >= 0.0:",
+        "test_rows.py::test_rows_that_contradict_each_other_are_said",
+    ),
+    Mutant(
+        "judges", "the residual of rows leaves out their bounds", "contact/metrics.py",
+        "np.clip(row_forces - rho * w, rows.low, rows.high)", "(row_forces - rho * w)",
+        "test_rows.py::test_the_yardstick_sees_each_wrong_force_and_velocity",
+    ),
+    Mutant(
+        "physics", "dry friction of a joint holds one way only", "femsim/model/joints.py",
+        "more.append((free, 0.0, -self.friction, self.friction))", "more.append((free, 0.0, 0.0, self.friction))",
+        "test_joints.py::test_a_slider_slides_sticks_and_stops",
+    ),
+    Mutant(
+        "energies", "joints turn round the velocity across them", STEP + "joint_velocity.py",
+        "-self._inverse @ (self._G @ v)", "-2.0 * self._inverse @ (self._G @ v)",
+        "test_joints.py::test_two_hinged_bars_swing_as_quadrature_says_and_keep_their_energy",
+    ),
+    Mutant(
+        "sensors", "the impulse of a joint at the end of a step is not read", "femsim/model/joints.py",
+        "self._sum_up(self.wrench + self._wrench(lam))", "self._sum_up(self.wrench)",
+        "test_joints.py::test_the_reaction_is_what_moves_the_bars",
+    ),
+    Mutant(
+        "physics", "CANAL forgets the slip of De Saxce", "contact/solvers/augmented.py",
+        "self.slip = self._anderson.next(self.slip, slip, self._slow)", "self.slip = 0.0 * slip",
+        "test_canal.py::test_piles_are_solved_in_a_few_tens_of_newton_steps",
+    ),
+    Mutant(
+        "physics", "SubADMM has its slacks the wrong way", "contact/solvers/subadmm_kernels.py",
+        "(state.moved[p, c] + state.gap[m, c])", "(state.moved[p, c] - state.gap[m, c])",
+        "test_subadmm.py::test_its_iterates_are_those_of_the_equations_with_slacks_and_multipliers",
     ),
 )  # fmt: skip

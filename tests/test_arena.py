@@ -23,6 +23,7 @@ from femsim.studies.problems.arena import expand_sets, limited, load_plugin, rea
 from femsim.studies.problems.bench import BenchRow
 from femsim.studies.problems.pages import paper_metrics, profiles_of
 from femsim.studies.problems.profiles import largest_ratio, performance_profiles
+from femsim.studies.problems.sets import GENERATED, bars, sphere_stack
 from viz import plot_performance
 
 PLUGIN = '''
@@ -266,6 +267,32 @@ def test_folders_and_sets_are_their_files(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(fs.InputError, match="empty has no problem"):
         expand_sets([tmp_path / "empty"])
+
+
+def test_sets_that_programs_write_are_solved(tmp_path: Path) -> None:
+    rows = fs.bench(["stack", "ring", "mechanisms"], ["exact"], tolerance=1e-6, repeat=1)
+    assert len(rows) == 26 and {row.status for row in rows} == {"converged"}
+    by_name = {row.problem: row for row in rows}
+    assert by_name["ring, closed-8-1000"].contacts == 32 and by_name["ring, closed-8-1000"].row_residual <= 1e-12
+    assert by_name["mechanisms, four-bar-twice"].velocities == 24
+    again = dict(GENERATED["mechanisms"]())["drawn-4-15-1000-30"]
+    same = dict(GENERATED["mechanisms"]())["drawn-4-15-1000-30"]
+    assert np.array_equal(again.b, same.b) and again.n == 90 and again.rows is not None and again.rows.n_rows == 68
+
+
+def test_the_sphere_stack_of_the_paper_weighs_what_it_weighs() -> None:
+    problem = sphere_stack()
+    found = make_solver("exact", tolerance=1e-10).solve(problem)
+    weights = 9.81 * np.cumsum(([1000.0] + [10.0] * 9 + [10000.0] + [10.0] * 10)[::-1])[::-1]
+    assert found.lam[:, 0] == pytest.approx(weights, rel=1e-8)
+    pulled = make_solver("exact", tolerance=1e-10).solve(sphere_stack(pulled=True))
+    assert pulled.lam[10, 0] == 0.0  # the contact below the heavy one opens
+
+
+def test_bars_are_soft_or_stiff_bodies_that_lie_on_each_other() -> None:
+    soft, stiff = (bars(modulus, (2, 1, 1)) for modulus in (1e6, 2e11))
+    assert soft.n == stiff.n == 15 * 36 and soft.n_contacts == stiff.n_contacts > 60
+    assert stiff.diagonal.max() > 1e4 * soft.diagonal.max()
 
 
 def test_ten_small_problems_one_of_each_kind_are_solved(tmp_path: Path) -> None:

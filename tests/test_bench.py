@@ -320,7 +320,7 @@ def test_all_solvers_but_auto_and_presets_are_compared_by_default(path: Path) ->
         (["global.hdf5", "--solvers", ","], ("no solver was named", "cond")),
         (["globl.hdf5"], ("'globl.hdf5' does not exist; did you mean 'global.hdf5'?",)),
         (["small_cub.py"], ("'small_cub.py' does not exist; did you mean 'small_cube.py'?",)),
-        (["text.hdf5"], ("text.hdf5 cannot be read as an HDF5 file",)),
+        (["text.hdf5"], ("text.hdf5 is no HDF5 file",)),
         (["global.hdf5", "--tolerance", "0"], ("tolerance", "between 0 and 1")),
         (["global.hdf5", "--max-iterations", "0"], ("max_iterations", ">= 1")),
         (["global.hdf5", "--repeat", "0"], ("repeat is 0", "from 1")),

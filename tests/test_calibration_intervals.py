@@ -474,11 +474,11 @@ def test_profiles_are_drawn_on_wide_axes_and_without_ends(tmp_path: Path) -> Non
         (ASK.replace("[intervals]", "[interval]"), r"interval: the key is unknown; did you mean 'intervals'"),
         (
             ASK.replace('"profile"', '"profil"'),
-            r"intervals\.methods\.1 is 'profil', but: input should be 'profile' or 'bootstrap'",
+            r"intervals\.methods\.1 is 'profil', but must be 'profile' or 'bootstrap'",
         ),
-        (ASK.replace("500", "10"), r"intervals\.draws is 10, but: input should be greater than or equal to 100"),
+        (ASK.replace("500", "10"), r"intervals\.draws is 10, but must be greater than or equal to 100"),
         (ASK + "evaluations = 0\n", r"intervals\.evaluations is 0"),
-        (ASK + 'resample = "trails"\n', r"intervals\.resample is 'trails', but: input should be 'blocks' or 'trials'"),
+        (ASK + 'resample = "trails"\n', r"intervals\.resample is 'trails', but must be 'blocks' or 'trials'"),
         (
             ASK + 'resample = "trials"\n',
             r"a reading of 'rest' has 1; give at least 5 logs, or take intervals\.resample \"blocks\"",

@@ -341,7 +341,7 @@ def test_what_does_not_fit_is_said(run: Path, tmp_path: Path) -> None:
         ({"filter": {"cutoff": 80.0}}, "filter.cutoff is 80 Hz, but the slowest signal has 100 samples"),
         ({"time": {"offset": 50.0}}, "share 0 samples at 100 Hz"),
         ({"window": [1.0, 1.05]}, "share 6 samples"),
-        ({"time": {"rate": -1.0}}, "time.rate is -1.0, but: input should be greater than 0"),
+        ({"time": {"rate": -1.0}}, "time.rate is -1.0, but must be greater than 0"),
         ({"units": {"force": "newtons"}}, "units.force 'newtons' is unknown"),
         ({"tare": {"start": 5.0, "end": 6.0}}, "no complete sample between 5 and 6 s, the tare window"),
         ({"frame": {"rotation": [[1, 0, 0], [0, 1, 0], [0, 0, 2]]}}, "orthonormal"),

@@ -409,7 +409,7 @@ def test_what_is_no_problem_file_is_said(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "empty.hdf5", "w"):
         pass
     for name, words in (
-        ("text.hdf5", "cannot be read as an HDF5 file"),
+        ("text.hdf5", "is no HDF5 file"),
         ("cut.hdf5", "cannot be read as an HDF5 file"),
         ("empty.hdf5", r"no group fclib_local or fclib_global \(it has nothing\)"),
         ("absent.hdf5", "does not exist"),

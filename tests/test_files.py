@@ -108,7 +108,7 @@ class Outer(BaseModel):
         ("[[many]]\nwidth = 1\n[[many]]\nwidth = 1\nlenght = 2", "many.2.lenght: the key is unknown; did you mean 'length'?"),
         ("[named.one]\nwidth = 1\nlenght = 2", "named.one.lenght: the key is unknown; did you mean 'length'? There are length"),
         ("[one]\nlength = 2", "one.width is missing; add it."),
-        ("[one]\nwidth = 1\nlength = -2", "one.length is -2, but: input should be greater than 0."),
+        ("[one]\nwidth = 1\nlength = -2", "one.length is -2, but must be greater than 0."),
     ],
 )
 def test_a_wrong_key_or_value_is_named_with_its_place(tmp_path: Path, text: str, sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""The scene of docs/guide/own_gripper.md runs as it stands there."""
+"""The scenes of docs/guide/own_gripper.md and own_cable.md run as they stand there."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import pytest
 
 import femsim as fs
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "guide" / "own_gripper.md"
+GUIDE = Path(__file__).resolve().parent.parent / "docs" / "guide"
 
-pytestmark = pytest.mark.skipif(not PAGE.is_file(), reason="the docs are not here (they come with the repository)")
+pytestmark = pytest.mark.skipif(not GUIDE.is_dir(), reason="the docs are not here (they come with the repository)")
 
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the scene of the page."""
+    """A folder with the scenes of the pages."""
     monkeypatch.chdir(tmp_path)
-    code = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S)
-    for name, text in zip(("my_gripper.py",), code, strict=True):
-        (tmp_path / name).write_text(text, encoding="utf-8")
+    for page, name in (("own_gripper.md", "my_gripper.py"), ("own_cable.md", "my_cable.py")):
+        (code,) = re.findall(r"```python\n(.*?)```", (GUIDE / page).read_text(encoding="utf-8"), flags=re.S)
+        assert f"`{name}`" in (GUIDE / page).read_text(encoding="utf-8")
+        (tmp_path / name).write_text(code, encoding="utf-8")
     return tmp_path
 
 
@@ -49,3 +50,25 @@ def test_two_fingers_from_a_file_grip_the_box(kind: str, unit: str, files: Path)
     assert abs(left[-1, 0]) > 0.1  # and press on it at the end, both alike
     np.testing.assert_allclose(left[-1, 0], -right[-1, 0], rtol=0.05)
     assert run.markers["box"].position[-1, 2] > run.markers["box"].position[0, 2] + 1e-4  # lifted
+
+
+def test_a_cable_without_slack_is_stretched_between_wall_clip_and_robot(files: Path) -> None:
+    """The robot's pull is that of a straight spring from the wall to the bar of the second clip and to the lifted connector."""
+    run = fs.simulate(fs.load_scene(files / "my_cable.py"), duration=0.85)
+    assert run.status == "converged"
+    stretched = 0.22 + np.hypot(0.14, 0.05 - 0.0012)  # m; the cable is 1.2 mm higher than it began when it leans on the bar
+    pull = 1e7 * np.pi * 0.003**2 * (stretched / 0.36 - 1.0)  # N, E A times strain
+    force = run.sensors["robot"].force[-1] - [0.0, 0.0, 9.81 * 0.01]  # without the connector's weight
+    assert np.linalg.norm(force) == pytest.approx(pull, rel=0.08)
+    assert force[2] / force[0] == pytest.approx((0.05 - 0.0012) / 0.14, rel=0.08)  # in the direction of the cable
+    weight = 9.81 * 1400.0 * np.pi * 0.003**2 * 0.36  # N, of the cable, most of which the robot carries
+    assert force[2] - run.sensors["second_clip"].force[-1, 2] == pytest.approx(weight, rel=0.15)  # the bar holds it down
+    assert not run.sensors["first_clip"].force[:, 1:].any()  # the cable lies free in the first clip
+
+
+def test_slack_takes_the_pull_off_the_robot(files: Path) -> None:
+    pulls = [
+        np.linalg.norm(fs.simulate(fs.load_scene(files / "my_cable.py", slack=slack), duration=0.85).sensors["robot"].force[-1])
+        for slack in (0.0, 0.04)
+    ]
+    assert pulls[1] < 0.05 * pulls[0]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from small_scene import scene_file
 
 import femsim as fs
 from femsim.base.errors import meant, nearest, number_alone
@@ -106,3 +107,59 @@ def test_decorated_calls_keep_their_signature_and_documentation() -> None:
     assert "solver" in inspect.signature(fs.simulate).parameters
     assert re.search("Parameters", fs.Scene.add_soft.__doc__ or "")
     assert list(inspect.signature(fs.Scene).parameters)[:1] == ["name"]
+
+
+@pytest.fixture
+def wrong_things(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with a scene, a run, and files of other kinds than those that are asked for."""
+    monkeypatch.chdir(tmp_path)
+    scene_file(tmp_path)
+    fs.simulate(fs.load_scene("small_cube.py", steps=1), out="run")
+    experiments = '[[experiments]]\nname = "a"\nreadings = [{ logs = ["log.csv"] }]\n'
+    for name, text in {
+        "log.csv": "time,Fx\n0,1\n",
+        "quotes.toml": "scene = small_cube.py\n",
+        "sweep.toml": 'scene = "small_cube.py"\n[parameters]\nsteps = { values = [2, 3] }\n[metrics]\nw = "final(cube_fz_N)"\n',
+        "fit.toml": 'scene = "small_cube.py"\n[free]\nside = { between = [0.01, 0.02] }\n' + experiments,
+        "value.toml": 'scene = "small_cube.py"\n[free]\nside = 0.01\n' + experiments,
+        "unit.toml": 'scene = "small_cube.py"\n[free]\nside = { between = ["10mm", 0.02] }\n' + experiments,
+    }.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            "run",
+            "run needs SCENE, for instance: femsim run soft_ball_gripping (femsim scenes lists more) (see 'femsim run --help')",
+        ),
+        ("plot", "plot needs RUNS, for instance: femsim plot runs/soft (see"),
+        ("run small_cube.py --out", "--out is given without a value. (see 'femsim run --help')"),
+        ("run log.csv", "'log.csv' is no scene: a scene is a Python file, .py"),
+        ("run small_cube.py --fps fast", "--fps is 'fast', but must be a number. (see"),
+        ("run small_cube.py more", "run takes no further word, but 'more' is given; options are written --NAME VALUE."),
+        ("run small_cube.py --set side=1 --set side=2", "--set side is given twice, '1' and '2'; leave one out."),
+        (
+            "sweep small_cube.py",
+            "small_cube.py is a Python file, not a sweep file (.toml); a scene is run by femsim run small_cube.py.",
+        ),
+        ("sweep fit.toml", "fit.toml is a calibration file; femsim calibrate runs it."),
+        ("sweep quotes.toml", "line 1, column 9); words stand in quotes."),
+        ("calibrate sweep.toml", "sweep.toml is a sweep file; femsim sweep runs it."),
+        ("calibrate value.toml", "value.toml: free.side is 0.01, but must be a table, { ... }."),
+        ("calibrate unit.toml", "is '10mm', but must be a number: write it without a unit, which is SI: 0.01."),
+        ("plot small_cube.py", "small_cube.py is a scene, not the folder of a run; run it first: femsim run small_cube.py"),
+        ("render log.csv", "log.csv is a file; give the folder that a run wrote."),
+        ("report nowhere", "the run folder nowhere does not exist; give the folder that a run wrote."),
+        ("plot run --labels a,b", "2 labels are given for 1 run; give one for each"),
+        ("render run --camera follow:zzz", "the frames have no such body; they have: cube."),
+        ("solve log.csv", "log.csv is no HDF5 file; name an FCLib file (.hdf5)."),
+    ],
+)
+def test_the_sentence_says_what_to_do(
+    words: str, said: str, wrong_things: None, call: Callable[..., tuple[int, str, str]]
+) -> None:
+    """Read by a person, one by one, for commands of all kinds; none begins with an empty progress bar."""
+    status, _, err = call(*words.split())
+    assert status == 2 and err.strip().startswith("femsim: ") and said in err, err

@@ -12,6 +12,7 @@ from paraview_runs import run_in_paraview
 from small_frames import TET_POINTS, make_frame, make_series
 
 from viz import PartFrame, PvdSeries, VizError, write_paraview_script
+from viz.camera import placed_camera
 from viz.survey import Survey, frames_of
 
 
@@ -77,22 +78,26 @@ def test_the_script_names_each_part_its_file_and_where_its_field_is(tmp_path):
         ("contacts", "contacts", "frames/contacts.vtp.series", ""),
     ):
         assert repr(part) in text and (tmp_path / part[2]).is_file()
-    scale = Survey.of(frames_of(tmp_path, 1), "von_mises").arrow_scale
-    assert f"ARROW_SCALE, SIZE = {scale!r}, " in text and "ScaleFactor = ARROW_SCALE" in text and scale > 0.0
+    survey = Survey.of(frames_of(tmp_path, 1), "von_mises")
+    assert f"ARROW_SCALE = {survey.arrow_scale!r}  " in text and "ScaleFactor = ARROW_SCALE" in text and survey.arrow_scale > 0.0
+    view = placed_camera("iso", survey.framed, 4 / 3)
+    assert f"CameraPosition = {view.position.tolist()!r}" in text and "'von Mises stress [Pa]'" in text
+    assert 'Format="t = {time:.3f} s"' in text
     with pytest.raises(VizError, match="did you mean 'von_mises'"):
         write_paraview_script(tmp_path, "von_mses")
 
 
 def test_paraview_runs_the_script(tmp_path):
-    """Drawing needs an X server with Debian's ParaView; skipped without one that we may start."""
-    run = write_paraview_script(write_run(tmp_path))
+    """From another folder, with the run folder moved. Drawing needs an X server with Debian's ParaView; skipped without one."""
+    run = write_paraview_script(write_run(tmp_path / "written"))
+    run = (tmp_path / "written").rename(tmp_path / "moved") / run.name
     server, program = shutil.which("xvfb-run"), shutil.which("pvbatch")
     if server is None or program is None:
         pytest.skip("pvbatch or xvfb-run is not on the PATH")
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV", "DISPLAY"))}
     environment["PICTURE"] = str(tmp_path / "picture.png")
     command = [server, "-a", "-w", "30", program, str(run)]  # a busy machine takes its time to start a server
-    child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180)
+    child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180, cwd="/")
     if "bad X server connection" in child.stderr:
         pytest.skip("no X server could be started")
     assert child.returncode == 0 and "Traceback" not in child.stdout + child.stderr, child.stdout + child.stderr
@@ -101,3 +106,6 @@ def test_paraview_runs_the_script(tmp_path):
     picture = imageio.v3.imread(tmp_path / "picture.png")[..., :3].astype(int)
     red = (picture[..., 0] > 100) & (picture[..., 1] < 60) & (picture[..., 2] < 80)
     assert picture.shape[:2] == (960, 1280) and red.sum() > 50  # the arrow of the contact force
+    rows, columns = np.nonzero((picture[80:880, 160:1100] < 240).any(axis=2))  # without clock, axes and colour bar
+    assert np.ptp(rows) > 400 or np.ptp(columns) > 400  # the bodies fill the picture
+    assert (picture[:60, :200] < 100).all(axis=2).sum() > 50  # the time

@@ -175,7 +175,7 @@ def test_sensors_axes_and_look_are_chosen(tmp_path, monkeypatch):
         ({"sensors": ["lefd"]}, "did you mean 'left'"),
         ({"axes": ["fw"]}, "there are: fx, fy, fz"),
         ({"sensors": ["marker"], "axes": ["fz"]}, "no sensor marker has an axis fz"),
-        ({"look": Look(labels=("a", "b"))}, "2 labels are given for 1 runs"),
+        ({"look": Look(labels=("a", "b"))}, "2 labels are given for 1 run;"),
     ):
         with pytest.raises(VizError, match=message):
             plot_runs([run], **options)

@@ -15,6 +15,7 @@ import viz.marks as marks
 import viz.render as render
 import viz.stage as stage
 import viz.survey as survey
+from meshes import box_tets
 from viz import HdfSeries, PartFrame, PvdSeries, VizError, probe_rendering, render_run
 from viz.canvas import Canvas
 
@@ -268,6 +269,20 @@ def test_survey_counts_the_forces_of_the_frame_with_most_of_them():
     found = survey.Survey.of([frame(0, [2.0, 2.0, 1.0]), frame(1, [4.0, np.nan])], "von_mises")
     assert found.largest_force == pytest.approx(4.0)
     assert found.crowd == pytest.approx(5.0 / 4.0)
+
+
+def test_a_cut_takes_the_colours_of_the_inside(tmp_path):
+    """A block whose inside is stressed: its surface says 1, its inside up to 9."""
+    block = box_tets((0.1, 0.1, 0.1), 6)
+    points, tets = block.points, block.tets
+    offset = np.abs(points - (points.min(axis=0) + points.max(axis=0)) / 2)
+    depth = offset.max(axis=1) / offset.max()  # 1 on the surface, 0 in the middle
+    with PvdSeries(tmp_path / "frames.pvd", tmp_path / "frames") as series:
+        series.add_part("block", points, tets, "tetra")
+        series.write_frame(0.0, {"block": PartFrame(points, {"von_mises": 1.0 + 12.0 * (1.0 - depth)}, {})})
+    frames = survey.frames_of(tmp_path, 1)
+    assert survey.Survey.of(frames, "von_mises").limit == pytest.approx(1.0)
+    assert survey.Survey.of(frames, "von_mises", inside=True).limit > 8.0
 
 
 def test_survey_frames_the_movers_and_takes_95_percent_of_the_frames(tmp_path):

@@ -98,7 +98,7 @@ def test_nothing_is_written_unasked(tmp_path: Path, global_file: Path, call: Cal
     ("arguments", "words"),
     [
         (["absent.hdf5"], ("absent.hdf5 does not exist",)),
-        (["text.hdf5"], ("text.hdf5 cannot be read as an HDF5 file",)),
+        (["text.hdf5"], ("text.hdf5 is no HDF5 file",)),
         (["global.hdf5", "--solver", "cnd"], ("'cnd'", "'cond'")),
         (["global.hdf5", "--tolerance", "0"], ("tolerance", "between 0 and 1")),
         (["global.hdf5", "--max-iterations", "0"], ("max_iterations", ">= 1")),

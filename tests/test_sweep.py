@@ -147,7 +147,7 @@ def test_the_digest_sees_what_numbers_depend_on(tmp_path: Path, monkeypatch: pyt
 
 WRONG = [
     ("parameters.pair = [[1]]\n", "parameters.pair is neither a value nor a table with one of values, range"),
-    ("parameters.where = {range = ['a', 2], count = 2}\n", "parameters.where.range.1 is 'a', but: input should be a valid"),
+    ("parameters.where = {range = ['a', 2], count = 2}\n", "parameters.where.range.1 is 'a', but must be a"),
     ("parameters.wher = 1\n", "parameters.wher: the scene odd.py has no such parameter; did you mean 'where'?"),
     ("parameter.where = 1\n", "parameter: the key is unknown; did you mean 'parameters'?"),
     ("parameters.where = {betwen = [0, 1]}\n", "parameters.where.betwen: the key is unknown; did you mean 'between'?"),

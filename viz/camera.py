@@ -53,8 +53,8 @@ def parts_of(body: str, parts: Collection[str]) -> list[str]:
         near = difflib.get_close_matches(body, owners, 1, 0.3)
         raise VizError(
             f"the camera shall follow {body!r}, but the frames have no such body; "
-            + (f"did you mean {near[0]!r}? " if near else "")
-            + f"They have: {', '.join(sorted(owners)) or 'none'}."
+            + (f"did you mean {near[0]!r}? They" if near else "they")
+            + f" have: {', '.join(sorted(owners)) or 'none'}."
         )
     return found
 

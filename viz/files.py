@@ -13,11 +13,20 @@ from viz.fonts import with_fonts
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["replace_file", "replacing", "save_figure", "temporary_name"]
+__all__ = ["no_run", "replace_file", "replacing", "save_figure", "temporary_name"]
 
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows
 #: Without a date, so that equal figures are equal files.
 _UNDATED: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+
+
+def no_run(path: Path) -> str:
+    """Say of something that is not the folder of a run what it is and what to give."""
+    if path.suffix == ".py" and path.is_file():
+        return f"{path} is a scene, not the folder of a run; run it first: femsim run {path}"
+    if path.is_file():
+        return f"{path} is a file; give the folder that a run wrote."
+    return f"the run folder {path} does not exist; give the folder that a run wrote."
 
 
 def temporary_name(path: str | Path) -> str:

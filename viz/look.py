@@ -100,7 +100,8 @@ class Look:
     def names(self, folders: Sequence[str]) -> list[str]:
         """Names of runs in legends, given those of their folders."""
         if self.labels and len(self.labels) != len(folders):
-            raise VizError(f"{len(self.labels)} labels are given for {len(folders)} runs; give one for each, in the same order.")
+            labels, runs = (f"{n} {what}{'s' * (n != 1)}" for n, what in ((len(self.labels), "label"), (len(folders), "run")))
+            raise VizError(f"{labels} are given for {runs}; give one for each, in the same order.")
         if len(set(self.labels)) < len(self.labels):
             raise VizError(f"the labels {list(self.labels)} are not all different; curves of equal names cannot be told apart.")
         return list(self.labels) or list(folders)

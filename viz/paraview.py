@@ -1,11 +1,13 @@
-"""Script that shows a run in ParaView: bodies coloured by a field, rods as tubes, contact forces as arrows."""
+"""Script that shows a run in ParaView: bodies coloured by a field, rods as tubes, contact forces as arrows, the time."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
 
+from viz.camera import VIEW_ANGLE, placed_camera
 from viz.errors import VizError
 from viz.files import replacing
 from viz.marks import COLOURS
@@ -22,16 +24,22 @@ import os
 
 from paraview.simple import *
 
-HERE = os.path.dirname(os.path.abspath(globals().get("__file__", {here!r} + "/show_in_paraview.py")))
+# the run folder: that of this file, which ParaView's window does not name; where it was written; the working folder
+PLACES = [os.path.dirname(os.path.abspath(globals().get("__file__", "x"))), {here!r}, os.getcwd()]
+HERE = next((place for place in PLACES if os.path.isfile(os.path.join(place, {first!r}))), None)
+if HERE is None:
+    raise SystemExit("no frames in " + " or ".join(PLACES) + "; start ParaView in the run folder.")
 PARTS = {parts!r}  # name, kind, file, point or cell field
 FIELD, LIMIT, LEGEND = {field!r}, {limit!r}, {legend!r}  # coloured from 0 to the limit
-ARROW_SCALE, SIZE = {arrow!r}, {size!r}  # m/N, m
-LIGHT_TO_DARK, GREYS, RED = {colours!r}, {greys!r}, {red!r}
+ARROW_SCALE = {arrow!r}  # m/N
+LIGHT_TO_DARK, GREYS, RED, INK = {colours!r}, {greys!r}, {red!r}, [0.17, 0.18, 0.21]
 
+paraview.simple._DisableFirstRenderCameraReset()  # it would make room for the whole floor
 view = GetActiveViewOrCreate("RenderView")
 view.UseColorPaletteForBackground = 0
 view.Background = [1.0, 1.0, 1.0]
 view.ViewSize = [1280, 960]
+view.OrientationAxesLabelColor = INK
 colours = GetColorTransferFunction(FIELD)
 colours.RGBPoints = [x for k, c in enumerate(LIGHT_TO_DARK) for x in (k / (len(LIGHT_TO_DARK) - 1) * LIMIT, *c)]
 colours.ColorSpace = "Lab"
@@ -52,6 +60,7 @@ for number, ((name, kind, file, place), shown) in enumerate(zip(PARTS, sources))
         shown = Glyph(registrationName="contact forces", Input=shown, GlyphType="Arrow", GlyphMode="All Points")
         shown.OrientationArray = shown.ScaleArray = ["POINTS", "force"]
         shown.ScaleFactor = ARROW_SCALE
+        shown.GlyphType.TipResolution = shown.GlyphType.ShaftResolution = 24
         shown.GlyphTransform.Translate = [-1.0, 0.0, 0.0]  # the tip is at the contact
     look = Show(shown, view)
     if place:
@@ -62,16 +71,24 @@ for number, ((name, kind, file, place), shown) in enumerate(zip(PARTS, sources))
         look.AmbientColor = look.DiffuseColor = RED if kind == "contacts" else GREYS[number % len(GREYS)]
     if name == "floor":
         look.AmbientColor = look.DiffuseColor = [0.93, 0.94, 0.95]
+        look.Ambient, look.Diffuse = 1.0, 0.0  # as light from wherever one looks
 colours.RescaleTransferFunction(0.0, LIMIT)
 if bar_of is not None:
     bar_of.SetScalarBarVisibility(view, True)
     bar = GetScalarBar(colours, view)
     bar.Title, bar.ComponentTitle = LEGEND, ""
-    bar.TitleColor = bar.LabelColor = [0.17, 0.18, 0.21]
-view.CameraViewUp = [0.0, 0.0, 1.0]
-view.CameraFocalPoint = {middle!r}
-view.CameraPosition = [m + 2.2 * SIZE * d for m, d in zip({middle!r}, (0.44, -0.80, 0.38))]
-view.CameraViewAngle = 30.0
+    bar.HorizontalTitle = 1
+    bar.AutomaticLabelFormat, bar.LabelFormat, bar.RangeLabelFormat = 0, "%g", "%g"
+    bar.WindowLocation, bar.Position, bar.ScalarBarLength = "Any Location", [0.9, 0.4], 0.4
+    bar.TitleColor = bar.LabelColor = INK
+clock = AnnotateTimeFilter(registrationName="time", Input=sources[0], Format="t = {{time:.{digits}f}} s")
+clock = Show(clock, view)
+clock.WindowLocation, clock.Color, clock.FontSize = "Upper Left Corner", INK, 24
+view.CameraViewUp = {up!r}
+view.CameraFocalPoint = {focus!r}
+view.CameraPosition = {position!r}
+view.CameraViewAngle = {angle!r}
+view.CenterOfRotation = {focus!r}
 Render(view)
 if "PICTURE" in os.environ:
     SaveScreenshot(os.environ["PICTURE"], view)
@@ -81,8 +98,9 @@ if "PICTURE" in os.environ:
 def write_paraview_script(run_dir: Path, field: str | None = None) -> Path:
     """Write ``RUN/show_in_paraview.py``; an existing one is replaced.
 
-    The script opens each part as a source with its name, colours soft bodies and rods by the field with the colours and range of
-    `render_run`, and draws rods as tubes, contact forces as arrows and all other parts in grey. The run folder may be moved.
+    The script opens each part as a source with its name, colours soft bodies and rods by the field with the colours, range and
+    camera of `render_run`, and draws rods as tubes, contact forces as arrows and all other parts in grey. It shows the time and a
+    colour bar with the unit. The run folder may be moved.
 
     Parameters
     ----------
@@ -116,13 +134,15 @@ def write_paraview_script(run_dir: Path, field: str | None = None) -> Path:
             radius = float(np.asarray(data.point_data["radius"])[0])
         ending = "vtkhdf" if series.path.suffix == ".vtkhdf" else f"{EXTENSION['points' if kind == 'contacts' else kind]}.series"
         parts.append((name, kind, f"frames/{name}.{ending}", place if kind in ("tetra", "line") else ""))
-    middle = (survey.corners.min(axis=0) + survey.corners.max(axis=0)) / 2
+    view = placed_camera("iso", survey.framed, 4 / 3)
+    last = max(series.times[-1], 1e-9)
     quantity, unit, _ = legend(field, 0.0)  # as in the files: not scaled
     text = _SCRIPT.format(
         legend=f"{quantity} [{unit}]" if unit else quantity,
-        here=str(run_dir.resolve()), parts=parts, field=field, limit=survey.limit, arrow=survey.arrow_scale, size=survey.size,
+        here=str(run_dir.resolve()), parts=parts, field=field, limit=survey.limit, arrow=survey.arrow_scale, first=parts[0][2],
         colours=[_rgb(c) for c in COLOURS], greys=[_rgb(c) for c in RIGID], red=_rgb(ARROW), radius=radius,
-        middle=[float(x) for x in middle],
+        up=view.up.tolist(), focus=view.focal_point.tolist(), position=view.position.tolist(), angle=VIEW_ANGLE,
+        digits=max(2, 3 - math.floor(math.log10(last))),
     )  # fmt: skip
     path = run_dir / "show_in_paraview.py"
     try:

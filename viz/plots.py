@@ -15,7 +15,7 @@ import numpy.typing as npt
 from foreign import Refused
 from foreign.text import read_text
 from viz.errors import VizError
-from viz.files import save_figure
+from viz.files import no_run, save_figure
 from viz.look import COLOURS, STYLE, Look, unknown
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _labels(folders: list[Path]) -> list[str]:
 def _read_run(folder: Path) -> tuple[Table, Table]:
     """Read the tables of a run: steps and sensors (empty without any)."""
     if not folder.is_dir():
-        raise VizError(f"the run folder {folder} does not exist; give the folder that a run wrote.")
+        raise VizError(no_run(folder))
     steps = _read_table(folder / "steps.csv", STEP_COLUMNS)
     sensors_file = folder / "sensors.csv"
     return steps, _read_table(sensors_file, ("time_s",)) if sensors_file.exists() else {}

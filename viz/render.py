@@ -177,7 +177,7 @@ def render_run(
     Parts of tetrahedra (.vtu) are coloured by `field`; so are lines (rods), which are tubes of their point field ``radius`` [m],
     at least 0.15 % of the scene. Of other surfaces (.vtp) those that never move are light grey, the others have a hue for each
     owner. The part "floor" is a plane with a light chequer; without one a shadow is drawn. The range of the colours is that of
-    the visible surface, but for a tenth of it and for 5 % of the frames.
+    the visible surface, but for a tenth of it and for 5 % of the frames; of a body that is cut, that of 98 % of its points.
 
     The part "contacts" is drawn as arrows of its point field ``force`` [N] that end at the contact. The largest arrow is a sixth
     of the scene, less if many forces act; those of impacts are cut at a fifth.
@@ -248,9 +248,9 @@ def render_run(
     used = [list(dict.fromkeys(rows[number][k] for number in looked_at)) for k in range(len(run_dirs))]
     if field is None:
         field = next((name for frames in used if (name := chosen_field(frames[0]))), "")
-        survey = Survey.joint([Survey.of(frames, field, required=False) for frames in used])
+        survey = Survey.joint([Survey.of(frames, field, required=False, inside=clip is not None) for frames in used])
     else:
-        survey = Survey.joint([Survey.of(frames, field) for frames in used])
+        survey = Survey.joint([Survey.of(frames, field, inside=clip is not None) for frames in used])
     view = _view(camera, survey, width / height, rows[numbers[0]][0])
     cut = None if clip is None else Clip.read(clip, survey)
     status = probe_rendering()

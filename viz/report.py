@@ -13,6 +13,7 @@ import numpy as np
 from foreign.text import read_json
 from viz.ending import how_it_ended
 from viz.errors import VizError
+from viz.files import no_run
 from viz.page import number, page, picture, table, warnings, write_page
 from viz.plots import STEP_COLUMNS, Table, _read_table, plot_run
 from viz.render import render_run
@@ -139,7 +140,7 @@ def read_info(run_dir: Path) -> dict[str, Any]:
     """
     path = run_dir / "run.json"
     if not path.is_file():
-        raise VizError(f"{path} does not exist; give the folder that a run wrote.")
+        raise VizError(f"{path} does not exist; give the folder that a run wrote." if run_dir.is_dir() else no_run(run_dir))
     try:
         info = read_json(path)
     except (OSError, ValueError) as error:

@@ -16,6 +16,7 @@ from foreign.hdf5 import check_frames, read_links
 from viz.cells import CellRows, Field, make_data_set
 from viz.claims import check_claim
 from viz.errors import VizError
+from viz.files import no_run
 from viz.vtk_hdf import import_h5py
 from viz.vtk_reading import read_part
 from viz.vtk_series import read_pvd
@@ -178,7 +179,7 @@ def open_frames(run_dir: Path) -> FrameSeries:
     """
     run_dir = Path(run_dir)
     if not run_dir.is_dir():
-        raise VizError(f"the run folder {run_dir} does not exist; give the folder that a run wrote.")
+        raise VizError(no_run(run_dir))
     series: FrameSeries
     if (run_dir / "frames.pvd").is_file():
         series = PvdFrames(run_dir / "frames.pvd")

@@ -188,8 +188,8 @@ class Survey:
         )
 
     @staticmethod
-    def of(frames: list[Frame], field: str, required: bool = True) -> Survey:
-        """Scan the frames of a run; a field that is required and missing is an error."""
+    def of(frames: list[Frame], field: str, required: bool = True, *, inside: bool = False) -> Survey:
+        """Scan the frames of a run; a field that is required and missing is an error. `inside` also looks into soft bodies."""
         boxes: dict[str, list[FloatArray]] = {}
         heights, highest = [], 0.0  # of the field: what nearly all of the visible surface stays below in a frame; the largest
         forces = Forces()
@@ -208,7 +208,7 @@ class Survey:
                     boxes.setdefault(name, []).append(box_corners(data))
                 if is_soft(data) or has_radius(data):
                     if name not in skins:
-                        skins[name] = Surface(data)
+                        skins[name] = Surface(data, inside)
                     must = must or (required and (is_soft(data) or field != SOFT_FIELDS[0]))  # stress is no matter of rods
                     present.update(data.point_data.keys(), data.cell_data.keys())
                     values = skins[name].values(data, field)
@@ -217,7 +217,7 @@ class Survey:
             values = np.concatenate(together) if together else np.zeros(0)
             if values.size:
                 highest = max(highest, float(values.max()))
-                top = float(np.percentile(values, SURFACE_SHARE, method="higher"))
+                top = float(np.percentile(values, INSIDE_SHARE if inside else SURFACE_SHARE, method="higher"))
                 if top <= 0.0 and (values > 0.0).any():  # zero nearly everywhere, e.g. contact pressure
                     top = float(np.percentile(values[values > 0.0], 98.0))
                 heights.append(top)
@@ -241,6 +241,8 @@ class Survey:
 
 #: Percent of the visible surface that the colour range covers.
 SURFACE_SHARE = 90.0
+#: Percent of all points, where a cut shows the inside; what is strained most is a small part of a body.
+INSIDE_SHARE = 98.0
 
 
 def chosen_field(frame: Frame) -> str:
@@ -257,9 +259,9 @@ def chosen_field(frame: Frame) -> str:
 class Surface:
     """Which points of a deformable body one sees, and what a field is there; the topology is that of the first frame."""
 
-    def __init__(self, data: pyvista.DataSet) -> None:
+    def __init__(self, data: pyvista.DataSet, inside: bool = False) -> None:
         self._seen: npt.NDArray[np.intp] | None = None
-        if is_soft(data):
+        if is_soft(data) and not inside:
             bare: Any = data.copy(deep=False)
             bare.clear_data()
             bare.point_data["origin"] = np.arange(data.n_points)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 import foreign
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.errors import InputError, did_you_mean, number_alone
 from foreign import text
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -45,12 +45,15 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     InputError
         The file cannot be read, or is not TOML.
     """
+    if path.suffix == ".py":
+        raise InputError(f"{path} is a Python file, not a {what} (.toml); a scene is run by femsim run {path}.")
     try:
         return text.read_toml(path)
     except OSError as error:
         raise InputError(f"the {what} {path} cannot be read ({error.strerror}); name a TOML file.") from error
     except foreign.Refused as error:
-        raise InputError(f"{path} is not TOML that is read: {error}.") from error
+        quotes = "; words stand in quotes" if "Invalid value" in str(error) else ""
+        raise InputError(f"{path} is not TOML that is read: {error}{quotes}.") from error
 
 
 def checked(model: type[Model], content: Mapping[str, Any], source: object) -> Model:
@@ -101,7 +104,17 @@ def _sentence(model: type[BaseModel], entry: Any) -> str:
         return f"{where} is missing; add it."
     if entry["type"] == "value_error":
         return f"{where or 'the file'} {message}."
-    return f"{where} is {repr(entry['input'])[:300]}, but: {message[0].lower()}{message[1:]}."
+    given = entry["input"]
+    if entry["type"] in ("model_type", "model_attributes_type", "dict_type"):
+        return f"{where} is {repr(given)[:300]}, but must be a table, {{ ... }}."
+    hint = number_alone(given) if isinstance(given, str) else ""
+    said = (
+        message.replace("Input should be a valid", "must be a")
+        .replace("Input should be", "must be")
+        .replace("a integer", "an integer")
+    )
+    colon = "" if said.startswith("must") else ":"
+    return f"{where} is {repr(given)[:300]}, but{colon} {said[0].lower()}{said[1:]}{f': write it {hint}' if hint else ''}."
 
 
 def _keys_at(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TextIO
 
-from cyclopts import App, CycloptsError, Parameter, Token
+from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, Token, UnusedCliTokensError
 
 from femsim.base.errors import InputError, number_alone, what_to_do
 from femsim.base.place import __version__
@@ -24,6 +24,19 @@ from femsim.base.status import INTERNAL, INTERRUPTED, OK, WRONG_INPUT
 _OUTPUT = "standard output"
 #: Errors of disks; libraries do not always name the file.
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+#: What the words that a command needs look like.
+_EXAMPLES = {
+    "run": "soft_ball_gripping (femsim scenes lists more)",
+    "describe": "soft_ball_gripping (femsim scenes lists more)",
+    "sweep": "grip.toml (docs/sweeps.md)",
+    "sensitivity": "grip.toml (docs/sweeps.md)",
+    "calibrate": "beam.toml (docs/calibration.md)",
+    "compare": "runs/soft log.csv",
+    "bench": "small",
+    "solve": "problem.hdf5",
+    "fit-material": "test.csv",
+    "selftest": "bar",
+} | dict.fromkeys(("render", "plot", "report", "view", "paraview", "resume", "repair"), "runs/soft")
 
 app = App(
     name="femsim",
@@ -112,10 +125,8 @@ def _sentences(arguments: list[str]) -> int:
         status = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         return status if isinstance(status, int) else OK
     except CycloptsError as error:
-        text = " ".join(str(error).split())
-        given = re.search(r'unable to convert "([^"]+)" into float', text)
-        hint = number_alone(given[1]) if given else ""
-        print(f"femsim: {text}{f' Write it {hint}.' if hint else ''} (see 'femsim --help')", file=sys.stderr)
+        called = " ".join(error.command_chain or ())
+        print(f"femsim: {_said(error, called)} (see 'femsim {f'{called} ' if called else ''}--help')", file=sys.stderr)
         return WRONG_INPUT
     except KeyboardInterrupt:
         print("femsim: interrupted.", file=sys.stderr)
@@ -133,6 +144,25 @@ def _sentences(arguments: list[str]) -> int:
         traceback.print_exc()
         print("femsim: this is a bug in femsim; please report it with the lines above and the command you gave.", file=sys.stderr)
         return INTERNAL
+
+
+def _said(error: CycloptsError, called: str) -> str:
+    """Say what is wrong with the words of a command, in our words where those of cyclopts are a programmer's."""
+    text = " ".join(str(error).split())
+    name = error.argument.name.lstrip("-") if error.argument is not None else ""
+    if isinstance(error, MissingArgumentError) and "requires an argument" in text:
+        if error.keyword is not None:
+            return f"{error.keyword} is given without a value."
+        return f"{called} needs {name.upper()}, for instance: femsim {called} {_EXAMPLES.get(called, name.upper())}"
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        return (
+            f"{called} takes no further word, but {' '.join(error.unused_tokens)!r} is given; options are written --NAME VALUE."
+        )
+    wrong = re.fullmatch(r'Invalid value for (\S+): unable to convert "(.*)" into float\.', text)
+    if wrong:
+        hint = number_alone(wrong[2])
+        return f"{wrong[1]} is {wrong[2]!r}, but must be a number{f': write it {hint}' if hint else ''}."
+    return text
 
 
 def _no_output(error: OSError) -> int:

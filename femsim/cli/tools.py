@@ -34,6 +34,10 @@ def read_assignments(texts: tuple[str, ...]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not equals or not name.strip() or not value.strip():
             raise InputError(f"--set {text!r} is not NAME=VALUE; write for instance --set young_modulus=5e5.")
+        if name.strip() in values:
+            raise InputError(
+                f"--set {name.strip()} is given twice, {values[name.strip()]!r} and {value.strip()!r}; leave one out."
+            )
         values[name.strip()] = value.strip()
     return values
 
@@ -73,7 +77,9 @@ class Bar:
         self._bar.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None and not self._bar.tasks[0].completed:
+            self._bar.live.transient = True  # nothing began: the sentence about the error stands alone
         self._bar.stop()
 
     def __call__(self, done: int, total: int) -> None:

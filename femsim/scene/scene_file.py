@@ -191,6 +191,7 @@ def scene_doc(path: str | Path) -> str:
 
 
 #: Files that newcomers give for a scene, by suffix.
+_SCENE_FILES = (".py", "")
 _OTHER_FILES = {
     ".urdf": "a robot (URDF), which has links and joints but no experiment: scene.add_robot puts it into one, femsim describe "
     "shows it",
@@ -226,6 +227,8 @@ def find_scene(path: str | Path) -> Path:
     if other:
         raise InputError(f"{str(asked)!r} is {other}; write a scene in Python that uses it (docs/guide/start.md).")
     if asked.is_file():
+        if asked.suffix.lower() not in _SCENE_FILES:
+            raise InputError(f"{str(asked)!r} is no scene: a scene is a Python file, .py (docs/guide/start.md has a first one).")
         return asked
     ours = {file.stem: file for file in list_scenes()}
     if str(asked) in ours:

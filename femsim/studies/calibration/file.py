@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from femsim.base.errors import InputError
 from femsim.base.toml_files import AsPair, Finite, Positive, checked, read_toml
 from femsim.studies.sweeps.file import Limits, Settings, Value
 
@@ -276,4 +277,7 @@ def read_calibration(path: str | Path) -> CalibrationFile:
     InputError
         The file is missing or not TOML; every wrong entry, one sentence each.
     """
-    return checked(CalibrationFile, read_toml(Path(path), "calibration file"), path)
+    content = read_toml(Path(path), "calibration file")
+    if "metrics" in content and "experiments" not in content:
+        raise InputError(f"{path} is a sweep file; femsim sweep runs it. A calibration file has [free] and [[experiments]].")
+    return checked(CalibrationFile, content, path)

@@ -69,10 +69,10 @@ class Assembly:
         self._load.append(np.array(load, dtype=np.float64))
         return len(self._mass) - 1
 
-    def sphere(self, mass: float, radius: float, centre: tuple[float, float, float]) -> int:
-        """Add a sphere of a mass (kg) and radius (m); return its number."""
-        edge = radius * np.sqrt(2.4)  # 2/5 m r^2 = 1/12 m 2 edge^2
-        return self.box(mass, (edge, edge, edge), centre)
+    def sphere(self, mass: float, radius: float, centre: tuple[float, float, float], *, lift: float = 0.0) -> int:
+        """Add a sphere of a mass (kg) and radius (m), pulled up by a force (N); return its number."""
+        edge = radius * float(np.sqrt(2.4))  # 2/5 m r^2 = 1/12 m 2 edge^2
+        return self.box(mass, (edge, edge, edge), centre, load=(0.0, 0.0, lift, 0.0, 0.0, 0.0))
 
     def _along(self, body: int, point: np.ndarray, direction: np.ndarray, sign: float, row: np.ndarray) -> None:
         """Add the velocity of a point of a body along a direction to a row over (V, omega) of all bodies."""

@@ -40,6 +40,7 @@ from femsim.scene.scene_file import find_scene, list_scenes, load_scene, scene_e
 from femsim.step.stepper import Stepper
 from femsim.studies.problems.arena import SETS, Entrant, expand_sets, limited, read_entrants
 from femsim.studies.problems.pages import paper_metrics, write_profiles
+from femsim.studies.problems.sets import GENERATED
 from femsim.studies.problems.solve import SolvedProblem, judge_answer, solve_function
 from viz import plot_convergence
 
@@ -293,9 +294,15 @@ def _sources(
             found = find_scene(path)
             scene = load_scene(found, **parameters)
             sources.append((name, found, scene, _chosen_steps(scene, found, steps)))
+        elif str(path) in GENERATED and not path.exists():
+            names.pop()
+            for one, problem in GENERATED[str(path)]():
+                sources.append(_Problem(f"{path}, {one}", path, FclibProblem(problem, 3)))
         elif not path.exists():
             beside = [str(file) for file in path.parent.glob("*") if file.suffix in (".hdf5", ".h5", ".py")]
-            raise InputError(f"problem {str(path)!r} does not exist{did_you_mean(str(path), (*scenes, *SETS, *beside))}")
+            raise InputError(
+                f"problem {str(path)!r} does not exist{did_you_mean(str(path), (*scenes, *SETS, *GENERATED, *beside))}"
+            )
         else:
             sources.append(_Problem(name, path, read_fclib(path)))
     if not any(isinstance(source, tuple) for source in sources):

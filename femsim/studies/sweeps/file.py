@@ -237,6 +237,8 @@ def read_sweep(path: str | Path) -> SweepFile:
     """
     path = Path(path)
     content = read_toml(path, "sweep file")
+    if "experiments" in content:
+        raise InputError(f"{path} is a calibration file; femsim calibrate runs it. A sweep file has [parameters].")
     try:
         return SweepFile.model_validate(content)
     except ValidationError as error:

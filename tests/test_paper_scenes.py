@@ -1,0 +1,36 @@
+"""Scenes of papers/003: what each contact of a column with a heavy sphere carries, bars at rest."""
+
+from __future__ import annotations
+
+import pytest
+
+import femsim as fs
+
+G = 9.8
+
+
+@pytest.mark.parametrize("case", ["A", "B"])
+def test_the_contacts_of_the_column_carry_what_stands_on_them(case: str):
+    run = fs.simulate(fs.load_scene("sphere_stack", case=case, duration=0.03), out=None)
+    assert run.status == "converged"
+    force = {name: run.sensors[name].force[-1, 2] for name in ("lowest", "above", "below", "floor")}
+    if case == "A":
+        expected = {"lowest": 10190.0 * G, "above": 100.0 * G, "below": 10100.0 * G, "floor": -11190.0 * G}
+    else:  # ten spheres above go up with the heavy one, pulled by twice its weight; nine stay
+        upwards = (20000.0 - 10100.0) / 10100.0 * G
+        expected = {"lowest": 90.0 * G, "above": 100.0 * (G + upwards), "below": 0.0, "floor": -1090.0 * G}
+    for name, value in expected.items():
+        assert force[name] == pytest.approx(value, rel=1e-6, abs=1e-6), name
+
+
+def test_bars_come_to_rest_with_their_weight_on_the_floor():
+    run = fs.simulate(fs.load_scene("falling_bars", layers=1, divisions=4, duration=0.4), out=None)
+    assert run.status == "converged" and run.steps["kinetic_energy_J"][-1] < 1e-6
+    weight = 3 * 1000.0 * 0.24 * 0.04**2 * 9.81
+    assert run.sensors["floor"].force[-1, 2] == pytest.approx(-weight, rel=1e-3)
+
+
+def test_wrong_parameters_are_named():
+    for name, parameters in (("sphere_stack", {"case": "C"}), ("falling_bars", {"divisions": 6})):
+        with pytest.raises(fs.InputError, match=f"{next(iter(parameters))} is"):
+            fs.load_scene(name, **parameters)
