@@ -69,7 +69,7 @@ ROWS = {
     "cube10k": Row("pressed cube, 10 648 nodes", partial(scenes.pressed_cube, 21), 210.0, 140.0, 80.0, 20, 6, 10648),
     "cube30k": Row("pressed cube, 29 791 nodes", partial(scenes.pressed_cube, 30), 1170.0, 600.0, 300.0, 8, 6, 29791, big=True),
     "cube80k": Row("pressed cube, 79 507 nodes", partial(scenes.pressed_cube, 42), 8548.0, 2200.0, 1000.0, 4, 6, 79507, big=True),
-    "pile20": Row("pile of 20 cubes of 125 nodes", partial(scenes.pile, 20), 414.0, 120.0, 60.0, 15),
+    "pile20": Row("pile of 20 cubes of 125 nodes", partial(scenes.pile, 20), 414.0, 120.0, 60.0, 20),
     "pile50": Row("pile of 50 cubes of 125 nodes", partial(scenes.pile, 50), 10300.0, 600.0, 200.0, 5, big=True),
     "rope320": Row("rope of 320 links dragged", partial(scenes.rope, 320), 5.6, 1.5, None, 40),
     "rope1000": Row("rope of 1000 links dragged", partial(scenes.rope, 1000), 345.0, 5.0, None, 20),

@@ -8,7 +8,8 @@ import numpy as np
 
 import femsim as fs
 
-SCENES = Path(__file__).resolve().parents[1] / "scenes"
+#: Those of the checkout that is measured.
+SCENES = Path(fs.__file__).resolve().parents[1] / "scenes"
 
 
 def box() -> fs.Scene:
