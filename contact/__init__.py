@@ -3,8 +3,9 @@
 The tour, in the order of a time step:
 
 1. ``shapes``: Plane, Box, Sphere, Capsule, Cylinder, Mesh, Revolved, Thread, each with a signed distance.
-2. ``detect`` (after ``broad_phase``): contacts of points with shapes, of boxes along their edges and of cylinders as smooth
-   surfaces; a :class:`Detector` gives their gaps, positions and frames, normal first, as :class:`PointContacts`.
+2. ``detect`` (after ``broad_phase``): contacts of points with shapes, of boxes along their edges, of cylinders as smooth
+   surfaces and of walls by their triangles; a :class:`Detector` gives their gaps, positions and
+   frames, normal first, as :class:`PointContacts`.
    ``deformable``: contacts of surfaces and strands that deform, with each other and themselves; a :class:`DeformableDetector`
    gives :class:`DeformableContacts`.
 3. ``problem``: :class:`ContactProblem`, A v = b + J^T lam with the Signorini-Coulomb law on u = J v + phi; ``rows``: joints,

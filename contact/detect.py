@@ -3,7 +3,8 @@
 ``Detector(...)`` allocates once; ``Detector.detect`` is called every step: broad phase
 (:mod:`contact.broad_phase`), then the exact distance of each candidate point in the frame of the shape
 (:mod:`contact.detect_kernels`), then crossing edges of boxes (:mod:`contact.edge_kernels`), then cylinders as smooth surfaces
-(:mod:`contact.rim_kernels`), then crossing edges of meshes and capsules (:mod:`contact.crease_kernels`).
+(:mod:`contact.rim_kernels`), then crossing edges of meshes and capsules (:mod:`contact.crease_kernels`), then triangles against
+the distance of turned shapes (:mod:`contact.face_kernels`), of whose contacts a number is kept (:mod:`contact.thinning_kernels`).
 """
 
 from __future__ import annotations
@@ -20,9 +21,12 @@ from contact.creases import CreaseTable
 from contact.detect_kernels import detect_points, place_shapes
 from contact.edge_kernels import EDGE_PAIRS, crossing_edges
 from contact.errors import ContactError
+from contact.face_kernels import contacts_of_faces
+from contact.faces import faced_pairs, make_faces
 from contact.placed_kernels import Output, Shapes
 from contact.rim_kernels import rolling_contacts
-from contact.shapes import RIM_POINTS, Box, Capsule, Cylinder, Mesh, PlacedShape, ShapeTable
+from contact.shapes import RIM_POINTS, Box, Capsule, Cylinder, Mesh, PlacedShape, Revolved, ShapeTable, Thread
+from contact.thinning_kernels import thinned
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -31,13 +35,16 @@ BoolArray = npt.NDArray[np.bool_]
 #: ``PointContacts.feature`` is less than this where there are no edges of meshes and capsules, see ``Detector.features``.
 FEATURES = EDGE_PAIRS + 1
 
+#: Contacts of two bodies that are kept where one of them is a turned shape.
+MOST_PER_PAIR = 120
+
 
 @dataclass
 class PointContacts:
     """Contacts of points with shapes at one instant.
 
     They are ordered by shape, then by point; those of edges of boxes follow, then those of cylinders, then those of edges of
-    meshes and capsules.
+    meshes and capsules, then those of triangles.
 
     The arrays are views of the detector's own, which its next ``detect`` overwrites; ``copy`` keeps them.
 
@@ -46,7 +53,7 @@ class PointContacts:
     point : ndarray, (n,)
         Number of the point; where edges cross, of the corner at which the edge of the point's body starts; for a cylinder, of the
         point of the rim, which moves along it, or of the first one for contacts on mantle and caps; for an edge of a mesh or the
-        axis of a capsule the first point of the shape.
+        axis of a capsule, and for a triangle, the first point of the shape.
     shape : ndarray, (n,)
         Number of the placed shape.
     gap : ndarray, (n,), m
@@ -58,8 +65,8 @@ class PointContacts:
         Where the force acts, in the world: the point moved by its radius against the normal, or the point of the edge.
     feature : ndarray, (n,)
         0 for a point, else 1 plus the number of the pair of edges (12 times the edge of the point's body, plus the other edge);
-        for a cylinder see :mod:`contact.rim_kernels`, for edges of meshes and capsules :mod:`contact.crease_kernels`. Less than
-        ``Detector.features``. Each triple of point, shape and feature occurs once.
+        for a cylinder see :mod:`contact.rim_kernels`, for edges of meshes and capsules :mod:`contact.crease_kernels`; for
+        triangles their number follows. Less than ``Detector.features``. Each triple of point, shape and feature occurs once.
     """
 
     point: IntArray
@@ -125,6 +132,12 @@ class Detector:
         For each mesh or capsule whose vertices or ends are points, the first of them, which lie in the order of ``features``;
         else -1. Its edges, and the axis of a capsule, are then tested against those of meshes, of boxes with ``shape_corner``
         and of capsules, and those of a mesh against cylinders with ``shape_rim``.
+    shape_face : array_like, (s,), optional
+        For each Revolved or mesh whose points are those of ``features``, the first of them; else -1. Its triangles are then
+        tested against other shapes, see :func:`contact.faces.faced_pairs`.
+    most_per_pair : int
+        Where one of two bodies has a Revolved or Thread, this many of their contacts are kept, see
+        :func:`contact.thinning_kernels.thinned`.
 
     Attributes
     ----------
@@ -154,6 +167,8 @@ class Detector:
         shape_corner: npt.ArrayLike | None = None,
         shape_rim: npt.ArrayLike | None = None,
         shape_edge: npt.ArrayLike | None = None,
+        shape_face: npt.ArrayLike | None = None,
+        most_per_pair: int = MOST_PER_PAIR,
     ) -> None:
         self.shapes = tuple(shapes)
         matrix = np.array(may_contact)
@@ -211,6 +226,7 @@ class Detector:
         self._rim_reach = np.zeros(n_shapes)
         self._creases = self._crease_table(shape_edge)
         self.features = FEATURES if self._creases is None else max(FEATURES, self._creases.features)
+        self._take_faces(shape_face, int(most_per_pair))
 
     def _crease_table(self, shape_edge: npt.ArrayLike | None) -> CreaseTable | None:
         """Segments of the shapes; None where none of them can cross, so that their kernel is neither called nor compiled."""
@@ -235,6 +251,30 @@ class Detector:
         if not (self._cross | self._on_rims).any():
             return None
         return CreaseTable([placed.shape for placed in self.shapes], np.maximum(first, self._shape_rim))
+
+    def _take_faces(self, shape_face: npt.ArrayLike | None, most: int) -> None:
+        """Make the triangles of the shapes, and note of which pairs of bodies contacts are thinned out."""
+        first = _firsts("shape_face", shape_face, len(self.shapes))
+        shapes = [placed.shape for placed in self.shapes]
+        for s in np.flatnonzero(first != -1):
+            own = slice(first[s], first[s] + len(shapes[s].features()[0]))
+            faced = isinstance(shapes[s], Revolved | Mesh) and first[s] >= 0 and own.stop <= len(self.point_body)
+            if not faced or (self.point_body[own] != self.shape_body[s]).any():
+                raise ContactError(
+                    f"Detector: shape_face[{s}] is {first[s]}; give -1, or for a Revolved or mesh the first of the points of its "
+                    "features(), of its body."
+                )
+        if most < 1:
+            raise ContactError(f"Detector: most_per_pair is {most}; give a whole number of at least 1.")
+        self._most = most
+        turned = np.zeros(len(self._may_contact), dtype=np.bool_)
+        turned[[body for shape, body in zip(shapes, self.shape_body, strict=True) if isinstance(shape, Revolved | Thread)]] = True
+        self._thins = (turned[:, None] | turned) & (self._may_contact | self._may_contact.T) if turned.any() else None
+        pairs = self._may_contact[np.ix_(self.shape_body, self.shape_body)] & (first >= 0)[:, None]
+        faced = faced_pairs(shapes, pairs) if turned.any() else np.zeros((0, 0), dtype=np.bool_)
+        self._faces = make_faces(shapes, first, faced, self.features) if faced.any() else None
+        if self._faces is not None:
+            self.features += int(np.diff(self._faces.start).max())
 
     def _near(self, able: BoolArray, n_pairs: int) -> bool:
         """Whether points of a body are near a shape that crosses one of its shapes, given which shapes can (s, s)."""
@@ -405,6 +445,10 @@ class Detector:
             n = creases_on_cylinders(
                 n, self._creases.creases, self._placed(rotation, translation), self._may_contact, self._output
             )
+        if self._faces is not None:
+            n = contacts_of_faces(n, self._faces, self._placed(rotation, translation), self._output)
+        if self._thins is not None and self._most < n <= len(self._point):
+            n = thinned(n, self._most, self.point_body, self.shape_body, self._thins, self._output)
         if n > len(self._point) and self._grows:
             self._make_room(2 * n)
             return self.detect(where, rotation, translation, margin)
@@ -432,6 +476,9 @@ class Detector:
         if self._creases is not None:
             first = self._creases.creases.first
             np.copyto(self._creases.creases.reach, self._margin[first], where=first >= 0)
+        if self._faces is not None:
+            first = self._faces.first
+            np.copyto(self._faces.reach, self._margin[first], where=first >= 0)
         if self._rolls:  # points of rims that are surfaces are no points: with this margin they are in contact with nothing
             np.copyto(self._rim_reach, self._margin[self._shape_rim], where=self._shape_rim >= 0)
             self._margin[self._on_rim] = self._reach[self._on_rim] = -np.inf

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from contact import masses_kernels as kernels
 from contact.masses_kernels import Acting, BlockRows, Masses
@@ -14,6 +15,16 @@ def velocities(masses: Masses, impulse: np.ndarray) -> np.ndarray:
     out = np.empty(len(impulse))
     kernels.times(masses, impulse, out)
     return out
+
+
+def as_matrix(masses: Masses) -> sp.csr_matrix:
+    """M^-1 as a sparse matrix (n, n) with entries of its own."""
+    size = np.diff(masses.first)[masses.block]
+    indptr = np.concatenate([[0], np.cumsum(size)])
+    within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], size)
+    indices = masses.rows[np.repeat(masses.first[masses.block], size) + within]
+    values = masses.inverse[np.repeat(masses.start[masses.block] + masses.place * size, size) + within]
+    return sp.csr_matrix((values, indices, indptr), shape=(len(size), len(size)))
 
 
 def product(W: BlockRows, x: np.ndarray) -> np.ndarray:

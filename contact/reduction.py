@@ -129,6 +129,10 @@ class Reduction:
         """Return A and b of x, J of all contacts, and the equalities E over x."""
         problem, rows = self.problem, self.rows
         ns, nm, nc = len(soft), len(self._motors), problem.n_contacts
+        if len(self._equal) == rows.n_rows and not ns:  # rigid joints alone, nothing to add
+            self._half, self._J, self._phi, self._friction = np.zeros(0), problem.J, problem.phi, problem.friction
+            self._given_offset = rows.offset
+            return problem.A, problem.b, problem.J, rows.G
         entry = sp.csr_matrix((np.ones(ns), (soft, np.arange(ns))), shape=(rows.n_rows, ns))
         own = sp.hstack([sp.diags(self._sense) @ rows.G, entry, sp.csr_matrix((rows.n_rows, nm))], format="csr")
         of_motor = own[self._motors]

@@ -21,7 +21,7 @@ TURN_POINTS = 32
 
 @dataclass(frozen=True, eq=False, init=False)
 class Revolved:
-    """All points within ``padding`` of a polyline that is turned about z: bowls, plates, pots, bottles (papers/000, section VII).
+    """All points within ``padding`` of a polyline that is turned about z: bowls, plates, pots, bottles (papers/000, appendix B).
 
     Attributes
     ----------

@@ -43,10 +43,16 @@ from femsim.model.paths import (
     ToolPath as ToolPath,
     load_path as load_path,
 )
+from femsim.model.robots import (
+    Robot as Robot,
+    RobotJoint as RobotJoint,
+    RobotLink as RobotLink,
+)
 from femsim.model.solids import (
     Compound as Compound,
     Piece as Piece,
 )
+from femsim.model.urdf import load_robot as load_robot
 from femsim.run.repair import repair as repair
 from femsim.run.result import (
     ChamberSeries as ChamberSeries,

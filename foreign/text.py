@@ -1,4 +1,4 @@
-"""JSON, TOML and npz archives whose sizes and nesting are checked before they are believed; they need no child."""
+"""JSON, TOML, XML and npz archives whose sizes and nesting are checked before they are believed; they need no child."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import tomllib
 import zipfile
 from pathlib import Path
 from typing import IO, Any
+from xml.etree.ElementTree import XML, Element, ParseError
 
 import numpy as np
 
 from foreign.child import Refused
 
 #: Largest files that people write by hand or that a run writes, bytes.
-TOML_BYTES, JSON_BYTES, TEXT_BYTES = 4_000_000, 256_000_000, 2_000_000_000
+TOML_BYTES, XML_BYTES, JSON_BYTES, TEXT_BYTES = 4_000_000, 4_000_000, 256_000_000, 2_000_000_000
 #: Levels of tables and lists in a file; parts of a dotted key.
 DEEPEST, MOST_PARTS = 64, 32
 #: Arrays of one npz archive, and how far deflation may have shrunk it.
@@ -47,6 +48,29 @@ def read_toml(path: Path) -> dict[str, Any]:
         if type(value) is int and not -(1 << 63) <= value < 1 << 63:  # TOML allows no others, Python's reader does
             raise Refused(f"it has a whole number of {len(str(value).lstrip('-'))} digits")
     return content
+
+
+def read_xml(path: Path) -> Element:
+    """Read an XML file that declares no document type, so that it has no entities, of its own or of other files.
+
+    Raises
+    ------
+    OSError, Refused
+        It cannot be opened; it is too large, no XML, declares a document type, or is nested too deeply.
+    """
+    text = read_text(path, XML_BYTES)
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise Refused("it declares a document type or entities, which are not read")
+    try:
+        root = XML(text)
+    except (ParseError, ValueError) as error:
+        raise Refused(f"it is no XML: {error}") from None
+    level, depth = [root], 1
+    while level:
+        if depth > DEEPEST:
+            raise Refused(f"it is nested more deeply than {DEEPEST} levels")
+        level, depth = [child for element in level for child in element], depth + 1
+    return root
 
 
 def read_json(path: Path) -> Any:

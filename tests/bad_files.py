@@ -62,6 +62,8 @@ def open_as(kind: str, path: Path) -> list[np.ndarray]:
 
         test = read_tensile_test(path)
         return [test.stretch, test.stress]
+    if kind == "robot":
+        return [np.array([fs.load_robot(path).mass])]
     if kind == "state":
         from femsim.step.state import State
 
@@ -288,7 +290,18 @@ _WIDE = ",".join(f"c{k}" for k in range(200_000)) + "\n" + ",".join(["1"] * 200_
 _STRAIN = "engineering strain,engineering stress (MPa)\n"
 
 #: Name of the file: how it is read, and what writes it. All must be refused with a sentence.
+LAUGHS = b"".join(b'<!ENTITY l%d "%s">' % (k, b"&l%d;" % (k - 1) * 10 if k else b"ha") for k in range(12))
+
 CORPUS: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "laughs.urdf": ("robot", _text(b"<!DOCTYPE r [" + LAUGHS + b"]><robot name='a'>&l11;</robot>")),
+    "outside.urdf": ("robot", _text(b"<!DOCTYPE r [<!ENTITY x SYSTEM 'file:///etc/hostname'>]><robot name='a'>&x;</robot>")),
+    "deep.urdf": ("robot", _text(b"<robot>" + b"<a>" * 500_000)),
+    "deep_closed.urdf": ("robot", _text(b"<robot>" + b"<a>" * 300_000 + b"</a>" * 300_000 + b"</robot>")),
+    "cut.urdf": ("robot", _text(b"<robot name='a'><link name='b'><inertial><mass value='1'/>")),
+    "nan.urdf": ("robot", _text(b"<robot name='a'><link name='b'><inertial><mass value='nan'/><inertia ixx='1' iyy='1' izz='1'/>"
+                                b"</inertial></link></robot>")),
+    "chain_of_itself.urdf": ("robot", _text(
+        b"<robot name='a'><link name='b'/><joint name='j' type='fixed'><parent link='b'/><child link='b'/></joint></robot>")),
     "cut_in_header.ply": ("surface", _text(b"ply\nformat ascii 1.0\nelement vertex 3000\nproperty float x\n")),
     "claims_points.ply": ("surface", _text(
         b"ply\nformat binary_little_endian 1.0\nelement vertex 2000000000\nproperty float x\nproperty float y\nproperty float z\n"

@@ -172,7 +172,14 @@ readings = [{ logs = ["a.csv"], card = { time = { offset = 0.005 } } }]
     info = json.dumps({"status": "converged", "message": "", "settings": {"gravity_mps2": [0, 0, -9.81]}})
     entry = '<DataSet timestep="0.1" name="a" file="a.vtu"/>'
     pvd = f'<?xml version="1.0"?><VTKFile type="Collection"><Collection>{entry}</Collection></VTKFile>'
+    robot = (
+        '<robot name="a"><link name="b"><inertial><origin xyz="0 0 1" rpy="0 1 0"/><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1"/></inertial><collision><geometry><box size="1 1 1"/></geometry></collision></link>'
+        '<link name="c"/><joint name="j" type="revolute"><parent link="b"/><child link="c"/><axis xyz="0 1 0"/>'
+        '<limit lower="-1" upper="1"/></joint></robot>'
+    )
     texts = {
+        ("robot", "a.urdf"): robot,
         ("card", "a.toml"): card, ("sweep", "b.toml"): sweep, ("calibration", "c.toml"): calibration,
         ("path", "a.path"): path, ("path", "b.path"): "0 0 0\n1 0 0\n2 0 1\n",
         ("path", "c.path"): poses, ("tensile", "t.csv"): tensile,

@@ -119,8 +119,28 @@ MUTANTS = (
         "test_contact_rows.py",
     ),
     Mutant(
+        "physics", "the stop of a joint pulls at its upper end", STEP + "joint_limits.py",
+        "self.sign[end] * lam[:, 0])", "lam[:, 0])",
+        "test_tree.py::test_limits_hold_and_their_torque_is_reported",
+    ),
+    Mutant(
+        "physics", "a free robot turns by the wrong angular momentum", BODIES + "tree.py",
+        "after[3:] -= dt * cross(", "after[3:] += dt * cross(",
+        "test_tree.py::test_a_free_robot_keeps_its_momenta",
+    ),
+    Mutant(
+        "physics", "limits of a robot's motor are not those of the joint", BODIES + "tree.py",
+        'words = {"force": "effort", "max_force": "max_effort"}', 'words = {"force": "effort", "max_effort": "stiffness"}',
+        "test_robot_scenes.py::test_a_motor_gives_no_more_than_its_limit",
+    ),
+    Mutant(
+        "sensors", "the wrench of a joint forgets what contacts do behind its link", RUN + "sensors.py",
+        "            out -= wrench\n", "            out -= wrench if own == self._link else 0.0\n",
+        "test_robot_scenes.py::test_the_example_of_the_guide_runs_and_its_wrist_balances",
+    ),
+    Mutant(
         "physics", "contact pushes fingers the other way", STEP + "contacts.py",
-        "+= placed.axis[k] @ force", "-= placed.axis[k] @ force",
+        "+= placed.screw[own, :3] @ force", "-= placed.screw[own, :3] @ force",
         "test_contact_rows.py test_gauges.py::test_joint_of_a_finger",
     ),
     Mutant(

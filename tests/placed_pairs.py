@@ -10,15 +10,16 @@ from scipy.spatial.transform import Rotation
 
 from contact.detect import Detector, PointContacts
 from contact.detect_kernels import PARALLEL
-from contact.shapes import Box, Capsule, Cylinder, Mesh, PlacedShape, Shape
+from contact.shapes import Box, Capsule, Cylinder, Mesh, PlacedShape, Revolved, Shape
 
 
 def detect(
-    shapes: Sequence[Shape], rotation: np.ndarray, translation: np.ndarray, margin: float, mutual: bool = True
+    shapes: Sequence[Shape], rotation: np.ndarray, translation: np.ndarray, margin: float, mutual: bool = True, most: int = 10**6
 ) -> PointContacts:
     """All contacts of shapes on bodies of their own, with the features of each as points.
 
-    Without ``mutual`` only points of the first one are tested. Each contact has a name of its own.
+    Without ``mutual`` only points of the first one are tested; ``most`` contacts of two bodies are kept. Each contact has a name
+    of its own.
     """
     own = [shape.features() for shape in shapes]
     first = np.cumsum([0] + [len(points) for points, _ in own[:-1]])
@@ -33,6 +34,8 @@ def detect(
         shape_corner=[f if isinstance(s, Box) else -1 for s, f in zip(shapes, first, strict=True)],
         shape_rim=[f if isinstance(s, Cylinder) else -1 for s, f in zip(shapes, first, strict=True)],
         shape_edge=[f if isinstance(s, Mesh | Capsule) else -1 for s, f in zip(shapes, first, strict=True)],
+        shape_face=[f if isinstance(s, Mesh | Revolved) else -1 for s, f in zip(shapes, first, strict=True)],
+        most_per_pair=most,
     )
     points = np.concatenate([p @ turn.T + at for (p, _), turn, at in zip(own, rotation, translation, strict=True)])
     found = detector.detect(points, *detector.world_poses(rotation, translation), margin).copy()

@@ -104,7 +104,7 @@ def test_a_wheel_has_the_data_and_no_package_called_data(tmp_path: Path) -> None
     top = {path.name for path in site.iterdir() if path.suffix != ".dist-info"}
     assert top == {"femsim", "foreign", "materials", "meshes", "contact", "viz", "scenes"}
     packed = {"materials": site / "materials" / "_data", "meshes": site / "meshes" / "_data"}
-    for name in ("materials", "meshes", "logs", "problems", "reference", "trajectories"):
+    for name in ("materials", "meshes", "logs", "problems", "reference", "robots", "trajectories"):
         folder = packed.get(name, site / "femsim" / "_data" / name)
         assert sorted(p.name for p in folder.iterdir()) == sorted(p.name for p in (DATA / name).iterdir()), name
     (notices,) = site.glob("femsim-*.dist-info/licenses/data")

@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import connected_components
 
 import femsim as fs
 from contact import ContactError
-from contact.masses import product, split_operator, velocities
+from contact.masses import as_matrix, product, split_operator, velocities
 from contact.masses_kernels import BlockRows, Masses, find_groups
 from contact.problem import make_problem
 from contact.solvers import make_solver
@@ -486,6 +486,7 @@ def test_masses_are_inverted_wherever_their_rows_stand() -> None:
     plain[np.ix_(free, free)] = np.linalg.inv(whole[np.ix_(free, free)])
     impulse = rng.normal(size=30)
     assert velocities(masses, impulse) == pytest.approx(plain @ impulse, abs=1e-12) and held.any()
+    assert as_matrix(masses).toarray() == pytest.approx(plain, abs=1e-12)
     assert mass_times(sp.csr_matrix(whole), impulse) == pytest.approx(whole @ impulse)
     assert mass_times(np.array([whole[14:19, 14:19], whole[19:24, 19:24]]), impulse[14:24]) == pytest.approx(
         whole[14:24] @ impulse

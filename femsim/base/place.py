@@ -15,7 +15,8 @@ def data_folder(name: str) -> Path:
     Parameters
     ----------
     name : str
-        "logs", "problems", "reference" or "trajectories". (Cards and meshes are found by the packages materials and meshes.)
+        "logs", "problems", "reference", "robots" or "trajectories". (Cards and meshes are found by the packages materials and
+        meshes.)
 
     Raises
     ------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -203,13 +204,15 @@ def _step_range(text: str) -> tuple[int, int]:
 
 @app.command
 def describe(scene: Path) -> int:
-    """Show what a scene is and its parameters with units and defaults.
+    """Show what a scene is and its parameters with units and defaults, or the links, joints and masses of a robot.
 
     Parameters
     ----------
     scene
-        Scene file.
+        Scene file, or a robot: a URDF file, or the name of one that comes with femsim, such as arm7.urdf.
     """
+    if scene.suffix == ".urdf":
+        return _describe_robot(scene)
     from femsim.scene.scene_file import load_scene, scene_doc, scene_parameters
 
     parameters = scene_parameters(scene)  # before anything is printed: it may be no scene
@@ -231,6 +234,36 @@ def describe(scene: Path) -> int:
     print(
         f"time step {built.dt:g} s, duration {built.duration:g} s; sensors: {', '.join(s.name for s in built.sensors) or 'none'}"
     )
+    return OK
+
+
+def _describe_robot(path: Path) -> int:
+    """Show the tree of a robot: links with their masses, and joints with type, range, effort and damping."""
+    from femsim.model.urdf import load_robot
+
+    robot = load_robot(path)
+    depth = {robot.root: 0}
+    table = make_table("link", "mass", "joint", "type", "range", "max effort", "max speed", "damping")
+    for link, joint in zip(robot.links, [None, *robot.joints], strict=True):
+        shown = f"{link.mass:.4g} kg" if link.mass else "frame"
+        if joint is None:
+            table.add_row(link.name, shown, "", "base", "", "", "", "")
+            continue
+        depth[link.name] = depth[joint.parent] + 1
+        angle, force = ("m", "N") if joint.kind == "prismatic" else ("rad", "N m")
+        low, high = joint.limits
+        limits = {
+            "range": f"{low:.4g} to {high:.4g} {angle}" if math.isfinite(high - low) else "",
+            "effort": f"{joint.max_effort:.4g} {force}" if math.isfinite(joint.max_effort) else "",
+            "speed": f"{joint.max_speed:.4g} {angle}/s" if math.isfinite(joint.max_speed) else "",
+            "damping": f"{joint.damping:.4g} {force} s/{angle}" if joint.damping else "",
+        }
+        follows = f", mimics {joint.mimic[0]}" if joint.mimic else ""
+        table.add_row("  " * depth[link.name] + link.name, shown, joint.name, joint.kind + follows, *limits.values())
+    print(f"{path}: robot {robot.name!r}, {robot.mass:.4g} kg, {len(robot.joint_names())} joints to drive")
+    make_console().print(table)
+    for note in robot.notes:
+        print(f"note: {note}")
     return OK
 
 

@@ -123,6 +123,10 @@ class CompliantDrive(CouplingDefaults):
         """Keep the velocity of the step for the next one."""
         self._twist = self._latest
 
+    def reset(self) -> None:
+        """Start from rest."""
+        self._twist = self._latest = np.zeros(6)
+
     def memory(self) -> dict[str, np.ndarray]:
         """Give the velocity of the last step."""
         return {"twist": self._twist}

@@ -69,6 +69,10 @@ class ContactRules:
         Pairs whose friction differs by direction; ``friction`` holds the geometric mean of their coefficients.
     no_contact : sequence of NoContact
         Points that have no contact with a part though their own part may.
+    ignored : ndarray, (np, np), bool, optional
+        Pairs whose contact the scene leaves out, which no measure of depth looks at either. Default: none.
+    most_per_pair : int
+        Contacts of two parts that are kept where one of them has a Revolved or Thread.
     """
 
     friction: np.ndarray
@@ -78,3 +82,5 @@ class ContactRules:
     max_correction: float
     anisotropic: Sequence[AnisotropicPair] = ()
     no_contact: Sequence[NoContact] = ()
+    ignored: np.ndarray | None = None
+    most_per_pair: int = 120

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,6 +13,25 @@ from femsim.base.rotations import cross_matrix
 from femsim.model.bodies.body import StepSettings
 from femsim.model.bodies.rod import Rod
 from femsim.model.frames import HoldFrame
+
+
+class Constraint(NamedTuple):
+    """Rows of ``contact.rows`` between the rows of v of a coupling.
+
+    Attributes
+    ----------
+    G : ndarray, (p, m)
+        Velocity of each by the rows of v.
+    offset : ndarray, (p,), m/s or rad/s
+        Added to it.
+    low, high : ndarray, (p,), N or N m
+        Bounds of the forces.
+    """
+
+    G: np.ndarray
+    offset: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
 
 
 class Coupling(Protocol):
@@ -39,6 +58,12 @@ class Coupling(Protocol):
         What it did from outside on the bodies in the last step; 0 where it only passes on or stores.
     forces : tuple of ndarray, (3,), N
         Total force on each of these bodies in the last step.
+    joins : bool
+        Whether it holds them together by rows of the contact problem, :meth:`constraint`, instead of forces in A and b.
+    opening : ndarray, m and rad
+        What these rows lack where the last ``prepare`` led; empty without rows.
+    pushed : ndarray, (m,), N and N m
+        What they did to the rows of v in the last step; empty without rows.
     """
 
     name: str
@@ -47,6 +72,9 @@ class Coupling(Protocol):
     entries: tuple[np.ndarray, np.ndarray] | None
     forces: tuple[np.ndarray, ...]
     power: float
+    joins: bool
+    opening: np.ndarray
+    pushed: np.ndarray
 
     def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
         """Read the coordinates of its bodies where it acts: at the start of the step, or where ``v_hat``, (m,), leads.
@@ -64,6 +92,35 @@ class Coupling(Protocol):
 
     def exerted(self) -> np.ndarray:
         """Force on its rows, (m,), at the place and the velocity of the last ``prepare``."""
+        ...
+
+    def reset(self) -> None:
+        """Forget what earlier runs left."""
+        ...
+
+    def constraint(self) -> Constraint | None:
+        """Rows by which it holds its bodies instead of forces, as the last ``prepare`` and ``assemble`` say; None for none."""
+        ...
+
+    def constraint_at(self, q: Sequence[np.ndarray]) -> np.ndarray:
+        """Rows that velocities keep at coordinates of its bodies, (p, m)."""
+        ...
+
+    def take_rows(self, forces: np.ndarray) -> None:
+        """Take the forces of its rows, (p,), before ``accept``."""
+        ...
+
+    def add_impulse(self, impulse: np.ndarray) -> None:
+        """Take what the rows of the last ``constraint_at`` did to the velocities at the end of the step, (p,), N s."""
+        ...
+
+    def push(self) -> np.ndarray:
+        """Force of its rows on those of v, (m,), where the last ``prepare`` placed it and as large as they were last."""
+        ...
+
+    @property
+    def row_forces(self) -> np.ndarray:
+        """Last forces of its rows, as many as it has now."""
         ...
 
     def accept(self, v_hat: np.ndarray) -> None:
@@ -108,6 +165,35 @@ class CouplingDefaults:
 
     forces: tuple[np.ndarray, ...]
     power: float
+    joins = False
+    opening: np.ndarray = np.zeros(0)
+    pushed: np.ndarray = np.zeros(0)
+
+    def reset(self) -> None:
+        """Nothing is kept from run to run."""
+
+    def constraint(self) -> Constraint | None:
+        """None: it acts by forces."""
+        return None
+
+    def constraint_at(self, q: Sequence[np.ndarray]) -> np.ndarray:
+        """No rows."""
+        return np.zeros((0, 0))
+
+    def take_rows(self, forces: np.ndarray) -> None:
+        """No rows."""
+
+    def add_impulse(self, impulse: np.ndarray) -> None:
+        """No rows."""
+
+    def push(self) -> np.ndarray:
+        """No rows."""
+        return np.zeros(0)
+
+    @property
+    def row_forces(self) -> np.ndarray:
+        """No rows."""
+        return np.zeros(0)
 
     def memory(self) -> dict[str, np.ndarray]:
         """Nothing is remembered."""

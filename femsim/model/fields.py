@@ -66,6 +66,10 @@ FRAME_FIELDS = (
     FrameField("tension", "N", "rod", "at the joints"),
     FrameField("bending_moment", "N m", "rod", "at the joints"),
     FrameField("twisting_moment", "N m", "rod", "at the joints"),
+    FrameField(
+        "parts", "", "contacts", "numbers of the two parts in `parts` of run.json, from 0: the one that `force` is on, the other",
+        default=False, components=("on", "other"),
+    ),
     FrameField("radius", "m", "rod", "of the contacts", always=True),
 )  # fmt: skip
 

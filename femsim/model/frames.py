@@ -7,7 +7,13 @@ from typing import Protocol
 import numpy as np
 
 from contact import closest_points_on_triangles
-from femsim.base.rotations import cross_matrix, quaternion_conjugate, quaternion_from_matrix, quaternion_multiply
+from femsim.base.rotations import (
+    cross_matrix,
+    quaternion_conjugate,
+    quaternion_from_matrix,
+    quaternion_multiply,
+    quaternion_to_matrix,
+)
 from meshes import boundary_triangles
 
 
@@ -121,6 +127,65 @@ class LinkFrame:
     def moved(self, q: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
         """Coordinates of the body, its other joints at rest."""
         v_hat = np.zeros(len(q) - 1)
+        v_hat[self.rows] = v
+        return self._body.moved(q, v_hat, time)
+
+
+class Chain(Protocol):
+    """A body of links one after the other, seven coordinates each.
+
+    Attributes
+    ----------
+    n_v : int
+        Number of its velocities, six for each link.
+    """
+
+    n_v: int
+
+    def initial_q(self) -> np.ndarray:
+        """Coordinates at the start, (n_q,)."""
+        ...
+
+    def moved(self, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
+        """Coordinates (n_q,) that q becomes at velocity v_hat in a time, s."""
+        ...
+
+
+class RodFrame:
+    """Frame fixed to the nearest link of a rod.
+
+    Parameters
+    ----------
+    body : Chain
+        The rod.
+    pose : ndarray, (7,)
+        Position (m) and quaternion at the start, world.
+    """
+
+    def __init__(self, body: Chain, pose: np.ndarray) -> None:
+        links = body.initial_q().reshape(-1, 7)
+        self.link = int(np.argmin(np.linalg.norm(links[:, :3] - pose[:3], axis=1)))
+        own = links[self.link]
+        self._body, self.rows = body, 6 * self.link + np.arange(6)
+        self._local = quaternion_to_matrix(own[3:]).T @ (pose[:3] - own[:3])
+        self._turn = quaternion_multiply(quaternion_conjugate(own[3:]), pose[3:])
+        self.place(links.ravel())
+
+    def place(self, q: np.ndarray) -> np.ndarray:
+        """Pose (7,) at coordinates of the rod."""
+        own = q[7 * self.link : 7 * self.link + 7]
+        self.lever = quaternion_to_matrix(own[3:]) @ self._local
+        return np.concatenate([own[:3] + self.lever, quaternion_multiply(own[3:], self._turn)])
+
+    def jacobian(self) -> np.ndarray:
+        """Twist of the link, moved to the frame, (6, 6)."""
+        G = np.eye(6)
+        G[:3, 3:] = -cross_matrix(self.lever)
+        return G
+
+    def moved(self, q: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
+        """Coordinates of the rod, its other links at rest."""
+        v_hat = np.zeros(self._body.n_v)
         v_hat[self.rows] = v
         return self._body.moved(q, v_hat, time)
 

@@ -132,10 +132,13 @@ class Frames:
         parts = {stepper.scene.parts[k].name: self._part_frame(k, report, placed) for k in self._drawn}
         if report is None:
             none, scalar = np.zeros((0, 3)), np.zeros(0)
-            parts["contacts"] = PartFrame(none, {"force": none, "normal": none, "gap": scalar, "state": scalar.astype(int)})
+            fields = {"force": none, "normal": none, "gap": scalar, "state": scalar.astype(int)}
+            points, sides = none, np.zeros((0, 2), dtype=np.int64)
         else:
             c = report.contacts
-            parts["contacts"] = PartFrame(c.position, {"force": c.force, "normal": c.normal, "gap": c.gap, "state": c.state})
+            fields = {"force": c.force, "normal": c.normal, "gap": c.gap, "state": c.state}
+            points, sides = c.position, c.part
+        parts["contacts"] = PartFrame(points, fields | ({"parts": sides} if "parts" in self.fields else {}))
         self.series.write_frame(stepper.state.t, parts)
 
     def _part_frame(self, k: int, report: StepReport | None, placed: Placed) -> PartFrame:

@@ -49,6 +49,7 @@ def run_info(
         "parts": scene.part_names,
         "friction": describe_friction(scene),
         "restitution": describe_restitution(scene),
+        "ignored_contacts": [str(statement) for statement in scene.ignored],
         "solver": {
             "name": solver,
             "options": vars(getattr(chosen, "options", None)) if hasattr(chosen, "options") else {},

@@ -142,7 +142,7 @@ class TendonSeries:
 
 @dataclass(frozen=True, repr=False)
 class GaugeSeries:
-    """Readings of a sensor of kind gap, area, slip or energy.
+    """Readings of a sensor of kind gap, area, slip, pair or energy.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class GaugeSeries:
         End of each step.
     values : dict of str to ndarray, (n_steps,)
         By what the column in sensors.csv says after the name of the sensor: ``gap_m``; ``area_m2``; ``slip_m`` and
-        ``friction_J``; ``kinetic_J``, ``elastic_J`` and ``potential_J``.
+        ``friction_J``; ``contacts`` to ``slip_mps`` of a pair; ``kinetic_J``, ``elastic_J`` and ``potential_J``.
     """
 
     time: np.ndarray

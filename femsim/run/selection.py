@@ -48,7 +48,7 @@ class Selection:
         if not (meets[self.part] & self.partners).any():
             raise InputError(
                 f"sensor {sensor.name}: {sensor.part!r} never touches {', '.join(map(repr, sensor.partners)) or 'anything'} here "
-                "(parts of one body, or both fixed or driven, do not); name another partner."
+                "(parts of one body, both fixed or driven, or ignored by the scene, do not); name another partner."
             )
         if sensor.where is not None:
             self._limit(stepper, sensor, sensor.where)

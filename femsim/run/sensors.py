@@ -134,40 +134,77 @@ class RodEndReader(Reader):
 
 
 class JointReader(Reader):
-    """Wrench that a base exerts on a finger through its joint: what else does not explain its motion."""
+    """Wrench that a base or link exerts through a joint on all that hangs on it: what else does not explain its motion."""
+
+    def __init__(self, stepper: Stepper, sensor: SensorSpec, gaps: GapSearch) -> None:
+        super().__init__(stepper, sensor, gaps)
+        part = stepper.scene.parts[self.part]
+        self._link, self._links = part.link, self.body.hangs_on(part.link)
+        self._parts = [k for k, one in enumerate(stepper.scene.parts) if one.body == part.body and one.link in self._links]
+        self.reset()
+
+    def _moving(self) -> np.ndarray:
+        """Momentum, spin about the centre of mass of the link, and this centre, of the current state: (9,)."""
+        body, q, v = self.body, self.q, self.v
+        centre, out = body.link_pose(q, self._link)[1], np.zeros(9)
+        for link in self._links:
+            momentum = body.link_momentum(q, v, link)[1]
+            out[:6] += momentum
+            if link != self._link:
+                out[3:6] += cross(body.link_pose(q, link)[1] - centre, momentum[:3])
+        out[6:] = centre
+        return out
+
+    def reset(self) -> None:
+        """Start from the momentum of the current state."""
+        self._momentum = self._moving()
+
+    def read(self, report: StepReport) -> np.ndarray:
+        """Change of momentum over the step, less contacts, weight and held rods."""
+        stepper, body, before, after = self.stepper, self.body, self._momentum, self._moving()
+        self._momentum, dt, centre = after, stepper.settings.dt, after[6:]
+        out = (after[:6] - before[:6]) / dt
+        if len(self._links) > 1:  # the spin is about a point that moves: that of one link goes along its own momentum
+            out[3:] += cross((after[6:] - before[6:]) / dt, 0.5 * (before[:3] + after[:3]))
+        contacts = report.forces.contacts.reference
+        for k in self._parts:
+            own = stepper.scene.parts[k].link
+            wrench = report.forces.wrench[k]
+            out -= wrench
+            weight = body.link_momentum(self.q, self.v, own)[0] * stepper.settings.gravity
+            out[:3] -= weight
+            if own != self._link:
+                out[3:] -= cross(contacts[k] - before[6:], wrench[:3])
+                out[3:] -= cross(body.link_pose(self.q, own)[1] - centre, weight)
+            for coupling in stepper.scene.couplings:
+                pull = coupling.pull_on(self.index, own)
+                if pull is not None:
+                    place, pulled = pull
+                    out[:3] -= pulled[:3]
+                    out[3:] -= pulled[3:] + cross(place - centre, pulled[:3])
+        return np.asarray(out)
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Give momentum, spin and centre at the end of the last step."""
+        return {"momentum": self._momentum.copy()}
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Take them back."""
+        self._momentum = memory["momentum"].copy()
+
+
+class JointStateReader(Reader):
+    """Position and speed of a joint, and what its motor and its limits exert."""
 
     def __init__(self, stepper: Stepper, sensor: SensorSpec, gaps: GapSearch) -> None:
         super().__init__(stepper, sensor, gaps)
         self._link = stepper.scene.parts[self.part].link
-        self.reset()
 
-    def reset(self) -> None:
-        """Start from the momentum of the current state."""
-        self._momentum = self.body.link_momentum(self.q, self.v, self._link)[1]
-
-    def read(self, report: StepReport) -> np.ndarray:
-        """Change of momentum over the step, less contacts, weight and held rods."""
-        stepper, body, q = self.stepper, self.body, self.q
-        mass, momentum = body.link_momentum(q, self.v, self._link)
-        out = (momentum - self._momentum) / stepper.settings.dt - report.forces.wrench[self.part]
-        self._momentum = momentum
-        out[:3] -= mass * stepper.settings.gravity
-        centre = body.link_pose(q, self._link)[1]
-        for coupling in stepper.scene.couplings:
-            pull = coupling.pull_on(self.index, self._link)
-            if pull is not None:
-                place, wrench = pull
-                out[:3] -= wrench[:3]
-                out[3:] -= wrench[3:] + cross(place - centre, wrench[:3])
-        return np.asarray(out)
-
-    def memory(self) -> dict[str, np.ndarray]:
-        """Give the momentum of the link at the end of the last step."""
-        return {"momentum": self._momentum.copy()}
-
-    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
-        """Take it back."""
-        self._momentum = memory["momentum"].copy()
+    def read(self, report: StepReport) -> list[float]:
+        """Place at the end of the step, forces of the step."""
+        position, speed, effort, row = self.body.joint_state(self.q, self.v, self._link)
+        stops = float(report.forces.node_force[self.stepper.system.v_slices[self.index].start + row])
+        return [position, speed, effort, stops]
 
 
 # ------------------------------------------------------------------ places, actuators, energies
@@ -296,19 +333,42 @@ class SlipReader(Reader):
         self._slip, self._friction = float(memory["slip"]), float(memory["friction"])
 
 
+class PairReader(Reader):
+    """How many contacts a part has with its partners, how hard they press and rub."""
+
+    def __init__(self, stepper: Stepper, sensor: SensorSpec, gaps: GapSearch) -> None:
+        super().__init__(stepper, sensor, gaps)
+        self._selection = Selection(stepper, sensor)
+
+    def read(self, report: StepReport) -> list[float]:
+        """Give counts and speed of the last part of the step, forces as means over it."""
+        c, forces, time = report.contacts, np.zeros(2), 0.0
+        for dt, contacts in report.parts:
+            share = np.minimum(self._selection.shares(contacts).sum(axis=1), 1.0)
+            rub = np.linalg.norm(contacts.lam[:, 1:], axis=1)
+            forces, time = forces + dt * np.array([share @ contacts.lam[:, 0], share @ rub]), time + dt
+        own = (self._selection.shares(c).sum(axis=1) > 0.0) & (c.state > 0)
+        speed = float(np.linalg.norm(c.u[own, 1:], axis=1).max(initial=0.0))
+        return [float(own.sum()), float((c.state[own] == 2).sum()), *(forces / time).tolist(), speed]
+
+
 #: The class that reads each kind.
 READERS: dict[str, type[Reader]] = {
     "contact": ContactReader,
     "mount": MountReader,
     "start": RodEndReader,
     "end": RodEndReader,
+    "reaction": CouplingReader,
     "chamber": CouplingReader,
     "tendon": CouplingReader,
     "joint": JointReader,
+    "revolute": JointStateReader,
+    "prismatic": JointStateReader,
     "marker": MarkerReader,
     "gap": GapReader,
     "area": AreaReader,
     "slip": SlipReader,
+    "pair": PairReader,
     "energy": EnergyReader,
 }
 

@@ -18,7 +18,7 @@ from femsim.model.drives import PoseFunction
 from femsim.model.holds import Hold
 from femsim.model.parts import Part
 from femsim.scene.checks import LONGEST_STEP, Vector, positive, vector
-from femsim.scene.frictions import FrictionRule, PairFriction, pair_friction
+from femsim.scene.frictions import FrictionRule, IgnoredContact, PairFriction, pair_friction
 from femsim.scene.health_bounds import HealthBounds
 from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorSpec
 from materials import FrictionTable
@@ -52,6 +52,7 @@ class SceneContents:
         time_tolerance: float = 1e-5,
         health: HealthBounds | None = None,
         thin_shapes: bool = False,
+        most_per_pair: int = 120,
     ) -> None:
         if integrator is None:
             papers = theta is not None or nonlinear_tolerance is None  # theta alone, or one linearisation a step
@@ -79,6 +80,9 @@ class SceneContents:
             raise InputError(f"max_solves is {max_solves!r}; allowed are whole numbers from 1.")
         if not isinstance(health, HealthBounds | None):
             raise InputError(f"health is {health!r}; give fs.HealthBounds(...), or leave it out.")
+        if isinstance(most_per_pair, bool) or not isinstance(most_per_pair, int) or most_per_pair < 1:
+            raise InputError(f"most_per_pair is {most_per_pair!r}; allowed are whole numbers from 1.")
+        self.most_per_pair = most_per_pair
         self.name = name
         self.health = health or HealthBounds()
         self.thin_shapes = bool(thin_shapes)
@@ -112,6 +116,11 @@ class SceneContents:
         self.couplings: list[Coupling] = []
         self.holds: list[Hold] = []
         self.no_contact: list[NoContact] = []
+        #: pairs of parts that have no contact because a joint holds them together
+        self.joined: list[tuple[int, int]] = []
+        #: parts by the names of groups, and statements that there is no contact between some
+        self.groups: dict[str, tuple[int, ...]] = {}
+        self.ignored: list[IgnoredContact] = []
         #: every function of time that it was given, by the name under which a stepped simulation can take it over
         self.commands: dict[str, Command] = {}
         #: the stepper that moved the bodies last

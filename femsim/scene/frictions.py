@@ -1,4 +1,4 @@
-"""Friction and restitution of the pairs of bodies of a scene: what statements about bodies and surfaces say of pairs of parts."""
+"""Friction, restitution and absence of contact of pairs of bodies: what statements about bodies and surfaces say of parts."""
 
 from __future__ import annotations
 
@@ -82,6 +82,23 @@ class FrictionRule:
     def __str__(self) -> str:
         first, second = (f"{'body' if side.parts else 'surface'} {side.name!r}" for side in self.sides)
         return f"{first} and {second}: {self.coefficient if self.coefficients is None else self.coefficients}"
+
+
+@dataclass(frozen=True)
+class IgnoredContact:
+    """A statement that two bodies, surfaces or groups have no contact; or the members of one with each other.
+
+    Attributes
+    ----------
+    sides : tuple of Side
+        The two; one and the same for the members of one.
+    """
+
+    sides: tuple[Side, Side]
+
+    def __str__(self) -> str:
+        first, second = (side.name for side in self.sides)
+        return f"{first} and {second}" if first != second else f"within {first}"
 
 
 class PairFriction(NamedTuple):

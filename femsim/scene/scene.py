@@ -5,7 +5,7 @@ Over 600 lines, nearly all of them docstrings: each parameter says its unit wher
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +16,10 @@ from femsim.model.bodies.body import Body
 from femsim.model.bodies.rod import RodEnd
 from femsim.model.bodies.soft_bodies import ElementKind
 from femsim.model.drives import PoseFunction
+from femsim.model.joints import JointKind
+from femsim.model.robots import BaseKind, Robot
 from femsim.model.solids import Compound
-from femsim.scene import building, driving
+from femsim.scene import building, driving, joining, pairs, robots
 from femsim.scene.building import RodContact
 from femsim.scene.checks import Finger, Handle, Vector
 from femsim.scene.contents import SceneContents
@@ -72,6 +74,9 @@ class Scene(SceneContents):
         Whether shapes are accepted that are so thin that they pass between the surface nodes of a soft body: needles, small
         balls. Contact with soft bodies is at their nodes, so such a shape goes in without a force: let the two never meet. The
         health verdict says so if they do.
+    most_per_pair : int
+        Contacts of two parts that are kept where one of them has a Revolved or Thread, chosen so that they can carry what all
+        could. Default 120.
 
     Raises
     ------
@@ -289,6 +294,91 @@ class Scene(SceneContents):
             self, name, fingers, position, rotation, mass, base, surface, joint_damping, joint_limits
         )  # fmt: skip
 
+    def add_robot(
+        self,
+        robot: Robot | str | Path,
+        *,
+        name: str | None = None,
+        base: BaseKind = "fixed",
+        position: Vector = (0.0, 0.0, 0.0),
+        rotation: Vector = (0.0, 0.0, 0.0),
+        joints: Mapping[str, float | Sequence[float]] | None = None,
+        speeds: Mapping[str, float | Sequence[float]] | None = None,
+        velocity: Vector = (0.0, 0.0, 0.0),
+        angular_velocity: Vector = (0.0, 0.0, 0.0),
+        surface: str = "rigid",
+    ) -> Handle:
+        """Add a robot: rigid links on joints, from a URDF file or of your own. Its links have no contact with each other.
+
+        Parameters
+        ----------
+        robot : Robot or path
+            Links and joints; a path is read by ``fs.load_robot``.
+        name : str, optional
+            Name; its parts are ``NAME`` (the base) and ``NAME.LINK``. Default: that of the robot.
+        base : {"fixed", "free", "planar"}
+            Whether the base stands still (or goes where ``drive`` moves it), flies free, or slides in its plane z = 0 and turns
+            about z; by joints "base_x", "base_y" and "base_turn" then.
+        position, rotation : (3,) float, m and rad
+            Where the frame of the base goes, and its rotation vector.
+        joints : dict of str to float or (4,) float, rad or m, optional
+            Where joints start, by name; of a spherical joint a quaternion. Default 0, or the end of the range next to it.
+        speeds : dict of str to float or (3,) float, rad/s or m/s, optional
+            Their speeds at the start. Default 0.
+        velocity, angular_velocity : (3,) float, m/s and rad/s
+            Of the centre of mass of a free base at the start, world.
+        surface : str
+            Surface name for friction, of all its links.
+
+        Raises
+        ------
+        InputError
+            A file or description that is wrong (the message names file and element), or wrong values.
+        """
+        return robots.add_robot(
+            self, robot, name, base, position, rotation, joints or {}, speeds or {}, velocity, angular_velocity, surface
+        )  # fmt: skip
+
+    def drive_joint(
+        self,
+        what: Handle | str,
+        joint: str,
+        motion: Callable[[float], float] | None = None,
+        *,
+        velocity: Callable[[float], float] | None = None,
+        effort: Callable[[float], float] | None = None,
+        stiffness: float | None = None,
+        damping: float | None = None,
+        max_effort: float | None = None,
+    ) -> None:
+        """Drive a joint of a robot that turns or slides; rad and N m, or m and N.
+
+        Parameters
+        ----------
+        what : Handle or str
+            The robot.
+        joint : str
+            Name of the joint.
+        motion : callable, optional
+            ``motion(t)`` is where the joint is to be, e.g. fs.Profile. It is followed exactly, whatever that takes; with a
+            ``stiffness`` by a servo, which gives way.
+        velocity : callable, optional
+            Instead: ``velocity(t)`` is how fast it is to move; a servo of ``damping`` follows.
+        effort : callable, optional
+            ``effort(t)``, alone or added to what a servo exerts.
+        stiffness, damping : float, optional
+            Of the servo, N m/rad and N m s/rad (N/m and N s/m). Damping of a motion is critical by default, for the inertia that
+            the joint moves at the start.
+        max_effort : float, optional
+            Most that servo and effort exert together. Default: that of the joint.
+
+        Raises
+        ------
+        InputError
+            No such robot or joint, wrong values, or no clear way to drive it.
+        """
+        robots.drive_joint(self, what, joint, motion, velocity, effort, stiffness, damping, max_effort)
+
     def add_floor(self, height: float = 0.0, *, surface: str = "floor", name: str = "floor") -> Handle:
         """Add a horizontal floor.
 
@@ -444,6 +534,61 @@ class Scene(SceneContents):
         """
         return driving.hold(self, what, where, motion, on, name)
 
+    def join(
+        self,
+        a: Handle | str,
+        b: Handle | str,
+        kind: JointKind = "weld",
+        *,
+        at: Vector,
+        axis: Vector | None = None,
+        limits: tuple[float, float] | None = None,
+        friction: float = 0.0,
+        breakable: float | Sequence[float] | None = None,
+        where: Callable[[np.ndarray], np.ndarray] | None = None,
+        contact: bool = False,
+        name: str | None = None,
+    ) -> Handle:
+        """Join two bodies exactly: no spring gives way, and each step ends with the joint closed.
+
+        Parameters
+        ----------
+        a : Handle or str
+            The body that is joined, or a part of it: rigid, a gripper's link, soft, or a rod, at its nearest link.
+        b : Handle or str
+            What it is joined to: another one, an obstacle, or ``"world"``. A driven body carries the joint along its motion.
+        kind : {"weld", "hinge", "slider", "ball"}
+            What is left free: nothing, turns about the axis, the way along the axis of ``b``, all turns. A weld of a soft body
+            glues its nodes chosen by ``where``, each by itself; other joints of soft bodies hold a patch of their surface.
+        at : (3,), m
+            Place at the start, world.
+        axis : (3,), optional
+            Axis of a hinge or a slider at the start, world.
+        limits : (float, float), rad or m, optional
+            Range of a hinge or slider, counted from the start; exact stops without rebound.
+        friction : float, N m or N
+            Dry friction of a hinge or slider. Default none.
+        breakable : float or (float, float), N and N m, optional
+            Force, and torque, above which it breaks at the end of a step. Default never.
+        where : callable, optional
+            ``where(points (n, 3) m) -> (n,) bool``: nodes that a weld of a soft body glues, where it starts.
+        contact : bool
+            Whether the two parts touch each other. Default not.
+        name : str, optional
+            Name for sensors; default "A.joint1", "A.joint2" ...
+
+        Returns
+        -------
+        Handle
+            For ``sensor(..., kind="reaction")``: what the joint exerts on ``a``.
+
+        Raises
+        ------
+        InputError
+            No such body, a kind that there is not, an axis that is missing or not needed, or values out of range.
+        """
+        return joining.join(self, a, b, kind, at, axis, limits, friction, breakable, where, contact, name)
+
     def pressurize(
         self,
         what: Handle | str,
@@ -575,6 +720,56 @@ class Scene(SceneContents):
         """
         driving.set_restitution(self, a, b, coefficient)
 
+    def contact_group(self, name: str, members: Sequence[Handle | str]) -> str:
+        """Give bodies or links a common name, for :meth:`ignore_contact`.
+
+        Parameters
+        ----------
+        name : str
+            Name of the group, none of a body or surface.
+        members : sequence of Handle or str
+            Bodies, links of a gripper ("gripper.left"), other groups; those added later do not belong to it.
+
+        Returns
+        -------
+        str
+            The name.
+
+        Raises
+        ------
+        InputError
+            A name that is taken, or a member that does not exist.
+        """
+        return pairs.contact_group(self, name, members)
+
+    def ignore_contact(self, a: Handle | str, b: Handle | str | None = None) -> None:
+        """Leave out the contact of a pair: they pass through each other, and no measure of depth speaks of it.
+
+        Parameters
+        ----------
+        a, b : Handle or str
+            Two bodies, links, obstacles, names of surfaces (all that have one) or of groups. ``b`` left out: the members of the
+            group or surface ``a`` have none with each other; of a body and itself see ``self_contact``.
+
+        Raises
+        ------
+        InputError
+            A name that nothing has, or one body alone.
+        """
+        pairs.ignore_contact(self, a, b)
+
+    def sense_pairs(self) -> list[str]:
+        """Record the contacts of each pair of parts that may have some: a sensor of kind "pair" each, named "A-B".
+
+        Call it when all bodies, drives and ignored pairs are there.
+
+        Returns
+        -------
+        list of str
+            Names of the sensors.
+        """
+        return pairs.sense_pairs(self)
+
     def sensor(
         self,
         name: str,
@@ -595,10 +790,11 @@ class Scene(SceneContents):
         name : str
             Column prefix in sensors.csv.
         on : Handle or str
-            The part: a body, ``"gripper.left"``, an obstacle.
+            The part: a body, ``"gripper.left"``, an obstacle; or a joint of a robot, ``"arm.elbow"``, for the link on it.
         kind : str
-            "contact" (default), "mount", "start", "end", "chamber", "tendon", "joint", "marker", "gap", "area", "slip" or
-            "energy"; docs/outputs.md has a table of what each reads, with units, signs and points.
+            "contact" (default), "mount", "start", "end", "reaction", "chamber", "tendon", "joint", "revolute", "prismatic",
+            "marker", "gap", "area", "slip", "pair" or "energy"; docs/outputs.md has a table of what each reads, with units, signs
+            and points.
         node : int, optional
             Node of a marker on a soft body, or link of a marker on a rod.
         at : (3,), m, optional
@@ -608,9 +804,9 @@ class Scene(SceneContents):
             What an instrument shows of the wrench (frame, point, tool, filter, sampling, bias, noise), in further columns
             ``NAME_measured``.
         partner : Handle or str, optional
-            Count contacts with this part alone, or with those of this gripper (contact, area, slip); the other side of a gap.
+            Count contacts with this part, or those of this gripper, alone (contact, area, slip, pair); the other side of a gap.
         where : callable or array of int, optional
-            Count contacts on a part of the surface alone (contact, area, slip): ``where(points (n, 3) m) -> (n,) bool`` on the
+            Count contacts on a part of the surface alone (the same kinds): ``where(points (n, 3) m) -> (n,) bool`` on the
             surface at the start, world, or numbers of nodes or links. A contact of several nodes counts by their weights.
         reach : float, m, optional
             Largest gap that is reported. Default 0.01.

@@ -192,8 +192,8 @@ def scene_doc(path: str | Path) -> str:
 
 #: Files that newcomers give for a scene, by suffix.
 _OTHER_FILES = {
-    ".urdf": "a robot (URDF), which has links and joints but no experiment; femsim does not read robots: build its fingers with "
-    "scene.add_gripper, or links with scene.add_rigid and scene.drive",
+    ".urdf": "a robot (URDF), which has links and joints but no experiment: scene.add_robot puts it into one, femsim describe "
+    "shows it",
     ".xml": "a file of another simulator (MJCF, SDF or SOFA), which femsim does not read: docs/guide/coming_from.md says how its "
     "words are called here",
     ".sdf": "a world of another simulator, which femsim does not read: docs/guide/coming_from.md has the words of both",

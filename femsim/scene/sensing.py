@@ -20,7 +20,7 @@ from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorSpec
 #: What a sensor is called elsewhere, and the kind that it is here.
 _OTHER_WORDS = {
     "force": "contact", "forces": "contact", "wrench": "mount", "force_torque": "mount", "ft": "mount", "position": "marker",
-    "point": "marker", "pressure": "chamber", "angle": "joint", "distance": "gap", "proximity": "gap",
+    "point": "marker", "pressure": "chamber", "angle": "revolute", "torque": "revolute", "distance": "gap", "proximity": "gap",
 }  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def make_sensor(
     reach: float | None,
 ) -> SensorSpec:
     """Check a sensor; the parameters are those of :meth:`femsim.scene.scene.Scene.sensor`."""
-    part = on.parts[0] if isinstance(on, Handle) else on
+    part = _hanging_part(scene, on.parts[0] if isinstance(on, Handle) else on)
     coupling = _sensed_coupling(scene, name, part, kind)
     if coupling is not None:
         part = scene.bodies[coupling.rows[0][0]].name
@@ -63,6 +63,15 @@ def make_sensor(
         coupling=coupling.name if coupling else "", reading=reading, partners=partners, where=where,
         reach=0.01 if reach is None else positive(f"reach of sensor {name}", reach, "m"),
     )  # fmt: skip
+
+
+def _hanging_part(scene: SceneContents, part: str) -> str:
+    """Part that hangs on a joint, where one is named, as "ROBOT.JOINT"; otherwise the part itself."""
+    name, _, joint = part.partition(".")
+    for index, body in enumerate(scene.bodies):
+        if body.name == name and part not in scene.part_names and (link := body.joint_link(joint)) >= 0:
+            return next(one.name for one in scene.parts if one.body == index and one.link == link)
+    return part
 
 
 def _sensed_hold(scene: SceneContents, sensor: str, part: str, kind: str) -> Hold | None:

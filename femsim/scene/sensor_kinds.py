@@ -137,6 +137,12 @@ SENSOR_KINDS: dict[str, SensorKind] = {
         "the same at its end",
         series="sensors", refusal="kind 'end' needs a rod that is held at its end, not {part!r}.",
     ),
+    "reaction": SensorKind(
+        WRENCH,
+        "what a joint of ``scene.join`` exerts **on** the body that was named first; torque about the joint (of glued nodes: "
+        "about their mean)",
+        series="sensors", of_coupling=True,
+    ),
     "chamber": SensorKind(
         (SensorColumn("pressure_Pa", "Pa"), SensorColumn("volume_m3", "m^3")),
         "pressure that acted in the step, volume at its end",
@@ -149,10 +155,28 @@ SENSOR_KINDS: dict[str, SensorKind] = {
     ),
     "joint": SensorKind(
         WRENCH,
-        "what the base of a gripper exerts **on** a finger through its joint, drive included; torque about the finger's centre "
-        "of mass. It is what weight, contacts and held rods leave of the finger's change of momentum, so right to first order in "
-        "dt where the base turns",
-        series="sensors", refusal="kind 'joint' needs a finger of a gripper, e.g. 'gripper.left', not {part!r}.",
+        "what the base of a gripper exerts **on** a finger through its joint, or the link of a robot on the next one and all "
+        "that hangs on it, drive included; torque about the centre of mass of the finger or link. It is what weight, contacts "
+        "and held rods leave of the change of momentum",
+        series="sensors",
+        refusal="kind 'joint' needs a finger of a gripper, e.g. 'gripper.left', or a link or joint of a robot, not {part!r}.",
+    ),
+    "revolute": SensorKind(
+        (
+            SensorColumn("angle_rad", "rad"), SensorColumn("rate_radps", "rad/s"), SensorColumn("torque_Nm", "N m"),
+            SensorColumn("limit_Nm", "N m"),
+        ),
+        "a joint of a robot that turns, named by itself or its link: angle and rate at the end of the step, torque of its motor "
+        "(or of the motion that it follows) and of its limits in the step, positive as the angle. Its own damping comes on top",
+        refusal="kind 'revolute' needs a joint of a robot that turns, e.g. 'arm.elbow', not {part!r}.",
+    ),
+    "prismatic": SensorKind(
+        (
+            SensorColumn("position_m", "m"), SensorColumn("speed_mps", "m/s"), SensorColumn("force_N", "N"),
+            SensorColumn("limit_N", "N"),
+        ),
+        "the same of a joint that slides",
+        refusal="kind 'prismatic' needs a joint of a robot that slides, e.g. 'arm.jaw', not {part!r}.",
     ),
     "gap": SensorKind(
         (SensorColumn("gap_m", "m"),),
@@ -170,6 +194,15 @@ SENSOR_KINDS: dict[str, SensorKind] = {
         (SensorColumn("slip_m", "m"), SensorColumn("friction_J", "J")),
         "accumulated slip distance: the mean tangential speed of the loaded contacts, weighted by normal force, integrated over "
         "time; work that their friction took",
+        limits=("partner", "where"),
+    ),
+    "pair": SensorKind(
+        (
+            SensorColumn("contacts", "1"), SensorColumn("slipping", "1"), SensorColumn("normal_N", "N"),
+            SensorColumn("tangential_N", "N"), SensorColumn("slip_mps", "m/s"),
+        ),
+        "contacts that press, with `partner` or all, and those of them that slip, at the end of the step; sums of the magnitudes "
+        "of their normal and of their friction forces, means over the step; largest speed of slip",
         limits=("partner", "where"),
     ),
     "energy": SensorKind(

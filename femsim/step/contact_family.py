@@ -114,7 +114,15 @@ class Sides:
 
 
 class Family(Protocol):
-    """Contacts of one kind."""
+    """Contacts of one kind.
+
+    Attributes
+    ----------
+    hidden : bool
+        Whether what it bears is no force between parts, and shows in no list of contacts: limits of joints.
+    """
+
+    hidden: bool
 
     def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
         """Find the contacts of a state within a margin, m: one number, or what :meth:`speeds` has made of one."""

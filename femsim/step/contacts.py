@@ -12,7 +12,7 @@ Each call takes what the one before it found::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,6 +24,7 @@ from femsim.model.parts import Part
 from femsim.step.contact_family import Family, FamilyRows, Found, Rates, Sides, joined
 from femsim.step.deforming_contacts import deforming_contacts
 from femsim.step.force_memory import ForceMemory
+from femsim.step.joint_limits import LimitFamily
 from femsim.step.placed import Placed, Places
 from femsim.step.point_contacts import PointFamily
 from femsim.step.rows_kernels import Given, Sums, normal_offsets
@@ -142,7 +143,9 @@ class ContactRows:
 
     def problem(self, system: System, dt: float) -> ContactProblem:
         """Contact problem of a step (s) with the assembled system."""
-        return ContactProblem(system.A, system.b, self.J, self.phi, self.friction, dt, system.groups, system.b_prescribed)
+        return ContactProblem(
+            system.A, system.b, self.J, self.phi, self.friction, dt, system.groups, system.b_prescribed, system.joint_rows()
+        )
 
 
 class Contacts:
@@ -170,6 +173,9 @@ class Contacts:
             PointFamily(system, parts, self.places, rules),
             *deforming_contacts(system, parts, rules),
         ]
+        limits = LimitFamily(system, parts)
+        if len(limits.row):
+            self.families.append(limits)
         self.pairs = rules.pairs | rules.pairs.T | np.diag([part.self_contact for part in parts])
 
     # ------------------------------------------------------------------ one step
@@ -237,7 +243,13 @@ class Contacts:
             sides.append(family.accept(own, pressure[start : start + len(own)], sums))
             start += len(own)
         memory = tuple(ForceMemory.of(own.key, side.force) for own, side in zip(rows.families, sides, strict=True))
-        side = Sides.joined(sides)
+        lam, u = self._shown(rows, lam), self._shown(rows, u)
+        side = Sides.joined(
+            [
+                replace(side, force=np.zeros_like(side.force)) if family.hidden else side
+                for family, side in zip(self.families, sides, strict=True)
+            ]
+        )
         pressing = lam[:, 0] > 1e-9 * max(float(lam[:, 0].max(initial=0.0)), 1e-300)
         slips = pressing & (np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2) > 1e-6)
         taken = np.zeros(len(lam)) if work is None else -work[:, 1:].sum(axis=1)
@@ -247,17 +259,30 @@ class Contacts:
         )  # fmt: skip
         return ContactForces(contacts, *sums, self._generalized(placed, sums)), memory
 
+    def _shown(self, rows: ContactRows, values: np.ndarray) -> np.ndarray:
+        """Values (nc, 3) of contacts, zero where these are no contacts between parts."""
+        if not any(family.hidden for family in self.families):
+            return values
+        out, start = values.copy(), 0
+        for family, own in zip(self.families, rows.families, strict=True):
+            if family.hidden:
+                out[start : start + len(own)] = 0.0
+            start += len(own)
+        return out
+
     def _generalized(self, placed: Placed, sums: Sums) -> np.ndarray:
         """Add to the forces on nodes those on rigid parts, moved to the rows of their bodies, (n,)."""
         out = sums.node_force.copy()
         for k, row in enumerate(self.places.row):
-            if row < 0:
+            if row < 0 or not sums.force_sum[k]:
                 continue
             force, torque = sums.wrench[k, :3], sums.wrench[k, 3:]
             out[row : row + 3] += force
-            out[row + 3 : row + 6] += torque + cross(placed.reference[k] - placed.origin[k], force)
-            if self.places.joint_row[k] >= 0:
-                out[self.places.joint_row[k]] += placed.axis[k] @ force
+            torque = torque + cross(placed.reference[k] - placed.origin[k], force)
+            out[row + 3 : row + 6] += torque
+            own = slice(self.places.joint_start[k], self.places.joint_start[k + 1])
+            if own.stop > own.start:  # each row of a joint once
+                out[self.places.joint_row[own]] += placed.screw[own, :3] @ force + placed.screw[own, 3:] @ torque
         return out
 
     # ------------------------------------------------------------------ readings of a state

@@ -36,6 +36,8 @@ class DeformingFamily:
         Which of them may have contact, and how.
     """
 
+    hidden = False
+
     def __init__(self, system: System, parts: Sequence[Part], able: dict[int, Deforming], rules: ContactRules) -> None:
         self._system, self._rules = system, rules
         self._number, self._able = np.array(list(able), dtype=np.int64), list(able.values())

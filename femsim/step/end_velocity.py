@@ -31,6 +31,7 @@ from contact.masses import product, split_operator, velocities
 from contact.split import solve_split
 from femsim.model.bodies.body import StepSettings
 from femsim.step.contacts import ContactRows
+from femsim.step.joint_velocity import JointedMobility
 from femsim.step.newton import Newton, Solved
 from femsim.step.state import State
 from femsim.step.system import System
@@ -111,6 +112,7 @@ def end_velocity(
     old: State,
     new: State,
     newton: Newton,
+    joints: JointedMobility | None = None,
 ) -> EndVelocity:
     """Find the velocities at the end of a step and the contact forces that lead to them.
 
@@ -131,6 +133,8 @@ def end_velocity(
     newton : Newton
         Gaps that close at less than its ``still`` count as closed; where it asks for one linearisation, the scheme of papers/001,
         velocities turn round as they do there.
+    joints : JointedMobility, optional
+        Of a system with joints. Their impulses count in it alone; the velocities of ``new`` are then those that they allow.
     """
     problem, lam, dt = solved.problem, solved.solution.lam, settings.dt
     plain = EndVelocity(new.v, lam, dt * lam * u, system.calmed / -dt)
@@ -144,8 +148,11 @@ def end_velocity(
     offset[:, 0] += rows.restitution[closed] * np.minimum(_normal(own, old.v)[closed] + surface[:, 0], 0.0)
     if not own.is_isotropic:
         offset[:, 1:] *= own.tangent_stretch[closed]
-    masses = system.mobility(old, new)
-    W = split_operator(masses, law, closed, dt)
+    if joints is None:
+        masses = system.mobility(old, new)
+        W = split_operator(masses, law, closed, dt)
+    else:
+        W = joints.operator(law, closed, dt)
     whole = to_isotropic(own, lam).copy()
     forces = whole[closed]
     q = law.moved(new.v).reshape(-1, 3)[closed] + offset - product(W, forces)
@@ -153,7 +160,8 @@ def end_velocity(
     change = np.zeros_like(lam)
     change[closed] = forces - whole[closed]
     whole[closed] = forces
-    v = new.v + dt * velocities(masses, law.pushed(change))
+    impulse = dt * law.pushed(change)
+    v = new.v + (velocities(masses, impulse) if joints is None else joints.velocities(impulse))
     acting = lam.copy()
     acting[closed] = from_isotropic(own, whole)[closed]
     work = plain.work + 0.5 * dt * (acting - lam) * (own.moved(new.v + v).reshape(-1, 3) + 2.0 * rows.surface)

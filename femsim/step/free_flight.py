@@ -3,7 +3,9 @@
 The equations of a step keep linear momentum exactly, since inner forces cancel. Numbers do not: the entries of A by which they
 cancel are rounded, so a stiff body loses a part eps k dt^2 / m of its momentum in each step, k being the stiffness and m the mass
 of a node. A translation changes no inner force, so that part is one velocity for all of the body.
-What is more than rounding can be is left as it is: it is a defect, and the balance of the body shows it.
+What is more than rounding can be is left as it is: it is a defect, and the balance of the body shows it. Robots, whose momenta
+are counted apart from the speeds of their joints, take the impulses of gravity and loads instead of those that the solver found
+to its tolerance.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ def keep_momentum(
     new: State,
     driven: Collection[int],
 ) -> None:
-    """Give bodies of nodes and of links the linear momentum that the impulses of a step leave them, where nothing holds them.
+    """Give bodies the linear momentum that the impulses of a step leave them, where nothing holds them.
 
     Bodies with prescribed velocities, couplings or contact forces stay as they are: there a change of velocity, however small,
     would be one of the contact velocity.
@@ -56,9 +58,14 @@ def keep_momentum(
     coupled = {k for coupling in system.couplings for k, _ in coupling.rows}
     pushed = problem.pushed(lam) if lam.any() else None
     for k, (body, q, v) in enumerate(zip(system.bodies, system.q_slices, system.v_slices, strict=True)):
-        if body.kind == "generalized" or k in coupled or k in driven or system.prescribed[v].any():
+        led = body.led_rows()
+        if k in coupled or k in driven or np.count_nonzero(system.prescribed[v]) > len(led):
             continue
-        if pushed is not None and pushed[v].any():
+        outside = slice(v.start, v.start + 6) if body.kind == "generalized" else v  # limits of joints push within the body
+        if pushed is not None and pushed[outside].any():
+            continue
+        if body.kind == "generalized":
+            body.fly(old.q[q], old.v[v], v_hat[v], system.external[v], settings.dt, new.q[q], new.v[v])
             continue
         nothing = np.zeros(body.n_v)
         step = BodyStep(

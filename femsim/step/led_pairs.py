@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from contact import Box, Capsule, Cylinder, Detector, Mesh, PlacedShape, Shape
+from contact import Box, Capsule, Cylinder, Detector, Mesh, PlacedShape, Revolved, Shape
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.scene.scene import Scene
 from femsim.step.placed import Placed
+from femsim.step.prescribed import led_parts
 
 #: Points between the ends of an edge of a box, on the axis of a capsule and of a cylinder, beside its own features.
 _BETWEEN = 3
@@ -24,13 +25,21 @@ def led_rules(scene: Scene, rules: ContactRules) -> np.ndarray:
     body, link = np.array([p.body for p in scene.parts]), np.array([p.link for p in scene.parts])
     shaped = np.array([len(p.shapes) > 0 for p in scene.parts])
     fixed = body < 0
-    led = fixed | np.isin(body, list(scene.motions))
+    led = led_or_on_led(scene)
     same = (body[:, None] == body) & ~fixed
-    fingers = same & (link[:, None] > 0) & (link > 0)
+    fingers = same & (link[:, None] > 0) & (link > 0) & ~np.array([k >= 0 and scene.bodies[k].gives_way for k in body])
     apart = led[:, None] & led & ~same & ~(fixed[:, None] & fixed)
     pairs = (apart | fingers) & shaped[:, None] & shaped & ~rules.pairs & ~rules.pairs.T
     np.fill_diagonal(pairs, False)
+    if rules.ignored is not None:
+        pairs &= ~rules.ignored
     return np.asarray(pairs)
+
+
+def led_or_on_led(scene: Scene) -> np.ndarray:
+    """Parts that nothing can push, (np,) bool, and the fingers of driven grippers."""
+    fingers = [part.body in scene.motions and not scene.bodies[part.body].gives_way for part in scene.parts]
+    return np.asarray(led_parts(scene) | np.array(fingers, dtype=np.bool_))
 
 
 class LedPairs:
@@ -49,7 +58,7 @@ class LedPairs:
 
     def __init__(self, parts: Sequence[Part], pairs: np.ndarray) -> None:
         shapes: list[PlacedShape] = []
-        points, radii, part_of, corners, rims, edges = [np.zeros((0, 3))], [np.zeros(0)], [], [], [], []
+        points, radii, part_of, corners, rims, edges, faces = [np.zeros((0, 3))], [np.zeros(0)], [], [], [], [], []
         count = 0
         for k in np.flatnonzero(pairs.any(axis=0)).tolist():
             for shape, rotation, translation in parts[k].shapes:
@@ -57,6 +66,7 @@ class LedPairs:
                 corners.append(count if isinstance(shape, Box) else -1)
                 rims.append(count if isinstance(shape, Cylinder) else -1)
                 edges.append(count if isinstance(shape, Mesh | Capsule) else -1)
+                faces.append(count if isinstance(shape, Mesh | Revolved) else -1)
                 own, radius = _points(shape)
                 points.append(own @ rotation.T + translation)
                 radii.append(radius)
@@ -67,7 +77,7 @@ class LedPairs:
         self._shape_part = np.array([placed.body for placed in shapes], dtype=np.int64)
         self._detector = Detector(
             shapes, self._part, np.concatenate(radii), self._part, pairs, shape_corner=corners, shape_rim=rims,
-            shape_edge=edges,
+            shape_edge=edges, shape_face=faces,
         )  # fmt: skip
 
     def gaps(self, placed: Placed) -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact import metrics
 from contact.metrics import norm
 from contact.metrics_kernels import NET_FRACTION, NOISE_FRACTION, TINY
 from femsim.model.bodies.body import BodyStep
@@ -12,7 +11,7 @@ from femsim.model.holds import held_wrench
 from femsim.scene.scene import Scene
 from femsim.step.contacts import ContactForces
 from femsim.step.end_velocity import EndVelocity
-from femsim.step.newton import Solved
+from femsim.step.newton import Solved, measured
 from femsim.step.prescribed import held_points
 from femsim.step.report import StepReport
 from femsim.step.state import State
@@ -56,7 +55,7 @@ def measure(
     pressing = end.lam[:, 0] > 1e-9 * end.lam[:, 0].max(initial=0.0)
     slip = np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2)[pressing]
     friction_loss = old.friction_loss - float(end.work[:, 1:].sum())
-    reaction = system.reaction(solution.v, forces.generalized) + end.held
+    reaction = system.reaction(solution.v, forces.generalized + system.joints_pushed()) + end.held
     work = old.work + dt * float((system.external + reaction) @ solution.v)
     work += dt * sum(coupling.power for coupling in system.couplings)
     momentum, kinetic, elastic, potential, balance = np.zeros(3), 0.0, 0.0, 0.0, 0.0
@@ -92,7 +91,7 @@ def measure(
     mount |= dict(driven for coupling in system.couplings if (driven := coupling.mounted()) is not None)
     _add_holds(mount, scene, system, old, reaction)
     return StepReport(
-        old.step + 1, new.t, solution, metrics.measure(problem, solution.v, solution.lam), forces, max_penetration,
+        old.step + 1, new.t, solution, measured(problem, solution), forces, max_penetration,
         float(slip.max(initial=0.0)), kinetic, elastic, work, momentum, balance, mount, inverted, potential, friction_loss,
         system.acted(), ((dt, forces.contacts),), solved.residual, solved.solves,
         viscous_loss=sum(body.viscous_loss() for body in system.bodies),

@@ -159,7 +159,7 @@ def solve_step(
     place : ndarray, (n,), optional
         What :func:`linearise_ahead` returned. Default: the system is linearised where the step starts.
     """
-    attempt = partial(_attempt, system, settings, rows, solver, newton.still)
+    attempt = partial(_attempt, system, settings, rows, solver, newton)
     last = attempt(warm)
     residuals, iterations, effort = [last.residual], last.solution.iterations, _effort(solver, last.solution)
     needed = newton.tolerance is not None and not last.holds(newton.tolerance * (1.0 if place is None else _AT_REST))
@@ -167,9 +167,9 @@ def solve_step(
     while newton.tolerance is not None and not last.holds(newton.tolerance) and len(residuals) < newton.max_solves:
         if not np.isfinite(last.residual) or not _leads_on(last, newton.tolerance):
             break
-        place = _next_place(system, settings, newton.still, places, led_to)
+        place = _next_place(system, settings, newton, places, led_to)
         system.linearise(settings, place)
-        last = attempt(WarmStart(last.solution.v, last.solution.lam))
+        last = attempt(WarmStart(last.solution.v, last.solution.lam, last.solution.row_forces))
         places, led_to = [*places[-_MEMORY:], place], [*led_to[-_MEMORY:], last]
         residuals.append(last.residual)
         iterations += last.solution.iterations
@@ -205,15 +205,26 @@ def _steady(system: System, before: np.ndarray, v_hat: np.ndarray) -> bool:
 
 
 def _attempt(
-    system: System, settings: StepSettings, rows: ContactRows, solver: Solver, still: float, warm: WarmStart
+    system: System, settings: StepSettings, rows: ContactRows, solver: Solver, newton: Newton, warm: WarmStart
 ) -> _Iterate:
     """Solve the contact problem of the present linearisation; bodies and couplings take its forces."""
     problem = rows.problem(system, settings.dt)
     solution = solver.solve(problem, warm)
-    system.accept(solution.v)
+    system.accept(solution.v, solution.row_forces)
     push = problem.pushed(solution.lam)
-    residual = system.residual(settings, solution.v, push, still)
+    residual = _lacking(system, settings, newton, solution.v, push)
     return _Iterate(problem, solution, push, residual, system.rounding)
+
+
+def _lacking(system: System, settings: StepSettings, newton: Newton, v: np.ndarray, push: np.ndarray) -> float:
+    """Nonlinear residual at a velocity and contact forces, (n,) each; above the tolerance also where a joint stays open.
+
+    Joints count as closed where they would open at no more than ``still``.
+    """
+    residual = system.residual(settings, v, push, newton.still)
+    if newton.tolerance is None or not system.joints:
+        return residual
+    return max(residual, newton.tolerance * system.opening / (newton.still * settings.dt))
 
 
 def _effort(solver: Solver, solution: Solution) -> float:
@@ -226,12 +237,18 @@ def _leads_on(last: _Iterate, tolerance: float) -> bool:
     """Whether the answer of a contact problem is good enough to linearise about it: solved, or nearly by this tolerance."""
     if last.solution.converged:
         return True
-    found = metrics.measure(last.problem, last.solution.v, last.solution.lam)
-    return max(found.dynamics_residual, found.contact_residual) <= _NEARLY * tolerance
+    found = measured(last.problem, last.solution)
+    return max(found.dynamics_residual, found.contact_residual, found.row_residual) <= _NEARLY * tolerance
+
+
+def measured(problem: ContactProblem, solution: Solution) -> metrics.Metrics:
+    """Return all residuals of an answer by the yardstick."""
+    forces = None if problem.rows is None else solution.row_forces
+    return metrics.measure(problem, solution.v, solution.lam, row_forces=forces)
 
 
 def _next_place(
-    system: System, settings: StepSettings, still: float, places: list[np.ndarray], led_to: list[_Iterate]
+    system: System, settings: StepSettings, newton: Newton, places: list[np.ndarray], led_to: list[_Iterate]
 ) -> np.ndarray:
     """Velocity to linearise about, at which the residual was asked last.
 
@@ -245,9 +262,9 @@ def _next_place(
         share = np.linalg.lstsq((gap[:-1] - gap[-1]).T, -gap[-1], rcond=1e-8)[0]
         shares = np.append(share, 1.0 - share.sum())
         place, push = shares @ v, shares @ np.array([one.push for one in led_to])
-        if system.residual(settings, place, push, still) < last.residual:
+        if _lacking(system, settings, newton, place, push) < last.residual:
             return np.asarray(place)
-        system.residual(settings, last.solution.v, last.push, still)
+        _lacking(system, settings, newton, last.solution.v, last.push)
     return last.solution.v
 
 

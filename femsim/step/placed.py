@@ -25,8 +25,8 @@ class Placed:
         Pose of each rigid part; that of the world for all others.
     origin : ndarray, (np, 3), m
         Point that the six rows of a rigid part move.
-    axis : ndarray, (np, 3)
-        Direction of its prismatic joint.
+    screw : ndarray, (m, 6)
+        What the joints of each rigid part give to it: velocity at its ``origin`` and angular velocity, see :class:`Places`.
     reference : ndarray, (np, 3), m
         Point that torques on each part are about.
     """
@@ -34,7 +34,7 @@ class Placed:
     rotation: np.ndarray
     translation: np.ndarray
     origin: np.ndarray
-    axis: np.ndarray
+    screw: np.ndarray
     reference: np.ndarray
 
 
@@ -50,36 +50,51 @@ class Places:
 
     Attributes
     ----------
-    row, joint_row : ndarray, (np,)
-        First of the six rows of v that move a rigid part, and that of its prismatic joint; -1 for none.
+    row : ndarray, (np,)
+        First of the six rows of v that move a rigid part; -1 for none.
+    joint_start, joint_row : ndarray, (np + 1,) and (m,)
+        Rows of v of the joints between the base and each rigid part: entries ``joint_start[k]`` to ``joint_start[k + 1]``.
     """
 
     def __init__(self, system: System, parts: Sequence[Part]) -> None:
         self._system, self._moving = system, [(k, part) for k, part in enumerate(parts) if part.body >= 0]
         n = len(parts)
-        self._still = Placed(np.tile(np.eye(3), (n, 1, 1)), *np.zeros((4, n, 3)))
-        self.row, self.joint_row = np.full(n, STATIC, dtype=np.int64), np.full(n, STATIC, dtype=np.int64)
+        self.row, rows = np.full(n, STATIC, dtype=np.int64), [np.zeros(0, dtype=np.int64)] * n
+        #: rigid parts of each body that has several, with their links; the others one by one
+        self._links: dict[int, tuple[list[int], list[int]]] = {}
         for k, part in self._moving:
             body, start = system.bodies[part.body], system.v_slices[part.body].start
             if body.rigid:
                 self.row[k] = start
-                joint, _ = body.link_joint(body.initial_q(), part.link)
-                if joint >= 0:
-                    self.joint_row[k] = start + joint
-        self._slides = (self.joint_row >= 0).tolist()
+                rows[k] = start + body.link_rows(part.link)
+                own = self._links.setdefault(part.body, ([], []))
+                own[0].append(k)
+                own[1].append(part.link)
+        self.joint_start = np.concatenate([[0], np.cumsum([len(own) for own in rows])]).astype(np.int64)
+        self.joint_row = np.concatenate([*rows, np.zeros(0, dtype=np.int64)]).astype(np.int64)
+        self.most_joints = max((len(own) for own in rows), default=0)
+        self._soft = [(k, part) for k, part in self._moving if not system.bodies[part.body].rigid]
+        rotation, place, screw = np.tile(np.eye(3), (n, 1, 1)), np.zeros((n, 3)), np.zeros((len(self.joint_row), 6))
+        self._still = Placed(rotation, place, place, screw, place)
+        #: entries of the screws of the parts of each of these bodies
+        self._entries = {
+            index: np.concatenate([np.arange(self.joint_start[k], self.joint_start[k + 1]) for k in own]).astype(np.int64)
+            for index, (own, _) in self._links.items()
+        }
 
     def read(self, state: State) -> Placed:
         """Read a state."""
         still = self._still
         placed = Placed(
-            still.rotation.copy(), still.translation.copy(), still.origin.copy(), still.axis.copy(), still.reference.copy()
+            still.rotation.copy(), still.translation.copy(), still.origin.copy(), still.screw.copy(), still.reference.copy()
         )
-        for k, part in self._moving:
+        for index, (parts, links) in self._links.items():
+            body, q = self._system.bodies[index], state.q[self._system.q_slices[index]]
+            found = body.link_places(q, links)
+            placed.rotation[parts], placed.translation[parts] = found.rotation, found.centre
+            placed.origin[parts], placed.reference[parts] = found.origin, found.reference
+            placed.screw[self._entries[index]] = found.screw
+        for k, part in self._soft:
             body, q = self._system.bodies[part.body], state.q[self._system.q_slices[part.body]]
-            if body.rigid:
-                placed.rotation[k], placed.translation[k] = body.link_pose(q, part.link)
-                placed.origin[k] = body.link_origin(q, part.link)
-                if self._slides[k]:
-                    _, placed.axis[k] = body.link_joint(q, part.link)
             placed.reference[k] = body.reference(q, part.link)
         return placed

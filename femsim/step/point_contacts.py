@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from contact import Box, Capsule, Cylinder, Detector, Mesh, PlacedShape, PointContacts
+from contact import Box, Capsule, Cylinder, Detector, Mesh, PlacedShape, PointContacts, Revolved
 from contact.metrics import norm
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import ContactRules
@@ -41,10 +41,12 @@ class PointFamily:
         Part of each point and of each shape.
     """
 
+    hidden = False
+
     def __init__(self, system: System, parts: Sequence[Part], places: Places, rules: ContactRules) -> None:
         self._system, self._parts, self._places, self._rules = system, parts, places, rules
         shapes: list[PlacedShape] = []
-        part_of, rows, columns, radii, point_surface, corners, rims, edges = [], [], [], [], [], [], [], []
+        part_of, rows, columns, radii, point_surface, corners, rims, edges, faces = [], [], [], [], [], [], [], [], []
         #: where the points of each part stand among all, and for rigid parts and obstacles where they are in its own frame
         self._own: list[tuple[slice, np.ndarray | None]] = []
         count = 0
@@ -62,6 +64,7 @@ class PointFamily:
                     corners.append(first if isinstance(shape, Box) else -1)
                     rims.append(first if isinstance(shape, Cylinder) else -1)
                     edges.append(first if isinstance(shape, Mesh | Capsule) else -1)
+                    faces.append(first if isinstance(shape, Mesh | Revolved) else -1)
                     own, radius = shape.features()  # also of obstacles: what lies on one may overhang it on all sides
                     features.append(own @ rotation.T + translation)
                     radii.append(radius)
@@ -86,6 +89,8 @@ class PointFamily:
             shape_corner=corners,
             shape_rim=rims,
             shape_edge=edges,
+            shape_face=faces,
+            most_per_pair=rules.most_per_pair,
         )
         #: first and last point, half-open, and the part that they have no contact with
         self._without = [
@@ -93,10 +98,13 @@ class PointFamily:
             for rule in rules.no_contact
         ]
         self._first = np.array([where.start for where, _ in self._own])
-        #: how far the shapes of a part reach from its centre of mass, m
-        self._reach = [
-            max((float(np.linalg.norm(t)) + s.bounding_radius for s, _, t in part.shapes), default=0.0) for part in parts
-        ]
+        #: parts that deform; those that are rigid, how far their shapes reach from their centres of mass (m), and their rows
+        self._deforming = [part for part in parts if part.body >= 0 and not system.bodies[part.body].rigid]
+        self._rigid = np.flatnonzero(places.row >= 0)
+        reaches = [[norm(t) + s.bounding_radius for s, _, t in parts[int(k)].shapes] for k in self._rigid]
+        self._rigid_reach = np.array([max(reach, default=0.0) for reach in reaches])
+        self._rigid_rows = places.row[self._rigid][:, None] + np.arange(6)
+        self._part_of_joint = np.repeat(np.arange(len(self._rigid)), np.diff(places.joint_start)[self._rigid])
 
     # ------------------------------------------------------------------ detection
 
@@ -135,21 +143,22 @@ class PointFamily:
 
     def fastest(self, placed: Placed, v: np.ndarray) -> float:
         """Bound of the speed (m/s) of every point of every part at the velocities v (n,)."""
-        fastest = 0.0
         if not v.any():
-            return fastest
-        for k, (part, joint_row) in enumerate(zip(self._parts, self._places.joint_row.tolist(), strict=True)):
-            if part.body < 0:
-                continue
-            own = v[self._system.v_slices[part.body]]
-            if not self._system.bodies[part.body].rigid:
-                x, y, z = own.reshape(-1, self._system.groups[part.body].stride).T[:3]
-                speed = math.sqrt((x * x + y * y + z * z).max(initial=0.0))
-            else:
-                lever = norm(placed.translation[k] - placed.origin[k]) + self._reach[k]
-                joint = abs(float(v[joint_row])) if joint_row >= 0 else 0.0
-                speed = norm(own[:3]) + lever * norm(own[3:6]) + joint
-            fastest = max(fastest, speed)
+            return 0.0
+        fastest, places = 0.0, self._places
+        for part in self._deforming:
+            x, y, z = v[self._system.v_slices[part.body]].reshape(-1, self._system.groups[part.body].stride).T[:3]
+            fastest = max(fastest, math.sqrt((x * x + y * y + z * z).max(initial=0.0)))
+        rigid = self._rigid
+        if len(rigid):
+            lever = _lengths(placed.translation[rigid] - placed.origin[rigid]) + self._rigid_reach
+            twist = v[self._rigid_rows]
+            speed = _lengths(twist[:, :3]) + lever * _lengths(twist[:, 3:])
+            if len(places.joint_row):
+                each = self._part_of_joint
+                along = _lengths(placed.screw[:, :3]) + lever[each] * _lengths(placed.screw[:, 3:])
+                speed += np.bincount(each, np.abs(v[places.joint_row]) * along, minlength=len(rigid))
+            fastest = max(fastest, float(speed.max()))
         return fastest
 
     def max_penetration(self, state: State, placed: Placed) -> float:
@@ -180,8 +189,9 @@ class PointFamily:
         if self._rules.anisotropic:
             found, friction = self._turn_frames(found, friction)
         c: PointContacts = found.contacts
-        rigid = kernels.RigidParts(self._places.row, found.placed.origin, self._places.joint_row, found.placed.axis)
-        rows = room(len(c), kernels.MOST_ENTRIES)
+        places = self._places
+        rigid = kernels.RigidParts(places.row, found.placed.origin, places.joint_start, places.joint_row, found.placed.screw)
+        rows = room(len(c), 3 * 2 * (kernels.MOST_COLUMNS + places.most_joints))
         kept, entries = kernels.fill_rows(self._pairs(c), self._points(found), self.shape_part, rigid, given, rows)
         keep, phi = rows.keep[:kept], rows.phi[:kept]
         self._follow_turns(found, keep, given, phi)
@@ -242,3 +252,8 @@ class PointFamily:
         point[:, 0, 0] = np.where(self._row[number] >= 0, number - self._first[part[:, 0]], -1)
         weight[:, 0, 0] = 1.0
         return Sides(position, position, rows.frame[:, 0], c.gap[keep], world, part, point, weight)
+
+
+def _lengths(vectors: np.ndarray) -> np.ndarray:
+    """Length of each row of vectors (n, 3)."""
+    return np.asarray(np.sqrt((vectors * vectors).sum(axis=1)))

@@ -11,17 +11,17 @@ from femsim.step.rows_kernels import (
     Given,
     Rows,
     Sums,
+    Triple,
     add_side,
     between,
     keep_contact,
     moment_entry,
     put_entry,
-    triple,
     world_force,
 )
 
-#: Entries of J that one contact may have: three rows, two sides, seven columns.
-MOST_ENTRIES = 3 * 2 * 7
+#: Columns of J that one side of a contact may have, beside those of the joints of a rigid part.
+MOST_COLUMNS = 6
 
 
 class Pairs(NamedTuple):
@@ -77,16 +77,27 @@ class RigidParts(NamedTuple):
         First of six rows, velocity and angular velocity; -1 for parts that deform and for obstacles.
     origin : ndarray, (parts, 3), m
         Point that these rows move.
-    joint_row : ndarray, (parts,)
-        Row of a prismatic joint, -1 for none.
-    axis : ndarray, (parts, 3)
-        Its direction.
+    joint_start, joint_row : ndarray, (parts + 1,) and (m,)
+        Rows of the joints of each part, entries ``joint_start[k]`` to ``joint_start[k + 1]``.
+    screw : ndarray, (m, 6)
+        Velocity at the origin of the part and angular velocity that each of these gives to it.
     """
 
     row: np.ndarray
     origin: np.ndarray
+    joint_start: np.ndarray
     joint_row: np.ndarray
-    axis: np.ndarray
+    screw: np.ndarray
+
+
+@njit(cache=True, inner=True)
+def along_screw(screw: np.ndarray, e: int, lever: Triple, force: Triple) -> float:
+    """Power of a force at a lever from the origin of a part, where a joint moves it by row e of ``screw`` (m, 6)."""
+    value = force[0] * screw[e, 0] + force[1] * screw[e, 1] + force[2] * screw[e, 2]
+    if screw[e, 3] != 0.0 or screw[e, 4] != 0.0 or screw[e, 5] != 0.0:
+        for c in range(3):
+            value += screw[e, 3 + c] * moment_entry(c, lever, force)
+    return value
 
 
 @njit(cache=True)
@@ -127,10 +138,11 @@ def fill_rows(
                     value = force[c] if c < 3 else moment_entry(c - 3, lever, force)
                     entry, moved = put_entry(row + c, value, prescribed, v, indices, data, entry)
                     offset += moved
-                if not by_node and rigid.joint_row[part] >= 0:
-                    axis = triple(rigid.axis, part)
-                    value = force[0] * axis[0] + force[1] * axis[1] + force[2] * axis[2]
-                    entry, moved = put_entry(rigid.joint_row[part], value, prescribed, v, indices, data, entry)
+                if by_node:
+                    continue
+                for e in range(rigid.joint_start[part], rigid.joint_start[part + 1]):
+                    value = along_screw(rigid.screw, e, lever, force)
+                    entry, moved = put_entry(rigid.joint_row[e], value, prescribed, v, indices, data, entry)
                     offset += moved
             indptr[3 * kept + i + 1] = entry
             rows.phi[kept, i] = offset

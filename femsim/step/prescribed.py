@@ -19,12 +19,24 @@ def prescribed_rows(scene: Scene, system: System) -> np.ndarray:
     for index in scene.motions:
         start = system.v_slices[index].start
         prescribed[start : start + 6] = True
+    for body, rows in zip(system.bodies, system.v_slices, strict=True):
+        prescribed[rows.start + body.led_rows()] = True
     for index, nodes in scene.fixed_nodes.items():
-        rows = system.v_slices[index].start + 3 * nodes[:, None] + np.arange(3)
-        prescribed[rows.ravel()] = True
+        fixed = system.v_slices[index].start + 3 * nodes[:, None] + np.arange(3)
+        prescribed[fixed.ravel()] = True
     for hold in scene.holds:
         prescribed[system.v_slices[hold.body].start + hold.rows] = True
     return prescribed
+
+
+def led_parts(scene: Scene) -> np.ndarray:
+    """Which parts nothing can push, (np,) bool: obstacles, and links on driven bases whose joints all follow motions."""
+    out = np.array([part.body < 0 for part in scene.parts], dtype=np.bool_)
+    for k, part in enumerate(scene.parts):
+        if part.body in scene.motions:
+            body = scene.bodies[part.body]
+            out[k] = bool(np.isin(body.link_rows(part.link), body.led_rows()).all())
+    return out
 
 
 def prescribed_velocity(scene: Scene, system: System, state: State, settings: StepSettings) -> np.ndarray:
@@ -37,6 +49,10 @@ def prescribed_velocity(scene: Scene, system: System, state: State, settings: St
         row = system.v_slices[index].start
         v[row : row + 3] = (position - q[:3]) / dt
         v[row + 3 : row + 6] = turn_between(quaternion_multiply(quaternion, quaternion_conjugate(q[3:7]))) / dt
+    for body, rows, places in zip(system.bodies, system.v_slices, system.q_slices, strict=True):
+        led = body.led_rows()
+        if len(led):
+            v[rows.start + led] = body.led_velocity(state.q[places], state.t, dt)
     for hold in scene.holds:
         motion = hold.motion or scene.motions[hold.leader]
         start, target = held_points(system, hold, state), hold.positions(motion, state.t + dt)

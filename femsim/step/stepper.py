@@ -14,15 +14,17 @@ from femsim.base.errors import InputError
 from femsim.model.bodies.body import Body, StepSettings
 from femsim.model.contact_rules import ContactRules
 from femsim.scene.frictions import anisotropic_pairs, pair_restitution
+from femsim.scene.pairs import ignored_pairs
 from femsim.scene.scene import Scene
 from femsim.step.contact_family import Rates
 from femsim.step.contacts import ContactRows, Contacts
 from femsim.step.end_velocity import EndVelocity, end_velocity, weakened
 from femsim.step.free_flight import keep_momentum
+from femsim.step.joint_velocity import JointedMobility
 from femsim.step.measure import measure
 from femsim.step.newton import Newton, Solved, linearise_ahead, solve_step
 from femsim.step.placed import Placed
-from femsim.step.prescribed import held_points, prescribed_rows, prescribed_velocity
+from femsim.step.prescribed import held_points, led_parts, prescribed_rows, prescribed_velocity
 from femsim.step.report import StepReport
 from femsim.step.start import check_start
 from femsim.step.state import Memory, State
@@ -87,8 +89,10 @@ class Stepper:
 
     def __init__(self, scene: Scene, solver: Solver, *, dt: float | None = None) -> None:
         _check_scene(scene)
-        for moving in scene.bodies:
-            moving.reset()
+        for body in scene.bodies:
+            body.reset()
+        for coupling in scene.couplings:
+            coupling.reset()
         for command in scene.commands.values():
             command.release()
         scene.mover = self
@@ -155,7 +159,7 @@ class Stepper:
                 place = None
                 if ahead:
                     place = linearise_ahead(self.system, state, settings, v_hat, v_prescribed, self.newton)
-                warm = contacts.warm_start(rows, state.contacts, v_hat)
+                warm = replace(contacts.warm_start(rows, state.contacts, v_hat), row_forces=self.system.joint_forces())
                 solved = solve_step(self.system, settings, rows, self.solver, warm, self.newton, place)
             searched.append(solved)
             v_hat, ahead = solved.solution.v, True
@@ -181,7 +185,15 @@ class Stepper:
             with self.timed("advance"):
                 new = self.system.advance(self.state, solved.solution.v, self.settings)
                 u = contact_velocity(solved.problem, solved.solution.v)
-                end = end_velocity(self.system, self.settings, rows, solved, u, self.state, new, self.newton)
+                joints = JointedMobility(self.system, self.state, new) if self.system.joints else None
+                impulses = np.zeros(0)
+                if joints is not None and self.settings.theta < 1.0:
+                    impulses = joints.impulses(new.v)
+                    new.v = joints.joined(new.v)
+                end = end_velocity(self.system, self.settings, rows, solved, u, self.state, new, self.newton, joints)
+                if joints is not None:
+                    beside = joints.impulses_beside(self.settings.dt * solved.problem.pushed(end.lam - solved.solution.lam))
+                    self.system.add_joint_impulses(new, beside + impulses if len(impulses) else beside)
                 allowed = weakened(friction, rows, solved, end, self.newton)
             if allowed is None or again == _MOST_WEAKENINGS:
                 break
@@ -197,7 +209,7 @@ class Stepper:
             system.assemble(state, self.settings, v_prescribed)
         with self.timed("solve"):
             place = linearise_ahead(system, state, self.settings, solution.v, v_prescribed, self.newton)
-            warm = WarmStart(solution.v, solution.lam)
+            warm = WarmStart(solution.v, solution.lam, solution.row_forces)
             again = solve_step(system, self.settings, rows, self.solver, warm, self.newton, place)
         return Solved.of((solved, again))
 
@@ -295,14 +307,16 @@ def _check_scene(scene: Scene) -> None:
 
 
 def contact_rules(scene: Scene) -> ContactRules:
-    """Rules of the contacts of a scene: no contact within a body, nor between parts that are both fixed or driven."""
+    """Rules of the contacts of a scene: none within a body, between parts both fixed or driven, and where it is ignored."""
     friction = scene.pair_friction()
     body = np.array([p.body for p in scene.parts])
-    still = np.array([p.body < 0 or (p.body in scene.motions and p.link == 0) for p in scene.parts])
+    still = led_parts(scene)
     same = (body[:, None] == body) & (body >= 0)
     pairs = ~same & ~(still[:, None] & still)
     np.fill_diagonal(pairs, False)
+    ignored = ignored_pairs(scene)
+    pairs &= ~ignored
     return ContactRules(
         friction.values, pair_restitution(scene.parts, scene.restitution_rules), pairs, scene.correction, scene.max_correction,
-        anisotropic_pairs(scene.friction_rules, friction), scene.no_contact,
+        anisotropic_pairs(scene.friction_rules, friction), scene.no_contact, ignored, scene.most_per_pair,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from contact import Group
+from contact import Group, Rows, make_rows
 from contact.masses_kernels import Masses
 from contact.metrics_kernels import relative
 from femsim.model.bodies.body import Body, StepSettings, StepStart
@@ -45,6 +45,10 @@ class System:
         The part of b that prescribed velocities make, see ``ContactProblem.b_prescribed``.
     groups : tuple of Group
         Rows of each body.
+    joints : list of int
+        Couplings that hold by rows of the contact problem, see :meth:`joint_rows`.
+    opening : float, m or rad
+        The largest opening of a joint where the last :meth:`residual` led.
     rounding : float
         Part of the last :meth:`residual` that the rounding of its terms may make, at most 1e-6; 0 where more is lacking.
     """
@@ -80,9 +84,11 @@ class System:
         self.A = sp.csc_matrix((np.zeros(len(rows)), rows, starts), shape=(nv, nv))
         self.b, self.external, self.calmed = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self._residual, self._inertia, self._external_there = np.zeros(nv), np.zeros(nv), np.zeros(nv)
-        self._lacking = np.zeros(nv)
+        self._lacking, self._given = np.zeros(nv), np.zeros(nv)
+        #: couplings that hold by rows instead of forces
+        self.joints = [k for k, coupling in enumerate(self.couplings) if coupling.joins]
         self.b_prescribed: np.ndarray | None = None
-        self.rounding = 0.0
+        self.rounding = self.opening = 0.0
         self.prescribed = np.zeros(nv, dtype=np.bool_)
         self._columns_of_entries = np.repeat(np.arange(nv), np.diff(self.A.indptr))
         self._on_diagonal = np.flatnonzero(self._columns_of_entries == self.A.indices)
@@ -232,16 +238,17 @@ class System:
         def size(force: np.ndarray) -> float:
             return math.sqrt(_square(weight, force))
 
-        lacking = out - contact_force
+        lacking = out - contact_force - self.joint_push()
         drives = np.where(self.prescribed, lacking, 0.0)
         lacking[self._rows] = 0.0
+        self.opening = max((float(np.abs(self.couplings[k].opening).max(initial=0.0)) for k in self.joints), default=0.0)
         self._lacking = lacking
         terms = (self._inertia, external, contact_force, drives)
         floor = 1e-3 * np.sqrt(2.0 * max(elastic, 0.0) / implicit)
         scale = max(*map(size, terms), floor, 1e-6 * size(self.b), still * np.sqrt(diagonal.sum()))
         residual, self.rounding = relative(size(lacking), scale), 0.0
         if residual <= _MOST_ROUNDING:
-            reach = np.concatenate([_reach(body.kind, q) for body, q in zip(self.bodies, moved, strict=True)])
+            reach = np.concatenate([_reach(body, q) for body, q in zip(self.bodies, moved, strict=True)])
             rounded = _ROUNDINGS * diagonal * (np.abs(v_hat) + reach / implicit)
             rounded[self._rows] = 0.0
             self.rounding = min(relative(size(rounded), scale), _MOST_ROUNDING)
@@ -290,6 +297,7 @@ class System:
 
     def _prescribe(self, v_prescribed: np.ndarray) -> None:
         """Move prescribed velocities, (n,), to the right-hand side."""
+        self._given = np.where(self.prescribed, v_prescribed, 0.0)
         if not self._rows.size:
             return
         data, rows, columns = self.A.data, self.A.indices, self._columns_of_entries
@@ -319,8 +327,65 @@ class System:
             out[self._rows] -= self._reaction_b + contact_force[self._rows]
         return out
 
-    def accept(self, v_hat: np.ndarray) -> None:
-        """Let couplings and bodies take the solution of A v = b + J^T lam, for the forces that they report."""
+    def joint_rows(self) -> Rows | None:
+        """Rows of the joints for the contact problem, in the order of the couplings; None where nothing is joined by rows."""
+        parts = [(self._coupled_rows[k], held) for k in self.joints if (held := self.couplings[k].constraint()) is not None]
+        if not parts:
+            return None
+        G = _stacked([(rows, held.G) for rows, held in parts], self.n)
+        offset = np.concatenate([held.offset for _, held in parts]) + G @ self._given
+        G.data[self.prescribed[G.indices]] = 0.0
+        G.eliminate_zeros()
+        return make_rows(G, offset, *(np.concatenate([held[k] for _, held in parts]) for k in (2, 3)))
+
+    def joint_jacobian(self, state: State) -> sp.csr_matrix:
+        """Rows of joints that velocities of a state keep, (p, n)."""
+        parts = [(self._coupled_rows[k], self.couplings[k].constraint_at(self._q_of(k, state))) for k in self.joints]
+        return _stacked(parts, self.n)
+
+    def add_joint_impulses(self, state: State, impulses: np.ndarray) -> None:
+        """Give joints what the rows of :meth:`joint_jacobian` did, (p,), N s."""
+        at = 0
+        for k in self.joints:
+            size = len(self.couplings[k].constraint_at(self._q_of(k, state)))
+            self.couplings[k].add_impulse(impulses[at : at + size])
+            at += size
+
+    def _q_of(self, coupling: int, state: State) -> list[np.ndarray]:
+        return [state.q[self.q_slices[body]] for body, _ in self.couplings[coupling].rows]
+
+    def joint_forces(self) -> np.ndarray:
+        """Last forces of the rows of :meth:`joint_rows`."""
+        joints = [self.couplings[k] for k in self.joints]
+        return np.concatenate([np.zeros(0), *(joint.row_forces for joint in joints if joint.constraint() is not None)])
+
+    def joint_push(self) -> np.ndarray:
+        """Force of the rows of all joints, (n,), N and N m, where they were placed last."""
+        out = np.zeros(self.n)
+        for k in self.joints:
+            np.add.at(out, self._coupled_rows[k], self.couplings[k].push())
+        return out
+
+    def joints_pushed(self) -> np.ndarray:
+        """Force of all joints in the last step, (n,), N and N m."""
+        out = np.zeros(self.n)
+        for k in self.joints:
+            np.add.at(out, self._coupled_rows[k], self.couplings[k].pushed)
+        return out
+
+    def take_rows(self, forces: np.ndarray) -> None:
+        """Let joints take the forces of their rows, (p,)."""
+        at = 0
+        for k in self.joints:
+            held = self.couplings[k].constraint()
+            if held is not None:
+                self.couplings[k].take_rows(forces[at : at + len(held.offset)])
+                at += len(held.offset)
+
+    def accept(self, v_hat: np.ndarray, row_forces: np.ndarray | None = None) -> None:
+        """Let couplings and bodies take the solution of A v = b + J^T lam + G^T lam_r, for the forces that they report."""
+        if row_forces is not None:
+            self.take_rows(row_forces)
         for coupling, coupled in zip(self.couplings, self._coupled_rows, strict=True):
             coupling.accept(v_hat[coupled])
         for body, v in zip(self.bodies, self.v_slices, strict=True):
@@ -357,15 +422,30 @@ class System:
         return new
 
 
+def _stacked(parts: Sequence[tuple[np.ndarray, np.ndarray]], n: int) -> sp.csr_matrix:
+    """Dense rows (p, m), each over columns (m,) of n, one below the other."""
+    values, columns, starts, at = [np.zeros(0)], [np.zeros(0, dtype=np.int64)], [np.zeros(1, dtype=np.int64)], 0
+    for where, G in parts:
+        p, m = G.shape
+        values.append(G.ravel())
+        columns.append(np.tile(where, p))
+        starts.append(at + m * np.arange(1, p + 1))
+        at += p * m
+    indptr = np.concatenate(starts)
+    return sp.csr_matrix((np.concatenate(values), np.concatenate(columns), indptr), shape=(len(indptr) - 1, n))
+
+
 def _square(weight: np.ndarray, force: np.ndarray) -> float:
     """Square of a force by weights; infinite, without a word, where an attempt to solve a step runs away."""
     with np.errstate(over="ignore", invalid="ignore"):
         return float(np.dot(weight * force, force))
 
 
-def _reach(kind: str, q: np.ndarray) -> np.ndarray:
+def _reach(body: Body, q: np.ndarray) -> np.ndarray:
     """Sizes of the coordinates that each row of v changes, (n_v,), m; of turns 1."""
-    if kind == "nodes":
+    if body.kind == "nodes":
         return np.abs(q)
-    poses = q[None] if kind == "generalized" else q.reshape(-1, 7)
+    if body.kind == "generalized" and body.n_q != body.n_v + 1:  # it has joints that turn by a quaternion
+        return np.concatenate([np.abs(q[:3]), np.ones(body.n_v - 3)])
+    poses = q[None] if body.kind == "generalized" else q.reshape(-1, 7)
     return np.column_stack([np.abs(poses[:, :3]), np.ones((len(poses), 3)), np.abs(poses[:, 7:])]).ravel()

@@ -12,7 +12,7 @@ from contact import ContactProblem
 from femsim.model.parts import Part
 from femsim.scene.scene import Scene
 from femsim.step.contacts import ContactForces, Contacts
-from femsim.step.led_pairs import LedPairs, led_rules
+from femsim.step.led_pairs import LedPairs, led_or_on_led, led_rules
 from femsim.step.placed import Placed
 from femsim.step.state import State
 from femsim.step.system import System
@@ -180,7 +180,7 @@ class VitalSigns:
         self.sizes = Sizes.of(system, contacts.parts, state)
         self.led_pairs = led_rules(scene, contacts.rules)
         self._body = np.array([part.body for part in contacts.parts])
-        self._led_body = (self._body < 0) | np.isin(self._body, list(scene.motions))
+        self._led_part = led_or_on_led(scene)
         self._may_cross = self._body[self.led_pairs.any(axis=0)].tolist()
         self._led = LedPairs(contacts.parts, self.led_pairs) if self.led_pairs.any() else None
         self.thin = list(thin_shapes(contacts.parts, contacts.rules, self.sizes.part))
@@ -195,7 +195,7 @@ class VitalSigns:
 
     def led(self, a: int, b: int) -> bool:
         """Whether two parts are both driven or fixed, so that no contact force moves one of them against its drive."""
-        return bool(self._led_body[a] and self._led_body[b]) or bool(self.led_pairs[a, b])
+        return bool(self._led_part[a] and self._led_part[b]) or bool(self.led_pairs[a, b])
 
     def read(
         self,

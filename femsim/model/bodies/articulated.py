@@ -526,9 +526,13 @@ class ArticulatedBody(BodyDefaults):
         """Centre of mass of the base."""
         return q[:3]
 
-    def link_joint(self, q: np.ndarray, link: int) -> tuple[int, np.ndarray]:
-        """Row and axis of the prismatic joint of a finger."""
+    def link_rows(self, link: int) -> np.ndarray:
+        """Row of the prismatic joint of a finger."""
+        return np.zeros(0, dtype=np.int64) if self.links[link].axis is None else np.array([5 + link])
+
+    def link_screws(self, q: np.ndarray, link: int) -> np.ndarray:
+        """Axis of the prismatic joint of a finger."""
         axis = self.links[link].axis
         if axis is None:
-            return -1, np.zeros(3)
-        return 5 + link, self._configuration(q).rotation @ axis
+            return np.zeros((0, 6))
+        return np.concatenate([self._configuration(q).rotation @ axis, np.zeros(3)])[None]

@@ -1,10 +1,13 @@
-"""What the system asks of every body."""
+"""What the system asks of every body.
+
+Over 600 lines, since it is one list: what a body answers, and the answers that suit most.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast, get_args
+from typing import Any, NamedTuple, Protocol, cast, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -120,6 +123,26 @@ class BodyForces:
     magnitude: float
 
 
+class LinkPlaces(NamedTuple):
+    """Where rigid links are.
+
+    Attributes
+    ----------
+    rotation, centre : ndarray, (k, 3, 3) and (k, 3), m
+        World rotation and centre of mass of each.
+    origin, reference : ndarray, (k, 3), m
+        Points that the first six rows of v move, and that torques are about.
+    screw : ndarray, (m, 6)
+        How joints move them, see :meth:`Body.link_screws`, one link after the other.
+    """
+
+    rotation: np.ndarray
+    centre: np.ndarray
+    origin: np.ndarray
+    reference: np.ndarray
+    screw: np.ndarray
+
+
 class Body(Protocol):
     """A body: constant data and methods that read a state. It fills its own block of A, couplings those between bodies."""
 
@@ -210,6 +233,22 @@ class Body(Protocol):
         """Fill the state at the end of the step from the representative velocity."""
         ...
 
+    def fly(
+        self,
+        q: np.ndarray,
+        v: np.ndarray,
+        v_hat: np.ndarray,
+        external: np.ndarray,
+        dt: float,
+        q_new: np.ndarray,
+        v_new: np.ndarray,
+    ) -> None:
+        """Change the velocities at the end of a step that :meth:`advance` filled to those of free flight, to the last digits.
+
+        Asked of bodies of generalized coordinates that nothing touches; ``external`` (n_v,) is all that acts on them.
+        """
+        ...
+
     def calm(self, q: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray) -> None:
         """Take from the velocities v at the end of an energy-momentum step what is too fast for it, by forces within the body.
 
@@ -283,11 +322,25 @@ class Body(Protocol):
     rigid: bool
     #: Whether a part of it may hold the end of a rod.
     holds_rods: bool
+    #: Whether its joints let links give way to contact where its base is driven.
+    gives_way: bool
     #: What to say to who drives it by a motion although it is not rigid: "is a rod; hold ...".
     advice: str
 
     def joint_names(self) -> list[str]:
         """Names of its joints, by the fingers that they move; none for most bodies."""
+        ...
+
+    def joint_link(self, name: str) -> int:
+        """Link that hangs on a joint of this name; -1 for no such joint."""
+        ...
+
+    def joint_state(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, float, float, int]:
+        """Position and speed (rad or m) of the joint of a link, effort of its motor (N m or N), and its row of v."""
+        ...
+
+    def hangs_on(self, link: int) -> list[int]:
+        """Links that the joint of a link carries: it, and all behind it."""
         ...
 
     def drive_joint(self, name: str, drive: Mapping[str, Any]) -> None:
@@ -373,8 +426,30 @@ class Body(Protocol):
         """Point (3,), m, that the first six rows of v, velocity and angular velocity, move a rigid link about."""
         ...
 
-    def link_joint(self, q: np.ndarray, link: int) -> tuple[int, np.ndarray]:
-        """Row of its v that slides a rigid link along an axis, -1 for none, and this axis (3,), world."""
+    def link_places(self, q: np.ndarray, links: Sequence[int]) -> LinkPlaces:
+        """Poses, origins, references and screws of rigid links, all at once."""
+        ...
+
+    def link_rows(self, link: int) -> np.ndarray:
+        """Rows of its v behind the first six that move a rigid link too, (k,): those of the joints between the base and it."""
+        ...
+
+    def link_screws(self, q: np.ndarray, link: int) -> np.ndarray:
+        """How each of these rows moves a rigid link: velocity at its ``link_origin`` and angular velocity, (k, 6), world."""
+        ...
+
+    # ---- joints of its own that follow a motion exactly, or have limits
+
+    def led_rows(self) -> np.ndarray:
+        """Rows of its v whose velocity a motion of its own prescribes, (k,)."""
+        ...
+
+    def led_velocity(self, q: np.ndarray, t: float, dt: float) -> np.ndarray:
+        """Velocities of these rows, (k,), that end a step from time t (s) on their motion."""
+        ...
+
+    def limits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Rows of v (k,), entries of q (k,), ranges (k, 2) that these may not leave and links (k,) of joints with hard limits."""
         ...
 
 
@@ -490,6 +565,18 @@ class BodyDefaults(OutputDefaults):
     def calm(self, q: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray) -> None:
         """Nothing inside it moves."""
 
+    def fly(
+        self,
+        q: np.ndarray,
+        v: np.ndarray,
+        v_hat: np.ndarray,
+        external: np.ndarray,
+        dt: float,
+        q_new: np.ndarray,
+        v_new: np.ndarray,
+    ) -> None:
+        """Leave what the solver found."""
+
     def inertia(self: Body, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
         """Second derivative of the kinetic energy at q_new, within the pattern of A."""
         indptr, indices = self.pattern()
@@ -566,9 +653,37 @@ class BodyDefaults(OutputDefaults):
         """Origin of the world."""
         return np.zeros(3)
 
-    def link_joint(self, q: np.ndarray, link: int) -> tuple[int, np.ndarray]:
+    def link_places(self: Body, q: np.ndarray, links: Sequence[int]) -> LinkPlaces:
+        """One by one."""
+        poses = [self.link_pose(q, link) for link in links]
+        return LinkPlaces(
+            np.array([rotation for rotation, _ in poses]),
+            np.array([centre for _, centre in poses]),
+            np.array([self.link_origin(q, link) for link in links]),
+            np.array([self.reference(q, link) for link in links]),
+            np.concatenate([self.link_screws(q, link) for link in links]),
+        )
+
+    def link_rows(self, link: int) -> np.ndarray:
         """No joint."""
-        return -1, np.zeros(3)
+        return np.zeros(0, dtype=np.int64)
+
+    def link_screws(self, q: np.ndarray, link: int) -> np.ndarray:
+        """No joint."""
+        return np.zeros((0, 6))
+
+    def led_rows(self) -> np.ndarray:
+        """No joint follows a motion."""
+        return np.zeros(0, dtype=np.int64)
+
+    def led_velocity(self, q: np.ndarray, t: float, dt: float) -> np.ndarray:
+        """No joint follows a motion."""
+        return np.zeros(0)
+
+    def limits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """No joint has hard limits."""
+        none = np.zeros(0, dtype=np.int64)
+        return none, none, np.zeros((0, 2)), none
 
     def _check_nodes(self, what: str) -> None:
         if self.kind != "nodes":

@@ -104,6 +104,7 @@ class OutputDefaults:
     what: str = "body"
     rigid: bool = False
     holds_rods: bool = True
+    gives_way: bool = False
     advice: str = "is no rigid body; drive rigid bodies and grippers."
 
     @property
@@ -118,6 +119,18 @@ class OutputDefaults:
     def joint_names(self) -> list[str]:
         """No joints."""
         return []
+
+    def joint_link(self, name: str) -> int:
+        """No joint."""
+        return -1
+
+    def joint_state(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, float, float, int]:
+        """Refuse: it has no joints with coordinates."""
+        raise InputError(f"{self.name}: a {self.what} has no joint that turns or slides.")
+
+    def hangs_on(self, link: int) -> list[int]:
+        """Nothing but the link."""
+        return [link]
 
     def drive_joint(self, name: str, drive: Mapping[str, Any]) -> None:
         """Refuse: it has no joints."""

@@ -30,6 +30,7 @@ from femsim.model.bodies.outputs import Drawing, DrawnFrame, describe_elastic
 from femsim.model.bodies.rod_output import RodJoints, rod_fields
 from femsim.model.bodies.rod_shape import carried_frames, checked, link_lengths, turns_at_rest, turns_at_start
 from femsim.model.drives import PoseFunction, driven_pose
+from femsim.model.frames import RodFrame
 from femsim.model.parts import Part
 from materials import Elastic, RodSection
 
@@ -757,6 +758,10 @@ class Rod(BodyDefaults):
     what = "rod"
     holds_rods = False
     advice = "is a rod; hold an end of it by fs.RodEnd with a motion when you add it."
+
+    def hold_frame(self, link: int, pose: np.ndarray, radius: float) -> RodFrame:
+        """Frame fixed to the nearest link."""
+        return RodFrame(self, pose)
 
     def drawing(self, link: int) -> Drawing:
         """Centre line at the start."""

@@ -1,0 +1,583 @@
+"""Robots: trees of rigid links in generalized coordinates, on a base that is free or that a motion drives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from contact import GroupKind
+from femsim.base.errors import InputError, did_you_mean
+from femsim.base.rotations import cross
+from femsim.model.bodies import tree_kernels as kernels
+from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, LinkPlaces, StepSettings, StepStart
+from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, REVOLUTE, SPHERICAL, Ends, Motors, Places, Tree
+
+Time = Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class Motor:
+    """What drives one joint, beside its own damping; N m and rad, or N and m for one that slides.
+
+    Attributes
+    ----------
+    position : callable, optional
+        ``position(t)`` that a servo follows, or that the joint has exactly.
+    velocity : callable, optional
+        ``velocity(t)`` that a servo without stiffness follows.
+    effort : callable, optional
+        ``effort(t)``, alone or added to a servo.
+    stiffness, damping : float
+        Of the servo.
+    max_effort : float
+        Most that servo and effort do together.
+    exact : bool
+        Whether the joint follows ``position`` exactly, whatever that takes.
+    """
+
+    position: Time | None = None
+    velocity: Time | None = None
+    effort: Time | None = None
+    stiffness: float = 0.0
+    damping: float = 0.0
+    max_effort: float = np.inf
+    exact: bool = False
+
+    @property
+    def drives(self) -> bool:
+        """Whether it does anything."""
+        return not (self.position is None and self.velocity is None and self.effort is None)
+
+
+@dataclass(frozen=True)
+class TreeJoint:
+    """A joint of a tree that has coordinates of its own.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    link : int
+        The link that it moves.
+    row, coordinate : int
+        First of its rows of v, and of its entries of q.
+    limits : (float, float), rad or m
+        Its range.
+    damping : float, N m s/rad or N s/m
+        Viscous friction.
+    max_effort : float, N m or N
+        Most that its motor does.
+    """
+
+    name: str
+    link: int
+    row: int
+    coordinate: int
+    limits: tuple[float, float] = (-np.inf, np.inf)
+    damping: float = 0.0
+    max_effort: float = np.inf
+
+
+@dataclass(frozen=True)
+class _Configuration:
+    """What the coordinates q alone decide: where the links are, and the mass matrix (n_v, n_v)."""
+
+    q: bytes
+    places: Places
+    M: np.ndarray
+
+
+class TreeBody(BodyDefaults):
+    """Robot: a tree of rigid links joined by revolute, prismatic, spherical and fixed joints.
+
+    ``q`` and ``v`` are those of :mod:`femsim.model.bodies.tree_kernels`: six rows of the base, then the joints. A base that
+    stands still, or moves in a given way, is one that a motion drives.
+
+    The equations of a step are d'Alembert's where it leads within its length, q(theta dt): the changes of the momenta and spins h
+    of all links, from (q0, v0) to (q1, v1) with v1 = v0 + (v_hat - v0)/theta, do no work on what the joints allow beside that of
+    the forces, sum_k S_k^T (h_k1 - h_k0)/dt = f. They are of second order in dt where theta is 1/2, and of first order else.
+    At the end the velocity of the base is the one with which linear and angular momentum of the whole have changed by the
+    impulses of the step, to the last digits; energy is kept to the order of the step only.
+
+    Joints that are damped hard, by a servo say, would turn their speed round in each step of theta < 1. So an impulse at the end
+    of the step, which counts as effort of the motor, leaves them v1 = v0 + phi (v_hat - v0) with phi = 1 + (1/theta - 1)/(1 +
+    r^2/4), r = dt d/M_jj, d being the damping of the joint in A, theta dt K of the servo's stiffness included: of no effect on
+    the order where r is small, and backward Euler's where it is large.
+
+    Parameters
+    ----------
+    name : str
+        Name in outputs.
+    tree : Tree
+        Its links.
+    link_names : sequence of str
+        Their names.
+    above : sequence of str
+        Name of the joint that each link hangs on; "" for the base.
+    joints : sequence of TreeJoint
+        The joints that have coordinates of their own, by rows of v.
+    q, v : ndarray, (n_q,) and (n_v,)
+        State at the start.
+    """
+
+    kind: GroupKind = "generalized"
+    what = "robot"
+    rigid = True
+    holds_rods = False
+    gives_way = True
+
+    def __init__(
+        self,
+        name: str,
+        tree: Tree,
+        link_names: Sequence[str],
+        above: Sequence[str],
+        joints: Sequence[TreeJoint],
+        q: np.ndarray,
+        v: np.ndarray,
+    ) -> None:
+        self.name, self.tree, self.links, self.joints = name, tree, tuple(link_names), tuple(joints)
+        self.above = tuple(above)
+        self.n_q, self.n_v = len(q), len(v)
+        self._q0, self._v0 = q.astype(np.float64), v.astype(np.float64)
+        self._indptr = np.arange(0, self.n_v * self.n_v + 1, self.n_v, dtype=np.int64)
+        self._indices = np.tile(np.arange(self.n_v, dtype=np.int64), self.n_v)
+        self._mass = float(tree.mass.sum())
+        self._rows = [self._rows_of(k) for k in range(len(self.links))]
+        self._hang_on = [[m for m in range(len(self.links)) if k in self._chain(m)] for k in range(len(self.links))]
+        joints_1 = [joint for joint in self.joints if tree.kind[joint.link] != SPHERICAL]
+        self._scalar = {joint.name: k for k, joint in enumerate(joints_1)}
+        #: rows of v and entries of q of joints of one coordinate, and what drives them
+        self._own_rows = np.array([joint.row for joint in joints_1], dtype=np.int64)
+        self._own_coordinates = np.array([joint.coordinate for joint in joints_1], dtype=np.int64)
+        self.motors = [Motor() for _ in joints_1]
+        self._passive = np.zeros(self.n_v)
+        for joint in self.joints:
+            self._passive[joint.row : joint.row + (3 if tree.kind[joint.link] == SPHERICAL else 1)] = joint.damping
+        self._servo = np.zeros((6, len(joints_1)))  # feed, target, pace, stiffness, damping, limit of a step
+        self._servo[5] = np.inf
+        self._exact = np.zeros(0, dtype=np.int64)
+        self._known: tuple[_Configuration, ...] = ()
+        self._conserving = False
+        #: generalized force of motors, and of damping, in the last step; damping of the joints that is implicit in A
+        self.effort, self.damped, self.joint_damping = np.zeros(self.n_v), np.zeros(self.n_v), np.zeros(self.n_v)
+        self._force = np.zeros(self.n_v)  # of motors, without their damping, of the last linearisation
+        #: rate of momentum of the last linearisation, and where it was; mass matrix, rate and place of the last residual
+        self._rate_there, self._place = np.zeros(self.n_v), np.zeros(self.n_v)
+        self._asked = (np.zeros((self.n_v, self.n_v)), self._rate_there, self._place)
+        self._step_rate, self._implicit = np.zeros(self.n_v), 1.0
+        self._slope, self._calmed = np.zeros((self.n_v, self.n_v)), np.zeros(self.n_v)
+        links = len(self.links)
+        self._middle, self._end, self._momenta = kernels.no_places(links), kernels.no_places(links), np.zeros((3, links, 6))
+        self._drives = Motors(self._own_rows, self._own_coordinates, self._servo, self._passive)
+        self._asked_links: tuple[int, ...] = ()
+        self._asked_rows = (self._own_rows[:0],) * 3
+
+    # ---- links and joints
+
+    def _chain(self, link: int) -> list[int]:
+        """Links from one down to the base, without the base."""
+        out = []
+        while link > 0:
+            out.append(link)
+            link = int(self.tree.parent[link])
+        return out
+
+    def _rows_of(self, link: int) -> np.ndarray:
+        """Rows of v of the joints that move a link, each once, in order."""
+        found: set[int] = set()
+        for k in self._chain(link):
+            count = {FIXED: 0, SPHERICAL: 3}.get(int(self.tree.kind[k]), 1)
+            found |= {int(self.tree.row[k]) + i for i in range(count)}
+        return np.array(sorted(found), dtype=np.int64)
+
+    def joint(self, name: str) -> TreeJoint:
+        """Look up a joint that has coordinates of its own.
+
+        Raises
+        ------
+        InputError
+            No such joint.
+        """
+        names = [joint.name for joint in self.joints]
+        if name not in names:
+            raise InputError(f"joint {name!r} is unknown in robot {self.name!r}{did_you_mean(name, names)}")
+        return self.joints[names.index(name)]
+
+    def turns(self, name: str) -> bool:
+        """Whether a joint turns, and does not slide."""
+        return int(self.tree.kind[self.joint(name).link]) != PRISMATIC
+
+    def joint_link(self, name: str) -> int:
+        """Link that hangs on a joint, also a fixed one; -1 for no such joint."""
+        return self.above.index(name) if name and name in self.above else -1
+
+    def joint_names(self) -> list[str]:
+        """Names of the joints of one coordinate."""
+        return list(self._scalar)
+
+    def drive_joint(self, name: str, drive: Mapping[str, Any]) -> None:
+        """Set what drives a joint: fields of :class:`Motor`; ``force`` and ``max_force`` are its effort."""
+        words = {"force": "effort", "max_force": "max_effort"}
+        own = self._scalar[name]
+        self._servo[:, own] = 0.0, 0.0, 0.0, 0.0, 0.0, np.inf
+        self.motors[own] = replace(Motor(), **{words.get(key, key): value for key, value in drive.items()})
+        self._exact = np.array([k for k, motor in enumerate(self.motors) if motor.exact], dtype=np.int64)
+
+    def limits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Rows of v, entries of q, ranges (k, 2), rad or m, and links of the joints of one coordinate."""
+        own = [joint for joint in self.joints if joint.name in self._scalar]
+        ranges = np.array([joint.limits for joint in own], dtype=np.float64).reshape(-1, 2)
+        return self._own_rows, self._own_coordinates, ranges, np.array([joint.link for joint in own], dtype=np.int64)
+
+    def led_rows(self) -> np.ndarray:
+        """Rows of v of the joints that follow a motion exactly."""
+        return self._own_rows[self._exact]
+
+    def led_velocity(self, q: np.ndarray, t: float, dt: float) -> np.ndarray:
+        """Speeds of these joints that end a step exactly on their motion."""
+        targets = [motor.position(t + dt) for motor in self.motors if motor.exact and motor.position is not None]
+        return (np.array(targets, dtype=np.float64) - q[self._own_coordinates[self._exact]]) / dt
+
+    # ---- places
+
+    @property
+    def mass(self) -> float:
+        """Total mass, kg."""
+        return self._mass
+
+    def initial_q(self) -> np.ndarray:
+        """Coordinates at the start."""
+        return self._q0.copy()
+
+    def initial_v(self) -> np.ndarray:
+        """Velocities at the start."""
+        return self._v0.copy()
+
+    def pattern(self) -> tuple[np.ndarray, np.ndarray]:
+        """Dense pattern: all coordinates of a body couple."""
+        return self._indptr, self._indices
+
+    def _configuration(self, q: np.ndarray) -> _Configuration:
+        """Places and mass matrix of coordinates; no work when they are among the three latest."""
+        asked = q.tobytes()
+        for known in self._known:
+            if asked == known.q:
+                return known
+        places, M = kernels.no_places(len(self.links)), np.empty((self.n_v, self.n_v))
+        kernels.place_links(self.tree, q, places)
+        kernels.fill_mass(self.tree, places, M)
+        found = _Configuration(asked, places, M)
+        self._known = (found, *self._known[:2])
+        return found
+
+    def mass_matrix(self, q: np.ndarray) -> np.ndarray:
+        """Mass matrix (n_v, n_v), with the rotors."""
+        return self._configuration(q).M.copy()
+
+    def inverse_dynamics(self, q: np.ndarray, v: np.ndarray, rate: np.ndarray, gravity: np.ndarray) -> np.ndarray:
+        """Generalized force (n_v,) for accelerations ``rate`` (n_v,), N m and N; without damping of the joints."""
+        out = np.empty(self.n_v)
+        kernels.inverse_dynamics(self.tree, self._configuration(q).places, v, rate, gravity, out)
+        return out
+
+    def link_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
+        """World rotation (3, 3) and centre of mass (3,) of a link."""
+        places = self._configuration(q).places
+        return places.rotation[link].copy(), places.centre[link].copy()
+
+    def link_places(self, q: np.ndarray, links: Sequence[int]) -> LinkPlaces:
+        """Poses, origins, references and screws of links."""
+        places, asked = self._configuration(q).places, tuple(links)
+        if asked != self._asked_links:  # the same ones in every step
+            rows = [self._rows[link] for link in asked]
+            starts = np.concatenate([[0], np.cumsum([len(own) for own in rows])]).astype(np.int64)
+            self._asked_links, self._asked_rows = asked, (np.array(asked), starts, np.concatenate([*rows, starts[:0]]))
+        which, starts, rows_of_all = self._asked_rows
+        screw = np.empty((len(rows_of_all), 6))
+        kernels.fill_all_screws(self.tree, places, which, starts, rows_of_all, screw)
+        centre = places.centre[which]
+        return LinkPlaces(places.rotation[which], centre, np.repeat(q[None, :3], len(which), axis=0), centre, screw)
+
+    def frame_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
+        """World rotation (3, 3) and origin (3,), m, of the frame of a link."""
+        places = self._configuration(q).places
+        return places.rotation[link].copy(), places.origin[link].copy()
+
+    def link_jacobian(self, q: np.ndarray, link: int) -> np.ndarray:
+        """Jacobian S (6, n_v) of a link: velocity of its centre of mass and its angular velocity."""
+        S = np.empty((6, self.n_v))
+        kernels.fill_jacobian(self.tree, self._configuration(q).places, link, S)
+        return S
+
+    def link_rows(self, link: int) -> np.ndarray:
+        """Rows of v of the joints between the base and a link."""
+        return self._rows[link]
+
+    def link_screws(self, q: np.ndarray, link: int) -> np.ndarray:
+        """Velocity at the base's centre of mass and angular velocity that these rows give to the link, (k, 6)."""
+        rows = self._rows[link]
+        out = np.empty((len(rows), 6))
+        kernels.fill_screws(self.tree, self._configuration(q).places, link, rows, out)
+        return out
+
+    def reference(self, q: np.ndarray, link: int) -> np.ndarray:
+        """Centre of mass of the link."""
+        return self._configuration(q).places.centre[link].copy()
+
+    def link_origin(self, q: np.ndarray, link: int) -> np.ndarray:
+        """Centre of mass of the base."""
+        return q[:3]
+
+    # ---- the step
+
+    def _start_motors(self, t: float, settings: StepSettings) -> None:
+        """Read the targets of the motors for a step from t (s)."""
+        place, dt = t + settings.theta * settings.dt, settings.dt
+        for k, motor in enumerate(self.motors):
+            if not motor.drives or motor.exact:
+                continue
+            own = self._servo[:, k]
+            own[:] = 0.0, 0.0, 0.0, motor.stiffness, motor.damping, motor.max_effort
+            if motor.effort is not None:
+                own[0] = motor.effort(place)
+            if motor.position is not None:
+                begin, end = motor.position(t), motor.position(t + dt)
+                own[1], own[2] = begin + settings.theta * (end - begin), (end - begin) / dt
+            elif motor.velocity is not None:
+                own[2] = motor.velocity(place)
+
+    def _fill_motors(self, q: np.ndarray, v: np.ndarray, external: np.ndarray) -> None:
+        """Add the motors at coordinates and velocities within the step to ``external``, linear in v about these."""
+        kernels.fill_motors(self._drives, q, v, self._implicit, self._force, self.joint_damping)
+        external += self._force
+
+    def _fill_tangent(self, M: np.ndarray, data: np.ndarray) -> None:
+        """Fill M/(theta dt) and the damping of the joints."""
+        np.divide(M, self._implicit, out=self._slope)
+        data[:] = self._slope.ravel()
+        data[:: self.n_v + 1] += self.joint_damping
+
+    def assemble(
+        self,
+        q: np.ndarray,
+        v: np.ndarray,
+        t: float,
+        settings: StepSettings,
+        data: np.ndarray,
+        b: np.ndarray,
+        external: np.ndarray,
+    ) -> None:
+        """Fill A = M/(theta dt) + damping of the joints and b = M v/(theta dt) - C v + f_ext (papers/001 eq. 9).
+
+        Departure from the paper, which evaluates M, C and the forces where the step starts: here they are those within the step
+        that the velocities of its start lead to. The next linearisation is needed less often.
+        """
+        self._implicit, self._conserving = settings.theta * settings.dt, settings.conserving
+        self._start_motors(t, settings)
+        M, rate = self._evaluate(StepStart(q, v, t), settings, v, self.moved(q, v, self._implicit), external)
+        self._rate_there, self._place = rate, v.copy()
+        self._fill_tangent(M, data)
+        b[:] = self._slope @ v - rate + external
+
+    def _evaluate(
+        self, start: StepStart, settings: StepSettings, v_hat: np.ndarray, moved: np.ndarray, external: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mass matrix (n_v, n_v) and rate of momentum (n_v,) of a step, N and N m; fill the external forces."""
+        v0, v1 = self._ends(start.v, v_hat, settings.theta)
+        M, rate, end = np.empty((self.n_v, self.n_v)), np.empty(self.n_v), self.moved(start.q, v_hat, settings.dt)
+        ends = Ends(self._configuration(start.q).places, self._middle, self._end, *self._momenta)
+        kernels.step_equations(self.tree, ends, moved, end, v0, v1, settings.dt, settings.gravity, M, external, rate)
+        self._fill_motors(moved, v_hat, external)
+        return M, rate
+
+    def moved(self, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
+        """Pose by the exponential map, in an energy-momentum step by Cayley's."""
+        out = q.copy()
+        kernels.move(self.tree, q, v_hat, time, self._conserving, out)
+        return out
+
+    def residual(
+        self,
+        moved: np.ndarray,
+        start: StepStart,
+        settings: StepSettings,
+        v_hat: np.ndarray,
+        external: np.ndarray,
+        out: np.ndarray,
+        inertia: np.ndarray,
+    ) -> None:
+        """Fill what d'Alembert's equations of the step lack at v_hat."""
+        M, rate = self._evaluate(start, settings, v_hat, moved, external)
+        inertia[:] = rate
+        out[:] = inertia - external + self.joint_damping * v_hat
+        self._asked = (M, rate, v_hat.copy())
+
+    def _ends(self, v: np.ndarray, v_hat: np.ndarray, theta: float) -> tuple[np.ndarray, np.ndarray]:
+        """Velocities at both ends of a step; those of joints that follow a motion jump to it."""
+        v0, v1 = v.copy(), v + (v_hat - v) / theta
+        led = self._own_rows[self._exact]
+        v0[led], v1[led] = v_hat[led] - (v_hat[led] - v[led]) / theta, v_hat[led]
+        return v0, v1
+
+    def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
+        """Fill A of ``assemble`` with the mass matrix of the last residual."""
+        M, self._rate_there, self._place = self._asked
+        self._fill_tangent(M, data)
+
+    def accept(self, v_hat: np.ndarray) -> None:
+        """Take the efforts of the joints and the rate of momentum of the equations that were solved."""
+        self._step_rate = self._rate_there + self._slope @ (v_hat - self._place)
+        self.damped = -self._passive * v_hat
+        self.effort = self._force + (self._passive - self.joint_damping) * v_hat
+
+    def advance(
+        self,
+        q: np.ndarray,
+        v: np.ndarray,
+        v_hat: np.ndarray,
+        settings: StepSettings,
+        q_new: np.ndarray,
+        v_new: np.ndarray,
+    ) -> None:
+        """Fill the state at the end of the step; the base has the velocity that the momentum of the whole leaves to it."""
+        dt = settings.dt
+        kernels.move(self.tree, q, v_hat, dt, self._conserving, q_new)
+        r = dt * self.joint_damping / self._configuration(q).M.diagonal()
+        factor = 1.0 + (1.0 / settings.theta - 1.0) / (1.0 + 0.25 * r * r)
+        v_new[:] = v + factor * (v_hat - v)
+        v_new[self._own_rows[self._exact]] = v_hat[self._own_rows[self._exact]]
+        self._calmed = (factor - 1.0 / settings.theta) * (v_hat - v)
+        self._calmed[self._own_rows[self._exact]] = 0.0
+        self._lead_base(q, v, v_hat, dt, q_new, v_new)
+
+    def fly(
+        self,
+        q: np.ndarray,
+        v: np.ndarray,
+        v_hat: np.ndarray,
+        external: np.ndarray,
+        dt: float,
+        q_new: np.ndarray,
+        v_new: np.ndarray,
+    ) -> None:
+        """Give the base the velocity that the impulses of gravity leave to it."""
+        self._step_rate[:6] = external[:6]
+        self._lead_base(q, v, v_hat, dt, q_new, v_new)
+
+    def _lead_base(
+        self, q: np.ndarray, v: np.ndarray, v_hat: np.ndarray, dt: float, q_new: np.ndarray, v_new: np.ndarray
+    ) -> None:
+        """Fill the velocity of the base by linear momentum, and angular momentum about its centre, which moves."""
+        M, before = self._configuration(q_new).M, self._configuration(q).M[:6] @ v
+        after = before + dt * self._step_rate[:6]
+        after[3:] -= dt * cross(v_hat[:3], 0.5 * (before[:3] + after[:3]))
+        v_new[:6] = np.linalg.solve(M[:6, :6], after - M[:6, 6:] @ v_new[6:])
+
+    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
+        """M where the step ends, by which its momentum is counted."""
+        return sp.csc_matrix(self._configuration(q_new).M)
+
+    def damping_power(self, v_hat: np.ndarray) -> float:
+        """Power that the joints lose to their damping, W; servo forces count without it in ``external``."""
+        return float(self.joint_damping @ (v_hat * v_hat))
+
+    # ---- balance
+
+    def balance(self, step: BodyStep) -> BodyForces:
+        """Sum up the forces of a step; who drives the base also exerts what turning links need."""
+        led = self._own_rows[self._exact]
+        self.effort[led] = step.drive[led]
+        if self._calmed.any():
+            self._add_calming(step)
+        held, drive = np.zeros(3), None
+        if step.driven:
+            held = step.drive[:3] + self._turning_force(step)
+            drive = np.concatenate([held, step.drive[3:6]])
+        return BodyForces(step.external[:3], held, drive, 0.0, float(np.abs(step.b).sum()))
+
+    def _add_calming(self, step: BodyStep) -> None:
+        """Add the impulses that calmed joints to efforts and damping of the step; a free base gives way to them."""
+        M, change = self._configuration(step.q_new).M, self._calmed
+        if not step.driven:
+            change = change.copy()
+            change[:6] = -np.linalg.solve(M[:6, :6], M[:6, 6:] @ change[6:])
+        impulse = M @ change / step.dt
+        own = np.divide(self._passive, self.joint_damping, out=np.zeros(self.n_v), where=self.joint_damping > 0.0)
+        self.effort[6:] += ((1.0 - own) * impulse)[6:]
+        self.damped[6:] += (own * impulse)[6:]
+
+    def _turning_force(self, step: BodyStep) -> np.ndarray:
+        """Force (3,), N, that changes the linear momentum of a step beside that in its equations.
+
+        See :meth:`femsim.model.bodies.articulated.ArticulatedBody.turning_force`.
+        """
+        old, new = self._configuration(step.q).M[:3], self._configuration(step.q_new).M[:3]
+        end = step.v_new.copy()
+        end[6:] = (step.v + (step.v_hat - step.v) * (step.dt / self._implicit) + self._calmed)[6:]
+        led = self._own_rows[self._exact]
+        end[led] = step.v_hat[led]
+        return np.asarray((new @ end - old @ step.v) / step.dt - self._step_rate[:3])
+
+    def acted(self) -> dict[str, np.ndarray]:
+        """Generalized force of the motors, and of damping, (n_v,), N m and N."""
+        return {"effort": self.effort.copy(), "damped": self.damped.copy()}
+
+    def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
+        """Answer that these acted at the joints."""
+        self.effort, self.damped = acted["effort"].copy(), acted["damped"].copy()
+
+    def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Linear momentum, kg m/s."""
+        return np.asarray(self._configuration(q).M[:3] @ v)
+
+    def centre_of_mass(self, q: np.ndarray) -> np.ndarray:
+        """Centre of mass, (3,), m."""
+        return np.asarray(self.tree.mass @ self._configuration(q).places.centre / self._mass)
+
+    def link_momentum(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, np.ndarray]:
+        """Mass, momentum and spin of a link."""
+        momenta = self._link_momenta(q, v)
+        return float(self.tree.mass[link]), momenta[link]
+
+    def _link_momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Momentum and spin of each link, (links, 6)."""
+        places, twist, out = self._configuration(q).places, self._momenta[2], np.empty((len(self.links), 6))
+        kernels.fill_twists(self.tree, places, v, twist)
+        kernels.fill_momenta(self.tree, places, twist, out)
+        return out
+
+    def angular_momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Angular momentum about the origin, (3,), kg m^2/s."""
+        momenta = self._link_momenta(q, v)
+        return np.asarray((np.cross(self._configuration(q).places.centre, momenta[:, :3]) + momenta[:, 3:]).sum(axis=0))
+
+    def kinetic_energy(self, q: np.ndarray, v: np.ndarray) -> float:
+        """Kinetic energy, J, with that of the rotors."""
+        return float(0.5 * v @ self._configuration(q).M @ v)
+
+    def hangs_on(self, link: int) -> list[int]:
+        """Links that a joint carries: its own and all above it."""
+        return self._hang_on[link]
+
+    def describe(self) -> dict[str, Any]:
+        """Links with their masses, and joints."""
+        return {
+            "links_kg": {name: float(mass) for name, mass in zip(self.links, self.tree.mass, strict=True)},
+            "joints": [joint.name for joint in self.joints],
+        }
+
+    def sensor_kinds(self, link: int) -> frozenset[str]:
+        """Energy; the wrench of the drive on the base, of the joint on a link; place and effort of a joint."""
+        own = {REVOLUTE: {"revolute"}, PRISMATIC: {"prismatic"}}.get(int(self.tree.kind[link]), set())
+        return super().sensor_kinds(link) | ({"mount"} if link == 0 else {"joint"} | own)
+
+    def joint_state(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, float, float, int]:
+        """Position and speed of the joint of a link, effort of its motor in the last step, and its row of v."""
+        row, ratio = int(self.tree.row[link]), float(self.tree.ratio[link])
+        position = ratio * float(q[self.tree.coordinate[link]]) + float(self.tree.offset[link])
+        return position, ratio * float(v[row]), float(self.effort[row]), row

@@ -1,0 +1,493 @@
+"""Joints between bodies: rows of the contact problem that hold two frames, or nodes and a frame, together.
+
+A joint closes: with c its opening (m and rad), each step finds velocities v_hat with c = 0 where it ends. Linearised about a
+velocity v that is c(v) / dt + G (v_hat - v) = 0 with forces G^T lam_r, rows of :mod:`contact.rows`; at the start of a step,
+with v unknown, c / dt + G v_hat = 0. In an energy-momentum step G is that of the mean of the places where a step begins and ends,
+about which forces turn; then joints of points do no work and keep the angular momentum exactly, as the rod ends of
+:class:`femsim.model.couplings.HeldEnd` do. Multipliers instead of springs: nothing gives way.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from femsim.base.rotations import cross, cross_matrix, quaternion_conjugate, quaternion_multiply, quaternion_to_matrix
+from femsim.model.bodies.body import StepSettings
+from femsim.model.couplings import Constraint, CouplingDefaults
+from femsim.model.frames import HoldFrame
+
+JointKind = Literal["ball", "hinge", "slider", "weld"]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a joint.
+
+    Attributes
+    ----------
+    body : int
+        Number of the body in the system; -1 for the world.
+    frame : HoldFrame or None
+        Frame that it carries; None where it stands still.
+    pose : ndarray, (7,)
+        Pose of the frame at the start: position (m) and quaternion.
+    """
+
+    body: int
+    frame: HoldFrame | None
+    pose: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Number of rows of v that move the frame."""
+        return 0 if self.frame is None else len(self.frame.rows)
+
+    def place(self, q: np.ndarray | None) -> np.ndarray:
+        """Pose (7,) at coordinates of the body."""
+        return self.pose if self.frame is None or q is None else self.frame.place(q)
+
+    def motion(self, point: np.ndarray, pose: np.ndarray) -> np.ndarray:
+        """Velocity of a point (3,) fixed to the frame, and angular velocity, by the rows, (6, size), where it was placed last."""
+        if self.frame is None:
+            return np.zeros((6, 0))
+        G = self.frame.jacobian().copy()
+        G[:3] -= cross_matrix(point - pose[:3]) @ G[3:]
+        return G
+
+
+@dataclass(frozen=True)
+class Strength:
+    """What a joint bears before it breaks, at the end of the step in which it bears more; N and N m, infinite for ever."""
+
+    force: float = np.inf
+    torque: float = np.inf
+
+
+class Joined(CouplingDefaults):
+    """What all joints share: when rows are formed, what their forces are, and that they may break.
+
+    Parameters
+    ----------
+    name : str
+        Name in messages and of the sensor.
+    sides : (Side, Side)
+        First and second side; the first is no part of the world.
+    strength : Strength
+        When it breaks.
+
+    Attributes
+    ----------
+    wrench : ndarray, (6,), N and N m
+        Mean force and torque of the last step on the first side, about the joint.
+    broken : bool
+        Whether it has.
+    opening : ndarray, (p,), m and rad
+        What the equalities lack where the last ``prepare`` led.
+    pushed : ndarray, (m,), N and N m
+        Mean force of the last step on the rows of both sides.
+    """
+
+    kind = "reaction"
+    joins = True
+
+    def __init__(self, name: str, sides: tuple[Side, Side], strength: Strength) -> None:
+        self.name, self.sides, self.strength = name, sides, strength
+        moving = [side for side in sides if side.frame is not None]
+        self.rows: tuple[tuple[int, np.ndarray], ...] = tuple((s.body, s.frame.rows) for s in moving if s.frame is not None)
+        nothing = np.zeros(0, dtype=np.int64)
+        self.entries: tuple[np.ndarray, np.ndarray] | None = (nothing, nothing)
+        self.opening = np.zeros(0)
+        self._dt, self._conserving = 0.0, False
+        self._about: np.ndarray | None = None
+        self._start: list[np.ndarray] = []
+        self._G, self._kept, self._holding = np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0, dtype=np.bool_)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what earlier steps did: whole, and without forces."""
+        self._lam, self._solved, self.broken = np.zeros(0), False, False
+        self.power, self.wrench, self._place = 0.0, np.zeros(6), self.sides[0].pose[:3].copy()
+        self.forces = tuple(np.zeros(3) for _ in self.rows)
+        self.pushed = np.zeros(sum(side.size for side in self.sides))
+
+    # ------------------------------------------------------------------ what a joint is
+
+    @abstractmethod
+    def _read(self, q: Sequence[np.ndarray]) -> np.ndarray:
+        """Place both sides at coordinates of their bodies; opening of the equalities, (p,)."""
+
+    @abstractmethod
+    def _jacobian(self, shift: np.ndarray) -> np.ndarray:
+        """Velocities of the openings by the rows of both sides, (p, m), where they were placed last.
+
+        ``shift``, (k, 3), m, is the way from there to the points about which forces turn.
+        """
+
+    @abstractmethod
+    def _points(self) -> np.ndarray:
+        """Points on the first side at which forces act, (k, 3), m, where it was placed last."""
+
+    @abstractmethod
+    def _wrench(self, lam: np.ndarray) -> np.ndarray:
+        """Force and torque about the joint on the first side, (6,), of forces of the rows (p,)."""
+
+    def _more(self, G: np.ndarray) -> Constraint:
+        """Return all rows of a joint: the equalities, which come first in G, and what a kind of joint adds to them."""
+        p = len(self.opening)
+        free, offset = np.full(p, np.inf), self.opening / self._dt
+        if self._about is not None:
+            offset = offset - G[:p] @ self._about
+        return Constraint(G[:p], offset, -free, free)
+
+    # ------------------------------------------------------------------ in a step
+
+    def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
+        """Read the opening at the start of the step, or where ``v_hat``, (m,), leads; G in between."""
+        self._about = None if v_hat is None else np.array(v_hat)
+        if self.broken:
+            self.opening = np.zeros_like(self.opening)
+            self._sum_up(np.zeros(6))
+            self.pushed = np.zeros_like(self.pushed)
+            return
+        if v_hat is None:
+            self._start = [each.copy() for each in q]
+            self.opening = self._read(q)
+            self._G = self._jacobian(np.zeros_like(self._points()))
+            return
+        mean = np.zeros((0, 3))
+        if self._conserving:
+            self._read(self._start)
+            mean = 0.5 * self._points()
+        self.opening = self._read(self._moved(v_hat))
+        if self._conserving:
+            mean = mean + 0.5 * self._points()
+        self._read(q)
+        here = self._points()
+        self._G = self._jacobian(mean - here if self._conserving else np.zeros_like(here))
+
+    def _moved(self, v_hat: np.ndarray) -> list[np.ndarray]:
+        """Coordinates at the end of the step."""
+        out, at = [], 0
+        moving = [side for side in self.sides if side.frame is not None]
+        for side, start in zip(moving, self._start, strict=True):
+            assert side.frame is not None
+            out.append(side.frame.moved(start, v_hat[at : at + side.size], self._dt))
+            at += side.size
+        return out
+
+    def assemble(self, settings: StepSettings, block: np.ndarray, b: np.ndarray) -> None:
+        """Take the settings; nothing of a joint is in A or b."""
+        self._dt, self._conserving = settings.dt, settings.conserving
+        b[:] = 0.0
+
+    def exerted(self) -> np.ndarray:
+        """No force beside those of the rows."""
+        return np.zeros(sum(side.size for side in self.sides))
+
+    def constraint(self) -> Constraint | None:
+        """Rows of the joint where the last ``prepare`` placed it; None where it is broken."""
+        return None if self.broken else self._more(self._G)
+
+    def constraint_at(self, q: Sequence[np.ndarray]) -> np.ndarray:
+        """Rows that velocities at coordinates of its bodies keep, (p, m): the equalities, and limits that press."""
+        if self.broken:
+            return np.zeros((0, sum(side.size for side in self.sides)))
+        opening, about = self.opening, self._about
+        self._read(q)
+        constraint = self._more(self._jacobian(np.zeros_like(self._points())))
+        self.opening, self._about = opening, about
+        lam = self.row_forces
+        self._holding = ~np.isfinite(constraint.high - constraint.low) & ((constraint.low == -np.inf) | (lam != 0.0))
+        self._kept = constraint.G[self._holding]
+        return self._kept
+
+    def take_rows(self, forces: np.ndarray) -> None:
+        """Take the forces of its rows in the problem that was solved, (p,)."""
+        self._lam, self._solved = np.array(forces), True
+        self.pushed = self._more(self._G).G.T @ self._lam
+        self._sum_up(self._wrench(self._lam))
+
+    def add_impulse(self, impulse: np.ndarray) -> None:
+        """Add what rows of :meth:`constraint_at` did for the velocities at the end of the step, (p,), N s."""
+        if not self.broken:
+            lam = np.zeros(len(self._holding))
+            lam[self._holding] = impulse / self._dt
+            self.pushed = self.pushed + self._kept.T @ lam[self._holding]
+            self._sum_up(self.wrench + self._wrench(lam))
+
+    @property
+    def row_forces(self) -> np.ndarray:
+        """Forces of its rows in the last solve, (p,); zero before the first one."""
+        constraint = self._more(self._G)
+        p = len(constraint.offset)
+        return self._lam if len(self._lam) == p else np.zeros(p)
+
+    def push(self) -> np.ndarray:
+        """Force of its rows on those of v, (m,), where the last ``prepare`` placed it."""
+        return np.zeros(self._G.shape[1]) if self.broken else np.asarray(self._more(self._G).G.T @ self.row_forces)
+
+    def _sum_up(self, wrench: np.ndarray) -> None:
+        force = wrench[:3].copy()
+        self.wrench, self._place = wrench, self._points().mean(axis=0)
+        signs = [sign for side, sign in zip(self.sides, (1.0, -1.0), strict=True) if side.frame is not None]
+        self.forces = tuple(sign * force for sign in signs)
+
+    def accept(self, v_hat: np.ndarray) -> None:
+        """Nothing depends on the velocity."""
+
+    def settle(self, q: Sequence[np.ndarray]) -> None:
+        """Break where the step asked for more than it bears."""
+        if not self._solved:
+            return
+        self._solved = False
+        force, torque = (float(np.linalg.norm(part)) for part in (self.wrench[:3], self.wrench[3:]))
+        if force > self.strength.force or torque > self.strength.torque:
+            self.broken = True
+
+    # ------------------------------------------------------------------ what is kept and read
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Give the forces of the last step and whether it is broken."""
+        return {"forces": self._lam, "broken": np.array([float(self.broken)])}
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Take them back."""
+        self._lam, self.broken, self._solved = np.array(memory["forces"]), bool(memory["broken"][0]), False
+        if self.broken:
+            self._sum_up(np.zeros(6))
+
+    def acted(self) -> dict[str, np.ndarray]:
+        """Also the wrench, (6,), and whether it is broken, (1,)."""
+        return super().acted() | {"wrench": self.wrench, "broken": np.array([float(self.broken)])}
+
+    def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
+        """Answer that these acted."""
+        super().take_acted(acted)
+        self.wrench = np.array(acted["wrench"])
+
+    def reading(self) -> tuple[float, ...]:
+        """Force and torque on the first side, about the joint."""
+        return tuple(self.wrench.tolist())
+
+    def pull_on(self, body: int, link: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Place of the joint and its wrench on a link."""
+        for side, sign in zip(self.sides, (1.0, -1.0), strict=True):
+            if side.frame is not None and side.body == body and side.frame.link == link:
+                return self._place.copy(), sign * self.wrench
+        return None
+
+
+class Joint(Joined):
+    """Ball, hinge, slider or weld between two frames, whose first axes are that of the joint.
+
+    Parameters
+    ----------
+    name, sides, strength
+        See :class:`Joined`.
+    joint : {"ball", "hinge", "slider", "weld"}
+        What it leaves free: all turns, the turn about the axis, the way along the axis of the second side, nothing.
+    limits : (float, float), rad or m
+        Range of a hinge or a slider, counted from the start; infinite for none.
+    friction : float, N m or N
+        Dry friction of a hinge or a slider.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        joint: JointKind,
+        sides: tuple[Side, Side],
+        strength: Strength,
+        limits: tuple[float, float] = (-np.inf, np.inf),
+        friction: float = 0.0,
+    ) -> None:
+        self.joint, self.limits, self.friction = joint, limits, friction
+        self._poses = (sides[0].pose, sides[1].pose)
+        self._axes = quaternion_to_matrix(sides[1].pose[3:7])
+        super().__init__(name, sides, strength)
+
+    def reset(self) -> None:
+        """Also the position: 0."""
+        super().reset()
+        self.position = 0.0
+
+    def _read(self, q: Sequence[np.ndarray]) -> np.ndarray:
+        """Place both sides; opening by direction, and position of a hinge or slider."""
+        given = iter(q)
+        a, b = (side.place(None if side.frame is None else next(given)) for side in self.sides)
+        self._poses = a, b
+        away = a[:3] - b[:3]
+        turn = quaternion_multiply(quaternion_conjugate(b[3:7]), a[3:7])
+        axes = quaternion_to_matrix(b[3:7])
+        if self.joint == "ball":
+            return away
+        if self.joint == "hinge":
+            self.position += _nearest(2.0 * float(np.arctan2(turn[1], turn[0])) - self.position)
+            tilt = cross(axes[:, 0], quaternion_to_matrix(a[3:7])[:, 0])
+            return np.concatenate([away, axes[:, 1:].T @ tilt])
+        twist = np.copysign(2.0, turn[0]) * turn[1:]
+        if self.joint == "slider":
+            self.position = float(axes[:, 0] @ away)
+            return np.concatenate([axes[:, 1:].T @ away, twist])
+        return np.concatenate([away, twist])
+
+    def _points(self) -> np.ndarray:
+        return self._poses[0][None, :3].copy()
+
+    def _jacobian(self, shift: np.ndarray) -> np.ndarray:
+        """Rows by direction; behind them the free one of a hinge or slider."""
+        point = self._poses[0][:3] + shift[0]
+        first, second = (side.motion(point, pose) for side, pose in zip(self.sides, self._poses, strict=True))
+        relative = np.hstack([first, -second])
+        axes = quaternion_to_matrix(self._poses[1][3:7])
+        along = axes.T @ relative[:3]
+        about = axes.T @ relative[3:]
+        if self.joint == "ball":
+            return relative[:3]
+        self._axes = axes
+        if self.joint == "hinge":
+            return np.vstack([relative[:3], about[1:], about[:1]])
+        if self.joint == "slider":
+            return np.vstack([along[1:], about, along[:1]])
+        return np.vstack([relative[:3], about])
+
+    def _more(self, G: np.ndarray) -> Constraint:
+        """Return the equalities, then those of limits and friction."""
+        own = super()._more(G)
+        if self.joint not in ("hinge", "slider"):
+            return own
+        more: list[tuple[np.ndarray, float, float, float]] = []
+        free = G[len(own.G)]
+        known = 0.0 if self._about is None else float(free @ self._about)
+        for sign, bound in zip((1.0, -1.0), self.limits, strict=True):
+            if np.isfinite(bound):
+                gap = sign * (self.position - bound) / self._dt - sign * known
+                more.append((sign * free, gap, 0.0, np.inf))
+        if self.friction > 0.0:
+            more.append((free, 0.0, -self.friction, self.friction))
+        if not more:
+            return own
+        rows, offset, low, high = zip(*more, strict=True)
+        return Constraint(
+            np.vstack([own.G, *rows]),
+            np.concatenate([own.offset, offset]),
+            np.concatenate([own.low, low]),
+            np.concatenate([own.high, high]),
+        )
+
+    def _wrench(self, lam: np.ndarray) -> np.ndarray:
+        out = np.zeros(6)
+        if self.joint == "slider":
+            out[:3] = self._axes[:, 1:] @ lam[:2]
+            out[3:] = self._axes @ lam[2:5]
+        else:
+            out[:3] = lam[:3]
+        if self.joint == "hinge":
+            out[3:] = self._axes[:, 1:] @ lam[3:5]
+        elif self.joint == "weld":
+            out[3:] = self._axes @ lam[3:6]
+        more = lam[len(self.opening) :]
+        if len(more):
+            signs = [sign for sign, bound in zip((1.0, -1.0), self.limits, strict=True) if np.isfinite(bound)]
+            signs += [1.0] * (len(more) - len(signs))
+            force = float(np.dot(signs, more)) * self._axes[:, 0]
+            out[3 * (self.joint == "hinge") :][:3] += force
+        return out
+
+    def accept(self, v_hat: np.ndarray) -> None:
+        """Count the power of friction, which it takes from its bodies."""
+        if self.friction > 0.0 and len(self._lam) and not self.broken:
+            self.power = float(self._lam[-1] * (self._G[-1] @ v_hat))
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Also the position, which counts whole turns."""
+        return super().memory() | {"position": np.array([self.position])}
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Take it back."""
+        super().recall(memory)
+        self.position = float(memory["position"][0])
+
+
+class Glue(Joined):
+    """Nodes of a soft body that keep their places in a frame: of a rigid body, a rod or the world.
+
+    Parameters
+    ----------
+    name, sides, strength
+        See :class:`Joined`; the first side is the soft body, whose frame says which nodes.
+    points : ndarray, (k, 3), m
+        Their places at the start.
+    """
+
+    def __init__(self, name: str, sides: tuple[Side, Side], strength: Strength, points: np.ndarray) -> None:
+        pose = sides[1].pose
+        self._local = (points - pose[:3]) @ quaternion_to_matrix(pose[3:7])
+        self._at, self._pose, self._arms = points.copy(), pose, points - pose[:3]
+        super().__init__(name, sides, strength)
+
+    def _read(self, q: Sequence[np.ndarray]) -> np.ndarray:
+        frame = self.sides[0].frame
+        assert frame is not None
+        self._at = q[0][frame.rows].reshape(-1, 3)
+        self._pose = self.sides[1].place(q[1] if len(q) > 1 else None)
+        self._arms = self._local @ quaternion_to_matrix(self._pose[3:7]).T
+        return np.asarray((self._at - self._pose[:3] - self._arms).ravel())
+
+    def _points(self) -> np.ndarray:
+        return self._at.copy()
+
+    def _jacobian(self, shift: np.ndarray) -> np.ndarray:
+        m, second = 3 * len(self._at), self.sides[1]
+        G = np.zeros((m, m + second.size))
+        G[:, :m] = np.eye(m)
+        if second.size:
+            motion = second.motion(self._pose[:3], self._pose)
+            for k, arm in enumerate(self._at + shift - self._pose[:3]):
+                G[3 * k : 3 * k + 3, m:] = -(motion[:3] - cross_matrix(arm) @ motion[3:])
+        return G
+
+    def _wrench(self, lam: np.ndarray) -> np.ndarray:
+        force = lam.reshape(-1, 3)
+        arms = self._at - self._at.mean(axis=0)
+        return np.concatenate([force.sum(axis=0), np.cross(arms, force).sum(axis=0)])
+
+
+class NodeFrame:
+    """Nodes of a soft body as the first side of a :class:`Glue`; no frame of their own.
+
+    Parameters
+    ----------
+    nodes : ndarray of int, (k,)
+        The nodes.
+    """
+
+    link = -1
+
+    def __init__(self, nodes: np.ndarray) -> None:
+        self.nodes, self.lever = nodes, np.zeros(3)
+        self.rows = (3 * nodes[:, None] + np.arange(3)).ravel()
+
+    def place(self, q: np.ndarray) -> np.ndarray:
+        """Mean position, no turn."""
+        return np.concatenate([q[self.rows].reshape(-1, 3).mean(axis=0), [1.0, 0.0, 0.0, 0.0]])
+
+    def jacobian(self) -> np.ndarray:
+        """Refuse: they have no common motion."""
+        raise NotImplementedError("nodes are no frame")
+
+    def moved(self, q: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
+        """Coordinates of the body, its other nodes at rest."""
+        out = q.copy()
+        out[self.rows] += time * v
+        return out
+
+
+def _nearest(angle: float) -> float:
+    """Turn an angle, rad, into that between -pi and pi."""
+    return float((angle + np.pi) % (2.0 * np.pi) - np.pi)

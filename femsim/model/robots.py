@@ -1,0 +1,496 @@
+"""Descriptions of robots: links and joints by name, checked, and put in order as a tree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from contact import Plane
+from femsim.base.errors import InputError, did_you_mean
+from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
+from femsim.model.bodies.tree import TreeBody, TreeJoint
+from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, REVOLUTE, SPHERICAL, Tree
+from femsim.model.solids import Compound, Piece, mass_properties
+from meshes import TriMesh
+
+JointKind = Literal["fixed", "revolute", "continuous", "prismatic", "spherical", "universal", "planar", "floating"]
+BaseKind = Literal["fixed", "free", "planar"]
+Three = Sequence[float] | np.ndarray
+
+_SIMPLE = {"fixed": FIXED, "revolute": REVOLUTE, "continuous": REVOLUTE, "prismatic": PRISMATIC, "spherical": SPHERICAL}
+#: What the arrays of a tree take from its links.
+_PARTS = ("centre", "mass", "inertia")
+#: How far the sum of two principal moments of inertia may fall short of the third, relative: files round them.
+_TRIANGLE = 1e-2
+#: Mass that the smallest joint direction must move, relative to the largest.
+_SINGULAR = 1e-14
+
+
+@dataclass(frozen=True)
+class RobotLink:
+    """A rigid link of a robot.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    mass : float, kg
+        Mass; 0 for one that is only a frame.
+    centre : (3,) float, m
+        Centre of mass in the frame of the link.
+    inertia : (3, 3) float, kg m^2
+        Inertia about the centre of mass, in the axes of the link.
+    shapes : sequence of Piece
+        What has contact, in the frame of the link.
+    visuals : sequence of Piece or TriMesh
+        What is drawn, in the same frame; without any the shapes are.
+    """
+
+    name: str
+    mass: float = 0.0
+    centre: Three = (0.0, 0.0, 0.0)
+    inertia: Sequence[Sequence[float]] | np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
+    shapes: Sequence[Piece] = ()
+    visuals: Sequence[Piece | TriMesh] = ()
+
+    @classmethod
+    def solid(cls, name: str, shape: Piece | Compound, mass: float) -> RobotLink:
+        """Make a link of one homogeneous solid that has contact; centre and inertia follow from its shape."""
+        pieces = tuple(shape.pieces) if isinstance(shape, Compound) else (shape,)
+        unit, centre, inertia = mass_properties(Compound(pieces))
+        return cls(name, mass, centre, inertia * (mass / unit), pieces)
+
+
+@dataclass(frozen=True)
+class RobotJoint:
+    """A joint of a robot.
+
+    Parameters
+    ----------
+    name, parent, child : str
+        Its name, and the links that it joins.
+    kind : str
+        "fixed", "revolute" (with limits), "continuous", "prismatic", "spherical", "universal" (about ``axis``, then ``axis2``),
+        "planar" (slides square to ``axis``, turns about it) or "floating". A universal, planar or floating joint is made of
+        joints of one coordinate, or of a spherical one, named by what is added to its name: "_1" and "_2"; "_x", "_y" and
+        "_turn"; "_x", "_y", "_z" and "_turn".
+    position, rotation : (3,) float, m and rad
+        Frame of the joint, and of the child at position zero, in that of the parent; a rotation vector, or a matrix (3, 3).
+    axis, axis2 : (3,) float
+        Its axis in this frame; normalised.
+    limits : (float, float), rad or m
+        Range. Default: none.
+    max_effort : float, N m or N
+        Most that a motor of it does. Default: no limit.
+    max_speed : float, rad/s or m/s
+        Speed that a motion which it follows may not exceed. Default: no limit.
+    damping : float, N m s/rad or N s/m
+        Viscous friction.
+    rotor_inertia : float, kg m^2 or kg
+        Inertia of the motor's rotor as the joint feels it, the square of the gear ratio included.
+    mimic : (str, float, float), optional
+        Joint that it follows, with factor and offset: position = factor times that of the other, plus offset (rad or m).
+    """
+
+    name: str
+    parent: str
+    child: str
+    kind: JointKind = "revolute"
+    position: Three = (0.0, 0.0, 0.0)
+    rotation: Three = (0.0, 0.0, 0.0)
+    axis: Three = (0.0, 0.0, 1.0)
+    axis2: Three = (0.0, 1.0, 0.0)
+    limits: tuple[float, float] = (-math.inf, math.inf)
+    max_effort: float = math.inf
+    max_speed: float = math.inf
+    damping: float = 0.0
+    rotor_inertia: float = 0.0
+    mimic: tuple[str, float, float] | None = None
+
+
+class Robot:
+    """A robot: links and joints that form a tree, checked.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model.
+    links : sequence of RobotLink
+        Its links.
+    joints : sequence of RobotJoint
+        Its joints, in any order; each link but one is the child of one joint.
+    source : str
+        File that it was read from, for messages.
+    notes : sequence of str
+        What seems odd about it, in words.
+
+    Attributes
+    ----------
+    root : str
+        The link that is no child: the base.
+
+    Raises
+    ------
+    InputError
+        Names given twice, unknown links, loops, links that nothing holds, inertia that no body has, or wrong numbers.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        links: Sequence[RobotLink],
+        joints: Sequence[RobotJoint] = (),
+        *,
+        source: str = "",
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.name, self.source, self.notes = name, source, list(notes)
+        self._what = source or f"robot {name!r}"
+        for kind, names in (("link", [link.name for link in links]), ("joint", [joint.name for joint in joints])):
+            twice = sorted({n for n in names if names.count(n) > 1})
+            if twice:
+                raise InputError(f"{self._what}: {kind} {twice[0]!r} is there twice; give each {kind} a name of its own.")
+        if not links:
+            raise InputError(f"{self._what}: it has no link; give at least one.")
+        for link in links:
+            self._check_link(link)
+        for joint in joints:
+            self._check_joint(joint, [link.name for link in links])
+        self.given = tuple(joints)
+        links, joints = _made_simple(links, joints)
+        self.links, self.joints, self.root = self._in_order(links, joints)
+        self._check_mimics()
+
+    def __repr__(self) -> str:
+        return f"<Robot {self.name!r}: {len(self.links)} links, {self.mass:.4g} kg, joints {', '.join(self.joint_names())}>"
+
+    @property
+    def mass(self) -> float:
+        """Total mass, kg."""
+        return float(sum(link.mass for link in self.links))
+
+    def joint_names(self) -> list[str]:
+        """Names of the joints that have coordinates of their own."""
+        return [joint.name for joint in self.joints if joint.kind != "fixed" and joint.mimic is None]
+
+    # ---- checks
+
+    def _check_link(self, link: RobotLink) -> None:
+        what = f"{self._what}: link {link.name!r}"
+        inertia, centre = np.asarray(link.inertia, dtype=np.float64), np.asarray(link.centre, dtype=np.float64)
+        if not (np.isfinite(link.mass) and link.mass >= 0.0):
+            raise InputError(f"{what} has mass {link.mass!r} kg; allowed are numbers from 0.")
+        if inertia.shape != (3, 3) or centre.shape != (3,) or not (np.isfinite(inertia).all() and np.isfinite(centre).all()):
+            raise InputError(
+                f"{what} has inertia {link.inertia!r} and centre {link.centre!r}; allowed are finite (3, 3) and (3,)."
+            )
+        size = float(np.abs(inertia).max())
+        if not np.allclose(inertia, inertia.T, rtol=0.0, atol=1e-9 * size):
+            raise InputError(f"{what} has an inertia that is not symmetric; give ixy for both ixy and iyx.")
+        moments = np.linalg.eigvalsh(inertia)
+        if moments[0] < -1e-9 * size or moments[2] > (1.0 + _TRIANGLE) * (moments[0] + moments[1]):
+            raise InputError(
+                f"{what} has principal moments of inertia {', '.join(f'{m:.4g}' for m in moments)} kg m^2, which no body has: "
+                "each is positive and at most the sum of the other two; compute them about the centre of mass, in kg m^2."
+            )
+        if link.mass == 0.0 and size > 0.0:
+            raise InputError(f"{what} has inertia but no mass; give it a mass, or no inertia.")
+        for piece in link.shapes:
+            if isinstance(piece.shape, Plane):
+                raise InputError(f"{what} has a Plane as shape; use a Box or another solid shape.")
+
+    def _check_joint(self, joint: RobotJoint, links: Sequence[str]) -> None:
+        what = f"{self._what}: joint {joint.name!r}"
+        if joint.kind not in get_args(JointKind):
+            raise InputError(f"{what} has type {joint.kind!r}; allowed are {', '.join(get_args(JointKind))}.")
+        for role, link in (("parent", joint.parent), ("child", joint.child)):
+            if link not in links:
+                raise InputError(f"{what} has the {role} {link!r}, which is no link{did_you_mean(link, links)}")
+        for role, axis in (("axis", joint.axis), ("axis2", joint.axis2)):
+            a = np.asarray(axis, dtype=np.float64)
+            if a.shape != (3,) or not np.isfinite(a).all() or not np.linalg.norm(a) > 1e-9:
+                raise InputError(f"{what} has {role} {axis!r}; allowed are three numbers, not all zero.")
+        if not joint.limits[0] < joint.limits[1]:
+            raise InputError(f"{what} has limits {joint.limits}; the lower one must be below the upper one.")
+        for role, value in (("damping", joint.damping), ("rotor_inertia", joint.rotor_inertia)):
+            if not (np.isfinite(value) and value >= 0.0):
+                raise InputError(f"{what} has {role} {value!r}; allowed are numbers from 0.")
+        for role, value in (("max_effort", joint.max_effort), ("max_speed", joint.max_speed)):
+            if not value > 0.0:
+                raise InputError(f"{what} has {role} {value!r}; allowed are positive numbers, or none for no limit.")
+
+    def _in_order(
+        self, links: Sequence[RobotLink], joints: Sequence[RobotJoint]
+    ) -> tuple[tuple[RobotLink, ...], tuple[RobotJoint, ...], str]:
+        """Links with parents first, the joint above each but the first, and the name of the first."""
+        above: dict[str, RobotJoint] = {}
+        for joint in joints:
+            if joint.child in above:
+                raise InputError(
+                    f"{self._what}: link {joint.child!r} is the child of joints {above[joint.child].name!r} and {joint.name!r}; "
+                    "a tree has no loops, so take one of them away."
+                )
+            above[joint.child] = joint
+        roots = [link.name for link in links if link.name not in above]
+        if not roots:
+            raise InputError(f"{self._what}: its joints form a cycle without a base; one link must be no child of any joint.")
+        if len(roots) > 1:
+            raise InputError(
+                f"{self._what}: links {roots[0]!r} and {roots[1]!r} are no child of any joint; only the base may be."
+            )
+        by_name = {link.name: link for link in links}
+        below: dict[str, list[RobotJoint]] = {}
+        for joint in joints:
+            below.setdefault(joint.parent, []).append(joint)
+        ordered, chosen, waiting = [by_name[roots[0]]], [], [roots[0]]
+        while waiting:
+            for joint in below.get(waiting.pop(0), ()):
+                ordered.append(by_name[joint.child])
+                chosen.append(joint)
+                waiting.append(joint.child)
+        if len(ordered) < len(links):
+            lost = next(link.name for link in links if link.name not in {one.name for one in ordered})
+            raise InputError(
+                f"{self._what}: link {lost!r} is part of a cycle of joints; a tree has none, so take one joint away."
+            )
+        return tuple(ordered), tuple(chosen), roots[0]
+
+    def _check_mimics(self) -> None:
+        by_name = {joint.name: joint for joint in self.joints}
+        for joint in self.joints:
+            if joint.mimic is None:
+                continue
+            what, (other, factor, offset) = f"{self._what}: joint {joint.name!r}", joint.mimic
+            if other not in by_name:
+                raise InputError(f"{what} mimics {other!r}, which is no joint{did_you_mean(other, by_name)}")
+            lead = by_name[other]
+            if lead.mimic is not None or lead.kind in ("fixed", "spherical") or joint.kind in ("fixed", "spherical"):
+                raise InputError(f"{what} mimics {other!r}; both must turn or slide, and the latter on its own.")
+            if not (np.isfinite(factor) and factor != 0.0 and np.isfinite(offset)):
+                raise InputError(f"{what} mimics {other!r} with factor {factor!r} and offset {offset!r}; the factor is not zero.")
+
+    def _range(self, joint: RobotJoint) -> tuple[float, float]:
+        """Range of a joint, rad or m, in which those that mimic it keep to theirs as well."""
+        low, high = (-math.inf, math.inf) if joint.kind == "continuous" else joint.limits
+        for other in self.joints:
+            if other.mimic is not None and other.mimic[0] == joint.name and other.kind != "continuous":
+                _, factor, offset = other.mimic
+                ends = sorted((end - offset) / factor for end in other.limits)
+                low, high = max(low, ends[0]), min(high, ends[1])
+        if not low < high:
+            raise InputError(
+                f"{self._what}: joint {joint.name!r} has no position at which all that mimic it keep to their limits."
+            )
+        return low, high
+
+    # ---- the body
+
+    def on_plane(self) -> Robot:
+        """Return the same robot on a base that slides in the plane z = 0 of a further link, "ground", and turns about z."""
+        ground = RobotLink("ground")
+        joint = RobotJoint("base", "ground", self.root, "planar")
+        return Robot(self.name, [ground, *self.links], [joint, *self.joints], source=self.source, notes=self.notes)
+
+    def body(
+        self,
+        name: str,
+        position: np.ndarray,
+        quaternion: np.ndarray,
+        joints: Mapping[str, float | Sequence[float]],
+        speeds: Mapping[str, float | Sequence[float]],
+        velocity: np.ndarray | None = None,
+        angular_velocity: np.ndarray | None = None,
+    ) -> TreeBody:
+        """Make the body of a scene.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        position, quaternion : ndarray, (3,) and (4,), m
+            Pose of the frame of the base at the start.
+        joints : dict of str to float or (4,) float, rad or m
+            Positions of joints at the start, quaternions of spherical ones; 0 (or the end of the range next to it) by default.
+        speeds : dict of str to float or (3,) float, rad/s or m/s
+            Their speeds at the start; 0 by default.
+        velocity, angular_velocity : ndarray, (3,), m/s and rad/s, optional
+            Of the base's centre of mass at the start, world.
+
+        Raises
+        ------
+        InputError
+            Unknown joints, positions out of range, or a joint that moves no mass.
+        """
+        tree, moving = self._tree()
+        known = [joint.name for joint in moving]
+        for given in (*joints, *speeds):
+            if given not in known:
+                raise InputError(f"robot {name}: joint {given!r} is unknown{did_you_mean(given, known)}")
+        q, v = np.zeros(_count(tree.coordinate, tree.kind, 7, 4)), np.zeros(_count(tree.row, tree.kind, 6, 3))
+        rotation = quaternion_to_matrix(quaternion)
+        q[:3], q[3:7] = position + rotation @ tree.centre[0], quaternion
+        for joint in moving:
+            if tree.kind[joint.link] == SPHERICAL:
+                q[joint.coordinate : joint.coordinate + 4] = _quaternion(name, joint.name, joints.get(joint.name, (1.0, 0, 0, 0)))
+                v[joint.row : joint.row + 3] = np.asarray(speeds.get(joint.name, np.zeros(3)), dtype=np.float64)
+                continue
+            low, high = joint.limits
+            at = float(joints.get(joint.name, min(max(0.0, low), high)))  # type: ignore[arg-type]
+            if not (np.isfinite(at) and low <= at <= high):
+                raise InputError(f"robot {name}: joint {joint.name!r} starts at {at:g}; its range is {low:g} to {high:g}.")
+            q[joint.coordinate] = at
+            v[joint.row] = float(speeds.get(joint.name, 0.0))  # type: ignore[arg-type]
+        v[:3], v[3:6] = (
+            np.zeros(3) if velocity is None else velocity,
+            np.zeros(3) if angular_velocity is None else angular_velocity,
+        )
+        above = ["", *(joint.name for joint in self.joints)]
+        body = TreeBody(name, tree, [link.name for link in self.links], above, moving, q, v)
+        self._check_mass(body, q)
+        return body
+
+    def inverse_dynamics(
+        self,
+        joints: Mapping[str, float],
+        speeds: Mapping[str, float] | None = None,
+        rates: Mapping[str, float] | None = None,
+        *,
+        rotation: Three = (0.0, 0.0, 0.0),
+        gravity: Three = (0.0, 0.0, -9.81),
+    ) -> dict[str, float]:
+        """Efforts of the motors that give the robot these accelerations on a fixed base; without speeds, those that hold it.
+
+        Parameters
+        ----------
+        joints, speeds, rates : dict of str to float
+            Positions (rad or m), speeds and accelerations of the joints of one coordinate by name; 0 where nothing is said.
+        rotation : (3,) float, rad
+            Rotation vector of the base.
+        gravity : (3,) float, m/s^2
+            Acceleration of gravity.
+
+        Returns
+        -------
+        dict of str to float, N m or N
+            Effort of each joint of one coordinate, what its damping takes included.
+
+        Raises
+        ------
+        InputError
+            Unknown joints or positions out of range.
+        """
+        body = self.body(self.name, np.zeros(3), quaternion_from_vector(np.asarray(rotation, dtype=float)), joints, speeds or {})
+        rate = np.zeros(body.n_v)
+        for name, value in (rates or {}).items():
+            rate[body.joint(name).row] = float(value)
+        v = body.initial_v()
+        efforts = body.inverse_dynamics(body.initial_q(), v, rate, np.asarray(gravity, dtype=np.float64))
+        own = {name: body.joint(name) for name in body.joint_names()}
+        return {name: float(efforts[joint.row] + joint.damping * v[joint.row]) for name, joint in own.items()}
+
+    def _check_mass(self, body: TreeBody, q: np.ndarray) -> None:
+        """Refuse joints that move nothing that has mass."""
+        M = body.mass_matrix(q)
+        if not body.mass > 0.0:
+            raise InputError(f"{self._what}: none of its links has mass; give them inertia.")
+        for joint in body.joints:
+            own = M[joint.row : joint.row + (3 if body.tree.kind[joint.link] == SPHERICAL else 1), joint.row :]
+            own = own[:, : len(own)]
+            if not np.linalg.eigvalsh(own)[0] > _SINGULAR * float(np.abs(np.diag(M)).max()):
+                raise InputError(
+                    f"{self._what}: joint {joint.name!r} moves nothing that has inertia; give its links mass and inertia, or the "
+                    "joint rotor_inertia."
+                )
+
+    def _tree(self) -> tuple[Tree, list[TreeJoint]]:
+        """Arrays of the links in order, and the joints that have coordinates of their own."""
+        n, number = len(self.links), {link.name: k for k, link in enumerate(self.links)}
+        by_name, moving = {joint.name: k for k, joint in enumerate(self.joints)}, []
+        parent, kind = np.full(n, -1), np.zeros(n, dtype=np.int64)
+        row, coordinate, leads = np.full(n, -1), np.full(n, -1), np.zeros(n, dtype=np.bool_)
+        ratio, offset = np.ones(n), np.zeros(n)
+        place, turn, axis = np.zeros((n, 3)), np.tile(np.eye(3), (n, 1, 1)), np.zeros((n, 3))
+        rotor: list[float] = [0.0] * 6
+        next_coordinate = 7
+        for k, joint in enumerate(self.joints, 1):
+            parent[k], kind[k] = number[joint.parent], _SIMPLE[joint.kind]
+            place[k], turn[k], axis[k] = np.asarray(joint.position, dtype=np.float64), _matrix(joint.rotation), _unit(joint.axis)
+            if joint.kind == "fixed" or joint.mimic is not None:
+                continue
+            columns = 3 if joint.kind == "spherical" else 1
+            row[k], coordinate[k], leads[k] = len(rotor), next_coordinate, True
+            limits = (-math.inf, math.inf) if joint.kind == "spherical" else self._range(joint)
+            moving.append(TreeJoint(joint.name, k, len(rotor), next_coordinate, limits, joint.damping, joint.max_effort))
+            rotor += [joint.rotor_inertia] * columns
+            next_coordinate += 4 if columns == 3 else 1
+        for k, joint in enumerate(self.joints, 1):
+            if joint.mimic is not None:
+                lead = 1 + by_name[joint.mimic[0]]
+                row[k], coordinate[k], ratio[k], offset[k] = row[lead], coordinate[lead], joint.mimic[1], joint.mimic[2]
+        centre, mass, inertia = (np.array([getattr(link, part) for link in self.links], dtype=np.float64) for part in _PARTS)
+        return Tree(
+            parent.astype(np.int64), kind, row.astype(np.int64), coordinate.astype(np.int64), leads, ratio, offset, place, turn,
+            axis, centre, mass, inertia, np.array(rotor),
+        ), moving  # fmt: skip
+
+
+def _count(first: np.ndarray, kind: np.ndarray, base: int, spherical: int) -> int:
+    """Length of q or v, by the first entry of each joint."""
+    return max([base, *(int(f) + (spherical if k == SPHERICAL else 1) for f, k in zip(first, kind, strict=True) if f >= 0)])
+
+
+def _quaternion(robot: str, joint: str, value: float | Sequence[float]) -> np.ndarray:
+    q = np.asarray(value, dtype=np.float64)
+    if q.shape != (4,) or not np.isfinite(q).all() or not np.linalg.norm(q) > 1e-9:
+        raise InputError(f"robot {robot}: spherical joint {joint!r} starts at {value!r}; allowed is a quaternion (w, x, y, z).")
+    return np.asarray(q / np.linalg.norm(q))
+
+
+def _matrix(rotation: Three) -> np.ndarray:
+    """Matrix of a rotation vector, (3,) rad; a matrix stays."""
+    given = np.asarray(rotation, dtype=np.float64)
+    return given if given.shape == (3, 3) else quaternion_to_matrix(quaternion_from_vector(given))
+
+
+def _unit(axis: Three) -> np.ndarray:
+    a = np.asarray(axis, dtype=np.float64)
+    return np.asarray(a / np.linalg.norm(a))
+
+
+def _made_simple(links: Sequence[RobotLink], joints: Sequence[RobotJoint]) -> tuple[list[RobotLink], list[RobotJoint]]:
+    """Replace universal, planar and floating joints by chains of simple ones with links without mass between."""
+    links, out = list(links), []
+    for joint in joints:
+        axis = _unit(joint.axis)
+        if joint.kind == "universal":
+            chain: list[tuple[str, JointKind, np.ndarray]] = [("1", "revolute", axis), ("2", "revolute", _unit(joint.axis2))]
+        elif joint.kind == "planar":
+            first = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
+            first = np.array([1.0, 0.0, 0.0]) if axis[2] == 1.0 else first / np.linalg.norm(first)
+            chain = [("x", "prismatic", first), ("y", "prismatic", np.cross(axis, first)), ("turn", "revolute", axis)]
+        elif joint.kind == "floating":
+            chain = [(c, "prismatic", e) for c, e in zip("xyz", np.eye(3), strict=True)]
+            chain.append(("turn", "spherical", axis))
+        else:
+            out.append(joint)
+            continue
+        above = joint.parent
+        for k, (end, kind, own) in enumerate(chain):
+            last = k == len(chain) - 1
+            child = joint.child if last else f"{joint.name}_{end}"
+            if not last:
+                links.append(RobotLink(child))
+            place, turn = (joint.position, joint.rotation) if k == 0 else (np.zeros(3), np.zeros(3))
+            limits = joint.limits if joint.kind == "universal" else (-math.inf, math.inf)
+            out.append(
+                replace(
+                    joint, name=f"{joint.name}_{end}", parent=above, child=child, kind=kind, position=place, rotation=turn,
+                    axis=own, limits=limits,
+                )
+            )  # fmt: skip
+            above = child
+    return links, out

@@ -1,0 +1,88 @@
+"""Which bodies of a scene have no contact, said pair by pair or by groups; and sensors on all pairs that have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from femsim.base.errors import InputError, did_you_mean
+from femsim.model.parts import Part
+from femsim.scene.checks import Handle, name_of
+from femsim.scene.contents import SceneContents
+from femsim.scene.frictions import IgnoredContact, Side, side_of
+from femsim.scene.sensing import make_sensor
+
+
+def contact_group(scene: SceneContents, name: str, members: Sequence[Handle | str]) -> str:
+    """Give bodies and links a common name, see :meth:`femsim.scene.scene.Scene.contact_group`."""
+    if isinstance(members, Handle | str) or not members:
+        raise InputError(f"contact group {name!r}: members are {members!r}; give a list of bodies, e.g. [ball, 'gripper.left'].")
+    taken = {*scene.part_names, *(part.surface for part in scene.parts), *(body.name for body in scene.bodies), *scene.groups}
+    if not name or name in taken:
+        raise InputError(f"contact group {name!r}: the name is empty or that of a body, surface or group; choose another.")
+    parts: set[int] = set()
+    for member in members:
+        side = _side(scene, member)
+        if not side.parts:
+            raise InputError(f"contact group {name!r}: {side.name!r} is a surface; name bodies, or ignore the surface itself.")
+        parts |= set(side.parts)
+    scene.groups[name] = tuple(sorted(parts))
+    return name
+
+
+def ignore_contact(scene: SceneContents, a: Handle | str, b: Handle | str | None) -> None:
+    """Leave out the contact of a pair, see :meth:`femsim.scene.scene.Scene.ignore_contact`."""
+    first = _side(scene, a)
+    second = first if b is None else _side(scene, b)
+    bodies = {scene.parts[k].body if scene.parts[k].body >= 0 else -2 - k for side in (first, second) for k in side.parts}
+    if first.parts and second.parts and len(bodies) == 1:
+        same = scene.body(name_of(a)).name if isinstance(a, Handle) else first.name
+        raise InputError(
+            f"ignore_contact: {same!r} is one body, whose parts have no contact anyway; name two. A soft body or rod has contact "
+            "with itself by self_contact=True alone."
+        )
+    scene.ignored.append(IgnoredContact((first, second)))
+
+
+def _side(scene: SceneContents, what: Handle | str) -> Side:
+    """Find what is meant by a handle, or the name of a body, link, surface or group."""
+    name = name_of(what)
+    if name in scene.groups and not isinstance(what, Handle):
+        return Side(name, scene.groups[name])
+    known = {*scene.part_names, *(part.surface for part in scene.parts), *scene.groups}
+    if not isinstance(what, Handle) and name not in known:
+        raise InputError(f"contact: body, surface or group {name!r} is unknown{did_you_mean(name, sorted(known))}")
+    return side_of(scene.parts, what, "contact")
+
+
+def ignored_pairs(scene: SceneContents) -> np.ndarray:
+    """Pairs of parts whose contact is left out, by a statement or by a joint between them, (np, np) bool, symmetric."""
+    out = np.zeros((len(scene.parts), len(scene.parts)), dtype=np.bool_)
+    for statement in scene.ignored:
+        first, second = (side.of(scene.parts) for side in statement.sides)
+        out |= np.outer(first, second) | np.outer(second, first)
+    for a, b in scene.joined:
+        out[a, b] = out[b, a] = True
+    return out
+
+
+def sense_pairs(scene: SceneContents) -> list[str]:
+    """Add a sensor to each pair, see :meth:`femsim.scene.scene.Scene.sense_pairs`."""
+    parts, ignored = scene.parts, ignored_pairs(scene)
+    led = [part.body < 0 or (part.body in scene.motions and part.link == 0) for part in parts]
+    names = []
+    for (i, a), (j, b) in combinations(enumerate(parts), 2):
+        if (a.body == b.body and a.body >= 0) or (led[i] and led[j]) or ignored[i, j] or not (_able(a) and _able(b)):
+            continue
+        on, other = (a, b) if a.body >= 0 else (b, a)
+        names.append(f"{on.name}-{other.name}")
+        if names[-1] not in {sensor.name for sensor in scene.sensors}:
+            scene.sensors.append(make_sensor(scene, names[-1], on.name, "pair", None, None, None, other.name, None, None))
+    return names
+
+
+def _able(part: Part) -> bool:
+    """Whether a part can have contact."""
+    return bool(part.shapes) or len(part.nodes) > 0

@@ -1,0 +1,168 @@
+"""Robots of a scene: the work behind ``Scene.add_robot`` and ``Scene.drive_joint``, which say what each parameter is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from contact import Shape
+from femsim.base.errors import InputError, did_you_mean
+from femsim.base.rotations import quaternion_from_vector
+from femsim.model.bodies.tree import TreeBody
+from femsim.model.commands import MOTION
+from femsim.model.parts import Part
+from femsim.model.robots import BaseKind, Robot, RobotLink
+from femsim.model.solids import Piece, visual
+from femsim.model.urdf import load_robot
+from femsim.scene.checks import Handle, Vector, function_of_time, name_of, positive, vector
+from femsim.scene.contents import SceneContents
+from meshes import TriMesh, make_trimesh, sphere_triangles
+
+_BASES = ("fixed", "free", "planar")
+#: Radius of the ball that stands for a link without a shape in frames, m.
+_DOT = 0.002
+#: How far from its start a joint that follows a motion exactly may be at time zero, rad or m.
+_JUMP = 1e-6
+
+
+def _still(t: float) -> tuple[np.ndarray, np.ndarray]:
+    """Motion of a base that stands where it is."""
+    return np.zeros(3), np.zeros(3)
+
+
+def add_robot(
+    scene: SceneContents,
+    robot: Robot | str | Path,
+    name: str | None,
+    base: BaseKind,
+    position: Vector,
+    rotation: Vector,
+    joints: Mapping[str, float | Sequence[float]],
+    speeds: Mapping[str, float | Sequence[float]],
+    velocity: Vector,
+    angular_velocity: Vector,
+    surface: str,
+) -> Handle:
+    """Add a robot, see :meth:`femsim.scene.scene.Scene.add_robot`."""
+    if not isinstance(robot, Robot):
+        robot = load_robot(robot)
+    name = robot.name if name is None else name
+    scene.check_name(name)
+    if base not in _BASES:
+        raise InputError(f"base of robot {name} is {base!r}; allowed are {', '.join(map(repr, _BASES))}.")
+    moves = vector(f"velocity of {name}", velocity), vector(f"angular_velocity of {name}", angular_velocity)
+    if base != "free" and (moves[0].any() or moves[1].any()):
+        raise InputError(f"robot {name}: velocity and angular_velocity are those of a free base; this one is {base}.")
+    if base == "planar":
+        robot = robot.on_plane()
+    body = robot.body(
+        name, vector(f"position of {name}", position), quaternion_from_vector(vector(f"rotation of {name}", rotation)), joints,
+        speeds, *moves,
+    )  # fmt: skip
+    index, parts = len(scene.bodies), []
+    for k, link in enumerate(robot.links):
+        label = name if k == 0 else f"{name}.{link.name}"
+        if k > 0:
+            scene.check_name(label)
+        parts.append(Part(label, index, k, surface, _shapes(link), _drawn(link)))
+    scene.bodies.append(body)
+    scene.parts += parts
+    scene.notes += robot.notes
+    if base != "free":
+        scene.motions[index] = scene.command(name, _still, *MOTION)
+    return Handle(name, tuple(part.name for part in parts))
+
+
+def _shapes(link: RobotLink) -> list[tuple[Shape, np.ndarray, np.ndarray]]:
+    """Shapes of a link and their poses about its centre of mass."""
+    centre = np.asarray(link.centre, dtype=np.float64)
+    return [(piece.shape, turn, place - centre) for piece in link.shapes for turn, place in [piece.pose]]
+
+
+def _drawn(link: RobotLink) -> TriMesh:
+    """Triangles of a link about its centre of mass; a dot at its frame where it has no shape."""
+    centre = np.asarray(link.centre, dtype=np.float64)
+    drawn = [visual(one.shape, *reversed(one.pose)) if isinstance(one, Piece) else one for one in (link.visuals or link.shapes)]
+    if drawn:
+        first = np.cumsum([0, *(len(one.points) for one in drawn)])
+        triangles = np.concatenate([one.triangles + start for one, start in zip(drawn, first, strict=False)])
+        points = np.concatenate([one.points for one in drawn])
+        return make_trimesh(points - centre, triangles, name=link.name, source="")
+    dot = sphere_triangles(_DOT)
+    return make_trimesh(dot.points - centre, dot.triangles, name=link.name, source="")
+
+
+def drive_joint(
+    scene: SceneContents,
+    what: Handle | str,
+    joint: str,
+    motion: Callable[[float], float] | None,
+    velocity: Callable[[float], float] | None,
+    effort: Callable[[float], float] | None,
+    stiffness: float | None,
+    damping: float | None,
+    max_effort: float | None,
+) -> None:
+    """Drive a joint of a robot, see :meth:`femsim.scene.scene.Scene.drive_joint`."""
+    body = robot_of(scene, "drive_joint", what)
+    names = body.joint_names()
+    if joint not in names:
+        raise InputError(f"drive_joint of {body.name}: joint {joint!r} is unknown{did_you_mean(joint, names)}")
+    own, label = body.joint(joint), f"{body.name}.{joint}"
+    call = f"drive_joint of {label}"
+    for given, function in {"motion": motion, "velocity": velocity, "effort": effort}.items():
+        function_of_time(call, given, function, "use fs.Profile.")
+    if (motion is not None and velocity is not None) or (motion is None and velocity is None and effort is None):
+        raise InputError(f"{call}: give a motion or a velocity, an effort, or one of the former with an effort added to it.")
+    if motion is None and stiffness is not None:
+        raise InputError(f"{call}: a stiffness belongs to a motion; leave it out, or give the motion that it pulls to.")
+    turns = body.turns(joint)
+    unit, force = ("rad", "N m") if turns else ("m", "N")
+    exact = motion is not None and stiffness is None
+    if exact and (effort is not None or damping is not None or max_effort is not None):
+        raise InputError(
+            f"{call}: without a stiffness the motion is followed exactly, whatever that takes; give stiffness too, or leave out "
+            "damping, effort and max_effort."
+        )
+    gain = 0.0 if stiffness is None else positive(f"stiffness of {label}", stiffness, f"{force}/{unit}")
+    if velocity is not None and damping is None:
+        raise InputError(f"{call}: a velocity is followed by damping times what lacks of it; give damping, {force} s/{unit}.")
+    if damping is None:
+        damping = 0.0 if motion is None else 2.0 * float(np.sqrt(gain * body.mass_matrix(body.initial_q())[own.row, own.row]))
+    if not (np.isfinite(damping) and damping >= 0.0):
+        raise InputError(f"{call}: damping is {damping!r} {force} s/{unit}; allowed are numbers from 0.")
+    most = own.max_effort if max_effort is None else max_effort
+    if not most > 0.0:
+        raise InputError(f"{call}: max_effort is {most!r} {force}; allowed are positive numbers.")
+    if exact and motion is not None:
+        begin, start = float(motion(0.0)), float(body.initial_q()[own.coordinate])
+        if not abs(begin - start) <= _JUMP:
+            raise InputError(
+                f"{call}: the motion begins at {begin:g} {unit} and the joint at {start:g}; let it start there by joints="
+                f"{{{joint!r}: {begin:g}}} of add_robot, or give a stiffness, which pulls it there."
+            )
+    others = {
+        "velocity": (velocity, ".velocity", "speed of the joint", f"{unit}/s"),
+        "effort": (effort, ".effort", "effort of the joint", force),
+    }
+    functions = {} if motion is None else {"position": scene.command(label, motion, "position of the joint", unit)}
+    for field, (wanted, end, said, units) in others.items():
+        if wanted is not None:
+            functions[field] = scene.command(label + (end if functions else ""), wanted, said, units)
+    body.drive_joint(joint, {**functions, "stiffness": gain, "damping": damping, "max_effort": most, "exact": exact})
+
+
+def robot_of(scene: SceneContents, call: str, what: Handle | str) -> TreeBody:
+    """Look up a robot of a scene.
+
+    Raises
+    ------
+    InputError
+        No such body, or one that is no robot.
+    """
+    body = scene.body(name_of(what))
+    if not isinstance(body, TreeBody):
+        raise InputError(f"{call}: {body.name!r} is a {body.what}, no robot; add one by add_robot.")
+    return body

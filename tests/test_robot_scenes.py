@@ -1,0 +1,190 @@
+"""Robots in scenes: on their feet, pressing on soft bodies, stepped from outside; and what is wrong in a call is said."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import femsim as fs
+
+G = 9.81
+LEGS = [f"{end}_{side}" for end in ("front", "hind") for side in ("left", "right")]
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "guide" / "robots.md"
+
+
+def quadruped(duration: float, **options: object) -> fs.Scene:
+    """The quadruped with bent legs that servos hold, let go 1 mm above the floor."""
+    scene = fs.Scene("quadruped", dt=0.005, duration=duration, **options)  # type: ignore[arg-type]
+    scene.add_floor()
+    bent = {f"{leg}_{joint}": angle for leg in LEGS for joint, angle in (("pitch", 0.6), ("knee", -1.2))}
+    height = 0.4 * math.cos(0.6) + 0.022
+    scene.add_robot("quadruped.urdf", base="free", position=(0, 0, height + 0.001), joints=bent)
+    for joint in scene.bodies[0].joint_names():
+        scene.drive_joint("quadruped", joint, fs.Profile([0.0], [bent.get(joint, 0.0)]), stiffness=400.0, damping=20.0)
+    for leg in LEGS:
+        scene.sensor(leg, f"quadruped.{leg}_foot")
+        scene.sensor(f"{leg}_knee", f"quadruped.{leg}_knee", kind="revolute")
+    return scene
+
+
+def test_a_quadruped_stands_on_its_feet_with_its_weight() -> None:
+    """16.24 kg; its torques are those by which the forces on the feet bend the knees."""
+    run = fs.simulate(quadruped(1.5), tolerance=1e-10)
+    assert run.status == "converged" and run.verdict == "good"
+    weight = sum(run.sensors[leg].force[-1] for leg in LEGS)
+    np.testing.assert_allclose(weight, [0, 0, 16.24 * G], atol=1e-6 * 16.24 * G)
+    assert run.steps["wrench_balance"].max() < 1e-6
+    body, q = run.stepper.scene.bodies[0], run.stepper.state.q
+    for leg in LEGS:
+        knee = body.frame_pose(q, body.joint_link(f"{leg}_knee"))[1]  # type: ignore[attr-defined]
+        foot = body.joint_link(f"{leg}_ankle")
+        contact = body.link_pose(q, foot)[1] - [0, 0, 0.022]
+        # of what is below the knee: the force on the foot, and the weights of shank and foot
+        shank = body.link_pose(q, body.joint_link(f"{leg}_knee"))[1]
+        moment = np.cross(contact - knee, run.sensors[leg].force[-1])
+        moment -= np.cross(shank - knee, [0, 0, 0.3 * G]) + np.cross(body.link_pose(q, foot)[1] - knee, [0, 0, 0.06 * G])
+        assert run.gauges[f"{leg}_knee"].values["torque_Nm"][-1] == pytest.approx(-moment[1], abs=1e-4)
+
+
+def test_what_was_saved_and_forked_goes_on_to_the_same_bits() -> None:
+    sim = fs.Simulation(quadruped(1.0), "exact")
+    sim.step(40)
+    saved, twin = sim.save(), sim.fork()
+    first = sim.step(10).row()
+    again = twin.step(10).row()
+    sim.restore(saved)
+    once_more = sim.step(10).row()
+    names = [name for name in first if not name.startswith("ms_")]
+    assert names and all(first[name] == again[name] == once_more[name] for name in names)
+
+
+def test_a_target_of_a_joint_is_commanded_while_it_is_stepped() -> None:
+    scene = fs.Scene("arm", dt=0.005, duration=1.0)
+    scene.add_robot("arm7.urdf", name="arm")
+    scene.drive_joint("arm", "joint2", fs.Profile([0.0], [0.0]))
+    scene.drive_joint("arm", "joint4", fs.Profile([0.0], [0.0]), stiffness=2000.0, effort=fs.Profile([0.0], [0.0]))
+    scene.drive_joint("arm", "joint6", velocity=fs.Profile([0.0], [0.0]), damping=200.0)
+    scene.drive_joint("arm", "joint7", effort=fs.Profile([0.0], [0.0]))
+    for k in (2, 4, 6, 7):
+        scene.sensor(f"q{k}", f"arm.joint{k}", kind="revolute")
+    sim = fs.Simulation(scene)
+    assert (
+        sim.targets["arm.joint2"] == "position of the joint, rad"
+        and sim.targets["arm.joint4.effort"] == "effort of the joint, N m"
+    )
+    assert sim.targets["arm.joint6"] == "speed of the joint, rad/s" and sim.targets["arm.joint7"] == "effort of the joint, N m"
+    sim.set("arm.joint2", 0.3, over=0.1)
+    sim.set("arm.joint6", 0.5)
+    sim.set("arm.joint7", 0.05)
+    sim.step(20)
+    values = {k: sim.read(f"q{k}").values for k in (2, 4, 6, 7)}
+    assert values[2]["angle_rad"] == pytest.approx(0.3, abs=1e-9)
+    assert values[6]["rate_radps"] == pytest.approx(0.5, rel=0.02)
+    assert values[7]["torque_Nm"] == pytest.approx(0.05, abs=1e-12) and values[7]["angle_rad"] > 0.0
+    sim.set("arm.joint2", None)
+    assert sim.step().read("q2").values["angle_rad"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_motor_gives_no_more_than_its_limit() -> None:
+    """10 N m cannot lift the arm of 12 N m that is held level: joint2 gives 10 and the arm falls; without the limit it holds."""
+    ends = {}
+    for limit in (10.0, 1000.0):
+        scene = fs.Scene("weak", dt=0.005, duration=0.3)
+        scene.add_robot("arm7.urdf", name="arm", joints={"joint2": math.pi / 2})
+        for joint in scene.bodies[0].joint_names():
+            if joint != "joint2":
+                scene.drive_joint("arm", joint, fs.Profile([0.0], [0.0]))
+        scene.drive_joint("arm", "joint2", fs.Profile([0.0], [math.pi / 2]), stiffness=1e5, max_effort=limit)
+        scene.sensor("q", "arm.joint2", kind="revolute")
+        run = fs.simulate(scene)
+        ends[limit] = run.gauges["q"].values
+        assert run.status == "converged" and np.abs(ends[limit]["torque_Nm"]).max() <= limit * (1.0 + 1e-6)
+    held = fs.load_robot("arm7.urdf").inverse_dynamics({"joint2": math.pi / 2})["joint2"]
+    assert 10.0 < abs(held) < 90.0
+    assert ends[10.0]["angle_rad"][-1] > math.pi / 2 + 0.01 and abs(ends[10.0]["torque_Nm"][-1]) == pytest.approx(10.0, rel=1e-6)
+    assert ends[1000.0]["angle_rad"][-1] == pytest.approx(math.pi / 2 - held / 1e5, abs=1e-5)
+
+
+def test_gravity_compensation_holds_the_arm_without_servos() -> None:
+    robot, start = fs.load_robot("arm7.urdf"), {"joint2": 0.7, "joint4": 1.1, "joint6": -0.4}
+    scene = fs.Scene("held", dt=0.005, duration=0.5)
+    scene.add_robot(robot, joints=start)
+    for joint, effort in robot.inverse_dynamics(start).items():
+        scene.drive_joint("arm7", joint, effort=fs.Profile([0.0], [effort]))
+    run = fs.simulate(scene)
+    body = scene.bodies[0]
+    np.testing.assert_allclose(run.stepper.state.q, body.initial_q(), atol=1e-9)
+
+
+@pytest.mark.skipif(not PAGE.is_file(), reason="the docs are not here (they come with the repository)")
+def test_the_example_of_the_guide_runs_and_its_wrist_balances(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The wrist bears the hand, 0.66 kg, less what the block pushes up."""
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S)
+    assert code.count("\n") < 40
+    code = code.replace("run = ", "for finger in ('left', 'right'):\n    scene.sensor(finger, f'arm.{finger}_finger')\nrun = ")
+    names: dict[str, object] = {}
+    exec(code, names)
+    run = names["run"]
+    assert isinstance(run, fs.Run) and run.status == "converged" and run.verdict == "good"
+    pushed = run.sensors["left"].force + run.sensors["right"].force
+    assert pushed[-1, 2] > 5.0
+    # at rest; while it moves, its inertia too
+    np.testing.assert_allclose(run.sensors["wrist"].force[-1], [0, 0, 0.66 * G] - pushed[-1], atol=2e-2)
+    turn = run.stepper.link_pose(run.stepper.scene.part_names.index("arm.flange"))[0]
+    np.testing.assert_allclose(run.sensors["wrist_measured"].force[-1], turn.T @ run.sensors["wrist"].force[-1], atol=1e-9)
+
+
+def arm_scene() -> fs.Scene:
+    scene = fs.Scene("arm", dt=0.005)
+    scene.add_robot("arm7.urdf", name="arm")
+    scene.add_rigid("box", fs.Box((0.1, 0.1, 0.1)), mass=1.0, position=(1, 0, 0))
+    return scene
+
+
+def zero(t: float) -> float:
+    return 0.0
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda s: s.add_robot("arm7.urdf", name="arm"), "'arm' is taken"),
+        (lambda s: s.add_robot("arm7.urdf", base="hanging"), "base of robot arm7 is 'hanging'; allowed are 'fixed', 'free'"),
+        (lambda s: s.add_robot("arm7.urdf", joints={"joint9": 0.1}), "joint 'joint9' is unknown; did you mean"),
+        (lambda s: s.add_robot("arm7.urdf", joints={"joint2": 2.5}), "joint 'joint2' starts at 2.5; its range is -2 to 2"),
+        (lambda s: s.add_robot("arm7.urdf", velocity=(1, 0, 0)), "velocity and angular_velocity are those of a free base"),
+        (lambda s: s.drive_joint("box", "joint1", zero), "'box' is a rigid body, no robot"),
+        (lambda s: s.drive_joint("arm", "elbow", zero), "joint 'elbow' is unknown"),
+        (lambda s: s.drive_joint("arm", "right_jaw", zero), "joint 'right_jaw' is unknown"),
+        (lambda s: s.drive_joint("arm", "joint1"), "give a motion or a velocity, an effort"),
+        (lambda s: s.drive_joint("arm", "joint1", zero, damping=3.0), "without a stiffness the motion is followed exactly"),
+        (lambda s: s.drive_joint("arm", "joint1", velocity=zero), "give damping, N m s/rad"),
+        (lambda s: s.drive_joint("arm", "joint1", effort=zero, stiffness=3.0), "a stiffness belongs to a motion"),
+        (lambda s: s.drive_joint("arm", "joint1", lambda t: 0.5), "the motion begins at 0.5 rad and the joint at 0"),
+        (lambda s: s.drive_joint("arm", "joint1", zero, stiffness=-1.0), "stiffness of arm.joint1 is -1.0"),
+        (lambda s: s.drive_joint("arm", "joint1", 0.3), "motion is 0.3, but must be a function of time"),
+        (lambda s: s.sensor("q", "arm.left_jaw", kind="revolute"), "kind 'revolute' needs a joint of a robot that turns"),
+        (lambda s: s.sensor("q", "box", kind="prismatic"), "kind 'prismatic' needs a joint of a robot that slides"),
+    ],
+)  # fmt: skip
+def test_wrong_calls_are_said(call: Callable[[fs.Scene], None], words: str) -> None:
+    with pytest.raises(fs.InputError, match=words):
+        call(arm_scene())
+
+
+def test_a_planar_base_slides_and_turns() -> None:
+    scene = fs.Scene("cart", dt=0.005, duration=0.1)
+    robot = fs.Robot("cart", [fs.RobotLink.solid("plate", fs.Piece(fs.Box((0.2, 0.1, 0.02))), 3.0)])
+    scene.add_robot(robot, base="planar", position=(0, 0, 0.3), speeds={"base_x": 0.4, "base_turn": 1.0})
+    scene.sensor("mount", "cart", kind="mount")
+    run = fs.simulate(scene)
+    body, state = scene.bodies[0], run.stepper.state
+    np.testing.assert_allclose(body.link_pose(state.q, 1)[1], [0.04, 0, 0.3], atol=1e-9)
+    assert state.q[-1] == pytest.approx(0.1, abs=1e-9)
+    np.testing.assert_allclose(run.sensors["mount"].force[-1], [0, 0, 3.0 * G], atol=1e-6)

@@ -1,0 +1,255 @@
+"""Robots as trees of links: kernels against slow twins, motion against quadrature and conservation laws, limits and motors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from random_trees import random_body, random_robot, slow_frames, slow_inverse_dynamics, slow_jacobian, slow_mass
+from scipy.integrate import solve_ivp
+
+import femsim as fs
+from contact import Capsule
+from femsim.model.bodies import tree_kernels as kernels
+from femsim.step.stepper import Stepper
+
+G = 9.81
+SEEDS = range(4)
+
+
+# ---------------------------------------------------------------------- kernels
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_places_are_those_of_products_of_matrices(seed: int) -> None:
+    body = random_body(np.random.default_rng(seed))
+    q = body.initial_q()
+    rotation, centre = slow_frames(body, q)
+    for k in range(len(body.links)):
+        R, c = body.link_pose(q, k)
+        np.testing.assert_allclose(R, rotation[k], atol=1e-14)
+        np.testing.assert_allclose(c, centre[k], atol=1e-14)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_jacobians_mass_matrix_and_twists_are_those_of_differences(seed: int) -> None:
+    body = random_body(np.random.default_rng(seed))
+    q, v = body.initial_q(), body.initial_v()
+    places, twist = kernels.no_places(len(body.links)), np.empty((len(body.links), 6))
+    kernels.place_links(body.tree, q, places)
+    kernels.fill_twists(body.tree, places, v, twist)
+    for k in range(len(body.links)):
+        S = body.link_jacobian(q, k)
+        np.testing.assert_allclose(S, slow_jacobian(body, q, k), atol=1e-9)
+        np.testing.assert_allclose(twist[k], S @ v, atol=1e-13)
+        # what moves a contact point: the base, and the joints behind it, all about the base's centre of mass
+        rows, screws = body.link_rows(k), body.link_screws(q, k)
+        columns = np.zeros((6, body.n_v))
+        columns[:, :6], columns[:, rows] = np.eye(6), screws.T
+        arm = body.link_pose(q, k)[1] - q[:3]
+        columns[:3] += np.cross(columns[3:].T, arm).T
+        np.testing.assert_allclose(columns, S, atol=1e-13)
+    M = body.mass_matrix(q)
+    np.testing.assert_allclose(M, slow_mass(body, q), atol=1e-9)
+    assert np.array_equal(M, M.T) and np.linalg.eigvalsh(M)[0] > 0.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_inverse_dynamics_is_that_of_dalembert(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    body, gravity = random_body(rng), np.array([0.4, -0.3, -G])
+    q, v, rate = body.initial_q(), body.initial_v(), rng.standard_normal(body.n_v)
+    places, out, rest = kernels.no_places(len(body.links)), np.empty(body.n_v), np.empty(body.n_v)
+    kernels.place_links(body.tree, q, places)
+    kernels.inverse_dynamics(body.tree, places, v, rate, gravity, out)
+    np.testing.assert_allclose(out, slow_inverse_dynamics(body, q, v, rate, gravity), atol=3e-6 * np.abs(out).max())
+    # and to rounding: what the acceleration makes of it is the mass matrix, what gravity makes the weight
+    kernels.inverse_dynamics(body.tree, places, v, 0.0 * rate, gravity, rest)
+    np.testing.assert_allclose(out - rest, body.mass_matrix(q) @ rate, atol=1e-12)
+    kernels.inverse_dynamics(body.tree, places, 0.0 * v, 0.0 * rate, gravity, rest)
+    np.testing.assert_allclose(rest, -body.mass_matrix(q)[:, :3] @ gravity, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_wrenches_on_links_are_projected_by_the_jacobians(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    body = random_body(rng)
+    q, wrench, out = body.initial_q(), rng.standard_normal((len(body.links), 6)), np.empty(body.n_v)
+    places = kernels.no_places(len(body.links))
+    kernels.place_links(body.tree, q, places)
+    kernels.project(body.tree, places, wrench, out)
+    np.testing.assert_allclose(out, sum(body.link_jacobian(q, k).T @ wrench[k] for k in range(len(body.links))), atol=1e-13)
+
+
+# ---------------------------------------------------------------------- motion
+
+
+def pendulum(**options: object) -> fs.Robot:
+    """Two rods of 0.2 m, 0.5 and 0.6 kg, on hinges about y."""
+    rods = [fs.RobotLink.solid(f"rod{k}", fs.Piece(Capsule(0.01, 0.09), (0, 0, -0.1)), 0.4 + 0.1 * k) for k in (1, 2)]
+    joints = [
+        fs.RobotJoint("first", "base", "rod1", axis=(0, 1, 0), **options),  # type: ignore[arg-type]
+        fs.RobotJoint("second", "rod1", "rod2", axis=(0, 1, 0), position=(0, 0, -0.2)),
+    ]
+    return fs.Robot("pendulum", [fs.RobotLink("base"), *rods], joints)
+
+
+def swing(dt: float, duration: float, **options: object) -> np.ndarray:
+    scene = fs.Scene("swing", dt=dt, duration=duration, nonlinear_tolerance=1e-9, **options)  # type: ignore[arg-type]
+    scene.add_robot(pendulum(), joints={"first": 1.0, "second": 0.5})
+    stepper = Stepper(scene, fs.make_solver("exact"))
+    for _ in range(round(duration / dt)):
+        assert stepper.step().solution.converged
+    return stepper.state.q[7:].copy()
+
+
+def quadrature(duration: float) -> np.ndarray:
+    """The same by Lagrange's equations of two physical pendulums in a plane, absolute angles, to 1e-12."""
+    m, spin = np.array([0.5, 0.6]), [float(np.asarray(link.inertia)[1, 1]) for link in pendulum().links[1:]]
+    length, c = 0.2, 0.1
+
+    def rates(t: float, y: np.ndarray) -> np.ndarray:
+        a, b, da, db = y
+        far = m[1] * length * c
+        M = np.array([
+            [spin[0] + m[0] * c**2 + m[1] * length**2, far * math.cos(a - b)],
+            [far * math.cos(a - b), spin[1] + m[1] * c**2],
+        ])  # fmt: skip
+        force = [
+            -far * math.sin(a - b) * db**2 - G * (m[0] * c + m[1] * length) * math.sin(a),
+            far * math.sin(a - b) * da**2 - G * m[1] * c * math.sin(b),
+        ]
+        return np.concatenate([[da, db], np.linalg.solve(M, force)])
+
+    end = solve_ivp(rates, (0.0, duration), [1.0, 1.5, 0.0, 0.0], method="DOP853", rtol=1e-12, atol=1e-12).y[:, -1]
+    return np.array([end[0], end[1] - end[0]])
+
+
+def test_a_double_pendulum_follows_quadrature_and_converges_by_the_square_of_the_step() -> None:
+    errors = [float(np.abs(swing(dt, 2.0) - quadrature(2.0)).max()) for dt in (2e-3, 1e-3)]
+    assert errors[1] < 1e-4 and 1.8 < math.log2(errors[0] / errors[1]) < 2.2, errors
+
+
+def test_a_theta_step_of_one_is_of_first_order() -> None:
+    errors = [float(np.abs(swing(dt, 0.4, theta=1.0) - quadrature(0.4)).max()) for dt in (2e-3, 1e-3)]
+    assert 0.8 < math.log2(errors[0] / errors[1]) < 1.3
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_free_robot_keeps_its_momenta(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scene = fs.Scene("free", dt=2e-3, duration=0.2, gravity=(0, 0, 0))
+    robot = random_robot(rng)
+    speeds = {name: 2.0 * rng.standard_normal() for name in robot.joint_names() if name != "j3"}
+    scene.add_robot(robot, base="free", speeds=speeds, velocity=(0.3, -0.2, 0.1), angular_velocity=2.0 * rng.standard_normal(3))
+    stepper = Stepper(scene, fs.make_solver("exact"))
+    (body,) = scene.bodies
+    before = stepper.state
+    p, L = body.momentum(before.q, before.v), body.angular_momentum(before.q, before.v)  # type: ignore[attr-defined]
+    for _ in range(100):
+        report = stepper.step()
+        assert report.solution.converged and report.wrench_balance < 1e-9
+    after = stepper.state
+    assert np.abs(after.q[7:] - before.q[7:]).max() > 0.05
+    np.testing.assert_allclose(body.momentum(after.q, after.v), p, atol=1e-10 * np.linalg.norm(p))
+    np.testing.assert_allclose(
+        body.angular_momentum(after.q, after.v),  # type: ignore[attr-defined]
+        L, atol=1e-10 * np.linalg.norm(L),
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------- limits, motors, gravity, contact
+
+
+def arm(**options: object) -> fs.Robot:
+    """Three links: a shoulder that turns about z, an elbow about y and a wrist that slides, with a fixed tool on it."""
+    solid = fs.RobotLink.solid
+    links = [
+        solid("base", fs.Piece(Capsule(0.03, 0.02)), 1.0),
+        solid("upper", fs.Piece(Capsule(0.02, 0.1), (0.1, 0, 0), (0, math.pi / 2, 0)), 0.8),
+        solid("fore", fs.Piece(Capsule(0.02, 0.1), (0.1, 0, 0), (0, math.pi / 2, 0)), 0.5),
+        solid("slide", fs.Piece(fs.Box((0.01, 0.01, 0.05))), 0.2),
+        solid("tool", fs.Piece(fs.Sphere(0.02)), 0.3),
+    ]
+    joints = [
+        fs.RobotJoint("shoulder", "base", "upper", axis=(0, 0, 1), position=(0, 0, 0.1)),
+        fs.RobotJoint("elbow", "upper", "fore", axis=(0, 1, 0), position=(0.2, 0, 0), **options),  # type: ignore[arg-type]
+        fs.RobotJoint("wrist", "fore", "slide", "prismatic", axis=(0, 0, 1), position=(0.2, 0, 0), limits=(-0.1, 0.1)),
+        fs.RobotJoint("flange", "slide", "tool", "fixed", position=(0, 0, -0.07)),
+    ]
+    return fs.Robot("arm", links, joints)
+
+
+@pytest.mark.parametrize("solver", ["exact", "cond", "pgs", "apgd", "canal"])
+def test_limits_hold_and_their_torque_is_reported(solver: str) -> None:
+    """The forearm falls to its limit of 0.3 rad and stays: the stop bears the moment of what hangs on the elbow."""
+    scene = fs.Scene("limit", dt=2e-3, duration=0.4)
+    scene.add_robot(arm(limits=(-1.0, 0.3), damping=0.2))
+    scene.drive_joint("arm", "shoulder", lambda t: 0.0)
+    scene.drive_joint("arm", "wrist", lambda t: 0.0)
+    scene.sensor("elbow", "arm.elbow", kind="revolute")
+    run = fs.simulate(scene, solver=solver, tolerance=1e-11)
+    assert run.status == "converged"
+    angle, stop = run.gauges["elbow"].values["angle_rad"], run.gauges["elbow"].values["limit_Nm"]
+    assert angle.max() < 0.3 + 1e-9 and abs(angle[-1] - 0.3) < 1e-9
+    moment = G * math.cos(0.3) * (0.5 * 0.1 + 0.2 * 0.2 + 0.3 * 0.2) - G * math.sin(0.3) * 0.3 * 0.07
+    assert stop[-1] == pytest.approx(-moment, rel=1e-6) and (stop <= 0.0).all() and not stop[angle < 0.29].any()
+    assert run.steps["wrench_balance"].max() < 1e-6
+    assert abs(run.gauges["elbow"].values["rate_radps"][-1]) < 1e-9
+
+
+@pytest.mark.parametrize("base", ["fixed", "free"])
+def test_a_motion_is_followed_exactly_and_its_torque_is_that_of_inverse_dynamics(base: str) -> None:
+    """Also on a base that floats without gravity: there the motion makes the base move the other way."""
+    gravity = (0.0, 0.0, -G if base == "fixed" else 0.0)
+    scene = fs.Scene("led", dt=1e-3, duration=0.1, gravity=gravity, nonlinear_tolerance=1e-9)
+    scene.add_robot(arm(), base=base)  # type: ignore[arg-type]
+    for joint, size in (("shoulder", 0.3), ("elbow", -0.2), ("wrist", 0.05)):
+        scene.drive_joint("arm", joint, lambda t, size=size: size * (1.0 - math.cos(8.0 * t)))
+    for joint in ("shoulder", "elbow"):
+        scene.sensor(joint, f"arm.{joint}", kind="revolute")
+    scene.sensor("wrist", "arm.wrist", kind="prismatic")
+    run = fs.simulate(scene)
+    assert run.status == "converged" and run.steps["wrench_balance"].max() < 1e-6
+    t, body = run.steps["time_s"][-2], scene.bodies[0]
+    assert run.gauges["elbow"].values["angle_rad"][-1] == pytest.approx(-0.2 * (1 - math.cos(0.8)), abs=1e-9)
+    if base == "free":
+        assert np.abs(body.momentum(run.stepper.state.q, run.stepper.state.v)).max() < 1e-9
+        return
+    sizes = np.array([0.3, -0.2, 0.05])
+    q, v, rate = body.initial_q(), np.zeros(9), np.zeros(9)
+    middle = t + 0.5e-3  # the speeds of two steps that follow are those of their middles, so the acceleration is that between
+    q[7:], v[6:], rate[6:] = sizes * (1 - math.cos(8 * middle)), sizes * 8 * math.sin(8 * middle), sizes * 64 * math.cos(8 * t)
+    places, torque = kernels.no_places(5), np.empty(9)
+    kernels.place_links(body.tree, q, places)  # type: ignore[attr-defined]
+    kernels.inverse_dynamics(body.tree, places, v, rate, np.array(gravity), torque)  # type: ignore[attr-defined]
+    got = [run.gauges["shoulder"].values["torque_Nm"][-1], run.gauges["elbow"].values["torque_Nm"][-1]]
+    np.testing.assert_allclose([*got, run.gauges["wrist"].values["force_N"][-1]], torque[6:], rtol=1e-3, atol=1e-4)
+
+
+def test_a_static_arm_bears_its_weight_at_every_joint() -> None:
+    """Servos hold it; torques, reaction wrenches and the wrench of the base are its weight's, also at the fixed flange."""
+    scene = fs.Scene("static", dt=0.01, duration=3.0)
+    scene.add_robot(arm(damping=0.1), joints={"elbow": 0.4})
+    for joint, at in (("shoulder", 0.0), ("elbow", 0.4), ("wrist", 0.0)):
+        scene.drive_joint("arm", joint, lambda t, at=at: at, stiffness=2e3)
+    scene.sensor("elbow", "arm.elbow", kind="revolute")
+    scene.sensor("wrist", "arm.wrist", kind="prismatic")
+    for joint in ("elbow", "flange"):
+        scene.sensor(f"{joint}_wrench", f"arm.{joint}", kind="joint")
+    scene.sensor("mount", "arm", kind="mount")
+    run = fs.simulate(scene)
+    angle = run.gauges["elbow"].values["angle_rad"][-1]
+    slid = run.gauges["wrist"].values["position_m"][-1]
+    c, s = math.cos(angle), math.sin(angle)
+    moment = G * (0.5 * 0.1 * c + 0.2 * (0.2 * c + slid * s) + 0.3 * (0.2 * c + (slid - 0.07) * s))
+    assert run.gauges["elbow"].values["torque_Nm"][-1] == pytest.approx(-moment, rel=1e-6)
+    assert run.gauges["wrist"].values["force_N"][-1] == pytest.approx(0.5 * G * c, rel=1e-6)
+    np.testing.assert_allclose(run.sensors["mount"].force[-1], [0, 0, 2.8 * G], atol=1e-6)
+    np.testing.assert_allclose(run.sensors["elbow_wrench"].force[-1], [0, 0, 1.0 * G], atol=1e-6)
+    np.testing.assert_allclose(run.sensors["flange_wrench"].force[-1], [0, 0, 0.3 * G], atol=1e-6)
+    np.testing.assert_allclose(run.sensors["flange_wrench"].torque[-1], 0.0, atol=1e-6)
+    # about the centre of the forearm the joint pushes at a lever of 0.1 m, and turns as the motor does
+    about = run.sensors["elbow_wrench"].torque[-1, 1]
+    assert about == pytest.approx(-moment + 0.1 * c * 1.0 * G, abs=1e-6)

@@ -1,0 +1,43 @@
+"""Scenes of bowls and threads: dishes at rest, a nut on its bolt."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import femsim as fs
+from contact.solvers import make_solver
+from femsim.model.solids import mass_properties
+from femsim.step.stepper import Stepper
+
+
+def test_four_dishes_stay_where_they_are():
+    scene = fs.load_scene("dish_piling", duration=0.1)
+    run = fs.simulate(scene, out=None)
+    assert run.status == "converged"
+    assert run.steps["kinetic_energy_J"].max() < 1e-12 and run.steps["max_penetration_m"].max() < 1e-9
+    weight = (5.0 + 3 * 0.1) * 9.81
+    assert run.sensors["floor"].force[-1] == pytest.approx([0.0, 0.0, -weight], abs=1e-6)
+    places = np.asarray(run.markers["upper_bowl"].position)
+    assert np.ptp(places, axis=0).max() < 1e-8
+    # the plate and the bowls hold each other: contacts of slopes, not of rims alone
+    assert run.steps["contacts"].min() > 150
+
+
+@pytest.mark.parametrize(("friction", "spin"), [(0.0, -2.0), (0.0, 0.0), (0.3, 0.0)])
+def test_a_nut_sinks_by_a_pitch_a_turn_or_stays(friction: float, spin: float):
+    """Without friction it gains g / (1 + I/(m lead^2)) along the axis; with it the thread locks itself."""
+    scene = fs.load_scene("bolt_nut", friction=friction, spin=spin, duration=0.1)
+    stepper = Stepper(scene, make_solver("auto"))
+    for _ in range(24):
+        report = stepper.step()
+        assert report.solution.status == "converged"
+        assert report.max_penetration < 1e-6
+    v, lead, time = stepper.state.v, 0.005 / (2.0 * np.pi), 24 / 240
+    if friction:
+        assert np.abs(v).max() < 1e-9
+        return
+    assert v[2] / v[5] == pytest.approx(lead, rel=0.01)
+    mass, _, inertia = mass_properties(fs.Thread.metric(0.048, 0.005, 0.038, play=0.0002, across=0.075))
+    fall = 9.81 / (1.0 + inertia[2, 2] / (mass * lead**2))
+    assert v[2] == pytest.approx(spin * lead - fall * time, rel=0.01)

@@ -1,0 +1,153 @@
+"""Robots from URDF files: what is read, and one sentence for each thing that is wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Call
+
+import femsim as fs
+from contact import Box, Cylinder, Mesh, Sphere
+from meshes.generate import box_triangles
+
+HERE = Path(__file__).resolve().parent
+XACRO = "http://www.ros.org/wiki/xacro"
+CRANE = (HERE / "crane.urdf").read_text(encoding="utf-8")
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "crane.urdf"
+    path.write_text(text, encoding="utf-8")
+    surface = box_triangles(np.array([0.02, 0.02, 0.04]))
+    lines = ["solid hook"]
+    for triangle in surface.triangles:
+        lines += ["facet normal 0 0 0", "outer loop"]
+        lines += [f"vertex {x} {y} {z}" for x, y, z in surface.points[triangle]] + ["endloop", "endfacet"]
+    (tmp_path / "meshes").mkdir(exist_ok=True)
+    (tmp_path / "meshes" / "hook.stl").write_text("\n".join([*lines, "endsolid hook"]), encoding="utf-8")
+    return path
+
+
+def test_links_joints_and_shapes_are_read(tmp_path: Path) -> None:
+    robot = fs.load_robot(written(tmp_path, CRANE))
+    assert (robot.name, robot.root) == ("crane", "base") and robot.joint_names() == ["slew", "luff", "trolley"]
+    assert robot.mass == pytest.approx(5.0 + 2.0 + 1.5 + 0.4 + 0.2)
+    links = {link.name: link for link in robot.links}
+    joints = {joint.name: joint for joint in robot.joints}
+    assert [type(piece.shape) for name in ("base", "mast", "jib", "hook") for piece in links[name].shapes] == [
+        Cylinder, Box, Box, Sphere, Mesh
+    ]  # fmt: skip
+    # a box of 0.04 x 0.04 x 0.4 m turned by 90 degrees about y: half extents stay, its inertia is turned into the link
+    box = links["jib"].shapes[0]
+    np.testing.assert_allclose(box.shape.half_extents, (0.02, 0.02, 0.2))
+    np.testing.assert_allclose(box.pose[0] @ [0, 0, 1], [1, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(links["jib"].centre, (0.2, 0, 0))
+    np.testing.assert_allclose(np.asarray(links["jib"].inertia), np.diag([4e-4, 0.0201, 0.0202]), atol=1e-12)
+    assert joints["slew"].kind == "continuous" and joints["slew"].damping == 0.3
+    assert joints["luff"].limits == (-0.2, 1.2) and joints["luff"].max_effort == 50.0 and joints["luff"].max_speed == 0.5
+    assert joints["trolley"].kind == "prismatic" and joints["counter"].mimic == ("trolley", -0.5, 0.1)
+    np.testing.assert_allclose(joints["luff"].rotation, (0, 0, math.pi / 2), atol=1e-12)
+    # the mesh is that of the file, in millimetres there
+    np.testing.assert_allclose(np.ptp(links["hook"].shapes[0].shape.points, axis=0), (0.01, 0.01, 0.02), atol=1e-9)
+    assert sorted(robot.notes) == [
+        "crane.urdf: <transmission> of the robot is not read", "crane.urdf: dry friction of joint 'slew' is left out"
+    ]  # fmt: skip
+
+
+def test_the_pose_is_that_of_products_by_hand(tmp_path: Path) -> None:
+    """Slewed by 90 degrees and luffed by 30 (about -y of a joint turned by 90 degrees about z), the trolley out by 0.1 m."""
+    scene = fs.Scene("crane", dt=0.01)
+    scene.add_robot(
+        written(tmp_path, CRANE), position=(1, 0, 0), joints={"slew": math.pi / 2, "luff": math.pi / 6, "trolley": 0.1}
+    )
+    body = scene.bodies[0]
+    jib = body.link_pose(body.initial_q(), body.joint_link("luff"))[0]  # type: ignore[attr-defined]
+    np.testing.assert_allclose(jib @ [1, 0, 0], [-math.cos(math.pi / 6), 0, 0.5], atol=1e-12)
+    hook = body.link_pose(body.initial_q(), body.joint_link("trolley"))[1]
+    np.testing.assert_allclose(hook, [1 - 0.4 * math.cos(math.pi / 6), 0, 0.3 + 0.4 * 0.5], atol=1e-12)
+    # what mimics the trolley sits at -0.5 * 0.1 + 0.1 along the jib
+    counter = body.link_pose(body.initial_q(), body.joint_link("counter"))[1]
+    np.testing.assert_allclose(counter, [1 - 0.05 * math.cos(math.pi / 6), 0, 0.3 + 0.05 * 0.5], atol=1e-12)
+
+
+def changed(old: str, new: str) -> Callable[[str], str]:
+    def change(text: str) -> str:
+        assert old in text
+        return text.replace(old, new, 1)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (changed('iyy="0.0201"', 'iyy="0.5"'), "link 'jib' has principal moments of inertia .*, which no body has"),
+        (changed('ixx="0.0202"', 'ixx="-0.1"'), "link 'jib' has principal moments"),
+        (changed('<mass value="1.5"/>', '<mass value="-1"/>'), "link 'jib' has mass -1.0 kg; allowed are numbers from 0"),
+        (changed('<mass value="1.5"/>', ""), "link 'jib' has an <inertial> without <mass> or <inertia>; give both"),
+        (changed("hook.stl", "hok.stl"), "'hook' has the mesh 'meshes/hok.stl', which is not found; put it beside"),
+        (changed("meshes/hook.stl", "package://yard/hook.stl"), r"not found; give load_robot\(..., packages={...}\) its folder"),
+        (changed('<parent link="mast"/>', '<parent link="hook"/>'), "part of a cycle of joints; a tree has none"),
+        (changed('<child link="jib"/>', '<child link="mast"/>'), "link 'mast' is the child of joints 'slew' and 'luff'; a tree"),
+        (changed('type="continuous"', 'type="screw"'), "joint 'slew' has type 'screw'; allowed are fixed, revolute"),
+        (changed('<parent link="mast"/>', '<parent link="mats"/>'), "the parent 'mats', which is no link; did you mean"),
+        (changed('joint="trolley"', 'joint="troley"'), "joint 'counter' mimics 'troley', which is no joint; did you mean"),
+        (changed('lower="-0.2"', 'lower="2"'), r"joint 'luff' has limits \(2.0, 1.2\); the lower one must be below"),
+        (changed('<limit lower="-0.2" upper="1.2" effort="50" velocity="0.5"/>', ""), "'luff' is revolute and has no <limit>"),
+        (changed('axis xyz="0 -1 0"', 'axis xyz="0 0 0"'), "joint 'luff' has axis .*; allowed are three numbers, not all zero"),
+        (changed('axis xyz="0 -1 0"', 'axis xyz="0 one 0"'), "'luff' has xyz '0 one 0' in <axis>; allowed are 3 finite"),
+        (changed('radius="0.1"', 'radius="-0.1"'), "link 'base' has a <cylinder> with wrong sizes: .*radius"),
+        (changed("<sphere ", "<spehre "), "link 'jib' has the shape <spehre>; did you mean 'sphere'"),
+        (changed("<collision>", "<colision>"), None),
+        (changed('name="crane">', f'name="crane" xmlns:xacro="{XACRO}"><xacro:macro/>'), "turn it into URDF first"),
+        (changed("<robot ", "<model "), "it is no XML"),
+        (lambda text: "<sdf/>", "its root element is <sdf>; a URDF file has <robot>"),
+        (lambda text: "<robot name='none'/>", "it has no link; give at least one"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_file_and_element(change: Callable[[str], str], words: str | None, tmp_path: Path) -> None:
+    text = change(CRANE)
+    if words is None:
+        text, words = text.replace("</collision>", "</colision>", 1), "has an element <colision>; did you mean 'collision'"
+    with pytest.raises(fs.InputError, match=words) as error:
+        fs.load_robot(written(tmp_path, text))
+    assert str(tmp_path / "crane.urdf") in str(error.value)
+
+
+def test_a_missing_file_names_those_that_come_with_femsim() -> None:
+    with pytest.raises(fs.InputError, match=r"'arm8.urdf' is found neither here nor with femsim; did you mean 'arm7.urdf'"):
+        fs.load_robot("arm8.urdf")
+
+
+def test_packages_are_found_above_the_file_or_where_they_are_said_to_be(tmp_path: Path) -> None:
+    text = CRANE.replace("meshes/hook.stl", "package://yard/meshes/hook.stl")
+    inside = tmp_path / "yard" / "urdf"
+    inside.mkdir(parents=True)
+    path = written(inside, text)
+    (inside / "meshes").rename(tmp_path / "yard" / "meshes")
+    assert fs.load_robot(path).mass > 9.0
+    elsewhere = written(tmp_path, text)
+    assert fs.load_robot(elsewhere, packages={"yard": tmp_path}).mass > 9.0
+
+
+def test_an_open_collision_mesh_becomes_its_hull(tmp_path: Path) -> None:
+    path = written(tmp_path, CRANE)
+    file = tmp_path / "meshes" / "hook.stl"
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join(lines[:1] + lines[8:]))  # without its first triangle
+    robot = fs.load_robot(path)
+    assert any("is not closed; its convex hull is taken" in note for note in robot.notes)
+    (hook,) = (link for link in robot.links if link.name == "hook")
+    np.testing.assert_allclose(np.ptp(hook.shapes[0].shape.points, axis=0), (0.01, 0.01, 0.02), atol=1e-9)
+
+
+def test_describe_shows_tree_limits_and_masses(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    status, text, _ = call("describe", "arm7.urdf")
+    assert status == 0
+    for words in ("robot 'arm7', 12.66 kg, 8 joints", "joint2", "-2 to 2 rad", "mimics left_jaw", "80 N", "0.5 N m s/rad"):
+        assert words in text, words
