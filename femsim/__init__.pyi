@@ -126,6 +126,11 @@ from femsim.studies.reproduction.command import (
     Reproduction as Reproduction,
     reproduce as reproduce,
 )
+from femsim.studies.sweeps.many import (
+    CaseRun as CaseRun,
+    ManyRuns as ManyRuns,
+    run_many as run_many,
+)
 from femsim.studies.sweeps.sensitivity import (
     SensitivityResult as SensitivityResult,
     sensitivity as sensitivity,

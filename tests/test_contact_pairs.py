@@ -148,3 +148,17 @@ def test_contacts_are_reported_pair_by_pair(tmp_path: Path) -> None:
     own = [sum((sides[:, 0] == k) * np.asarray(drawn.point_data["force"])[:, 2]) for k in range(len(names))]
     other = [sum((sides[:, 1] == k) * np.asarray(drawn.point_data["force"])[:, 2]) for k in range(len(names))]
     assert own[names.index("high")] - other[names.index("high")] == pytest.approx(-top[2], rel=1e-5)
+
+
+def test_pairs_of_a_robot_are_those_that_can_meet(tmp_path: Path) -> None:
+    """The base of a crane that stands on the world meets no obstacle, its other links do, and can be left out by name."""
+    text = (Path(__file__).parent / "crane.urdf").read_text(encoding="utf-8")
+    mesh = '<mesh filename="meshes/hook.stl" scale="0.5 0.5 0.5"/>'
+    assert mesh in text
+    (tmp_path / "crane.urdf").write_text(text.replace(mesh, '<box size="0.02 0.02 0.02"/>'), encoding="utf-8")
+    scene = fs.Scene("crane", dt=0.01, duration=0.02, theta=1.0)
+    scene.add_floor(-0.2)
+    scene.add_robot(tmp_path / "crane.urdf")
+    scene.ignore_contact(scene.contact_group("upper", ["crane.mast", "crane.jib"]), "floor")
+    assert scene.sense_pairs() == ["crane.hook-floor"]
+    assert fs.simulate(scene).gauges["crane.hook-floor"].values["contacts"].tolist() == [0.0, 0.0]

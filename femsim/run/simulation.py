@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -43,12 +44,15 @@ class _Engine:
         self.threads = BlasThreads(call.threads)
         self.columns = (sensor_columns(scene), step_columns())
         self.active: Simulation | None = None
+        #: solvers of forks that are gone; the factors that they keep are often those that the next fork needs
+        self.spare: list[Solver] = []
 
-    def solver(self, memory: Mapping[str, np.ndarray]) -> Solver:
-        """Make a solver of its own that remembers what another did."""
-        made = solver_of(self.call)
+    def solver(self, fork: Simulation, memory: Mapping[str, np.ndarray]) -> Solver:
+        """Make a solver for a fork that remembers what another did; it can be used again when the fork is gone."""
+        made = self.spare.pop() if self.spare else solver_of(self.call)
         if isinstance(made, Remembering):
             made.recall(memory)
+        weakref.finalize(fork, self.spare.append, made).atexit = False
         return made
 
 
@@ -357,12 +361,18 @@ class Simulation:
         if unknown:
             raise InputError(f"what was saved has the target {sorted(unknown)[0]!r}, which this scene lacks; build the same one.")
         self._activate()
-        before, self._solver = self._solver, self._engine.solver(saved.solver)
+        before = self.save()
+        self._recall_solver(saved)
         try:
             self._put(saved)
         except InputError:
-            self._solver = before
+            self._recall_solver(before)
             raise
+
+    def _recall_solver(self, saved: Saved) -> None:
+        """Let the solver remember what one did that was saved; factors that it has already stay."""
+        if isinstance(self._solver, Remembering):
+            self._solver.recall(saved.solver)
 
     def reset(self, seed: int | None = None) -> None:
         """Go back to the start of the scene; targets follow what the scene says again.
@@ -395,7 +405,7 @@ class Simulation:
             engine.active._saved = engine.active.save()
         engine.active = self
         if self._solver is None:
-            self._solver = engine.solver(self._saved.solver)
+            self._solver = engine.solver(self, self._saved.solver)
         self._put(self._saved)
 
     def _put(self, saved: Saved) -> None:

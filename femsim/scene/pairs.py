@@ -68,10 +68,20 @@ def ignored_pairs(scene: SceneContents) -> np.ndarray:
     return out
 
 
+def led_parts(scene: SceneContents) -> np.ndarray:
+    """Which parts nothing can push, (np,) bool: obstacles, and links on driven bases whose joints all follow motions."""
+    out = np.array([part.body < 0 for part in scene.parts], dtype=np.bool_)
+    for k, part in enumerate(scene.parts):
+        if part.body in scene.motions:
+            body = scene.bodies[part.body]
+            out[k] = bool(np.isin(body.link_rows(part.link), body.led_rows()).all())
+    return out
+
+
 def sense_pairs(scene: SceneContents) -> list[str]:
     """Add a sensor to each pair, see :meth:`femsim.scene.scene.Scene.sense_pairs`."""
     parts, ignored = scene.parts, ignored_pairs(scene)
-    led = [part.body < 0 or (part.body in scene.motions and part.link == 0) for part in parts]
+    led = led_parts(scene)
     names = []
     for (i, a), (j, b) in combinations(enumerate(parts), 2):
         if (a.body == b.body and a.body >= 0) or (led[i] and led[j]) or ignored[i, j] or not (_able(a) and _able(b)):

@@ -42,11 +42,14 @@ class Found:
         Where the points of the family are.
     placed : Placed
         Where the parts are.
+    margin : float or ndarray, m
+        Within what it was found.
     """
 
     contacts: Any
     points: np.ndarray
     placed: Placed
+    margin: float | np.ndarray = 0.0
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,14 @@ class Family(Protocol):
         """Rows of the contacts, without those that nothing can press."""
         ...
 
+    def moved(self, rows: FamilyRows, there: State, placed: Placed, given: Given, *, middle: bool) -> FamilyRows:
+        """Rows of the same contacts where the bodies are in another state, with the gaps of the start.
+
+        At the middle of a step normals and points are those of there, as far as the contacts are found there; at its end they
+        stay, and only move along.
+        """
+        ...
+
     def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> Sides:
         """Add the forces lam (kept, 3), N, normal first, to the sums; return them contact by contact."""
         ...
@@ -151,6 +162,23 @@ class Family(Protocol):
     def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
         """Parts that overlap more than contact can undo: (part, part, depth, largest depth that is undone), m; slow."""
         ...
+
+
+def matched(wanted: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Places of keys among those known, (n,), and which of them are there, (n,) bool."""
+    if not len(known):
+        return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=np.bool_)
+    order = np.argsort(known, kind="stable")
+    place = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
+    return place, known[place] == wanted
+
+
+def turned_frames(frame: np.ndarray, normal: np.ndarray) -> np.ndarray:
+    """Frames (n, 3, 3) turned on the shortest way so that their normals, the first rows, are these (n, 3), within half a turn."""
+    own = frame[:, 0]
+    axis, cosine = np.cross(own, normal), np.einsum("mc,mc->m", own, normal)
+    once = np.cross(axis[:, None], frame)
+    return np.asarray(frame + once + np.cross(axis[:, None], once) / (1.0 + cosine)[:, None, None])
 
 
 def joined(arrays: Sequence[np.ndarray]) -> np.ndarray:

@@ -93,7 +93,7 @@ class ContactForces:
     contacts : StepContacts
         Contact by contact.
     wrench : ndarray, (np, 6), N and N m
-        Force on each part and torque about its reference at the start of the step.
+        Force on each part and torque about its reference where the forces act.
     force_sum : ndarray, (np,), N
         Sum of the magnitudes of the forces on each part.
     node_force : ndarray, (n,), N and N m
@@ -135,6 +135,18 @@ class ContactRows:
     friction: np.ndarray
     surface: np.ndarray
     restitution: np.ndarray
+
+    def sticky(self, reach: float) -> np.ndarray:
+        """Friction without that of deforming bodies further apart than ``reach``, m; as :attr:`friction`.
+
+        The two points of such a contact, on which equal and opposite forces act, are its gap apart, so friction would turn what
+        it should only push. It acts at the end of the step, where the gap is closed.
+        """
+        friction, start = self.friction.copy(), len(self.families[0])
+        for own in self.families[1:]:
+            friction[start : start + len(own)][own.gap > reach] = 0.0
+            start += len(own)
+        return friction
 
     @property
     def placed(self) -> Placed:
@@ -199,6 +211,37 @@ class Contacts:
         """Rows of the contacts, without those that nothing can press, at prescribed velocities (n,)."""
         given = Given(self.system.prescribed, v_prescribed, dt, self.rules.correction, self.rules.max_correction)
         each = tuple(family.rows(one, given) for family, one in zip(self.families, found, strict=True))
+        friction = [rows.friction for rows in each]
+        if any(one.ndim == 2 for one in friction):
+            friction = [one if one.ndim == 2 else np.repeat(one[:, None], 2, axis=1) for one in friction]
+        return self._joined(each, joined(friction), given)
+
+    def moved(self, rows: ContactRows, there: State, v_prescribed: np.ndarray, dt: float, *, middle: bool) -> ContactRows:
+        """Rows of the same contacts, with their gaps and friction, where the bodies are in another state.
+
+        Parameters
+        ----------
+        rows : ContactRows
+            Those of the start of a step.
+        there : State
+            Middle or end of the step; only its coordinates are read.
+        v_prescribed : ndarray, (n,)
+            Prescribed velocities.
+        dt : float, s
+            Time step.
+        middle : bool
+            Whether normals, and the points that are closest, are found again there.
+        """
+        given = Given(self.system.prescribed, v_prescribed, dt, self.rules.correction, self.rules.max_correction)
+        placed = self.places.read(there)
+        each = tuple(
+            family.moved(own, there, placed, given, middle=middle)
+            for family, own in zip(self.families, rows.families, strict=True)
+        )
+        return self._joined(each, rows.friction, given)
+
+    def _joined(self, each: tuple[FamilyRows, ...], friction: np.ndarray, given: Given) -> ContactRows:
+        """Rows of all families."""
         indptr = each[0].indptr
         for more in each[1:]:
             indptr = np.concatenate([indptr, indptr[-1] + more.indptr[1:]])
@@ -207,12 +250,9 @@ class Contacts:
             (joined([rows.data for rows in each]), joined([rows.indices for rows in each]), indptr),
             shape=(3 * len(phi), self.system.n),
         )
-        friction = [rows.friction for rows in each]
-        if any(one.ndim == 2 for one in friction):
-            friction = [one if one.ndim == 2 else np.repeat(one[:, None], 2, axis=1) for one in friction]
         surface = phi.copy()
         surface[:, 0] -= normal_offsets(joined([rows.gap for rows in each]), given)
-        return ContactRows(each, J, phi, joined(friction), surface, joined([rows.restitution for rows in each]))
+        return ContactRows(each, J, phi, friction, surface, joined([rows.restitution for rows in each]))
 
     def warm_start(self, rows: ContactRows, memory: Memory, v_hat: np.ndarray) -> WarmStart:
         """Velocity of the last step, and the forces of contacts that persist, turned into the frames of this step."""
@@ -220,7 +260,12 @@ class Contacts:
         return WarmStart(v_hat, joined([known.recall(own.key, own.frame) for own, known in each]))
 
     def accept(
-        self, rows: ContactRows, lam: np.ndarray, u: np.ndarray, work: np.ndarray | None = None
+        self,
+        rows: ContactRows,
+        lam: np.ndarray,
+        u: np.ndarray,
+        work: np.ndarray | None = None,
+        late: tuple[ContactRows, np.ndarray] | None = None,
     ) -> tuple[ContactForces, Memory]:
         """Return the forces of a solution on parts and nodes, and what the next step starts from.
 
@@ -234,22 +279,26 @@ class Contacts:
             Contact velocities J v + phi.
         work : ndarray, (nc, 3), J, optional
             Work of each force on the bodies, by directions. Default: none.
+        late : (ContactRows, ndarray), optional
+            The contacts at the end of the step, and the part of ``lam`` that acts there, (nc, 3), N. Default: none.
         """
-        placed, count = rows.placed, len(self.parts)
-        sums = Sums(np.zeros((count, 6)), np.zeros(count), np.zeros(self.system.n))
-        pressure, start = np.ascontiguousarray(lam), 0
-        sides: list[Sides] = []
-        for family, own in zip(self.families, rows.families, strict=True):
-            sides.append(family.accept(own, pressure[start : start + len(own)], sums))
-            start += len(own)
-        memory = tuple(ForceMemory.of(own.key, side.force) for own, side in zip(rows.families, sides, strict=True))
+        placed = rows.placed
+        sums, side = self._summed(rows, lam)
+        generalized = self._generalized(placed, sums)
+        if late is not None and late[0].families is not rows.families:
+            for sign, there in ((-1.0, rows), (1.0, late[0])):
+                own, moved = self._summed(there, late[1])
+                generalized += sign * self._generalized(there.placed, own)
+                sums.node_force[:] += sign * own.node_force
+                sums.wrench[:] += sign * own.wrench
+                sums.wrench[:, 3:] += sign * np.cross(there.placed.reference - placed.reference, own.wrench[:, :3])
+                side.force[:] += sign * moved.force
+        start, memory = 0, []
+        for own_rows in rows.families:
+            memory.append(ForceMemory.of(own_rows.key, side.force[start : start + len(own_rows)]))
+            start += len(own_rows)
         lam, u = self._shown(rows, lam), self._shown(rows, u)
-        side = Sides.joined(
-            [
-                replace(side, force=np.zeros_like(side.force)) if family.hidden else side
-                for family, side in zip(self.families, sides, strict=True)
-            ]
-        )
+        side = replace(side, force=self._shown(rows, side.force))
         pressing = lam[:, 0] > 1e-9 * max(float(lam[:, 0].max(initial=0.0)), 1e-300)
         slips = pressing & (np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2) > 1e-6)
         taken = np.zeros(len(lam)) if work is None else -work[:, 1:].sum(axis=1)
@@ -257,7 +306,18 @@ class Contacts:
             side.position, side.normal, side.gap, side.force, pressing.astype(np.int64) + slips, side.part, side.opposite,
             lam, u, taken, side.point, side.weight, placed.reference, placed.rotation,
         )  # fmt: skip
-        return ContactForces(contacts, *sums, self._generalized(placed, sums)), memory
+        return ContactForces(contacts, *sums, generalized), tuple(memory)
+
+    def _summed(self, rows: ContactRows, lam: np.ndarray) -> tuple[Sums, Sides]:
+        """Sum forces (nc, 3), N, normal first, on parts and nodes; return them contact by contact too."""
+        count = len(self.parts)
+        sums = Sums(np.zeros((count, 6)), np.zeros(count), np.zeros(self.system.n))
+        pressure, start = np.ascontiguousarray(lam), 0
+        sides: list[Sides] = []
+        for family, own in zip(self.families, rows.families, strict=True):
+            sides.append(family.accept(own, pressure[start : start + len(own)], sums))
+            start += len(own)
+        return sums, Sides.joined(sides)
 
     def _shown(self, rows: ContactRows, values: np.ndarray) -> np.ndarray:
         """Values (nc, 3) of contacts, zero where these are no contacts between parts."""

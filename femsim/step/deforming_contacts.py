@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,9 +12,9 @@ from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import ContactRules, NoContact
 from femsim.model.parts import Part
 from femsim.step import deforming_rows_kernels as kernels
-from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, room
+from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, room, turned_frames
 from femsim.step.placed import Placed
-from femsim.step.rows_kernels import Given, Sums
+from femsim.step.rows_kernels import Given, Rows, Sums
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -61,6 +62,7 @@ class DeformingFamily:
         self._detector = DeformableDetector([one.shape for one in self._able], _pairs(able, parts, rules), rest)
         self._without = [self._points_without(rule) for rule in rules.no_contact if rule.part in able and rule.other in able]
         self._scratch = kernels.Nodes.empty()
+        self._turns = np.array([part.turns for part in self._owners], dtype=np.bool_)
 
     def _points_without(self, rule: NoContact) -> tuple[int, int, int, int]:
         """First and last point, half-open, of links without contact, the number of their rod here, and of the other body."""
@@ -96,7 +98,7 @@ class DeformingFamily:
     def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
         """Find the contacts of a state within a margin, one number or one for each two bodies, m."""
         points = self._place_points(state)
-        return Found(self._find(points, margin), points, placed)
+        return Found(self._find(points, margin), points, placed, margin)
 
     def speeds(self, placed: Placed, rates: Rates) -> np.ndarray:
         """Bounds of the speed (m/s) at which points of each two bodies may near each other, (bodies, bodies)."""
@@ -138,15 +140,48 @@ class DeformingFamily:
     def rows(self, found: Found, given: Given) -> FamilyRows:
         """Rows of the contacts, without those that nothing can press."""
         c: DeformableContacts = found.contacts
-        rows = room(len(c), kernels.MOST_ENTRIES)
-        kept, entries = kernels.fill_rows(self._pairs(c), self._points(found), given, self._scratch, rows)
-        keep = rows.keep[:kept]
+        rows = self._filled(found, given)
+        keep = rows.keep
         sides = self._number[c.body[keep]]
         return FamilyRows(
-            found, keep, rows.indptr[: 3 * kept + 1], rows.indices[:entries], rows.data[:entries], rows.phi[:kept],
+            found, keep, rows.indptr, rows.indices, rows.data, rows.phi,
             self._rules.friction[sides[:, 0], sides[:, 1]], c.key[keep], c.frame[keep], c.gap[keep],
             self._rules.restitution[sides[:, 0], sides[:, 1]],
         )  # fmt: skip
+
+    def _filled(self, found: Found, given: Given) -> Rows:
+        """Entries of J and phi of contacts, of those that something can press."""
+        rows = room(len(found.contacts), kernels.MOST_ENTRIES)
+        pairs = self._pairs(found.contacts)
+        return rows.cut(*kernels.fill_rows(pairs, self._points(found), given, self._scratch, rows))
+
+    def moved(self, rows: FamilyRows, there: State, placed: Placed, given: Given, *, middle: bool) -> FamilyRows:
+        """Rows of the same contacts where the bodies are in another state.
+
+        Links that contacts turn feel the force where it acts on the other side.
+        """
+        found = rows.found
+        c: DeformableContacts = found.contacts.select(rows.keep)
+        radius = np.einsum("msc,mc->ms", c.position - _weighted(c.weight, c.point, found.points), rows.frame[:, 0])
+        points, frame, point, weight = self._place_points(there), rows.frame.copy(), c.point.copy(), c.weight.copy()
+        now = self._find(points, found.margin)
+        place, known = matched(rows.key, now.key)
+        known[known] = np.einsum("mc,mc->m", frame[known, 0], now.frame[place[known], 0]) > 0.0
+        frame[known] = turned_frames(frame[known], now.frame[place[known], 0])
+        point[known], weight[known] = now.point[place[known]], now.weight[place[known]]
+        on_nodes = _weighted(weight, point, points)
+        position = on_nodes + radius[:, :, None] * frame[:, None, 0]
+        turns = self._turns[c.body]
+        position[turns.all(axis=1)] = position[turns.all(axis=1)].mean(axis=1, keepdims=True)
+        for side in (0, 1):
+            own = turns[:, side] & ~turns[:, 1 - side]
+            position[own, side] = on_nodes[own, 1 - side]
+        moved = Found(replace(c, frame=frame, point=point, weight=weight, position=position), points, placed, found.margin)
+        out = self._filled(moved, given)
+        if len(out.keep) < len(c):
+            return rows
+        kept = {name: getattr(rows, name) for name in ("friction", "key", "gap", "restitution")}
+        return FamilyRows(moved, out.keep, out.indptr, out.indices, out.data, out.phi, frame=frame, **kept)
 
     def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> Sides:
         """Add the forces lam (kept, 3), N, normal first, to the sums; return them contact by contact."""
@@ -161,6 +196,11 @@ class DeformingFamily:
             c.position[keep, 0], c.position[keep, 1], rows.frame[:, 0], c.gap[keep], world, pairs.part[keep], own,
             c.weight[keep],
         )  # fmt: skip
+
+
+def _weighted(weight: np.ndarray, point: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Weighted means of points, (nc, 2, 3), m; where there is no point, -1, the weight is zero."""
+    return np.asarray(np.einsum("msi,msic->msc", weight, points[point]))
 
 
 def _pairs(able: dict[int, Deforming], parts: Sequence[Part], rules: ContactRules) -> np.ndarray:

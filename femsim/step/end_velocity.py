@@ -56,6 +56,8 @@ class EndVelocity:
         What drives add to their forces on prescribed rows for it.
     residual : float
         How well the contact law holds for them, see :func:`contact.split.solve_split`.
+    late : (ContactRows, ndarray) or None
+        Contacts at the end of the step and the part of ``lam`` that acts there, (nc, 3), N; None where there is none.
     """
 
     v: np.ndarray
@@ -63,6 +65,7 @@ class EndVelocity:
     work: np.ndarray
     held: np.ndarray
     residual: float = 0.0
+    late: tuple[ContactRows, np.ndarray] | None = None
 
     def judged(self, solved: Solved) -> Solved:
         """Call a step not converged where the contact law does not hold for the velocities at its end."""
@@ -123,7 +126,7 @@ def end_velocity(
     settings : StepSettings
         Settings of the step.
     rows : ContactRows
-        Its contacts.
+        Its contacts where bodies are at its end.
     solved : Solved
         Its last contact problem and what came of it.
     u : ndarray, (nc, 3), m/s
@@ -165,7 +168,8 @@ def end_velocity(
     acting = lam.copy()
     acting[closed] = from_isotropic(own, whole)[closed]
     work = plain.work + 0.5 * dt * (acting - lam) * (own.moved(new.v + v).reshape(-1, 3) + 2.0 * rows.surface)
-    return EndVelocity(v, acting, work, plain.held + system.carried(old, new, v - new.v) / dt, residual)
+    held = plain.held + system.carried(old, new, v - new.v) / dt
+    return EndVelocity(v, acting, work, held, residual, (rows, acting - lam))
 
 
 def _normal(problem: ContactProblem, v: np.ndarray) -> np.ndarray:

@@ -90,6 +90,10 @@ class LimitFamily:
             np.tile(np.eye(3), (n, 1, 1)), gap, np.zeros(n),
         )  # fmt: skip
 
+    def moved(self, rows: FamilyRows, there: State, placed: Placed, given: Given, *, middle: bool) -> FamilyRows:
+        """Return the same rows: they are those of all states."""
+        return rows
+
     def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> Sides:
         """Add what the stops exert on the joints to the rows of these, N m or N; no part bears a force of them."""
         reached: _Reached = rows.found.contacts

@@ -9,9 +9,9 @@ import numpy as np
 from contact import Box, Capsule, Cylinder, Detector, Mesh, PlacedShape, Revolved, Shape
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
+from femsim.scene.pairs import led_parts
 from femsim.scene.scene import Scene
 from femsim.step.placed import Placed
-from femsim.step.prescribed import led_parts
 
 #: Points between the ends of an edge of a box, on the axis of a capsule and of a cylinder, beside its own features.
 _BETWEEN = 3

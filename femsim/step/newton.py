@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -22,8 +22,14 @@ _NEARLY = 0.1
 _MEMORY = 8
 #: A step goes on to linearise ahead until the first residual of one that did is below this part of the tolerance.
 _AT_REST = 1e-2
+#: Linearisations after which contacts stay where they are: they follow the middle of the step until then.
+_FOLLOWED = 8
 #: It pays where velocities change by less than this part from step to step: the first residual is about the square of that.
 _STEADY = 0.5
+
+
+#: Rows of the contacts of a step where a v_hat leads.
+Follow = Callable[[np.ndarray], ContactRows]
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,8 @@ class Solved:
         ``details["effort"]`` is the part of the iterations allowed that a solve took in the mean.
     residuals : tuple of float
         Nonlinear residual of the answer of each contact problem.
+    rows : ContactRows
+        Rows of its contacts.
     ahead : bool
         Whether the next step should be linearised first where the velocity of this one leads it, and not where it starts: that
         costs an assembly and saves a contact problem. After a step that needed more than one, and then until the first
@@ -68,6 +76,7 @@ class Solved:
     problem: ContactProblem
     solution: Solution
     residuals: tuple[float, ...]
+    rows: ContactRows
     ahead: bool = False
 
     @classmethod
@@ -135,8 +144,9 @@ def solve_step(
     warm: WarmStart,
     newton: Newton,
     place: np.ndarray | None = None,
+    follow: Follow | None = None,
 ) -> Solved:
-    """Solve the nonlinear equations of a step, its contacts and their normals being those of its start.
+    """Solve the nonlinear equations of a step, its contacts being those of its start.
 
     Each iterate is a contact problem, linearised where the last one led and warm-started by it; the contact law is exact in
     all of them, since it is linear in the velocities. The forces that bodies and couplings report are those of the last problem,
@@ -158,9 +168,12 @@ def solve_step(
         When to stop.
     place : ndarray, (n,), optional
         What :func:`linearise_ahead` returned. Default: the system is linearised where the step starts.
+    follow : callable, optional
+        Gives the rows of the contacts at the middle of the step by its v_hat, so that forces act where bodies are then. Default:
+        they stay as at the start.
     """
-    attempt = partial(_attempt, system, settings, rows, solver, newton)
-    last = attempt(warm)
+    attempt = partial(_attempt, system, settings, solver, newton)
+    last = attempt(rows if place is None or follow is None else follow(place), warm, follow)
     residuals, iterations, effort = [last.residual], last.solution.iterations, _effort(solver, last.solution)
     needed = newton.tolerance is not None and not last.holds(newton.tolerance * (1.0 if place is None else _AT_REST))
     places, led_to = [np.zeros(system.n) if place is None else place], [last]
@@ -169,24 +182,29 @@ def solve_step(
             break
         place = _next_place(system, settings, newton, places, led_to)
         system.linearise(settings, place)
-        last = attempt(WarmStart(last.solution.v, last.solution.lam, last.solution.row_forces))
+        there = last.led if follow is None or place is last.solution.v else follow(place)
+        follow = follow if len(residuals) < _FOLLOWED else None
+        last = attempt(there, WarmStart(last.solution.v, last.solution.lam, last.solution.row_forces), follow)
         places, led_to = [*places[-_MEMORY:], place], [*led_to[-_MEMORY:], last]
         residuals.append(last.residual)
         iterations += last.solution.iterations
         effort += _effort(solver, last.solution)
     details = {**last.solution.details, "effort": effort / len(residuals)}
     solution = _judged(last, replace(last.solution, iterations=iterations, details=details), len(residuals), newton)
-    return Solved(last.problem, solution, tuple(residuals), needed and _steady(system, warm.v, solution.v))
+    return Solved(last.problem, solution, tuple(residuals), last.rows, needed and _steady(system, warm.v, solution.v))
 
 
 @dataclass(frozen=True)
 class _Iterate:
     """Contact problem of a linearisation, its answer with its forces J^T lam, (n,), and the nonlinear residual of both.
 
-    ``rounding`` is the part of the residual that rounding may make.
+    ``rounding`` is the part of the residual that rounding may make; ``rows`` are those of the problem, ``led`` those where its
+    answer leads, on which the forces act.
     """
 
     problem: ContactProblem
+    rows: ContactRows
+    led: ContactRows
     solution: Solution
     push: np.ndarray
     residual: float
@@ -205,15 +223,22 @@ def _steady(system: System, before: np.ndarray, v_hat: np.ndarray) -> bool:
 
 
 def _attempt(
-    system: System, settings: StepSettings, rows: ContactRows, solver: Solver, newton: Newton, warm: WarmStart
+    system: System,
+    settings: StepSettings,
+    solver: Solver,
+    newton: Newton,
+    rows: ContactRows,
+    warm: WarmStart,
+    follow: Follow | None,
 ) -> _Iterate:
     """Solve the contact problem of the present linearisation; bodies and couplings take its forces."""
     problem = rows.problem(system, settings.dt)
     solution = solver.solve(problem, warm)
     system.accept(solution.v, solution.row_forces)
-    push = problem.pushed(solution.lam)
+    led = rows if follow is None or not np.isfinite(solution.v).all() else follow(solution.v)
+    push = problem.pushed(solution.lam) if led is rows else led.J.T @ solution.lam.ravel()
     residual = _lacking(system, settings, newton, solution.v, push)
-    return _Iterate(problem, solution, push, residual, system.rounding)
+    return _Iterate(problem, rows, led, solution, push, residual, system.rounding)
 
 
 def _lacking(system: System, settings: StepSettings, newton: Newton, v: np.ndarray, push: np.ndarray) -> float:

@@ -14,9 +14,9 @@ from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step import point_rows_kernels as kernels
-from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, room
+from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, room, turned_frames
 from femsim.step.placed import Placed, Places
-from femsim.step.rows_kernels import Given, Sums
+from femsim.step.rows_kernels import Given, Rows, Sums
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -132,7 +132,7 @@ class PointFamily:
     def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
         """Find the contacts of a state within a margin, m."""
         points = self._place_points(state, placed)
-        return Found(self._find(points, placed, float(margin)), points, placed)
+        return Found(self._find(points, placed, float(margin)), points, placed, float(margin))
 
     def speeds(self, placed: Placed, rates: Rates) -> float:
         """Bound of the speed of every point of every part, m/s, in the last step and by what is prescribed in this one.
@@ -189,31 +189,66 @@ class PointFamily:
         if self._rules.anisotropic:
             found, friction = self._turn_frames(found, friction)
         c: PointContacts = found.contacts
+        rows = self._filled(found, given)
+        keep, phi = rows.keep, rows.phi
+        self._follow_turns(found, keep, given, phi, middle=False)
+        key = self._keys(c)[keep]
+        restitution = self._rules.restitution[self.point_part[c.point[keep]], self.shape_part[c.shape[keep]]]
+        return FamilyRows(
+            found, keep, rows.indptr, rows.indices, rows.data, phi, friction[keep], key, c.frame[keep], c.gap[keep], restitution,
+        )  # fmt: skip
+
+    def _filled(self, found: Found, given: Given) -> Rows:
+        """Entries of J and phi of contacts, of those that something can press."""
+        c: PointContacts = found.contacts
         places = self._places
         rigid = kernels.RigidParts(places.row, found.placed.origin, places.joint_start, places.joint_row, found.placed.screw)
         rows = room(len(c), 3 * 2 * (kernels.MOST_COLUMNS + places.most_joints))
         kept, entries = kernels.fill_rows(self._pairs(c), self._points(found), self.shape_part, rigid, given, rows)
-        keep, phi = rows.keep[:kept], rows.phi[:kept]
-        self._follow_turns(found, keep, given, phi)
-        key = (c.point[keep] * len(self.shape_part) + c.shape[keep]) * self._detector.features + c.feature[keep]
-        restitution = self._rules.restitution[self.point_part[c.point[keep]], self.shape_part[c.shape[keep]]]
-        return FamilyRows(
-            found, keep, rows.indptr[: 3 * kept + 1], rows.indices[:entries], rows.data[:entries], phi, friction[keep], key,
-            c.frame[keep], c.gap[keep], restitution,
-        )  # fmt: skip
+        return rows.cut(kept, entries)
 
-    def _follow_turns(self, found: Found, keep: np.ndarray, given: Given, phi: np.ndarray) -> None:
+    def _keys(self, c: PointContacts) -> np.ndarray:
+        """By what contacts are recognised, (n,)."""
+        return np.asarray((c.point * len(self.shape_part) + c.shape) * self._detector.features + c.feature)
+
+    def moved(self, rows: FamilyRows, there: State, placed: Placed, given: Given, *, middle: bool) -> FamilyRows:
+        """Rows of the same contacts where the bodies are in another state; the force acts on both sides at one place."""
+        found = rows.found
+        c: PointContacts = found.contacts.select(rows.keep)
+        points, part = self._place_points(there, placed), self.shape_part[c.shape]
+        frame = rows.frame @ found.placed.rotation[part] @ placed.rotation[part].transpose(0, 2, 1)
+        position = points[c.point] + c.position - found.points[c.point]
+        now = self._find(points, placed, float(found.margin))
+        place, known = matched(rows.key, self._keys(now))
+        known[known] = np.einsum("mc,mc->m", frame[known, 0], now.frame[place[known], 0]) > 0.0
+        frame[known] = turned_frames(frame[known], now.frame[place[known], 0])
+        position[known] = now.position[place[known]]
+        moved = Found(replace(c, frame=frame, position=position), points, placed, found.margin)
+        out = self._filled(moved, given)
+        if len(out.keep) < len(c):  # one that nothing can press there, at the edge of that
+            return rows
+        if middle:
+            self._follow_turns(moved, out.keep, given, out.phi, middle=True)
+        kept = {name: getattr(rows, name) for name in ("friction", "key", "gap", "restitution")}
+        return FamilyRows(moved, out.keep, out.indptr, out.indices, out.data, out.phi, frame=frame, **kept)
+
+    def _follow_turns(self, found: Found, keep: np.ndarray, given: Given, phi: np.ndarray, *, middle: bool) -> None:
         """Add to phi (kept, 3) how far the path of points on driven bases that turn in the step leaves its tangent.
 
-        What such a base holds then ends the step where the base is, instead of creeping outwards by half of (dt w)^2 r.
+        What such a base holds then ends the step where the base is, instead of creeping outwards by half of (dt w)^2 r. Contacts
+        are those of the start or of the middle.
         """
         c: PointContacts = found.contacts
         for k, row in enumerate(self._places.row):
             turn = given.v[row + 3 : row + 6]
             if row < 0 or not (given.prescribed[row + 3] and turn.any()):
                 continue
-            rotation = quaternion_to_matrix(quaternion_from_vector(given.dt * turn))
-            bend = (rotation - np.eye(3)) / given.dt - np.cross(np.eye(3), turn)
+            if middle:
+                half = quaternion_to_matrix(quaternion_from_vector(0.5 * given.dt * turn))
+                way = half - half.T
+            else:
+                way = quaternion_to_matrix(quaternion_from_vector(given.dt * turn)) - np.eye(3)
+            bend = way / given.dt - np.cross(np.eye(3), turn)
             for side, sign in ((self.point_part[c.point[keep]], 1.0), (self.shape_part[c.shape[keep]], -1.0)):
                 own = keep[side == k]
                 lever = (c.position[own] - found.placed.origin[k]) @ bend.T

@@ -29,16 +29,6 @@ def prescribed_rows(scene: Scene, system: System) -> np.ndarray:
     return prescribed
 
 
-def led_parts(scene: Scene) -> np.ndarray:
-    """Which parts nothing can push, (np,) bool: obstacles, and links on driven bases whose joints all follow motions."""
-    out = np.array([part.body < 0 for part in scene.parts], dtype=np.bool_)
-    for k, part in enumerate(scene.parts):
-        if part.body in scene.motions:
-            body = scene.bodies[part.body]
-            out[k] = bool(np.isin(body.link_rows(part.link), body.led_rows()).all())
-    return out
-
-
 def prescribed_velocity(scene: Scene, system: System, state: State, settings: StepSettings) -> np.ndarray:
     """Velocities of these rows that end a step exactly on their motion, (n,); zero elsewhere."""
     v, dt = np.zeros(system.n), settings.dt

@@ -52,6 +52,10 @@ class Rows(NamedTuple):
     data: np.ndarray
     phi: np.ndarray
 
+    def cut(self, kept: int, entries: int) -> Rows:
+        """Those that were filled: so many contacts, so many entries of J."""
+        return Rows(self.keep[:kept], self.indptr[: 3 * kept + 1], self.indices[:entries], self.data[:entries], self.phi[:kept])
+
 
 class Sums(NamedTuple):
     """Forces of all contacts on parts and rows of v; kernels add to them.

@@ -14,7 +14,7 @@ from femsim.base.errors import InputError
 from femsim.model.bodies.body import Body, StepSettings
 from femsim.model.contact_rules import ContactRules
 from femsim.scene.frictions import anisotropic_pairs, pair_restitution
-from femsim.scene.pairs import ignored_pairs
+from femsim.scene.pairs import ignored_pairs, led_parts
 from femsim.scene.scene import Scene
 from femsim.step.contact_family import Rates
 from femsim.step.contacts import ContactRows, Contacts
@@ -22,9 +22,9 @@ from femsim.step.end_velocity import EndVelocity, end_velocity, weakened
 from femsim.step.free_flight import keep_momentum
 from femsim.step.joint_velocity import JointedMobility
 from femsim.step.measure import measure
-from femsim.step.newton import Newton, Solved, linearise_ahead, solve_step
+from femsim.step.newton import Follow, Newton, Solved, linearise_ahead, solve_step
 from femsim.step.placed import Placed
-from femsim.step.prescribed import held_points, led_parts, prescribed_rows, prescribed_velocity
+from femsim.step.prescribed import held_points, prescribed_rows, prescribed_velocity
 from femsim.step.report import StepReport
 from femsim.step.start import check_start
 from femsim.step.state import Memory, State
@@ -42,6 +42,8 @@ _MOST_SEARCHES = 3
 _MOST_WEAKENINGS = 10
 #: Part of the contact margin by which a solved step may sink bodies into each other before halves of it are tried.
 SUNK = 0.02
+#: Part of the contact margin by which what counts as closed may be open, and by which bodies may move before contacts follow.
+_CLOSED, _HARDLY = 1e-2, 0.1
 #: Part of the contact margin by which what counts as still may move in a step.
 STILL = 1e-6
 STAGES = ("assemble", "detect", "solve", "measure", "record")
@@ -121,6 +123,7 @@ class Stepper:
             system.assemble(state, settings, v_prescribed)
         rows, solved = self._solve(v_prescribed)
         solved, new, u, end = self._end(rows, solved, v_prescribed)
+        rows = solved.rows
         problem, solution = solved.problem, solved.solution
         self.problem = problem
         with self.timed("advance"):
@@ -128,7 +131,7 @@ class Stepper:
             keep_momentum(system, settings, problem, solution.v, end.lam, state, new, self.scene.motions)
             solved = end.judged(solved)
         with self.timed("accept"):
-            forces, memory = contacts.accept(rows, end.lam, u, end.work)
+            forces, memory = contacts.accept(rows, end.lam, u, end.work, end.late)
         with self.timed("measure"):
             arrived = contacts.places.read(new)
             overlaps = contacts.overlapping(new, arrived)
@@ -159,8 +162,12 @@ class Stepper:
                 place = None
                 if ahead:
                     place = linearise_ahead(self.system, state, settings, v_hat, v_prescribed, self.newton)
-                warm = replace(contacts.warm_start(rows, state.contacts, v_hat), row_forces=self.system.joint_forces())
-                solved = solve_step(self.system, settings, rows, self.solver, warm, self.newton, place)
+                start = contacts.warm_start(rows, state.contacts, v_hat)
+                warm = replace(start, row_forces=self.system.joint_forces())
+                loose = replace(rows, friction=self._friction(rows))
+                solved = solve_step(
+                    self.system, settings, loose, self.solver, warm, self.newton, place, self._follow(loose, v_prescribed)
+                )
             searched.append(solved)
             v_hat, ahead = solved.solution.v, True
             rates = Rates(v_hat, v_prescribed)
@@ -180,19 +187,23 @@ class Stepper:
 
         Solved again with less friction, as long as friction did work on bodies.
         """
-        friction = rows.friction
+        friction = self._friction(rows)
         for again in range(1 + _MOST_WEAKENINGS):
             with self.timed("advance"):
                 new = self.system.advance(self.state, solved.solution.v, self.settings)
                 u = contact_velocity(solved.problem, solved.solution.v)
+                there = replace(solved.rows, friction=rows.friction)
+                if self.follows and not self._hardly_moves(solved.solution.v):
+                    there = self.contacts.moved(there, new, v_prescribed, self.settings.dt, middle=False)
                 joints = JointedMobility(self.system, self.state, new) if self.system.joints else None
                 impulses = np.zeros(0)
                 if joints is not None and self.settings.theta < 1.0:
                     impulses = joints.impulses(new.v)
                     new.v = joints.joined(new.v)
-                end = end_velocity(self.system, self.settings, rows, solved, u, self.state, new, self.newton, joints)
+                end = end_velocity(self.system, self.settings, there, solved, u, self.state, new, self.newton, joints)
                 if joints is not None:
-                    beside = joints.impulses_beside(self.settings.dt * solved.problem.pushed(end.lam - solved.solution.lam))
+                    change = self.settings.dt * (there.J.T @ (end.lam - solved.solution.lam).ravel())
+                    beside = joints.impulses_beside(change)
                     self.system.add_joint_impulses(new, beside + impulses if len(impulses) else beside)
                 allowed = weakened(friction, rows, solved, end, self.newton)
             if allowed is None or again == _MOST_WEAKENINGS:
@@ -210,8 +221,36 @@ class Stepper:
         with self.timed("solve"):
             place = linearise_ahead(system, state, self.settings, solution.v, v_prescribed, self.newton)
             warm = WarmStart(solution.v, solution.lam, solution.row_forces)
-            again = solve_step(system, self.settings, rows, self.solver, warm, self.newton, place)
+            follow = self._follow(rows, v_prescribed)
+            again = solve_step(system, self.settings, rows, self.solver, warm, self.newton, place, follow)
         return Solved.of((solved, again))
+
+    @property
+    def follows(self) -> bool:
+        """Whether contacts follow the bodies within a step."""
+        return self.settings.conserving and self.newton.tolerance is not None
+
+    def _friction(self, rows: ContactRows) -> np.ndarray:
+        """Friction by which positions are found, (nc,) or (nc, 2)."""
+        return rows.sticky(_CLOSED * self.scene.margin) if self.follows else rows.friction
+
+    def _follow(self, rows: ContactRows, v_prescribed: np.ndarray) -> Follow | None:
+        """Rows of contacts at the middle of the step, by its v_hat; those of the start where hardly anything moves."""
+        if not (self.follows and len(rows.phi)):
+            return None
+        state, dt = self.state, self.settings.dt
+
+        def there(v_hat: np.ndarray) -> ContactRows:
+            if self._hardly_moves(v_hat):
+                return rows
+            return self.contacts.moved(rows, self.system.moved(state, v_hat, 0.5 * dt), v_prescribed, dt, middle=True)
+
+        return there
+
+    def _hardly_moves(self, v_hat: np.ndarray) -> bool:
+        """Whether a step leads nothing that has contacts away from where it was."""
+        little = [_HARDLY * self.scene.margin] * len(self.contacts.families)
+        return self.contacts.within(self.placed, Rates(v_hat, np.zeros_like(v_hat)), self.settings.dt, little)
 
     def _sank(self, penetration: float) -> bool:
         """Whether a solved step ends deeper than it began, by more than :data:`SUNK` of the margin: gaps are linear in a step."""

@@ -197,6 +197,13 @@ class System:
             self.b[coupled] += b
         self._prescribe(v_prescribed)
 
+    def moved(self, state: State, v_hat: np.ndarray, time: float) -> State:
+        """Where a velocity, (n,), leads from a state in a time, s; only its coordinates are of then."""
+        moved = [
+            body.moved(state.q[q], v_hat[v], time) for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True)
+        ]
+        return replace(state, q=np.concatenate(moved))
+
     def residual(self, settings: StepSettings, v_hat: np.ndarray, contact_force: np.ndarray, still: float = 0.0) -> float:
         """Measure what the equations of the step lack at v_hat, all forces evaluated where it leads: the nonlinear residual.
 

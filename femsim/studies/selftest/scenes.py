@@ -302,6 +302,7 @@ def _many() -> list[Stress]:
                     f"a {'cube' if soft else 'box'} on a slope of 18 degrees, friction {friction:g}",
                     partial(_slope, friction, soft),
                     Holds(within=200.0),
+                    ("left_stop",) if friction == 0.0 else (),  # it slides for ever
                 )
             )
     for force in (10.0, 100.0, 1e3, 1e4):
@@ -325,7 +326,7 @@ def stress_scenes() -> list[Stress]:
     return [
         Stress("stack_rigid", "ten rigid boxes on each other", partial(_stack, lambda k: True)),
         Stress("stack_soft", "ten soft cubes on each other", partial(_stack, lambda k: False)),
-        Stress("stack_mixed", "rigid and soft by turns", partial(_stack, lambda k: bool(k % 2))),
+        Stress("stack_mixed", "rigid and soft by turns", partial(_stack, lambda k: bool(k % 2)), may_name=("between_nodes",)),
         Stress("heavy_on_light", "mass ratio a million, the heavy one above", partial(_masses, 1.0, 1e6)),
         Stress("light_on_heavy", "mass ratio a million, the light one above", partial(_masses, 1e6, 1.0)),
         Stress("heavy_on_soft", "a million times heavier than the soft cube below", partial(_masses, 10.0, 1e7, soft=True),
@@ -380,11 +381,13 @@ def stress_scenes() -> list[Stress]:
         Stress("edge", "the edge of a plate of 1 mm into a cube with cells of 7 mm",
                partial(_needle, Box((0.03, 0.0005, 0.01)), 0.031), None, ("between_nodes",)),
         Stress("wedge", "an edge is driven between two boxes", _wedge, Holds(), ("penetration",)),
-        Stress("tumble_soft", "a soft cube tumbles down a wall", partial(_tumble, True), Holds(within=1e3), short=0.5),
-        Stress("tumble_rigid", "a box tumbles down a wall", partial(_tumble, False), Holds(within=1e3), short=0.5),
+        Stress("tumble_soft", "a soft cube tumbles down a wall", partial(_tumble, True), Holds(within=1e3),
+               ("left_stop",), short=0.5),
+        Stress("tumble_rigid", "a box tumbles down a wall", partial(_tumble, False), Holds(within=1e3),
+               ("left_stop",), short=0.5),
         Stress("tumble_energy_momentum", "a soft cube tumbles, energy-momentum",
                partial(_tumble, True, integrator="energy-momentum"),
-               Holds(within=1e3), short=0.5),
+               Holds(within=1e3), ("left_stop",), short=0.5),
         Stress("spin_rigid", "a bar turns about its middle axis", partial(_spin, "rigid"), Holds(below=-0.1)),
         Stress("spin_soft", "a soft bar turns without weight", partial(_spin, "soft"), Holds(below=-0.1)),
         Stress("spin_rod", "a rod turns without weight", partial(_spin, "rod"), Holds(below=-0.1)),

@@ -23,11 +23,12 @@ from femsim.base.errors import InputError
 from femsim.base.files import write_json
 from femsim.base.status import FINISHED
 from femsim.studies.sweeps.metrics import OutputError, check_column, parse_condition, parse_metric
+from femsim.studies.sweeps.packing import unpack
 from femsim.studies.sweeps.sampling import source_version
 from foreign.text import read_json
 
-#: Its row; a folder that has it is complete.
-CASE_FILE = "case.json"
+#: Its row; a folder that has it is complete. All columns of a case that functions made.
+CASE_FILE, TABLES_FILE = "case.json", "tables.npz"
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
@@ -61,6 +62,8 @@ class Job:
         Limits; s, bytes, 1.
     steps : int
         0 runs the whole case; another number only so many steps, for an estimate.
+    built : str
+        Instead of a scene file: functions and arguments, see :mod:`femsim.studies.sweeps.packing`. All columns are kept then.
     """
 
     case: int
@@ -79,6 +82,7 @@ class Job:
     memory: float | None = None
     retries: int = 1
     steps: int = 0
+    built: str = ""
 
 
 Row = dict[str, Any]
@@ -220,8 +224,9 @@ def _simulate(job: Job, row: Row, work: Path) -> None:
         return next((f"{condition}." for condition in stop if condition.holds(values)), None)
 
     with tempfile.TemporaryDirectory() as scratch:
-        path = _scene_file(job, Path(scratch))
-        scene = load_scene(path, **job.parameters)
+        packed = unpack(job.built) if job.built else None
+        path = None if packed is not None else _scene_file(job, Path(scratch))
+        scene = packed.scene() if packed is not None else load_scene(str(path), **job.parameters)
         columns = dict.fromkeys([*step_columns(), *sensor_columns(scene)])
         series = [] if isinstance(job.series, str) else job.series
         for name in (*(m.column for m in metrics.values()), *(c.column for c in stop), *series):
@@ -238,6 +243,9 @@ def _simulate(job: Job, row: Row, work: Path) -> None:
         )
     if run.status == "interrupted":
         raise KeyboardInterrupt
+    if packed is not None:
+        row["values"] = packed.values(run)
+        np.savez(work / TABLES_FILE, allow_pickle=False, **run.table())
     stepping = 1e-3 * float(run.steps["ms_step"].sum())
     row.update(
         status=run.status, message=run.message, stepping_s=stepping, health=run.info.get("health", {}), versions=versions(),

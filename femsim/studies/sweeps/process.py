@@ -27,6 +27,8 @@ from femsim.base.status import FINISHED
 from femsim.studies.sweeps.case import Job, Row, finish_folder, new_row, run_case, to_json, work_folder
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+#: What the first case of a process may take more than others: kernels may have to be compiled, s.
+COMPILE_S = 120.0
 _LOOK_S = 0.5
 _START_S = 300.0
 _IDLE_S = 600.0

@@ -23,7 +23,7 @@ from femsim.studies.sweeps.case import Job, Row, read_row, satisfies
 from femsim.studies.sweeps.engine import Engine, SchedulerLost
 from femsim.studies.sweeps.file import Axis, SweepFile, read_sweep
 from femsim.studies.sweeps.metrics import parse_metric, unit_of
-from femsim.studies.sweeps.process import CaseProcess
+from femsim.studies.sweeps.process import COMPILE_S, CaseProcess
 from femsim.studies.sweeps.results import check_metric_names, make_table, write_table
 from femsim.studies.sweeps.sampling import Cases, make_cases
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _PROBE_STEPS = 3
 _PROBES = 3
-_COMPILE_S = 120.0
 _TABLE_EVERY_S = 30.0
 _ROW_BYTES = 4000
 
@@ -380,7 +379,7 @@ def _probe(plan: Plan, pending: list[Job]) -> tuple[Row, float]:
     try:
         for job in candidates:
             # compiling may take long, and a compilation that is cut short has to be done again
-            patient = None if job.time is None else job.time + _COMPILE_S
+            patient = None if job.time is None else job.time + COMPILE_S
             with tempfile.TemporaryDirectory() as scratch:
                 row = process.run(replace(job, steps=_PROBE_STEPS, folder=scratch, time=patient, retries=0))
                 frames = [path.stat().st_size for path in Path(scratch).rglob("frames/*") if path.is_file()]

@@ -1,0 +1,180 @@
+"""A scene as an environment of gymnasium: actions are targets, observations and rewards are read from a simulation."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from femsim.base.errors import InputError, did_you_mean
+from femsim.run.simulation import Simulation, StepFailedError
+from femsim.scene.scene import Scene
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Where an action may take a target.
+
+    Parameters
+    ----------
+    low, high : float or sequence
+        Least and largest value of the target, in its SI units; one number, or one for each component. Components whose two are
+        equal stay there and have no action.
+    rate : float, 1/s, optional
+        An action of 1 moves the target by this much in a second, within ``low`` and ``high``, from ``start``. Default: an action
+        of -1 is ``low``, of 1 ``high``.
+    start : float or sequence
+        Where the target is at the beginning, with ``rate``.
+    """
+
+    low: Any
+    high: Any
+    rate: float | None = None
+    start: Any = 0.0
+
+
+class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
+    """Base of environments; a class of yours says ``targets`` and answers ``build``, ``observe``, ``reward`` and ``success``.
+
+    Actions are numbers from -1 to 1, one for each component of each target, in order. Every episode has a scene of its own.
+
+    Attributes
+    ----------
+    targets : dict of str to Reach
+        Targets of :meth:`~femsim.run.simulation.Simulation.set`, see its ``targets``.
+    period : float, s
+        Time between two actions; a target goes to its new value at constant speed within it.
+    horizon : float, s
+        An episode that lasts longer is truncated.
+    options : dict
+        Options of :class:`~femsim.run.simulation.Simulation`: solver, tolerance, max_halvings ...
+    sim : Simulation
+        The simulation of the episode.
+
+    Raises
+    ------
+    InputError
+        A target that the scene lacks or whose limits do not fit it, or a period shorter than a step.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    targets: ClassVar[Mapping[str, Reach]] = {}
+    period: ClassVar[float] = 0.05
+    horizon: ClassVar[float] = 2.0
+    options: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self) -> None:
+        self.sim = Simulation(self.build(np.random.default_rng(0)), **self.options)
+        self._steps = round(self.period / self.sim.dt)
+        if self._steps < 1:
+            raise InputError(f"{type(self).__name__}: period is {self.period} s, but a step {self.sim.dt} s; make it longer.")
+        limits = {name: self._limits(name, reach) for name, reach in self.targets.items()}
+        if not limits:
+            raise InputError(f"{type(self).__name__}: it has no target; name some of {', '.join(self.sim.targets)} in targets.")
+        self._low, self._high, self._start = (np.concatenate(ends) for ends in zip(*limits.values(), strict=True))
+        ends = np.cumsum([len(low) for low, _, _ in limits.values()]).tolist()
+        self._part = {name: slice(end - len(limits[name][0]), end) for name, end in zip(limits, ends, strict=True)}
+        self._free = self._low < self._high
+        self.action_space = spaces.Box(-1.0, 1.0, (int(self._free.sum()),), np.float64)
+        self._begin()
+        self.observation_space = spaces.Box(-np.inf, np.inf, self._seen().shape, np.float64)
+
+    def _limits(self, name: str, reach: Reach) -> tuple[np.ndarray, ...]:
+        """Least and largest values of a target, and where it starts, (k,) each."""
+        if name not in self.sim.targets:
+            raise InputError(f"{type(self).__name__}: target {name!r} is unknown{did_you_mean(name, self.sim.targets)}")
+        what = f"{type(self).__name__}: reach of {name!r} is {reach}; allowed are"
+        try:
+            low, high, start = (np.asarray(x, dtype=np.float64) for x in (reach.low, reach.high, reach.start))
+            low, high, start = (np.array(one) for one in np.broadcast_arrays(*np.atleast_1d(low, high, start)))
+        except (TypeError, ValueError):
+            raise InputError(f"{what} for each field one number, or as many as the target has components.") from None
+        if low.ndim != 1 or not (np.isfinite(low) & np.isfinite(high) & (low <= high)).all():
+            raise InputError(f"{what} finite numbers, low <= high.")
+        start = np.clip(start, low, high)
+        self.sim.set(name, self._given(reach, start))  # says so where the target has another number of components
+        self.sim.set(name, None)
+        return low, high, start
+
+    @staticmethod
+    def _given(reach: Reach, value: np.ndarray) -> Any:
+        """Return what ``set`` is given: a number for a reach of single numbers."""
+        return value if np.ndim(reach.low) or np.ndim(reach.high) else float(value[0])
+
+    def _begin(self) -> None:
+        self._values = self._start.copy()
+
+    # ------------------------------------------------------------------ what a class of yours answers
+
+    @abstractmethod
+    def build(self, rng: np.random.Generator) -> Scene:
+        """Build the scene of an episode; what varies comes from ``rng``."""
+
+    @abstractmethod
+    def observe(self, sim: Simulation) -> Any:
+        """Return what is seen, numbers of a fixed count."""
+
+    @abstractmethod
+    def reward(self, sim: Simulation) -> float:
+        """Return the reward of the last action."""
+
+    def success(self, sim: Simulation) -> bool:
+        """Whether the task is done, which ends the episode."""
+        return False
+
+    # ------------------------------------------------------------------ what gymnasium calls
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+        """Begin an episode: a new scene, from the seed where one is given."""
+        super().reset(seed=seed)
+        self.sim.close()
+        self.sim = Simulation(self.build(self.np_random), **self.options)
+        self._begin()
+        return self._seen(), self._told()
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Set the targets and go on for a period; return observation, reward, whether it is done, whether time is over, ``info``.
+
+        That has the time, whether the steps converged, the health verdict, ``success``, and ``failed``, the sentence of a step
+        that gave no numbers, which ends the episode.
+        """
+        sim, given = self.sim, np.asarray(action)
+        if given.shape != self.action_space.shape or given.dtype.kind not in "iuf" or not np.isfinite(given).all():
+            count = int(self._free.sum())
+            raise InputError(f"{type(self).__name__}: action is {action!r}; allowed are {count} numbers from -1 to 1.")
+        moves = np.zeros(len(self._low))
+        moves[self._free] = np.clip(given, -1.0, 1.0)
+        for name, reach in self.targets.items():
+            own = self._part[name]
+            low, high = self._low[own], self._high[own]
+            if reach.rate is None:
+                value = low + 0.5 * (1.0 + moves[own]) * (high - low)
+            else:
+                value = np.clip(self._values[own] + self.period * reach.rate * moves[own], low, high)
+            self._values[own] = value
+            sim.set(name, self._given(reach, value), over=self.period)
+        failed, converged = "", True
+        try:
+            for _ in range(self._steps):
+                converged &= sim.step().converged
+        except StepFailedError as error:
+            failed = str(error)
+        done = self.success(sim)
+        info = self._told() | {"converged": converged, "success": done, "failed": failed}
+        over = sim.time >= self.horizon - 0.5 * self.sim.dt
+        return self._seen(), float(self.reward(sim)), done or bool(failed), over, info
+
+    def close(self) -> None:
+        """Let go of the simulation."""
+        self.sim.close()
+
+    def _seen(self) -> np.ndarray:
+        return np.array(self.observe(self.sim), dtype=np.float64).ravel()
+
+    def _told(self) -> dict[str, Any]:
+        return {"time": self.sim.time, "verdict": self.sim.verdict}

@@ -1,0 +1,182 @@
+"""Scenes as environments of gymnasium: the rules of its checker, the two examples, seeds, processes, wrong calls."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import femsim as fs
+from contact import ContactError
+from femsim.step.stepper import Stepper
+
+gymnasium = pytest.importorskip("gymnasium")
+
+from femsim.gym import GraspBall, Reach, SceneEnv, ThreadCable  # noqa: E402 (only where gymnasium is)
+
+ROOT = Path(fs.__file__).resolve().parent.parent
+
+
+class Press(SceneEnv):
+    """Press a plate on a floor by a spring: the smallest scene with a target of each kind."""
+
+    targets: ClassVar[dict[str, Reach]] = {"push": Reach((0.0, 0.0, -0.01), (0.0, 0.0, 0.01), rate=0.05)}
+    period, horizon = 0.02, 0.1
+
+    def build(self, rng: np.random.Generator) -> fs.Scene:
+        scene = fs.Scene("press", dt=0.01, duration=1.0, theta=1.0)
+        scene.add_floor()
+        scene.add_rigid("plate", fs.Box((0.01, 0.01, 0.01)), mass=0.1 * (1.0 + rng.random()), position=(0, 0, 0.015))
+        scene.drive("plate", fs.Motion([0.0], [(0, 0, 0)], name="push"), stiffness=(500.0, 5.0))
+        scene.sensor("floor", "floor")
+        return scene
+
+    def observe(self, sim: fs.Simulation) -> Any:
+        return sim.pose("plate")[1]
+
+    def reward(self, sim: fs.Simulation) -> float:
+        return -float(sim.read("floor").force[2])
+
+
+def grasp(seen: np.ndarray) -> np.ndarray:
+    """Lower, close, lift."""
+    if seen[1] < 1.0 and seen[0] > -0.05:
+        return np.array([-1.0, -1.0])
+    return np.array([0.0, 1.0]) if seen[1] < 15.0 else np.array([1.0, 0.0])
+
+
+def thread(seen: np.ndarray) -> np.ndarray:
+    """Bring the tip before the hole, then go ahead, keeping it in the middle."""
+    tip = seen[3:6]
+    ahead = 1.0 if np.abs(tip[1:]).max() < 0.002 or tip[0] > 0 else np.clip(-20.0 * (tip[0] + 0.02), -1.0, 1.0)
+    return np.array([ahead, *np.clip(-60.0 * tip[1:], -1.0, 1.0)])
+
+
+def episode(env: Any, policy: Any, seed: int, most: int = 100) -> tuple[list[np.ndarray], list[float], dict[str, Any]]:
+    seen, info = env.reset(seed=seed)
+    all_seen, rewards = [seen], []
+    for _ in range(most):
+        seen, reward, done, over, info = env.step(policy(seen))
+        all_seen.append(seen)
+        rewards.append(reward)
+        if done or over:
+            break
+    return all_seen, rewards, info
+
+
+@pytest.mark.parametrize("name", ["GraspBall", "ThreadCable"])
+def test_examples_keep_the_rules_of_gymnasium(name: str) -> None:
+    from gymnasium.utils.env_checker import check_env
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*(infinity|too high|too low|symmetric).*")
+        warnings.simplefilter("error", append=True)
+        check_env(gymnasium.make(f"femsim/{name}-v0").unwrapped, skip_render_check=True)
+
+
+@pytest.mark.parametrize(("name", "policy"), [("GraspBall", grasp), ("ThreadCable", thread)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_simple_policy_solves_the_examples_and_none_does_not(name: str, policy: Any, seed: int) -> None:
+    env = gymnasium.make(f"femsim/{name}-v0")
+    seen, rewards, info = episode(env, policy, seed)
+    assert info["success"] and info["converged"] and info["verdict"] == "good" and not info["failed"]
+    idle, nothing, stayed = episode(env, lambda seen: np.zeros(env.action_space.shape), seed, most=5)
+    assert np.array_equal(idle[0], seen[0])  # the same scene
+    assert not stayed["success"] and max(nothing) < rewards[-1] - 0.5
+    if name == "GraspBall":
+        ball = env.unwrapped.sim.points("ball")
+        assert seen[-1][5] > 0.04 and abs(ball[:, 2].min()) < 1e-3  # lifted; then again on the floor
+        left, right = seen[-1][6:9], seen[-1][9:12]
+        weight = 1000.0 * 9.81 * 4.0 / 3.0 * np.pi * 0.03**3
+        assert -(left + right)[2] == pytest.approx(weight, rel=0.2)  # the polyhedron is lighter, the hand moves
+
+
+def test_seeds_make_the_same_episodes_also_in_processes() -> None:
+    env = ThreadCable()
+    both = [episode(env, thread, seed, most=6) for seed in (3, 4)]
+    again = episode(env, thread, 3, most=6)
+    assert np.array_equal(both[0][0], again[0]) and both[0][1] == again[1]
+    assert not np.array_equal(both[0][0][0], both[1][0][0])
+    envs = gymnasium.make_vec("femsim/ThreadCable-v0", num_envs=2, vectorization_mode="async")
+    try:
+        seen, _ = envs.reset(seed=[3, 4])
+        for k in range(6):
+            for own in (0, 1):
+                assert np.array_equal(seen[own], both[own][0][k]), (own, k)
+            seen, reward, _, _, info = envs.step(np.stack([thread(one) for one in seen]))
+            assert reward.tolist() == [both[0][1][k], both[1][1][k]]
+        assert (info["time"] == 0.3).all() or np.allclose(info["time"], 0.3)
+    finally:
+        envs.close()
+
+
+def test_actions_move_targets_at_their_rate_and_episodes_end_by_time() -> None:
+    env = Press()
+    assert env.action_space.shape == (1,) and env.observation_space.shape == (3,)
+    env.reset(seed=0)
+    places, over = [], False
+    while not over:
+        seen, _, done, over, info = env.step(np.array([5.0]))  # as 1
+        places.append(seen[2])
+        assert not done
+    assert len(places) == 5 and info["time"] == pytest.approx(0.1)
+    assert env.sim.state.step == 10
+    command = env.sim._engine.scene.commands["plate"]
+    assert command(1.0)[0] == pytest.approx([0.0, 0.0, 5 * 0.02 * 0.05])
+    assert np.all(np.diff(places) > 0)
+
+
+def test_a_step_that_fails_ends_the_episode(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = Press()
+    env.reset(seed=0)
+    env.step(np.zeros(1))
+
+    def broken(self: Stepper) -> Any:
+        raise ContactError("no solution.")
+
+    monkeypatch.setattr(Stepper, "step", broken)
+    _, _, done, over, info = env.step(np.zeros(1))
+    assert done and not over and "step 3 at 0.03 s failed: no solution" in info["failed"]
+
+
+def wrong(**changes: Any) -> Any:
+    return lambda: type("Wrong", (Press,), changes)()
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (wrong(targets={"pusch": Reach(0, 1)}), "target 'pusch' is unknown; did you mean 'push'"),
+        (wrong(targets={}), "has no target; name some of push, plate"),
+        (wrong(targets={"push": Reach((0, 0, 1), (0, 0, -1))}), "allowed are finite numbers, low <= high"),
+        (wrong(targets={"push": Reach(0.0, np.inf)}), "allowed are finite numbers"),
+        (wrong(targets={"push": Reach((0, 0, 0), (1, 1))}), "reach of 'push'.*one number, or as many"),
+        (wrong(targets={"push": Reach(0, 1)}), "plate: the value is 0.0; allowed are .*displacement"),
+        (wrong(targets={"push": Reach("low", 1)}), "reach of 'push'"),
+        (wrong(period=0.001), "period is 0.001 s, but a step 0.01 s"),
+        (wrong(options={"solver": "fast"}), "solver 'fast' is unknown"),
+        (lambda: Press().step(np.zeros(2)), "action is .*allowed are 1 numbers from -1 to 1"),
+        (lambda: Press().step(np.array([np.nan])), "action is .*allowed are 1 numbers"),
+        (lambda: Press().step("up"), "action is 'up'"),
+    ],
+)
+def test_wrong_calls_are_answered_with_a_sentence(call: Any, match: str) -> None:
+    with pytest.raises((fs.InputError, ContactError), match=match):
+        call()
+
+
+def test_without_gymnasium_the_extra_is_named(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['gymnasium'] = None\ntry:\n import femsim.gym\nexcept Exception as e: print(type(e).__name__, e)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == 'InputError femsim.gym needs gymnasium: pip install "femsim[gym]".', done.stderr
+    assert GraspBall.__doc__

@@ -1,0 +1,146 @@
+"""Many runs from Python: order, seeds, errors of their own, limits, and the same bits however they are run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import femsim as fs
+
+ROOT = Path(fs.__file__).resolve().parent.parent
+
+
+def build(height: float = 0.011, mode: str = "", seed: int = 0) -> fs.Scene:
+    if mode == "raise":
+        raise RuntimeError(f"no scene of {height:g} m")
+    if mode == "input":
+        raise fs.InputError("height is wrong; take another.")
+    if mode == "die":
+        os._exit(3)
+    if mode == "hang":
+        time.sleep(1e6)
+    if mode == "none":
+        return None  # type: ignore[return-value]
+    scene = fs.Scene("drop", dt=0.01, duration=0.05, theta=1.0)
+    scene.add_floor()
+    scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(0, 0, height))
+    scene.sensor("box", "box", reading=fs.Reading(noise=(0.01, 0.0), seed=seed))
+    return scene
+
+
+def lowest(run: fs.Run) -> dict[str, float]:
+    return {"force": run.sensors["box"].force[-1, 2], "pid": os.getpid()}
+
+
+def test_cases_keep_their_order_errors_and_bits() -> None:
+    table = [{"height": 0.012}, {"mode": "raise"}, {"height": 0.011}, {"mode": "die"}, {"mode": "hang"}, {"mode": "input"}]
+    table += [{"mode": "none"}, {"height": 0.012}]
+    own = fs.simulate(build(0.012), duration=0.03).table()  # also compiles what they need
+    seen: list[int] = []
+    runs = fs.run_many(
+        build, table, measure=lowest, workers=2, time_limit=5.0, duration=0.03, on_case=lambda c: seen.append(c.number)
+    )
+    assert sorted(seen) == list(range(8)) and [case.number for case in runs] == list(range(8))
+    assert [case.status for case in runs] == [
+        "converged",
+        "failed",
+        "converged",
+        "failed",
+        "timed out",
+        *["failed"] * 2,
+        "converged",
+    ]
+    assert runs[1].message == "RuntimeError: no scene of 0.011 m" and "in build" in runs[1].error
+    assert "Its process died (exit status 3)" in runs[3].message and "time limit of 5 s" in runs[4].message
+    assert runs[5].message == "height is wrong; take another." and "must return an fs.Scene" in runs[6].message
+    assert [case.number for case in runs.failed] == [1, 3, 4, 5, 6]
+    assert os.getpid() not in {case.values.get("pid") for case in runs}
+    for case in (runs[0], runs[7]):
+        assert list(case.table) == list(own) and case.verdict == "good"
+        for name in own:
+            assert name.startswith("ms_") or np.array_equal(case.table[name], own[name]), name
+    frame = runs.to_pandas()
+    assert list(frame["status"]) == [case.status for case in runs] and frame["force"][0] == own["box_fz_N"][-1]
+    assert "8 runs: 3 converged, 4 failed, 1 timed out" in repr(runs) and "timed out" in runs._repr_html_()
+
+
+def test_seeds_belong_to_rows() -> None:
+    runs = fs.run_many(build, {"height": [0.011, 0.011, 0.012]}, seed=7, workers=0, duration=0.02)
+    again = fs.run_many(build, {"height": [0.011, 0.011]}, seed=7, workers=0, duration=0.02)
+    noise = [case.table["box_measured_fz_N"] for case in runs]
+    assert not np.array_equal(noise[0], noise[1]) and np.array_equal(runs[0].table["box_fz_N"], runs[1].table["box_fz_N"])
+    assert all(
+        np.array_equal(a.table["box_measured_fz_N"], b.table["box_measured_fz_N"]) for a, b in zip(runs, again, strict=False)
+    )
+    assert len({case.parameters["seed"] for case in runs}) == 3
+    given = fs.run_many(build, [{"seed": 5}], seed=7, workers=0, duration=0.01)
+    assert given[0].parameters == {"seed": 5}
+
+
+SCRIPT = """
+import femsim as fs
+from beside import mass
+def build(height):
+    scene = fs.Scene("drop", dt=0.01, duration=0.01, theta=1.0)
+    scene.add_floor()
+    scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=mass(), position=(0, 0, height))
+    scene.sensor("box", "box")
+    return scene
+runs = fs.run_many(build, [{"height": 0.01}], measure=lambda run: {"fz": run.sensors["box"].force[-1, 2]}, workers=1)
+print(runs, round(runs[0].values.get("fz", -1), 3), runs[0].message)
+"""
+
+
+def test_functions_of_a_script_and_of_modules_beside_it_travel(tmp_path: Path) -> None:
+    """As a notebook's do: they live in no module; and without `if __name__ == "__main__"`."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    (tmp_path / "beside.py").write_text("def mass():\n    return 2.0\n")
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    assert done.stdout.startswith("<1 runs: 1 converged> 19.62"), done.stdout + done.stderr
+
+
+def test_a_scene_file_and_ctrl_c(tmp_path: Path) -> None:
+    def stop(case: fs.CaseRun) -> None:
+        raise KeyboardInterrupt
+
+    file = tmp_path / "drop.py"
+    plain = SCRIPT.split("runs =")[0].replace("from beside import mass", "mass = lambda: 1.0")
+    file.write_text(plain.replace("(height)", "(height: float = 0.01) -> fs.Scene"))
+    runs = fs.run_many(file, [{"height": 0.01}, {"height": 0.02}], workers=0, on_case=stop)
+    assert [case.status for case in runs] == ["converged", "not run"]
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: fs.run_many(build, []), "has no row"),
+        (lambda: fs.run_many(build, {}), "has no row"),
+        (lambda: fs.run_many(build, 3), "the table is none; give a list of dicts"),  # type: ignore[arg-type]
+        (lambda: fs.run_many(build, {"height": [1.0], "mode": ["a", "b"]}), r"columns .*'height': 1, 'mode': 2"),
+        (lambda: fs.run_many(build, [{"hight": 1.0}]), r"'hight' of row 0 is none of the scene; did you mean 'height'"),
+        (lambda: fs.run_many(build, [{}], solvr="cond"), r"option 'solvr' is unknown; did you mean 'solver'"),
+        (lambda: fs.run_many(build, [{}], out="runs"), r"option 'out' is unknown"),
+        (lambda: fs.run_many(build, [{}], workers=-1), "workers is -1"),
+        (lambda: fs.run_many(build, [{}], workers=0, time_limit=1.0), "time_limit is 1.0.*with processes"),
+        (lambda: fs.run_many(lambda: (_ for _ in ()), [{"x": (k for k in ())}]), "parameter 'x' of row 0"),
+        (lambda: fs.run_many(build, [{"mode": (k for k in ())}]), "cannot be sent to another process"),
+        (lambda: fs.run_many("nothing.py", [{}]), "nothing.py"),
+    ],
+)
+def test_wrong_calls_are_refused(call: object, match: str) -> None:
+    assert callable(call)
+    with pytest.raises(fs.InputError, match=match):
+        call()
+
+
+def test_measures_must_be_numbers() -> None:
+    runs = fs.run_many(build, [{}], measure=lambda run: {"force": "high"}, workers=0, duration=0.01)
+    assert runs[0].status == "failed" and "must give numbers by name" in runs[0].message
