@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,7 +12,7 @@ from small_blocks import soft_block
 
 from contact import ContactError, ContactProblem, Group, WarmStart, make_local_problem, make_problem, measure
 from contact.metrics import residuals
-from contact.solvers import Auto, AutoOptions, Cond, CondOptions, Exact, ExactOptions, auto as auto_module
+from contact.solvers import Auto, AutoOptions, Cond, CondOptions, Exact, ExactOptions, auto as auto_module, make_solver
 from contact.solvers.auto import conditioning
 
 
@@ -148,6 +150,27 @@ def test_contacts_that_press_count_for_the_choice() -> None:
     forces[:, 0] = 1.0
     chosen = [solver.pick(p, w) for p, w in ((above, None), (problem, None), (above, WarmStart(np.zeros(problem.n), forces)))]
     assert chosen[1] == chosen[2] == "cond" and chosen[0] == "exact", chosen
+
+
+def test_a_start_whose_contacts_are_right_is_for_newton_where_cond_is_dear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a step is linearised anew: the contact law holds at the start, the dynamics do not."""
+    problem = soft_block(1e4, 7)
+    before = make_solver("exact", tolerance=1e-10).solve(problem)
+    start = WarmStart(before.v, before.lam)
+    anew = replace(problem, b=problem.b * (1.0 + 0.05 * np.random.default_rng(0).standard_normal(problem.n)))
+    asked = residuals(anew, start.v, start.lam)
+    assert asked.contact < 1e-6 < 1e-4 < asked.dynamics
+    solver = Auto(AutoOptions(tolerance=1e-8))
+    assert solver.pick(anew, start) == "cond"  # quicker than two Newton steps
+    monkeypatch.setattr(auto_module, "_NEWTON_STEPS_SECOND", 1e-9)
+    wrong = WarmStart(before.v, -before.lam)
+    assert [solver.pick(anew, one) for one in (start, wrong, None)] == ["cond-newton", "cond", "cond"]
+    assert solver.pick(replace(problem, b=problem.b * (1.0 + 1e-10)), start) == "cond"  # hardly anything is left to do
+    solution = solver.solve(anew, start)
+    assert solution.converged and solution.details["picked"] == "cond-newton" and solution.details["newton_steps"] <= 3
+    assert "Picked cond-newton for a start whose contacts are right." in solution.message
+    found = measure(anew, solution.v, solution.lam)
+    assert max(found.dynamics_residual, found.contact_residual) <= 1e-8
 
 
 def test_local_problems_go_to_exact() -> None:
