@@ -391,33 +391,55 @@ class Detector:
         translation = _floats("shape_translation", shape_translation, (n_shapes, 3))
         self._take_margin(margin)
         n_pairs = self._broad.candidates(where, self._reach, rotation, translation)
-        table = self._table
-        n = detect_points(
-            where,
-            self.point_radius,
-            self._margin,
-            self._broad.run_start,
-            self._broad.pairs,
-            n_pairs,
-            table.kind,
-            table.size,
-            table.box_centre,
-            table.box_half,
-            table.grid_values,
-            table.grid_index,
-            table.grid_place,
-            rotation,
-            translation,
-            self._point_corner,
-            self._shape_corner,
-            self._edge,
-            self._point,
-            self._shape,
-            self._gap,
-            self._frame,
-            self._position,
-            self._feature,
+        n = self._points_on_shapes(where, rotation, translation, n_pairs)
+        n = self._edges_and_faces(n, rotation, translation, n_pairs)
+        if n > len(self._point) and self._grows:
+            self._make_room(2 * n)
+            return self.detect(where, rotation, translation, margin)
+        if n > len(self._point):
+            raise ContactError(
+                f"detect: {n} contacts, but there is room for max_contacts = {len(self._point)}; build the "
+                f"Detector with max_contacts of at least {n} (or a smaller margin)."
+            )
+        return PointContacts(
+            self._point[:n], self._shape[:n], self._gap[:n], self._frame[:n], self._position[:n], self._feature[:n]
         )
+
+    def _points_on_shapes(self, where: FloatArray, rotation: FloatArray, translation: FloatArray, n_pairs: int) -> int:
+        """Write the contacts of points of bodies with shapes of others; return how many there are, also beyond the room."""
+        table = self._table
+        return int(
+            detect_points(
+                where,
+                self.point_radius,
+                self._margin,
+                self._broad.run_start,
+                self._broad.pairs,
+                n_pairs,
+                table.kind,
+                table.size,
+                table.box_centre,
+                table.box_half,
+                table.grid_values,
+                table.grid_index,
+                table.grid_place,
+                rotation,
+                translation,
+                self._point_corner,
+                self._shape_corner,
+                self._edge,
+                self._point,
+                self._shape,
+                self._gap,
+                self._frame,
+                self._position,
+                self._feature,
+            )
+        )
+
+    def _edges_and_faces(self, n: int, rotation: FloatArray, translation: FloatArray, n_pairs: int) -> int:
+        """Write the contacts that points do not see after the first n, of these as many as a pair may have; return how many."""
+        table = self._table
         if self._edges_may_cross(n_pairs):
             n = crossing_edges(
                 n,
@@ -449,17 +471,7 @@ class Detector:
             n = contacts_of_faces(n, self._faces, self._placed(rotation, translation), self._output)
         if self._thins is not None and self._most < n <= len(self._point):
             n = thinned(n, self._most, self.point_body, self.shape_body, self._thins, self._output)
-        if n > len(self._point) and self._grows:
-            self._make_room(2 * n)
-            return self.detect(where, rotation, translation, margin)
-        if n > len(self._point):
-            raise ContactError(
-                f"detect: {n} contacts, but there is room for max_contacts = {len(self._point)}; build the "
-                f"Detector with max_contacts of at least {n} (or a smaller margin)."
-            )
-        return PointContacts(
-            self._point[:n], self._shape[:n], self._gap[:n], self._frame[:n], self._position[:n], self._feature[:n]
-        )
+        return n
 
     def _take_margin(self, margin: float | FloatArray) -> None:
         """Check the margins of a call and hand them to all that look for contacts."""

@@ -15,7 +15,7 @@ from femsim.step.force_memory import ForceMemory
 from foreign.text import read_npz
 
 #: Version of the files that hold a state.
-VERSION = 3
+VERSION = 4
 
 Memory = Mapping[str, np.ndarray]
 
