@@ -118,7 +118,7 @@ def test_numbers_that_are_none_are_3_and_said(scene: str, call: Call) -> None:
         (["--fields", "velocit"], ("'velocit'", "did you mean 'velocity'")),
         (["--format", "vtk"], ("--format", "vtk", "pvd")),
         (["--out", "/dev/null/run"], ("/dev/null/run", "cannot be written", "--out")),
-        (["--no-such-option"], ("--no-such-option", "femsim --help")),
+        (["--no-such-option"], ("--no-such-option", "femsim run --help")),
     ],
 )
 def test_wrong_input_to_run(arguments: list[str], words: tuple[str, ...], scene: str, call: Call) -> None:
@@ -256,9 +256,9 @@ def test_version(call: Call) -> None:
     ("arguments", "words"),
     [
         (["rum"], ("rum", "femsim --help")),
-        (["run"], ("scene", "femsim --help")),
-        (["plot"], ("femsim --help",)),
-        (["scenes", "more"], ("more", "femsim --help")),
+        (["run"], ("SCENE", "femsim run --help")),
+        (["plot"], ("RUNS", "femsim plot --help")),
+        (["scenes", "more"], ("'more'", "femsim scenes --help")),
     ],
 )
 def test_wrong_commands(arguments: list[str], words: tuple[str, ...], call: Call) -> None:

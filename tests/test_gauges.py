@@ -290,7 +290,10 @@ def test_wrong_sensors() -> None:
     for options, words in (
         ({"on": "box", "kind": "gap"}, "sensor s: a gap is that of 'box' to something; name it as partner"),
         ({"on": "box", "kind": "gap", "partner": "flor"}, "partner 'flor' is unknown; did you mean 'floor'?"),
-        ({"on": "box", "kind": "energy", "partner": "floor"}, "partner is for the kinds contact, gap, area, slip, not 'energy'"),
+        (
+            {"on": "box", "kind": "energy", "partner": "floor"},
+            "partner is for the kinds contact, gap, area, slip, pair, not 'energy'",
+        ),
         ({"on": "box", "kind": "gap", "partner": "floor", "where": np.array([1])}, "where is for the kinds contact, area, slip"),
         ({"on": "box", "reach": 0.1}, "reach is for the kinds gap, not 'contact'"),
         ({"on": "box", "kind": "gap", "partner": "floor", "reach": -1.0}, "reach of sensor s is -1.0 m; allowed are positive"),

@@ -28,6 +28,8 @@ _PARTS = ("centre", "mass", "inertia")
 _TRIANGLE = 1e-2
 #: Mass that the smallest joint direction must move, relative to the largest.
 _SINGULAR = 1e-14
+#: Length below which an axis or a quaternion is none.
+_LEAST = 1e-9
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,7 @@ class Robot:
                 raise InputError(f"{what} has the {role} {link!r}, which is no link{did_you_mean(link, links)}")
         for role, axis in (("axis", joint.axis), ("axis2", joint.axis2)):
             a = np.asarray(axis, dtype=np.float64)
-            if a.shape != (3,) or not np.isfinite(a).all() or not np.linalg.norm(a) > 1e-9:
+            if a.shape != (3,) or not _LEAST < math.hypot(*a) < math.inf:
                 raise InputError(f"{what} has {role} {axis!r}; allowed are three numbers, not all zero.")
         if not joint.limits[0] < joint.limits[1]:
             raise InputError(f"{what} has limits {joint.limits}; the lower one must be below the upper one.")
@@ -445,9 +447,9 @@ def _count(first: np.ndarray, kind: np.ndarray, base: int, spherical: int) -> in
 
 def _quaternion(robot: str, joint: str, value: float | Sequence[float]) -> np.ndarray:
     q = np.asarray(value, dtype=np.float64)
-    if q.shape != (4,) or not np.isfinite(q).all() or not np.linalg.norm(q) > 1e-9:
+    if q.shape != (4,) or not _LEAST < math.hypot(*q) < math.inf:
         raise InputError(f"robot {robot}: spherical joint {joint!r} starts at {value!r}; allowed is a quaternion (w, x, y, z).")
-    return np.asarray(q / np.linalg.norm(q))
+    return np.asarray(q / math.hypot(*q))
 
 
 def _matrix(rotation: Three) -> np.ndarray:
@@ -458,7 +460,7 @@ def _matrix(rotation: Three) -> np.ndarray:
 
 def _unit(axis: Three) -> np.ndarray:
     a = np.asarray(axis, dtype=np.float64)
-    return np.asarray(a / np.linalg.norm(a))
+    return np.asarray(a / math.hypot(*a))
 
 
 def _made_simple(links: Sequence[RobotLink], joints: Sequence[RobotJoint]) -> tuple[list[RobotLink], list[RobotJoint]]:
