@@ -39,7 +39,7 @@ COUNTED = {
 #: Most searches for contacts in a step.
 _MOST_SEARCHES = 3
 #: Most times that a step is solved again since its friction did work on bodies.
-_MOST_WEAKENINGS = 10
+_MOST_WEAKENINGS = 3
 #: Part of the contact margin by which a solved step may sink bodies into each other before halves of it are tried.
 SUNK = 0.02
 #: Part of the contact margin by which what counts as closed may be open, and by which bodies may move before contacts follow.
@@ -206,7 +206,7 @@ class Stepper:
                     beside = joints.impulses_beside(change)
                     self.system.add_joint_impulses(new, beside + impulses if len(impulses) else beside)
                 allowed = weakened(friction, rows, solved, end, self.newton)
-            if allowed is None or again == _MOST_WEAKENINGS:
+            if allowed is None or again == _MOST_WEAKENINGS or not solved.solution.converged:
                 break
             friction = allowed
             solved = self._solve_again(replace(rows, friction=friction), solved, v_prescribed)
