@@ -459,7 +459,7 @@ class Glue(Joined):
 
 
 class NodeFrame:
-    """Nodes of a soft body as the first side of a :class:`Glue`; no frame of their own.
+    """Nodes of a soft body as the first side of a :class:`Glue`: where their mean is, without a turn.
 
     Parameters
     ----------
@@ -478,8 +478,9 @@ class NodeFrame:
         return np.concatenate([q[self.rows].reshape(-1, 3).mean(axis=0), [1.0, 0.0, 0.0, 0.0]])
 
     def jacobian(self) -> np.ndarray:
-        """Refuse: they have no common motion."""
-        raise NotImplementedError("nodes are no frame")
+        """Velocity of their mean by those of the nodes, (6, 3k); no angular velocity."""
+        k = len(self.nodes)
+        return np.vstack([np.tile(np.eye(3) / k, k), np.zeros((3, 3 * k))])
 
     def moved(self, q: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
         """Coordinates of the body, its other nodes at rest."""
