@@ -13,6 +13,7 @@ import femsim as fs
 from contact import make_solver
 from femsim.base.errors import InputError
 from femsim.base.rotations import quaternion_to_matrix
+from femsim.model.joints import NodeFrame
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
 from materials import circular_section
@@ -286,3 +287,11 @@ def test_wrong_joints_are_a_sentence(change: dict[str, Any], said: str) -> None:
     join: Callable[..., Any] = scene.join
     with pytest.raises(InputError, match=said):
         join(given.pop("a"), given.pop("b"), **given)
+
+
+def test_glued_nodes_as_a_frame_move_as_their_mean() -> None:
+    rng = np.random.default_rng(1)
+    frame, q = NodeFrame(np.array([1, 3, 4])), rng.normal(size=18)
+    v = rng.normal(size=9)
+    moved = frame.place(frame.moved(q, v, 0.1)) - frame.place(q)
+    assert frame.jacobian() @ v == pytest.approx(np.concatenate([moved[:3] / 0.1, np.zeros(3)]), abs=1e-12)
