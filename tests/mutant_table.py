@@ -129,9 +129,20 @@ MUTANTS = (
         "test_tree.py::test_a_free_robot_keeps_its_momenta",
     ),
     Mutant(
-        "physics", "limits of a robot's motor are not those of the joint", BODIES + "tree.py",
-        'words = {"force": "effort", "max_force": "max_effort"}', 'words = {"force": "effort", "max_effort": "stiffness"}',
+        "physics", "a robot's motor knows no limit", BODIES + "tree.py",
+        "motor.stiffness, motor.damping, motor.max_effort", "motor.stiffness, motor.damping, np.inf",
         "test_robot_scenes.py::test_a_motor_gives_no_more_than_its_limit",
+    ),
+    Mutant(
+        "energies", "friction that momentum does not feel holds positions back", STEP + "end_velocity.py",
+        "    return None if np.array_equal(allowed, friction) else allowed", "    return None",
+        "test_end_velocity.py::test_friction_that_is_taken_back_gives_no_energy",
+    ),
+    Mutant(
+        "physics", "forces of a step act where it ends", STEP + "stepper.py",
+        "self.system.moved(state, v_hat, 0.5 * dt), v_prescribed, dt, middle=True)",
+        "self.system.moved(state, v_hat, dt), v_prescribed, dt, middle=True)",
+        "test_middle.py::test_bodies_that_collide_keep_their_angular_momentum",
     ),
     Mutant(
         "sensors", "the wrench of a joint forgets what contacts do behind its link", RUN + "sensors.py",
