@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from contact.delassus_kernels import congruence
 from contact.jacobian_kernels import gather, scatter
-from contact.linear import Backend, Factorization, make_factorization, same_pattern
+from contact.linear import Backend, DenseCholesky, Factorization, make_factorization, same_pattern
 from contact.problem import ContactProblem
 
 #: Largest patch whose Schur complement is formed, in rows for each row of J; beyond it W is solved for column by column.
@@ -36,10 +36,12 @@ class DelassusOperator:
         Direct solver, see ``contact.linear``.
     threads : int
         Threads of MKL.
+    factorization : Factorization, optional
+        What factorizes instead of the backend: dense factors for small matrices.
     """
 
-    def __init__(self, backend: Backend = "auto", threads: int = 1) -> None:
-        self.factorization: Factorization = make_factorization(backend, threads)
+    def __init__(self, backend: Backend = "auto", threads: int = 1, factorization: Factorization | None = None) -> None:
+        self.factorization: Factorization = factorization or make_factorization(backend, threads)
         self._pattern: tuple[np.ndarray, np.ndarray] | None = None
         self.forget()
 
@@ -95,7 +97,7 @@ class DelassusOperator:
         """
         if patch is None:
             patch = np.unique(problem.J.indices)
-        if not _worth_keeping(len(patch), problem.J.shape[0], problem.n):
+        if not self._keeps(len(patch), problem.J.shape[0], problem.n):
             patch = np.zeros(0, dtype=np.int64)
         self._factorize(problem.A, patch)
 
@@ -117,13 +119,17 @@ class DelassusOperator:
             return False
         if not len(self._rows):
             # without a patch each row of J costs a solve: only for few of them, or where no patch would help
-            return J.shape[0] <= _MOST_EXTRA or not _worth_keeping(len(np.unique(J.indices)), J.shape[0], problem.n)
+            return J.shape[0] <= _MOST_EXTRA or not self._keeps(len(np.unique(J.indices)), J.shape[0], problem.n)
         missing = np.unique(J.indices[self._place[J.indices] < 0])
         if len(missing) + self._extra.shape[1] > _MOST_EXTRA:
             return False
         if len(missing):
             self._add(missing)
         return True
+
+    def _keeps(self, patch: int, rows: int, n: int) -> bool:
+        """Whether to keep so many rows of n for so many rows of J; dense factors have them all at hand."""
+        return isinstance(self.factorization, DenseCholesky) or _worth_keeping(patch, rows, n)
 
     def _add(self, rows: np.ndarray) -> None:
         """Add rows to the patch by one solve each."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ from contact.face_kernels import contacts_of_faces
 from contact.faces import faced_pairs, make_faces
 from contact.placed_kernels import Output, Shapes
 from contact.rim_kernels import rolling_contacts
-from contact.shapes import RIM_POINTS, Box, Capsule, Cylinder, Mesh, PlacedShape, Revolved, ShapeTable, Thread
+from contact.shapes import RIM_POINTS, Box, Capsule, Cylinder, Mesh, PlacedShape, Revolved, Shape, ShapeTable, Thread
 from contact.thinning_kernels import thinned
 
 FloatArray = npt.NDArray[np.float64]
@@ -101,8 +102,41 @@ class PointContacts:
         )
 
 
+class FirstPoints(TypedDict):
+    """First points of shapes by what these do in a :class:`Detector`, which says more of each; -1 for other shapes."""
+
+    shape_corner: list[int]
+    shape_rim: list[int]
+    shape_edge: list[int]
+    shape_face: list[int]
+
+
+def first_points(shapes: Sequence[Shape], first: Sequence[int]) -> FirstPoints:
+    """Arguments of a :class:`Detector` for shapes whose points are those of ``features``, each from a number ``first`` on.
+
+    Parameters
+    ----------
+    shapes : sequence of Shape
+        The shapes, in the order of the detector.
+    first : sequence of int
+        Number of the first point of each.
+
+    Returns
+    -------
+    FirstPoints
+        To be given to it by ``**``.
+    """
+
+    def of(*kinds: type) -> list[int]:
+        return [start if isinstance(shape, kinds) else -1 for shape, start in zip(shapes, first, strict=True)]
+
+    return FirstPoints(shape_corner=of(Box), shape_rim=of(Cylinder), shape_edge=of(Mesh, Capsule), shape_face=of(Mesh, Revolved))
+
+
 class Detector:
     """Finds the contacts of a fixed set of points with a fixed set of shapes, step after step.
+
+    Of its 11 parameters four come from :func:`first_points` together; each can be left out.
 
     Parameters
     ----------
@@ -223,6 +257,8 @@ class Detector:
         self._rotation = np.zeros((n_shapes, 3, 3))
         self._translation = np.zeros((n_shapes, 3))
         self._n_bodies = n_bodies
+        #: margin of the last call, if it was one number
+        self._last_margin: float | None = None
         self._rim_reach = np.zeros(n_shapes)
         self._creases = self._crease_table(shape_edge)
         self.features = FEATURES if self._creases is None else max(FEATURES, self._creases.features)
@@ -480,6 +516,9 @@ class Detector:
                 f"detect: margin has shape {margin.shape}; give one number or one for each of the "
                 f"{len(self.point_radius)} points."
             )
+        if not isinstance(margin, np.ndarray) and margin == self._last_margin:
+            return
+        self._last_margin = None
         self._margin[:] = margin
         np.add(self.point_radius, self._margin, out=self._reach)
         if not self._reach.sum() < np.inf:
@@ -494,6 +533,7 @@ class Detector:
         if self._rolls:  # points of rims that are surfaces are no points: with this margin they are in contact with nothing
             np.copyto(self._rim_reach, self._margin[self._shape_rim], where=self._shape_rim >= 0)
             self._margin[self._on_rim] = self._reach[self._on_rim] = -np.inf
+        self._last_margin = None if isinstance(margin, np.ndarray) else margin
 
     def _placed(self, rotation: FloatArray, translation: FloatArray) -> Shapes:
         """Return what the kernels of cylinders and of edges of meshes read."""
@@ -546,6 +586,8 @@ def _numbers(field: str, value: npt.ArrayLike, length: int | None, limit: int | 
 
 def _floats(field: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     """Return the array where it is fit for a kernel, else a copy that is."""
+    if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.flags.carray and value.shape == shape:
+        return value
     array = np.require(value, np.float64, ("C", "W"))
     if array.shape != shape:
         raise ContactError(f"detect: {field} has shape {array.shape}; it must be {shape}.")

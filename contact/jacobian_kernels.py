@@ -30,6 +30,25 @@ def scatter(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, lam: np.n
             out[indices[k]] += data[k] * lam[i]
 
 
+@njit(cache=True)
+def pick_contacts(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, chosen: np.ndarray,
+    out_indptr: np.ndarray, out_indices: np.ndarray, out_data: np.ndarray,
+) -> int:  # fmt: skip
+    """Fill the rows of J of the contacts that are ``chosen``, (nc,) bool, three each; return how many entries they have."""
+    row, entry = 0, 0
+    out_indptr[0] = 0
+    for i in range(indptr.shape[0] - 1):
+        if not chosen[i // 3]:
+            continue
+        for k in range(indptr[i], indptr[i + 1]):
+            out_indices[entry], out_data[entry] = indices[k], data[k]
+            entry += 1
+        row += 1
+        out_indptr[row] = entry
+    return entry
+
+
 @njit(cache=True, error_model="numpy")
 def compliances(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, diagonal: np.ndarray, out: np.ndarray) -> None:
     """Fill the diagonal of J D^-1 J^T, one entry a row of J, for D = diag(diagonal) with positive entries."""

@@ -349,6 +349,37 @@ class SuperLU:
         return np.asarray(self._lu.solve(b))
 
 
+class DenseCholesky:
+    """LAPACK's Cholesky factors of a small matrix, without a search for an order; any patch, also all of it."""
+
+    name = "lapack"
+
+    def factorize(self, A: sp.csc_matrix, patch: np.ndarray) -> None:
+        """Factorize A, (n, n). ContactError when A is not positive definite."""
+        self._factor, bad = sl.lapack.dpotrf(A.toarray(order="F"), lower=1, overwrite_a=1, clean=0)
+        if bad:
+            raise ContactError(_NOT_POSITIVE)
+        self.patch = patch
+        unit = np.zeros((A.shape[0], len(patch)), order="F")
+        unit[patch, np.arange(len(patch))] = 1.0
+        self._columns = self.solve(unit) if len(patch) else unit
+        inner = self._columns[patch]
+        self.compliance = 0.5 * (inner + inner.T)
+
+    def solve(self, b: np.ndarray) -> np.ndarray:
+        """Return A^-1 b for b of shape (n,) or (n, k)."""
+        return np.asarray(sl.lapack.dpotrs(self._factor, b, lower=1)[0])
+
+    def begin(self, b: np.ndarray) -> np.ndarray:
+        """Solve for b, (n,), and return the part on the patch, (m,)."""
+        self._free = self.solve(b)
+        return np.asarray(self._free[self.patch])
+
+    def finish(self, force: np.ndarray) -> np.ndarray:
+        """Return A^-1 (b + E force), (n,), with b of the last ``begin`` and ``force`` (m,) on the patch."""
+        return np.asarray(self._free + self._columns @ force)
+
+
 def make_factorization(backend: Backend = "auto", threads: int = 1) -> Factorization:
     """Create a factorization.
 

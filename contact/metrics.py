@@ -16,7 +16,7 @@ import numpy as np
 
 from contact import metrics_kernels as kernels
 from contact.errors import ContactError
-from contact.metrics_kernels import NET_FRACTION, NOISE_FRACTION, TINY, larger, relative
+from contact.metrics_kernels import TINY, larger, relative
 from contact.problem import ContactProblem, force_scales, isotropic, to_isotropic
 
 
@@ -81,7 +81,7 @@ def _terms(
     force = problem.pushed(lam)
     if problem.rows is not None and row_forces is not None:
         force += problem.rows.G.T @ row_forces
-    return _Terms(problem.A @ v if Av is None else Av, problem.b, force)
+    return _Terms(problem.times(v) if Av is None else Av, problem.b, force)
 
 
 def dynamics_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray, Av: np.ndarray | None = None) -> float:
@@ -230,16 +230,14 @@ def _balance(
     problem: ContactProblem, v: np.ndarray, lam: np.ndarray, terms: _Terms, size: float, loads: np.ndarray | None = None
 ) -> float:
     start, stop, stride = problem.group_rows
-    pressing, moving = np.empty(problem.n_contacts), np.empty(len(start))
+    moving, least = np.empty(len(start)), np.empty(len(start))
     kernels.moving_forces(start, stop, stride, problem.diagonal, v, moving)
-    kernels.lengths(lam.reshape(problem.phi.shape), pressing)
     if loads is None:
         loads = np.empty(len(start))
         kernels.net_forces(
             start, stop, stride, problem.b if problem.b_prescribed is None else problem.b - problem.b_prescribed, loads
         )
-    sums = np.where(problem.touches, pressing, 0.0).sum(axis=1)
-    least = np.maximum(np.maximum(loads, NET_FRACTION * sums), NOISE_FRACTION * np.maximum(moving, problem.b_size))
+    kernels.least_scales(loads, moving, lam.reshape(problem.phi.shape), problem.touches, problem.b_size, least)
     return float(kernels.worst_balance(start, stop, stride, least, problem.diagonal, terms.b, terms.Av, terms.force, size * size))
 
 

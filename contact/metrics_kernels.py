@@ -147,13 +147,6 @@ def alignment(u: np.ndarray, lam: np.ndarray, rho: np.ndarray, smallest: float) 
 
 
 @njit(cache=True)
-def lengths(vectors: np.ndarray, out: np.ndarray) -> None:
-    """Fill the lengths (k,) of vectors (k, 3)."""
-    for m in range(vectors.shape[0]):
-        out[m] = math.sqrt(vectors[m, 0] * vectors[m, 0] + vectors[m, 1] * vectors[m, 1] + vectors[m, 2] * vectors[m, 2])
-
-
-@njit(cache=True)
 def translations(
     start: np.ndarray, stop: np.ndarray, stride: np.ndarray, indptr: np.ndarray, indices: np.ndarray, data: np.ndarray,
     b: np.ndarray, out: np.ndarray,
@@ -211,6 +204,22 @@ def moving_forces(
                     force = diagonal[c] * v[c]
                     total += force * force
         out[g] = math.sqrt(total)
+
+
+@njit(cache=True)
+def least_scales(
+    loads: np.ndarray, moving: np.ndarray, lam: np.ndarray, touches: np.ndarray, b_size: float, out: np.ndarray
+) -> None:
+    """Fill the least scale, N, of the balance of each group, see ``contact.metrics.balance``.
+
+    The load on it, its part of the sum of the forces lam (nc, 3) on it, and of its ``moving`` forces and of all loads.
+    """
+    for g in range(out.shape[0]):
+        total = 0.0
+        for m in range(lam.shape[0]):
+            if touches[g, m]:
+                total += math.sqrt(lam[m, 0] * lam[m, 0] + lam[m, 1] * lam[m, 1] + lam[m, 2] * lam[m, 2])
+        out[g] = larger(larger(loads[g], NET_FRACTION * total), NOISE_FRACTION * larger(moving[g], b_size))
 
 
 @njit(cache=True)

@@ -121,6 +121,12 @@ class ContactProblem:
         """1 / sqrt(diagonal), (n,): the weight that makes residuals of all rows comparable, computed once."""
         return np.asarray(1.0 / np.sqrt(self.diagonal))
 
+    def times(self, v: np.ndarray) -> np.ndarray:
+        """Return A v, (n,), N, of a velocity (n,)."""
+        A, out = self.A, np.empty(self.n)
+        kernels.scatter(A.indptr, A.indices, A.data, v, out)
+        return out
+
     def moved(self, v: np.ndarray) -> np.ndarray:
         """J v, (3 nc,), m/s, of a velocity (n,); ContactError where v has another size."""
         J, n = self.J, len(self.b)
@@ -325,6 +331,8 @@ def force_scales(W_diagonal: np.ndarray) -> np.ndarray:
         Diagonal of the Delassus operator, normal first.
     """
     trace = W_diagonal.sum(axis=1)
+    if (W_diagonal > 0.0).all():
+        return np.asarray(3.0 / trace)
     moves = trace > 0
     dim: float | np.ndarray = 3.0 if W_diagonal[:, 2].any() else 2.0
     if not W_diagonal[:, 1].all():

@@ -1,6 +1,6 @@
 """The site: sphinx-build -W -b html docs site.
 
-Needs the extra `docs` and no network. Three pages are filled from the code while they are read: api, commands and gallery.
+Needs the extra `docs` and no network. The pages of the API, commands and gallery are filled from the code while they are read.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import io
 import sys
-from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,48 +36,52 @@ napoleon_use_ivar = True
 html_theme = "pydata_sphinx_theme"
 html_title = "femsim"
 html_show_sourcelink = False
-html_sidebars: dict[str, list[str]] = {"**": []}  # all pages are in the bar at the top
+html_sidebars: dict[str, list[str]] = {page: [] for page in ("index", "guide/start", "guide/contributing")}  # no page beside
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 6,
     "show_toc_level": 2,
     "footer_start": ["copyright"],
     "footer_end": [],
 }
 
-#: Headings of the pages of the API, by the beginning of the module that has the names; the first that fits counts.
-HEADINGS = {
-    "femsim.scene.reading": "Runs",
-    "femsim.scene": "Scenes",
-    "femsim.model": "Scenes",
-    "femsim.run": "Runs",
-    "femsim": "Studies",
-    "meshes": "Meshes",
-    "materials": "Materials",
-    "contact": "Contact",
-    "viz": "Pictures and pages",
+#: Pages of the API by the beginning of the module that has the names; the first that fits counts.
+TOPICS = {
+    "femsim.scene.reading": "runs",
+    "femsim.scene": "scenes",
+    "femsim.model": "bodies",
+    "femsim.run": "runs",
+    "femsim": "studies",
+    "meshes": "meshes",
+    "materials": "materials",
+    "contact": "contact",
+    "viz": "pictures",
 }
 
 
-def api() -> str:
-    """Return directives for all public names, by heading."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for name, module in fs._MODULE_OF.items():
-        heading = next(text for start, text in HEADINGS.items() if f"{module}.".startswith(f"{start}."))
-        found[heading].append(name)
+def api(topic: str) -> str:
+    """Return directives for the public names of a page."""
     parts = []
-    for heading in dict.fromkeys(HEADINGS.values()):
-        parts.append(f"## {heading}\n")
-        for name in sorted(found[heading], key=lambda name: (not name[0].isupper(), name.lower())):
-            thing = getattr(fs, name)
-            if isinstance(thing, type):
-                kind = "exception" if issubclass(thing, Exception) else "class"
-            else:
-                kind = "function"
-            directive = f".. auto{kind}:: femsim.{name}"
-            if not callable(thing):  # a table or a list of names
-                directive = f".. data:: femsim.{name}\n\n   {', '.join(thing)}."
-            parts.append(f"```{{eval-rst}}\n{directive}\n```\n")
+    for name in sorted(names_of(topic), key=lambda name: (not name[0].isupper(), name.lower())):
+        thing = getattr(fs, name)
+        if isinstance(thing, type):
+            kind = "exception" if issubclass(thing, Exception) else "class"
+        else:
+            kind = "function"
+        directive = f".. auto{kind}:: femsim.{name}"
+        if not callable(thing):  # a table or a list of names
+            directive = f".. data:: femsim.{name}\n\n   {', '.join(thing)}."
+        parts.append(f"```{{eval-rst}}\n{directive}\n```\n")
     return "\n".join(parts)
+
+
+def names_of(topic: str) -> list[str]:
+    """Return the public names of a page of the API."""
+    return [
+        name
+        for name, module in fs._MODULE_OF.items()
+        if next(page for start, page in TOPICS.items() if f"{module}.".startswith(f"{start}.")) == topic
+    ]
 
 
 def commands() -> str:
@@ -109,7 +113,9 @@ def gallery() -> str:
     return "\n".join(parts)
 
 
-FILLED = {"guide/api": api, "guide/commands": commands, "guide/gallery": gallery}
+FILLED = {"guide/commands": commands, "guide/gallery": gallery} | {
+    f"guide/api/{topic}": partial(api, topic) for topic in TOPICS.values()
+}
 
 
 #: Pages that stand outside of docs, and where the site has them.

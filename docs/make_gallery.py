@@ -59,6 +59,7 @@ SHOTS = {
     "soft_mat_crumpling": Shot(1.0, 0.1, "mat_crumpling", (0.0, 0.6, 1.0, 1.9, 2.2, 3.0), options=BARE | {"camera": "8,8"}),
     "soft_mat_folding": Shot(1.8, 0.2, "mat_folding", (0.8, 1.4, 1.8, 2.2, 3.0, 4.0), options=BARE),
     "squeezed_ball": Shot(0.46, 0.02),
+    "wrecking_ball": Shot(0.5, 0.1, options=BARE | {"camera": "30,20"}),
 }
 
 

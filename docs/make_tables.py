@@ -1,22 +1,46 @@
-"""Write the tables of docs/outputs.md that the code declares: python docs/make_tables.py.
+"""Write the tables of outputs.md and guide/commands.md that the code declares: python docs/make_tables.py.
 
-Each stands between two comments of the page; a test holds that the page has exactly what the code says.
+Each stands between two comments of its page; a test holds that the pages have exactly what the code says.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from femsim.model.fields import field_table
 from femsim.run.columns import step_table
 from femsim.scene.sensor_kinds import sensor_table
 
-PAGE = Path(__file__).resolve().parent / "outputs.md"
-TABLES = {"columns of steps.csv": step_table, "kinds of sensors": sensor_table, "fields of the frames": field_table}
+
+def command_table() -> str:
+    """Return the table of all commands with their options."""
+    from femsim.cli import app
+
+    lines = ["| command | what it does | options |", "|---|---|---|"]
+    for name in sorted(name for name in app if not name.startswith("-")):
+        arguments = [argument for argument in app[name].assemble_argument_collection() if argument.show]
+        given = [argument.names[0].lstrip("-").upper() for argument in arguments if argument.index is not None]
+        options = [f"`{argument.names[0]}`" for argument in arguments if argument.index is None]
+        first = app[name].help.split("\n\n")[0].replace("\n", " ")
+        lines.append(f"| `{' '.join(['femsim', name, *given])}` | {first} | {' '.join(options)} |")
+    return "\n".join(lines)
 
 
-def filled(page: str) -> str:
+DOCS = Path(__file__).resolve().parent
+#: Tables by name, by page.
+TABLES: dict[Path, dict[str, Callable[[], str]]] = {
+    DOCS / "outputs.md": {
+        "columns of steps.csv": step_table,
+        "kinds of sensors": sensor_table,
+        "fields of the frames": field_table,
+    },
+    DOCS / "guide" / "commands.md": {"commands": command_table},
+}
+
+
+def filled(page: str, tables: Mapping[str, Callable[[], str]]) -> str:
     """Return the page with its tables as the code declares them now.
 
     Raises
@@ -24,7 +48,7 @@ def filled(page: str) -> str:
     ValueError
         A table whose two comments the page lacks.
     """
-    for name, table in TABLES.items():
+    for name, table in tables.items():
         start, end = f"<!-- {name}, by docs/make_tables.py -->", f"<!-- end of {name} -->"
         pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.DOTALL)
         if not pattern.search(page):
@@ -35,4 +59,5 @@ def filled(page: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for path, tables in TABLES.items():
+        path.write_text(filled(path.read_text(encoding="utf-8"), tables), encoding="utf-8")

@@ -43,6 +43,7 @@ from femsim.model.paths import (
     ToolPath as ToolPath,
     load_path as load_path,
 )
+from femsim.model.robot_paths import JointPath as JointPath
 from femsim.model.robots import (
     Robot as Robot,
     RobotJoint as RobotJoint,

@@ -4,7 +4,8 @@ A library that reads a damaged or hostile file may run for ever, fill the memory
 
 - `child`: `call(function, ...)` runs a reader in a child process with limits on memory and time. The child is forked by a helper
   process that has imported the library already, so that a call costs some milliseconds; the helper starts with the first call.
-- `mesh_files`, `hdf5`, `logs`: the readers that run there, meshio, h5py, ezc3d, mcap and rosbags; plain arrays come back.
+- `mesh_files`, `hdf5`, `logs`, `vtk_files`, `tables`: the readers that run there, meshio, h5py, ezc3d, mcap and rosbags, VTK,
+  pyarrow; plain arrays come back.
 - `text`: JSON and TOML with checked size and nesting, and npz archives whose headers are checked before anything is allocated.
 
 What cannot be read raises `Refused`, a ValueError with a reason; who called names the file and what to do.

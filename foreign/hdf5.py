@@ -108,6 +108,27 @@ def read_links(path: str) -> dict[str, Any]:
     return {"files": files}
 
 
+def read_index(path: str) -> dict[str, Any]:
+    """Read how many steps the index of VTKHDF frames gives each part: ``parts``, ``[part, steps]``, -1 where that links a file.
+
+    Raises
+    ------
+    Refused
+        It lists too many parts.
+    """
+    import h5py
+
+    _check_heaps(path)
+    with h5py.File(path, "r", locking=False) as file:
+        root, parts = file["VTKHDF"], []
+        if len(root["Assembly"]) > _MOST_MEMBERS:
+            raise Refused(f"it lists {len(root['Assembly'])} parts; at most {_MOST_MEMBERS} are read")
+        for name in root["Assembly"]:
+            linked = isinstance(root.get(name, getlink=True), h5py.ExternalLink)  # of older runs
+            parts.append([str(name), -1 if linked else int(root[name]["Steps"].attrs["NSteps"])])
+    return {"parts": parts}
+
+
 def check_frames(paths: list[str]) -> dict[str, Any]:
     """Walk all that is read of VTKHDF files later, except the numbers: groups, attributes, types, the places of all chunks.
 

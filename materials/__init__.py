@@ -19,7 +19,7 @@ The room defines the constants of solids and surfaces. It imports nothing else o
 >>> ball.poisson_ratio
 0.35
 
-Invalid input raises `MaterialError`, a ValueError, with a sentence that names file, field and remedy.
+Invalid input raises `MaterialError` (in `errors`), a ValueError, with a sentence that names file, field and remedy.
 """
 
 from materials.damping import damping_ratio, rayleigh_from_ratios

@@ -5,6 +5,7 @@
 - `generate`: structured boxes, cylinders and balls of tetrahedra, and triangle surfaces to draw.
 - `load`: `load_tetmesh`, `load_surface`, `save_tetmesh` by meshio; `FILES` is the folder of the meshes that come with femsim,
   `data/meshes` of a clone and `meshes/_data` of a wheel.
+- `quadratic`: mid-side nodes for a linear mesh.
 - `quality`: scaled Jacobian, dihedral angle, radius ratio; `describe` prints them.
 - `turned`: solids of revolution and screw threads.
 - `volume`: `load_volume` and `tetrahedralize` fill a closed surface with tetrahedra (extra `mesh`).
@@ -16,7 +17,7 @@
 (125, 384)
 >>> mass, com, inertia = solid_mass_properties(ball.surface(), density=1000.0)
 
-Invalid input raises `MeshError`, a ValueError, with a sentence that names the file and the remedy.
+Invalid input raises `MeshError` (in `errors`), a ValueError, with a sentence that names the file and the remedy.
 """
 
 from meshes.errors import MeshError

@@ -45,6 +45,16 @@ def finger_mesh(length: float, cells: tuple[int, int, int]) -> fs.TetMesh:
     return fs.make_tetmesh(points, numbers.reshape(tets.shape), name="finger", source=f"finger_mesh({length}, {cells})")
 
 
+def gripped(object: str, scale: float) -> tuple[fs.Box | fs.Cylinder | fs.Mesh, float, float]:
+    """Shape of an object by its name or file, its lowest place in z and its half width in x, m."""
+    if object == "box":
+        return fs.Box((0.015, 0.015, 0.015)), -0.015, 0.015
+    if object == "cylinder":
+        return fs.Cylinder(0.015, 0.015), -0.015, 0.015
+    surface = fs.load_surface(fs.mesh_file(object), scale=scale)
+    return fs.mesh_shape(fs.mesh_file(object), scale=scale), surface.bounds[0, 2], np.abs(surface.bounds[:, 0]).max()
+
+
 def build(
     young_modulus: float = 8.3e4,
     poisson_ratio: float = 0.42,
@@ -116,15 +126,7 @@ def build(
     scale = fs.length_scale(mesh_unit)
     scene = fs.Scene("soft_gripper", dt=dt, duration=duration, theta=1.0)
     pla = fs.material("pla").elastic()
-    if object == "box":
-        shape: fs.Box | fs.Cylinder | fs.Mesh = fs.Box((0.015, 0.015, 0.015))
-        low, half = -0.015, 0.015
-    elif object == "cylinder":
-        shape, low, half = fs.Cylinder(0.015, 0.015), -0.015, 0.015
-    else:
-        surface = fs.load_surface(fs.mesh_file(object), scale=scale)
-        shape = fs.mesh_shape(fs.mesh_file(object), scale=scale)
-        low, half = surface.bounds[0, 2], np.abs(surface.bounds[:, 0]).max()
+    shape, low, half = gripped(object, scale)
     if not mounted:
         scene.add_floor()
     target = scene.add_rigid("object", shape, density=pla.density, position=(0.0, 0.0, -low), surface=pla.name)

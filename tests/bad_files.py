@@ -295,6 +295,10 @@ LAUGHS = b"".join(b'<!ENTITY l%d "%s">' % (k, b"&l%d;" % (k - 1) * 10 if k else 
 CORPUS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "laughs.urdf": ("robot", _text(b"<!DOCTYPE r [" + LAUGHS + b"]><robot name='a'>&l11;</robot>")),
     "outside.urdf": ("robot", _text(b"<!DOCTYPE r [<!ENTITY x SYSTEM 'file:///etc/hostname'>]><robot name='a'>&x;</robot>")),
+    "laughs.xml": ("robot", _text(b"<!DOCTYPE r [" + LAUGHS + b"]><mujoco model='a'>&l11;</mujoco>")),
+    "endless_bodies.xml": ("robot", _text(
+        b"<mujoco><worldbody>" + b"<body>" * 3000 + b"</body>" * 3000 + b"</worldbody></mujoco>")),
+    "huge_mass.xml": ("robot", _text(b"<mujoco><worldbody><body><geom size='1e200'/></body></worldbody></mujoco>")),
     "deep.urdf": ("robot", _text(b"<robot>" + b"<a>" * 500_000)),
     "deep_closed.urdf": ("robot", _text(b"<robot>" + b"<a>" * 300_000 + b"</a>" * 300_000 + b"</robot>")),
     "cut.urdf": ("robot", _text(b"<robot name='a'><link name='b'><inertial><mass value='1'/>")),

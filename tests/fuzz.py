@@ -29,14 +29,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bad_files import open_as, size_of
+from bad_files import size_of
+from fuzz_doors import read
 from fuzz_seeds import Seed, seeds
 
 #: Processor seconds that one input may take in the worker before it is tried by the user's door, and there.
 QUICK, SECONDS = 0.5, 5.0
 TIMES_FILE, BYTES = 20, 200_000_000
 #: How often the kinds come.
-_WEIGHTS = {"tetmesh": 4.0, "surface": 3.0, "log": 4.0, "frame": 2.0, "hdf": 0.5}
+_WEIGHTS = {
+    "tetmesh": 4.0, "surface": 3.0, "log": 4.0, "frame": 2.0, "robot": 2.0, "path": 2.0, "hdf": 0.5, "repair": 0.2, "run": 0.5,
+    "report": 0.3, "swept": 0.2, "row": 0.3, "resume": 0.1,
+}  # fmt: skip
 #: Numbers that a file must not be believed.
 _WORDS = (
     b"0",
@@ -54,58 +58,6 @@ _WORDS = (
     b"x",
 )
 _INTEGERS = (0, 1, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, (1 << 63) - 1, (1 << 64) - 1)
-
-
-def read(kind: str, path: Path) -> list[np.ndarray]:
-    """Read a file as a user would, also of the kinds that are no part of the corpus."""
-    if kind == "calibration":
-        from femsim.studies.calibration.file import read_calibration
-
-        read_calibration(path)
-        return []
-    if kind == "steps":
-        from viz.plots import _read_table
-
-        return [
-            np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0) for values in _read_table(path, ("step", "time_s")).values()
-        ]
-    if kind == "json":
-        from femsim.run.folder import refuse_busy
-        from viz.ending import read_ending
-        from viz.report import read_info
-
-        read_ending(path.parent)
-        refuse_busy(path.parent)
-        read_info(path.parent)
-        return []
-    if kind == "pvd":
-        from viz.vtk_series import read_pvd
-
-        return [np.array([time for time, _ in read_pvd(path)])]
-    if kind == "frame":
-        from viz import read_part
-
-        return [_drawn(read_part(path))]
-    if kind == "hdf":
-        from viz import open_frames
-
-        frames = open_frames(path.parent if path.name == "frames.vtkhdf" else path.parents[1])
-        parts = [frames.read(number, part) for number in range(len(frames.times)) for part in frames.parts]
-        return [np.array(frames.times), *map(_drawn, parts)]
-    if kind == "checkpoint":
-        from femsim.run.checkpoint import read_checkpoint, stamped
-
-        path.write_bytes(stamped(path.read_bytes()))  # with the right digest, else that is all that is read
-        state = read_checkpoint(path).state
-        return [value for value in state.arrays().values() if value.dtype.kind == "f"]
-    return open_as(kind, path)
-
-
-def _drawn(data: Any) -> np.ndarray:
-    """Let VTK walk the cells of a part, as it does to draw them; return its points."""
-    skin = data.extract_surface(algorithm="dataset_surface") if data.IsA("vtkUnstructuredGrid") else data.triangulate()
-    assert np.isfinite(skin.bounds).all()
-    return np.asarray(data.points)
 
 
 # ---------------------------------------------------------------------- changes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import struct
 import zipfile
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from bad_files import CORPUS
+from fuzz_doors import DROP, drop
 
 #: When meshio wrote a file; input N of a seed is the same on every day.
 _DATE = re.compile(rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}")
@@ -29,7 +31,7 @@ class Seed:
 def seeds(folder: Path) -> list[Seed]:
     """Make good files of every kind, and add the corpus of bad ones that are files and small."""
     out: list[Seed] = []
-    for make in (_meshes, _problems, _logs, _texts, _states, _frames):
+    for make in (_meshes, _problems, _logs, _bags, _texts, _robots, _states, _frames, _runs, _sweeps):
         out += make(folder)
     for name, (kind, write) in CORPUS.items():
         path = folder / name
@@ -111,6 +113,20 @@ def _logs(folder: Path) -> list[Seed]:
     return [*out, Seed("log", "a.c3d", c3d), Seed("log", "a.mcap", mcap), Seed("log", "a.bag", _bag())]
 
 
+def _bags(folder: Path) -> list[Seed]:
+    """The files of a rosbag2 of poses, each changed in a folder whose other file is good."""
+    from log_files import write_bag_of_poses
+
+    turns, out = np.tile([0.1, 0.2, 0.3, 0.0, 0.0, 0.0, 1.0], (9, 1)), []
+    for kind in ("data", "words"):
+        bag = folder / f"bag_{kind}"
+        write_bag_of_poses(bag, turns, rate=9.0)
+        for file in bag.glob("*.db3" if kind == "data" else "metadata.yaml"):
+            out.append(Seed("path", f"{bag.name}/{file.name}", file.read_bytes()))
+    (folder / "places.txt").write_text("0 0 0\n0.01 0 0\n0.02 0 0.01\n")
+    return [*out, Seed("path", "a.turns", b"0 0 0 1\n0 0.01 0 0.99995\n0 0 0 1\n")]
+
+
 def _bag() -> bytes:
     """A ROS 1 bag with an index and no message: records are a header of NAME=VALUE and data, lengths before both."""
 
@@ -172,35 +188,138 @@ readings = [{ logs = ["a.csv"], card = { time = { offset = 0.005 } } }]
     info = json.dumps({"status": "converged", "message": "", "settings": {"gravity_mps2": [0, 0, -9.81]}})
     entry = '<DataSet timestep="0.1" name="a" file="a.vtu"/>'
     pvd = f'<?xml version="1.0"?><VTKFile type="Collection"><Collection>{entry}</Collection></VTKFile>'
+    friction = (Path(__file__).parents[1] / "data" / "materials" / "friction.toml").read_text()[:3000].rpartition("[[pair]]")[0]
     robot = (
         '<robot name="a"><link name="b"><inertial><origin xyz="0 0 1" rpy="0 1 0"/><mass value="1"/>'
         '<inertia ixx="1" iyy="1" izz="1"/></inertial><collision><geometry><box size="1 1 1"/></geometry></collision></link>'
-        '<link name="c"/><joint name="j" type="revolute"><parent link="b"/><child link="c"/><axis xyz="0 1 0"/>'
+        '<link name="c"><inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>'
+        '<joint name="j" type="revolute"><parent link="b"/><child link="c"/><axis xyz="0 1 0"/>'
         '<limit lower="-1" upper="1"/></joint></robot>'
     )
+    mjcf = (
+        '<mujoco model="a"><compiler angle="radian"/><default><default class="c"><joint damping="0.1"/></default></default>'
+        '<worldbody><body name="a"><inertial pos="0 0 1" mass="1" diaginertia="1 1 1" quat="1 0 1 0"/>'
+        '<body name="b" pos="0 0 1" euler="0 1 0" childclass="c"><joint name="j" axis="0 1 0" range="-1 1"/>'
+        '<geom type="capsule" size="0.1" fromto="0 0 0 0 0 1"/><body name="d" xyaxes="1 0 0 0 1 0"><joint name="k" type="slide"/>'
+        '<geom type="box" size="1 1 1" mass="2"/></body></body></body></worldbody>'
+        '<equality><joint joint1="k" joint2="j" polycoef="0 2 0 0 0"/></equality></mujoco>'
+    )
     texts = {
-        ("robot", "a.urdf"): robot,
+        ("robot", "a.urdf"): robot, ("robot", "a.xml"): mjcf, ("friction", "friction.toml"): friction,
         ("card", "a.toml"): card, ("sweep", "b.toml"): sweep, ("calibration", "c.toml"): calibration,
-        ("path", "a.path"): path, ("path", "b.path"): "0 0 0\n1 0 0\n2 0 1\n",
+        ("path", "a.path"): path, ("path", "b.path"): "0 0 0\n0.01 0 0\n0.02 0 0.01\n",
         ("path", "c.path"): poses, ("tensile", "t.csv"): tensile,
         ("steps", "steps.csv"): steps, ("json", "run.json"): info, ("pvd", "frames.pvd"): pvd,
     }  # fmt: skip
     return [Seed("material", "ecoflex_00_50.toml", material)] + [Seed(*key, text.encode()) for key, text in texts.items()]
 
 
+def _robots(folder: Path) -> list[Seed]:
+    """Robots that come with femsim, one of all kinds of joints and shapes, and the meshes of one."""
+    import meshio
+
+    import femsim as fs
+
+    box = fs.box_tets((0.1, 0.1, 0.1), 1).surface()
+    inertia = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0.1"/></inertial>'
+    shapes = ('<sphere radius="0.1"/>', '<cylinder radius="0.1" length="0.2"/>', '<capsule radius="0.1" length="0.2"/>',
+              '<mesh filename="link.stl" scale="1 1 0.5"/>', '<mesh filename="package://a/link.obj"/>')  # fmt: skip
+    kinds = ("continuous", "prismatic", "fixed", "revolute")
+    text = '<?xml version="1.0"?><robot name="r"><link name="l0"/>'
+    for k, shape in enumerate(shapes, 1):
+        drawn = f'<{{0}}><origin xyz="0 0 0.{k}" rpy="0.{k} 0 1"/><geometry>{shape}</geometry></{{0}}>'
+        text += f'<link name="l{k}">{inertia}{drawn.format("visual")}{drawn.format("collision")}</link>'
+    for k, kind in enumerate((*kinds, "fixed")):
+        more = f'<mimic joint="j{k - 2}" multiplier="-0.5" offset="0.1"/>' if k == 3 else ""
+        text += (
+            f'<joint name="j{k}" type="{kind}"><origin xyz="0.{k} 0 0" rpy="0 1 0"/><parent link="l{k}"/><child link="l{k + 1}"/>'
+            f'<axis xyz="0 1 0.{k}"/><limit lower="-1" upper="1" effort="3" velocity="2"/>'
+            f'<dynamics damping="0.1" friction="0.2"/>{more}</joint>'
+        )
+    text += "</robot>"
+    text, packaged = text.replace("package://a/", ""), text
+    out = [Seed("robot", "all.urdf", text.encode()), Seed("robot", "packaged.urdf", packaged.encode())]
+    out += [Seed("robot", f.name, f.read_bytes()) for f in sorted((Path(__file__).parents[1] / "data" / "robots").glob("*.urdf"))]
+    for kind in ("stl", "obj", ""):
+        place = folder / (f"robot_{kind}" if kind else "")
+        place.mkdir(exist_ok=True)
+        (place / "robot.urdf").write_text(text)
+        for name in ("link.stl", "link.obj"):
+            meshio.write(place / name, meshio.Mesh(box.points, [("triangle", box.triangles)]))
+        if kind:
+            out.append(Seed("robot", f"{place.name}/link.{kind}", (place / f"link.{kind}").read_bytes()))
+    return out
+
+
+def _runs(folder: Path) -> list[Seed]:
+    """Files of the folder of a run that ended, and of one that goes on; each in a folder whose other files are good."""
+    import femsim as fs
+
+    run = folder / "run"
+    file = folder / "drop.py"
+    file.write_text(DROP)
+    fs.simulate(fs.load_scene(file), out=run, fps=100.0, quiet=True, scene_path=file)
+    (run / "log.csv").write_text("time,Fx,Fy,Fz\n" + "".join(f"{0.01 * k:.2f},{k % 3}.5,0,1\n" for k in range(12)))
+    out = []
+    for kind, names in (
+        ("run", ("run.json", "sensors.csv", "steps.csv")),
+        ("report", ("run.json",)),
+        ("repair", ("run.json", "sensors.csv", "steps.csv", "frames.pvd")),
+        ("resume", ("run.json",)),
+    ):
+        for name in names:
+            place = folder / f"{kind}_{name.partition('.')[0]}"
+            shutil.copytree(run, place)
+            data = (place / name).read_bytes()
+            if kind == "report":
+                (place / "steps.csv").unlink()
+            if kind == "resume":
+                data = data.replace(b'"status": "converged"', b'"status": "interrupted"')
+            out.append(Seed(kind, f"{place.name}/{name}", data))
+    return out
+
+
+def _sweeps(folder: Path) -> list[Seed]:
+    """The row of a case, the words and the table of a sweep, a request to the page of a run."""
+    import pandas
+
+    row: dict[str, Any] = {
+        "case": 1, "id": "case", "status": "converged", "message": "All.", "attempts": 1, "parameters": {"friction": 0.5},
+        "metrics": {"f": 1.5}, "outputs": {"metrics": {"f": "max(a_fx_N)"}, "series": ["a_fx_N"], "frames": False},
+        "health": {"verdict": "good", "reasons": [{"sentence": "x"}], "steps": 3, "mean_iterations": 2.5}, "wall_s": 0.5,
+        "versions": {"numpy": "1"},
+    }  # fmt: skip
+    info = {"varied": ["friction"], "metrics": {"f": "max(a_fx_N)"}, "units": {"friction": "1"}, "scales": {}}
+    table = pandas.DataFrame({"status": ["converged"] * 3, "friction": [0.1, 0.2, 0.3], "f": [1.0, np.nan, 2.0]})
+    request = (
+        "GET /path?token=abc&x=%41 HTTP/1.1\r\nHost: localhost:8080\r\nOrigin: http://localhost:8080\r\n"
+        'Cookie: femsim-0=abc; other="q\\"uoted"; Path=/\r\nUpgrade: websocket\r\n\r\n'
+    )
+    out = [Seed("row", "case/case.json", json.dumps(row).encode()), Seed("request", "request", request.encode())]
+    for kind, name in (("words", "sweep.json"), ("table", "results.parquet")):
+        place = folder / f"swept_{kind}"
+        place.mkdir()
+        (place / "sweep.json").write_text(json.dumps(info))
+        table.to_parquet(place / "results.parquet", index=False)
+        out.append(Seed("swept", f"{place.name}/{name}", (place / name).read_bytes()))
+    (folder / "case").mkdir()
+    return out
+
+
 def _states(folder: Path) -> list[Seed]:
     import femsim as fs
     from femsim.step.stepper import Stepper
 
-    scene = fs.Scene("a", dt=0.01, theta=1.0)
-    scene.add_rigid("ball", fs.Sphere(0.1), density=1e3)
-    Stepper(scene, fs.make_solver("exact")).state.save(folder / "a.npz")
+    Stepper(drop(), fs.make_solver("exact")).state.save(folder / "a.npz")
     data = (folder / "a.npz").read_bytes()
     with zipfile.ZipFile(folder / "b.npz", "w", zipfile.ZIP_DEFLATED) as packed, zipfile.ZipFile(folder / "a.npz") as plain:
         for name in plain.namelist():
             packed.writestr(name, plain.read(name))
     states = [Seed("state", "a.npz", data), Seed("state", "b.npz", (folder / "b.npz").read_bytes())]
-    return [*states, _checkpoint(folder)]
+    simulation = fs.Simulation(drop())
+    simulation.step()
+    simulation.save().write(folder / "c.npz")
+    return [*states, Seed("saved", "c.npz", (folder / "c.npz").read_bytes()), _checkpoint(folder)]
 
 
 def _checkpoint(folder: Path) -> Seed:
@@ -241,4 +360,7 @@ def _frames(folder: Path) -> list[Seed]:
             for number in range(3):
                 frames.write_frame(0.1 * number, make_frame(number))
         out.append(Seed("hdf", f"{run.name}/{file}", (run / file).read_bytes()))
+        shutil.copytree(run, folder / f"repair_{kind}")
+        (folder / f"repair_{kind}" / "run.json").write_text('{"status": "converged"}')
+        out.append(Seed("repair", f"repair_{kind}/{file}", (run / file).read_bytes()))
     return out

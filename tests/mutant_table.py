@@ -306,7 +306,7 @@ MUTANTS = (
         "test_chambers.py::test_power_is_pressure_times_flow_and_energy_never_grows",
     ),
     Mutant(
-        "energies", "work of the led ends of rods the other way", STEP + "measure.py",
+        "energies", "work of the driven ends of rods the other way", STEP + "measure.py",
         "work += dt * own.power", "work -= dt * own.power",
         "test_rod_momentum.py::test_work_of_a_driven_end_is_the_energy_that_a_rod_gains",
     ),
@@ -445,8 +445,8 @@ MUTANTS = (
         "test_feasibility.py::test_a_penetration_is_seen_beside_any_force",
     ),
     Mutant(
-        "judges", "a balance relative to all that presses", "contact/metrics.py",
-        "np.maximum(loads, NET_FRACTION * sums)", "np.maximum(loads, sums)",
+        "judges", "a balance relative to all that presses", "contact/metrics_kernels.py",
+        "larger(loads[g], NET_FRACTION * total)", "larger(loads[g], total)",
         "test_metrics.py",
     ),
     Mutant(
@@ -492,7 +492,7 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "dry friction of a joint holds one way only", "femsim/model/joints.py",
-        "more.append((free, 0.0, -self.friction, self.friction))", "more.append((free, 0.0, 0.0, self.friction))",
+        "more.append((rate, 0.0, -self.friction, self.friction))", "more.append((rate, 0.0, 0.0, self.friction))",
         "test_joints.py::test_a_slider_slides_sticks_and_stops",
     ),
     Mutant(

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.optimize import lsq_linear, minimize
 from scipy.spatial.transform import Rotation
 
-from contact.detect import Detector, PointContacts
+from contact.detect import Detector, PointContacts, first_points
 from contact.detect_kernels import PARALLEL
-from contact.shapes import Box, Capsule, Cylinder, Mesh, PlacedShape, Revolved, Shape
+from contact.shapes import Box, Cylinder, PlacedShape, Shape
 
 
 def detect(
@@ -31,11 +31,8 @@ def detect(
         np.concatenate([radii for _, radii in own]),
         np.zeros(sum(len(points) for points, _ in own), dtype=int),
         may_contact,
-        shape_corner=[f if isinstance(s, Box) else -1 for s, f in zip(shapes, first, strict=True)],
-        shape_rim=[f if isinstance(s, Cylinder) else -1 for s, f in zip(shapes, first, strict=True)],
-        shape_edge=[f if isinstance(s, Mesh | Capsule) else -1 for s, f in zip(shapes, first, strict=True)],
-        shape_face=[f if isinstance(s, Mesh | Revolved) else -1 for s, f in zip(shapes, first, strict=True)],
         most_per_pair=most,
+        **first_points(shapes, first),
     )
     points = np.concatenate([p @ turn.T + at for (p, _), turn, at in zip(own, rotation, translation, strict=True)])
     found = detector.detect(points, *detector.world_poses(rotation, translation), margin).copy()

@@ -10,10 +10,12 @@ import scipy.sparse as sp
 from slow_twins import body_between_nodes, random_spd
 from small_blocks import soft_block
 
+import femsim as fs
 from contact import ContactError, ContactProblem, Group, WarmStart, make_local_problem, make_problem, measure
 from contact.metrics import residuals
 from contact.solvers import Auto, AutoOptions, Cond, CondOptions, Exact, ExactOptions, auto as auto_module, make_solver
 from contact.solvers.auto import conditioning
+from femsim.step.stepper import Stepper
 
 
 def true_conditioning(problem: ContactProblem) -> float:
@@ -188,3 +190,49 @@ def test_local_problems_go_to_exact() -> None:
 def test_wrong_options_are_named(options: dict, word: str) -> None:
     with pytest.raises(ContactError, match=word):
         AutoOptions(**options)
+
+
+# ---------------------------------------------------------------------- few unknowns with few contacts
+
+
+def box_on_its_corners() -> ContactProblem:
+    """Box of 1 kg and half a metre's edges that falls 0.1 m/s onto four corners, friction 0.3, pushed sideways."""
+    corners = 0.25 * np.array([[1.0, 1.0, -1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, -1.0]])
+    J = np.zeros((12, 6))
+    for k, arm in enumerate(corners):
+        for c, axis in enumerate(np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])):
+            J[3 * k + c] = np.concatenate([axis, np.cross(arm, axis)])
+    A = np.diag([100.0] * 3 + [100.0 / 24.0] * 3)
+    b = A @ np.array([0.2, 0.0, -0.1, 0.0, 0.0, 0.0])
+    return make_problem(A, b, sp.csr_matrix(J), np.zeros(4), 0.3, dt=0.01, groups=(Group("box", 0, 6, "generalized"),))
+
+
+@pytest.mark.parametrize(("ratio", "picked"), [(1.0, "exact"), (1e6, "canal")])
+def test_a_heavy_body_on_a_light_one_is_no_case_for_dense_factors(ratio: float, picked: str) -> None:
+    """Newton's method alone let the heavy one of `selftest heavy_on_light` sink in and make energy."""
+    scene = fs.Scene("two", dt=0.01)
+    scene.add_floor()
+    for k, mass in enumerate((1e-3, 1e-3 * ratio)):
+        scene.add_rigid(f"box{k}", fs.Box((0.01, 0.01, 0.01)), mass=mass, position=(0, 0, 0.01 + 0.02 * k))
+    stepper = Stepper(scene, make_solver("auto"))
+    report = stepper.step()
+    assert report.solution.converged and report.solution.details["picked"] == picked
+
+
+def test_few_contacts_on_few_unknowns_are_solved_by_dense_factors() -> None:
+    """The impulse of 0.1 m/s stops it, and friction takes 0.03 m/s of its 0.2."""
+    problem, solver = box_on_its_corners(), Auto(AutoOptions())
+    assert solver.pick(problem) == "exact"
+    solution = solver.solve(problem)
+    assert solution.converged and solution.details["tried"] == ("exact",) and solution.details["linear_algebra"] == "lapack"
+    np.testing.assert_allclose(solution.v, [0.17, 0.0, 0.0, 0.0, 0.0, 0.0], atol=1e-9)
+    assert "Picked exact for few unknowns with few contacts." in solution.message
+
+
+def test_where_dense_factors_fail_canal_goes_on() -> None:
+    problem, solver = box_on_its_corners(), Auto(AutoOptions())
+    solver._few = Exact(ExactOptions(max_iterations=1, max_sweeps=1))
+    solution = solver.solve(problem)
+    assert solution.converged and solution.details["tried"] == ("exact", "canal") and solution.details["picked"] == "canal"
+    assert "exact, picked for few unknowns with few contacts, did not converge; canal went on." in solution.message
+    np.testing.assert_allclose(solution.v, [0.17, 0.0, 0.0, 0.0, 0.0, 0.0], atol=1e-9)

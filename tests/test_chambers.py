@@ -232,7 +232,7 @@ def opened() -> np.ndarray:
         (lambda s: s.pressurize("nobody", lambda t: 1.0), "'nobody' is unknown"),
         (lambda s: s.pressurize("body", volume=lambda t: 1.0, where=0, bulk=0.0), "bulk of body.chamber1"),
         (lambda s: s.pressurize("body", lambda t: 1.0, where=0, name="ball"), "'ball' is taken"),
-        (lambda s: s.sensor("air", "body", kind="chamber"), r"has \[\] of kind 'chamber'"),
+        (lambda s: s.sensor("air", "body", kind="chamber"), "nothing of kind 'chamber' is on 'body'; there is none"),
         (lambda s: s.sensor("air", s.pressurize("body", lambda t: 1.0, where=0)), "no kind 'contact'; use 'chamber'"),
     ],
 )

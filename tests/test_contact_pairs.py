@@ -106,7 +106,7 @@ def test_a_pair_that_is_ignored_has_no_sensor() -> None:
     scene = shelf()
     scene.ignore_contact("cube", "shelf")
     scene.sensor("none", "cube", partner="shelf")
-    with pytest.raises(fs.InputError, match=r"never touches 'shelf' here .*ignored"):
+    with pytest.raises(fs.InputError, match=r"never has contact with 'shelf' here .*ignored"):
         fs.simulate(scene, duration=0.01)
 
 

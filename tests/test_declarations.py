@@ -54,10 +54,12 @@ def make_tables() -> ModuleType:
 
 def test_the_tables_of_the_docs_are_those_of_the_code() -> None:
     tables = make_tables()
-    page = (DOCS / "outputs.md").read_text(encoding="utf-8")
-    assert tables.filled(page) == page, "run python docs/make_tables.py"
+    assert [path.name for path in tables.TABLES] == ["outputs.md", "commands.md"]
+    for path, of in tables.TABLES.items():
+        page = path.read_text(encoding="utf-8")
+        assert tables.filled(page, of) == page, "run python docs/make_tables.py"
     with pytest.raises(ValueError, match="the page lacks '<!-- columns of steps"):
-        tables.filled("# An empty page")
+        tables.filled("# An empty page", tables.TABLES[DOCS / "outputs.md"])
 
 
 def test_names_end_in_their_units() -> None:
@@ -154,7 +156,7 @@ def test_a_body_of_nodes_is_drawn_and_marked_without_saying_how() -> None:
     for call, words in (
         (lambda: cloud.marker("sensor m", 0, 3, None), "sensor m: node 3 of 'cloud'; allowed are 0 to 2"),
         (lambda: cloud.marker("sensor m", 0, None, np.zeros(3)), "'at' places a marker on a soft body"),
-        (lambda: cloud.hold_frame(0, np.zeros(7), 0.1), "a cloud of particles cannot hold the end of a rod"),
+        (lambda: cloud.hold_frame(0, np.zeros(7), 0.1), "a cloud of particles carries no frame, for a joint or the end of a rod"),
         (lambda: cloud.held_end(0), "has no ends"),
         (lambda: cloud.link_momentum(q, q, 0), "has no links"),
         (lambda: cloud.link_pose(q, 0), "has no rigid parts"),

@@ -74,4 +74,4 @@ def test_blas_has_as_many_threads_as_asked_for() -> None:
     with threadpoolctl.threadpool_limits(limits=1):
         for count in (1, 2):
             with blas_threads(count):
-                assert {p["num_threads"] for p in threadpoolctl.threadpool_info() if p["internal_api"] == "openblas"} == {count}
+                assert {p["num_threads"] for p in threadpoolctl.threadpool_info()} == {count}

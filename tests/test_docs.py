@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import os
 import re
 import subprocess
@@ -76,10 +77,12 @@ def test_nothing_is_fetched_from_the_network(site: Path) -> None:
 
 
 def test_the_api_has_every_public_name(site: Path) -> None:
-    text = (site / "guide" / "api.html").read_text(encoding="utf-8")
-    names = set(re.findall(r'id="femsim\.(\w+)"', text))
-    assert names == set(fs.__all__)
-    assert "SI, arrays of vectors" in text and re.search(r"Young(&#x27;|'|’)s modulus", text)
+    texts = [path.read_text(encoding="utf-8") for path in sorted((site / "guide" / "api").glob("*.html"))]
+    names = [re.findall(r'id="femsim\.(\w+)"', text) for text in texts]
+    assert sorted(itertools.chain(*names)) == sorted(fs.__all__)  # each once
+    assert len(texts) == len(list((DOCS / "guide" / "api").glob("*.md"))) and all(names)  # a page a topic
+    text = next(text for text, found in zip(texts, names, strict=True) if "Scene" in found)
+    assert "margin (float, m) –" in re.sub("<[^>]*>", "", text)  # types with units
 
 
 def test_the_commands_are_all_there(site: Path) -> None:
@@ -90,6 +93,7 @@ def test_the_commands_are_all_there(site: Path) -> None:
     assert {"run", "view", "report"} <= names
     for name in names:
         assert f'id="femsim-{name}"' in text and f"Usage: femsim {name}" in text
+        assert f"`femsim {name}" in (DOCS / "guide" / "commands.md").read_text(encoding="utf-8")
     assert "\x1b" not in text
 
 
@@ -111,3 +115,14 @@ def test_the_examples_of_the_first_page_run(tmp_path: Path) -> None:
     exec(code[1], space)
     run = space["run"]
     assert isinstance(run, fs.Run) and run.status == "converged"
+
+
+def test_the_bar_at_the_top_has_the_sections_and_no_more(site: Path) -> None:
+    """Few and short enough for a window of 1280 pixels; the pages of a section are at the left of each."""
+    text = (site / "guide" / "robots.html").read_text(encoding="utf-8")
+    bar = text[text.index("bd-header") : text.index("</header>")]
+    titles = [" ".join(title.split()) for title in re.findall(r'class="nav-link nav-internal"[^>]*>([^<]*)<', bar)]
+    assert set(titles) == {"Getting started", "Tutorials", "How to", "Reference", "Measured", "Contributing"}
+    assert "nav-item dropdown" not in bar  # nothing behind "More"
+    beside = text[text.index("bd-sidebar-primary") :]
+    assert "Paths of robots" in beside[: beside.index("</main>")]

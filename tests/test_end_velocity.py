@@ -1,7 +1,7 @@
 """Contact at the end of a step: rest, rebound, restitution, energy and momentum of the energy-momentum step with contact.
 
 `solve_split` is checked against the solver `exact`, `Body.inertia` against the kinetic energy, the calming kernels against
-dense algebra.
+dense algebra. Over 600 lines: one file for one module of the step, each law against its closed form.
 """
 
 from __future__ import annotations

@@ -304,9 +304,9 @@ def test_wrong_sensors() -> None:
         with pytest.raises(fs.InputError, match=re.escape(words)):
             scene.sensor("s", **options)
     for options, words in (
-        ({"on": "hand", "partner": "hand.one"}, "sensor s: 'hand' never touches 'hand.one' here"),
-        ({"on": "top", "partner": "top"}, "'top' never touches 'top' here"),
-        ({"on": "box", "kind": "area", "partner": "floor"}, "'box' touches no soft body"),
+        ({"on": "hand", "partner": "hand.one"}, "sensor s: 'hand' never has contact with 'hand.one' here"),
+        ({"on": "top", "partner": "top"}, "'top' never has contact with 'top' here"),
+        ({"on": "box", "kind": "area", "partner": "floor"}, "'box' has no contact with a soft body"),
         ({"on": "top", "where": np.array([999])}, "where of sensor s names node 999; allowed are 0 to 26"),
         ({"on": "top", "where": lambda points: points[:, 0] > 9}, "where of sensor s chooses no node"),
         ({"on": "top", "where": np.array([13])}, "chooses only nodes inside 'top'"),

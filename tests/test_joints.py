@@ -127,6 +127,14 @@ def test_a_weld_breaks_above_its_strength(strength: float, holds: bool) -> None:
     assert not of(again, "weld").broken
     again.restore(stepper.state)
     assert of(again, "weld").broken is not holds
+    fresh = fs.Scene("break", dt=0.01, duration=0.1)  # as in a process that goes on with a run
+    bar(fresh, "a", [0, 0, 0], [LENGTH, 0, 0])
+    fresh.join("a", "world", at=(LENGTH / 2, 0, 0), breakable=strength, name="weld")
+    other = Stepper(fresh, make_solver("auto"))
+    other.restore(stepper.state)
+    for one in (stepper, other):
+        one.step()
+    np.testing.assert_array_equal(other.state.q, stepper.state.q)
 
 
 def slope(**options: Any) -> fs.Scene:
@@ -263,14 +271,14 @@ def test_joined_parts_touch_each_other_only_where_it_is_said() -> None:
     "change, said",
     [
         (dict(kind="revolute", axis=(0, 1, 0)), "did you mean 'hinge'"),
-        (dict(kind="hinge"), "turns or slides along an axis; give one"),
+        (dict(kind="hinge"), "a hinge has an axis; give it"),
         (dict(axis=(0, 1, 0)), "has no axis; leave it out"),
         (dict(friction=1.0), "neither limits nor friction"),
         (dict(kind="hinge", axis=(0, 0, 0)), "is zero; give a direction"),
         (dict(kind="hinge", axis=(0, 1, 0), limits=(0.1, 0.2)), "a lower one <= 0"),
         (dict(breakable=-1.0), "allowed are positive numbers, N or"),
         (dict(b="q"), "body 'q' is unknown"),
-        (dict(b="a"), "both are parts of one body"),
+        (dict(b="a"), "both are the same; join two bodies"),
         (dict(a="world", b="a"), "stands still; name the body that moves first"),
         (dict(where=lambda x: x[:, 2] > 0), "where says which nodes of a soft body"),
         (dict(a="soft"), "say which by where"),
@@ -295,3 +303,59 @@ def test_glued_nodes_as_a_frame_move_as_their_mean() -> None:
     v = rng.normal(size=9)
     moved = frame.place(frame.moved(q, v, 0.1)) - frame.place(q)
     assert frame.jacobian() @ v == pytest.approx(np.concatenate([moved[:3] / 0.1, np.zeros(3)]), abs=1e-12)
+
+
+def door(strength: float) -> fs.Scene:
+    """A bar on a hinge falls against its stop with a bar at its end, on a weld that bears so much torque."""
+    scene = fs.Scene("door", dt=0.005, duration=0.5)
+    bar(scene, "door", [0, 0, 0], [LENGTH, 0, 0])
+    bar(scene, "end", [LENGTH, 0, 0], [2 * LENGTH, 0, 0])
+    scene.join("door", "world", "hinge", at=(0, 0, 0), axis=(0, 1, 0), limits=(-1.0, 0.2), name="hinge")
+    scene.join("end", "door", at=(LENGTH, 0, 0), breakable=(np.inf, strength), name="weld")
+    return scene
+
+
+@pytest.mark.parametrize("dt", [0.002, 0.005])
+def test_a_hinge_that_falls_on_its_stop_ends_there(dt: float) -> None:
+    """The step that meets the stop ends at it, not half a step beyond; nothing comes back of what it had."""
+    scene = door(np.inf)
+    stepper, hinge = Stepper(scene, make_solver("auto"), dt=dt), scene.couplings[0]
+    turned, kept = [], []
+    for _ in range(round(0.3 / dt)):
+        report = stepper.step()
+        q = pose(stepper, 0)
+        turned.append(2.0 * float(np.arctan2(q[5], q[3])))
+        kept.append(report.kinetic_energy - report.work)
+    assert hinge.position == pytest.approx(turned[-1], abs=1e-12) and turned[-1] == pytest.approx(0.2, abs=1e-9)
+    assert max(turned) <= 0.2 + 1e-9 and max(np.diff(kept)) <= 1e-9
+    fallen = 2.0 * MASS * LENGTH * np.sin(0.2)  # of both bars: half of a length and one and a half
+    assert kept[-1] == pytest.approx(-GRAVITY * fallen, abs=1e-8)
+
+
+def test_a_weld_that_breaks_as_a_hinge_stops_gives_no_energy() -> None:
+    """It breaks at the end of the step: until then the velocities are those of bodies that it holds, which stand."""
+    run = fs.simulate(door(np.inf), "exact")
+    gone = run.steps["kinetic_energy_J"] - run.steps["work_J"]
+    stop = int(np.argmin(np.diff(gone))) + 1
+    scene = door(np.inf)
+    scene.sensor("weld", "weld", kind="reaction")
+    bears = float(np.linalg.norm(fs.simulate(scene, "exact", duration=0.005 * (stop + 1)).sensors["weld"].torque[stop]))
+    for share, holds in ((0.98, False), (1.02, True)):
+        stepper, steps = stepped(door(share * bears), stop + 1)
+        assert of(stepper, "weld").broken is not holds  # by the force that acts, which the sensor reads
+        assert steps[-1].kinetic_energy < 1e-6 * steps[-2].kinetic_energy
+    run = fs.simulate(door(0.98 * bears), "exact")
+    assert (
+        run.verdict != "wrong"
+        and np.diff(run.steps["kinetic_energy_J"] - run.steps["work_J"]).max() < 1e-6 * run.steps["kinetic_energy_J"].max()
+    )
+
+
+def test_dry_friction_stops_a_slider_which_then_bears_nothing() -> None:
+    scene = fs.Scene("brake", dt=0.01, duration=0.5)
+    scene.add_rigid("box", fs.Box((0.05, 0.05, 0.05)), mass=MASS, velocity=(0.5, 0, 0))
+    scene.join("box", "world", "slider", at=(0, 0, 0), axis=(1, 0, 0), friction=1.5 * MASS, name="rail")
+    stepper, _ = stepped(scene)  # it stands after a third of a second
+    assert of(stepper, "rail").position == pytest.approx(0.5**2 / 3.0, rel=2e-3)
+    assert of(stepper, "rail").wrench[:3] == pytest.approx([0, 0, MASS * GRAVITY], abs=1e-8)
+    assert abs(stepper.state.v[0]) < 1e-12

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,12 @@ OURS = {*ROOMS, "femsim", "scenes", "tests", "benchmarks"}
 ALLOWED = {room: {room, "foreign"} for room in ROOMS} | {"femsim": {"femsim", *ROOMS}, "scenes": {"femsim"}}
 #: The rooms of the engine, from the bottom up.
 INSIDE = ("base", "model", "scene", "step", "run", "studies", "gym", "cli")
+#: Folders whose ``__init__`` is a tour: the rooms, and every folder in them.
+TOURED = sorted(
+    path.parent.relative_to(ROOT).as_posix()
+    for room in (*ROOMS, *(f"femsim/{room}" for room in INSIDE))
+    for path in (ROOT / room).rglob("__init__.py")
+)
 HEAVY = ("pyvista", "vtk", "vtkmodules", "matplotlib", "imageio", "imageio_ffmpeg", "numba", "scipy", "meshio", "h5py")
 
 
@@ -116,6 +123,62 @@ def test_files_of_the_engine_import_each_other_without_a_circle() -> None:
         free = {name for name, below in arrows.items() if not (below & set(arrows)) - {name}}
         assert free, f"these import each other in a circle: {sorted(arrows)}"
         arrows = {name: below for name, below in arrows.items() if name not in free}
+
+
+def classes_of_bodies() -> set[str]:
+    """Names of all classes in the files of bodies that derive from the defaults of a body, and of the protocol itself."""
+    found = {"Body", "BodyDefaults"}
+    classes = [node for _, tree in sources("femsim/model/bodies") for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    for _ in classes:
+        found |= {one.name for one in classes if {ast.unparse(base) for base in one.bases} & found}
+    return found
+
+
+def asked(tree: ast.Module, classes: set[str]) -> list[int]:
+    """Lines that ask for the class of a body."""
+    out = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass") and len(node.args) == 2:
+            names = {n.id for n in ast.walk(node.args[1]) if isinstance(n, ast.Name)}
+            names |= {n.attr for n in ast.walk(node.args[1]) if isinstance(n, ast.Attribute)}
+            out += [node.lineno] if names & classes else []
+    return out
+
+
+def test_a_body_answers_and_nobody_asks_for_its_class() -> None:
+    classes = classes_of_bodies()
+    assert {"Rod", "TreeBody", "ArticulatedBody", "SoftBody", "CorotationalBody"} <= classes
+    wrong = {
+        path.relative_to(ROOT).as_posix(): lines
+        for path, tree in sources("femsim")
+        if path.relative_to(ROOT).parts[:2] != ("femsim", "model") and (lines := asked(tree, classes))
+    }
+    assert not wrong, wrong
+
+
+def test_who_asks_for_the_class_of_a_body_is_seen() -> None:
+    tree = ast.parse("isinstance(body, Rod)\nisinstance(body, str | rod.Rod)\nisinstance(body, str)\nRod(body)")
+    assert asked(tree, classes_of_bodies()) == [1, 2]
+
+
+def unnamed(folder: Path) -> list[str]:
+    """Files of a folder that its tour does not name; the kernels of a file that it names are ``NAME_kernels`` without a word."""
+    tour = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+    words = set(re.findall(r"`([a-z0-9_]+)(?:\([a-z, ]*\))?`", tour))
+    files = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    return sorted(name for name in files if name not in words and name.removesuffix("_kernels") not in words)
+
+
+@pytest.mark.parametrize("folder", TOURED)
+def test_every_tour_names_every_file(folder: str) -> None:
+    assert unnamed(ROOT / folder) == []
+
+
+def test_a_file_that_a_tour_leaves_out_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").write_text('"""A tour.\n\n`ropes`, ``posts``\n    Ropes, posts and nets.\n"""\n')
+    for name in ("ropes", "ropes_kernels", "posts", "nets", "nets_kernels"):
+        (tmp_path / f"{name}.py").touch()
+    assert unnamed(tmp_path) == ["nets", "nets_kernels"]
 
 
 def test_public_names_have_one_home() -> None:

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from small_matrices import BACKENDS, assert_inverse, needs_pardiso, sparse_spd
 
 from contact import ContactError
-from contact.linear import Factorization, make_factorization
+from contact.linear import DenseCholesky, Factorization, make_factorization
 
 
 def rows(*numbers: int) -> np.ndarray:
@@ -31,6 +31,17 @@ def test_solves_and_compliance_are_those_of_the_dense_inverse(backend: str, patc
     assert made.name == backend
     made.factorize(A, patch)
     assert_inverse(made, A, patch, rng)
+
+
+@pytest.mark.parametrize("patch", [rows(), rows(7), rows(0, 3, 4, 11), np.arange(12)])
+def test_dense_factors_are_those_of_the_dense_inverse_also_with_all_rows_kept(patch: np.ndarray) -> None:
+    rng = np.random.default_rng(0)
+    A, made = sparse_spd(rng, 12), DenseCholesky()
+    made.factorize(A, patch)
+    assert_inverse(made, A, patch, rng)
+    A.data[:] *= -1.0
+    with pytest.raises(ContactError, match="not positive definite"):
+        made.factorize(A, patch)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

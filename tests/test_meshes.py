@@ -10,6 +10,7 @@ import pytest
 import meshes
 from meshes import FILES, MeshError, make_tetmesh, make_trimesh
 from meshes.recipes.pad import make_pad, stl_bytes
+from meshes.recipes.soft_finger import make_finger
 
 UNIT = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
 
@@ -330,6 +331,12 @@ def test_committed_pad():
     assert np.allclose(np.diff(pad.bounds, axis=0)[0], [0.006, 0.04, 0.04], rtol=1e-6)
     committed = (FILES / "pad.stl").read_bytes()
     assert stl_bytes(make_pad(), committed[:80].decode().rstrip()) == committed
+
+
+def test_committed_finger():
+    finger = meshes.load_tetmesh(FILES / "soft_finger.vtu")
+    assert finger.digest == make_finger().digest and len(finger.points) == 135
+    assert np.allclose(finger.bounds, [[-0.012, -0.006, 0.0], [0.012, 0.006, 0.05]], atol=1e-12)
 
 
 def test_vtu_round_trip_is_exact(tmp_path):

@@ -83,7 +83,7 @@ def test_files_that_are_no_scenes_get_a_sentence(
     name: str, words: str, tmp_path: Path, call: Callable[..., tuple[int, str, str]]
 ) -> None:
     (tmp_path / name).write_text("", encoding="utf-8")
-    for command in ("run",) if name.endswith(".urdf") else ("run", "describe"):  # a robot is described
+    for command in ("run",) if name.endswith((".urdf", ".xml")) else ("run", "describe"):  # a robot is described
         status, out, err = call(command, str(tmp_path / name))
         assert (status, out) == (2, "") and words in err and "write a scene in Python" in err
 

@@ -50,9 +50,15 @@ def test_the_loops_give_the_bits_of_numpy(nc: int, relaxed: bool) -> None:
         outside = np.linalg.norm(lam[:, 1:], axis=1) - friction * lam[:, 0]
         assert m.distance_to_cone(lam, friction) == max(outside.max(), (-lam[:, 0]).max(), 0.0)
         assert m.alignment(u, lam, rho) == aligned(u, lam, rho)
-        length = np.empty(nc)
-        kernels.lengths(lam, length)
-        assert np.array_equal(length, np.linalg.norm(lam, axis=1))
+
+
+def test_least_scales_of_balances() -> None:
+    """The load, a hundredth of the forces that touch a group, and a millionth of what moves or of all loads: the largest."""
+    lam = np.array([[3.0, 0.0, 4.0], [0.0, 12.0, 5.0], [1.0, 2.0, 2.0]])
+    touches = np.array([[True, True, False], [False, False, True], [False] * 3, [False] * 3])
+    out = np.empty(4)
+    kernels.least_scales(np.array([0.01, 0.1, 0.0, 0.0]), np.array([0.0, 0.0, 7e3, 1.0]), lam, touches, 2e3, out)
+    np.testing.assert_allclose(out, [0.01 * (5.0 + 13.0), 0.1, 7e-3, 2e-3], rtol=1e-14)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 7, 4000])

@@ -12,7 +12,9 @@ from scipy.spatial.transform import Rotation
 import femsim as fs
 from contact.solvers import make_solver
 from femsim.model.bodies.soft import SoftBody
-from femsim.step.contact_family import matched, turned_frames
+from femsim.step.contact_family import matched
+from femsim.step.newton import PATIENCE, solve_step
+from femsim.step.rows_kernels import turn_frames
 from femsim.step.stepper import Stepper
 
 DT = 0.01
@@ -188,13 +190,45 @@ def test_a_driven_base_that_turns_carries_what_lies_on_it() -> None:
 # ------------------------------------------------------------------ the parts
 
 
+def test_contacts_that_find_no_place_stay_where_they_are() -> None:
+    """Their levers change to and fro with each linearisation, so that the forces of one are never those where it leads."""
+    scene = fs.Scene("levers", dt=DT)
+    scene.add_floor()
+    scene.add_rigid("ball", fs.Sphere(0.03), mass=0.1, position=(0, 0, 0.03))
+    stepper = Stepper(scene, make_solver("exact"))
+    stepper.system.assemble(stepper.state, stepper.settings, np.zeros(6))
+    rows, _ = rows_of(stepper)
+    sides = [replace(rows, J=rows.J * size) for size in (0.95, 1.05)]
+    asked: list[int] = []
+
+    def follow(v_hat: np.ndarray) -> Any:
+        asked.append(1)
+        return sides[len(asked) % 2]
+
+    def solve(patience: int) -> Any:
+        asked.clear()
+        warm = stepper.contacts.warm_start(rows, stepper.state.contacts, stepper.state.v_hat)
+        return solve_step(stepper.system, stepper.settings, rows, stepper.solver, warm, stepper.newton, None, follow, patience)
+
+    found = solve(PATIENCE)
+    assert found.solution.converged and not found.followed and found.solves <= 5
+    never = solve(1000)
+    assert never.followed and not never.solution.converged and never.solves == stepper.newton.max_solves
+
+
 def test_frames_turn_on_the_shortest_way() -> None:
     rng = np.random.default_rng(0)
     frame = Rotation.random(20, random_state=1).as_matrix()
     normal = frame[:, 0] + 0.8 * rng.normal(size=(20, 3)) * 0.5
     normal /= np.linalg.norm(normal, axis=1)[:, None]
-    out = turned_frames(frame, normal)
-    for one, old, n in zip(out, frame, normal, strict=True):
+    out, turned = np.concatenate([frame, frame[:2]]), np.empty(22, dtype=np.bool_)
+    there = np.repeat(normal[:, None], 3, axis=1)
+    there[5] *= -1.0 if frame[5, 0] @ normal[5] > 0.0 else 1.0  # to the other side
+    turn_frames(out, np.array([*range(20), -1, 5]), there, turned)
+    np.testing.assert_array_equal(turned[:20], np.einsum("mc,mc->m", frame[:, 0], there[:, 0]) > 0.0)
+    assert not turned[[5, 20]].any() and 10 < turned.sum()
+    np.testing.assert_array_equal(out[[5, 20]], frame[[5, 0]])
+    for one, old, n in zip(out[:20][turned[:20]], frame[turned[:20]], normal[turned[:20]], strict=True):
         axis = np.cross(old[0], n)
         angle = np.arctan2(np.linalg.norm(axis), old[0] @ n)
         turn = Rotation.from_rotvec(angle * axis / np.linalg.norm(axis)).as_matrix()
@@ -202,6 +236,6 @@ def test_frames_turn_on_the_shortest_way() -> None:
 
 
 def test_keys_are_matched() -> None:
-    place, known = matched(np.array([5, 7, 1, 9]), np.array([9, 1, 5]))
-    assert known.tolist() == [True, False, True, True] and place[known].tolist() == [2, 1, 0]
-    assert not matched(np.array([5]), np.zeros(0, dtype=np.int64))[1].any()
+    assert matched(np.array([5, 7, 1, 9]), np.array([9, 1, 5])).tolist() == [2, -1, 1, 0]
+    assert matched(np.array([5, 7]), np.array([5, 7])).tolist() == [0, 1]
+    assert matched(np.array([5]), np.zeros(0, dtype=np.int64)).tolist() == [-1]

@@ -92,6 +92,63 @@ def test_a_restored_state_goes_on_to_the_same_bits() -> None:
     assert stepper.state == after and np.array_equal(first, again)
 
 
+@pytest.mark.parametrize("options", [{"theta": 1.0}, {}], ids=["backward", "energy-momentum"])
+def test_it_is_saved_and_restored_like_any_other(options: dict[str, float], tmp_path: Path) -> None:
+    """In both schemes, with a filtered sensor, from a file, in a simulation of its own."""
+
+    def simulation() -> fs.Simulation:
+        built = fs.Scene("particles", dt=0.005, duration=0.2, **options)  # type: ignore[arg-type]
+        built.add_floor()
+        built.add_body(Particles("cloud", STARTS, MASSES, 0.005, np.array([0.3, 0, 0])))
+        built.set_friction("cloud", "floor", 0.4)
+        built.sensor("cloud", "cloud", reading=fs.Reading(noise=(0.01, 0.001), lowpass=20.0, seed=1))
+        return fs.Simulation(built, "exact")
+
+    def rows(sim: fs.Simulation) -> list[dict[str, float]]:
+        steps = [sim.step().row() for _ in range(5)]
+        return [{name: value for name, value in row.items() if not name.startswith("ms_")} for row in steps]
+
+    sim = simulation()
+    sim.step(10)
+    sim.save().write(tmp_path / "saved.npz")
+    wanted = rows(sim)
+    assert max(row["cloud_fz_N"] for row in wanted) > 0.0  # it lands
+    other = simulation()
+    other.restore(fs.Saved.read(tmp_path / "saved.npz"))
+    assert rows(other) == wanted
+
+
+def test_pairs_and_groups_have_it() -> None:
+    """A box of 0.1 kg falls onto the second particle: each pair has its own sensor, and who is ignored falls through."""
+    built = scene()
+    built.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(0.117, 0, 0.041))
+    assert built.sense_pairs() == ["cloud-floor", "box-floor", "cloud-box"]
+    run = fs.simulate(built)
+    assert run.status == "converged" and run.steps["wrench_balance"].max() < 1e-6
+    # what the floor bears at last is the weight of all; the box has slid off or lies on the particle
+    pressed = {name: run.gauges[name].values["normal_N"] for name in ("cloud-floor", "box-floor", "cloud-box")}
+    assert pressed["cloud-box"].max() > 0.0
+    assert pressed["cloud-floor"][-1] + pressed["box-floor"][-1] == pytest.approx(G * (MASSES.sum() + 0.1), rel=0.05)
+    ignoring = scene()
+    ignoring.contact_group("all", ["cloud", "floor"])
+    ignoring.ignore_contact("all")
+    fallen = fs.simulate(ignoring).stepper.state.q[2::3]
+    np.testing.assert_allclose(fallen, 0.025 - 0.5 * G * 0.2 * (0.2 + 0.005), rtol=1e-9)  # the sum of backward Euler
+
+
+def test_a_default_scheme_rebounds_and_adapts() -> None:
+    """It rebounds with half of its speed of impact, 0.626 m/s, less what gravity takes; and takes steps of its own length."""
+    built = fs.Scene("particles", dt=0.005, duration=0.2, theta=1.0)
+    built.add_floor()
+    built.add_body(Particles("cloud", STARTS, MASSES, 0.005, np.zeros(3)))
+    built.set_restitution("cloud", "floor", 0.5)
+    run = fs.simulate(built)
+    assert run.steps["momentum_z_kgmps"].max() == pytest.approx(0.5 * MASSES.sum() * np.sqrt(2 * G * 0.02), abs=0.03)
+    adaptive = fs.simulate(scene(), dt="auto")
+    assert adaptive.status == "converged" and adaptive.steps["substeps"].max() > adaptive.steps["substeps"].min()
+    np.testing.assert_allclose(adaptive.stepper.state.q[2::3], 0.005, atol=1e-9)
+
+
 def test_what_it_lacks_is_named() -> None:
     class Half:
         name, kind, n_q, n_v = "half", "nodes", 3, 3
@@ -137,3 +194,10 @@ def test_what_it_cannot_have_is_said() -> None:
         built.drive("cloud", fs.Motion([0, 1], [(0, 0, 0), (0, 0, 1)]))
     with pytest.raises(fs.InputError, match="cloud"):
         built.add_tendon("cloud", [0, 1], lambda t: 1.0)
+    for kind in ("weld", "ball"):
+        with pytest.raises(fs.InputError, match="cloud: a cloud of particles carries no frame, for a joint or the end of a rod"):
+            built.join("cloud", "world", kind, at=(0, 0, 0.025))  # type: ignore[arg-type]
+    with pytest.raises(fs.InputError, match="drive_joint: 'cloud' is a cloud of particles, no robot; add one by add_robot"):
+        built.drive_joint("cloud", "x", lambda t: 0.0)
+    with pytest.raises(fs.InputError, match="nothing of kind 'reaction' is on 'cloud'; there is none"):
+        built.sensor("s", "cloud", kind="reaction")

@@ -1,7 +1,8 @@
-"""Scenes of papers/003: what each contact of a column with a heavy sphere carries, bars at rest."""
+"""Scenes of papers/003: what each contact of a column with a heavy sphere carries, bars at rest, a ball and bricks."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import femsim as fs
@@ -30,7 +31,27 @@ def test_bars_come_to_rest_with_their_weight_on_the_floor():
     assert run.sensors["floor"].force[-1, 2] == pytest.approx(-weight, rel=1e-3)
 
 
+def test_the_ball_gives_the_wall_what_it_loses():
+    """Without friction nothing takes momentum along its way; with it, the ball is slower than the bricks it pushes together "
+    "are."""
+    run = fs.simulate(fs.load_scene("wrecking_ball", walls=1, rows=2, bricks=2, friction=0.0, duration=0.06), out=None)
+    assert run.status == "converged" and run.steps["max_penetration_m"].max() < 0.05
+    ball = 8000.0 * 4.0 / 3.0 * np.pi * 4.0**3
+    np.testing.assert_allclose(run.steps["momentum_y_kgmps"], 16.0 * ball, rtol=1e-7)
+    moved = np.ptp(run.markers["ball"].position[:, 1])
+    assert 0.9 * 16.0 * 0.04 < moved < 16.0 * 0.04
+
+
+def test_notes_on_bricks_are_said_once(caplog: pytest.LogCaptureFixture):
+    scene = fs.load_scene("wrecking_ball", walls=1, rows=1, bricks=3)
+    with caplog.at_level("WARNING", logger="femsim"):
+        fs.simulate(scene, duration=0.02, out=None, solver="admm")
+    assert [text for text in caplog.messages if "measures 4 m" in text] == [
+        "femsim: note: brick_1_1_1 measures 4 m: is it given in millimetres? Then divide by 1000 (and 2 more like this)."
+    ]
+
+
 def test_wrong_parameters_are_named():
-    for name, parameters in (("sphere_stack", {"case": "C"}), ("falling_bars", {"divisions": 6})):
+    for name, parameters in (("sphere_stack", {"case": "C"}), ("falling_bars", {"divisions": 6}), ("wrecking_ball", {"rows": 0})):
         with pytest.raises(fs.InputError, match=f"{next(iter(parameters))} is"):
             fs.load_scene(name, **parameters)

@@ -1,4 +1,4 @@
-"""Stage reproduction of papers/001: tiny scenes from command to page, what is stored and resumed, wrong input, measurements."""
+"""Stage reproduction of papers: tiny scenes from command to page, what is stored and resumed, wrong input, measurements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slow_twins import body_between_nodes
 import femsim as fs
 from contact import make_solver
 from femsim.cli import execute
-from femsim.studies.reproduction import box, cable, command, page, scaling, trials
+from femsim.studies.reproduction import box, cable, command, cond, page, scaling, trials
 from femsim.studies.reproduction.anisotropic import GRAVITY, dissipation_path
 from femsim.studies.reproduction.measuring import (
     InternalForce,
@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Everything on tiny scenes."""
     out = tmp_path_factory.mktemp("reproduction") / "page"
     done = fs.reproduce(out, size="tiny")
-    assert done.failures == {} and done.kept == () and done.made == tuple(page.PARTS)
+    assert done.failures == {} and done.kept == () and done.made == tuple(cond.PARTS)
     assert done.page == out / "index.md"
     return out
 
@@ -65,27 +65,28 @@ def test_the_page_has_every_table_and_figure(folder: Path) -> None:
     pictures = re.findall(r"!\[[^\]]*\]\(([^)]*)\)", text)
     assert len(pictures) == 9 and all((folder / picture).stat().st_size > 5000 for picture in pictures)
     links = re.findall(r"\(raw/([a-z_]+)\.json\)", text)
-    assert links == list(page.PARTS)
+    assert links == list(cond.PARTS)
     for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         assert len({line.count(" | ") for line in table.splitlines()[2:]}) == 1, table
     assert not list(folder.rglob("*.tmp*"))
 
 
-def test_the_page_that_is_shipped_is_what_its_numbers_give(tmp_path: Path) -> None:
+@pytest.mark.parametrize("evaluation", command.EVALUATIONS.values(), ids=lambda evaluation: evaluation.name)
+def test_the_page_that_is_shipped_is_what_its_numbers_give(evaluation: page.Evaluation, tmp_path: Path) -> None:
     """docs/reproduction is written from data/results/reproduction, byte for byte, and links to the numbers."""
-    shipped, raw = ROOT / "docs" / "reproduction" / "index.md", ROOT / "data" / "results" / "reproduction"
-    records = {part: json.loads((raw / f"{part}.json").read_text(encoding="utf-8")) for part in page.PARTS}
-    made, unreadable = page.make_page(tmp_path, records, {}, "../../data/results/reproduction")
+    shipped, raw = ROOT / "docs" / "reproduction" / evaluation.file, ROOT / "data" / "results" / "reproduction"
+    records = {part: json.loads((raw / f"{part}.json").read_text(encoding="utf-8")) for part in evaluation.parts}
+    made, unreadable = page.make_page(evaluation, tmp_path, records, {}, "../../data/results/reproduction")
     assert unreadable == []
     assert made.read_bytes() == shipped.read_bytes()
     links = re.findall(r"\]\(([^)]*\.json)\)", shipped.read_text(encoding="utf-8"))
-    assert len(links) == len(page.PARTS) and all((shipped.parent / link).is_file() for link in links)
+    assert len(links) == len(evaluation.parts) and all((shipped.parent / link).is_file() for link in links)
 
 
 def test_results_may_be_stored_apart_from_the_page(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the command line without --out: where this repository has them."""
-    for part in page.PARTS:
-        monkeypatch.setitem(page.PARTS, part, lambda _, name=part: raw(folder, name))
+    for part in cond.PARTS:
+        monkeypatch.setitem(cond.PARTS, part, lambda _, name=part: raw(folder, name))
     monkeypatch.chdir(tmp_path)
     assert execute(["reproduce", "cond", "--only", "I", "--quiet"]) == 0
     assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*") if path.is_file()) == [
@@ -97,49 +98,49 @@ def test_results_may_be_stored_apart_from_the_page(folder: Path, tmp_path: Path,
 def test_every_section_names_the_command_that_makes_it(folder: Path) -> None:
     text = (folder / "index.md").read_text(encoding="utf-8")
     only = re.findall(r"^`femsim reproduce cond --only (\w+)`", text, re.MULTILINE)
-    assert len(only) == len(page.SECTIONS) and set(only) <= set(page.NAMES)
+    assert len(only) == len(cond.SECTIONS) and set(only) <= set(cond.EVALUATION.names)
 
 
 def test_what_is_stored_is_kept_and_only_makes_it_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    for part in page.PARTS:
-        monkeypatch.setitem(page.PARTS, part, lambda _, name=part: calls.append(name) or raw(folder, name))
-    assert fs.reproduce(folder, size="tiny").kept == tuple(page.PARTS)
+    for part in cond.PARTS:
+        monkeypatch.setitem(cond.PARTS, part, lambda _, name=part: calls.append(name) or raw(folder, name))
+    assert fs.reproduce(folder, size="tiny").kept == tuple(cond.PARTS)
     assert calls == []
     done = fs.reproduce(folder, size="tiny", only=["VII", "fig14"])
     assert calls == ["mat", "anisotropic"] and done.made == ("mat", "anisotropic") and done.kept == ()
     fs.reproduce(folder, size="tiny", fresh=True)
-    assert len(calls) == 2 + len(page.PARTS)
+    assert len(calls) == 2 + len(cond.PARTS)
 
 
 def test_other_code_or_another_size_is_made_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    for part in page.PARTS:
-        monkeypatch.setitem(page.PARTS, part, lambda _, name=part: calls.append(name) or raw(folder, name))
+    for part in cond.PARTS:
+        monkeypatch.setitem(cond.PARTS, part, lambda _, name=part: calls.append(name) or raw(folder, name))
     monkeypatch.setattr(command, "_code", lambda: "other")
     fs.reproduce(folder, size="tiny")
-    assert calls == list(page.PARTS)
+    assert calls == list(cond.PARTS)
 
 
 def test_a_part_that_fails_is_said_and_the_others_go_on(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[..., tuple[int, str, str]]
 ) -> None:
     """Also from the command line, with its exit status; the next call makes what is missing."""
-    for part in page.PARTS:
-        monkeypatch.setitem(page.PARTS, part, lambda _, name=part: raw(folder, name))
+    for part in cond.PARTS:
+        monkeypatch.setitem(cond.PARTS, part, lambda _, name=part: raw(folder, name))
 
     def broken(_: Settings) -> Raw:
         raise RuntimeError("the mat is lost")
 
-    good = page.PARTS["mat"]
-    monkeypatch.setitem(page.PARTS, "mat", broken)
+    good = cond.PARTS["mat"]
+    monkeypatch.setitem(cond.PARTS, "mat", broken)
     status, out, err = call("reproduce", "cond", "--quick", "--out", str(tmp_path / "new"))
     assert status == 3 and "RuntimeError: the mat is lost" in err and "index.md" in out
     text = (tmp_path / "new" / "index.md").read_text(encoding="utf-8")
     assert text.count("**The part `mat` failed when it was last tried:** RuntimeError: the mat is lost") == 3  # II, VII, IX
     assert text.count("Not made yet (missing: mat)") == 3
     assert "## Table III" in text and "fig8_ball.png" in text
-    monkeypatch.setitem(page.PARTS, "mat", good)
+    monkeypatch.setitem(cond.PARTS, "mat", good)
     status, out, err = call("reproduce", "cond", "--quick", "--quiet", "--out", str(tmp_path / "new"))
     assert status == 0 and out.startswith("made: mat, stored before: box, ball,") and err == ""
     text = (tmp_path / "new" / "index.md").read_text(encoding="utf-8")
@@ -152,17 +153,17 @@ def test_an_interrupted_call_leaves_a_page_of_what_is_there(
     def interrupted(_: Settings) -> Raw:
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(page.PARTS, "box", lambda _: raw(folder, "box"))
-    monkeypatch.setitem(page.PARTS, "mat", interrupted)
+    monkeypatch.setitem(cond.PARTS, "box", lambda _: raw(folder, "box"))
+    monkeypatch.setitem(cond.PARTS, "mat", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fs.reproduce(tmp_path / "new", size="tiny")
     text = (tmp_path / "new" / "index.md").read_text(encoding="utf-8")
-    assert "fig6_box.png" in text and text.count("Not made yet") == len(page.SECTIONS) - 1
+    assert "fig6_box.png" in text and text.count("Not made yet") == len(cond.SECTIONS) - 1
 
 
 def test_results_that_do_not_fit_are_said(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for part in page.PARTS:
-        monkeypatch.setitem(page.PARTS, part, lambda _, name=part: {} if name == "box" else raw(folder, name))
+    for part in cond.PARTS:
+        monkeypatch.setitem(cond.PARTS, part, lambda _, name=part: {} if name == "box" else raw(folder, name))
     done = fs.reproduce(tmp_path / "new", size="tiny")
     assert set(done.failures) == {"I"}
     text = done.page.read_text(encoding="utf-8")
@@ -171,8 +172,8 @@ def test_results_that_do_not_fit_are_said(folder: Path, tmp_path: Path, monkeypa
 
 
 def test_an_unreadable_result_counts_as_missing(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for part in page.PARTS:
-        monkeypatch.setitem(page.PARTS, part, lambda _, name=part: raw(folder, name))
+    for part in cond.PARTS:
+        monkeypatch.setitem(cond.PARTS, part, lambda _, name=part: raw(folder, name))
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw" / "box.json").write_text('{"part": "box", "si', encoding="utf-8")  # cut off
     assert "box" in fs.reproduce(tmp_path, size="tiny").made
@@ -185,7 +186,8 @@ def test_an_unreadable_result_counts_as_missing(folder: Path, tmp_path: Path, mo
         (["cond", "--only", "fig5"], "Allowed are I, fig6, II"),
         (["cond", "--data", "."], "has no file authors_program_N160.csv"),
         (["cond", "--out", "file"], "is a file"),
-        (["canal"], "cond"),
+        (["admm", "--only", "test3"], "Allowed are test1"),
+        (["nonsense"], "cond"),
     ],
 )
 def test_wrong_input_is_said(
@@ -196,6 +198,18 @@ def test_wrong_input_is_said(
     status, _, err = call("reproduce", *arguments)
     assert status == 2 and said in err
     assert not (tmp_path / "docs").exists()
+
+
+def test_wrong_paper_is_said(tmp_path: Path) -> None:
+    with pytest.raises(fs.InputError, match="did you mean 'admm'"):
+        fs.reproduce(tmp_path, "adm")
+
+
+def test_evaluations_share_no_part_and_no_page() -> None:
+    """Their results and pages lie side by side."""
+    parts = [part for evaluation in command.EVALUATIONS.values() for part in evaluation.parts]
+    files = [evaluation.file for evaluation in command.EVALUATIONS.values()]
+    assert len(set(parts)) == len(parts) and len(set(files)) == len(files)
 
 
 def test_wrong_size_is_said(tmp_path: Path) -> None:

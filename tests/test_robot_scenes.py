@@ -121,11 +121,31 @@ def test_gravity_compensation_holds_the_arm_without_servos() -> None:
     np.testing.assert_allclose(run.stepper.state.q, body.initial_q(), atol=1e-9)
 
 
+def examples() -> list[str]:
+    """Code of the page."""
+    return re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S)
+
+
+@pytest.mark.skipif(not PAGE.is_file(), reason="the docs are not here (they come with the repository)")
+def test_soft_fingers_on_an_arm_lift_a_box_along_a_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A stranger's script: in the end the wrist bears hand, fingers and box along its own axis."""
+    monkeypatch.chdir(tmp_path)
+    code = examples()[1]
+    assert code.count("\n") < 40
+    names: dict[str, object] = {}
+    exec(code, names)
+    run = names["run"]
+    assert isinstance(run, fs.Run) and run.status == "converged" and run.verdict == "good"
+    assert run.markers["box"].position[-1] == pytest.approx([0.36, 0.02, 0.04], abs=1e-3)  # held without slip
+    assert run.sensors["wrist_measured"].force[-1] == pytest.approx([0, 0, -names["weight"]], abs=0.03)  # type: ignore[operator]
+    assert run.steps["wrench_balance"].max() < 1e-6
+
+
 @pytest.mark.skipif(not PAGE.is_file(), reason="the docs are not here (they come with the repository)")
 def test_the_example_of_the_guide_runs_and_its_wrist_balances(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The wrist bears the hand, 0.66 kg, less what the block pushes up."""
     monkeypatch.chdir(tmp_path)
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S)
+    code = examples()[0]
     assert code.count("\n") < 40
     code = code.replace("run = ", "for finger in ('left', 'right'):\n    scene.sensor(finger, f'arm.{finger}_finger')\nrun = ")
     names: dict[str, object] = {}

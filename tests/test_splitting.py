@@ -30,6 +30,7 @@ from contact.problem import isotropic
 from contact.solvers.linear_steps import SaddleStep, choose
 from contact.solvers.penalty import Sizes, largest_eigenvalue, make_rule
 from contact.solvers.splitting_kernels import split_sizes
+from femsim.studies.problems.sets import sphere_stack
 
 PRESETS = sorted(name for name, entry in SOLVERS.items() if entry.preset_of == "admm")
 GLOBAL = ("anisotropic_box", "ball_on_floor", "mat_pulled", "rod_on_post", "stack", "soft_on_soft")
@@ -209,10 +210,13 @@ def test_policies_by_hand() -> None:
     assert balanced.factor(10, sizes(1.0, 100.0)) == 0.1
     assert balanced.factor(15, sizes(3.9, 1.0)) == 1.0  # in the dead band
     assert balanced.factor(20, sizes(1e9, 1.0)) == 50.0  # clamped
-    assert balanced.factor(25, sizes(0.0, 1.0)) == 1.0
+    assert balanced.factor(25, sizes(0.0, 0.0)) == 1.0
     assert balanced.factor(200, sizes(100.0, 1.0)) == 10.0
     assert balanced.factor(219, sizes(100.0, 1.0)) == 1.0  # rarer: a tenth of the iterations
     assert balanced.factor(220, sizes(100.0, 1.0)) == 10.0
+    zeros = make_rule("balanced", 1)  # a residual of zero: the clamp, four times in all
+    assert [zeros.factor(k, sizes(0.0, 1.0)) for k in range(1, 7)] == [0.02] * 4 + [1.0] * 2
+    assert zeros.factor(7, sizes(1.0, 0.0)) == 50.0
     assert make_rule("normalized", 1).factor(1, sizes(1.0, 1.0, force=1.0, velocity=100.0)) == 10.0
     assert make_rule("residual", 1).factor(1, sizes(1.0, 1.0, dynamics=100.0)) == 10.0
     linear = make_rule("linear", 1)
@@ -221,6 +225,17 @@ def test_policies_by_hand() -> None:
     doubling = make_rule("doubling", 1)
     found = [doubling.factor(k, sizes(1.0, 1.0, dynamics=1.0, contact=100.0)) for k in range(1, 121)]
     assert [k for k, factor in enumerate(found, 1) if factor != 1.0] == [50, 100] and found[49] == pytest.approx(1 / 4.0)
+
+
+def test_a_column_in_which_every_contact_presses_is_solved_in_few_iterations() -> None:
+    """papers/003 test 1.A: the primal residual is zero from the first iteration, and less than 20 iterations are enough."""
+    problem = sphere_stack()
+    weights = [9.81 * mass for mass in [1000.0] + [10.0] * 9 + [10000.0] + [10.0] * 10]
+    for name, every, most in (("admm", 5, 20), ("p-admm", 5, 20), ("p-admm", 1, 8), ("p-admm", 10, 40)):
+        solution = make_solver(name, tolerance=1e-6, max_iterations=most, every=every).solve(problem)
+        assert solution.converged, (name, every, solution.message)
+        carried = np.cumsum(weights[::-1])[::-1]
+        np.testing.assert_allclose(solution.lam[:, 0], carried, rtol=1e-3)
 
 
 def test_the_largest_eigenvalue() -> None:

@@ -206,7 +206,7 @@ def one(t: float) -> float:
         (add([(0, 0, 0), (0, 0, 0), (0.01, 0, 0)], one), "points 0 and 1 are in one place"),
         (add([0, 6], pull=one, stiffness=-1.0), "stiffness of bar.tendon1"),
         (lambda s: s.add_tendon("ball", [0, 6], one), "'ball' is no soft body"),
-        (lambda s: s.sensor("t", "bar", kind="tendon"), r"has \[\] of kind 'tendon'"),
+        (lambda s: s.sensor("t", "bar", kind="tendon"), "nothing of kind 'tendon' is on 'bar'; there is none"),
         (lambda s: s.sensor("t", add([0, 6], one)(s), kind="chamber"), "no kind 'chamber'; use 'tendon'"),
     ],
 )

@@ -12,7 +12,8 @@ TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
 #: Modules that a test (or a helper of tests) is the test of, where it reads private names of them.
 OWNERS = {
-    "fuzz": ["foreign/child.py", "viz/plots.py"],
+    "fuzz": ["foreign/child.py"],
+    "fuzz_doors": ["viz/plots.py"],
     "slow_rods": ["femsim/model/bodies/rod.py"],
     "test_bad_files": ["foreign/child.py"],
     "test_bench": ["femsim/studies/problems/bench.py"],

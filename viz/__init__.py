@@ -4,21 +4,25 @@ The tour, in the order of use:
 
 `vtk_series`
     `PvdSeries` writes a PVD index and one .vtu/.vtp file per body and frame, safe if the run is killed;
-    `read_pvd` and `read_part` read the series back. `vtk_xml` writes the files.
+    `read_pvd` and `read_part` read the series back. `vtk_xml` writes the files, `vtk_reading` reads them with every number
+    checked.
 `vtk_hdf`
-    `HdfSeries` writes the same data as compressed VTKHDF, topology only once, into files that no kill breaks (`safe_file`).
+    `HdfSeries` writes the same data as compressed VTKHDF, topology only once, into files that no kill breaks (`safe_file`);
+    both write in a thread (`background`).
 `parts`
     `PartFrame` is one body at one time, for both formats.
 `series`
-    `open_frames` reads a run folder in either format; `repair_frames` mends one that a kill left.
+    `open_frames` reads a run folder in either format; `repair_frames` (in `repair`) mends one that a kill left. `claims` says
+    what a file may claim to hold.
 `ending`
     how a run ended, also one that was killed and could not say so.
 `render`
     `probe_rendering` reports whether this machine can draw (and if not, which packages to install);
     `render_run` makes stills and films of run folders without a display. `survey` scans a run before the first picture, `camera`
-    places the camera, `stage` draws, with the `ground` below and the `marks` on top; `film` and `animation` write.
+    places the camera, `stage` draws, on a `canvas`, with the `ground` below and the `marks` on top; `film` and `animation`
+    write; `cells` makes VTK's data sets.
 `view`
-    `view_run` shows a run in the browser, even while it is running.
+    `view_run` shows a run in the browser, even while it is running; `gate` says who may see it.
 `paraview`
     `write_paraview_script` writes a script that shows a run in ParaView.
 `plots`
@@ -35,8 +39,8 @@ The tour, in the order of use:
 `report`
     `write_report` writes an HTML page about a run. `page` has the building blocks of all pages.
 
-Units are SI. Invalid input raises `VizError`. VTK, pyvista, matplotlib and imageio are imported on first use, so importing this
-package costs nothing. It imports nothing else of femsim.
+`files` writes files that are whole or not there. Units are SI. Invalid input raises `VizError` (in `errors`). VTK, pyvista,
+matplotlib and imageio are imported on first use, so importing this package costs nothing. It imports nothing else of femsim.
 """
 
 from viz.calibration import calibration_page, plot_calibration, plot_profiles

@@ -108,7 +108,7 @@ class Gate:
         hosts, origins = headers.get_all("Host"), headers.get_all("Origin")
         if len(hosts) != 1 or not self._is_own(hosts[0]):
             return f"the host {', '.join(hosts)[:100]!r} is no name of this machine."
-        if len(origins) > 1 or any(urlsplit(origin).netloc.lower() != hosts[0].lower() for origin in origins):
+        if len(origins) > 1 or any(_place(origin) != hosts[0].lower() for origin in origins):
             return f"a page at {', '.join(origins)[:100]!r} may not use this one."
         if not (self._given(path) or self._kept(headers)):
             return "the address lacks its token; open the one that 'femsim view' printed."
@@ -122,8 +122,11 @@ class Gate:
         return name in self._names or _is_address(name)  # no name can be pointed elsewhere where there is none
 
     def _given(self, path: str) -> bool:
-        given = parse_qs(urlsplit(path).query).get("token", [""])[0]
-        return hmac.compare_digest(given.encode(), self.token.encode())
+        try:
+            given = parse_qs(urlsplit(path).query).get("token", [""])[0]
+        except ValueError:
+            return False
+        return self._is_token(given)
 
     def _kept(self, headers: Any) -> bool:
         for text in headers.get_all("Cookie"):
@@ -131,9 +134,20 @@ class Gate:
                 cookie = SimpleCookie(text).get(self._cookie)
             except CookieError:
                 continue
-            if cookie is not None and hmac.compare_digest(cookie.value.encode(), self.token.encode()):
+            if cookie is not None and self._is_token(cookie.value):
                 return True
         return False
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(errors="surrogateescape"), self.token.encode())
+
+
+def _place(origin: str) -> str:
+    """Host and port of an origin; "" where it is none."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def _is_address(name: str) -> bool:

@@ -148,7 +148,7 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-# So many parameters because each option of a picture has one.
+# So many parameters because each option of a picture has one; over 80 lines with them, since what it opens it closes.
 def render_run(
     run_dir: Path | Sequence[Path],
     *,
@@ -246,22 +246,16 @@ def render_run(
     numbers = sorted({*still_numbers, *film_numbers})
     looked_at = sorted({*numbers, *_still_numbers(len(rows), SURVEYED)})  # also of one still: what moves, and how far
     used = [list(dict.fromkeys(rows[number][k] for number in looked_at)) for k in range(len(run_dirs))]
-    if field is None:
-        field = next((name for frames in used if (name := chosen_field(frames[0]))), "")
-        survey = Survey.joint([Survey.of(frames, field, required=False, inside=clip is not None) for frames in used])
-    else:
-        survey = Survey.joint([Survey.of(frames, field, inside=clip is not None) for frames in used])
+    required = field is not None
+    field = next((name for frames in used if (name := chosen_field(frames[0]))), "") if field is None else field
+    survey = Survey.joint([Survey.of(frames, field, required=required, inside=clip is not None) for frames in used])
     view = _view(camera, survey, width / height, rows[numbers[0]][0])
     cut = None if clip is None else Clip.read(clip, survey)
     status = probe_rendering()
     if not status.ok:
         raise VizError(status.message)
 
-    out = run_dirs[0] / "pictures" if out is None else Path(out)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise VizError(f"the picture folder {out} cannot be made ({error.strerror}); choose another with out=.") from error
+    out = _made(run_dirs[0] / "pictures" if out is None else Path(out))
     written: list[Path] = []
     paths = [out / name for name, asked in (("run.mp4", mp4), ("run.gif", gif)) if asked]
     titles = [folder.resolve().name for folder in run_dirs] if len(run_dirs) > 1 else [""]
@@ -274,9 +268,7 @@ def render_run(
         for path in paths:
             films.append(Film(path, whole, fps))
         if html:
-            shown = ", ".join(folder.resolve().name for folder in run_dirs)
-            ended = "; ".join(dict.fromkeys(read_ending(folder)[0] for folder in run_dirs))
-            pages.append(Animation(out / "run.html", whole, len(set(film_numbers)), shown, f"femsim, {ended}", survey.decimals))
+            pages.append(_page(run_dirs, out / "run.html", whole, len(set(film_numbers)), survey.decimals))
         for frame, title in zip(rows[numbers[0]], titles, strict=True):
             looks = {"transparent": transparent, "scale_bar": scale_bar}
             stages.append(Stage(frame, survey, view, (width, height), field, arrows, cut, title, **looks))
@@ -291,11 +283,9 @@ def render_run(
             if times_shown:
                 for page in pages:
                     page.add(over(plain), times[number])
-                if words:
-                    plain = [stage.put_marks(picture, frame, words) for stage, picture, frame in drawn]
-                for film in films:
-                    for _ in range(times_shown):
-                        film.add(over(plain))
+                slow = [stage.put_marks(picture, frame, words) for stage, picture, frame in drawn] if words else plain
+                for film in films * times_shown:
+                    film.add(over(slow))
             if progress is not None:
                 progress(done, len(numbers))
         for film in films:
@@ -311,6 +301,22 @@ def render_run(
             page.abandon()
     made = {kind: out / f"run.{kind}" if asked else None for kind, asked in (("mp4", mp4), ("gif", gif), ("html", html))}
     return RenderResult(written, made["mp4"], made["gif"], made["html"], len(film_numbers) / fps)
+
+
+def _made(folder: Path) -> Path:
+    """Make the folder of the pictures."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise VizError(f"the picture folder {folder} cannot be made ({error.strerror}); choose another with out=.") from error
+    return folder
+
+
+def _page(run_dirs: Sequence[Path], path: Path, size: tuple[int, int], pictures: int, decimals: int) -> Animation:
+    """Begin the page that plays, headed by the names of the runs and how they ended."""
+    shown = ", ".join(folder.resolve().name for folder in run_dirs)
+    ended = "; ".join(dict.fromkeys(read_ending(folder)[0] for folder in run_dirs))
+    return Animation(path, size, pictures, shown, f"femsim, {ended}", decimals)
 
 
 def _view(camera: Camera, survey: Survey, aspect: float, first: Frame) -> View:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import foreign
-from foreign.hdf5 import check_frames
+from foreign.hdf5 import check_frames, read_index
 from viz.errors import VizError
 from viz.files import replace_file
 from viz.parts import PartKind
@@ -45,19 +45,25 @@ def repair_frames(run_dir: Path) -> list[str]:
 
 
 def _repair_pvd(path: Path) -> list[str]:
-    """List only frames whose files are all there."""
+    """List only frames whose files are all there, in lines that can be read."""
     lines = index_lines(path)
-    missing = {time for _, time, _, file in lines if not _has_content(path.parent / file)}
-    if not missing:
+    if not lines:  # none of ours
         return []
-    replace_file(str(path), index_of(line for line, time, _, _ in lines if time not in missing))
-    return [f"{path.name}: {len(missing)} frames taken out whose files are missing or empty."]
+    missing = {time for _, time, _, file in lines if not _has_content(path.parent / file)}
+    good = [line for line, time, _, _ in lines if time not in missing]
+    content = index_of(good)
+    if content == path.read_bytes():
+        return []
+    replace_file(str(path), content)
+    if missing:
+        return [f"{path.name}: {len(missing)} frames taken out whose files are missing or empty."]
+    return [f"{path.name}: damaged lines taken out; {len(good)} are left."]
 
 
 def _has_content(path: Path) -> bool:
     try:
         return path.stat().st_size > 0
-    except OSError:
+    except (OSError, ValueError):  # a name with a zero byte
         return False
 
 
@@ -98,15 +104,11 @@ def _repair_hdf(run_dir: Path) -> list[str]:
 
 def _indexed(path: Path) -> tuple[list[str], dict[str, int]]:
     """Names of the parts that the file of all parts links, and how many steps it says each has; of older files none."""
-    h5py = import_h5py()
     try:
-        with h5py.File(path, "r", locking=False) as file:
-            root = file["VTKHDF"]
-            names = list(root["Assembly"])
-            own = [name for name in names if not isinstance(root.get(name, getlink=True), h5py.ExternalLink)]
-            return names, {name: int(root[name]["Steps"].attrs["NSteps"]) for name in own}
-    except (OSError, KeyError, RuntimeError):
+        found = foreign.call(read_index, path.stat().st_size, libraries=["h5py"], path=str(path.resolve()))
+    except (OSError, foreign.Refused):
         return [], {}
+    return [name for name, _ in found["parts"]], {name: count for name, count in found["parts"] if count >= 0}
 
 
 def _topology(group: Any) -> tuple[PartKind, Any, Any, str]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+import foreign
+from foreign.tables import read_parquet
 from foreign.text import read_json
 from viz.errors import VizError
 from viz.files import save_figure
@@ -55,19 +57,11 @@ def plot_sweep(folder: Path, out: Path | None = None, *, look: Look = DEFAULT_LO
         A folder without a sweep; a sweep without metrics, varied numbers or finished cases; pandas is missing.
     """
     folder = Path(folder)
-    try:
-        import pandas
-    except ImportError as error:
-        raise VizError('plots of sweeps need pandas, which is not installed; install "femsim[sweep]".') from error
-    try:
-        info = read_json(folder / "sweep.json")
-        table = pandas.read_parquet(folder / "results.parquet")
-    except (OSError, ValueError) as error:
-        raise VizError(f"{folder} has no table of a sweep ({error}); give the folder that femsim sweep wrote.") from error
+    info, table = read_sweep_table(folder)
     table = table[table["status"].isin(_FINISHED)]
-    columns = [name if name in table else f"parameter_{name}" for name in info["varied"]]
-    columns = [f"parameter_{name}" if f"parameter_{name}" in table else name for name in columns]
-    metrics = [name for name in info["metrics"] if name in table and np.isfinite(table[name]).any()][:_MANY_METRICS]
+    columns = [f"parameter_{name}" if f"parameter_{name}" in table else name for name in info["varied"]]
+    found = [name for name in info["metrics"] if table[name].dtype.kind in "iuf"]
+    metrics = [name for name in found if np.isfinite(table[name]).any()][:_MANY_METRICS]
     varied = [name for name in columns if table[name].nunique() > 1]
     numbers = [name for name in varied if table[name].dtype.kind in "iuf"]
     if table.empty or not metrics or not numbers:
@@ -81,7 +75,7 @@ def plot_sweep(folder: Path, out: Path | None = None, *, look: Look = DEFAULT_LO
 
     import matplotlib
 
-    units, scales = info.get("units", {}), info.get("scales", {})  # sweeps of an older femsim have none
+    units, scales = info["units"], info["scales"]
     draw = _Drawing(
         table,
         look,
@@ -102,6 +96,54 @@ def plot_sweep(folder: Path, out: Path | None = None, *, look: Look = DEFAULT_LO
                 save_figure(figure, path)
                 written.append(path)
     return written
+
+
+def read_sweep_table(folder: Path) -> tuple[dict[str, Any], DataFrame]:
+    """Read what a sweep is, and its table.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of a sweep.
+
+    Returns
+    -------
+    (dict, DataFrame)
+        ``varied`` and ``metrics``, names of columns that are there (a parameter's may begin with ``parameter_``), ``units`` and
+        ``scales`` by name; one row a case.
+
+    Raises
+    ------
+    VizError
+        No sweep, a file that is damaged, or pandas is missing.
+    """
+    try:
+        import pandas
+    except ImportError as error:
+        raise VizError('plots of sweeps need pandas, which is not installed; install "femsim[sweep]".') from error
+    path = folder / "results.parquet"
+    try:
+        info = read_json(folder / "sweep.json")
+        full = path.resolve()
+        read = foreign.call(read_parquet, full.stat().st_size, libraries=["pyarrow.parquet"], path=str(full))
+    except (OSError, ValueError) as error:
+        raise VizError(f"{folder} has no table of a sweep ({error}); give the folder that femsim sweep wrote.") from error
+    held = dict(read["texts"]) | {name[1:]: values for name, values in read.items() if name.startswith("=")}
+    table = pandas.DataFrame({name: held[name] for name in read["names"]})
+    said = info if isinstance(info, dict) else {}
+    out: dict[str, Any] = {"varied": said.get("varied"), "metrics": said.get("metrics")}
+    for name in ("units", "scales"):  # sweeps of an older femsim have none
+        words = said.get(name)
+        out[name] = {key: str(word) for key, word in words.items()} if isinstance(words, dict) else {}
+    for name, values in out.items():
+        if not isinstance(values, (list, dict)) or not all(isinstance(value, str) for value in values):
+            raise VizError(f"{folder / 'sweep.json'}: {name} is no list of names; run the sweep again with --resume.")
+    columns = [f"parameter_{name}" if f"parameter_{name}" in table else name for name in out["varied"]]
+    asked = ["status", *out["metrics"], *columns]
+    lacks = [name for name in asked if name not in table]
+    if lacks:
+        raise VizError(f"{path} lacks the column {lacks[0]!r}; run the sweep again with --resume, which makes the table anew.")
+    return out, table
 
 
 def plot_sensitivity(

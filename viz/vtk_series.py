@@ -21,6 +21,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -366,12 +367,18 @@ def index_of(lines: Iterable[bytes]) -> bytes:
 
 
 def index_lines(path: Path) -> list[tuple[bytes, float, str, str]]:
-    """Lines of an index that we wrote: as they are, and time, part and file of each."""
+    """Lines of an index that we wrote: as they are, and time, part and file of each; damaged ones are left out."""
     try:
-        found = [(line, _INDEX_LINE.fullmatch(line)) for line in path.read_bytes().splitlines(keepends=True)]
+        lines = path.read_bytes().splitlines(keepends=True)
     except OSError as error:
         raise VizError(f"{path} cannot be read ({error.strerror}); the frames cannot go on.") from error
-    return [(line, float(m[1]), m[2].decode(), unescape(m[3].decode())) for line, m in found if m]
+    found = []
+    for line in lines:
+        match = _INDEX_LINE.fullmatch(line)
+        with suppress(ValueError):  # no number, no text
+            if match and math.isfinite(time := float(match[1])):
+                found.append((line, time, match[2].decode(), unescape(match[3].decode())))
+    return found
 
 
 def read_pvd(path: Path) -> list[tuple[float, dict[str, Path]]]:

@@ -3,6 +3,28 @@
 A solver is a class with ``description``, an options dataclass that extends :class:`~contact.solvers.base.SolverOptions`, and
 ``solve(problem, warm_start) -> Solution``. To add one: write it in a file of this folder, with its iterations as a
 :class:`~contact.solvers.base.Method` for :func:`~contact.solvers.base.drive`, and add one line to :data:`SOLVERS`.
+
+``base``
+    What all share: options, warm start, solution, the driver and its judge. ``with_rows`` lets solvers of contacts alone take
+    problems with rows, ``registered`` has the solvers of users, ``presets`` those that are others with other defaults.
+``cond``, ``cond_newton``
+    COND (papers/001), and COND finished by Newton. Its kernels: ``cond_kernels`` are Algorithms 1 to 3,
+    ``cond_contact_kernels`` what they do to contacts, ``cond_system_kernels`` to A and W, ``cond_groups`` the arrays that they
+    take; ``block_rows`` is a product in vector instructions.
+``exact``, ``banded``, ``auto``
+    The accurate solver, with ``dense`` where W is dense and ``primal_newton`` (``primal_kernels``) where W is never formed;
+    the solver of rods alone; the choice among them.
+``condensed``, ``sweeps``, ``apgd``
+    What rivals on W share; PGS with its ``local_kernels``; APGD.
+``splitting``, ``ccs``, ``subadmm``
+    ADMM with its ``linear_steps`` and ``penalty``; CCS, which is one of it; ADMM body by body.
+``canal``, ``augmented``, ``strict_newton``
+    The augmented Lagrangian of papers/000 and 002, with the ways of its Newton systems in ``canal_ways``; what such methods
+    share; the baselines of papers/000.
+``converted``, ``invertible``
+    Local problems for solvers that need A; contact forces from velocities alone.
+
+Compiled loops of a solver are in ``NAME_kernels``.
 """
 
 from __future__ import annotations

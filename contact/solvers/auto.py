@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from contact.linear import DenseCholesky
 from contact.local import LocalProblem
 from contact.metrics import contact_velocity, residuals
 from contact.problem import ContactProblem
@@ -34,6 +35,12 @@ _LEARNING, _PACE_LEAST, _PACE_MOST, _FAILURE = 0.3, 0.2, 100.0, 10.0
 #: CANAL is picked for at most so many rows of A where contacts have more, so that W is singular. It is left after so many outer
 #: iterations; piles that it suits take 10 to 35.
 _CANAL_ROWS, _CANAL_ITERATIONS = 200, 60
+#: ... except for so few rows and contacts that the exact solver with dense factors and Newton's method alone is tried before,
+#: with so many refinements (measured at 1e-8: a box that slides on four contacts takes it 140 us, CANAL 310). It is asked for
+#: so much more than the tolerance: where forces are not unique, what each step leaves would add up in them.
+_FEW_ROWS, _FEW_CONTACTS, _FEW_ITERATIONS, _FEW_SHARPER = 48, 12, 3, 1e-2
+#: ... and where the bodies' first entries of A, their masses, are within this factor: a heavy body on a light one is CANAL's.
+_FEW_SPREAD = 100.0
 #: Seconds for each row**1.5 of the two Newton steps that COND-Newton takes from a start whose contact law holds to the second
 #: number (measured: 2565 iterations of COND take 488 ms on a pile of 7500 rows, the two steps 68).
 _NEWTON_STEPS_SECOND, _SETTLED = 9e-8, 1e-6
@@ -91,8 +98,24 @@ def conditioning(problem: ContactProblem) -> float:
     return float(values[-1] / max(values[0], 1e-16 * values[-1]))
 
 
+def _are_few(problem: ContactProblem) -> bool:
+    """Whether unknowns and contacts are few, and alike enough, for the exact solver with dense factors."""
+    if problem.n > _FEW_ROWS or not 0 < problem.n_contacts <= _FEW_CONTACTS:
+        return False
+    masses = [float(problem.diagonal[group.start]) for group in problem.groups if group.stop > group.start]
+    return max(masses, default=1.0) <= _FEW_SPREAD * min(masses, default=1.0)
+
+
+def _known_as(name: str) -> str:
+    """Name by which a solver is known; "few" is the exact one with dense factors."""
+    return "exact" if name == "few" else name
+
+
 class Auto:
     """Banded for rods alone, CANAL for few unknowns with many contacts, COND where A is well conditioned, exact elsewhere.
+
+    For very few unknowns and contacts, such as those of a box on a floor, the exact solver with dense factors and Newton's method
+    alone comes before CANAL.
 
     COND is also for many contacts on large bodies; where it needs many iterations though the start holds the contact law, as
     where a step is linearised anew, COND finished by Newton takes its place. Where the one that was picked does not converge,
@@ -127,6 +150,9 @@ class Auto:
             cond, exact = replace(cond, max_iterations=o.max_iterations), replace(exact, max_iterations=o.max_iterations)
         newton = CondNewtonOptions(tolerance=o.tolerance, backend=o.backend, threads=o.threads)
         self._cond_newton = CondNewton(newton if o.max_iterations is None else replace(newton, max_iterations=o.max_iterations))
+        most = min(exact.max_iterations, _FEW_ITERATIONS)
+        few = replace(exact, tolerance=_FEW_SHARPER * o.tolerance, max_iterations=most, lag=False)
+        self._few = Exact(few, DenseCholesky(), only_newton=True)
         canal = CanalOptions(tolerance=o.tolerance, max_iterations=_CANAL_ITERATIONS, backend=o.backend, threads=o.threads)
         self._canal = Canal(canal if o.max_iterations is None else replace(canal, max_iterations=o.max_iterations))
         self._cond, self._exact, self._banded = Cond(cond), Exact(exact), Banded(BandedOptions(tolerance=o.tolerance))
@@ -150,10 +176,14 @@ class Auto:
 
     def pick(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> str:
         """Name of the solver that should be the fastest one for this problem."""
+        return _known_as(self._pick(problem, warm_start))
+
+    def _pick(self, problem: ContactProblem, warm_start: WarmStart | None) -> str:
+        """Name the same, or "few" for the exact solver with dense factors."""
         if self._banded.fits(problem):
             return "banded"
         if problem.n <= _CANAL_ROWS and 3 * problem.n_contacts > problem.n:
-            return "canal"
+            return "few" if _are_few(problem) else "canal"
         self._estimate(problem)
         iterations = self._pace * self._expected_iterations()
         v, lam = (np.zeros(problem.n), np.zeros((0, 3))) if warm_start is None else (warm_start.v, warm_start.lam)
@@ -217,15 +247,17 @@ class Auto:
         ContactError
             A is not positive definite, and a solver needs it to be.
         """
-        first = self.pick(problem, warm_start)
+        first = self._pick(problem, warm_start)
         reason = {
             "banded": "rods alone", "canal": "few unknowns with many contacts", "cond-newton": "a start whose contacts are right",
+            "few": "few unknowns with few contacts",
         }.get(first, f"a conditioning of about {self._conditioning:.0f}")  # fmt: skip
         solvers: dict[str, Solver] = {
             "banded": self._banded, "canal": self._canal, "cond": self._cond, "cond-newton": self._cond_newton,
-            "exact": self._exact,
+            "exact": self._exact, "few": self._few,
         }  # fmt: skip
         order = {
+            "few": ("few", "canal", "exact", "cond"),
             "banded": ("banded", "cond-newton", "exact", "cond"), "canal": ("canal", "exact", "cond"), "cond": ("cond", "exact"),
             "exact": ("exact", "cond"), "cond-newton": ("cond-newton", "cond", "exact"),
         }[first]  # fmt: skip
@@ -241,16 +273,17 @@ class Auto:
         else:
             name = min(answers, key=lambda one: self._error(problem, answers[one]))
         solution = answers[name]
-        said = f"Picked {name} for {reason}."
+        tried = tuple(map(_known_as, answers))
+        said = f"Picked {_known_as(name)} for {reason}."
         if len(answers) > 1:
-            said = f"{first}, picked for {reason}, did not converge; {' and '.join(list(answers)[1:])} went on."
-            said += "" if solution.converged else f" The answer of {name} is the best."
+            said = f"{tried[0]}, picked for {reason}, did not converge; {' and '.join(tried[1:])} went on."
+            said += "" if solution.converged else f" The answer of {_known_as(name)} is the best."
         options: dict[str, SolverOptions] = {
             "banded": self._banded.options, "canal": self._canal.options, "cond": self._cond.options,
-            "cond-newton": self._cond_newton.options, "exact": self._exact.options,
+            "cond-newton": self._cond_newton.options, "exact": self._exact.options, "few": self._exact.options,
         }  # fmt: skip
         details = {
-            **solution.details, "picked": name, "tried": tuple(answers), "conditioning": self._conditioning,
+            **solution.details, "picked": _known_as(name), "tried": tried, "conditioning": self._conditioning,
             "max_iterations": options[name].max_iterations,
         }  # fmt: skip
         return replace(solution, message=f"{solution.message} {said}", details=details)

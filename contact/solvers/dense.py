@@ -73,14 +73,18 @@ class DenseSolver:
         Coulomb coefficients.
     rho : ndarray, (k,), N s/m
         Scale of the natural map.
+    only_newton : bool
+        Only try Newton's method from the start, which treats all contacts alike: where forces are not unique, sweeps give those
+        that come first more.
     """
 
-    def __init__(self, WT: np.ndarray, friction: np.ndarray, rho: np.ndarray) -> None:
+    def __init__(self, WT: np.ndarray, friction: np.ndarray, rho: np.ndarray, *, only_newton: bool = False) -> None:
         k = len(friction)
+        self.only_newton = only_newton
         self.WT, self.friction, self.rho = WT, friction, rho
         self._blocks = np.empty((k, 3, 3))
         kernels.diagonal_blocks(WT, self._blocks)
-        self._compliance = np.trace(self._blocks, axis1=1, axis2=2) / 3.0
+        self._compliance = (self._blocks[:, 0, 0] + self._blocks[:, 1, 1] + self._blocks[:, 2, 2]) / 3.0
         # a contact that nothing can move along its normal has no force
         diagonal = WT.diagonal().reshape(-1, 3)
         self._fixed = diagonal[:, 0] <= kernels.IMMOVABLE * diagonal.sum(axis=1)
@@ -227,11 +231,13 @@ class _Search:
     def run(self) -> None:
         """Go through the methods, the cheap one first."""
         # a warm start may be so near that the factors of the last Newton matrix finish the work
-        near = self.solver._factors is not None
+        near = self.solver._factors is not None or self.solver.only_newton
         if near and not self.over:
             start = self.lam.copy()
             self._newton(self.tolerance, _NEWTON_STEPS)
             self.lam[:] = start
+        if self.solver.only_newton:
+            return
         # a Newton step costs about as much as a sweep for each contact, so many contacts are worth more sweeps before one
         weight = max(len(self.solver.friction) // _CONTACTS, 1)
         for sweeps in _SWEEPS:

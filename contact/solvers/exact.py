@@ -11,7 +11,9 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from contact.compressed import rows_of_contacts
 from contact.delassus import DelassusOperator
+from contact.linear import Factorization
 from contact.local import LocalProblem
 from contact.metrics import LawArguments, Residuals, contact_velocity, dynamics_residual, norm, residuals
 from contact.problem import ContactProblem, force_scales, from_isotropic, isotropic, to_isotropic
@@ -84,6 +86,10 @@ class Exact:
     ----------
     options : ExactOptions, optional
         Options; defaults are documented there.
+    factorization : Factorization, optional
+        What factorizes instead of the backend of the options: ``contact.linear.DenseCholesky`` for small problems.
+    only_newton : bool
+        Whether contact is left to Newton's method from the warm start, see :class:`~contact.solvers.dense.DenseSolver`.
 
     Notes
     -----
@@ -95,9 +101,11 @@ class Exact:
         "Exact: condensed on the contacts by a lagged factorization, Gauss-Seidel and Newton there; also for stiff problems"
     )
 
-    def __init__(self, options: ExactOptions | None = None) -> None:
-        self.options = options or ExactOptions()
-        self._operator = DelassusOperator(self.options.backend, self.options.threads)
+    def __init__(
+        self, options: ExactOptions | None = None, factorization: Factorization | None = None, *, only_newton: bool = False
+    ) -> None:
+        self.options, self._only_newton = options or ExactOptions(), only_newton
+        self._operator = DelassusOperator(self.options.backend, self.options.threads, factorization)
         self.linear_algebra = self._operator.factorization.name
 
     def memory(self) -> dict[str, np.ndarray]:
@@ -124,7 +132,7 @@ class Exact:
         ContactError
             A is not positive definite.
         """
-        refinement = _Refinement(problem, warm_start, self.options, self._operator)
+        refinement = _Refinement(problem, warm_start, self.options, self._operator, only_newton=self._only_newton)
         judge = refinement.judge
         drive(refinement, judge, self.options.max_iterations)
         details = {**refinement.counts, "condensed_contacts": int(refinement.chosen.sum()), "linear_algebra": self.linear_algebra}
@@ -160,8 +168,10 @@ class _Refinement:
         warm_start: WarmStart | None,
         options: ExactOptions,
         operator: DelassusOperator,
+        *,
+        only_newton: bool = False,
     ) -> None:
-        self.problem, self.options, self.operator = problem, options, operator
+        self.problem, self.options, self.operator, self._only_newton = problem, options, operator, only_newton
         self.judge = Judge(problem, options.tolerance, self._measured)
         self.law = isotropic(problem)
         nc = problem.n_contacts
@@ -169,7 +179,7 @@ class _Refinement:
         if warm_start is not None:
             self.v = np.array(warm_start.v, dtype=np.float64)
             self.forces = to_isotropic(problem, warm_start.lam.reshape(nc, 3)).copy()
-        self.u, self._Av = contact_velocity(self.law, self.v), problem.A @ self.v
+        self.u, self._Av = contact_velocity(self.law, self.v), problem.times(self.v)
         self.chosen = self.forces.any(axis=1) | _approaching(self.u)
         self.timings = dict.fromkeys(("factorize", "operator", "contact", "refine", "judge"), 0.0)
         self.counts = {"factorizations": 0, "sweeps": 0, "newton_steps": 0}
@@ -212,7 +222,7 @@ class _Refinement:
         started = clock()
         step = operator.finish(new - old)
         self.v += step
-        self.u, self._Av = contact_velocity(law, self.v), law.A @ self.v
+        self.u, self._Av = contact_velocity(law, self.v), law.times(self.v)
         self.forces[chosen] = new.reshape(-1, 3)
         self.timings["refine"] += clock() - started
         self.best += 1
@@ -228,7 +238,7 @@ class _Refinement:
     def _condense(self) -> DenseSolver:
         """Condense on the chosen contacts, by the last factorization where it serves."""
         started, law, chosen = time.perf_counter(), self.law, self.chosen
-        J = law.J if chosen.all() else law.J[np.repeat(chosen, 3)]
+        J = law.J if chosen.all() else rows_of_contacts(law.J, chosen)
         self._fresh = not (self.options.lag and self.operator.fits(law, J))
         if self._fresh:
             self.operator.factorize(law, _patch(law, J))
@@ -239,7 +249,7 @@ class _Refinement:
         rho = force_scales(W.diagonal().reshape(-1, 3))
         self._rho = law.scales.copy()
         self._rho[chosen] = rho
-        self._dense = DenseSolver(W, law.friction[chosen], rho)
+        self._dense = DenseSolver(W, law.friction[chosen], rho, only_newton=self._only_newton)
         self.timings["operator"] += time.perf_counter() - factorized
         return self._dense
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -46,7 +46,8 @@ class Balanced:
     """Root of the ratio of primal to dual residual, every so many iterations (papers/003 eqs. 41-42).
 
     Departures: the text takes the ratio itself, whose root needs fewer factorizations; and later looks are rarer, a tenth of the
-    iterations so far apart.
+    iterations so far apart. A residual that is exactly zero (as the primal one of a column in which every contact presses) is as
+    far below the other as can be, which changes rho by the whole clamp, down to :attr:`least` of what it was.
 
     Parameters
     ----------
@@ -61,7 +62,9 @@ class Balanced:
     kind: Literal["balanced", "normalized", "residual"] = "balanced"
     clamp: float = 50.0
     deadband: float = 2.0
+    least: ClassVar[float] = 1e-7
     _next: int = 0
+    _by_zeros: float = 1.0
 
     def factor(self, iteration: int, sizes: Sizes) -> float:
         """Return the factor, or 1 within the dead band and where it is not time to look."""
@@ -73,10 +76,21 @@ class Balanced:
             primal, dual = primal * sizes.velocity, dual * sizes.force
         elif self.kind == "residual":
             primal, dual = sizes.dynamics, sizes.contact
-        if not (primal > 0 and dual > 0 and math.isfinite(primal) and math.isfinite(dual)):
+        if not (primal >= 0 and dual >= 0 and math.isfinite(primal) and math.isfinite(dual)):
             return 1.0
+        if primal == 0 or dual == 0:
+            return self._at_zero(primal, dual)
         wanted = min(max(math.sqrt(primal / dual), 1.0 / self.clamp), self.clamp)
         return 1.0 if 1.0 / self.deadband <= wanted <= self.deadband else wanted
+
+    def _at_zero(self, primal: float, dual: float) -> float:
+        """Return the factor where a residual is zero: the clamp, as long as all such factors together keep their bound."""
+        factor = 1.0 if primal == dual else 1.0 / self.clamp if primal == 0 else self.clamp
+        together = self._by_zeros * factor
+        if not self.least <= together <= 1.0 / self.least:
+            return 1.0
+        self._by_zeros = together
+        return factor
 
 
 @dataclass

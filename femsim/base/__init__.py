@@ -12,6 +12,8 @@
     Quaternions and rotation vectors; wrenches about another point, and of a weight.
 `table`, `units`, `packages`
     Text tables of any layout and the units in their headers; optional packages that a reader needs.
+`signals`, `threads`, `notebook`
+    How a process is asked to end; threads of the numerical libraries; what notebooks show of an object.
 `toml_files`
     TOML files read and checked, with the file and field named in every error.
 `numba_cache`

@@ -51,15 +51,20 @@ def interruptible() -> Iterator[Interruption]:
 
 
 @contextmanager
-def ending_at_once() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise KeyboardInterrupt in this block, as Ctrl-C does, where they would end the process."""
+def ending_at_once() -> Iterator[Interruption]:
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt in this block, as Ctrl-C does, where they would end the process.
+
+    What the block is given says whether one came: a library that is just being loaded may make another exception of it.
+    """
+    asked = Interruption()
 
     def handler(number: int, frame: FrameType | None) -> None:
+        asked.number = number
         _leave_terminal(number)
         raise KeyboardInterrupt
 
     with _handling([number for number in ENDING if signal.getsignal(number) == signal.SIG_DFL], handler):
-        yield
+        yield asked
 
 
 @contextmanager

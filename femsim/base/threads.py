@@ -25,13 +25,7 @@ def blas_threads(count: int) -> Iterator[None]:
     InputError
         Another number.
     """
-    check_threads(count)
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:  # an installation from before it was needed; femsim doctor names it
-        yield
-        return
-    with threadpool_limits(limits=count):
+    with BlasThreads(count).limit():
         yield
 
 
@@ -50,6 +44,7 @@ class BlasThreads:
         with suppress(ImportError):  # an installation from before it was needed; femsim doctor names it
             from threadpoolctl import ThreadpoolController
 
+            ThreadpoolController().info()  # libraries that are asked load their threads: the next one finds those too
             self._controller = ThreadpoolController()
 
     def limit(self) -> AbstractContextManager[object]:

@@ -5,11 +5,11 @@
 `tools`
     what several commands print and read: tables, progress bars, NAME=VALUE, names of folders that are free.
 `scenes`
-    run, describe, scenes, materials, fit-material, doctor.
+    run, resume, repair, describe, scenes, materials, fit-material, doctor.
 `problems`
     solve, bench, solvers.
 `studies`
-    compare, sweep, sensitivity, calibrate, reproduce.
+    compare, sweep, sensitivity, calibrate, reproduce, selftest.
 `pictures`
     render, plot, report, view, paraview.
 `doctor`, `compilation`

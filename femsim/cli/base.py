@@ -18,7 +18,7 @@ from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, Token,
 
 from femsim.base.errors import InputError, number_alone, what_to_do
 from femsim.base.place import __version__
-from femsim.base.signals import ending_at_once
+from femsim.base.signals import Interruption, ending_at_once
 from femsim.base.status import INTERNAL, INTERRUPTED, OK, WRONG_INPUT
 
 _OUTPUT = "standard output"
@@ -108,8 +108,8 @@ def execute(arguments: list[str]) -> int:
     _open_streams()
     output, sys.stdout = sys.stdout, _Output(sys.stdout)
     try:
-        with ending_at_once():
-            status = _sentences(arguments)
+        with ending_at_once() as asked:
+            status = _sentences(arguments, asked)
             try:
                 sys.stdout.flush()
             except OSError as error:
@@ -119,7 +119,7 @@ def execute(arguments: list[str]) -> int:
         sys.stdout = output
 
 
-def _sentences(arguments: list[str]) -> int:
+def _sentences(arguments: list[str], asked: Interruption) -> int:
     """Run a command; what goes wrong is printed as a sentence."""
     try:
         status = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
@@ -132,6 +132,9 @@ def _sentences(arguments: list[str]) -> int:
         print("femsim: interrupted.", file=sys.stderr)
         return INTERRUPTED
     except Exception as error:
+        if asked():
+            print("femsim: interrupted.", file=sys.stderr)
+            return INTERRUPTED
         if isinstance(error, _wrong_input()):
             print(f"femsim: {error}", file=sys.stderr)
             return WRONG_INPUT

@@ -60,7 +60,7 @@ def run(
     duration
         Simulated time in s; default of the scene.
     dt
-        Time step in s, or auto: as short as the motion asks for; default of the scene.
+        Time step in s, or auto: as short as the motion needs; default of the scene.
     out
         Run folder; it must not exist unless --overwrite. Default runs/NAME_OF_SCENE, with a number behind it where that exists.
     overwrite
@@ -209,9 +209,9 @@ def describe(scene: Path) -> int:
     Parameters
     ----------
     scene
-        Scene file, or a robot: a URDF file, or the name of one that comes with femsim, such as arm7.urdf.
+        Scene file, or a robot: a URDF or MJCF file (.xml), or the name of one that comes with femsim, such as arm7.urdf.
     """
-    if scene.suffix == ".urdf":
+    if scene.suffix in (".urdf", ".xml", ".mjcf"):
         return _describe_robot(scene)
     from femsim.scene.scene_file import load_scene, scene_doc, scene_parameters
 

@@ -132,7 +132,7 @@ def calibrate(file: Path, /, *, options: CaseOptions = _CASE_DEFAULTS, cases: Pa
 
 @app.command
 def reproduce(
-    paper: Literal["cond"],
+    paper: Literal["cond", "admm"],
     /,
     *,
     quick: Flag = False,
@@ -150,14 +150,14 @@ def reproduce(
     Parameters
     ----------
     paper
-        cond: papers/001, section V, Tables I to IX and Figures 6 to 14.
+        cond: papers/001, section V, Tables I to IX and Figures 6 to 14. admm: papers/003, section 8, tests 1, 2 and 4.
     quick
         Fewer trials and steps of the same scenes: minutes instead of half an hour.
     only
-        Tables and figures to make again, separated by commas, for instance III,VII,fig11.
+        Tables, figures and tests to make again, separated by commas, for instance III,VII,fig11 or test1.
     out
-        Folder of the page (index.md, figures, raw numbers). Default runs/reproduction with --quick, else docs/reproduction, and
-        data/results/reproduction for the raw numbers.
+        Folder of the page (index.md or admm.md, figures, raw numbers). Default runs/reproduction with --quick, else
+        docs/reproduction, and data/results/reproduction for the raw numbers.
     data
         Folder with authors_program_N160.csv, the forces of the program published with the paper, for Figure 9.
     fresh
@@ -178,6 +178,7 @@ def reproduce(
 
     result = reproduce(
         out if out is not None else Path("runs" if quick else "docs") / "reproduction",
+        paper,
         raw=None if quick or out is not None else Path("data") / "results" / "reproduction",
         size="quick" if quick else "full",
         only=[name.strip() for name in only.split(",") if name.strip()] if only is not None else (),

@@ -39,7 +39,7 @@ class Reach:
 
 
 class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
-    """Base of environments; a class of yours says ``targets`` and answers ``build``, ``observe``, ``reward`` and ``success``.
+    """Base of environments; your class sets ``targets`` and implements ``build``, ``observe``, ``reward`` and ``success``.
 
     Actions are numbers from -1 to 1, one for each component of each target, in order. Every episode has a scene of its own.
 
@@ -109,7 +109,7 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     def _begin(self) -> None:
         self._values = self._start.copy()
 
-    # ------------------------------------------------------------------ what a class of yours answers
+    # ------------------------------------------------------------------ what your class implements
 
     @abstractmethod
     def build(self, rng: np.random.Generator) -> Scene:
@@ -117,7 +117,7 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
 
     @abstractmethod
     def observe(self, sim: Simulation) -> Any:
-        """Return what is seen, numbers of a fixed count."""
+        """Return the observation, a fixed number of values."""
 
     @abstractmethod
     def reward(self, sim: Simulation) -> float:

@@ -8,10 +8,17 @@
     What of a body comes into contact and is sensed; the fields of the frames, each declared once.
 `couplings`, `actuators`
     Forces between bodies that are implicit in the system: rod ends that bodies hold, chambers under pressure, tendons.
-`drives`, `holds`
-    Motions and profiles over time; nodes of soft bodies that follow a motion.
-`paths`, `path_files`
-    Paths that robots write: checked poses over time that become a motion; the files that hold them.
+`joints`, `joint_friction`
+    Welds, hinges, sliders, balls and glue between bodies: rows of the contact problem that hold two frames together; dry friction
+    of the joints of robots, a row as well.
+`drives`, `holds`, `compliance`, `commands`
+    Motions and profiles over time; nodes of soft bodies that follow a motion; hands that give way; functions of time that
+    somebody may take over between two steps.
+`robots`, `robot_files`, `urdf`, `mjcf`
+    Links and joints of a robot by name, put in order as a tree; files that describe one, and what their readers share.
+`paths`, `path_files`, `robot_paths`
+    Paths that robots write: checked poses over time that become a motion; the files that hold them; paths of joints, found by
+    inverse kinematics or read.
 `contact_rules`
     Friction that differs by direction; points and parts without contact.
 `solids`

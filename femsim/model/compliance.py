@@ -15,7 +15,7 @@ from femsim.model.drives import PoseFunction, driven_pose
 class CompliantDrive(CouplingDefaults):
     """Impedance of six axes between a rigid base and a motion, implicit in A.
 
-    With e the way from the base to its target, displacement and rotation vector in the world frame, the wrench on the base is
+    With e the offset of the target from the base, displacement and rotation vector in the world frame, the wrench on the base is
     K e + D (velocity of the target - v), K and D diagonal along and about the axes of the world. Its force and its torque are
     cut off at a largest magnitude each. Where neither is, A gains theta dt K + D; where one is, the part of that across its
     direction.
@@ -74,7 +74,7 @@ class CompliantDrive(CouplingDefaults):
         return np.concatenate(driven_pose(self._q0, self._motion, t))
 
     def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
-        """Read the way to the target: from the start of the step, or from where ``v_hat``, (6,), leads."""
+        """Read the offset of the target: from the start of the step, or from where ``v_hat``, (6,), leads."""
         self._time, self._start = t, v_hat is None
         self._spring = self.stiffness * _way(q[0], self._target(t))
         self._known = self._twist if v_hat is None else np.array(v_hat)

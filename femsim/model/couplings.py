@@ -50,7 +50,7 @@ class Coupling(Protocol):
     kind : str
         Kind of the coupling; a sensor of the same kind, where there is one, records its ``reading``.
     rows : tuple of (int, ndarray)
-        Each body that it touches, by its number in the system, and the rows of that body's v, in order. The block of the
+        Each body that it acts on, by its number in the system, and the rows of that body's v, in order. The block of the
         coupling is that of all these rows.
     entries : tuple of ndarray or None
         Row and column, within the block, of its entries, each pair once; None where it is dense.
@@ -104,6 +104,10 @@ class Coupling(Protocol):
 
     def constraint_at(self, q: Sequence[np.ndarray]) -> np.ndarray:
         """Rows that velocities keep at coordinates of its bodies, (p, m)."""
+        ...
+
+    def release(self, impulse: np.ndarray) -> bool:
+        """Let go, for this step, of rows of the last ``constraint_at`` of which impulses (p,), N s, ask too much; say whether."""
         ...
 
     def take_rows(self, forces: np.ndarray) -> None:
@@ -179,6 +183,10 @@ class CouplingDefaults:
     def constraint_at(self, q: Sequence[np.ndarray]) -> np.ndarray:
         """No rows."""
         return np.zeros((0, 0))
+
+    def release(self, impulse: np.ndarray) -> bool:
+        """Its rows bear all."""
+        return False
 
     def take_rows(self, forces: np.ndarray) -> None:
         """No rows."""
@@ -293,7 +301,7 @@ class HeldEnd(CouplingDefaults):
         return pose
 
     def assemble(self, settings: StepSettings, block: np.ndarray, b: np.ndarray) -> None:
-        """Fill the parts of the joint that touch the holder."""
+        """Fill the parts of the joint that act on the holder."""
         self._conserving, self._dt = settings.conserving, settings.dt
         B, force = self._rod.end_joint(self._end)
         G, m = self._jacobian, self._size

@@ -18,7 +18,15 @@ from meshes import boundary_triangles
 
 
 class Linked(Protocol):
-    """A body of rigid links, each with a pose."""
+    """A body of rigid links, each with a pose.
+
+    Attributes
+    ----------
+    n_v : int
+        Number of its velocities: six of the base, then those of the joints.
+    """
+
+    n_v: int
 
     def initial_q(self) -> np.ndarray:
         """Coordinates at the start, (n_q,)."""
@@ -26,6 +34,18 @@ class Linked(Protocol):
 
     def link_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
         """World rotation (3, 3) and centre of mass (3,), m, of a link."""
+        ...
+
+    def link_turn(self, q: np.ndarray, link: int) -> np.ndarray:
+        """Quaternion of a link, (4,), of either sign."""
+        ...
+
+    def link_rows(self, link: int) -> np.ndarray:
+        """Rows of v behind the first six that move a link too."""
+        ...
+
+    def link_lever(self, q: np.ndarray, link: int, point: np.ndarray) -> np.ndarray:
+        """Arm (3,), m, from where the link turns to a point on it."""
         ...
 
     def link_jacobian(self, q: np.ndarray, link: int) -> np.ndarray:
@@ -89,7 +109,7 @@ class HoldFrame(Protocol):
 
 
 class LinkFrame:
-    """Frame fixed to a link of a rigid body or gripper.
+    """Frame fixed to a link of a rigid body, gripper or robot.
 
     Parameters
     ----------
@@ -106,27 +126,27 @@ class LinkFrame:
         q = body.initial_q()
         rotation, centre = body.link_pose(q, link)
         self._local = rotation.T @ (pose[:3] - centre)
-        self._turn = quaternion_multiply(quaternion_conjugate(q[3:7]), pose[3:])
-        self.rows = np.arange(6) if link == 0 else np.array([*range(6), 5 + link])
+        self._turn = quaternion_multiply(quaternion_conjugate(body.link_turn(q, link)), pose[3:])
+        self.rows = np.concatenate([np.arange(6), body.link_rows(link)])
         self.place(q)
 
     def place(self, q: np.ndarray) -> np.ndarray:
         """Pose (7,) at coordinates of the body."""
         rotation, centre = self._body.link_pose(q, self.link)
         self._arm = rotation @ self._local
-        self.lever = centre + self._arm - q[:3]
+        self.lever = self._body.link_lever(q, self.link, centre + self._arm)
         self._motion = self._body.link_jacobian(q, self.link)[:, self.rows]
-        return np.concatenate([centre + self._arm, quaternion_multiply(q[3:7], self._turn)])
+        return np.concatenate([centre + self._arm, quaternion_multiply(self._body.link_turn(q, self.link), self._turn)])
 
     def jacobian(self) -> np.ndarray:
-        """Twist of the link, moved to the frame: (6, 6), or (6, 7) with the joint of a finger."""
+        """Twist of the link, moved to the frame: (6, 6 + k) with the k joints between base and link."""
         G = self._motion.copy()
-        G[:3, 3:6] -= cross_matrix(self._arm)
+        G[:3] -= cross_matrix(self._arm) @ G[3:]
         return G
 
     def moved(self, q: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
         """Coordinates of the body, its other joints at rest."""
-        v_hat = np.zeros(len(q) - 1)
+        v_hat = np.zeros(self._body.n_v)
         v_hat[self.rows] = v
         return self._body.moved(q, v_hat, time)
 

@@ -21,6 +21,9 @@ from femsim.model.bodies.body import StepSettings
 from femsim.model.couplings import Constraint, CouplingDefaults
 from femsim.model.frames import HoldFrame
 
+#: Part of its bound that a force of friction may lack where the joint counts as moving.
+_SLIDES = 1e-9
+
 JointKind = Literal["ball", "hinge", "slider", "weld"]
 
 
@@ -87,7 +90,7 @@ class Joined(CouplingDefaults):
     broken : bool
         Whether it has.
     opening : ndarray, (p,), m and rad
-        What the equalities lack where the last ``prepare`` led.
+        Error of the equalities where the last ``prepare`` led.
     pushed : ndarray, (m,), N and N m
         Mean force of the last step on the rows of both sides.
     """
@@ -106,11 +109,12 @@ class Joined(CouplingDefaults):
         self._about: np.ndarray | None = None
         self._start: list[np.ndarray] = []
         self._G, self._kept, self._holding = np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0, dtype=np.bool_)
+        self._bounded = self._holding
         self.reset()
 
     def reset(self) -> None:
         """Forget what earlier steps did: whole, and without forces."""
-        self._lam, self._solved, self.broken = np.zeros(0), False, False
+        self._lam, self._slides, self.broken = np.zeros(0), False, False
         self.power, self.wrench, self._place = 0.0, np.zeros(6), self.sides[0].pose[:3].copy()
         self.forces = tuple(np.zeros(3) for _ in self.rows)
         self.pushed = np.zeros(sum(side.size for side in self.sides))
@@ -121,11 +125,14 @@ class Joined(CouplingDefaults):
     def _read(self, q: Sequence[np.ndarray]) -> np.ndarray:
         """Place both sides at coordinates of their bodies; opening of the equalities, (p,)."""
 
+    def _arrive(self) -> None:
+        """Keep what rows ask of the place that was read last, beside the opening."""
+
     @abstractmethod
     def _jacobian(self, shift: np.ndarray) -> np.ndarray:
         """Velocities of the openings by the rows of both sides, (p, m), where they were placed last.
 
-        ``shift``, (k, 3), m, is the way from there to the points about which forces turn.
+        ``shift``, (k, 3), m, is the offset from there to the points about which forces turn.
         """
 
     @abstractmethod
@@ -157,6 +164,7 @@ class Joined(CouplingDefaults):
         if v_hat is None:
             self._start = [each.copy() for each in q]
             self.opening = self._read(q)
+            self._arrive()
             self._G = self._jacobian(np.zeros_like(self._points()))
             return
         mean = np.zeros((0, 3))
@@ -164,6 +172,7 @@ class Joined(CouplingDefaults):
             self._read(self._start)
             mean = 0.5 * self._points()
         self.opening = self._read(self._moved(v_hat))
+        self._arrive()
         if self._conserving:
             mean = mean + 0.5 * self._points()
         self._read(q)
@@ -194,31 +203,53 @@ class Joined(CouplingDefaults):
         return None if self.broken else self._more(self._G)
 
     def constraint_at(self, q: Sequence[np.ndarray]) -> np.ndarray:
-        """Rows that velocities at coordinates of its bodies keep, (p, m): the equalities, and limits that press."""
+        """Rows that velocities at coordinates of its bodies keep, (p, m): equalities, limits that press, friction that holds."""
         if self.broken:
             return np.zeros((0, sum(side.size for side in self.sides)))
         opening, about = self.opening, self._about
         self._read(q)
+        self._arrive()
         constraint = self._more(self._jacobian(np.zeros_like(self._points())))
         self.opening, self._about = opening, about
         lam = self.row_forces
-        self._holding = ~np.isfinite(constraint.high - constraint.low) & ((constraint.low == -np.inf) | (lam != 0.0))
+        bound = constraint.high - constraint.low
+        pressing = (constraint.low == -np.inf) | (lam != 0.0)
+        held = (np.abs(lam) < (1.0 - _SLIDES) * constraint.high) & (not self._slides)
+        self._bounded = np.isfinite(bound)
+        self._holding = np.where(self._bounded, held, pressing)
         self._kept = constraint.G[self._holding]
         return self._kept
 
+    def release(self, impulse: np.ndarray) -> bool:
+        """Let go of dry friction where it cannot keep the joint at rest at the end of the step."""
+        if self.broken or self._slides or not (self._bounded & self._holding).any():
+            return False
+        lam = self.row_forces.copy()
+        lam[self._holding] += impulse / self._dt
+        high = self._more(self._G).high
+        self._slides = bool((np.abs(lam[self._bounded]) > high[self._bounded]).any())
+        return self._slides
+
     def take_rows(self, forces: np.ndarray) -> None:
         """Take the forces of its rows in the problem that was solved, (p,)."""
-        self._lam, self._solved = np.array(forces), True
+        self._lam, self._slides = np.array(forces), False
         self.pushed = self._more(self._G).G.T @ self._lam
         self._sum_up(self._wrench(self._lam))
 
     def add_impulse(self, impulse: np.ndarray) -> None:
-        """Add what rows of :meth:`constraint_at` did for the velocities at the end of the step, (p,), N s."""
-        if not self.broken:
-            lam = np.zeros(len(self._holding))
-            lam[self._holding] = impulse / self._dt
-            self.pushed = self.pushed + self._kept.T @ lam[self._holding]
-            self._sum_up(self.wrench + self._wrench(lam))
+        """Add what rows of :meth:`constraint_at` did for the velocities at the end of the step, (p,), N s.
+
+        Now all that acted is known: the joint breaks where that is more than it bears. Not before, since the velocities at the
+        end are those of bodies that it held in the step.
+        """
+        if self.broken:
+            return
+        lam = np.zeros(len(self._holding))
+        lam[self._holding] = impulse / self._dt
+        self.pushed = self.pushed + self._kept.T @ lam[self._holding]
+        self._sum_up(self.wrench + self._wrench(lam))
+        force, torque = (float(np.linalg.norm(part)) for part in (self.wrench[:3], self.wrench[3:]))
+        self.broken = force > self.strength.force or torque > self.strength.torque
 
     @property
     def row_forces(self) -> np.ndarray:
@@ -229,7 +260,7 @@ class Joined(CouplingDefaults):
 
     def push(self) -> np.ndarray:
         """Force of its rows on those of v, (m,), where the last ``prepare`` placed it."""
-        return np.zeros(self._G.shape[1]) if self.broken else np.asarray(self._more(self._G).G.T @ self.row_forces)
+        return np.zeros(len(self.pushed)) if self.broken else np.asarray(self._more(self._G).G.T @ self.row_forces)
 
     def _sum_up(self, wrench: np.ndarray) -> None:
         force = wrench[:3].copy()
@@ -241,13 +272,7 @@ class Joined(CouplingDefaults):
         """Nothing depends on the velocity."""
 
     def settle(self, q: Sequence[np.ndarray]) -> None:
-        """Break where the step asked for more than it bears."""
-        if not self._solved:
-            return
-        self._solved = False
-        force, torque = (float(np.linalg.norm(part)) for part in (self.wrench[:3], self.wrench[3:]))
-        if force > self.strength.force or torque > self.strength.torque:
-            self.broken = True
+        """Nothing depends on where its bodies are."""
 
     # ------------------------------------------------------------------ what is kept and read
 
@@ -257,7 +282,7 @@ class Joined(CouplingDefaults):
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take them back."""
-        self._lam, self.broken, self._solved = np.array(memory["forces"]), bool(memory["broken"][0]), False
+        self._lam, self.broken = np.array(memory["forces"]), bool(memory["broken"][0])
         if self.broken:
             self._sum_up(np.zeros(6))
 
@@ -283,30 +308,40 @@ class Joined(CouplingDefaults):
 
 
 class Joint(Joined):
-    """Ball, hinge, slider or weld between two frames, whose first axes are that of the joint.
+    """A joint between two frames, whose first axes are that of the joint; its kinds are below, by name in :data:`JOINTS`.
 
     Parameters
     ----------
     name, sides, strength
         See :class:`Joined`.
-    joint : {"ball", "hinge", "slider", "weld"}
-        What it leaves free: all turns, the turn about the axis, the way along the axis of the second side, nothing.
     limits : (float, float), rad or m
-        Range of a hinge or a slider, counted from the start; infinite for none.
+        Range of a joint with a ``free`` motion, counted from the start; infinite for none.
     friction : float, N m or N
-        Dry friction of a hinge or a slider.
+        Dry friction of this motion.
+
+    Attributes
+    ----------
+    has_axis : bool
+        Whether it has an axis, which must then be given.
+    free : slice or None
+        Part of the wrench along this free motion, of a joint that slides along its axis the force and of one that turns about it
+        the torque, on which limits and friction act; its row is the last of ``_held``. None for a joint without such a motion.
+    position : float, rad or m
+        How far this motion went; whole turns count.
     """
+
+    has_axis = False
+    free: slice | None = None
 
     def __init__(
         self,
         name: str,
-        joint: JointKind,
         sides: tuple[Side, Side],
         strength: Strength,
         limits: tuple[float, float] = (-np.inf, np.inf),
         friction: float = 0.0,
     ) -> None:
-        self.joint, self.limits, self.friction = joint, limits, friction
+        self.limits, self.friction = limits, friction
         self._poses = (sides[0].pose, sides[1].pose)
         self._axes = quaternion_to_matrix(sides[1].pose[3:7])
         super().__init__(name, sides, strength)
@@ -314,62 +349,60 @@ class Joint(Joined):
     def reset(self) -> None:
         """Also the position: 0."""
         super().reset()
-        self.position = 0.0
+        self.position = self._arrived = 0.0
+
+    def _arrive(self) -> None:
+        """Keep the position that limits bound."""
+        self._arrived = self.position
+
+    # ------------------------------------------------------------------ what a kind of joint is
+
+    @abstractmethod
+    def _opening(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Errors of what is held, (p,), m and rad, at the poses (7,) of both sides; set ``position``."""
+
+    @abstractmethod
+    def _held(self, relative: np.ndarray, axes: np.ndarray) -> np.ndarray:
+        """Rate of the opening, (p, m), and then of the position, by the motion (6, m) of the first side relative to the second.
+
+        The columns of ``axes``, (3, 3), are the axes of the second side.
+        """
+
+    @abstractmethod
+    def _reaction(self, lam: np.ndarray, axes: np.ndarray) -> np.ndarray:
+        """Force and torque on the first side, (6,), of forces of the opening (p,)."""
+
+    # ------------------------------------------------------------------ what follows from it
 
     def _read(self, q: Sequence[np.ndarray]) -> np.ndarray:
-        """Place both sides; opening by direction, and position of a hinge or slider."""
         given = iter(q)
         a, b = (side.place(None if side.frame is None else next(given)) for side in self.sides)
         self._poses = a, b
-        away = a[:3] - b[:3]
-        turn = quaternion_multiply(quaternion_conjugate(b[3:7]), a[3:7])
-        axes = quaternion_to_matrix(b[3:7])
-        if self.joint == "ball":
-            return away
-        if self.joint == "hinge":
-            self.position += _nearest(2.0 * float(np.arctan2(turn[1], turn[0])) - self.position)
-            tilt = cross(axes[:, 0], quaternion_to_matrix(a[3:7])[:, 0])
-            return np.concatenate([away, axes[:, 1:].T @ tilt])
-        twist = np.copysign(2.0, turn[0]) * turn[1:]
-        if self.joint == "slider":
-            self.position = float(axes[:, 0] @ away)
-            return np.concatenate([axes[:, 1:].T @ away, twist])
-        return np.concatenate([away, twist])
+        return self._opening(a, b)
 
     def _points(self) -> np.ndarray:
         return self._poses[0][None, :3].copy()
 
     def _jacobian(self, shift: np.ndarray) -> np.ndarray:
-        """Rows by direction; behind them the free one of a hinge or slider."""
         point = self._poses[0][:3] + shift[0]
         first, second = (side.motion(point, pose) for side, pose in zip(self.sides, self._poses, strict=True))
-        relative = np.hstack([first, -second])
-        axes = quaternion_to_matrix(self._poses[1][3:7])
-        along = axes.T @ relative[:3]
-        about = axes.T @ relative[3:]
-        if self.joint == "ball":
-            return relative[:3]
-        self._axes = axes
-        if self.joint == "hinge":
-            return np.vstack([relative[:3], about[1:], about[:1]])
-        if self.joint == "slider":
-            return np.vstack([along[1:], about, along[:1]])
-        return np.vstack([relative[:3], about])
+        self._axes = quaternion_to_matrix(self._poses[1][3:7])
+        return self._held(np.hstack([first, -second]), self._axes)
 
     def _more(self, G: np.ndarray) -> Constraint:
         """Return the equalities, then those of limits and friction."""
         own = super()._more(G)
-        if self.joint not in ("hinge", "slider"):
+        if self.free is None:
             return own
         more: list[tuple[np.ndarray, float, float, float]] = []
-        free = G[len(own.G)]
-        known = 0.0 if self._about is None else float(free @ self._about)
+        rate = G[len(own.G)]
+        known = 0.0 if self._about is None else float(rate @ self._about)
         for sign, bound in zip((1.0, -1.0), self.limits, strict=True):
             if np.isfinite(bound):
-                gap = sign * (self.position - bound) / self._dt - sign * known
-                more.append((sign * free, gap, 0.0, np.inf))
+                gap = sign * (self._arrived - bound) / self._dt - sign * known
+                more.append((sign * rate, gap, 0.0, np.inf))
         if self.friction > 0.0:
-            more.append((free, 0.0, -self.friction, self.friction))
+            more.append((rate, 0.0, -self.friction, self.friction))
         if not more:
             return own
         rows, offset, low, high = zip(*more, strict=True)
@@ -381,22 +414,11 @@ class Joint(Joined):
         )
 
     def _wrench(self, lam: np.ndarray) -> np.ndarray:
-        out = np.zeros(6)
-        if self.joint == "slider":
-            out[:3] = self._axes[:, 1:] @ lam[:2]
-            out[3:] = self._axes @ lam[2:5]
-        else:
-            out[:3] = lam[:3]
-        if self.joint == "hinge":
-            out[3:] = self._axes[:, 1:] @ lam[3:5]
-        elif self.joint == "weld":
-            out[3:] = self._axes @ lam[3:6]
-        more = lam[len(self.opening) :]
-        if len(more):
+        out, more = self._reaction(lam, self._axes), lam[len(self.opening) :]
+        if len(more) and self.free is not None:
             signs = [sign for sign, bound in zip((1.0, -1.0), self.limits, strict=True) if np.isfinite(bound)]
             signs += [1.0] * (len(more) - len(signs))
-            force = float(np.dot(signs, more)) * self._axes[:, 0]
-            out[3 * (self.joint == "hinge") :][:3] += force
+            out[self.free] += float(np.dot(signs, more)) * self._axes[:, 0]
         return out
 
     def accept(self, v_hat: np.ndarray) -> None:
@@ -411,7 +433,87 @@ class Joint(Joined):
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take it back."""
         super().recall(memory)
-        self.position = float(memory["position"][0])
+        self.position = self._arrived = float(memory["position"][0])
+
+
+class Ball(Joint):
+    """Leaves all turns free."""
+
+    def _opening(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.asarray(a[:3] - b[:3])
+
+    def _held(self, relative: np.ndarray, axes: np.ndarray) -> np.ndarray:
+        return relative[:3]
+
+    def _reaction(self, lam: np.ndarray, axes: np.ndarray) -> np.ndarray:
+        return np.concatenate([lam[:3], np.zeros(3)])
+
+
+class Hinge(Joint):
+    """Leaves the turn about its axis free."""
+
+    has_axis = True
+    free = slice(3, 6)
+
+    def _opening(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        turn, axes = _turn(a, b), quaternion_to_matrix(b[3:7])
+        self.position += _nearest(2.0 * float(np.arctan2(turn[1], turn[0])) - self.position)
+        tilt = cross(axes[:, 0], quaternion_to_matrix(a[3:7])[:, 0])
+        return np.concatenate([a[:3] - b[:3], axes[:, 1:].T @ tilt])
+
+    def _held(self, relative: np.ndarray, axes: np.ndarray) -> np.ndarray:
+        about = axes.T @ relative[3:]
+        return np.vstack([relative[:3], about[1:], about[:1]])
+
+    def _reaction(self, lam: np.ndarray, axes: np.ndarray) -> np.ndarray:
+        return np.concatenate([lam[:3], axes[:, 1:] @ lam[3:5]])
+
+
+class Slider(Joint):
+    """Leaves sliding along the axis of the second side free."""
+
+    has_axis = True
+    free = slice(0, 3)
+
+    def _opening(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        away, axes = a[:3] - b[:3], quaternion_to_matrix(b[3:7])
+        self.position = float(axes[:, 0] @ away)
+        return np.concatenate([axes[:, 1:].T @ away, _twist(a, b)])
+
+    def _held(self, relative: np.ndarray, axes: np.ndarray) -> np.ndarray:
+        along = axes.T @ relative[:3]
+        return np.vstack([along[1:], axes.T @ relative[3:], along[:1]])
+
+    def _reaction(self, lam: np.ndarray, axes: np.ndarray) -> np.ndarray:
+        return np.concatenate([axes[:, 1:] @ lam[:2], axes @ lam[2:5]])
+
+
+class Weld(Joint):
+    """Leaves nothing free."""
+
+    def _opening(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.concatenate([a[:3] - b[:3], _twist(a, b)])
+
+    def _held(self, relative: np.ndarray, axes: np.ndarray) -> np.ndarray:
+        return np.vstack([relative[:3], axes.T @ relative[3:]])
+
+    def _reaction(self, lam: np.ndarray, axes: np.ndarray) -> np.ndarray:
+        return np.concatenate([lam[:3], axes @ lam[3:6]])
+
+
+#: Kinds of joints between two frames, by name.
+JOINTS: dict[str, type[Joint]] = {"ball": Ball, "hinge": Hinge, "slider": Slider, "weld": Weld}
+
+
+def _turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Quaternion from the second to the first of two poses, (4,), in the axes of the second."""
+    return quaternion_multiply(quaternion_conjugate(b[3:7]), a[3:7])
+
+
+def _twist(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Turn from the second to the first as a vector, (3,), rad where it is small."""
+    turn = _turn(a, b)
+    return np.asarray(np.copysign(2.0, turn[0]) * turn[1:])
 
 
 class Glue(Joined):

@@ -117,7 +117,7 @@ def read_turns(file: Path, orientation: str | None) -> tuple[np.ndarray, str]:
     single = _single_numbers(file)
     if single is None:
         table = read_table(file, "path")
-        values = np.column_stack([_finite(table, name) for name in table.columns])
+        values = np.column_stack([finite_column(table, name) for name in table.columns])
     else:
         width = ORIENTATIONS.get(orientation or "matrix", 9)
         if len(single[0]) % width:
@@ -209,9 +209,9 @@ def _of_table(file: Path, asked: Asked) -> RawPath:
     time = asked.time if asked.time is not None else time
     if time is not None and time not in table.columns:
         raise InputError(f"path {file} has no time column {time!r}{did_you_mean(time, table.columns)}")
-    values = np.column_stack([_finite(table, name) for name in columns])
+    values = np.column_stack([finite_column(table, name) for name in columns])
     places, turns = _split(values, orientation)
-    times, clock = (None, 0.0) if time is None else _times(table, time, asked.time_unit)
+    times, clock = (None, 0.0) if time is None else times_of(table, time, asked.time_unit)
     units = [table.units[table.columns.index(name)] for name in columns]
     unit, angle = _stated(file, columns[:3], units[:3], "length"), _stated(file, columns[3:], units[3:], "angle")
     unread = [name for name in table.columns if name not in (*columns, time)]
@@ -221,7 +221,7 @@ def _of_table(file: Path, asked: Asked) -> RawPath:
     return RawPath(places, turns, orientation or "", unit, angle, times, clock, table.lines, notes=tuple(notes))
 
 
-def _finite(table: Table, name: str) -> np.ndarray:
+def finite_column(table: Table, name: str) -> np.ndarray:
     """Numbers of a column, each of which must be there."""
     values = table.numbers(name)
     missing = np.flatnonzero(~np.isfinite(values))
@@ -244,7 +244,7 @@ def _stated(file: Path, names: Sequence[str], units: Sequence[str], kind: str) -
     return unit
 
 
-def _times(table: Table, name: str, given: str | None) -> tuple[np.ndarray, float]:
+def times_of(table: Table, name: str, given: str | None) -> tuple[np.ndarray, float]:
     """Return the times from the first row, s, and the time of that on the clock of the file."""
     unit = given or table.units[table.columns.index(name)] or "s"
     if unit not in TIME_UNITS:
@@ -252,7 +252,7 @@ def _times(table: Table, name: str, given: str | None) -> tuple[np.ndarray, floa
             f"path {table.path}: the time column {name!r} has the unit {unit!r}; allowed are {', '.join(TIME_UNITS)}, by "
             "time_unit=."
         )
-    stamps = _finite(table, name)
+    stamps = finite_column(table, name)
     with np.errstate(over="ignore"):  # what is infinite is refused with all that lasts too long
         return TIME_UNITS[unit] * (stamps - stamps[0]), float(TIME_UNITS[unit] * stamps[0])
 
@@ -269,10 +269,10 @@ def _named_columns(table: Table, asked: Asked) -> tuple[list[str], str | None, s
     if len(columns) != width:
         means = WORDS[asked.orientation] if asked.orientation else "positions alone; say orientation= where there are more"
         raise InputError(f"path {table.path}: columns names {len(columns)}; allowed are {width}, since poses are {means}.")
-    return columns, asked.orientation, _time_column(table)
+    return columns, asked.orientation, time_column(table)
 
 
-def _time_column(table: Table) -> str | None:
+def time_column(table: Table) -> str | None:
     """Find the first column by a name of time that holds numbers."""
     hits = [name for name in table.columns if re.sub("[^a-z]", "", name.lower()) in _TIME_NAMES]
     return next((c for c in hits if is_data([table.rows[0][table.columns.index(c)]] * 2, table.decimal_comma)), None)
@@ -295,7 +295,7 @@ def _recognised(table: Table, asked: Asked) -> tuple[list[str], str | None, str 
     """Columns by their names."""
     kind, turns = _turn_columns(table, asked.orientation)
     places = _place_columns(table, turns)
-    return places + turns, kind, _time_column(table)
+    return places + turns, kind, time_column(table)
 
 
 def _place_columns(table: Table, taken: Sequence[str]) -> list[str]:

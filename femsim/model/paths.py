@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
+from femsim.base.place import data_folder
 from femsim.base.rotations import (
     quaternion_conjugate,
     quaternion_from_vector,
@@ -23,8 +24,8 @@ from femsim.model.path_files import ORIENTATIONS, WORDS, Asked, RawPath, read_pa
 
 #: Positions beyond this, m, are taken for a wrong unit where nothing states it; those beyond the second are refused. Longest, s.
 _REACH, FARTHEST, _LATEST = 20.0, 1e6, 1e6
-#: A jump is a step so many times as fast as those around it, so many rows each side; shorter than so long, s; and farther than
-#: so far, m and rad.
+#: A jump is this many times as fast as the steps around it, this many rows each side; it takes less time than this, s, and goes
+#: farther than this, m and rad.
 _TIMES_FASTER, _AROUND, _LONGEST_JUMP, _LEAST_WAY = 10.0, 4, 0.1, (1e-3, 0.02)
 #: Largest part of a rotation vector, rad.
 _MOST_TURNED = 1e4
@@ -172,7 +173,7 @@ def load_path(
     Parameters
     ----------
     file : path
-        The file.
+        The file, or the name of one in ``data/trajectories``, e.g. "arm7_lift.csv".
     dt : float, s
         Time from row to row where the file has no times.
     orientation : {"wxyz", "xyzw", "vector", "matrix", "pose_rows", "pose_columns"}, optional
@@ -196,7 +197,7 @@ def load_path(
     base : ((3,) float, (3,) float), m and rad, optional
         Where the frame of the file is in the world, e.g. the base of the robot: position and rotation vector.
     max_speed, max_turn : float, m/s and rad/s
-        Fastest way and turn from pose to pose that are believed.
+        Largest speed and turning rate between poses; a path that is faster is refused.
     jumps : bool
         Whether a step ten times as fast as those around it is accepted; otherwise it is refused as a fault of the log.
 
@@ -211,7 +212,7 @@ def load_path(
         A file that cannot be read, wrong columns, units or orientations, a number that is not finite, times that do not increase,
         a path that is too fast or jumps: with the line and the time.
     """
-    file = Path(file)
+    file = shipped_path(file)
     _check_options(file, dt, orientation, {"length": length, "angle": angle, "time": time_unit}, (max_speed, max_turn))
     raw = read_path(file, Asked(orientation if orientations is None else None, columns, time, time_unit, topic))
     if len(raw.places) < 2:
@@ -234,6 +235,12 @@ def load_path(
     words.append(f"frame {raw.frame!r}" if raw.frame else "frame of the file")
     words[-1] += " is the world" if base is None else f" stands at {list(base[0])} m, turned by {list(base[1])} rad, in the world"
     return ToolPath(str(file), times, positions, quaternions, raw.clock, ", ".join(words), (*raw.notes, *notes))
+
+
+def shipped_path(file: str | Path) -> Path:
+    """File of a path: one of your own, or one that comes with femsim."""
+    own, ours = Path(file), data_folder("trajectories") / file
+    return ours if not own.exists() and ours.is_file() else own
 
 
 def _check_options(
@@ -335,7 +342,7 @@ class _Rows:
     def check_steps(
         self, positions: np.ndarray, quaternions: np.ndarray | None, max_speed: float, max_turn: float, jumps: bool
     ) -> tuple[str, ...]:
-        """Refuse ways and turns that are too fast, and jumps; return notes about gaps."""
+        """Refuse steps and turns that are too fast, and jumps; return notes about gaps."""
         spans = np.diff(self.times)
         ways = [(np.linalg.norm(np.diff(positions, axis=0), axis=1), max_speed, "m", "max_speed", "moves")]
         if quaternions is not None:

@@ -12,8 +12,10 @@ import numpy as np
 from contact import Plane
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
-from femsim.model.bodies.tree import TreeBody, TreeJoint
+from femsim.model.bodies.tree import TreeBody
+from femsim.model.bodies.tree_joints import TreeJoint
 from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, REVOLUTE, SPHERICAL, Tree
+from femsim.model.robot_paths import Following
 from femsim.model.solids import Compound, Piece, mass_properties
 from meshes import TriMesh
 
@@ -92,6 +94,8 @@ class RobotJoint:
         Speed that a motion which it follows may not exceed. Default: no limit.
     damping : float, N m s/rad or N s/m
         Viscous friction.
+    friction : float, N m or N
+        Dry friction: what the joint resists where it stands, at most, and where it moves; not of spherical and floating joints.
     rotor_inertia : float, kg m^2 or kg
         Inertia of the motor's rotor as the joint feels it, the square of the gear ratio included.
     mimic : (str, float, float), optional
@@ -112,9 +116,10 @@ class RobotJoint:
     damping: float = 0.0
     rotor_inertia: float = 0.0
     mimic: tuple[str, float, float] | None = None
+    friction: float = 0.0
 
 
-class Robot:
+class Robot(Following):
     """A robot: links and joints that form a tree, checked.
 
     Parameters
@@ -218,9 +223,13 @@ class Robot:
                 raise InputError(f"{what} has {role} {axis!r}; allowed are three numbers, not all zero.")
         if not joint.limits[0] < joint.limits[1]:
             raise InputError(f"{what} has limits {joint.limits}; the lower one must be below the upper one.")
-        for role, value in (("damping", joint.damping), ("rotor_inertia", joint.rotor_inertia)):
+        for role, value in (("damping", joint.damping), ("friction", joint.friction), ("rotor_inertia", joint.rotor_inertia)):
             if not (np.isfinite(value) and value >= 0.0):
                 raise InputError(f"{what} has {role} {value!r}; allowed are numbers from 0.")
+        if joint.friction > 0.0 and joint.kind in ("spherical", "floating", "fixed"):
+            raise InputError(
+                f"{what} is {joint.kind} and has friction; joints of one coordinate have it. Give it damping instead."
+            )
         for role, value in (("max_effort", joint.max_effort), ("max_speed", joint.max_speed)):
             if not value > 0.0:
                 raise InputError(f"{what} has {role} {value!r}; allowed are positive numbers, or none for no limit.")
@@ -288,6 +297,11 @@ class Robot:
                 f"{self._what}: joint {joint.name!r} has no position at which all that mimic it keep to their limits."
             )
         return low, high
+
+    def _friction(self, joint: RobotJoint) -> float:
+        """Dry friction of a joint, N m or N, with that of those that mimic it, as it feels them."""
+        more = (abs(other.mimic[1]) * other.friction for other in self.joints if other.mimic and other.mimic[0] == joint.name)
+        return joint.friction + sum(more)
 
     # ---- the body
 
@@ -378,7 +392,7 @@ class Robot:
         Returns
         -------
         dict of str to float, N m or N
-            Effort of each joint of one coordinate, what its damping takes included.
+            Effort of each joint of one coordinate, what damping takes included, and dry friction where it moves.
 
         Raises
         ------
@@ -392,7 +406,8 @@ class Robot:
         v = body.initial_v()
         efforts = body.inverse_dynamics(body.initial_q(), v, rate, np.asarray(gravity, dtype=np.float64))
         own = {name: body.joint(name) for name in body.joint_names()}
-        return {name: float(efforts[joint.row] + joint.damping * v[joint.row]) for name, joint in own.items()}
+        taken = {name: joint.damping * v[joint.row] + joint.friction * np.sign(v[joint.row]) for name, joint in own.items()}
+        return {name: float(efforts[joint.row] + taken[name]) for name, joint in own.items()}
 
     def _check_mass(self, body: TreeBody, q: np.ndarray) -> None:
         """Refuse joints that move nothing that has mass."""
@@ -426,7 +441,12 @@ class Robot:
             columns = 3 if joint.kind == "spherical" else 1
             row[k], coordinate[k], leads[k] = len(rotor), next_coordinate, True
             limits = (-math.inf, math.inf) if joint.kind == "spherical" else self._range(joint)
-            moving.append(TreeJoint(joint.name, k, len(rotor), next_coordinate, limits, joint.damping, joint.max_effort))
+            moving.append(
+                TreeJoint(
+                    joint.name, k, len(rotor), next_coordinate, limits, joint.damping, joint.max_effort, self._friction(joint),
+                    joint.max_speed,
+                )
+            )  # fmt: skip
             rotor += [joint.rotor_inertia] * columns
             next_coordinate += 4 if columns == 3 else 1
         for k, joint in enumerate(self.joints, 1):

@@ -177,7 +177,7 @@ def _sum_of_pieces(shape: Compound) -> tuple[float, np.ndarray, np.ndarray]:
 
 
 def with_arm(pad: TriMesh, offset: np.ndarray, closing: np.ndarray) -> TriMesh:
-    """Draw a finger: its pad and a thin bar from there towards the base (it touches nothing); frame of the finger's link."""
+    """Draw a finger: its pad and a thin bar from there towards the base (which has no contact); frame of the finger's link."""
     direction = closing / np.linalg.norm(closing)
     along = -(offset - (offset @ direction) * direction)  # to the base, square to the closing direction
     length = float(np.linalg.norm(along))

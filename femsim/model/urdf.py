@@ -9,13 +9,14 @@ from typing import cast
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 import foreign
-from contact import Box, Capsule, ContactError, Cylinder, Mesh, Shape, Sphere
+from contact import Box, Capsule, ContactError, Cylinder, Shape, Sphere
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.place import data_folder
+from femsim.model.mjcf import read_mjcf
+from femsim.model.robot_files import ElementReader
 from femsim.model.robots import JointKind, Robot, RobotJoint, RobotLink
 from femsim.model.solids import Piece
 from foreign.text import read_xml
@@ -36,11 +37,12 @@ Packages = Mapping[str, str | Path]
 
 
 def load_robot(path: str | Path, *, packages: Packages | None = None) -> Robot:
-    """Read a robot from a URDF file.
+    """Read a robot from a URDF or MJCF file.
 
     Read are links with inertia, visual and collision geometry (box, sphere, cylinder, capsule, mesh), and joints with type, axis,
-    limits, damping and mimic. A collision mesh that is not closed becomes its convex hull. Not read are colours, transmissions
-    and what belongs to other programs; dry friction of joints and visual meshes that cannot be read are left out with a note.
+    limits, damping, dry friction and mimic. A collision mesh that is not closed becomes its convex hull. Not read are colours,
+    transmissions and what belongs to other programs; visual meshes that cannot be read are left out with a note. Of MJCF that is
+    read which :func:`femsim.model.mjcf.read_mjcf` lists.
 
     Parameters
     ----------
@@ -63,9 +65,11 @@ def load_robot(path: str | Path, *, packages: Packages | None = None) -> Robot:
     try:
         root = read_xml(path)
     except (OSError, foreign.Refused) as error:
-        raise InputError(f"{path}: cannot be read as a robot ({error}); give a URDF file.") from error
+        raise InputError(f"{path}: cannot be read as a robot ({error}); give a URDF or MJCF file.") from error
+    if root.tag == "mujoco":
+        return read_mjcf(path, root)
     if root.tag != "robot":
-        raise InputError(f"{path}: its root element is <{root.tag}>; a URDF file has <robot>.")
+        raise InputError(f"{path}: its root element is <{root.tag}>; a URDF file has <robot>, an MJCF file <mujoco>.")
     return _Reader(path, root, packages or {}).robot()
 
 
@@ -80,12 +84,12 @@ def _file(name: str | Path) -> Path:
     raise InputError(f"robot file {str(name)!r} is found neither here nor with femsim{did_you_mean(str(name), known)}")
 
 
-class _Reader:
+class _Reader(ElementReader):
     """Reads the elements of one file; messages name file and element."""
 
     def __init__(self, path: Path, root: Element, packages: Packages) -> None:
-        self.path, self.root, self.packages = path, root, packages
-        self.notes: list[str] = []
+        super().__init__(path)
+        self.root, self.packages = root, packages
 
     def robot(self) -> Robot:
         """Read all of it."""
@@ -99,52 +103,28 @@ class _Reader:
 
     # ---- elements
 
-    def _wrong(self, where: str, what: str) -> InputError:
-        return InputError(f"{self.path}: {where} {what}")
-
     def _note_unknown(self, element: Element, kind: str, where: str) -> None:
         """Note elements that are not read; refuse misspelt ones."""
         for child in element:
             if child.tag in _KNOWN[kind] or child.tag in _PASSED:
                 continue
             if child.tag not in _OTHERS and "did you mean" in (meant := did_you_mean(child.tag, _KNOWN[kind])):
-                raise self._wrong(where, f"has an element <{child.tag}>{meant}")
-            note = f"{self.path.name}: <{child.tag}> of {where} is not read"
-            if note not in self.notes:
-                self.notes.append(note)
+                raise self.wrong(where, f"has an element <{child.tag}>{meant}")
+            self.note(f"<{child.tag}> of {where} is not read")
 
     def _name(self, element: Element) -> str:
         name = element.get("name", "").strip()
         if not name:
-            raise self._wrong(f"a <{element.tag}>", "has no name; give it one.")
+            raise self.wrong(f"a <{element.tag}>", "has no name; give it one.")
         return name
-
-    def _numbers(self, where: str, element: Element, key: str, count: int, default: str | None = None) -> np.ndarray:
-        """Numbers of an attribute, (count,), finite."""
-        text = element.get(key, default)
-        if text is None:
-            raise self._wrong(where, f"has a <{element.tag}> without {key}; give it.")
-        try:
-            values = np.array([float(word) for word in text.split()])
-        except ValueError:
-            values = np.zeros(0)
-        if len(values) != count or not np.isfinite(values).all():
-            allowed = "a finite number" if count == 1 else f"{count} finite numbers"
-            raise self._wrong(
-                where, f"has {key} {text[:60]!r} in <{element.tag}>; allowed {'is' if count == 1 else 'are'} {allowed}."
-            )
-        return values
-
-    def _number(self, where: str, element: Element, key: str, default: str | None = None) -> float:
-        return float(self._numbers(where, element, key, 1, default)[0])
 
     def _origin(self, where: str, element: Element | None) -> tuple[np.ndarray, np.ndarray]:
         """Place (3,), m, and rotation vector (3,), rad, of the <origin> of an element; zero where it has none."""
         origin = None if element is None else element.find("origin")
         if origin is None:
             return np.zeros(3), np.zeros(3)
-        turn = Rotation.from_euler("xyz", self._numbers(where, origin, "rpy", 3, "0 0 0"))
-        return self._numbers(where, origin, "xyz", 3, "0 0 0"), turn.as_rotvec()
+        turn = Rotation.from_euler("xyz", self.numbers(where, origin, "rpy", 3, "0 0 0"))
+        return self.numbers(where, origin, "xyz", 3, "0 0 0"), turn.as_rotvec()
 
     def _link(self, element: Element) -> RobotLink:
         name = self._name(element)
@@ -155,11 +135,11 @@ class _Reader:
         if inertial is not None:
             given, moments = inertial.find("mass"), inertial.find("inertia")
             if given is None or moments is None:
-                raise self._wrong(where, "has an <inertial> without <mass> or <inertia>; give both.")
-            mass = self._number(where, given, "value")
+                raise self.wrong(where, "has an <inertial> without <mass> or <inertia>; give both.")
+            mass = self.number(where, given, "value")
             centre, vector = self._origin(where, inertial)
             keys = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-            xx, xy, xz, yy, yz, zz = (self._number(where, moments, k, None if k[1] == k[2] else "0") for k in keys)
+            xx, xy, xz, yy, yz, zz = (self.number(where, moments, k, None if k[1] == k[2] else "0") for k in keys)
             turn = Rotation.from_rotvec(vector).as_matrix()
             inertia = turn @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ turn.T
             inertia = 0.5 * (inertia + inertia.T)
@@ -172,37 +152,37 @@ class _Reader:
         geometry = element.find("geometry")
         shape = None if geometry is None else next(iter(geometry), None)
         if shape is None:
-            raise self._wrong(where, f"has a <{element.tag}> without a shape in <geometry>; give one of {', '.join(_SHAPES)}.")
+            raise self.wrong(where, f"has a <{element.tag}> without a shape in <geometry>; give one of {', '.join(_SHAPES)}.")
         if shape.tag not in _SHAPES:
-            raise self._wrong(where, f"has the shape <{shape.tag}>{did_you_mean(shape.tag, _SHAPES)}")
+            raise self.wrong(where, f"has the shape <{shape.tag}>{did_you_mean(shape.tag, _SHAPES)}")
         return shape
 
     def _primitive(self, where: str, shape: Element) -> Shape:
         """Box, sphere, cylinder or capsule."""
         try:
             if shape.tag == "box":
-                return Box(tuple(0.5 * self._numbers(where, shape, "size", 3)))
-            radius = self._number(where, shape, "radius")
+                return Box(tuple(0.5 * self.numbers(where, shape, "size", 3)))
+            radius = self.number(where, shape, "radius")
             if shape.tag == "sphere":
                 return Sphere(radius)
-            half = 0.5 * self._number(where, shape, "length")
+            half = 0.5 * self.number(where, shape, "length")
             return Cylinder(radius, half) if shape.tag == "cylinder" else Capsule(radius, half)
         except ContactError as error:
-            raise self._wrong(where, f"has a <{shape.tag}> with wrong sizes: {error}") from error
+            raise self.wrong(where, f"has a <{shape.tag}> with wrong sizes: {error}") from error
 
     def _mesh(self, where: str, shape: Element) -> TriMesh:
         """Surface of a mesh file, in metres."""
         filename = shape.get("filename", "")
-        scale = self._numbers(where, shape, "scale", 3, "1 1 1")
+        scale = self.numbers(where, shape, "scale", 3, "1 1 1")
         if not (scale > 0.0).all():
-            raise self._wrong(where, f"has a mesh with scale {tuple(scale)}; allowed are positive numbers.")
+            raise self.wrong(where, f"has a mesh with scale {tuple(scale)}; allowed are positive numbers.")
         surface = load_surface(self._find(where, filename))
         return make_trimesh(surface.points * scale, surface.triangles, name=surface.name, source=surface.source)
 
     def _find(self, where: str, filename: str) -> Path:
         """File of a mesh."""
         if not filename:
-            raise self._wrong(where, "has a <mesh> without filename; give it.")
+            raise self.wrong(where, "has a <mesh> without filename; give it.")
         package, inside = "", filename
         if filename.startswith("package://"):
             package, _, inside = filename[len("package://") :].partition("/")
@@ -212,7 +192,7 @@ class _Reader:
             if (folder / inside).is_file():
                 return folder / inside
         hint = "give load_robot(..., packages={...}) its folder" if package else "put it beside the robot"
-        raise self._wrong(where, f"has the mesh {filename!r}, which is not found; {hint}, or correct its name.")
+        raise self.wrong(where, f"has the mesh {filename!r}, which is not found; {hint}, or correct its name.")
 
     def _folders(self, package: str) -> Iterator[Path]:
         """Folders in which a mesh of a package may be."""
@@ -235,14 +215,8 @@ class _Reader:
         try:
             surface = self._mesh(where, shape)
         except MeshError as error:
-            raise self._wrong(where, f"has a collision mesh that cannot be read: {error}") from error
-        try:
-            return [Piece(Mesh(surface.points, surface.triangles, name=surface.name), place, turn)]
-        except ContactError:
-            self.notes.append(
-                f"{self.path.name}: the collision mesh {surface.name} of {where} is not closed; its convex hull is taken"
-            )
-            return [Piece(_hull(surface), place, turn)]
+            raise self.wrong(where, f"has a collision mesh that cannot be read: {error}") from error
+        return [Piece(self.solid(where, surface), place, turn)]
 
     def _visual(self, where: str, element: Element) -> list[Piece | TriMesh]:
         shape = self._geometry(where, element)
@@ -261,13 +235,13 @@ class _Reader:
         name, kind = self._name(element), element.get("type", "")
         where = f"joint {name!r}"
         if kind not in _TYPES:
-            raise self._wrong(where, f"has type {kind!r}; allowed are {', '.join(_TYPES)}.")
+            raise self.wrong(where, f"has type {kind!r}; allowed are {', '.join(_TYPES)}.")
         self._note_unknown(element, "joint", where)
         ends: list[str] = []
         for role in ("parent", "child"):
             end = element.find(role)
             if end is None or not end.get("link"):
-                raise self._wrong(where, f"has no <{role} link=...>; give it.")
+                raise self.wrong(where, f"has no <{role} link=...>; give it.")
             ends.append(end.get("link", ""))
         place, turn = self._origin(where, element)
         axis = element.find("axis")
@@ -275,40 +249,28 @@ class _Reader:
         follows: tuple[str, float, float] | None = None
         limits, limit = (-math.inf, math.inf), element.find("limit")
         if kind in ("revolute", "prismatic") and limit is None:
-            raise self._wrong(
+            raise self.wrong(
                 where, f"is {kind} and has no <limit>; give lower, upper, effort and velocity, or the type continuous."
             )
         if limit is not None:
             if kind in ("revolute", "prismatic"):
-                limits = (self._number(where, limit, "lower", "0"), self._number(where, limit, "upper", "0"))
+                limits = (self.number(where, limit, "lower", "0"), self.number(where, limit, "upper", "0"))
             for key, own in (("effort", "max_effort"), ("velocity", "max_speed")):
-                value = self._number(where, limit, key, "0")
+                value = self.number(where, limit, key, "0")
                 if value > 0.0:  # 0 is what files say that know no bound
                     options[own] = value
                 elif value < 0.0:
-                    raise self._wrong(where, f"has {key} {value:g} in <limit>; allowed are numbers from 0.")
+                    raise self.wrong(where, f"has {key} {value:g} in <limit>; allowed are numbers from 0.")
         dynamics = element.find("dynamics")
         if dynamics is not None:
-            options["damping"] = self._number(where, dynamics, "damping", "0")
-            if self._number(where, dynamics, "friction", "0") > 0.0:
-                self.notes.append(f"{self.path.name}: dry friction of {where} is left out")
+            options["damping"] = self.number(where, dynamics, "damping", "0")
+            if kind not in ("fixed", "floating"):
+                options["friction"] = self.number(where, dynamics, "friction", "0")
         mimic = element.find("mimic")
         if mimic is not None:
-            factor, offset = self._number(where, mimic, "multiplier", "1"), self._number(where, mimic, "offset", "0")
+            factor, offset = self.number(where, mimic, "multiplier", "1"), self.number(where, mimic, "offset", "0")
             follows = (mimic.get("joint", ""), factor, offset)
-        direction = np.array([1.0, 0.0, 0.0]) if axis is None else self._numbers(where, axis, "xyz", 3)
+        direction = np.array([1.0, 0.0, 0.0]) if axis is None else self.numbers(where, axis, "xyz", 3)
         parent, child = ends
         known = cast(JointKind, kind)
         return RobotJoint(name, parent, child, known, place, turn, direction, limits=limits, mimic=follows, **options)  # type: ignore[arg-type]
-
-
-def _hull(surface: TriMesh) -> Mesh:
-    """Convex hull of a surface, its triangles outward."""
-    hull = ConvexHull(surface.points)
-    number = np.full(len(surface.points), -1)
-    number[hull.vertices] = np.arange(len(hull.vertices))
-    triangles, points = hull.simplices.copy(), surface.points
-    a, b, c = (points[triangles[:, k]] for k in range(3))
-    inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
-    triangles[inward] = triangles[inward][:, ::-1]
-    return Mesh(points[hull.vertices], number[triangles], name=f"hull of {surface.name}")

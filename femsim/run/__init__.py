@@ -4,10 +4,16 @@
     `simulate(scene)`: the loop, the run folder, the result as a `Run`.
 `simulation`, `saved`, `recording`
     `Simulation`: a scene that is stepped from outside; where it stood, to go back; the run that it records.
-`loop`, `progress`, `folder`, `info`
-    The steps of a run and its progress bar; the run folder and `run.json`.
-`result`
-    `Run`: tables, readings of sensors, status, summary.
+`loop`, `progress`, `patience`
+    The steps of a run, its progress bar, and steps that take long.
+`folder`, `info`, `run_file`
+    The run folder and `run.json`.
+`checkpoint`, `resume`, `repair`
+    All that a run needs to go on, runs that go on, run folders that are mended.
+`health`, `verdict`
+    The health of a run, watched step by step: good, doubtful or wrong, and why.
+`result`, `showing`
+    `Run`: tables, readings of sensors, status, summary; what it shows of itself.
 `recorder`, `columns`
     The tables `steps.csv` and `sensors.csv`, a row per step; the columns of `steps.csv`, each declared once.
 `sensors`, `selection`, `instruments`

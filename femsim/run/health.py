@@ -224,7 +224,7 @@ class HealthWatch:
             name = bodies[far].name
             self.findings.judge(
                 "way", [name], way, self._bounds.way, when,
-                f"{name} moves {way:.2g} of its own extent in a step, and may pass what it should meet", _SMALLER,
+                f"{name} moves {way:.2g} of its own extent in a step, and may pass through others", _SMALLER,
             )  # fmt: skip
         if turn > self._bounds.turn[0]:
             name = bodies[spun].name

@@ -141,7 +141,7 @@ def run_loop(
     """Step until the end, an interrupt or a failure, from where ``course`` stands, which keeps how far it came.
 
     ``after_step`` is called when a step is recorded and the run goes on: for checkpoints and the like. With ``lengths`` each step
-    is taken in parts as the motion asks for.
+    is taken in parts as the motion needs. The 11 parameters are all that a run and a recorded simulation do differently.
     """
     ended = ""
     take = take_step if lengths is None else partial(take_adaptive_step, lengths=lengths)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import shutil
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from femsim.base.errors import InputError
 from femsim.base.files import plain_json
@@ -25,6 +29,9 @@ from femsim.scene.scene import Scene
 from femsim.scene.scene_file import load_scene, scene_parameters
 from foreign.text import read_json
 from viz import VizError, open_frames
+
+#: Parts of run.json without which no run goes on.
+_SECTIONS = ("call", "scene", "settings", "solver", "parameters")
 
 
 def resume(
@@ -68,10 +75,10 @@ def resume(
     info = _read_info(folder)
     refuse_busy(folder)
     with hold_folder(folder) as handle:
-        call = Call(**info["call"])
+        call = _call(folder, info)
         built = _scene(folder, info, force) if scene is None else scene
         begun = begin(built, call)
-        _check(folder, info, begun, built, force)
+        info.update(_checked(folder, info, begun, built, force))
         for left in folder.rglob(".*.tmp*"):  # half files of a process that was killed
             left.unlink()
         done = _last_good(folder)
@@ -102,13 +109,26 @@ def _read_info(folder: Path) -> dict[str, Any]:
         info = read_json(folder / "run.json")
     except (OSError, ValueError) as error:
         raise InputError(f"{folder / 'run.json'} cannot be read ({error}); run the scene again.") from error
-    if not isinstance(info, dict) or not isinstance(info.get("call"), dict):
+    if not isinstance(info, dict) or not all(isinstance(info.get(name), dict) for name in _SECTIONS):
         raise InputError(f"{folder / 'run.json'} does not say what was asked for, as this femsim does; run the scene again.")
     if info.get("stepped"):
         raise InputError(f"the run in {folder} was stepped by a Simulation, whose targets no file has; step it again.")
     if info.get("status") in FINISHED:
         raise InputError(f"the run in {folder} is complete ({info['status']}), so there is nothing to go on with.")
     return info
+
+
+def _call(folder: Path, info: Mapping[str, Any]) -> Call:
+    """Take what was asked for out of run.json; InputError where that cannot be."""
+    known = [field.name for field in fields(Call)]
+    try:
+        for name in info["call"]:
+            if name not in known:
+                raise ValueError(f"unknown {name!r}")
+        return TypeAdapter(Call).validate_python(info["call"])
+    except ValueError as error:
+        reason = "; ".join(f"{e['loc'][0]}: {e['msg']}" for e in error.errors()) if isinstance(error, ValidationError) else error
+        raise InputError(f"{folder / 'run.json'}: its call cannot be read ({reason}); run the scene again.") from None
 
 
 def _scene(folder: Path, info: dict[str, Any], force: bool) -> Scene:
@@ -118,13 +138,14 @@ def _scene(folder: Path, info: dict[str, Any], force: bool) -> Scene:
         raise InputError(
             f"the scene of {folder} was not made from a scene file; go on in Python: resume({str(folder)!r}, scene=...)."
         )
-    path = next((path for path in (Path(said["file"]), Path(said.get("path", ""))) if path.is_file()), folder / "scene.py")
+    places = [Path(name) for name in (said["file"], said.get("path")) if isinstance(name, str) and "\0" not in name]
+    path = next((path for path in places if path.is_file()), folder / "scene.py")
     if digest_of(read_scene(path)) != said.get("digest") and not force:
         raise InputError(
             f"the scene file {path} is not the one that {folder} was started with; put that back (a copy is "
             f"{folder / 'scene.py'}), or go on with the changed one by --force."
         )
-    values = {name: entry["value"] for name, entry in info["parameters"].items()}
+    values = {name: entry["value"] for name, entry in info["parameters"].items() if isinstance(entry, dict) and "value" in entry}
     known = {parameter.name: parameter for parameter in scene_parameters(path)}
     given = {
         name: value
@@ -134,8 +155,11 @@ def _scene(folder: Path, info: dict[str, Any], force: bool) -> Scene:
     return load_scene(path, **given)
 
 
-def _check(folder: Path, info: dict[str, Any], begun: Begun, scene: Scene, force: bool) -> None:
-    """Refuse a scene that is not that of the run, unless forced to; warn of other versions of packages."""
+def _checked(folder: Path, info: dict[str, Any], begun: Begun, scene: Scene, force: bool) -> dict[str, Any]:
+    """Refuse a scene that is not that of the run, unless forced to; warn of other versions of packages.
+
+    Returns what run.json says of the scene: that of the rest of the run where it is another one.
+    """
     now = {
         "parameters": scene.parameters, "settings": begun.settings, "bodies": describe_bodies(scene),
         "friction": describe_friction(scene),
@@ -150,6 +174,7 @@ def _check(folder: Path, info: dict[str, Any], begun: Begun, scene: Scene, force
     other = [f"{name} {before.get(name)} then, {version} now" for name, version in current.items() if before.get(name) != version]
     if other:
         warnings.warn(f"{'; '.join(other)}: the last bits may differ from those of an uninterrupted run.", stacklevel=3)
+    return {name: now[name] for name in changed}
 
 
 def _last_good(folder: Path) -> Checkpoint | None:

@@ -40,14 +40,15 @@ class Selection:
     """
 
     def __init__(self, stepper: Stepper, sensor: SensorSpec) -> None:
-        names, meets = stepper.scene.part_names, stepper.contacts.pairs
+        names, pairs = stepper.scene.part_names, stepper.contacts.pairs
         self.part = names.index(sensor.part)
         self.partners = np.array([not sensor.partners or name in sensor.partners for name in names])
         self.chosen: np.ndarray | None = None
         self._inside: Callable[[np.ndarray, StepContacts], np.ndarray] | None = None
-        if not (meets[self.part] & self.partners).any():
+        if not (pairs[self.part] & self.partners).any():
             raise InputError(
-                f"sensor {sensor.name}: {sensor.part!r} never touches {', '.join(map(repr, sensor.partners)) or 'anything'} here "
+                f"sensor {sensor.name}: {sensor.part!r} never has contact with "
+                f"{', '.join(map(repr, sensor.partners)) or 'anything'} here "
                 "(parts of one body, both fixed or driven, or ignored by the scene, do not); name another partner."
             )
         if sensor.where is not None:

@@ -194,7 +194,7 @@ class JointReader(Reader):
 
 
 class JointStateReader(Reader):
-    """Position and speed of a joint, and what its motor and its limits exert."""
+    """Position and speed of a joint, and what its motor, its limits and its dry friction exert."""
 
     def __init__(self, stepper: Stepper, sensor: SensorSpec, gaps: GapSearch) -> None:
         super().__init__(stepper, sensor, gaps)
@@ -202,9 +202,9 @@ class JointStateReader(Reader):
 
     def read(self, report: StepReport) -> list[float]:
         """Place at the end of the step, forces of the step."""
-        position, speed, effort, row = self.body.joint_state(self.q, self.v, self._link)
+        position, speed, effort, friction, row = self.body.joint_state(self.q, self.v, self._link)
         stops = float(report.forces.node_force[self.stepper.system.v_slices[self.index].start + row])
-        return [position, speed, effort, stops]
+        return [position, speed, effort, stops, friction]
 
 
 # ------------------------------------------------------------------ places, actuators, energies
@@ -270,8 +270,8 @@ class AreaReader(Reader):
         self._surfaces = {k: surface for k, body in bodies.items() if (surface := body.pressed_surface()) is not None}
         if not self._surfaces:
             raise InputError(
-                f"sensor {sensor.name}: {sensor.part!r} touches no soft body, and the area is that of the loaded nodes of one; "
-                "use kind 'contact' for its force."
+                f"sensor {sensor.name}: {sensor.part!r} has no contact with a soft body, and the area is that "
+                "of the loaded nodes of one; use kind 'contact' for its force."
             )
 
     def read(self, report: StepReport) -> list[float]:

@@ -31,6 +31,7 @@ from femsim.run.recorder import Recorder
 from femsim.run.result import Run, series_of
 from femsim.run.run_file import RunFile
 from femsim.scene.checks import LONGEST_STEP
+from femsim.scene.plausible import grouped
 from femsim.scene.scene import Scene
 from femsim.step.adaptive import StepLengths
 from femsim.step.report import StepReport
@@ -81,7 +82,7 @@ def simulate(
     duration : float, s, optional
         Simulated time; default of the scene.
     dt : float, s, or "auto", optional
-        Time step; default of the scene. "auto": as short as the motion asks for, between the ``dt_bounds`` of the scene.
+        Time step; default of the scene. "auto": as short as the motion needs, between the ``dt_bounds`` of the scene.
     out : path, optional
         Run folder; must not exist unless ``overwrite``. None: nothing is written, the result is in memory.
     overwrite : bool
@@ -140,7 +141,7 @@ def simulate(
         threads, max_step_seconds, solver_options, checkpoint_every,
     )  # fmt: skip
     begun = begin(scene, call)
-    for note in begun.stepper.notes:
+    for note in grouped(begun.stepper.notes):
         logging.getLogger("femsim").warning("femsim: note: %s.", note)
     with opened(scene, begun, solver, out, overwrite, scene_path) as (recorder, file, replaced):
         return record(begun, recorder, file, Course(), replaced, quiet=quiet, on_step=on_step, until=until)

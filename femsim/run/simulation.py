@@ -51,7 +51,8 @@ class _Engine:
         """Make a solver for a fork that remembers what another did; it can be used again when the fork is gone."""
         made = self.spare.pop() if self.spare else solver_of(self.call)
         if isinstance(made, Remembering):
-            made.recall(memory)
+            with self.threads.limit():  # factors are made again
+                made.recall(memory)
         weakref.finalize(fork, self.spare.append, made).atexit = False
         return made
 
@@ -281,10 +282,10 @@ class Simulation:
         target : str
             One of :attr:`targets`.
         value : float or sequence, or None
-            What it goes to, in SI units: a number (N, m, Pa, m^3); for a motion the displacement from the start (3,), m, alone
-            or with the rotation vector (3,), rad; for a load what the load gives. None: what the scene says again.
+            The new value, in SI units: a number (N, m, Pa, m^3); for a motion the displacement from the start (3,), m, alone
+            or with the rotation vector (3,), rad; for a load what its function returns. None: what the scene says again.
         over : float, s
-            How long it takes there, at constant speed. Default 0: forces act at once, driven bodies are there after one step.
+            Time to get there, at constant speed. Default 0: forces act at once, driven bodies arrive after one step.
 
         Raises
         ------
@@ -372,7 +373,8 @@ class Simulation:
     def _recall_solver(self, saved: Saved) -> None:
         """Let the solver remember what one did that was saved; factors that it has already stay."""
         if isinstance(self._solver, Remembering):
-            self._solver.recall(saved.solver)
+            with self._engine.threads.limit():  # factors are made again
+                self._solver.recall(saved.solver)
 
     def reset(self, seed: int | None = None) -> None:
         """Go back to the start of the scene; targets follow what the scene says again.

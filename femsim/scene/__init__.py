@@ -3,7 +3,13 @@
 `scene`
     `Scene` with its calls (`add_soft`, `add_rod`, `drive`, `sensor` ...); `contents` is the data that they fill.
 `building`, `driving`, `sensing`, `checks`
-    The work behind the calls: bodies and obstacles; motions, holds, actuators, friction; sensors. Every value is checked here.
+    The work behind the calls: bodies and obstacles; motions, holds, actuators; sensors. Every value is checked here.
+`joining`, `robots`
+    The same of joints between bodies, and of robots.
+`frictions`, `pairs`
+    What statements about friction and restitution say of parts; which pairs have no contact, and which have sensors.
+`plausible`, `health_bounds`
+    Notes on values of the wrong order; the bounds of the health verdict.
 `sensor_kinds`
     The kinds of sensors, each declared once: columns, units, text, limits.
 `scene_file`

@@ -391,7 +391,8 @@ def _holder(scene: SceneContents, what: str, rod: str, end: RodEnd) -> int:
     body = scene.body_of(scene.parts[names.index(name)])
     if body is not None and not body.holds_rods:
         raise InputError(
-            f"{what} is held by {name!r}, a {body.what}; allowed are rigid bodies, grippers, soft bodies and obstacles."
+            f"{what} is held by {name!r}, a {body.what}; allowed are rigid bodies, grippers, links of robots, soft bodies and "
+            "obstacles."
         )
     return names.index(name)
 

@@ -54,52 +54,29 @@ class SceneContents:
         thin_shapes: bool = False,
         most_per_pair: int = 120,
     ) -> None:
-        if integrator is None:
-            papers = theta is not None or nonlinear_tolerance is None  # theta alone, or one linearisation a step
-            integrator = "theta" if papers else "energy-momentum"
-        if integrator not in get_args(Integrator):
-            raise InputError(f"integrator is {integrator!r}; allowed are {', '.join(map(repr, get_args(Integrator)))}.")
+        self.integrator, self.theta = _scheme(integrator, theta, nonlinear_tolerance)
         if not 0.0 <= strain_damping <= 1.0:
             raise InputError(f"strain_damping is {strain_damping}; allowed are values from 0 (none) to 1.")
-        if integrator == "energy-momentum":
-            if theta is not None:
-                raise InputError(
-                    f"theta is {theta}; the energy-momentum step has none of its own, so leave it out, or integrator."
-                )
-            if nonlinear_tolerance is None:
-                raise InputError(
-                    "nonlinear_tolerance is None; the energy-momentum step must be solved, so give a bound such as 1e-4."
-                )
-            theta = 0.5
-        theta = 1.0 if theta is None else theta
-        if not 0.5 <= theta <= 1.0:
-            raise InputError(f"theta is {theta}; allowed are values from 0.5 (mid-point) to 1 (backward Euler).")
         if not 0.0 <= correction <= 1.0:
             raise InputError(f"correction is {correction}; allowed are values from 0 to 1.")
-        if isinstance(max_solves, bool) or not isinstance(max_solves, int) or max_solves < 1:
-            raise InputError(f"max_solves is {max_solves!r}; allowed are whole numbers from 1.")
         if not isinstance(health, HealthBounds | None):
             raise InputError(f"health is {health!r}; give fs.HealthBounds(...), or leave it out.")
-        if isinstance(most_per_pair, bool) or not isinstance(most_per_pair, int) or most_per_pair < 1:
-            raise InputError(f"most_per_pair is {most_per_pair!r}; allowed are whole numbers from 1.")
-        self.most_per_pair = most_per_pair
         self.name = name
         self.health = health or HealthBounds()
         self.thin_shapes = bool(thin_shapes)
         self.nonlinear_tolerance = (
             None if nonlinear_tolerance is None else positive("nonlinear_tolerance", nonlinear_tolerance, "1")
         )
-        self.max_solves = max_solves
+        self.max_solves = _whole("max_solves", max_solves)
+        self.most_per_pair = _whole("most_per_pair", most_per_pair)
         self.dt_bounds = _bounds(dt_bounds)
-        #: whether the length of steps is chosen as the motion asks for; dt is then the longest
+        #: whether the length of steps is chosen as the motion needs; dt is then the longest
         self.adaptive = dt == "auto"
         if isinstance(dt, str) and dt != "auto":
             raise InputError(f'dt is {dt!r}; allowed are a number of seconds and "auto".')
         self.dt = self.dt_bounds[1] if isinstance(dt, str) else positive("dt", dt, "s", LONGEST_STEP)
         self.time_tolerance = positive("time_tolerance", time_tolerance, "m")
         self.duration = positive("duration", duration, "s")
-        self.theta = theta
-        self.integrator: Integrator = integrator
         self.strain_damping = strain_damping
         self.gravity = vector("gravity", gravity)
         self.margin = positive("margin", margin, "m")
@@ -193,6 +170,34 @@ class SceneContents:
     def pair_friction(self) -> PairFriction:
         """Friction of all pairs of parts, see :func:`femsim.scene.frictions.pair_friction`."""
         return pair_friction(self.parts, self.friction_rules, self.frictions)
+
+
+def _scheme(integrator: Integrator | None, theta: float | None, nonlinear_tolerance: float | None) -> tuple[Integrator, float]:
+    """How a step is taken, and its theta: what is not given follows from what is."""
+    if integrator is None:
+        papers = theta is not None or nonlinear_tolerance is None  # theta alone, or one linearisation a step
+        integrator = "theta" if papers else "energy-momentum"
+    if integrator not in get_args(Integrator):
+        raise InputError(f"integrator is {integrator!r}; allowed are {', '.join(map(repr, get_args(Integrator)))}.")
+    if integrator == "energy-momentum":
+        if theta is not None:
+            raise InputError(f"theta is {theta}; the energy-momentum step has none of its own, so leave it out, or integrator.")
+        if nonlinear_tolerance is None:
+            raise InputError(
+                "nonlinear_tolerance is None; the energy-momentum step must be solved, so give a bound such as 1e-4."
+            )
+        return integrator, 0.5
+    theta = 1.0 if theta is None else theta
+    if not 0.5 <= theta <= 1.0:
+        raise InputError(f"theta is {theta}; allowed are values from 0.5 (mid-point) to 1 (backward Euler).")
+    return integrator, theta
+
+
+def _whole(name: str, value: int) -> int:
+    """Check a number of things, at least one."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InputError(f"{name} is {value!r}; allowed are whole numbers from 1.")
+    return value
 
 
 def _bounds(given: tuple[float, float]) -> tuple[float, float]:

@@ -314,7 +314,7 @@ def set_restitution(scene: SceneContents, a: Handle | str, b: Handle | str, coef
         or not 0 <= coefficient <= 1
     ):
         raise InputError(
-            f"restitution of {sides[0].name!r} and {sides[1].name!r} is {coefficient!r}; allowed are numbers from 0 (they do not "
-            "part) to 1 (as fast as they met)."
+            f"restitution of {sides[0].name!r} and {sides[1].name!r} is {coefficient!r}; allowed are numbers from 0 (they stay "
+            "in contact) to 1 (they separate as fast as they came)."
         )
     add_rule(scene.restitution_rules, FrictionRule(sides, float(coefficient)))

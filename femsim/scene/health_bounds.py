@@ -1,4 +1,4 @@
-"""Bounds of the health verdict: how much of what is measured anyway makes a run doubtful, and how much wrong."""
+"""Bounds of the health verdict: how much of each measured quantity makes a run doubtful, and how much makes it wrong."""
 
 from __future__ import annotations
 
@@ -21,39 +21,40 @@ class HealthBounds:
     Parameters
     ----------
     energy : (float, float)
-        Energy that came from nowhere, relative to the largest energy that passed through the scene.
+        Energy gained from nowhere, relative to the largest energy that passed through the scene.
     penetration : (float, float)
-        Depth of two parts in each other, relative to the smaller one's size: the edge of its surface elements, the smallest
+        Depth of two parts in each other, relative to the size of the smaller one: the edge of its surface elements, the smallest
         extent of a shape, the thickness of a rod.
     led_overlap : (float, float)
         The same for two parts that nothing can push, being driven, held or fixed.
     between_nodes : (float, float)
-        Depth of a thin shape inside of a soft body, between whose surface nodes it went without a force, relative to the edges of
-        the body's surface elements.
+        Depth of a thin shape that went into a soft body between its surface nodes, without a force, relative to the edges of the
+        surface elements.
     inverted : (float, float)
-        Steps in a row in which a body has inverted elements. A body that ends the run so is wrong whatever the second is.
+        Steps in a row in which a body has inverted elements. A body that still has some at the end is wrong, whatever
+        the second number.
     creep : (float, float)
-        Way that contacts crept which stick, relative to the smaller size of the pair.
+        Distance that sticking contacts have crept, relative to the size of the smaller part.
     balance : (float, float)
-        Forces that a body lacks for its change of momentum, ``wrench_balance`` of steps.csv.
+        Force missing in the momentum balance of a body, ``wrench_balance`` of steps.csv.
     residual : (float, float)
-        What the equations of motion lack, ``nonlinear_residual`` of steps.csv.
+        Residual of the equations of motion, ``nonlinear_residual`` of steps.csv.
     unconverged : (float, float)
-        Part of the steps that did not converge. A step whose contacts are proved infeasible is wrong whatever this is.
+        Part of the steps that did not converge. A step whose contacts are proved infeasible is wrong, whatever these are.
     way : (float, float)
-        Way of a body in one step, relative to its own extent.
+        Distance that a body moves in one step, relative to its own extent.
     turn : (float, float), rad
         Turn of a rigid body or of a link of a rod in one step.
     halved : (float, float)
         Part of the steps that were taken in sub-steps.
     fallbacks : (float, float)
-        Part of the steps that the solver chosen first did not solve, so that another one went on.
+        Part of the steps that the first solver did not solve, so that another took over.
     limit : (float, float)
-        Part of the steps that took more than 80 % of the iterations that they may take.
+        Part of the steps that used more than 80 % of the iterations allowed.
     energy_stop : float
-        A run ends as failed when its energy is so many times what went in.
+        A run ends as failed when its energy exceeds this many times what was put in.
     left_stop : float
-        A run ends as failed when a body is so many times the size of the scene away from where the scene began.
+        A run ends as failed when a body is this many sizes of the scene away from where the scene began.
 
     Raises
     ------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import get_args
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from femsim.base.errors import InputError, meant
 from femsim.base.rotations import quaternion_from_matrix
 from femsim.model.frames import HoldFrame
 from femsim.model.holds import chosen_nodes
-from femsim.model.joints import Glue, Joined, Joint, JointKind, NodeFrame, Side, Strength
+from femsim.model.joints import JOINTS, Glue, Joined, JointKind, NodeFrame, Side, Strength
 from femsim.scene.checks import Handle, Vector, name_of, positive, vector
 from femsim.scene.contents import SceneContents
 
@@ -41,24 +40,25 @@ def join(
     """Join two bodies, see :meth:`femsim.scene.scene.Scene.join`."""
     first, second = name_of(a), name_of(b)
     what = f"join of {first} and {second}"
-    if kind not in get_args(JointKind):
-        question = meant(kind, get_args(JointKind), _OTHER_KINDS)
-        raise InputError(f"{what}: kind is {kind!r};{question} allowed are {', '.join(map(repr, get_args(JointKind)))}.")
+    if kind not in JOINTS:
+        question = meant(kind, JOINTS, _OTHER_KINDS)
+        raise InputError(f"{what}: kind is {kind!r};{question} allowed are {', '.join(map(repr, JOINTS))}.")
     place, strength = vector(f"at of {what}", at), _strength(what, breakable)
-    free = kind in ("hinge", "slider")
-    if free == (axis is None):
-        raise InputError(
-            f"{what}: a {kind} {'turns or slides along an axis; give one' if free else 'has no axis; leave it out'}."
-        )
-    if not free and (limits is not None or friction):
+    form = JOINTS[kind]
+    if form.has_axis == (axis is None):
+        raise InputError(f"{what}: a {kind} {'has an axis; give it' if form.has_axis else 'has no axis; leave it out'}.")
+    if form.free is None and (limits is not None or friction):
         raise InputError(f"{what}: a {kind} has neither limits nor friction; leave them out, or use a hinge or a slider.")
     parts = [_part(scene, what, first), _part(scene, what, second)]
     numbers = [-1 if part < 0 else scene.parts[part].body for part in parts]
-    if numbers[0] == numbers[1]:
-        raise InputError(f"{what}: {'both stand still' if numbers[0] < 0 else 'both are parts of one body'}; join two bodies.")
+    two_links = parts[0] != parts[1] and numbers[0] >= 0 and scene.bodies[numbers[0]].rigid
+    if numbers[0] == numbers[1] and not two_links:
+        raise InputError(
+            f"{what}: {'both stand still' if numbers[0] < 0 else 'both are the same'}; join two bodies, or two links of a robot."
+        )
     if numbers[0] < 0:
         raise InputError(f"{what}: {first!r} stands still; name the body that moves first.")
-    number = 1 + sum(isinstance(c, Joined) for c in scene.couplings)
+    number = 1 + sum(c.joins for c in scene.couplings)
     chosen = name or f"{first}.joint{number}"
     scene.check_name(chosen)
     joint: Joined
@@ -72,7 +72,7 @@ def join(
             raise InputError(f"{what}: where says which nodes of a soft body a weld glues; leave it out.")
         pose = np.concatenate([place, _frame(what, axis)])
         sides = tuple(Side(n, _carried(scene, part, pose), pose) for n, part in zip(numbers, parts, strict=True))
-        joint = Joint(chosen, kind, (sides[0], sides[1]), strength, _limits(what, limits), _friction(what, friction))
+        joint = form(chosen, (sides[0], sides[1]), strength, _limits(what, limits), _friction(what, friction))
     scene.couplings.append(joint)
     if not contact and parts[1] >= 0:
         scene.joined.append((parts[0], parts[1]))

@@ -74,7 +74,7 @@ def led_parts(scene: SceneContents) -> np.ndarray:
     for k, part in enumerate(scene.parts):
         if part.body in scene.motions:
             body = scene.bodies[part.body]
-            out[k] = bool(np.isin(body.link_rows(part.link), body.led_rows()).all())
+            out[k] = bool(np.isin(body.link_rows(part.link), body.driven_rows()).all())
     return out
 
 

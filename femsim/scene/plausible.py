@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -83,3 +85,11 @@ def notes_on_speed(name: str, velocity: np.ndarray) -> list[str]:
     """Note a speed at the start, (3,) m/s, far beyond that of sound."""
     speed = float(np.linalg.norm(velocity))
     return [f"{name} starts with {speed:g} m/s: is it in mm/s?"] if speed > MOST_SPEED else []
+
+
+def grouped(notes: Iterable[str]) -> list[str]:
+    """Return the first of the notes that differ in their digits only, as those on the bricks of a wall, with their count."""
+    alike: dict[str, list[str]] = {}
+    for note in notes:
+        alike.setdefault(re.sub(r"[0-9]", "", note), []).append(note)
+    return [first if not others else f"{first} (and {len(others)} more like this)" for first, *others in alike.values()]

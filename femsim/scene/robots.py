@@ -10,8 +10,10 @@ import numpy as np
 from contact import Shape
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.rotations import quaternion_from_vector
+from femsim.model.bodies import kinds
 from femsim.model.bodies.tree import TreeBody
 from femsim.model.commands import MOTION
+from femsim.model.joint_friction import JointFriction
 from femsim.model.parts import Part
 from femsim.model.robots import BaseKind, Robot, RobotLink
 from femsim.model.solids import Piece, visual
@@ -69,6 +71,8 @@ def add_robot(
         parts.append(Part(label, index, k, surface, _shapes(link), _drawn(link)))
     scene.bodies.append(body)
     scene.parts += parts
+    if any(joint.friction > 0.0 for joint in body.joints):
+        scene.couplings.append(JointFriction(body, index))
     scene.notes += robot.notes
     if base != "free":
         scene.motions[index] = scene.command(name, _still, *MOTION)
@@ -128,7 +132,7 @@ def drive_joint(
         )
     gain = 0.0 if stiffness is None else positive(f"stiffness of {label}", stiffness, f"{force}/{unit}")
     if velocity is not None and damping is None:
-        raise InputError(f"{call}: a velocity is followed by damping times what lacks of it; give damping, {force} s/{unit}.")
+        raise InputError(f"{call}: a servo follows a velocity by damping times the speed error; give damping, {force} s/{unit}.")
     if damping is None:
         damping = 0.0 if motion is None else 2.0 * float(np.sqrt(gain * body.mass_matrix(body.initial_q())[own.row, own.row]))
     if not (np.isfinite(damping) and damping >= 0.0):
@@ -163,6 +167,7 @@ def robot_of(scene: SceneContents, call: str, what: Handle | str) -> TreeBody:
         No such body, or one that is no robot.
     """
     body = scene.body(name_of(what))
-    if not isinstance(body, TreeBody):
+    found = kinds.robot(body)
+    if found is None:
         raise InputError(f"{call}: {body.name!r} is a {body.what}, no robot; add one by add_robot.")
-    return body
+    return found

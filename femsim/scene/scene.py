@@ -38,12 +38,12 @@ class Scene(SceneContents):
     name : str
         Name of the scene; also the default name of its run folder.
     dt : float, s, or "auto"
-        Time step. "auto": as short as the motion asks for, between ``dt_bounds``; results have a row each longest step.
+        Time step. "auto": as short as the motion needs, between ``dt_bounds``; tables have one row per longest step.
     duration : float, s
         Simulated time.
     theta : float, optional
         Integration parameter in [1/2, 1] of the theta rule, which it chooses: 1 is backward Euler, the choice for slow
-        manipulation and statics, since it damps all that vibrates; 1/2 the mid-point rule of papers/001 eq. (9).
+        manipulation and statics, since it damps all vibration; 1/2 the mid-point rule of papers/001 eq. (9).
     gravity : (3,) float, m/s^2
         Acceleration of gravity.
     margin : float, m
@@ -53,29 +53,30 @@ class Scene(SceneContents):
     default_friction : float
         Coulomb coefficient of pairs of surfaces that neither the scene nor the material library sets. Default 0.5.
     nonlinear_tolerance : float or None
-        What the equations of motion may lack at the end of a step, relative to the largest forces in them. Default 1e-4. A step
-        is linearised and solved again until it holds. None: one linearisation a step by the theta rule, as in papers/001.
+        Largest residual of the equations of motion at the end of a step, relative to the largest forces in them. Default 1e-4. A
+        step is linearised and solved again until it is met. None: one linearisation a step by the theta rule, as in papers/001.
     max_solves : int
         Most linearisations of a step before it is halved. Default 25.
     integrator : {"energy-momentum", "theta"}, optional
         How a step is taken. "energy-momentum", the default where neither ``theta`` is given nor one linearisation a step, takes
         elastic stress from both ends of the step, by which soft bodies, rods and rigid bodies in free motion keep angular
-        momentum and never gain energy, at any stiffness; it is second order in dt. A step that it cannot solve, nor halves of
-        it, is taken by backward Euler. "theta" evaluates forces at one place within the step; without ``theta`` this is its end.
+        momentum and never gain energy, at any stiffness; it is second order in dt. A step that neither it nor its halves
+        can solve is taken by backward Euler. "theta" evaluates forces at one place within the step; without ``theta`` this is
+        its end.
     strain_damping : float
-        Part of changes of strain that "energy-momentum" damps, from 0 (keeps the energy) to 1. Default 0.05.
+        Fraction of strain changes that "energy-momentum" damps, from 0 (keeps the energy) to 1. Default 0.05.
     dt_bounds : (float, float), s
         Shortest and longest step of ``dt="auto"``. Default 0.1 and 10 ms.
     time_tolerance : float, m
-        Error of position that one such step may make, root mean square of the worst body. Default 1e-5.
+        Largest position error of one such step, root mean square over the worst body. Default 1e-5.
     health : HealthBounds, optional
         Bounds of the health verdict of its runs.
     thin_shapes : bool
-        Whether shapes are accepted that are so thin that they pass between the surface nodes of a soft body: needles, small
-        balls. Contact with soft bodies is at their nodes, so such a shape goes in without a force: let the two never meet. The
-        health verdict says so if they do.
+        Whether to accept shapes thin enough to pass between the surface nodes of a soft body: needles, small balls. Contact with
+        soft bodies acts at their nodes, so such a shape enters without a force: keep the two apart. The health verdict says so
+        if it happens.
     most_per_pair : int
-        Contacts of two parts that are kept where one of them has a Revolved or Thread, chosen so that they can carry what all
+        Number of contacts kept for a pair of parts where one has a Revolved or Thread, chosen so that they can carry what all
         could. Default 120.
 
     Raises
@@ -313,7 +314,7 @@ class Scene(SceneContents):
         Parameters
         ----------
         robot : Robot or path
-            Links and joints; a path is read by ``fs.load_robot``.
+            Links and joints; a path, of URDF or MJCF, is read by ``fs.load_robot``.
         name : str, optional
             Name; its parts are ``NAME`` (the base) and ``NAME.LINK``. Default: that of the robot.
         base : {"fixed", "free", "planar"}
@@ -360,17 +361,17 @@ class Scene(SceneContents):
         joint : str
             Name of the joint.
         motion : callable, optional
-            ``motion(t)`` is where the joint is to be, e.g. fs.Profile. It is followed exactly, whatever that takes; with a
+            Target position ``motion(t)``, e.g. fs.Profile. It is followed exactly, whatever force that takes; with a
             ``stiffness`` by a servo, which gives way.
         velocity : callable, optional
-            Instead: ``velocity(t)`` is how fast it is to move; a servo of ``damping`` follows.
+            Instead: target speed ``velocity(t)``, followed by a servo of ``damping``.
         effort : callable, optional
             ``effort(t)``, alone or added to what a servo exerts.
         stiffness, damping : float, optional
             Of the servo, N m/rad and N m s/rad (N/m and N s/m). Damping of a motion is critical by default, for the inertia that
             the joint moves at the start.
         max_effort : float, optional
-            Most that servo and effort exert together. Default: that of the joint.
+            Largest sum of servo and effort. Default: that of the joint.
 
         Raises
         ------
@@ -554,9 +555,11 @@ class Scene(SceneContents):
         Parameters
         ----------
         a : Handle or str
-            The body that is joined, or a part of it: rigid, a gripper's link, soft, or a rod, at its nearest link.
+            The body that is joined, or a part of it: rigid, a link of a gripper or robot, soft, or a rod, at its
+            nearest link.
         b : Handle or str
-            What it is joined to: another one, an obstacle, or ``"world"``. A driven body carries the joint along its motion.
+            What it is joined to: another one, an obstacle, or ``"world"``; two links of one robot close a loop. A driven body
+            carries the joint along its motion.
         kind : {"weld", "hinge", "slider", "ball"}
             What is left free: nothing, turns about the axis, the way along the axis of ``b``, all turns. A weld of a soft body
             glues its nodes chosen by ``where``, each by itself; other joints of soft bodies hold a patch of their surface.
@@ -573,7 +576,7 @@ class Scene(SceneContents):
         where : callable, optional
             ``where(points (n, 3) m) -> (n,) bool``: nodes that a weld of a soft body glues, where it starts.
         contact : bool
-            Whether the two parts touch each other. Default not.
+            Whether the two parts may have contact with each other. Default not.
         name : str, optional
             Name for sensors; default "A.joint1", "A.joint2" ...
 
@@ -701,7 +704,7 @@ class Scene(SceneContents):
         driving.set_friction(self, a, b, coefficient, direction)
 
     def set_restitution(self, a: Handle | str, b: Handle | str, coefficient: float) -> None:
-        """Set with which part of the speed at which they meet the contacts of a pair part; 0 where nothing is said.
+        """Set the share of the approach speed with which the contacts of a pair separate; 0 where nothing is said.
 
         Rigid bodies rebound by it. Soft bodies rebound by their elasticity: there it is about the nodes of their surface alone.
         With friction, several contacts at once and coefficients above zero, this law of Newton's can add energy.

@@ -195,8 +195,8 @@ _SCENE_FILES = (".py", "")
 _OTHER_FILES = {
     ".urdf": "a robot (URDF), which has links and joints but no experiment: scene.add_robot puts it into one, femsim describe "
     "shows it",
-    ".xml": "a file of another simulator (MJCF, SDF or SOFA), which femsim does not read: docs/guide/coming_from.md says how its "
-    "words are called here",
+    ".xml": "a file of another simulator, of which femsim reads the robots of MJCF: scene.add_robot puts one into a scene, "
+    "femsim describe shows it; docs/guide/coming_from.md says how the words of others are called here",
     ".sdf": "a world of another simulator, which femsim does not read: docs/guide/coming_from.md has the words of both",
     **dict.fromkeys((".stl", ".obj", ".ply"), "a surface: fs.load_volume makes a soft body of it, fs.Mesh a rigid one"),
     **dict.fromkeys((".vtu", ".msh", ".vtk"), "a mesh, not an experiment: fs.load_tetmesh reads it for scene.add_soft"),

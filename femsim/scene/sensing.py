@@ -95,7 +95,10 @@ def _sensed_coupling(scene: SceneContents, sensor: str, part: str, kind: str) ->
     if kind not in SENSOR_KINDS or not SENSOR_KINDS[kind].of_coupling:
         return None
     own = own or [c for c in sensed if c.kind == kind and scene.bodies[c.rows[0][0]].name == part]
-    if len(own) != 1:
+    if not own:
+        names = [c.name for c in sensed if c.kind == kind]
+        raise InputError(f"sensor {sensor}: nothing of kind {kind!r} is on {part!r}{did_you_mean(part, names)}")
+    if len(own) > 1:
         raise InputError(f"sensor {sensor}: {part!r} has {[c.name for c in own]} of kind {kind!r}; name one of them.")
     return own[0]
 

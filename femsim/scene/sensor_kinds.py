@@ -164,16 +164,17 @@ SENSOR_KINDS: dict[str, SensorKind] = {
     "revolute": SensorKind(
         (
             SensorColumn("angle_rad", "rad"), SensorColumn("rate_radps", "rad/s"), SensorColumn("torque_Nm", "N m"),
-            SensorColumn("limit_Nm", "N m"),
+            SensorColumn("limit_Nm", "N m"), SensorColumn("friction_Nm", "N m"),
         ),
         "a joint of a robot that turns, named by itself or its link: angle and rate at the end of the step, torque of its motor "
-        "(or of the motion that it follows) and of its limits in the step, positive as the angle. Its own damping comes on top",
+        "(or of the motion that it follows), of its limits and of its dry friction in the step, positive as the angle. Its own "
+        "damping comes on top",
         refusal="kind 'revolute' needs a joint of a robot that turns, e.g. 'arm.elbow', not {part!r}.",
     ),
     "prismatic": SensorKind(
         (
             SensorColumn("position_m", "m"), SensorColumn("speed_mps", "m/s"), SensorColumn("force_N", "N"),
-            SensorColumn("limit_N", "N"),
+            SensorColumn("limit_N", "N"), SensorColumn("friction_N", "N"),
         ),
         "the same of a joint that slides",
         refusal="kind 'prismatic' needs a joint of a robot that slides, e.g. 'arm.jaw', not {part!r}.",

@@ -3,20 +3,26 @@
 `state`, `force_memory`
     `State`: all that a step changes and the next one reads; saved, restored, compared.
 `system`, `prescribed`
-    All bodies in one sparse matrix A and right-hand side b; rows whose velocity is prescribed.
+    All bodies in one sparse matrix A and right-hand side b; rows whose velocity is prescribed. `residual_kernels` measure what
+    the equations lack.
 `contacts`
     All contacts: one list of families, whose rows and forces are joined once.
 `contact_family`
-    What every family answers; `point_contacts` (points and shapes) and `deforming_contacts` (surfaces and strands), their
-    kernels in `point_rows_kernels`, `deforming_rows_kernels` and, shared, `rows_kernels`; `placed` says where parts are.
-`stepper`
-    `Stepper.step`: the step on one screen.
-`end_velocity`
-    What the contact law says of the velocities at the end of a step: rest and restitution.
+    What every family answers; `point_contacts` (points and shapes), `deforming_contacts` (surfaces and strands) and
+    `joint_limits` (joints at the ends of their ranges), their kernels in `point_rows_kernels`, `deforming_rows_kernels` and,
+    shared, `rows_kernels`; `placed` says where parts are.
+`stepper`, `newton`
+    `Stepper.step`: the step on one screen; its equations solved, not only linearised.
+`end_velocity`, `joint_velocity`, `mobility`
+    What the contact law says of the velocities at the end of a step, rest and restitution, and what joints allow of them; the
+    inverse masses by which impulses act.
 `free_flight`
-    What rounding took of the momentum of bodies that nothing touches is given back.
+    What rounding took of the momentum of bodies without contact is given back.
 `measure`, `report`
     `StepReport`: what a step did, read without changing anything.
-`advance`
-    `take_step`: steps that fail are taken again in halves.
+`vitals`, `led_pairs`, `thin_shapes`, `start`
+    What a step says about the health of a run; how deep parts that nothing can push, and shapes thinner than elements, are in
+    others (`thin_kernels`); what there is to say before the first step.
+`advance`, `adaptive`
+    `take_step`: steps that fail are taken again in halves; steps whose length follows the motion.
 """

@@ -147,8 +147,12 @@ class Family(Protocol):
         """
         ...
 
-    def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> Sides:
-        """Add the forces lam (kept, 3), N, normal first, to the sums; return them contact by contact."""
+    def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> np.ndarray:
+        """Add the forces lam (kept, 3), N, normal first, to the sums; return those in the world, (kept, 3)."""
+        ...
+
+    def sides(self, rows: FamilyRows, world: np.ndarray) -> Sides:
+        """Contacts with what :meth:`accept` returned, contact by contact."""
         ...
 
     def gaps(self, state: State, placed: Placed, reach: float) -> tuple[np.ndarray, np.ndarray]:
@@ -164,21 +168,15 @@ class Family(Protocol):
         ...
 
 
-def matched(wanted: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places of keys among those known, (n,), and which of them are there, (n,) bool."""
+def matched(wanted: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Places of keys among those known, (n,) int64; -1 for those that are not there."""
     if not len(known):
-        return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=np.bool_)
+        return np.full(len(wanted), -1)
+    if len(wanted) == len(known) and (wanted == known).all():
+        return np.arange(len(known))
     order = np.argsort(known, kind="stable")
     place = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
-    return place, known[place] == wanted
-
-
-def turned_frames(frame: np.ndarray, normal: np.ndarray) -> np.ndarray:
-    """Frames (n, 3, 3) turned on the shortest way so that their normals, the first rows, are these (n, 3), within half a turn."""
-    own = frame[:, 0]
-    axis, cosine = np.cross(own, normal), np.einsum("mc,mc->m", own, normal)
-    once = np.cross(axis[:, None], frame)
-    return np.asarray(frame + once + np.cross(axis[:, None], once) / (1.0 + cosine)[:, None, None])
+    return np.where(known[place] == wanted, place, -1)
 
 
 def joined(arrays: Sequence[np.ndarray]) -> np.ndarray:

@@ -18,7 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from contact import ContactProblem, WarmStart
-from femsim.base.rotations import cross
+from contact.compressed import compressed_rows
+from femsim.base.rotations import across, cross
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step.contact_family import Family, FamilyRows, Found, Rates, Sides, joined
@@ -142,11 +143,17 @@ class ContactRows:
         The two points of such a contact, on which equal and opposite forces act, are its gap apart, so friction would turn what
         it should only push. It acts at the end of the step, where the gap is closed.
         """
+        if len(self.families) == 1:
+            return self.friction
         friction, start = self.friction.copy(), len(self.families[0])
         for own in self.families[1:]:
             friction[start : start + len(own)][own.gap > reach] = 0.0
             start += len(own)
         return friction
+
+    def with_friction(self, friction: np.ndarray) -> ContactRows:
+        """Return the same with other coefficients."""
+        return self if friction is self.friction else replace(self, friction=friction)
 
     @property
     def placed(self) -> Placed:
@@ -246,10 +253,8 @@ class Contacts:
         for more in each[1:]:
             indptr = np.concatenate([indptr, indptr[-1] + more.indptr[1:]])
         phi = joined([rows.phi for rows in each])
-        J = sp.csr_matrix(
-            (joined([rows.data for rows in each]), joined([rows.indices for rows in each]), indptr),
-            shape=(3 * len(phi), self.system.n),
-        )
+        indices, data = joined([rows.indices for rows in each]), joined([rows.data for rows in each])
+        J = compressed_rows(indptr, indices, data, self.system.n)
         surface = phi.copy()
         surface[:, 0] -= normal_offsets(joined([rows.gap for rows in each]), given)
         return ContactRows(each, J, phi, friction, surface, joined([rows.restitution for rows in each]))
@@ -283,7 +288,7 @@ class Contacts:
             The contacts at the end of the step, and the part of ``lam`` that acts there, (nc, 3), N. Default: none.
         """
         placed = rows.placed
-        sums, side = self._summed(rows, lam)
+        sums, world = self._summed(rows, lam)
         generalized = self._generalized(placed, sums)
         if late is not None and late[0].families is not rows.families:
             for sign, there in ((-1.0, rows), (1.0, late[0])):
@@ -291,33 +296,36 @@ class Contacts:
                 generalized += sign * self._generalized(there.placed, own)
                 sums.node_force[:] += sign * own.node_force
                 sums.wrench[:] += sign * own.wrench
-                sums.wrench[:, 3:] += sign * np.cross(there.placed.reference - placed.reference, own.wrench[:, :3])
-                side.force[:] += sign * moved.force
-        start, memory = 0, []
-        for own_rows in rows.families:
-            memory.append(ForceMemory.of(own_rows.key, side.force[start : start + len(own_rows)]))
-            start += len(own_rows)
-        lam, u = self._shown(rows, lam), self._shown(rows, u)
-        side = replace(side, force=self._shown(rows, side.force))
+                if there is not rows:  # torques about where parts were at the start
+                    sums.wrench[:, 3:] += sign * across(there.placed.reference - placed.reference, own.wrench[:, :3])
+                world += sign * moved
+        each = self._cut(rows, world)
+        memory = tuple(ForceMemory.of(own.key, forces) for own, forces in zip(rows.families, each, strict=True))
+        sides = [family.sides(own, force) for family, own, force in zip(self.families, rows.families, each, strict=True)]
+        side, lam, u = Sides.joined(sides), self._shown(rows, lam), self._shown(rows, u)
         pressing = lam[:, 0] > 1e-9 * max(float(lam[:, 0].max(initial=0.0)), 1e-300)
         slips = pressing & (np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2) > 1e-6)
         taken = np.zeros(len(lam)) if work is None else -work[:, 1:].sum(axis=1)
+        state, world = pressing.astype(np.int64) + slips, self._shown(rows, world)
         contacts = StepContacts(
-            side.position, side.normal, side.gap, side.force, pressing.astype(np.int64) + slips, side.part, side.opposite,
-            lam, u, taken, side.point, side.weight, placed.reference, placed.rotation,
+            side.position, side.normal, side.gap, world, state, side.part, side.opposite, lam, u, taken, side.point, side.weight,
+            placed.reference, placed.rotation,
         )  # fmt: skip
-        return ContactForces(contacts, *sums, generalized), tuple(memory)
+        return ContactForces(contacts, *sums, generalized), memory
 
-    def _summed(self, rows: ContactRows, lam: np.ndarray) -> tuple[Sums, Sides]:
-        """Sum forces (nc, 3), N, normal first, on parts and nodes; return them contact by contact too."""
+    def _summed(self, rows: ContactRows, lam: np.ndarray) -> tuple[Sums, np.ndarray]:
+        """Sum forces (nc, 3), N, normal first, on parts and nodes; return them in the world too, (nc, 3)."""
         count = len(self.parts)
         sums = Sums(np.zeros((count, 6)), np.zeros(count), np.zeros(self.system.n))
-        pressure, start = np.ascontiguousarray(lam), 0
-        sides: list[Sides] = []
-        for family, own in zip(self.families, rows.families, strict=True):
-            sides.append(family.accept(own, pressure[start : start + len(own)], sums))
-            start += len(own)
-        return sums, Sides.joined(sides)
+        each = zip(self.families, rows.families, self._cut(rows, np.ascontiguousarray(lam)), strict=True)
+        return sums, joined([family.accept(own, forces, sums) for family, own, forces in each])
+
+    def _cut(self, rows: ContactRows, values: np.ndarray) -> list[np.ndarray]:
+        """Values (nc, ...) of each family."""
+        if len(rows.families) == 1:
+            return [values]
+        ends = np.cumsum([len(own) for own in rows.families])
+        return np.split(values, ends[:-1])
 
     def _shown(self, rows: ContactRows, values: np.ndarray) -> np.ndarray:
         """Values (nc, 3) of contacts, zero where these are no contacts between parts."""

@@ -12,9 +12,9 @@ from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import ContactRules, NoContact
 from femsim.model.parts import Part
 from femsim.step import deforming_rows_kernels as kernels
-from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, room, turned_frames
+from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, room
 from femsim.step.placed import Placed
-from femsim.step.rows_kernels import Given, Rows, Sums
+from femsim.step.rows_kernels import Given, Rows, Sums, turn_frames
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -165,9 +165,8 @@ class DeformingFamily:
         radius = np.einsum("msc,mc->ms", c.position - _weighted(c.weight, c.point, found.points), rows.frame[:, 0])
         points, frame, point, weight = self._place_points(there), rows.frame.copy(), c.point.copy(), c.weight.copy()
         now = self._find(points, found.margin)
-        place, known = matched(rows.key, now.key)
-        known[known] = np.einsum("mc,mc->m", frame[known, 0], now.frame[place[known], 0]) > 0.0
-        frame[known] = turned_frames(frame[known], now.frame[place[known], 0])
+        place, known = matched(rows.key, now.key), np.empty(len(c), dtype=np.bool_)
+        turn_frames(frame, place, now.frame, known)
         point[known], weight[known] = now.point[place[known]], now.weight[place[known]]
         on_nodes = _weighted(weight, point, points)
         position = on_nodes + radius[:, :, None] * frame[:, None, 0]
@@ -183,17 +182,21 @@ class DeformingFamily:
         kept = {name: getattr(rows, name) for name in ("friction", "key", "gap", "restitution")}
         return FamilyRows(moved, out.keep, out.indptr, out.indices, out.data, out.phi, frame=frame, **kept)
 
-    def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> Sides:
-        """Add the forces lam (kept, 3), N, normal first, to the sums; return them contact by contact."""
-        found, keep = rows.found, rows.keep
-        c: DeformableContacts = found.contacts
-        world = np.empty((len(keep), 3))
-        pairs = self._pairs(c)
+    def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> np.ndarray:
+        """Add the forces lam (kept, 3), N, normal first, to the sums; return those in the world, (kept, 3)."""
+        found, keep, world = rows.found, rows.keep, np.empty((len(rows), 3))
+        pairs = self._pairs(found.contacts)
         kernels.add_forces(keep, pairs, self._points(found), found.placed.reference, lam, self._scratch, sums, world)
+        return world
+
+    def sides(self, rows: FamilyRows, world: np.ndarray) -> Sides:
+        """Return contacts with these forces, (kept, 3), N, one by one."""
+        keep = rows.keep
+        c: DeformableContacts = rows.found.contacts
         point = c.point[keep]
         own = np.where(point >= 0, self._own[point], -1)
         return Sides(
-            c.position[keep, 0], c.position[keep, 1], rows.frame[:, 0], c.gap[keep], world, pairs.part[keep], own,
+            c.position[keep, 0], c.position[keep, 1], rows.frame[:, 0], c.gap[keep], world, self._pairs(c).part[keep], own,
             c.weight[keep],
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Bodies that nothing touches keep the momentum that the forces on them leave: what rounding took is given back.
+"""Bodies without contact keep the momentum that the forces on them leave: what rounding took is given back.
 
 The equations of a step keep linear momentum exactly, since inner forces cancel. Numbers do not: the entries of A by which they
 cancel are rounded, so a stiff body loses a part eps k dt^2 / m of its momentum in each step, k being the stiffness and m the mass
@@ -55,10 +55,11 @@ def keep_momentum(
     driven : collection of int
         Bodies that a motion drives.
     """
-    coupled = {k for coupling in system.couplings for k, _ in coupling.rows}
+    # couplings of the joints of a robot alone push within it
+    coupled = {k for c in system.couplings for k, rows in c.rows if system.bodies[k].kind != "generalized" or (rows < 6).any()}
     pushed = problem.pushed(lam) if lam.any() else None
     for k, (body, q, v) in enumerate(zip(system.bodies, system.q_slices, system.v_slices, strict=True)):
-        led = body.led_rows()
+        led = body.driven_rows()
         if k in coupled or k in driven or np.count_nonzero(system.prescribed[v]) > len(led):
             continue
         outside = slice(v.start, v.start + 6) if body.kind == "generalized" else v  # limits of joints push within the body

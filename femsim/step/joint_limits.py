@@ -94,15 +94,19 @@ class LimitFamily:
         """Return the same rows: they are those of all states."""
         return rows
 
-    def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> Sides:
+    def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> np.ndarray:
         """Add what the stops exert on the joints to the rows of these, N m or N; no part bears a force of them."""
-        reached: _Reached = rows.found.contacts
-        end = reached.end[rows.keep]
+        end = rows.found.contacts.end[rows.keep]
         np.add.at(sums.node_force, self.row[end], self.sign[end] * lam[:, 0])
-        part, n = self.part[end], len(end)
-        place = rows.found.placed.translation[part]
-        pressing = np.zeros((n, 3))
+        pressing = np.zeros((len(end), 3))
         pressing[:, 0] = lam[:, 0]
+        return pressing
+
+    def sides(self, rows: FamilyRows, pressing: np.ndarray) -> Sides:
+        """Return ends of ranges, one by one, with what presses on them in the first of three columns."""
+        reached: _Reached = rows.found.contacts
+        part, n = self.part[reached.end[rows.keep]], len(rows)
+        place = rows.found.placed.translation[part]
         return Sides(
             place, place, rows.frame[:, 0], reached.gap[rows.keep], pressing, np.column_stack([part, part]),
             np.full((n, 2, 3), -1), np.zeros((n, 2, 3)),

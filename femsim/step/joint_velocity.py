@@ -31,10 +31,12 @@ class JointedMobility:
         The bodies, with joints.
     old, new : State
         Start and end of the step.
+    G : sparse matrix, (p, n)
+        Rows that the joints keep there.
     """
 
-    def __init__(self, system: System, old: State, new: State) -> None:
-        self._G, self._masses = system.joint_jacobian(new), as_matrix(system.mobility(old, new))
+    def __init__(self, system: System, old: State, new: State, G: sp.csr_matrix) -> None:
+        self._G, self._masses = G, as_matrix(system.mobility(old, new))
         free = self._G.copy()
         free.data[system.prescribed[free.indices]] = 0.0
         self._push = sp.csc_matrix(self._masses @ free.T)
@@ -66,3 +68,15 @@ class JointedMobility:
         W = J @ self._masses @ J.T - across @ sp.csr_matrix(self._inverse) @ across.T
         W = sp.bsr_matrix(sp.csr_matrix(dt * W), blocksize=(3, 3))
         return BlockRows(W.indptr.astype(np.int64), W.indices.astype(np.int64), np.ascontiguousarray(W.data))
+
+
+def jointed_mobility(system: System, old: State, new: State, *, projected: bool) -> JointedMobility | None:
+    """Return that of a step from one state to another; None where no joint keeps anything.
+
+    ``projected`` says that the velocities of ``new`` are to be projected: rows of dry friction that cannot bear it are let go.
+    """
+    while system.joints and (G := system.joint_jacobian(new)).shape[0]:
+        joints = JointedMobility(system, old, new, G)
+        if not (projected and system.release_joints(new, joints.impulses(new.v))):
+            return joints
+    return None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from contact import Box, Capsule, Cylinder, Detector, Mesh, PlacedShape, Revolved, Shape
+from contact import Box, Capsule, Cylinder, Detector, PlacedShape, Shape, first_points
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.scene.pairs import led_parts
@@ -58,15 +58,12 @@ class LedPairs:
 
     def __init__(self, parts: Sequence[Part], pairs: np.ndarray) -> None:
         shapes: list[PlacedShape] = []
-        points, radii, part_of, corners, rims, edges, faces = [np.zeros((0, 3))], [np.zeros(0)], [], [], [], [], []
+        points, radii, part_of, firsts = [np.zeros((0, 3))], [np.zeros(0)], [], []
         count = 0
         for k in np.flatnonzero(pairs.any(axis=0)).tolist():
             for shape, rotation, translation in parts[k].shapes:
                 shapes.append(PlacedShape(shape, k, rotation, translation, k))
-                corners.append(count if isinstance(shape, Box) else -1)
-                rims.append(count if isinstance(shape, Cylinder) else -1)
-                edges.append(count if isinstance(shape, Mesh | Capsule) else -1)
-                faces.append(count if isinstance(shape, Mesh | Revolved) else -1)
+                firsts.append(count)
                 own, radius = _points(shape)
                 points.append(own @ rotation.T + translation)
                 radii.append(radius)
@@ -76,8 +73,8 @@ class LedPairs:
         self._part = np.concatenate([np.zeros(0, dtype=np.int64), *part_of]).astype(np.int64)
         self._shape_part = np.array([placed.body for placed in shapes], dtype=np.int64)
         self._detector = Detector(
-            shapes, self._part, np.concatenate(radii), self._part, pairs, shape_corner=corners, shape_rim=rims,
-            shape_edge=edges, shape_face=faces,
+            shapes, self._part, np.concatenate(radii), self._part, pairs,
+            **first_points([placed.shape for placed in shapes], firsts),
         )  # fmt: skip
 
     def gaps(self, placed: Placed) -> tuple[np.ndarray, np.ndarray]:

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from contact import ContactProblem, Solution, Solver, WarmStart, metrics
+from contact.compressed import times_transposed
 from femsim.model.bodies.body import StepSettings
 from femsim.step.contacts import ContactRows
 from femsim.step.state import State
@@ -22,8 +23,9 @@ _NEARLY = 0.1
 _MEMORY = 8
 #: A step goes on to linearise ahead until the first residual of one that did is below this part of the tolerance.
 _AT_REST = 1e-2
-#: Linearisations after which contacts stay where they are: they follow the middle of the step until then.
-_FOLLOWED = 8
+#: Linearisations that may leave more than half of the least residual before them while contacts follow the bodies: after the
+#: last one contacts stay where they are.
+PATIENCE = 2
 #: It pays where velocities change by less than this part from step to step: the first residual is about the square of that.
 _STEADY = 0.5
 
@@ -67,6 +69,8 @@ class Solved:
         Nonlinear residual of the answer of each contact problem.
     rows : ContactRows
         Rows of its contacts.
+    followed : bool
+        Whether contacts followed the bodies to the end; False where residuals did not fall while they did.
     ahead : bool
         Whether the next step should be linearised first where the velocity of this one leads it, and not where it starts: that
         costs an assembly and saves a contact problem. After a step that needed more than one, and then until the first
@@ -77,6 +81,7 @@ class Solved:
     solution: Solution
     residuals: tuple[float, ...]
     rows: ContactRows
+    followed: bool = True
     ahead: bool = False
 
     @classmethod
@@ -145,6 +150,7 @@ def solve_step(
     newton: Newton,
     place: np.ndarray | None = None,
     follow: Follow | None = None,
+    patience: int = PATIENCE,
 ) -> Solved:
     """Solve the nonlinear equations of a step, its contacts being those of its start.
 
@@ -171,9 +177,14 @@ def solve_step(
     follow : callable, optional
         Gives the rows of the contacts at the middle of the step by its v_hat, so that forces act where bodies are then. Default:
         they stay as at the start.
+    patience : int
+        Linearisations that may leave more than half of the least residual before them while contacts follow; with 0 they are
+        placed once, where the system is linearised.
     """
     attempt = partial(_attempt, system, settings, solver, newton)
-    last = attempt(rows if place is None or follow is None else follow(place), warm, follow)
+    begun = rows if place is None or follow is None else follow(place)
+    follow = follow if patience else None
+    last = attempt(begun, warm, follow)
     residuals, iterations, effort = [last.residual], last.solution.iterations, _effort(solver, last.solution)
     needed = newton.tolerance is not None and not last.holds(newton.tolerance * (1.0 if place is None else _AT_REST))
     places, led_to = [np.zeros(system.n) if place is None else place], [last]
@@ -183,15 +194,17 @@ def solve_step(
         place = _next_place(system, settings, newton, places, led_to)
         system.linearise(settings, place)
         there = last.led if follow is None or place is last.solution.v else follow(place)
-        follow = follow if len(residuals) < _FOLLOWED else None
         last = attempt(there, WarmStart(last.solution.v, last.solution.lam, last.solution.row_forces), follow)
         places, led_to = [*places[-_MEMORY:], place], [*led_to[-_MEMORY:], last]
+        patience -= last.residual > 0.5 * min(residuals)
+        follow = follow if patience > 0 else None
         residuals.append(last.residual)
         iterations += last.solution.iterations
         effort += _effort(solver, last.solution)
     details = {**last.solution.details, "effort": effort / len(residuals)}
     solution = _judged(last, replace(last.solution, iterations=iterations, details=details), len(residuals), newton)
-    return Solved(last.problem, solution, tuple(residuals), last.rows, needed and _steady(system, warm.v, solution.v))
+    ahead = needed and _steady(system, warm.v, solution.v)
+    return Solved(last.problem, solution, tuple(residuals), last.rows, patience > 0, ahead)
 
 
 @dataclass(frozen=True)
@@ -236,7 +249,7 @@ def _attempt(
     solution = solver.solve(problem, warm)
     system.accept(solution.v, solution.row_forces)
     led = rows if follow is None or not np.isfinite(solution.v).all() else follow(solution.v)
-    push = problem.pushed(solution.lam) if led is rows else led.J.T @ solution.lam.ravel()
+    push = problem.pushed(solution.lam) if led is rows else times_transposed(led.J, solution.lam.ravel())
     residual = _lacking(system, settings, newton, solution.v, push)
     return _Iterate(problem, rows, led, solution, push, residual, system.rounding)
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from contact import Box, Capsule, Cylinder, Detector, Mesh, PlacedShape, PointContacts, Revolved
+from contact import Detector, PlacedShape, PointContacts, first_points
 from contact.metrics import norm
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step import point_rows_kernels as kernels
-from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, room, turned_frames
+from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, room
 from femsim.step.placed import Placed, Places
 from femsim.step.rows_kernels import Given, Rows, Sums
 from femsim.step.state import State
@@ -46,7 +45,7 @@ class PointFamily:
     def __init__(self, system: System, parts: Sequence[Part], places: Places, rules: ContactRules) -> None:
         self._system, self._parts, self._places, self._rules = system, parts, places, rules
         shapes: list[PlacedShape] = []
-        part_of, rows, columns, radii, point_surface, corners, rims, edges, faces = [], [], [], [], [], [], [], [], []
+        part_of, rows, columns, radii, point_surface, firsts = [], [], [], [], [], []
         #: where the points of each part stand among all, and for rigid parts and obstacles where they are in its own frame
         self._own: list[tuple[slice, np.ndarray | None]] = []
         count = 0
@@ -60,11 +59,7 @@ class PointFamily:
                 features: list[np.ndarray] = [np.zeros((0, 3))]
                 for shape, rotation, translation in part.shapes:
                     shapes.append(PlacedShape(shape, k, rotation, translation, k))
-                    first = count + sum(len(p) for p in features)
-                    corners.append(first if isinstance(shape, Box) else -1)
-                    rims.append(first if isinstance(shape, Cylinder) else -1)
-                    edges.append(first if isinstance(shape, Mesh | Capsule) else -1)
-                    faces.append(first if isinstance(shape, Mesh | Revolved) else -1)
+                    firsts.append(count + sum(len(p) for p in features))
                     own, radius = shape.features()  # also of obstacles: what lies on one may overhang it on all sides
                     features.append(own @ rotation.T + translation)
                     radii.append(radius)
@@ -86,11 +81,8 @@ class PointFamily:
             np.concatenate(radii or [np.zeros(0)]),
             np.concatenate(point_surface).astype(np.int64),
             rules.pairs,
-            shape_corner=corners,
-            shape_rim=rims,
-            shape_edge=edges,
-            shape_face=faces,
             most_per_pair=rules.most_per_pair,
+            **first_points([placed.shape for placed in shapes], firsts),
         )
         #: first and last point, half-open, and the part that they have no contact with
         self._without = [
@@ -98,13 +90,11 @@ class PointFamily:
             for rule in rules.no_contact
         ]
         self._first = np.array([where.start for where, _ in self._own])
-        #: parts that deform; those that are rigid, how far their shapes reach from their centres of mass (m), and their rows
-        self._deforming = [part for part in parts if part.body >= 0 and not system.bodies[part.body].rigid]
-        self._rigid = np.flatnonzero(places.row >= 0)
-        reaches = [[norm(t) + s.bounding_radius for s, _, t in parts[int(k)].shapes] for k in self._rigid]
-        self._rigid_reach = np.array([max(reach, default=0.0) for reach in reaches])
-        self._rigid_rows = places.row[self._rigid][:, None] + np.arange(6)
-        self._part_of_joint = np.repeat(np.arange(len(self._rigid)), np.diff(places.joint_start)[self._rigid])
+        #: rows of the points of parts that deform, and how far the shapes of rigid parts reach from their centres of mass (m)
+        deforming = {part.body for part in parts if part.body >= 0 and not system.bodies[part.body].rigid}
+        nodes = [(g.start, g.stop, g.stride) for g in (system.groups[body] for body in sorted(deforming))]
+        self._nodes = np.array(nodes, dtype=np.int64).reshape(-1, 3)
+        self._reach = np.array([max((norm(t) + s.bounding_radius for s, _, t in part.shapes), default=0.0) for part in parts])
 
     # ------------------------------------------------------------------ detection
 
@@ -139,27 +129,12 @@ class PointFamily:
 
         The points of a rod are the centres of its links: their distance to a shape decides on contact.
         """
-        return self.fastest(placed, rates.v_hat) + self.fastest(placed, rates.v_prescribed)
+        given = self.fastest(placed, rates.v_prescribed) if rates.v_prescribed.any() else 0.0
+        return self.fastest(placed, rates.v_hat) + given
 
     def fastest(self, placed: Placed, v: np.ndarray) -> float:
         """Bound of the speed (m/s) of every point of every part at the velocities v (n,)."""
-        if not v.any():
-            return 0.0
-        fastest, places = 0.0, self._places
-        for part in self._deforming:
-            x, y, z = v[self._system.v_slices[part.body]].reshape(-1, self._system.groups[part.body].stride).T[:3]
-            fastest = max(fastest, math.sqrt((x * x + y * y + z * z).max(initial=0.0)))
-        rigid = self._rigid
-        if len(rigid):
-            lever = _lengths(placed.translation[rigid] - placed.origin[rigid]) + self._rigid_reach
-            twist = v[self._rigid_rows]
-            speed = _lengths(twist[:, :3]) + lever * _lengths(twist[:, 3:])
-            if len(places.joint_row):
-                each = self._part_of_joint
-                along = _lengths(placed.screw[:, :3]) + lever[each] * _lengths(placed.screw[:, 3:])
-                speed += np.bincount(each, np.abs(v[places.joint_row]) * along, minlength=len(rigid))
-            fastest = max(fastest, float(speed.max()))
-        return fastest
+        return kernels.fastest(v, self._nodes, self._rigid_parts(placed), placed.translation, self._reach)
 
     def max_penetration(self, state: State, placed: Placed) -> float:
         """Largest penetration in a state, m."""
@@ -179,6 +154,10 @@ class PointFamily:
 
     def _pairs(self, found: PointContacts) -> kernels.Pairs:
         return kernels.Pairs(found.point, found.shape, found.gap, found.frame, found.position)
+
+    def _rigid_parts(self, placed: Placed) -> kernels.RigidParts:
+        places = self._places
+        return kernels.RigidParts(places.row, placed.origin, places.joint_start, places.joint_row, placed.screw)
 
     def _points(self, found: Found) -> kernels.Points:
         return kernels.Points(self.point_part, self._row, self._columns, found.points)
@@ -201,9 +180,7 @@ class PointFamily:
     def _filled(self, found: Found, given: Given) -> Rows:
         """Entries of J and phi of contacts, of those that something can press."""
         c: PointContacts = found.contacts
-        places = self._places
-        rigid = kernels.RigidParts(places.row, found.placed.origin, places.joint_start, places.joint_row, found.placed.screw)
-        rows = room(len(c), 3 * 2 * (kernels.MOST_COLUMNS + places.most_joints))
+        rows, rigid = room(len(c), 3 * 2 * (kernels.MOST_COLUMNS + self._places.most_joints)), self._rigid_parts(found.placed)
         kept, entries = kernels.fill_rows(self._pairs(c), self._points(found), self.shape_part, rigid, given, rows)
         return rows.cut(kept, entries)
 
@@ -213,17 +190,18 @@ class PointFamily:
 
     def moved(self, rows: FamilyRows, there: State, placed: Placed, given: Given, *, middle: bool) -> FamilyRows:
         """Rows of the same contacts where the bodies are in another state; the force acts on both sides at one place."""
-        found = rows.found
-        c: PointContacts = found.contacts.select(rows.keep)
-        points, part = self._place_points(there, placed), self.shape_part[c.shape]
-        frame = rows.frame @ found.placed.rotation[part] @ placed.rotation[part].transpose(0, 2, 1)
-        position = points[c.point] + c.position - found.points[c.point]
+        found, keep = rows.found, rows.keep
+        c: PointContacts = found.contacts
+        points = self._place_points(there, placed)
         now = self._find(points, placed, float(found.margin))
-        place, known = matched(rows.key, self._keys(now))
-        known[known] = np.einsum("mc,mc->m", frame[known, 0], now.frame[place[known], 0]) > 0.0
-        frame[known] = turned_frames(frame[known], now.frame[place[known], 0])
-        position[known] = now.position[place[known]]
-        moved = Found(replace(c, frame=frame, position=position), points, placed, found.margin)
+        frame, position = np.empty((len(keep), 3, 3)), np.empty((len(keep), 3))
+        before, after = kernels.Placing(found.points, found.placed.rotation), kernels.Placing(points, placed.rotation)
+        place = matched(rows.key, self._keys(now))
+        kernels.follow(
+            keep, self._pairs(c), before, after, self.shape_part, self._pairs(now), place, frame, position
+        )  # fmt: skip
+        c = PointContacts(c.point[keep], c.shape[keep], c.gap[keep], frame, position, c.feature[keep])
+        moved = Found(c, points, placed, found.margin)
         out = self._filled(moved, given)
         if len(out.keep) < len(c):  # one that nothing can press there, at the edge of that
             return rows
@@ -272,14 +250,18 @@ class PointFamily:
             both[own] = pair.coefficients
         return replace(found, contacts=replace(c, frame=frame)), both
 
-    def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> Sides:
-        """Add the forces lam (kept, 3), N, normal first, to the sums; return them contact by contact."""
-        found, keep = rows.found, rows.keep
-        c: PointContacts = found.contacts
-        world = np.empty((len(keep), 3))
+    def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> np.ndarray:
+        """Add the forces lam (kept, 3), N, normal first, to the sums; return those in the world, (kept, 3)."""
+        found, keep, world = rows.found, rows.keep, np.empty((len(rows), 3))
         kernels.add_forces(
-            keep, self._pairs(c), self._points(found), self.shape_part, found.placed.reference, lam, sums, world
+            keep, self._pairs(found.contacts), self._points(found), self.shape_part, found.placed.reference, lam, sums, world
         )  # fmt: skip
+        return world
+
+    def sides(self, rows: FamilyRows, world: np.ndarray) -> Sides:
+        """Return contacts with these forces, (kept, 3), N, one by one."""
+        keep = rows.keep
+        c: PointContacts = rows.found.contacts
         number, position = c.point[keep], c.position[keep]
         part = np.empty((len(keep), 2), dtype=np.int64)
         part[:, 0], part[:, 1] = self.point_part[number], self.shape_part[c.shape[keep]]
@@ -287,8 +269,3 @@ class PointFamily:
         point[:, 0, 0] = np.where(self._row[number] >= 0, number - self._first[part[:, 0]], -1)
         weight[:, 0, 0] = 1.0
         return Sides(position, position, rows.frame[:, 0], c.gap[keep], world, part, point, weight)
-
-
-def _lengths(vectors: np.ndarray) -> np.ndarray:
-    """Length of each row of vectors (n, 3)."""
-    return np.asarray(np.sqrt((vectors * vectors).sum(axis=1)))

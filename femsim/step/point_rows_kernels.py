@@ -15,8 +15,10 @@ from femsim.step.rows_kernels import (
     add_side,
     between,
     keep_contact,
+    length,
     moment_entry,
     put_entry,
+    turn_frame,
     world_force,
 )
 
@@ -90,6 +92,13 @@ class RigidParts(NamedTuple):
     screw: np.ndarray
 
 
+class Placing(NamedTuple):
+    """Where things are: points (p, 3), m, and the rotation of each part, (parts, 3, 3)."""
+
+    points: np.ndarray
+    rotation: np.ndarray
+
+
 @njit(cache=True, inner=True)
 def along_screw(screw: np.ndarray, e: int, lever: Triple, force: Triple) -> float:
     """Power of a force at a lever from the origin of a part, where a joint moves it by row e of ``screw`` (m, 6)."""
@@ -148,6 +157,76 @@ def fill_rows(
             rows.phi[kept, i] = offset
         kept, entry = keep_contact(m, pairs.gap[m], first_entry, kept, entry, given, rows)
     return int(kept), int(entry)
+
+
+@njit(cache=True)
+def follow(
+    keep: np.ndarray,
+    pairs: Pairs,
+    before: Placing,
+    there: Placing,
+    shape_part: np.ndarray,
+    now: Pairs,
+    place: np.ndarray,
+    frame: np.ndarray,
+    position: np.ndarray,
+) -> None:
+    """Fill frames (kept, 3, 3) and positions (kept, 3), m, of the contacts ``keep`` where the bodies are in another state.
+
+    A frame turns with the part of its shape and a position moves with its point. Where the contact is found there, as number
+    ``place`` (kept,) of ``now`` (-1: not found), its normal and position are those of there, and the tangents turn with it on
+    the shortest way, unless it points to the other side.
+    """
+    for k in range(keep.shape[0]):
+        m, found = keep[k], place[k]
+        point, part = pairs.point[m], shape_part[pairs.shape[m]]
+        for r in range(3):
+            local = (
+                times_column(pairs.frame, m, r, before.rotation, part, 0),
+                times_column(pairs.frame, m, r, before.rotation, part, 1),
+                times_column(pairs.frame, m, r, before.rotation, part, 2),
+            )
+            for c in range(3):
+                turn = there.rotation
+                frame[k, r, c] = local[0] * turn[part, c, 0] + local[1] * turn[part, c, 1] + local[2] * turn[part, c, 2]
+        for c in range(3):
+            position[k, c] = there.points[point, c] + pairs.position[m, c] - before.points[point, c]
+        if found >= 0 and turn_frame(frame, k, (now.frame[found, 0, 0], now.frame[found, 0, 1], now.frame[found, 0, 2])):
+            for c in range(3):
+                position[k, c] = now.position[found, c]
+
+
+@njit(cache=True, inner=True)
+def times_column(frame: np.ndarray, m: int, r: int, rotation: np.ndarray, part: int, c: int) -> float:
+    """Row r of frame m times column c of the rotation of a part."""
+    return frame[m, r, 0] * rotation[part, 0, c] + frame[m, r, 1] * rotation[part, 1, c] + frame[m, r, 2] * rotation[part, 2, c]
+
+
+@njit(cache=True)
+def fastest(v: np.ndarray, nodes: np.ndarray, rigid: RigidParts, centre: np.ndarray, reach: np.ndarray) -> float:
+    """Bound of the speed (m/s) of every point of every part at the velocities v (n,).
+
+    ``nodes``, (k, 3): first row of v, last + 1 and rows from one point to the next of each part that deforms. The shapes of
+    a rigid part reach so far, ``reach`` (parts,) m, from its ``centre`` (parts, 3).
+    """
+    square = 0.0
+    for k in range(nodes.shape[0]):
+        for i in range(nodes[k, 0], nodes[k, 1], nodes[k, 2]):
+            square = max(square, v[i] * v[i] + v[i + 1] * v[i + 1] + v[i + 2] * v[i + 2])
+    found = np.sqrt(square)
+    for part in range(rigid.row.shape[0]):
+        row = rigid.row[part]
+        if row < 0:
+            continue
+        lever = length(between(rigid.origin, part, centre, part)) + reach[part]
+        speed = length((v[row], v[row + 1], v[row + 2])) + lever * length((v[row + 3], v[row + 4], v[row + 5]))
+        joints = 0.0
+        for e in range(rigid.joint_start[part], rigid.joint_start[part + 1]):
+            screw = rigid.screw
+            along = length((screw[e, 0], screw[e, 1], screw[e, 2])) + lever * length((screw[e, 3], screw[e, 4], screw[e, 5]))
+            joints += abs(v[rigid.joint_row[e]]) * along
+        found = max(found, speed + joints)
+    return found
 
 
 @njit(cache=True)

@@ -20,7 +20,7 @@ def prescribed_rows(scene: Scene, system: System) -> np.ndarray:
         start = system.v_slices[index].start
         prescribed[start : start + 6] = True
     for body, rows in zip(system.bodies, system.v_slices, strict=True):
-        prescribed[rows.start + body.led_rows()] = True
+        prescribed[rows.start + body.driven_rows()] = True
     for index, nodes in scene.fixed_nodes.items():
         fixed = system.v_slices[index].start + 3 * nodes[:, None] + np.arange(3)
         prescribed[fixed.ravel()] = True
@@ -40,9 +40,9 @@ def prescribed_velocity(scene: Scene, system: System, state: State, settings: St
         v[row : row + 3] = (position - q[:3]) / dt
         v[row + 3 : row + 6] = turn_between(quaternion_multiply(quaternion, quaternion_conjugate(q[3:7]))) / dt
     for body, rows, places in zip(system.bodies, system.v_slices, system.q_slices, strict=True):
-        led = body.led_rows()
-        if len(led):
-            v[rows.start + led] = body.led_velocity(state.q[places], state.t, dt)
+        driven = body.driven_rows()
+        if len(driven):
+            v[rows.start + driven] = body.driven_velocity(state.q[places], state.t, dt)
     for hold in scene.holds:
         motion = hold.motion or scene.motions[hold.leader]
         start, target = held_points(system, hold, state), hold.positions(motion, state.t + dt)

@@ -125,6 +125,42 @@ def moment_entry(c: int, lever: Triple, force: Triple) -> float:
     return lever[0] * force[1] - lever[1] * force[0]
 
 
+@njit(cache=True, inner=True)
+def length(a: Triple) -> float:
+    """Length of a vector."""
+    return float(np.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]))
+
+
+@njit(cache=True, inner=True)
+def turn_frame(frame: np.ndarray, m: int, normal: Triple) -> bool:
+    """Turn frame m of (nc, 3, 3) on the shortest way so that its first row is this normal; False where that is half a turn away.
+
+    With the axis a, first row x normal, a vector x becomes x + a x x + a x (a x x) / (1 + cos).
+    """
+    own = (frame[m, 0, 0], frame[m, 0, 1], frame[m, 0, 2])
+    cosine = own[0] * normal[0] + own[1] * normal[1] + own[2] * normal[2]
+    if not cosine > 0.0:
+        return False
+    axis = (moment_entry(0, own, normal), moment_entry(1, own, normal), moment_entry(2, own, normal))
+    for r in range(3):
+        x = (frame[m, r, 0], frame[m, r, 1], frame[m, r, 2])
+        once = (moment_entry(0, axis, x), moment_entry(1, axis, x), moment_entry(2, axis, x))
+        for c in range(3):
+            frame[m, r, c] = x[c] + once[c] + moment_entry(c, axis, once) / (1.0 + cosine)
+    return True
+
+
+@njit(cache=True)
+def turn_frames(frame: np.ndarray, place: np.ndarray, now: np.ndarray, turned: np.ndarray) -> None:
+    """:func:`turn_frame` of frames (nc, 3, 3) to the normals of the frames number ``place`` (nc,) of ``now`` (m, 3, 3).
+
+    Where the place is -1, or the normal there points to the other side, they stay, and ``turned`` (nc,) is False.
+    """
+    for m in range(frame.shape[0]):
+        k = place[m]
+        turned[m] = k >= 0 and turn_frame(frame, m, (now[k, 0, 0], now[k, 0, 1], now[k, 0, 2]))
+
+
 # Rows of arrays go by array and number below: a view of each would cost more than what is done with it.
 
 

@@ -1,4 +1,4 @@
-"""What a scene is at its start: overlaps, and shapes too thin for the soft bodies that they may meet."""
+"""What a scene is at its start: overlaps, and shapes too thin for the soft bodies that they may have contact with."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _overlaps(scene: Scene, vital_signs: VitalSigns) -> list[str]:
 
 
 def _check_thin(scene: Scene, thin: Sequence[Thin]) -> list[str]:
-    """Refuse shapes that soft bodies may meet and that fit between their surface nodes; note those that do so with their edge."""
+    """Refuse shapes that fit between the surface nodes of soft bodies in contact with them; note those whose edge does."""
     notes: dict[tuple[int, int], str] = {}
     for one in thin:
         across, edge = 1e3 * one.extents, 1e3 * one.edge
@@ -78,7 +78,7 @@ def _check_thin(scene: Scene, thin: Sequence[Thin]) -> list[str]:
                 f"scene {scene.name!r}: {name!r} is {across[1]:.3g} mm across, and the surface nodes of "
                 f"{soft!r} are {edge:.3g} mm apart: it would pass between them without a force, "
                 f"since contact is at the nodes. Take elements of {across[1]:.2g} mm there, a thicker shape, or "
-                "thin_shapes=True of the scene where they never meet."
+                "thin_shapes=True of the scene where they never have contact."
             )
         if one.plate and not one.needle:
             notes[one.part, one.soft] = (

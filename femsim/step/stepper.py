@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -20,9 +19,9 @@ from femsim.step.contact_family import Rates
 from femsim.step.contacts import ContactRows, Contacts
 from femsim.step.end_velocity import EndVelocity, end_velocity, weakened
 from femsim.step.free_flight import keep_momentum
-from femsim.step.joint_velocity import JointedMobility
+from femsim.step.joint_velocity import jointed_mobility
 from femsim.step.measure import measure
-from femsim.step.newton import Follow, Newton, Solved, linearise_ahead, solve_step
+from femsim.step.newton import PATIENCE, Follow, Newton, Solved, linearise_ahead, solve_step
 from femsim.step.placed import Placed
 from femsim.step.prescribed import held_points, prescribed_rows, prescribed_velocity
 from femsim.step.report import StepReport
@@ -164,10 +163,9 @@ class Stepper:
                     place = linearise_ahead(self.system, state, settings, v_hat, v_prescribed, self.newton)
                 start = contacts.warm_start(rows, state.contacts, v_hat)
                 warm = replace(start, row_forces=self.system.joint_forces())
-                loose = replace(rows, friction=self._friction(rows))
-                solved = solve_step(
-                    self.system, settings, loose, self.solver, warm, self.newton, place, self._follow(loose, v_prescribed)
-                )
+                loose = rows.with_friction(self._friction(rows))
+                follow, patience = self._follow(loose, v_prescribed), PATIENCE if all(one.followed for one in searched) else 0
+                solved = solve_step(self.system, settings, loose, self.solver, warm, self.newton, place, follow, patience)
             searched.append(solved)
             v_hat, ahead = solved.solution.v, True
             rates = Rates(v_hat, v_prescribed)
@@ -192,16 +190,20 @@ class Stepper:
             with self.timed("advance"):
                 new = self.system.advance(self.state, solved.solution.v, self.settings)
                 u = contact_velocity(solved.problem, solved.solution.v)
-                there = replace(solved.rows, friction=rows.friction)
+                there = solved.rows.with_friction(rows.friction)
                 if self.follows and not self._hardly_moves(solved.solution.v):
                     there = self.contacts.moved(there, new, v_prescribed, self.settings.dt, middle=False)
-                joints = JointedMobility(self.system, self.state, new) if self.system.joints else None
+                projected = self.settings.theta < 1.0
+                joints = jointed_mobility(self.system, self.state, new, projected=projected)
                 impulses = np.zeros(0)
-                if joints is not None and self.settings.theta < 1.0:
-                    impulses = joints.impulses(new.v)
-                    new.v = joints.joined(new.v)
+                held = np.zeros_like(new.v)
+                if joints is not None and projected:
+                    impulses, joined = joints.impulses(new.v), joints.joined(new.v)
+                    held = self.system.carried(self.state, new, joined - new.v) / self.settings.dt
+                    new.v = joined
                 end = end_velocity(self.system, self.settings, there, solved, u, self.state, new, self.newton, joints)
                 if joints is not None:
+                    end = replace(end, held=end.held + held)
                     change = self.settings.dt * (there.J.T @ (end.lam - solved.solution.lam).ravel())
                     beside = joints.impulses_beside(change)
                     self.system.add_joint_impulses(new, beside + impulses if len(impulses) else beside)
@@ -209,7 +211,7 @@ class Stepper:
             if allowed is None or again == _MOST_WEAKENINGS or not solved.solution.converged:
                 break
             friction = allowed
-            solved = self._solve_again(replace(rows, friction=friction), solved, v_prescribed)
+            solved = self._solve_again(rows.with_friction(friction), solved, v_prescribed)
         return solved, new, u, end
 
     def _solve_again(self, rows: ContactRows, solved: Solved, v_prescribed: np.ndarray) -> Solved:
@@ -221,8 +223,8 @@ class Stepper:
         with self.timed("solve"):
             place = linearise_ahead(system, state, self.settings, solution.v, v_prescribed, self.newton)
             warm = WarmStart(solution.v, solution.lam, solution.row_forces)
-            follow = self._follow(rows, v_prescribed)
-            again = solve_step(system, self.settings, rows, self.solver, warm, self.newton, place, follow)
+            follow, patience = self._follow(rows, v_prescribed), PATIENCE if solved.followed else 0
+            again = solve_step(system, self.settings, rows, self.solver, warm, self.newton, place, follow, patience)
         return Solved.of((solved, again))
 
     @property
@@ -290,12 +292,9 @@ class Stepper:
         if isinstance(self.solver, Remembering):
             self.solver.recall(memory)
 
-    @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
+    def timed(self, stage: str) -> _Timed:
         """Add the time of a block to what its stage counts into."""
-        started = self.clock()
-        yield
-        self.timings[COUNTED[stage]] += self.clock() - started
+        return _Timed(self, COUNTED[stage])
 
     def _margins(self, placed: Placed, rates: Rates) -> list[float | np.ndarray]:
         """Return the detection margin of each family of contacts.
@@ -312,7 +311,7 @@ class Stepper:
     @property
     def placed(self) -> Placed:
         """Where the parts are."""
-        if not np.array_equal(self._placed[0], self.state.q):
+        if not (self._placed[0] == self.state.q).all():  # as long, since both are of this scene
             self._placed = (self.state.q.copy(), self.contacts.places.read(self.state))
         return self._placed[1]
 
@@ -329,6 +328,22 @@ class Stepper:
         """Body of a part of the scene; None for obstacles."""
         index = self.scene.parts[part].body
         return self.scene.bodies[index] if index >= 0 else None
+
+
+class _Timed:
+    """A block whose time, s, is added to what its stage counts into, unless it raises."""
+
+    __slots__ = ("_column", "_started", "_stepper")
+
+    def __init__(self, stepper: Stepper, column: str) -> None:
+        self._stepper, self._column = stepper, column
+
+    def __enter__(self) -> None:
+        self._started = self._stepper.clock()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._stepper.timings[self._column] += self._stepper.clock() - self._started
 
 
 def _check_scene(scene: Scene) -> None:

@@ -15,9 +15,13 @@ from contact.masses_kernels import Masses
 from contact.metrics_kernels import relative
 from femsim.model.bodies.body import Body, StepSettings, StepStart
 from femsim.model.couplings import Coupling
+from femsim.step import residual_kernels as kernels
 from femsim.step.mobility import Mobility, mass_times
+from femsim.step.residual_kernels import Terms
 from femsim.step.state import State
 
+#: Entries of rows of joints below this part of the terms that they are sums of are rounding.
+_ROUNDED = 1e-13
 #: Rounding of the forces in the equations of a step, over the largest terms that they are sums of; and the nonlinear residual
 #: above which it is never the excuse.
 _ROUNDINGS, _MOST_ROUNDING = 32.0 * np.finfo(np.float64).eps, 1e-6
@@ -240,31 +244,23 @@ class System:
         for coupling, coupled in zip(self.couplings, self._coupled_rows, strict=True):
             out[coupled] -= coupling.exerted()
         diagonal = self.A.data[self._on_diagonal]
-        weight = 1.0 / diagonal
-
-        def size(force: np.ndarray) -> float:
-            return math.sqrt(_square(weight, force))
-
-        lacking = out - contact_force - self.joint_push()
-        drives = np.where(self.prescribed, lacking, 0.0)
-        lacking[self._rows] = 0.0
+        terms = Terms(out, contact_force, self.joint_push(), self._inertia, external, self.b)
+        lacking, largest, b_size, trace = kernels.sizes(diagonal, self.prescribed, terms, self._lacking)
         self.opening = max((float(np.abs(self.couplings[k].opening).max(initial=0.0)) for k in self.joints), default=0.0)
-        self._lacking = lacking
-        terms = (self._inertia, external, contact_force, drives)
-        floor = 1e-3 * np.sqrt(2.0 * max(elastic, 0.0) / implicit)
-        scale = max(*map(size, terms), floor, 1e-6 * size(self.b), still * np.sqrt(diagonal.sum()))
-        residual, self.rounding = relative(size(lacking), scale), 0.0
+        floor = 1e-3 * math.sqrt(2.0 * max(elastic, 0.0) / implicit)
+        scale = max(largest, floor, 1e-6 * b_size, still * math.sqrt(trace))
+        residual, self.rounding = relative(lacking, scale), 0.0
         if residual <= _MOST_ROUNDING:
             reach = np.concatenate([_reach(body, q) for body, q in zip(self.bodies, moved, strict=True)])
-            rounded = _ROUNDINGS * diagonal * (np.abs(v_hat) + reach / implicit)
-            rounded[self._rows] = 0.0
-            self.rounding = min(relative(size(rounded), scale), _MOST_ROUNDING)
+            rounded = _ROUNDINGS * kernels.rounding(diagonal, self.prescribed, v_hat, reach, implicit)
+            self.rounding = min(relative(rounded, scale), _MOST_ROUNDING)
         return residual
 
     def lacks_most(self) -> int:
         """Return the number of the body with the largest share in the last :meth:`residual`; -1 where nothing is lacking."""
-        weight = 1.0 / self.A.data[self._on_diagonal]
-        shares = [_square(weight[v], self._lacking[v]) for v in self.v_slices]
+        with np.errstate(over="ignore", invalid="ignore"):  # where an attempt to solve a step runs away
+            share = self._lacking * self._lacking / self.A.data[self._on_diagonal]
+        shares = [float(share[v].sum()) for v in self.v_slices]
         worst = int(np.argmax(shares)) if shares else -1
         return worst if worst >= 0 and shares[worst] > 0.0 else -1
 
@@ -350,6 +346,15 @@ class System:
         parts = [(self._coupled_rows[k], self.couplings[k].constraint_at(self._q_of(k, state))) for k in self.joints]
         return _stacked(parts, self.n)
 
+    def release_joints(self, state: State, impulses: np.ndarray) -> bool:
+        """Let joints go of the rows of :meth:`joint_jacobian` whose bounds impulses (p,), N s, exceed; whether any did."""
+        at, released = 0, False
+        for k in self.joints:
+            size = len(self.couplings[k].constraint_at(self._q_of(k, state)))
+            released |= self.couplings[k].release(impulses[at : at + size])
+            at += size
+        return released
+
     def add_joint_impulses(self, state: State, impulses: np.ndarray) -> None:
         """Give joints what the rows of :meth:`joint_jacobian` did, (p,), N s."""
         at = 0
@@ -430,7 +435,11 @@ class System:
 
 
 def _stacked(parts: Sequence[tuple[np.ndarray, np.ndarray]], n: int) -> sp.csr_matrix:
-    """Dense rows (p, m), each over columns (m,) of n, one below the other."""
+    """Dense rows (p, m), each over columns (m,) of n, one below the other; columns may be named twice, and are added.
+
+    Of a loop within one robot what the base does to both sides cancels, and much else in a plane one. What is left of a row by
+    rounding is no row at all: entries below :data:`_ROUNDED` of what they are sums of become zero.
+    """
     values, columns, starts, at = [np.zeros(0)], [np.zeros(0, dtype=np.int64)], [np.zeros(1, dtype=np.int64)], 0
     for where, G in parts:
         p, m = G.shape
@@ -439,13 +448,11 @@ def _stacked(parts: Sequence[tuple[np.ndarray, np.ndarray]], n: int) -> sp.csr_m
         starts.append(at + m * np.arange(1, p + 1))
         at += p * m
     indptr = np.concatenate(starts)
-    return sp.csr_matrix((np.concatenate(values), np.concatenate(columns), indptr), shape=(len(indptr) - 1, n))
-
-
-def _square(weight: np.ndarray, force: np.ndarray) -> float:
-    """Square of a force by weights; infinite, without a word, where an attempt to solve a step runs away."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return float(np.dot(weight * force, force))
+    out = sp.csr_matrix((np.concatenate(values), np.concatenate(columns), indptr), shape=(len(indptr) - 1, n))
+    largest = np.maximum.reduceat(np.abs(np.append(out.data, 0.0)), indptr[:-1]) if len(indptr) > 1 else np.zeros(0)
+    out.sum_duplicates()
+    out.data[np.abs(out.data) <= np.repeat(_ROUNDED * largest, np.diff(out.indptr))] = 0.0
+    return out
 
 
 def _reach(body: Body, q: np.ndarray) -> np.ndarray:
@@ -455,4 +462,6 @@ def _reach(body: Body, q: np.ndarray) -> np.ndarray:
     if body.kind == "generalized" and body.n_q != body.n_v + 1:  # it has joints that turn by a quaternion
         return np.concatenate([np.abs(q[:3]), np.ones(body.n_v - 3)])
     poses = q[None] if body.kind == "generalized" else q.reshape(-1, 7)
-    return np.column_stack([np.abs(poses[:, :3]), np.ones((len(poses), 3)), np.abs(poses[:, 7:])]).ravel()
+    sizes = np.ones((len(poses), poses.shape[1] - 1))
+    sizes[:, :3], sizes[:, 6:] = np.abs(poses[:, :3]), np.abs(poses[:, 7:])
+    return sizes.ravel()

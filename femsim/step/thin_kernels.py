@@ -12,6 +12,81 @@ from contact.vector_kernels import entry
 
 
 @njit(cache=True)
+def find_below(
+    points: np.ndarray, nodes: np.ndarray, triangles: np.ndarray, reach: float, least: float, below: np.ndarray
+) -> int:
+    """Mark which points (k, 3) are in the box around a surface and below it at the nearest of its nodes; return how many.
+
+    Nodes are looked at so far, ``reach``, around the box of the points that are in the box, all where none is so near. Below:
+    by more than ``least`` across the mean normal of the triangles of the node. Room for the normals is made at the start.
+    """
+    low, high = np.full(3, np.inf), np.full(3, -np.inf)
+    for i in range(nodes.shape[0]):
+        for c in range(3):
+            low[c], high[c] = min(low[c], nodes[i, c]), max(high[c], nodes[i, c])
+    near_low, near_high, count = np.full(3, np.inf), np.full(3, -np.inf), 0
+    for i in range(points.shape[0]):
+        below[i] = True
+        for c in range(3):
+            below[i] = below[i] and low[c] < points[i, c] < high[c]
+        if below[i]:
+            count += 1
+            for c in range(3):
+                near_low[c], near_high[c] = min(near_low[c], points[i, c]), max(near_high[c], points[i, c])
+    if count == 0:
+        return 0
+    close, n_close = np.empty(nodes.shape[0], dtype=np.int64), 0
+    for i in range(nodes.shape[0]):
+        inside = True
+        for c in range(3):
+            inside = inside and near_low[c] - reach < nodes[i, c] < near_high[c] + reach
+        if inside:
+            close[n_close] = i
+            n_close += 1
+    if n_close == 0:
+        n_close = nodes.shape[0]
+        close[:] = np.arange(n_close)
+    nearest, normal = np.full(points.shape[0], -1), np.zeros((nodes.shape[0], 3))
+    wanted = np.zeros(nodes.shape[0], dtype=np.bool_)
+    for i in range(points.shape[0]):
+        least_square = math.inf
+        for k in range(n_close if below[i] else 0):
+            at = close[k]
+            x, y, z = nodes[at, 0] - points[i, 0], nodes[at, 1] - points[i, 1], nodes[at, 2] - points[i, 2]
+            square = x * x + y * y + z * z
+            if square < least_square:
+                least_square, nearest[i] = square, at
+        if below[i]:
+            wanted[nearest[i]] = True
+    add_normals(nodes, triangles, wanted, normal)
+    count = 0
+    for i in range(points.shape[0]):
+        if not below[i]:
+            continue
+        at = nearest[i]
+        x, y, z = normal[at, 0], normal[at, 1], normal[at, 2]
+        height = (points[i, 0] - nodes[at, 0]) * x + (points[i, 1] - nodes[at, 1]) * y + (points[i, 2] - nodes[at, 2]) * z
+        below[i] = height < -least * math.sqrt(x * x + y * y + z * z)
+        count += below[i]
+    return count
+
+
+@njit(cache=True, inner=True)
+def add_normals(nodes: np.ndarray, triangles: np.ndarray, wanted: np.ndarray, normal: np.ndarray) -> None:
+    """Add the normals of triangles (m, 3), as long as twice their areas, to those of their nodes that are ``wanted``."""
+    for t in range(triangles.shape[0]):
+        i, j, k = triangles[t, 0], triangles[t, 1], triangles[t, 2]
+        if not (wanted[i] or wanted[j] or wanted[k]):
+            continue
+        a0, a1, a2 = nodes[j, 0] - nodes[i, 0], nodes[j, 1] - nodes[i, 1], nodes[j, 2] - nodes[i, 2]
+        b0, b1, b2 = nodes[k, 0] - nodes[i, 0], nodes[k, 1] - nodes[i, 1], nodes[k, 2] - nodes[i, 2]
+        across = (a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0)
+        for corner in (i, j, k):
+            for c in range(3):
+                normal[corner, c] += across[c]
+
+
+@njit(cache=True)
 def deepest(points: np.ndarray, corners: np.ndarray) -> float:
     """Largest distance to a closed surface of triangles (m, 3, 3) of the points (k, 3) that are inside of it; 0 where none is.
 

@@ -14,7 +14,7 @@ from femsim.model.parts import Part
 from femsim.step.placed import Placed
 from femsim.step.state import State
 from femsim.step.system import System
-from femsim.step.thin_kernels import deepest
+from femsim.step.thin_kernels import deepest, find_below
 
 #: A shape may pass between the surface nodes of a soft body where an extent of it is below the edges of the surface. It is a
 #: needle where two are below this part of them, and a plate, which will easily pass with its edge, where one is below this part.
@@ -29,7 +29,7 @@ _REACH = 3.0
 
 @dataclass(frozen=True)
 class Thin:
-    """A shape thinner than the edges of the surface of a soft body that it may meet.
+    """A shape thinner than the edges of the surface of a soft body that it may have contact with.
 
     Attributes
     ----------
@@ -61,7 +61,10 @@ class Thin:
 
 
 def thin_shapes(parts: Sequence[Part], rules: ContactRules, sizes: np.ndarray) -> Iterator[Thin]:
-    """Shapes thinner than the edges of soft bodies that they may meet, those of `femsim.step.vitals.Sizes.part`, (np,), m."""
+    """Shapes thinner than the edges of soft bodies that may have contact with them.
+
+    ``sizes``, (np,), m, are those of `femsim.step.vitals.Sizes.part`.
+    """
     for k, part in enumerate(parts):
         for number, (shape, _, _) in enumerate(part.shapes):
             lower, upper = shape.aabb
@@ -125,23 +128,10 @@ def depth_inside(
     least : float, m
         Points count that are further than this below the plane of the nearest node, across the mean normal of its triangles.
     """
-    near = points[((points > nodes.min(axis=0)) & (points < nodes.max(axis=0))).all(axis=1)]
-    if not len(near):
+    below = np.empty(len(points), dtype=np.bool_)
+    if not find_below(points, nodes, triangles, reach, least, below):
         return 0.0
-    corners = nodes[triangles]
-    close = np.flatnonzero(((nodes > near.min(axis=0) - reach) & (nodes < near.max(axis=0) + reach)).all(axis=1))
-    close = close if len(close) else np.arange(len(nodes))
-    around = nodes[close] - near[0]
-    nearest = close[((around**2).sum(axis=1) - 2.0 * (near - near[0]) @ around.T).argmin(axis=1)]
-    wanted = np.zeros(len(nodes), dtype=bool)
-    wanted[nearest] = True
-    some = np.flatnonzero(wanted[triangles].any(axis=1))
-    a, b, c = np.moveaxis(corners[some], 1, 0)
-    spread = np.repeat(np.cross(b - a, c - a), 3, axis=0)
-    sums = np.column_stack([np.bincount(triangles[some].ravel(), spread[:, k], len(nodes)) for k in range(3)])[nearest]
-    at_nodes = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    below = np.einsum("pk,pk->p", near - nodes[nearest], at_nodes) < -least
-    return float(deepest(near[below], corners))
+    return float(deepest(points[below], nodes[triangles]))
 
 
 def _points(part: Part, thin: Thin) -> np.ndarray:

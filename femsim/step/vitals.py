@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from contact import ContactProblem
+from contact.metrics import norm
 from femsim.model.parts import Part
 from femsim.scene.scene import Scene
 from femsim.step.contacts import ContactForces, Contacts
@@ -56,7 +57,7 @@ class Vitals:
     between : Depth
         Thin shape that is deepest in a soft body relative to the edges of its surface, without a force, see `thin_shapes`.
     creep : Depth
-        The pair whose sticking contacts creep fastest; ``depth`` is the speed in m/s, ``share`` its way in the step by size.
+        The pair whose sticking contacts creep fastest; ``depth`` is the speed in m/s, ``share`` the distance in the step by size.
     inverted : tuple of int
         Inverted elements at the end of the step, by body.
     way : (int, float)
@@ -96,7 +97,7 @@ class Vitals:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Lengths that penetrations and ways are measured by.
+    """Lengths that penetrations and distances are measured by.
 
     Attributes
     ----------
@@ -166,13 +167,13 @@ class VitalSigns:
     Attributes
     ----------
     sizes : Sizes
-        By what depths and ways are measured.
+        Lengths by which depths and distances are measured.
     at_start : dict of (int, int) to float
         Pairs of parts that overlap at the start, and how deep, m.
     led_pairs : ndarray, (np, np), bool
         Pairs that nothing can push apart, whose gaps are measured all the same.
     thin : list of Thin
-        Shapes thin enough to pass between the surface nodes of a soft body that they may meet.
+        Shapes thin enough to pass between the surface nodes of a soft body that they may have contact with.
     """
 
     def __init__(self, scene: Scene, system: System, contacts: Contacts, state: State) -> None:
@@ -180,6 +181,7 @@ class VitalSigns:
         self.sizes = Sizes.of(system, contacts.parts, state)
         self.led_pairs = led_rules(scene, contacts.rules)
         self._body = np.array([part.body for part in contacts.parts])
+        self._bodies = self._body.tolist()
         self._led_part = led_or_on_led(scene)
         self._may_cross = self._body[self.led_pairs.any(axis=0)].tolist()
         self._led = LedPairs(contacts.parts, self.led_pairs) if self.led_pairs.any() else None
@@ -225,7 +227,7 @@ class VitalSigns:
         """
         led = Depth() if self._led is None else self._deepest(*self._led.gaps(placed))
         inverted = tuple(int(body.inverted_elements) for body in self._system.bodies)
-        way, turn = self._moves(new.v_hat, problem.dt, np.unique(forces.contacts.part))
+        way, turn = self._moves(new.v_hat, problem.dt, set(forces.contacts.part.ravel().tolist()))
         contacts = forces.contacts
         speed = np.minimum(self._correction * np.maximum(-contacts.gap, 0.0) / problem.dt, self._fastest)
         pushed = problem.dt * float(contacts.lam[:, 0] @ speed)
@@ -260,16 +262,16 @@ class VitalSigns:
         a, b = contacts.part[worst].tolist()
         return Depth((a, b), float(speed[worst]), problem.dt * float(speed[worst]) / self.sizes.of_pair(a, b)[0])
 
-    def _moves(self, v_hat: np.ndarray, dt: float, near: np.ndarray) -> tuple[tuple[int, float], tuple[int, float]]:
+    def _moves(self, v_hat: np.ndarray, dt: float, near: Collection[int]) -> tuple[tuple[int, float], tuple[int, float]]:
         """Body that went furthest by its extent in a step, of those whose parts are near others, and the one that turned most."""
         way, turn = (-1, 0.0), (-1, 0.0)
-        meets = {*self._body[near].tolist(), *self._may_cross}
+        near_others = {*(self._bodies[part] for part in near), *self._may_cross}
         for k, (body, rows) in enumerate(zip(self._system.bodies, self._system.v_slices, strict=True)):
-            if k not in meets:
+            if k not in near_others:
                 continue
             v = v_hat[rows]
             if body.rigid:
-                speed, spin = float(np.linalg.norm(v[:3])), float(np.linalg.norm(v[3:6]))
+                speed, spin = norm(v[:3]), norm(v[3:6])
             elif self._stride[k] in (3, 6) and len(v):
                 each = v.reshape(-1, self._stride[k])
                 speed = math.sqrt(float(np.einsum("ij,ij->i", each[:, :3], each[:, :3]).max()))

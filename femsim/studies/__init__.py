@@ -12,6 +12,8 @@
     Contact problems from files and scenes: solved, and solvers compared on them.
 `reproduction`
     The tables and figures of papers/001, ours beside the paper's.
+`selftest`
+    Stress scenes, and whether each holds what it must.
 
 Comparison stands alone; calibration uses comparison and the engine of sweeps; the others do not use each other.
 """

@@ -3,4 +3,5 @@
 - `ball`: the soft ball of the gripping scene (needs the extra `mesh`; pytetwild gives another mesh at
   every run, which is why its result is committed).
 - `pad`: the gripper pad, a box with chamfered edges (plain numpy, the same file at every run).
+- `soft_finger`: a soft finger to mount on a robot (plain numpy, the same mesh at every run).
 """

@@ -1,8 +1,22 @@
 """Bodies: constant data plus methods that read a state; each fills its own diagonal block of A and its rows of b.
 
-``body`` says what the system asks of a body. ``soft`` is what soft bodies share, ``corotational`` (linear elements, the default)
-and ``hyperelastic`` (any law, linear or quadratic elements) are its materials, ``soft_bodies`` chooses between them. ``rod`` is
-Cosserat rods, their shape at the start checked in ``rod_shape``; ``articulated`` is rigid bodies and grippers. Compiled code is
-in files ``..._kernels``; vectors, matrices and rotations for all of it in ``rotation_kernels``, elastic laws in ``law_kernels``.
+``body``, ``outputs``
+    What the system asks of a body, and what frames, sensors and the run folder ask; ``deforming``: the surfaces and strands by
+    which bodies have contact with each other.
+``soft``, ``soft_bodies``
+    What soft bodies share; ``corotational`` (linear elements, the default) and ``hyperelastic`` (any law, linear or quadratic
+    elements) are its materials, between which the other chooses; ``viscous`` are Prony terms beside them, ``soft_output`` what
+    is shown.
+``rod``
+    Cosserat rods; ``rod_shape`` checks their shape at the start, ``rod_output`` is what is shown.
+``articulated``, ``tree``, ``tree_joints``
+    Rigid bodies and grippers; robots, which are trees of links, their joints and what drives them.
+``kinds``
+    Bodies by their class, for the few who work on one kind alone.
+``momentum_kernels``, ``rod_momentum_kernels``
+    The energy-momentum step of soft bodies and of rods; ``calming`` takes from it what is too fast for a step.
+
+Compiled code of NAME is in ``NAME_kernels``, that of ``articulated`` in ``rigid_kernels``; vectors, matrices and rotations for
+all of it in ``rotation_kernels``, elastic laws in ``law_kernels``.
 To add a kind of body, write its file and give :class:`~femsim.scene.scene.Scene` an ``add_...`` for it.
 """

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from contact import GroupKind
-from femsim.base.rotations import cross, quaternion_to_matrix, rotate_by_cayley, rotate_quaternion
+from femsim.base.rotations import cross, quaternion_to_matrix, rotate_quaternion
 from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings, StepStart
-from femsim.model.bodies.rigid_kernels import free_rotation
+from femsim.model.bodies.rigid_kernels import Links, Placed, free_rotation, place_links, turn_by_cayley
 from femsim.model.frames import LinkFrame
 
 Load = Callable[[float], tuple[np.ndarray, np.ndarray]]
@@ -198,8 +198,9 @@ class ArticulatedBody(BodyDefaults):
         self._offsets = np.array([link.offset for link in self.links], dtype=np.float64)
         self._axes = np.array([np.zeros(3) if link.axis is None else link.axis for link in self.links], dtype=np.float64)
         self._inertia = np.sum([link.inertia for link in self.links], axis=0)
+        self._of_links = Links(self._masses, self._offsets, self._axes, self._inertia)
         self._inverse_inertia = np.linalg.inv(self.links[0].inertia)
-        self._known: tuple[_Configuration, ...] = ()  # of the two latest q: a step asks for those of its start and of its end
+        self._known: tuple[_Configuration, ...] = ()  # of the three latest q: a step asks for its start, middle and end
         self.joint_force = np.zeros(self.n_joints)
         self.joint_damping = np.zeros(self.n_joints)
         self.bias = np.zeros(self.n_v)
@@ -225,41 +226,17 @@ class ArticulatedBody(BodyDefaults):
         return self._indptr, self._indices
 
     def _configuration(self, q: np.ndarray) -> _Configuration:
-        """Rotation, levers and mass matrix of coordinates; no work when they are one of the two latest."""
+        """Rotation, levers and mass matrix of coordinates; no work when they are one of the three latest."""
         asked = q.tobytes()
         for known in self._known:
             if asked == known.q:
                 return known
-        rotation = quaternion_to_matrix(q[3:7])
-        axis = self._axes @ rotation.T
-        lever = self._offsets @ rotation.T
-        lever[1:] += axis[1:] * q[7:, None]
-        arm = np.empty_like(lever)
-        arm[:, 0] = lever[:, 1] * axis[:, 2] - lever[:, 2] * axis[:, 1]
-        arm[:, 1] = lever[:, 2] * axis[:, 0] - lever[:, 0] * axis[:, 2]
-        arm[:, 2] = lever[:, 0] * axis[:, 1] - lever[:, 1] * axis[:, 0]
-        inertia = rotation @ self._inertia @ rotation.T
-        weighted = self._masses[:, None] * lever
-        x, y, z = (float(c) for c in weighted.sum(axis=0))
-        second = weighted.T @ lever
-        M = np.zeros((self.n_v, self.n_v))
-        M[0, 0] = M[1, 1] = M[2, 2] = self._masses.sum()
-        M[0, 4] = M[4, 0] = z
-        M[0, 5] = M[5, 0] = -y
-        M[1, 3] = M[3, 1] = -z
-        M[1, 5] = M[5, 1] = x
-        M[2, 3] = M[3, 2] = y
-        M[2, 4] = M[4, 2] = -x
-        M[3:6, 3:6] = inertia - second + (second[0, 0] + second[1, 1] + second[2, 2]) * np.eye(3)
-        if self.n_joints:
-            masses = self._masses[1:, None]
-            M[6:, :3] = masses * axis[1:]
-            M[6:, 3:6] = masses * arm[1:]
-            M[:6, 6:] = M[6:, :6].T
-            joints = np.arange(6, self.n_v)
-            M[joints, joints] = self._masses[1:] * (axis[1:] * axis[1:]).sum(axis=1)
-        found = _Configuration(asked, rotation, lever, axis, arm, inertia, M)
-        self._known = (found, *self._known[:1])
+        lever, axis, arm = np.empty((3, len(self.links), 3))
+        rotation, inertia = np.empty((2, 3, 3))
+        out = Placed(rotation, lever, axis, arm, inertia, np.zeros((self.n_v, self.n_v)))
+        place_links(self._of_links, q, out)
+        found = _Configuration(asked, *out)
+        self._known = (found, *self._known[:2])
         return found
 
     def link_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
@@ -343,8 +320,14 @@ class ArticulatedBody(BodyDefaults):
 
     def moved(self, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
         """Pose by the exponential map, in an energy-momentum step by Cayley's."""
-        turned = (rotate_by_cayley if self._conserving else rotate_quaternion)(q[3:7], time * v_hat[3:6])
-        return np.concatenate([q[:3] + time * v_hat[:3], turned, q[7:] + time * v_hat[6:]])
+        out = np.empty(self.n_q)
+        out[:3] = q[:3] + time * v_hat[:3]
+        out[7:] = q[7:] + time * v_hat[6:]
+        if self._conserving:
+            turn_by_cayley(q[3:7], time * v_hat[3:6], out[3:7])
+        else:
+            out[3:7] = rotate_quaternion(q[3:7], time * v_hat[3:6])
+        return out
 
     def residual(
         self,
@@ -369,8 +352,9 @@ class ArticulatedBody(BodyDefaults):
         if self.n_joints:
             self._step_rate += self._bias(middle, v_hat)
         else:
-            old = quaternion_to_matrix(start.q[3:7])
-            new = quaternion_to_matrix(rotate_by_cayley(start.q[3:7], settings.dt * v_hat[3:6]))
+            end = np.empty(4)
+            turn_by_cayley(start.q[3:7], settings.dt * v_hat[3:6], end)
+            old, new = self._configuration(start.q).rotation, quaternion_to_matrix(end)
             before, mean = old.T @ start.v[3:6], old.T @ v_hat[3:6]
             spin = self.links[0].inertia
             self._step_rate[3:6] = (new @ spin @ (2.0 * mean - before) - old @ spin @ before) / settings.dt
@@ -419,8 +403,7 @@ class ArticulatedBody(BodyDefaults):
         q_new[:] = self.moved(q, v_hat, dt)
         v_new[:] = 2.0 * v_hat - v
         if not self.n_joints:
-            old, new = quaternion_to_matrix(q[3:7]), quaternion_to_matrix(q_new[3:7])
-            v_new[3:6] = new @ (old.T @ v_new[3:6])
+            v_new[3:6] = self._configuration(q_new).rotation @ (self._configuration(q).rotation.T @ v_new[3:6])
             return
         # linear momentum, and angular momentum about the base's centre, which moves
         M, before = self._configuration(q_new).M, self._configuration(q).M[:6] @ v
@@ -525,6 +508,14 @@ class ArticulatedBody(BodyDefaults):
     def link_origin(self, q: np.ndarray, link: int) -> np.ndarray:
         """Centre of mass of the base."""
         return q[:3]
+
+    def link_turn(self, q: np.ndarray, link: int) -> np.ndarray:
+        """Quaternion of all links, (4,): none turns by itself."""
+        return q[3:7]
+
+    def link_lever(self, q: np.ndarray, link: int, point: np.ndarray) -> np.ndarray:
+        """Arm (3,), m, of a point about the base's centre of mass."""
+        return point - q[:3]
 
     def link_rows(self, link: int) -> np.ndarray:
         """Row of the prismatic joint of a finger."""

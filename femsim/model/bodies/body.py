@@ -245,7 +245,7 @@ class Body(Protocol):
     ) -> None:
         """Change the velocities at the end of a step that :meth:`advance` filled to those of free flight, to the last digits.
 
-        Asked of bodies of generalized coordinates that nothing touches; ``external`` (n_v,) is all that acts on them.
+        Asked of bodies of generalized coordinates without contact, drive or coupling; ``external`` (n_v,) is all that acts.
         """
         ...
 
@@ -335,8 +335,8 @@ class Body(Protocol):
         """Link that hangs on a joint of this name; -1 for no such joint."""
         ...
 
-    def joint_state(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, float, float, int]:
-        """Position and speed (rad or m) of the joint of a link, effort of its motor (N m or N), and its row of v."""
+    def joint_state(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, float, float, float, int]:
+        """Position and speed (rad or m) of the joint of a link, effort of its motor and its dry friction (N m or N), row of v."""
         ...
 
     def hangs_on(self, link: int) -> list[int]:
@@ -440,11 +440,11 @@ class Body(Protocol):
 
     # ---- joints of its own that follow a motion exactly, or have limits
 
-    def led_rows(self) -> np.ndarray:
+    def driven_rows(self) -> np.ndarray:
         """Rows of its v whose velocity a motion of its own prescribes, (k,)."""
         ...
 
-    def led_velocity(self, q: np.ndarray, t: float, dt: float) -> np.ndarray:
+    def driven_velocity(self, q: np.ndarray, t: float, dt: float) -> np.ndarray:
         """Velocities of these rows, (k,), that end a step from time t (s) on their motion."""
         ...
 
@@ -672,11 +672,11 @@ class BodyDefaults(OutputDefaults):
         """No joint."""
         return np.zeros((0, 6))
 
-    def led_rows(self) -> np.ndarray:
+    def driven_rows(self) -> np.ndarray:
         """No joint follows a motion."""
         return np.zeros(0, dtype=np.int64)
 
-    def led_velocity(self, q: np.ndarray, t: float, dt: float) -> np.ndarray:
+    def driven_velocity(self, q: np.ndarray, t: float, dt: float) -> np.ndarray:
         """No joint follows a motion."""
         return np.zeros(0)
 

@@ -124,7 +124,7 @@ class OutputDefaults:
         """No joint."""
         return -1
 
-    def joint_state(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, float, float, int]:
+    def joint_state(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, float, float, float, int]:
         """Refuse: it has no joints with coordinates."""
         raise InputError(f"{self.name}: a {self.what} has no joint that turns or slides.")
 
@@ -193,7 +193,7 @@ class OutputDefaults:
 
     def hold_frame(self, link: int, pose: np.ndarray, radius: float) -> HoldFrame:
         """Refuse: nothing of it can carry a frame."""
-        raise InputError(f"{self.name}: a {self.what} cannot hold the end of a rod.")
+        raise InputError(f"{self.name}: a {self.what} carries no frame, for a joint or the end of a rod.")
 
     def held_end(self, end: int) -> tuple[np.ndarray, np.ndarray]:
         """Refuse: only rods have ends."""

@@ -51,7 +51,8 @@ def link_lengths(name: str, points: np.ndarray) -> np.ndarray:
 def _first_crossing(points: np.ndarray, tolerance: float) -> tuple[int, int] | None:
     """Two links that are no neighbours and come closer than the tolerance, m; None where there are none.
 
-    The tips of a closed ring may touch. Distances of segments as in Ericson, Real-Time Collision Detection, section 5.1.9.
+    The tips of a closed ring may lie on each other. Distances of segments as in Ericson, Real-Time Collision Detection, section
+    5.1.9.
     """
     n = len(points) - 1
     i, j = np.triu_indices(n, 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,75 +11,12 @@ import scipy.sparse as sp
 
 from contact import GroupKind
 from femsim.base.errors import InputError, did_you_mean
-from femsim.base.rotations import cross
+from femsim.base.rotations import cross, quaternion_from_matrix
 from femsim.model.bodies import tree_kernels as kernels
 from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, LinkPlaces, StepSettings, StepStart
+from femsim.model.bodies.tree_joints import Motor, TreeJoint
 from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, REVOLUTE, SPHERICAL, Ends, Motors, Places, Tree
-
-Time = Callable[[float], float]
-
-
-@dataclass(frozen=True)
-class Motor:
-    """What drives one joint, beside its own damping; N m and rad, or N and m for one that slides.
-
-    Attributes
-    ----------
-    position : callable, optional
-        ``position(t)`` that a servo follows, or that the joint has exactly.
-    velocity : callable, optional
-        ``velocity(t)`` that a servo without stiffness follows.
-    effort : callable, optional
-        ``effort(t)``, alone or added to a servo.
-    stiffness, damping : float
-        Of the servo.
-    max_effort : float
-        Most that servo and effort do together.
-    exact : bool
-        Whether the joint follows ``position`` exactly, whatever that takes.
-    """
-
-    position: Time | None = None
-    velocity: Time | None = None
-    effort: Time | None = None
-    stiffness: float = 0.0
-    damping: float = 0.0
-    max_effort: float = np.inf
-    exact: bool = False
-
-    @property
-    def drives(self) -> bool:
-        """Whether it does anything."""
-        return not (self.position is None and self.velocity is None and self.effort is None)
-
-
-@dataclass(frozen=True)
-class TreeJoint:
-    """A joint of a tree that has coordinates of its own.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    link : int
-        The link that it moves.
-    row, coordinate : int
-        First of its rows of v, and of its entries of q.
-    limits : (float, float), rad or m
-        Its range.
-    damping : float, N m s/rad or N s/m
-        Viscous friction.
-    max_effort : float, N m or N
-        Most that its motor does.
-    """
-
-    name: str
-    link: int
-    row: int
-    coordinate: int
-    limits: tuple[float, float] = (-np.inf, np.inf)
-    damping: float = 0.0
-    max_effort: float = np.inf
+from femsim.model.frames import LinkFrame
 
 
 @dataclass(frozen=True)
@@ -127,7 +64,6 @@ class TreeBody(BodyDefaults):
     kind: GroupKind = "generalized"
     what = "robot"
     rigid = True
-    holds_rods = False
     gives_way = True
 
     def __init__(
@@ -147,6 +83,7 @@ class TreeBody(BodyDefaults):
         self._indptr = np.arange(0, self.n_v * self.n_v + 1, self.n_v, dtype=np.int64)
         self._indices = np.tile(np.arange(self.n_v, dtype=np.int64), self.n_v)
         self._mass = float(tree.mass.sum())
+        self._turns = np.array([quaternion_from_matrix(turn) for turn in tree.turn])
         self._rows = [self._rows_of(k) for k in range(len(self.links))]
         self._hang_on = [[m for m in range(len(self.links)) if k in self._chain(m)] for k in range(len(self.links))]
         joints_1 = [joint for joint in self.joints if tree.kind[joint.link] != SPHERICAL]
@@ -165,6 +102,8 @@ class TreeBody(BodyDefaults):
         self._conserving = False
         #: generalized force of motors, and of damping, in the last step; damping of the joints that is implicit in A
         self.effort, self.damped, self.joint_damping = np.zeros(self.n_v), np.zeros(self.n_v), np.zeros(self.n_v)
+        #: that of dry friction, written by :class:`femsim.model.joint_friction.JointFriction`
+        self.rubbed = np.zeros(self.n_v)
         self._force = np.zeros(self.n_v)  # of motors, without their damping, of the last linearisation
         #: rate of momentum of the last linearisation, and where it was; mass matrix, rate and place of the last residual
         self._rate_there, self._place = np.zeros(self.n_v), np.zeros(self.n_v)
@@ -234,11 +173,11 @@ class TreeBody(BodyDefaults):
         ranges = np.array([joint.limits for joint in own], dtype=np.float64).reshape(-1, 2)
         return self._own_rows, self._own_coordinates, ranges, np.array([joint.link for joint in own], dtype=np.int64)
 
-    def led_rows(self) -> np.ndarray:
+    def driven_rows(self) -> np.ndarray:
         """Rows of v of the joints that follow a motion exactly."""
         return self._own_rows[self._exact]
 
-    def led_velocity(self, q: np.ndarray, t: float, dt: float) -> np.ndarray:
+    def driven_velocity(self, q: np.ndarray, t: float, dt: float) -> np.ndarray:
         """Speeds of these joints that end a step exactly on their motion."""
         targets = [motor.position(t + dt) for motor in self.motors if motor.exact and motor.position is not None]
         return (np.array(targets, dtype=np.float64) - q[self._own_coordinates[self._exact]]) / dt
@@ -317,6 +256,21 @@ class TreeBody(BodyDefaults):
     def link_rows(self, link: int) -> np.ndarray:
         """Rows of v of the joints between the base and a link."""
         return self._rows[link]
+
+    def link_turn(self, q: np.ndarray, link: int) -> np.ndarray:
+        """Quaternion of a link, (4,)."""
+        out = np.empty(4)
+        kernels.turn_of_link(self.tree, self._turns, q, link, out)
+        return out
+
+    def link_lever(self, q: np.ndarray, link: int, point: np.ndarray) -> np.ndarray:
+        """Arm (3,), m, of a point about the axis of the joint that the link hangs on; of the base about its centre of mass."""
+        places = self._configuration(q).places
+        return np.asarray(point - (places.origin[link] if link else places.centre[0]))
+
+    def hold_frame(self, link: int, pose: np.ndarray, radius: float) -> LinkFrame:
+        """Frame fixed to a link."""
+        return LinkFrame(self, link, pose)
 
     def link_screws(self, q: np.ndarray, link: int) -> np.ndarray:
         """Velocity at the base's centre of mass and angular velocity that these rows give to the link, (k, 6)."""
@@ -524,12 +478,12 @@ class TreeBody(BodyDefaults):
         return np.asarray((new @ end - old @ step.v) / step.dt - self._step_rate[:3])
 
     def acted(self) -> dict[str, np.ndarray]:
-        """Generalized force of the motors, and of damping, (n_v,), N m and N."""
-        return {"effort": self.effort.copy(), "damped": self.damped.copy()}
+        """Generalized force of the motors, of damping and of dry friction, (n_v,), N m and N."""
+        return {"effort": self.effort.copy(), "damped": self.damped.copy(), "rubbed": self.rubbed.copy()}
 
     def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
         """Answer that these acted at the joints."""
-        self.effort, self.damped = acted["effort"].copy(), acted["damped"].copy()
+        self.effort, self.damped, self.rubbed = (acted[name].copy() for name in ("effort", "damped", "rubbed"))
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Linear momentum, kg m/s."""
@@ -576,8 +530,8 @@ class TreeBody(BodyDefaults):
         own = {REVOLUTE: {"revolute"}, PRISMATIC: {"prismatic"}}.get(int(self.tree.kind[link]), set())
         return super().sensor_kinds(link) | ({"mount"} if link == 0 else {"joint"} | own)
 
-    def joint_state(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, float, float, int]:
-        """Position and speed of the joint of a link, effort of its motor in the last step, and its row of v."""
+    def joint_state(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, float, float, float, int]:
+        """Position and speed of the joint of a link, effort of its motor and its dry friction in the last step, its row of v."""
         row, ratio = int(self.tree.row[link]), float(self.tree.ratio[link])
         position = ratio * float(q[self.tree.coordinate[link]]) + float(self.tree.offset[link])
-        return position, ratio * float(v[row]), float(self.effort[row]), row
+        return position, ratio * float(v[row]), float(self.effort[row]), float(self.rubbed[row]), row

@@ -402,6 +402,34 @@ def _turned_quaternion(q: Quaternion, turn: Vector, cayley: bool) -> Quaternion:
     return n0 / size, n1 / size, n2 / size, n3 / size
 
 
+@njit(cache=True, forceinline=True)
+def _product(a: Quaternion, b: Quaternion) -> Quaternion:
+    return (
+        a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3], a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
+        a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1], a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0],
+    )  # fmt: skip
+
+
+@njit(cache=True)
+def turn_of_link(tree: Tree, turns: np.ndarray, q: np.ndarray, link: int, out: np.ndarray) -> None:
+    """Fill the quaternion (4,) of a link, whose sign does not jump where q does not.
+
+    ``turns``, (links, 4), are those of ``tree.turn``.
+    """
+    found, k = (1.0, 0.0, 0.0, 0.0), link
+    while k > 0:
+        kind, c = tree.kind[k], tree.coordinate[k]
+        if kind == SPHERICAL:
+            found = _product((q[c], q[c + 1], q[c + 2], q[c + 3]), found)
+        elif kind == REVOLUTE:
+            half = 0.5 * (tree.ratio[k] * q[c] + tree.offset[k])
+            x, y, z = scaled(math.sin(half), _row(tree.axis, k))
+            found = _product((math.cos(half), x, y, z), found)
+        found = _product((turns[k, 0], turns[k, 1], turns[k, 2], turns[k, 3]), found)
+        k = tree.parent[k]
+    out[0], out[1], out[2], out[3] = _product((q[3], q[4], q[5], q[6]), found)
+
+
 @njit(cache=True)
 def move(tree: Tree, q: np.ndarray, v: np.ndarray, time: float, cayley: bool, out: np.ndarray) -> None:
     """Fill the coordinates (n_q,) that q becomes at velocities v in a time, s; by Cayley's map or the exponential one."""

@@ -16,7 +16,8 @@ The tour, in the order of use:
 `agreement`
     the formulas: error, bias, correlation, gain of two signals.
 `compare`
-    `compare(run, log)` does all of it and gives a `Comparison` (in `comparison`), which prints a table and writes a report.
+    `compare(run, log)` does all of it and gives a `Comparison` (in `comparison`), which prints a table and writes a report;
+    `words` is what a person would say about it.
 
 Channels are named fx ... tz for a wrench and MARKER.x ... MARKER.z for a marker; N, N m and m, world frame.
 """

@@ -18,6 +18,11 @@ from femsim.studies.comparison.log import LEAST_SAMPLES, Log
 from foreign.text import read_json
 from viz.ending import how_it_ended
 
+#: Numbers whose squares are far below the largest that there are.
+_LARGEST = 1e100
+#: Steps of a run are of one length, or of those that an adaptive step has: at most so many times their median.
+_LONGEST = 1e6
+
 
 @dataclass(frozen=True, eq=False)
 class RunSeries:
@@ -164,11 +169,37 @@ def _checked(name: str, time: np.ndarray, columns: dict[str, np.ndarray], info: 
         raise InputError(f"the run {name} has no sensor and no marker; add some by scene.sensor(...) and run it again.")
     if len(time) < LEAST_SAMPLES:
         raise InputError(f"the run {name} has {len(time)} steps; at least {LEAST_SAMPLES} are needed to compare anything.")
-    gravity = info.get("settings", {}).get("gravity_mps2")
+    if not np.isfinite(time).all() or not (np.diff(time) > 0).all():
+        raise InputError(f"the run {name}: its times are not finite and ascending; its table is damaged, run the scene again.")
+    steps = np.diff(time)
+    k, usual = int(steps.argmax()), float(np.median(steps))
+    if steps[k] > _LONGEST * usual:
+        raise InputError(
+            f"the run {name} goes from {time[k]:.4g} s to {time[k + 1]:.4g} s in one step, and by {usual:.3g} s in others; its "
+            "table is damaged, run the scene again."
+        )
+    for column, values in columns.items():
+        most = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+        if most > _LARGEST:
+            raise InputError(f"the run {name} reaches {most:.3g} in {column}; its table is damaged, run the scene again.")
+    gravity = _section(info, "settings").get("gravity_mps2")
     if gravity is None:
         gravity = (0.0, 0.0, -9.81)
         warnings = [*warnings, "run.json is of an older femsim and does not say its gravity; (0, 0, -9.81) m/s2 is taken"]
-    masses = {body: float(entry["mass_kg"]) for body, entry in info.get("bodies", {}).items() if "mass_kg" in entry}
+    bodies = {body: entry for body, entry in _section(info, "bodies").items() if isinstance(entry, Mapping)}
+    try:
+        masses = {body: float(entry["mass_kg"]) for body, entry in bodies.items() if "mass_kg" in entry}
+        pull = tuple(float(g) for g in gravity)
+    except (TypeError, ValueError, OverflowError):
+        pull, masses = (), {}
+    if len(pull) != 3 or not np.isfinite([*pull, *masses.values()]).all():
+        raise InputError(f"the run {name}: run.json holds no numbers for gravity or a mass; it is damaged, run the scene again.")
     if len(masses) > 1:
         masses["all bodies together"] = sum(masses.values())
-    return RunSeries(name, time, columns, sensors, markers, tuple(float(g) for g in gravity), tuple(warnings), masses)
+    return RunSeries(name, time, columns, sensors, markers, pull, tuple(warnings), masses)
+
+
+def _section(info: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a part of run.json; empty where it has none."""
+    found = info.get(name)
+    return found if isinstance(found, Mapping) else {}

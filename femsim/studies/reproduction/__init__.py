@@ -1,8 +1,11 @@
-"""The evaluation of papers/001 (COND), section V, from runs of our own: parts are measured and stored, a page is made of them.
+"""The evaluations of papers from runs of our own: parts are measured and stored, a page is made of them.
 
-- Parts: `box`, `soft_scenes`, `stiffness`, `cable`, `scaling`, `position_based` (by `xpbd`), `invertible`, `anisotropic`, each
-  with what it measures and what it writes; `acceleration` writes about the rows of others.
+- `cond`: papers/001 (COND), section V. Parts: `box`, `soft_scenes`, `stiffness`, `cable`, `scaling`, `position_based` (by `xpbd`,
+  `xpbd_kernels`), `invertible`, `anisotropic`, each with what it measures and what it writes; `acceleration` writes about the
+  rows of others.
 - `measuring`: scenes in three sizes and solvers on their steps; `trials` runs the randomised trials, `trial_tables` writes them.
-- `paper`: the published figures, from `data/reference`; `text`: numbers, tables and figures; `page`: the order of the sections.
+- `admm`: papers/003, section 8. Parts: `column`, `wall`, `bars`; `splittings` has the methods on one problem.
+- `paper`: the published figures, from `data/reference`; `text`: numbers, tables and figures; `page`: what an evaluation is, and
+  the page of its sections.
 - `command`: runs the parts, stores each result in `data/results/reproduction`, and makes the page.
 """

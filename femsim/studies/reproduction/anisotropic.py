@@ -93,9 +93,8 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         markdown(header, lines),
         image("Paths of the box", figures / "fig14_anisotropic.png"),
         points=[
-            f"{'All runs converged.' if converged else 'Some runs did not converge.'} The box ends off by an error of order "
+            f"{'All runs converged.' if converged else 'Some runs did not converge.'} The error is of order "
             f"{min(orders):.2f} to {max(orders):.2f} in the time step (backward Euler: 1); extrapolated to a time step of zero "
-            f"it ends within {number(max(extrapolated), 2)} mm of the integration. The paper calls the paths exactly matched, "
-            "and gives no number."
+            f"the box ends within {number(max(extrapolated), 2)} mm of the integration. The paper gives no number."
         ],
     )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from contact import ContactError, ContactProblem, Solution, Solver, WarmStart, make_solver
+from femsim.model.bodies.kinds import rods
 from femsim.model.bodies.rod import Rod
 from femsim.run.result import end_with
 from femsim.run.simulate import simulate
@@ -34,8 +35,7 @@ class ToolForce:
 
     def __call__(self, step: Step, solution: Solution) -> np.ndarray:
         """Return the force that an answer gives."""
-        rod = step.stepper.scene.bodies[0]
-        assert isinstance(rod, Rod)
+        rod = rods(step.stepper.scene.bodies)[0]
         force = np.array(rod.end_wrench[1, :3])
         if solution is not step.report.solution:
             force += tool_force(rod, solution.v) - tool_force(rod, step.report.solution.v)
@@ -106,8 +106,7 @@ def run_loop(scene: Scene, steps: int, solver: Clocked) -> Loop:
         Mean iterations; medians of times (CPU ms), residuals and step norms; the largest penetration (mm).
     """
     stepper = CpuStepper(scene, solver)
-    rod = stepper.scene.bodies[0]
-    assert isinstance(rod, Rod)
+    rod = rods(stepper.scene.bodies)[0]
     force, iterations, spent, residuals, norms, penetration, failed = [], [], [], [], [], 0.0, 0
     for step in range(1, steps + 1):
         before = stepper.timings["assemble"] + stepper.timings["detect"]
@@ -220,15 +219,11 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         "own run by", "stop", "iterations", "penetration mm", "tool force error N, mean / max", "DT ms", "solver ms",
         "dynamics; contact residual", "step norm m/s",
     ]  # fmt: skip
-    cond, banded = raw["loops"]["cond"], raw["loops"]["banded"]
     points = [
-        f"In a run of its own (second table: {raw['steps']} steps with the parameters of the experiment, medians), COND by the "
-        f"paper's stop takes {number(cond['iterations'])} iterations a step (paper: {paper['cond']['iterations']}) and its force "
-        f"on the tool is off by {number(cond['error'][0])} N in the mean and {number(cond['error'][1])} N at most: errors of one "
-        "step go into the next. `banded`, our solver for chains, which `auto` picks, takes "
-        f"{number(banded['solver_ms'])} ms a step to 1e-8.",
-        f"The paper's error of {paper['cond']['error']:.1f} N is against its experiment, which is not public, the same for its "
-        f"three solvers; ours are against the converged answer. The paper's DT is {paper['dynamics_ms']} ms.",
+        f"Second table: own runs of {raw['steps']} steps with the parameters of the experiment, medians; errors of one step go "
+        "into the next. `auto` picks `banded`.",
+        f"The paper's error of {paper['cond']['error']:.1f} N is against its experiment, which is not public; ours are against "
+        f"the converged answer. The paper's DT is {paper['dynamics_ms']} ms.",
     ]
     pictures = []
     if "published" in raw:
@@ -238,10 +233,9 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         size = float(np.linalg.norm(published["theirs"], axis=1).mean())
         pictures = [image("The published program and ours", figure)]
         points.append(
-            f"The program published with the paper ({PUBLISHED_LINKS} links, {PUBLISHED_DAMPING} N s/m and N m s/rad of damping "
-            f"for every link): with its damping and the path of its end, our force is {number(published['error'][0])} N off its "
-            f"own in the mean, {percent(published['error'][0] / size)} of the mean force, and {number(published['error'][1])} N "
-            "at most."
+            f"The program published with the paper ({PUBLISHED_LINKS} links, {PUBLISHED_DAMPING} N s/m and N m s/rad for every "
+            f"link): with its damping and path our force is {number(published['error'][0])} N off its own in the mean "
+            f"({percent(published['error'][0] / size)}), {number(published['error'][1])} N at most."
         )
     else:
         points.append("The comparison with the published program is left out: no folder with its forces was given by `--data`.")

@@ -1,4 +1,4 @@
-"""``femsim reproduce cond``: run the parts, store each result when it is there, and make the page of what is stored."""
+"""``femsim reproduce PAPER``: run the parts, store each result when it is there, and make the page of what is stored."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from femsim.base.errors import InputError, did_you_mean
 from femsim.base.files import replacing, write_json
 from femsim.base.place import ROOT
 from femsim.base.versions import machine, versions
+from femsim.studies.reproduction import admm, cond
 from femsim.studies.reproduction.cable import PUBLISHED_FILE
-from femsim.studies.reproduction.measuring import Settings, Size
-from femsim.studies.reproduction.page import NAMES, PARTS, SECTIONS, make_page
+from femsim.studies.reproduction.measuring import Raw, Settings, Size
+from femsim.studies.reproduction.page import Evaluation, make_page
 from foreign.text import read_json
 
+#: Evaluations by the name of their paper's method.
+EVALUATIONS: dict[str, Evaluation] = {of.name: of for of in (cond.EVALUATION, admm.EVALUATION)}
 #: Parts that read the folder of data.
 _WITH_DATA = ("cable",)
 #: Packages that a result depends on.
@@ -52,6 +55,7 @@ class Reproduction:
 
 def reproduce(
     out: str | Path,
+    paper: str = "cond",
     *,
     raw: str | Path | None = None,
     size: Size = "full",
@@ -60,7 +64,7 @@ def reproduce(
     fresh: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> Reproduction:
-    """Run the evaluation of papers/001 section V and write a page of tables and figures, ours beside the paper's.
+    """Run the evaluation of a paper and write a page of tables and figures, ours beside the paper's.
 
     The result of each part is stored as ``PART.json`` when it is there, so that a call that was interrupted
     goes on where it was: parts stored with the same size, the same data and the same code are kept. A part that fails is said
@@ -70,6 +74,8 @@ def reproduce(
     ----------
     out : path
         Folder of the page; made if it is not there.
+    paper : str
+        "cond": papers/001 section V. "admm": papers/003 section 8.
     raw : path, optional
         Folder of the stored results; made if it is not there. Default: ``raw`` in the folder of the page.
     size : {"full", "quick", "tiny"}
@@ -93,9 +99,12 @@ def reproduce(
     Raises
     ------
     InputError
-        An unknown size or name in ``only``, a folder of data without the file, or a file where the folder should be.
+        An unknown paper, size or name in ``only``, a folder of data without the file, or a file where the folder should be.
     """
-    _check(size, only, data)
+    if paper not in EVALUATIONS:
+        raise InputError(f"there is no evaluation {paper!r}{did_you_mean(paper, EVALUATIONS)}")
+    evaluation = EVALUATIONS[paper]
+    _check(evaluation.names, size, only, data)
     page_folder = Path(out)
     folder = Path(raw) if raw is not None else page_folder / "raw"
     for path in (page_folder, folder):
@@ -103,11 +112,11 @@ def reproduce(
             raise InputError(f"{path} is a file; give a folder by --out.")
         path.mkdir(parents=True, exist_ok=True)
     settings = Settings(size, None if data is None else Path(data), say or (lambda _: None))
-    asked = {part for section in SECTIONS for part in section.parts if not only or set(only) & set(section.names)}
+    asked = {part for section in evaluation.sections for part in section.parts if not only or set(only) & set(section.names)}
     code, started = _code(), time.perf_counter()
     made, kept, failures = [], [], {}
     try:
-        for part in PARTS:
+        for part in evaluation.parts:
             if part not in asked:
                 continue
             stored = _read(folder, part)
@@ -119,33 +128,33 @@ def reproduce(
             if good and not only and not fresh:
                 kept.append(part)
                 continue
-            failure = _make(folder, part, settings, code)
+            failure = _make(folder, part, evaluation.parts[part], settings, code)
             made.append(part)
             if failure:
                 failures[part] = failure
     finally:  # also when it was interrupted
-        page, unreadable = _page(page_folder, folder)
+        page, unreadable = _page(evaluation, page_folder, folder)
     failures |= {name: "the stored results do not fit; run it again by --only." for name in unreadable}
     return Reproduction(page, tuple(made), tuple(kept), failures, time.perf_counter() - started)
 
 
-def _check(size: str, only: Sequence[str], data: str | Path | None) -> None:
+def _check(names: Sequence[str], size: str, only: Sequence[str], data: str | Path | None) -> None:
     """Refuse wrong arguments of :func:`reproduce`."""
     if size not in ("full", "quick", "tiny"):
         raise InputError(f"size is {size!r}; allowed are 'full', 'quick' and 'tiny'.")
     for name in only:
-        if name not in NAMES:
-            raise InputError(f"there is no table or figure {name!r}{did_you_mean(name, NAMES)} Allowed are {', '.join(NAMES)}.")
+        if name not in names:
+            raise InputError(f"there is no table or figure {name!r}{did_you_mean(name, names)} Allowed are {', '.join(names)}.")
     if data is not None and not (Path(data) / PUBLISHED_FILE).is_file():
         raise InputError(f"folder of data {data} has no file {PUBLISHED_FILE}; give the folder that holds it.")
 
 
-def _make(folder: Path, part: str, settings: Settings, code: str) -> str:
+def _make(folder: Path, part: str, measure: Callable[[Settings], Raw], settings: Settings, code: str) -> str:
     """Run a part and store its result, or what went wrong, which is returned in a sentence."""
     error = folder / f"{part}.error.json"
     load, wall, cpu = os.getloadavg()[0], time.perf_counter(), time.process_time()
     try:
-        raw = PARTS[part](settings)
+        raw = measure(settings)
     except Exception as failure:  # whatever goes wrong in a part must not take the others with it
         sentence = f"{type(failure).__name__}: {failure}"
         settings.say(f"{part}: failed: {sentence}")
@@ -181,16 +190,16 @@ def _read(folder: Path, part: str) -> dict[str, Any] | None:
     return record if isinstance(record, dict) and "raw" in record else None
 
 
-def _page(page_folder: Path, folder: Path) -> tuple[Path, list[str]]:
+def _page(evaluation: Evaluation, page_folder: Path, folder: Path) -> tuple[Path, list[str]]:
     """Make the page of everything that is stored in a folder, and of the failures."""
-    records = {part: record for part in PARTS if (record := _read(folder, part)) is not None}
+    records = {part: record for part in evaluation.parts if (record := _read(folder, part)) is not None}
     failures = {}
-    for part in PARTS:
+    for part in evaluation.parts:
         try:
             failures[part] = read_json(folder / f"{part}.error.json")["message"]
         except (OSError, ValueError):
             continue
-    return make_page(page_folder, records, failures, Path(os.path.relpath(folder, page_folder)).as_posix())
+    return make_page(evaluation, page_folder, records, failures, Path(os.path.relpath(folder, page_folder)).as_posix())
 
 
 def _code() -> str:

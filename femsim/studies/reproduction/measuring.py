@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from contact import Box, ContactProblem, Solution, Solver, WarmStart, make_solver, measure
+from femsim.model.bodies.kinds import soft_bodies
 from femsim.model.bodies.soft import SoftBody
 from femsim.model.drives import Motion, Profile
 from femsim.scene.checks import Finger
@@ -216,7 +217,7 @@ Gauge = Callable[[Step, Solution], np.ndarray]
 
 def soft_body(scene: Scene) -> SoftBody:
     """Return the first soft body of a scene."""
-    return next(body for body in scene.bodies if isinstance(body, SoftBody))
+    return soft_bodies(scene.bodies)[0]
 
 
 class InternalForce:

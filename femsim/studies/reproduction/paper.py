@@ -1,4 +1,4 @@
-"""The figures that papers/001 publishes, from ``data/reference/papers_001.toml``."""
+"""The figures that papers publish, from ``data/reference/papers_001.toml`` and its like."""
 
 from __future__ import annotations
 
@@ -24,20 +24,22 @@ class Printed(float):
 
 
 @cache
-def _file() -> dict[str, Any]:
-    text = (data_folder("reference") / "papers_001.toml").read_text(encoding="utf-8")
+def _file(paper: str) -> dict[str, Any]:
+    text = (data_folder("reference") / f"papers_{paper}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text, parse_float=Printed)
 
 
-def published(name: str) -> Any:
+def published(name: str, paper: str = "001") -> Any:
     """Return what the paper publishes in a table or figure.
 
     Parameters
     ----------
     name : str
         A key of the file, e.g. "table_II" or "figure_11".
+    paper : str
+        Its number.
     """
-    return _file()[name]
+    return _file(paper)[name]
 
 
 def printed(values: Iterable[Printed]) -> str:

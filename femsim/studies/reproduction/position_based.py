@@ -100,10 +100,8 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
             f"{theirs_coarse[1] / theirs_fine[1]:.1f}): its answer depends on the number of substeps. It takes "
             f"{times(fine['ms'] / cond['ms'])} the time of COND by 200 iterations (paper: "
             f"{theirs_fine[2] / theirs[2]:.0f} times).",
-            f"COND by a fixed number of iterations: {number(rows['COND, 100 iterations']['error'][0])} and "
-            f"{number(cond['error'][0])} N in the mean of the run, {number(rows['COND, 100 iterations']['late'][0])} and "
-            f"{number(cond['late'][0])} N in its second half. The paper's {theirs[1]} N is the same for 100 and 200 iterations "
-            "because it is the distance of its model from its experiment.",
+            f"The paper's {theirs[1]} N for COND is the same for 100 and 200 iterations because it is the distance of its model "
+            "from its experiment.",
             f"The converged run, which needs no such choice, takes {number(ours['ms'])} ms a step.",
         ],
     )

@@ -70,10 +70,7 @@ def measure_gripper(settings: Settings) -> Raw:
 def write_mat(raws: dict[str, Raw], figures: Path) -> str:
     """Table II, Figure 7 and text."""
     paper = published("table_II")
-    point = (
-        f"The paper's DT is {paper['dynamics_ms']} ms. Its hand, its path and the size of its mat are not given, so the scene is "
-        "ours."
-    )
+    point = f"The paper's DT is {paper['dynamics_ms']} ms."
     return scene_section(
         raws["mat"], paper, figures / "fig7_mat.png", scene="the mat that is folded", curve="internal force",
         caption="Penetration and internal force of the mat", points=[point],
@@ -84,8 +81,8 @@ def write_ball(raws: dict[str, Raw], figures: Path) -> str:
     """Table III, Figure 8 and text."""
     paper = published("table_III")
     point = (
-        f"The paper's DT is {paper['dynamics_ms']} ms. Its PGS penetrates by {paper['pgs']['penetration']:.0f} mm and it calls "
-        "that a failure of the method; our PGS solves each contact exactly and starts from the forces of the step before."
+        f"The paper's DT is {paper['dynamics_ms']} ms. Its PGS penetrates by {paper['pgs']['penetration']:.0f} mm; ours solves "
+        "each contact exactly and starts from the forces of the step before."
     )
     return scene_section(
         raws["ball"], paper, figures / "fig8_ball.png", scene="the soft ball", curve="internal force",
@@ -97,10 +94,9 @@ def write_gripper(raws: dict[str, Raw], figures: Path) -> str:
     """Table VI, Figure 10 and text."""
     paper = published("table_VI")
     point = (
-        f"The paper's errors of force ({paper['cond']['error']:.3f} N) and its displacement errors DE "
-        f"({paper['displacement_mm']} mm) are against its own experiment, which is not public and whose geometry is not given: "
-        "they are the error of a model, not of a solver, and nothing here compares with them. Ours are against the converged "
-        f"answer of the same step. The paper's DT is {paper['dynamics_ms']} ms."
+        f"The paper's errors of force ({paper['cond']['error']:.3f} N) and displacement ({paper['displacement_mm']} mm) are "
+        "against its own experiment, which is not public: they are the error of a model, and nothing here compares with them. "
+        f"Its DT is {paper['dynamics_ms']} ms."
     )
     return scene_section(
         raws["gripper"], paper, figures / "fig10_gripper.png", scene="the silicone gripper", curve="contact force on a finger",

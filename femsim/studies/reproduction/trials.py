@@ -17,8 +17,7 @@ import numpy as np
 
 from contact import Solver, make_solver
 from contact.solvers.auto import conditioning
-from femsim.model.bodies.rod import Rod
-from femsim.model.bodies.soft import SoftBody
+from femsim.model.bodies import kinds
 from femsim.scene.scene import Scene
 from femsim.studies.reproduction.measuring import (
     Gauge,
@@ -253,8 +252,7 @@ def run_trials(study: Study, settings: Settings) -> Raw:
 
 def mesh_size(scene: Scene) -> str:
     """Say how fine the soft bodies and rods of a scene are."""
-    soft = [body for body in scene.bodies if isinstance(body, SoftBody)]
-    rods = [body for body in scene.bodies if isinstance(body, Rod)]
+    soft, rods = kinds.soft_bodies(scene.bodies), kinds.rods(scene.bodies)
     if rods:
         return f"{sum(rod.n_links for rod in rods)} links"
     many = f" in {len(soft)} bodies" if len(soft) > 1 else ""

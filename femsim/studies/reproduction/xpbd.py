@@ -11,6 +11,7 @@ import numpy as np
 from contact import make_solver
 from femsim.base.errors import InputError
 from femsim.base.rotations import quaternion_conjugate, quaternion_multiply, vector_from_quaternion
+from femsim.model.bodies import kinds
 from femsim.model.bodies.rod import Rod
 from femsim.run.result import SensorSeries
 from femsim.scene.scene import Scene
@@ -134,8 +135,8 @@ def simulate_xpbd(scene: Scene, *, substeps: int = 100, iterations: int = 1, dur
 
 def _only_rod(scene: Scene) -> Rod:
     """Return the rod of a scene that this method can simulate; InputError otherwise."""
-    rods = [body for body in scene.bodies if isinstance(body, Rod)]
-    others = [body.name for body in scene.bodies if not isinstance(body, Rod)]
+    rods = kinds.rods(scene.bodies)
+    others = [body.name for body in scene.bodies if body not in rods]
     if others or len(rods) != 1:
         held = f"{len(rods)} rod{'' if len(rods) == 1 else 's'}" + (f" and {', '.join(others)}" if others else "")
         raise InputError(

@@ -19,7 +19,8 @@ The tour, in the order of use:
 `sweep`
     `sweep` does all of it; `estimate_cost` is the dry run.
 `many`, `packing`
-    `run_many` does it from Python, with a function that builds the scene and a table, without a file; how functions travel.
+    `run_many` does it from Python, with a function that builds the scene and a table, without a file; how functions reach another
+    process.
 `sensitivity`
     `sensitivity` runs a Saltelli design and computes Sobol indices of its metrics. `command` is what the command line shows.
 

@@ -194,7 +194,28 @@ def read_row(folder: Path) -> Row | None:
         row: Row = read_json(folder / CASE_FILE)
     except (OSError, ValueError):
         return None
-    return row if isinstance(row, dict) and row.get("id") == folder.name else None
+    return row if _is_row(row) and row["id"] == folder.name else None
+
+
+def _is_row(row: Any) -> bool:
+    """Whether a file holds all that is asked of a row, so that a damaged one is run again."""
+    if not isinstance(row, dict) or not all(isinstance(row.get(name), str) for name in ("id", "status", "message")):
+        return False
+    had, metrics = row.get("outputs"), row.get("metrics")
+    if not (isinstance(had, dict) and isinstance(metrics, dict) and isinstance(row.get("health"), dict)):
+        return False
+    series = had.get("series")
+    return (
+        all(is_number(value) for value in metrics.values())
+        and isinstance(had.get("metrics"), dict)
+        and (series == "all" or (isinstance(series, list) and all(isinstance(name, str) for name in series)))
+        and isinstance(had.get("frames"), bool)
+    )
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value of JSON is a number that a table can hold."""
+    return type(value) is float or (type(value) is int and -(1 << 63) <= value < 1 << 63)
 
 
 def satisfies(row: Row | None, job: Job) -> bool:

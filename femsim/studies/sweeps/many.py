@@ -57,7 +57,7 @@ class CaseRun:
     table : dict of str to ndarray, (n_steps,)
         All columns of sensors.csv and steps.csv, as :meth:`femsim.run.result.Run.table` gives them.
     wall_s : float, s
-        What it took.
+        Wall time of the case.
     """
 
     number: int
@@ -147,8 +147,8 @@ def run_many(
     """Run a scene many times with different parameters, on all cores; from a script or a notebook.
 
     Each case runs in a process of its own kind with one thread, as those of sweeps do: one that raises, hangs, grows or crashes
-    costs no other. Results do not depend on the number of workers. For sweeps that go on after a crash, grids, samples and
-    clusters see :func:`~femsim.studies.sweeps.sweep.sweep`.
+    does not affect the others. Results do not depend on the number of workers. For sweeps that go on after a crash,
+    grids, samples and clusters see :func:`~femsim.studies.sweeps.sweep.sweep`.
 
     Parameters
     ----------
@@ -178,7 +178,8 @@ def run_many(
     Raises
     ------
     InputError
-        A table without rows or of columns of different length, unknown parameters or options, or functions that cannot travel.
+        A table without rows or of columns of different length, unknown parameters or options, or functions that cannot be
+        sent to another process.
     """
     cases = _cases(build, table, seed)
     known = [name for name in inspect.signature(simulate).parameters if name not in _OWN]

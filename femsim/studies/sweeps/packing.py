@@ -1,4 +1,4 @@
-"""Functions on their way to another process: what builds a scene, with its arguments, and what measures its run."""
+"""Functions sent to another process: the one that builds a scene, with its arguments, and the one that measures its run."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from femsim.base.errors import InputError
 from femsim.base.files import replacing
-from femsim.studies.sweeps.case import Row
+from femsim.studies.sweeps.case import Row, is_number
 from femsim.studies.sweeps.sampling import Case
 
 if TYPE_CHECKING:
@@ -70,17 +70,18 @@ def make_table(cases: list[Case], rows: Mapping[str, Row], metrics: Mapping[str,
     records = []
     for case in cases:
         row = rows.get(case.id, {"status": "not run", "message": ""})
-        health, versions = row.get("health", {}), row.get("versions", {})
+        health, versions = row.get("health", {}), row.get("versions")
+        versions = versions if isinstance(versions, dict) else {}
         records.append(
             {"case": case.number, "id": case.id}
             | {parameter_column(name): value for name, value in case.parameters.items()}
             | {name: row.get("metrics", {}).get(name, nan) for name in metrics}
-            | {"status": row["status"], "message": row["message"], **_verdict(health), "attempts": row.get("attempts", 0)}
-            | {"steps_done": health.get("steps", 0), "unconverged_steps": health.get("unconverged_steps", 0)}
-            | {name: float(health.get(name, nan)) for name in _HEALTH}
-            | {name: float(row.get(name, nan)) for name in ("wall_s", "cpu_s", "overhead_s", "ended_s")}
-            | {"worker": row.get("worker", ""), "femsim": row.get("version", "")}
-            | {name: versions.get(name, "") for name in _VERSIONS}
+            | {"status": row["status"], "message": row["message"], **_verdict(health), "attempts": _number(row, "attempts", 0)}
+            | {"steps_done": _number(health, "steps", 0), "unconverged_steps": _number(health, "unconverged_steps", 0)}
+            | {name: float(_number(health, name)) for name in _HEALTH}
+            | {name: float(_number(row, name)) for name in ("wall_s", "cpu_s", "overhead_s", "ended_s")}
+            | {"worker": str(row.get("worker", "")), "femsim": str(row.get("version", ""))}
+            | {name: str(versions.get(name, "")) for name in _VERSIONS}
         )
     table = pandas.DataFrame.from_records(records)
     for name in (parameter_column(p) for p in (cases[0].parameters if cases else ())):
@@ -92,8 +93,16 @@ def make_table(cases: list[Case], rows: Mapping[str, Row], metrics: Mapping[str,
 
 def _verdict(health: Mapping[str, Any]) -> dict[str, str]:
     """Health verdict of a case, and the sentence of its first reason; empty for cases without results."""
-    reasons = health.get("reasons", [])
-    return {"verdict": str(health.get("verdict", "")), "verdict_reason": str(reasons[0]["sentence"]) if reasons else ""}
+    reasons = health.get("reasons")
+    first = reasons[0] if isinstance(reasons, list) and reasons else None
+    said = str(first.get("sentence", "")) if isinstance(first, dict) else ""
+    return {"verdict": str(health.get("verdict", "")), "verdict_reason": said}
+
+
+def _number(held: Mapping[str, Any], name: str, otherwise: float = math.nan) -> float:
+    """Return a number of a row, which a file may hold wrongly."""
+    value = held.get(name, otherwise)
+    return value if is_number(value) else otherwise
 
 
 def write_table(table: DataFrame, folder: Path) -> Path:

@@ -1,0 +1,437 @@
+"""Robots from files in the format MJCF of MuJoCo: the common subset, see :func:`read_mjcf`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+from xml.etree.ElementTree import Element
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from contact import Box, Capsule, ContactError, Cylinder, Shape, Sphere
+from femsim.model.robot_files import ElementReader
+from femsim.model.robots import JointKind, Robot, RobotJoint, RobotLink
+from femsim.model.solids import Piece, mass_properties
+from meshes import MeshError, load_surface, make_trimesh
+
+#: Sections that say nothing about a robot, those that would change it and cannot be read, and elements of bodies of both kinds.
+_PASSED = {"option", "size", "visual", "statistic", "asset", "default", "compiler", "custom", "keyframe", "worldbody"}
+_NOTED = {"actuator", "sensor", "tendon", "contact", "extension"}
+_BODY = {"inertial", "joint", "freejoint", "geom", "body"}
+_BODY_PASSED = {"site", "camera", "light"}
+_KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical"}
+_SHAPES = ("box", "sphere", "capsule", "cylinder", "mesh")
+_TURNS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
+#: kg/m^3, of geoms without mass.
+_DENSITY = "1000"
+#: Largest number that is believed, of whatever unit.
+_MOST = 1e9
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a link's frame is: the link, and the origin and rotation of a body's frame in it."""
+
+    link: str
+    origin: np.ndarray
+
+
+def read_mjcf(path: Path, root: Element) -> Robot:
+    """Read a robot from the root element of an MJCF file.
+
+    Read are the tree of bodies in <worldbody>, inertia (given, or that of the geoms), joints hinge, slide, ball and free with
+    range, damping, frictionloss and armature, geoms box, sphere, capsule, cylinder and mesh, defaults with classes, angles in
+    degrees or radians, all ways to write a turn, and <equality><joint> as mimic. Noted and left out are actuators, sensors,
+    tendons, contact pairs, springs, other equalities, and what stands still in the world. Refused is what would make another
+    robot: includes, frames, composites, several trees, other geoms that count.
+
+    Raises
+    ------
+    InputError
+        What is wrong or not read in it: one sentence that names file and element.
+    """
+    return _Reader(path, root).robot()
+
+
+class _Reader(ElementReader):
+    """Reads one file."""
+
+    def __init__(self, path: Path, root: Element) -> None:
+        super().__init__(path)
+        self.root = root
+        compiler = {key: value for element in root.findall("compiler") for key, value in element.attrib.items()}
+        self.angle = self._word("compiler", compiler.get("angle", "degree"), "angle", {"degree": math.pi / 180.0, "radian": 1.0})
+        self.order = compiler.get("eulerseq", "xyz")
+        if len(self.order) != 3 or self.order.lower().strip("xyz") or len({c.islower() for c in self.order}) > 1:
+            raise self.wrong(
+                "<compiler>", f"has eulerseq {self.order!r}; allowed are three of x, y, z, all small or all capital."
+            )
+        if compiler.get("coordinate", "local") != "local":
+            raise self.wrong("<compiler>", "has global coordinates; save the model by MuJoCo's own tools first, in local ones.")
+        for key in ("settotalmass", "inertiagrouprange", "boundmass", "boundinertia"):
+            if key in compiler:
+                raise self.wrong("<compiler>", f"has {key}, which is not read; save the model as one plain file by MuJoCo.")
+        self.from_geoms = compiler.get("inertiafromgeom", "auto")
+        self.limited = compiler.get("autolimits", "true") == "true"
+        self.folder = path.resolve().parent / compiler.get("meshdir", compiler.get("assetdir", ""))
+        self.defaults: dict[str, dict[str, dict[str, str]]] = {"main": {}}
+        for element in root.findall("default"):
+            self._default(element, element.get("class", "main"), {})
+        self.meshes = self._meshes()
+        self.links: list[RobotLink] = []
+        self.joints: list[RobotJoint] = []
+
+    def numbers(self, where: str, element: Element, key: str, count: int, default: str | None = None) -> np.ndarray:
+        """Numbers of an attribute, (count,), not beyond what a robot has."""
+        values = super().numbers(where, element, key, count, default)
+        if np.abs(values).max() > _MOST:
+            raise self.wrong(
+                where, f"has {key} {element.get(key, '')[:60]!r} in <{element.tag}>; allowed are numbers up to {_MOST:g}."
+            )
+        return values
+
+    def _word(self, where: str, given: str, key: str, allowed: Mapping[str, float]) -> float:
+        if given not in allowed:
+            raise self.wrong(f"<{where}>", f"has {key} {given!r}; allowed are {', '.join(allowed)}.")
+        return allowed[given]
+
+    # ---- defaults and assets
+
+    def _default(self, element: Element, name: str, above: Mapping[str, Mapping[str, str]]) -> None:
+        own = {tag: dict(values) for tag, values in above.items()}
+        for child in element:
+            if child.tag != "default":
+                own.setdefault(child.tag, {}).update(child.attrib)
+        self.defaults[name] = own
+        for child in element.findall("default"):
+            if not child.get("class"):
+                raise self.wrong("a <default>", "within another has no class; give it one.")
+            self._default(child, child.get("class", ""), own)
+
+    def _whole(self, where: str, element: Element, inherited: str) -> Element:
+        """Element with the attributes that it has by default."""
+        name = element.get("class", inherited)
+        if name not in self.defaults:
+            raise self.wrong(where, f"has class {name!r}, which no <default> defines; correct its name.")
+        return Element(element.tag, {**self.defaults[name].get(element.tag, {}), **element.attrib})
+
+    def _meshes(self) -> dict[str, Element]:
+        out = {}
+        for asset in self.root.findall("asset"):
+            for element in asset.findall("mesh"):
+                whole = self._whole("a <mesh>", element, "main")
+                name = whole.get("name") or Path(whole.get("file", "")).stem
+                out[name] = whole
+        return out
+
+    # ---- the tree
+
+    def robot(self) -> Robot:
+        """Read all of it."""
+        for child in self.root:
+            if child.tag in _NOTED:
+                self.note(f"<{child.tag}> is not read")
+            elif child.tag not in _PASSED and child.tag != "equality":
+                raise self.wrong(
+                    f"<{child.tag}>", "is not read; save the model as one plain file by MuJoCo (mj_saveLastXML), or take it out."
+                )
+        bodies = [element for world in self.root.findall("worldbody") for element in world if element.tag == "body"]
+        others = {e.tag for world in self.root.findall("worldbody") for e in world} - {"body"} - _BODY_PASSED
+        if others - {"geom"}:
+            raise self.wrong("<worldbody>", f"holds <{min(others - {'geom'})}>, which is not read; it may hold bodies and geoms.")
+        if others:
+            self.note("geoms of the world are left out; add obstacles to the scene")
+        if len(bodies) != 1:
+            raise self.wrong("<worldbody>", f"holds {len(bodies)} bodies; a robot is one tree, so leave one in it.")
+        (top,) = bodies
+        name = self.root.get("model", "").strip() or self.path.stem
+        kinds = [self._kind(joint) for joint in top if joint.tag in ("joint", "freejoint")]
+        if kinds and kinds != ["free"]:
+            self.links.append(RobotLink("world"))
+            self._body(top, _Place("world", np.zeros(3)), "main")
+        else:
+            if kinds:
+                self.note("its base has a free joint; say base='free' in add_robot")
+            self._body(top, None, "main")
+        return Robot(name, self.links, self._mimics(), source=str(self.path), notes=self.notes)
+
+    def _kind(self, element: Element) -> str:
+        return (
+            "free"
+            if element.tag == "freejoint"
+            else element.get("type", self.defaults["main"].get("joint", {}).get("type", "hinge"))
+        )
+
+    def _body(self, element: Element, above: _Place | None, inherited: str) -> None:
+        """Read a body and those in it; its links and joints go to the lists. The base has nothing above it."""
+        name = element.get("name") or f"body{len(self.links) + 1}"
+        where = f"body {name!r}"
+        inherited = element.get("childclass", inherited)
+        for child in element:
+            if child.tag not in _BODY | _BODY_PASSED:
+                raise self.wrong(where, f"holds <{child.tag}>, which is not read; save the model as one plain file by MuJoCo.")
+        place, turn = self.numbers(where, element, "pos", 3, "0 0 0"), self._turn(where, element)
+        joints = [self._whole(f"a joint of {where}", j, inherited) for j in element if j.tag in ("joint", "freejoint")]
+        origin = np.zeros(3)  # of the body's frame in that of its link
+        if above is not None:
+            origin = self._hang(name, where, joints, above, place, turn)
+        mass, centre, inertia, shapes, visuals = self._matter(where, element, inherited)
+        moved = [Piece(one.shape, np.asarray(one.position) + origin, one.rotation) for one in shapes]
+        seen = [Piece(one.shape, np.asarray(one.position) + origin, one.rotation) for one in visuals]
+        self.links.append(RobotLink(name, mass, centre + origin, inertia, moved, seen))
+        for child in element.findall("body"):
+            self._body(child, _Place(name, origin), inherited)
+
+    def _hang(
+        self, name: str, where: str, joints: list[Element], above: _Place, place: np.ndarray, turn: np.ndarray
+    ) -> np.ndarray:
+        """Add the joints of a body, one behind the other; return the origin of its frame in that of its link.
+
+        The frame of a link lies where its joint turns; links without mass are between several joints of a body.
+        """
+        start, rotation = above.origin + place, Rotation.from_rotvec(turn).as_matrix()
+        if not joints:
+            self.joints.append(RobotJoint(f"{name}_mount", above.link, name, "fixed", start, turn))
+            return np.zeros(3)
+        parent, anchor = above.link, np.zeros(3)
+        for k, joint in enumerate(joints):
+            label = joint.get("name") or (f"{name}_joint" if len(joints) == 1 else f"{name}_joint{k + 1}")
+            kind = joint.get("type", "hinge")
+            what = f"joint {label!r}"
+            if joint.tag == "freejoint" or kind not in _KINDS:
+                raise self.wrong(
+                    what, f"is {'free' if joint.tag == 'freejoint' else kind!r}; allowed below the base are {', '.join(_KINDS)}."
+                )
+            at = self.numbers(what, joint, "pos", 3, "0 0 0")
+            child = name if k == len(joints) - 1 else f"{name}_{k + 1}"
+            if child != name:
+                self.links.append(RobotLink(child))
+            way = start + rotation @ at if k == 0 else at - anchor
+            own = RobotJoint(
+                label, parent, child, cast(JointKind, _KINDS[kind]), way, turn if k == 0 else np.zeros(3),
+                self.numbers(what, joint, "axis", 3, "0 0 1"), **self._options(what, joint, kind),
+            )  # fmt: skip
+            self.joints.append(own)
+            parent, anchor = child, at
+        return -anchor
+
+    def _options(self, what: str, joint: Element, kind: str) -> dict[str, Any]:
+        """Numbers of a joint beside its place."""
+        unit = 1.0 if kind == "slide" else self.angle
+        if self.number(what, joint, "ref", "0") != 0.0:
+            raise self.wrong(what, "has ref; let its position be 0 where the file draws it.")
+        for key in ("stiffness", "springref"):
+            if self.number(what, joint, key, "0") != 0.0 and key == "stiffness":
+                self.note(f"the spring of {what} is left out; give drive_joint a motion and a stiffness")
+        out: dict[str, Any] = {
+            "damping": self.number(what, joint, "damping", "0"),
+            "rotor_inertia": self.number(what, joint, "armature", "0"),
+        }
+        rub = self.number(what, joint, "frictionloss", "0")
+        limited = joint.get("limited", "auto")
+        if limited == "true" or (limited == "auto" and self.limited and joint.get("range")):
+            low, high = unit * self.numbers(what, joint, "range", 2)
+            if kind == "ball":
+                self.note(f"the range of {what} is left out; a ball has none")
+            else:
+                out["limits"] = float(low), float(high)
+        if kind != "ball":
+            out["friction"] = rub
+        elif rub:
+            self.note(f"the friction of {what} is left out; a ball has none")
+        most = joint.get("actuatorfrcrange")
+        if most and kind != "ball":
+            out["max_effort"] = float(np.abs(self.numbers(what, joint, "actuatorfrcrange", 2)).max())
+        return out
+
+    def _mimics(self) -> list[RobotJoint]:
+        """Joints, with those that follow others by an equality."""
+        joints = {joint.name: joint for joint in self.joints}
+        for element in [one for equality in self.root.findall("equality") for one in equality]:
+            if element.tag != "joint" or not element.get("joint2") or element.get("active", "true") != "true":
+                self.note(f"<equality><{element.tag}> is not read; two links are joined by scene.join")
+                continue
+            first, second = element.get("joint1", ""), element.get("joint2", "")
+            where = f"the equality of {first!r}"
+            shape = self.numbers(where, element, "polycoef", 5, "0 1 0 0 0")
+            if first not in joints or shape[2:].any():
+                raise self.wrong(where, "names no joint, or is more than linear; allowed is joint1 = a + b joint2.")
+            own = joints[first]
+            joints[first] = RobotJoint(
+                **{
+                    **{key: getattr(own, key) for key in own.__dataclass_fields__},
+                    "mimic": (second, float(shape[1]), float(shape[0])),
+                }
+            )
+        return list(joints.values())
+
+    # ---- matter
+
+    def _turn(self, where: str, element: Element) -> np.ndarray:
+        """Rotation vector (3,), rad, of an element."""
+        given = [key for key in _TURNS if element.get(key)]
+        if len(given) > 1:
+            raise self.wrong(where, f"is turned by {' and '.join(given)}; give one of them.")
+        if not given:
+            return np.zeros(3)
+        key = given[0]
+        values = self.numbers(where, element, key, {"quat": 4, "axisangle": 4, "xyaxes": 6, "zaxis": 3, "euler": 3}[key])
+        if key == "euler":
+            # small letters turn about axes that turn along, which scipy writes as capitals
+            return np.asarray(Rotation.from_euler(self.order.swapcase(), self.angle * values).as_rotvec())
+        size = float(np.linalg.norm(values[: 4 if key == "quat" else 3]))
+        if not size > 1e-9:
+            raise self.wrong(where, f"has {key} {element.get(key)!r}; it must not be zero.")
+        if key == "quat":
+            return np.asarray(Rotation.from_quat(values[[1, 2, 3, 0]]).as_rotvec())
+        if key == "axisangle":
+            return np.asarray(self.angle * values[3] / size * values[:3])
+        if key == "zaxis":
+            return _from_z(values / size)
+        x = values[:3] / size
+        y = values[3:] - x * (x @ values[3:])
+        if not np.linalg.norm(y) > 1e-9:
+            raise self.wrong(where, f"has xyaxes {element.get(key)!r}; the two must not be parallel.")
+        y /= np.linalg.norm(y)
+        return np.asarray(Rotation.from_matrix(np.column_stack([x, y, np.cross(x, y)])).as_rotvec())
+
+    def _matter(
+        self, where: str, element: Element, inherited: str
+    ) -> tuple[float, np.ndarray, np.ndarray, list[Piece], list[Piece]]:
+        """Mass, centre, inertia, shapes and drawn shapes of a body, in its frame."""
+        shapes: list[Piece] = []
+        visuals: list[Piece] = []
+        parts: list[tuple[Piece, float]] = []
+        inertial = element.find("inertial")
+        given = inertial is not None and self.from_geoms != "true"
+        for k, one in enumerate(element.findall("geom"), 1):
+            geom = self._whole(f"a geom of {where}", one, inherited)
+            what = f"geom {geom.get('name') or k} of {where}"
+            meets = geom.get("contype", "1") != "0" or geom.get("conaffinity", "1") != "0"
+            kind = geom.get("type", "sphere")
+            if geom.get("mesh") and kind != "mesh":
+                raise self.wrong(what, f"is a {kind} fitted to a mesh; give its sizes instead of the mesh, or type='mesh'.")
+            if kind not in _SHAPES:
+                if given and not meets:
+                    self.note(f"{what} is left out, a {kind}")
+                    continue
+                raise self.wrong(what, f"is a {kind}; allowed are {', '.join(_SHAPES)}.")
+            piece = self._piece(what, geom, kind)
+            (shapes if meets else visuals).append(piece)
+            if not given:
+                parts.append((piece, self._mass(what, geom, piece)))
+        if given and inertial is not None:
+            return *self._inertial(where, inertial), shapes, visuals
+        if self.from_geoms == "false" and inertial is None:
+            parts = []
+        return *_summed(parts), shapes, visuals
+
+    def _mass(self, what: str, geom: Element, piece: Piece) -> float:
+        if geom.get("mass") is not None:
+            return self.number(what, geom, "mass")
+        return self.number(what, geom, "density", _DENSITY) * mass_properties(piece.shape)[0]
+
+    def _inertial(self, where: str, element: Element) -> tuple[float, np.ndarray, np.ndarray]:
+        mass, centre = self.number(where, element, "mass"), self.numbers(where, element, "pos", 3)
+        if element.get("fullinertia"):
+            xx, yy, zz, xy, xz, yz = self.numbers(where, element, "fullinertia", 6)
+            own = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        else:
+            own = np.diag(self.numbers(where, element, "diaginertia", 3))
+        turn = Rotation.from_rotvec(self._turn(where, element)).as_matrix()
+        inertia = turn @ own @ turn.T
+        return mass, centre, 0.5 * (inertia + inertia.T)
+
+    def _piece(self, what: str, geom: Element, kind: str) -> Piece:
+        """Shape of a geom in the frame of its body."""
+        place, turn = self.numbers(what, geom, "pos", 3, "0 0 0"), self._turn(what, geom)
+        if kind == "mesh":
+            return Piece(self._mesh(what, geom.get("mesh", "")), place, turn)
+        size = {"sphere": 1, "box": 3}.get(kind, 2)
+        if geom.get("fromto") and kind != "sphere":
+            ends = self.numbers(what, geom, "fromto", 6)
+            way = ends[3:] - ends[:3]
+            length = float(np.linalg.norm(way))
+            if not length > 0.0:
+                raise self.wrong(what, "has a fromto of no length; give two points.")
+            place, turn = 0.5 * (ends[:3] + ends[3:]), _from_z(way / length)
+            first = [float(word) for word in geom.get("size", "").split()[:2]] if _numbers(geom.get("size", "")) else []
+            if not first:
+                raise self.wrong(what, "has a fromto without size; give its radius.")
+            sizes = np.array(
+                [first[0], first[min(1, len(first) - 1)], 0.5 * length] if kind == "box" else [first[0], 0.5 * length]
+            )
+        else:
+            words = geom.get("size", "").split()
+            geom.set("size", " ".join(words[:size]) if kind != "sphere" else " ".join(words[:1]))
+            sizes = self.numbers(what, geom, "size", size)
+        if not ((sizes >= 1.0 / _MOST) & (sizes <= _MOST)).all():
+            raise self.wrong(what, f"has the sizes {sizes.tolist()} m; allowed are numbers from {1.0 / _MOST:g} to {_MOST:g}.")
+        try:
+            return Piece(_shape(kind, sizes), place, turn)
+        except ContactError as error:
+            raise self.wrong(what, f"has wrong sizes: {error}") from error
+
+    def _mesh(self, what: str, name: str) -> Shape:
+        if name not in self.meshes:
+            raise self.wrong(what, f"has the mesh {name!r}, which no <asset> names; correct its name.")
+        asset = self.meshes[name]
+        if asset.get("refpos") or asset.get("refquat") or not asset.get("file"):
+            raise self.wrong(f"mesh {name!r}", "has refpos or refquat, or no file; move the points of the file instead.")
+        scale = self.numbers(f"mesh {name!r}", asset, "scale", 3, "1 1 1")
+        file = self.folder / asset.get("file", "")
+        if not (scale > 0.0).all() or not file.is_file():
+            raise self.wrong(f"mesh {name!r}", f"has scale {tuple(scale)} and file {file}; it must exist, the scale be positive.")
+        try:
+            surface = load_surface(file)
+        except MeshError as error:
+            raise self.wrong(f"mesh {name!r}", f"cannot be read: {error}") from error
+        return self.solid(what, make_trimesh(surface.points * scale, surface.triangles, name=surface.name, source=surface.source))
+
+
+def _numbers(text: str) -> bool:
+    """Whether a text is some finite numbers."""
+    try:
+        return bool(text.split()) and all(math.isfinite(float(word)) for word in text.split())
+    except ValueError:
+        return False
+
+
+def _shape(kind: str, sizes: np.ndarray) -> Shape:
+    """Shape of a kind, by half its extents, or radius and half its length, m."""
+    if kind == "box":
+        return Box(tuple(sizes))
+    if kind == "sphere":
+        return Sphere(float(sizes[0]))
+    return (Capsule if kind == "capsule" else Cylinder)(float(sizes[0]), float(sizes[1]))
+
+
+def _from_z(direction: np.ndarray) -> np.ndarray:
+    """Rotation vector (3,), rad, of the smallest turn from z to a unit vector."""
+    axis = np.cross([0.0, 0.0, 1.0], direction)
+    sine = float(np.linalg.norm(axis))
+    if sine < 1e-12:
+        return np.zeros(3) if direction[2] > 0.0 else np.array([math.pi, 0.0, 0.0])
+    return np.asarray(math.atan2(sine, float(direction[2])) / sine * axis)
+
+
+def _summed(parts: list[tuple[Piece, float]]) -> tuple[float, np.ndarray, np.ndarray]:
+    """Mass, centre of mass and inertia about it of homogeneous pieces with their masses."""
+    mass = sum(own for _, own in parts)
+    if not mass > 0.0:
+        return 0.0, np.zeros(3), np.zeros((3, 3))
+    each = []
+    for piece, own in parts:
+        unit, centre, inertia = mass_properties(piece.shape)
+        turn, place = piece.pose
+        each.append((own, place + turn @ centre, turn @ (inertia * (own / unit)) @ turn.T))
+    middle = sum((own * at for own, at, _ in each), np.zeros(3)) / mass
+    total = np.zeros((3, 3))
+    for own, at, inertia in each:
+        arm = at - middle
+        total += inertia + own * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    return mass, middle, 0.5 * (total + total.T)

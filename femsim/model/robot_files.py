@@ -1,0 +1,89 @@
+"""What readers of robot files share: attributes as numbers, messages that name file and element, meshes as shapes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from contact import ContactError, Mesh
+from femsim.base.errors import InputError
+from meshes import TriMesh
+
+
+class ElementReader:
+    """Reads elements of one file.
+
+    Parameters
+    ----------
+    path : path
+        The file, for messages.
+
+    Attributes
+    ----------
+    notes : list of str
+        What is not read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.notes: list[str] = []
+
+    def wrong(self, where: str, what: str) -> InputError:
+        """Make the error that something is wrong with an element."""
+        return InputError(f"{self.path}: {where} {what}")
+
+    def note(self, what: str) -> None:
+        """Say something once."""
+        said = f"{self.path.name}: {what}"
+        if said not in self.notes:
+            self.notes.append(said)
+
+    def numbers(self, where: str, element: Element, key: str, count: int, default: str | None = None) -> np.ndarray:
+        """Numbers of an attribute, (count,), finite."""
+        text = element.get(key, default)
+        if text is None:
+            raise self.wrong(where, f"has a <{element.tag}> without {key}; give it.")
+        try:
+            values = np.array([float(word) for word in text.split()])
+        except ValueError:
+            values = np.zeros(0)
+        if len(values) != count or not np.isfinite(values).all():
+            allowed = "a finite number" if count == 1 else f"{count} finite numbers"
+            raise self.wrong(
+                where, f"has {key} {text[:60]!r} in <{element.tag}>; allowed {'is' if count == 1 else 'are'} {allowed}."
+            )
+        return values
+
+    def number(self, where: str, element: Element, key: str, default: str | None = None) -> float:
+        """Read a number of an attribute, finite."""
+        return float(self.numbers(where, element, key, 1, default)[0])
+
+    def solid(self, where: str, surface: TriMesh) -> Mesh:
+        """Shape of a closed surface; the convex hull of one that is not, with a note."""
+        try:
+            return Mesh(surface.points, surface.triangles, name=surface.name)
+        except ContactError:
+            self.note(f"the collision mesh {surface.name} of {where} is not closed; its convex hull is taken")
+        try:
+            return _hull(surface)
+        except (QhullError, ContactError) as error:
+            raise self.wrong(
+                where,
+                f"has the collision mesh {surface.name}, which is neither closed nor has it a hull of any volume (it is flat, or "
+                "has too few points); give it a thickness, or a box in its place.",
+            ) from error
+
+
+def _hull(surface: TriMesh) -> Mesh:
+    """Convex hull of a surface, its triangles outward."""
+    hull = ConvexHull(surface.points)
+    number = np.full(len(surface.points), -1)
+    number[hull.vertices] = np.arange(len(hull.vertices))
+    triangles, points = hull.simplices.copy(), surface.points
+    a, b, c = (points[triangles[:, k]] for k in range(3))
+    inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
+    triangles[inward] = triangles[inward][:, ::-1]
+    return Mesh(points[hull.vertices], number[triangles], name=f"hull of {surface.name}")

@@ -1,0 +1,175 @@
+"""MJCF: the same robot as in URDF has the same tree, mass matrix and weights; all ways to write things; what is wrong is said."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import femsim as fs
+from contact import Box, Capsule, Cylinder, Mesh, Sphere
+from femsim.model.bodies.tree import TreeBody
+
+INERTIA = '<inertial pos="0.1 0.02 0" mass="0.8" diaginertia="0.002 0.004 0.005" quat="0.9 0.1 0.3 -0.2"/>'
+ARM = f"""<mujoco model="arm"><compiler angle="radian"/>
+<default><joint damping="0.3"/><default class="wrist"><joint armature="0.01" frictionloss="0.2" axis="1 0 0"/></default></default>
+<worldbody><light pos="0 0 3"/><geom type="plane" size="1 1 1"/>
+<body name="base"><inertial pos="0 0 0.05" mass="2" fullinertia="0.01 0.02 0.015 0.001 0.002 -0.001"/>
+ <geom type="cylinder" size="0.05 0.02" pos="0 0 0.02"/>
+ <body name="upper" pos="0 0 0.1" quat="0.8 0.6 0 0">
+  <joint name="shoulder" axis="0 0 1" pos="0.01 0.02 0.03" range="-2 1.5"/>{INERTIA}
+  <body name="fore" pos="0.3 0 0.1" axisangle="0 2 0 0.5">
+   <joint name="slide" type="slide" axis="0 1 0" range="-0.1 0.2" actuatorfrcrange="-30 20"/>
+   <joint name="elbow" axis="0 1 0" pos="0 0 0.05" damping="0.1"/>{INERTIA}
+   <body name="tool" pos="0 0.1 0" euler="0.3 0.2 0.1" childclass="wrist">
+    <joint name="roll"/><geom type="box" size="0.01 0.02 0.03" pos="0.05 0 0" mass="0.4" name="plate"/>
+    <geom type="sphere" size="0.01" contype="0" conaffinity="0" mass="0"/><site name="tip"/>
+   </body></body></body></body></worldbody>
+<actuator><motor joint="elbow"/></actuator></mujoco>"""
+
+
+def written(folder: Path, text: str) -> Path:
+    (folder / "robot.xml").write_text(text)
+    return folder / "robot.xml"
+
+
+def by_hand() -> fs.Robot:
+    """The same by links and joints, worked out by hand: frames of links stand where their joints turn."""
+    turn = Rotation.from_quat([0.1, 0.3, -0.2, 0.9]).as_matrix()
+    spin = turn @ np.diag([0.002, 0.004, 0.005]) @ turn.T
+    own = np.array([[0.01, 0.001, 0.002], [0.001, 0.02, -0.001], [0.002, -0.001, 0.015]])
+    centre, p, e = np.array([0.1, 0.02, 0.0]), np.array([0.01, 0.02, 0.03]), np.array([0.0, 0.0, 0.05])
+    box = 0.4 / 3.0 * np.diag([0.02**2 + 0.03**2, 0.01**2 + 0.03**2, 0.01**2 + 0.02**2])
+    links = [
+        fs.RobotLink("base", 2.0, (0, 0, 0.05), own), fs.RobotLink("upper", 0.8, centre - p, spin), fs.RobotLink("fore_1"),
+        fs.RobotLink("fore", 0.8, centre - e, spin), fs.RobotLink("tool", 0.4, (0.05, 0, 0), box),
+    ]  # fmt: skip
+    R = Rotation.from_quat([0.6, 0, 0, 0.8])
+    joints = [
+        fs.RobotJoint("shoulder", "base", "upper", "revolute", np.array([0, 0, 0.1]) + R.apply(p), R.as_rotvec(), (0, 0, 1),
+                      limits=(-2, 1.5), damping=0.3),
+        fs.RobotJoint("slide", "upper", "fore_1", "prismatic", np.array([0.3, 0, 0.1]) - p, (0, 0.5, 0), (0, 1, 0),
+                      limits=(-0.1, 0.2), damping=0.3),
+        fs.RobotJoint("elbow", "fore_1", "fore", "revolute", e, (0, 0, 0), (0, 1, 0), damping=0.1),
+        fs.RobotJoint("roll", "fore", "tool", "revolute", np.array([0, 0.1, 0]) - e,
+                      Rotation.from_euler("XYZ", [0.3, 0.2, 0.1]).as_rotvec(), (1, 0, 0), damping=0.3, rotor_inertia=0.01,
+                      friction=0.2),
+    ]  # fmt: skip
+    return fs.Robot("arm", links, joints)
+
+
+def body_of(robot: fs.Robot, joints: dict[str, float]) -> TreeBody:
+    return robot.body("arm", np.array([0.1, 0.2, 0.3]), np.array([0.8, 0, 0.6, 0]), joints, {})
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_robot_has_the_mass_matrix_and_dynamics_of_the_same_one_by_hand(seed: int, tmp_path: Path) -> None:
+    robot = fs.load_robot(written(tmp_path, ARM))
+    rng = np.random.default_rng(seed)
+    at = dict(zip(("shoulder", "slide", "elbow", "roll"), rng.uniform(-0.1, 0.2, 4).tolist(), strict=True))
+    ours, hand = body_of(robot, at), body_of(by_hand(), at)
+    q = ours.initial_q()
+    np.testing.assert_allclose(q, hand.initial_q(), atol=1e-14)
+    np.testing.assert_allclose(ours.mass_matrix(q), hand.mass_matrix(q), atol=1e-12)
+    v, rate, gravity = rng.standard_normal(10), rng.standard_normal(10), np.array([0.3, 0.2, -9.81])
+    np.testing.assert_allclose(ours.inverse_dynamics(q, v, rate, gravity), hand.inverse_dynamics(q, v, rate, gravity), atol=1e-12)
+    for link in ("upper", "fore", "tool"):
+        a, b = (body.link_jacobian(q, body.links.index(link)) for body in (ours, hand))
+        np.testing.assert_allclose(a, b, atol=1e-13)
+
+
+def test_defaults_limits_and_what_is_not_read(tmp_path: Path) -> None:
+    robot = fs.load_robot(written(tmp_path, ARM))
+    joints = {joint.name: joint for joint in robot.joints}
+    assert joints["slide"].limits == (-0.1, 0.2) and joints["slide"].max_effort == 30.0
+    assert (joints["elbow"].damping, joints["shoulder"].damping, joints["roll"].damping) == (0.1, 0.3, 0.3)
+    assert (joints["roll"].friction, joints["roll"].rotor_inertia) == (0.2, 0.01)
+    links = {link.name: link for link in robot.links}
+    assert [len(links["tool"].shapes), len(links["tool"].visuals)] == [1, 1]
+    world = "robot.xml: geoms of the world are left out; add obstacles to the scene"
+    assert sorted(robot.notes) == ["robot.xml: <actuator> is not read", world]
+
+
+def one_body(inner: str, head: str = "", body: str = "") -> str:
+    return f'<mujoco>{head}<worldbody><body name="a" {body}>{inner}</body></worldbody></mujoco>'
+
+
+def test_degrees_turns_and_shapes(tmp_path: Path) -> None:
+    """Geoms without inertia have that of their shapes at 1000 kg/m^3; degrees are the default, as small eulerseq is."""
+    import meshio
+
+    box = fs.box_tets((0.1, 0.2, 0.3), 1).surface()
+    (tmp_path / "parts").mkdir()
+    meshio.write(tmp_path / "parts" / "box.stl", meshio.Mesh(box.points, [("triangle", box.triangles)]))
+    head = '<compiler meshdir="parts" eulerseq="zyx"/><asset><mesh name="m" file="box.stl" scale="1 1 0.5"/></asset>'
+    inner = """<freejoint/><geom type="capsule" size="0.02" fromto="0 0 0 0.3 0 0"/>
+    <body name="b" euler="90 0 30"><joint name="j" range="-90 45" axis="0 0 1"/><geom type="mesh" mesh="m" density="500"/></body>
+    <body name="c" zaxis="1 0 0"><joint name="k" type="ball"/><geom type="cylinder" size="0.1 0.2" mass="3"/></body>
+    <body name="d" xyaxes="0 1 0 -1 0 0"><geom size="0.1"/></body>"""
+    equality = '<equality><joint joint1="j2" joint2="j" polycoef="0.1 -2 0 0 0"/></equality>'
+    inner += '<body name="e" pos="0 0 1"><joint name="j2" range="-10 10"/><geom size="0.1"/></body>'
+    robot = fs.load_robot(written(tmp_path, one_body(inner, head).replace("</mujoco>", equality + "</mujoco>")))
+    links = {link.name: link for link in robot.links}
+    joints = {joint.name: joint for joint in robot.joints}
+    assert robot.root == "a" and robot.notes == ["robot.xml: its base has a free joint; say base='free' in add_robot"]
+    capsule = links["a"].shapes[0]
+    assert isinstance(capsule.shape, Capsule) and capsule.shape.half_length == pytest.approx(0.15)
+    assert np.asarray(capsule.position) == pytest.approx([0.15, 0, 0])
+    assert np.abs(capsule.pose[0] @ [0, 0, 1]) == pytest.approx([1, 0, 0])
+    assert links["a"].mass == pytest.approx(1000 * math.pi * 0.02**2 * (0.3 + 4 / 3 * 0.02))
+    assert isinstance(links["b"].shapes[0].shape, Mesh) and links["b"].mass == pytest.approx(500 * 0.1 * 0.2 * 0.15)
+    assert joints["j"].limits == pytest.approx((-math.pi / 2, math.pi / 4))
+    # z by 90 degrees, then about the new x by 30
+    turned = Rotation.from_rotvec(np.asarray(joints["j"].rotation)).as_matrix()
+    assert turned @ [1, 0, 0] == pytest.approx([0, 1, 0], abs=1e-12)
+    assert turned @ [0, 0, 1] == pytest.approx([math.sin(math.pi / 6), 0, math.cos(math.pi / 6)], abs=1e-12)
+    assert joints["k"].kind == "spherical" and links["c"].mass == 3.0 and isinstance(links["c"].shapes[0].shape, Cylinder)
+    assert Rotation.from_rotvec(np.asarray(joints["k"].rotation)).apply([0, 0, 1]) == pytest.approx([1, 0, 0])
+    assert Rotation.from_rotvec(np.asarray(joints["d_mount"].rotation)).apply([1, 0, 0]) == pytest.approx([0, 1, 0])
+    assert isinstance(links["d"].shapes[0].shape, Sphere) and joints["j2"].mimic == ("j", -2.0, 0.1)
+
+
+def test_a_base_that_turns_hangs_on_the_world(tmp_path: Path) -> None:
+    text = one_body('<joint name="pan" axis="0 0 1"/><geom type="box" size="0.1 0.1 0.1"/>', body='pos="0 0 0.5"')
+    robot = fs.load_robot(written(tmp_path, text))
+    assert robot.root == "world" and robot.joint_names() == ["pan"] and isinstance(robot.links[1].shapes[0].shape, Box)
+    assert robot.pose("a")[0] == pytest.approx([0, 0, 0.5])
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("<mujoco><include file='a.xml'/></mujoco>", "<include> is not read; save the model as one plain file"),
+        ("<mujoco><worldbody/></mujoco>", "holds 0 bodies; a robot is one tree"),
+        ("<mujoco><worldbody><frame/></worldbody></mujoco>", "holds <frame>, which is not read"),
+        (one_body("<composite/>"), "body 'a' holds <composite>"),
+        (one_body("<geom type='ellipsoid' size='1 1 1'/>"), "geom 1 of body 'a' is a ellipsoid; allowed are"),
+        (one_body("<geom size='x'/>"), "has size 'x' in <geom>; allowed is a finite number"),
+        (one_body("<geom type='box' size='1 1'/>"), "has size '1 1' in <geom>; allowed are 3 finite numbers"),
+        (one_body("<geom type='box' size='1 1 -1'/>"), "has the sizes"),
+        (one_body("<geom type='mesh' mesh='m'/>"), "has the mesh 'm', which no <asset> names"),
+        (one_body("<geom type='capsule' fromto='0 0 0 0 0 0' size='1'/>"), "has a fromto of no length"),
+        (one_body("<geom mesh='m'/>"), "is a sphere fitted to a mesh"),
+        (one_body("<geom size='1'/>", "<compiler settotalmass='3'/>"), "has settotalmass, which is not read"),
+        (one_body("<geom size='1' class='c'/>"), "has class 'c', which no <default> defines"),
+        (one_body("<geom size='1' quat='0 0 0 0'/>"), "it must not be zero"),
+        (one_body("<geom size='1' quat='1 0 0 0' euler='0 0 0'/>"), "is turned by quat and euler; give one"),
+        (one_body("<geom size='1'/>", "<compiler angle='grad'/>"), "has angle 'grad'; allowed are degree, radian"),
+        (one_body("<geom size='1'/>", "<compiler eulerseq='xYz'/>"), "has eulerseq 'xYz'"),
+        (one_body("<geom size='1'/>", "<compiler coordinate='global'/>"), "has global coordinates"),
+        (one_body("<inertial pos='0 0 0' mass='1'/>"), "has a <inertial> without diaginertia"),
+        (one_body("<inertial pos='0 0 0' mass='1' diaginertia='1 1 9'/>"), "which no body has"),
+        (one_body("<body><joint type='free'/><geom size='1'/></body>"), "is 'free'; allowed below the base are"),
+        (one_body("<geom size='1'/><body><joint ref='1'/><geom size='1'/></body>"), "has ref; let its position be 0"),
+        (one_body("<geom size='1'/><body><joint range='1 0'/><geom size='1'/></body>"), "the lower one must be below"),
+        (one_body("<geom size='1'/>").replace("</mujoco>", "<equality><joint joint1='x' joint2='y'/></equality></mujoco>"),
+         "the equality of 'x' names no joint"),
+    ],
+)  # fmt: skip
+def test_wrong_files_are_a_sentence(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(fs.InputError, match=said) as caught:
+        fs.load_robot(written(tmp_path, text))
+    assert "robot.xml" in str(caught.value)

@@ -1,0 +1,117 @@
+"""Dry friction of joints: what it takes, where it holds, and that it holds exactly."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+import femsim as fs
+from contact import make_solver
+from femsim.step.stepper import Stepper
+
+G = 9.81
+MASS, ARM, FRICTION = 0.5, 0.1, 0.05
+PULL = MASS * G * ARM
+
+
+def pendulum(friction: float = FRICTION) -> fs.Robot:
+    rod = fs.RobotLink.solid("rod", fs.Piece(fs.Box((0.01, 0.01, 0.1)), (0, 0, -ARM)), MASS)
+    return fs.Robot("p", [fs.RobotLink("base"), rod], [fs.RobotJoint("pin", "base", "rod", axis=(0, 1, 0), friction=friction)])
+
+
+@pytest.mark.parametrize("settings", [{}, {"theta": 1.0}])
+def test_a_pendulum_stops_within_its_friction_and_holds_exactly(settings: dict[str, float]) -> None:
+    scene = fs.Scene("stops", dt=0.005, duration=2.0, **settings)  # type: ignore[arg-type]
+    scene.add_robot(pendulum(), joints={"pin": 0.8})
+    scene.sensor("pin", "p.pin", kind="revolute")
+    run = fs.simulate(scene)
+    values = run.gauges["pin"].values
+    angle, rub, rate = values["angle_rad"], values["friction_Nm"], values["rate_radps"]
+    assert run.status == "converged" and run.steps["wrench_balance"].max() < 1e-9
+    # where it first turns back the weight has done as much work as the friction
+    back = brentq(lambda x: PULL * (math.cos(x) - math.cos(0.8)) - FRICTION * (0.8 + x), 0.05, 0.8)
+    assert settings or -angle.min() == pytest.approx(back, abs=1e-3)
+    assert np.abs(rub).max() <= FRICTION * (1 + 1e-9)
+    assert (rub[np.abs(rate) > 0.05] * rate[np.abs(rate) > 0.05] < 0.0).all()  # it brakes
+    rest = slice(-60, None)
+    assert np.ptp(angle[rest]) == 0.0 and np.abs(rate[rest]).max() < 1e-12
+    assert abs(PULL * math.sin(angle[-1])) < FRICTION
+    np.testing.assert_allclose(rub[rest], PULL * math.sin(angle[-1]), atol=1e-9)
+    if not settings:
+        assert np.abs(run.steps["kinetic_energy_J"] - run.steps["work_J"]).max() < 2e-5
+
+
+@pytest.mark.parametrize("share, moves", [(0.98, False), (1.02, True)])
+def test_it_gives_way_where_the_weight_asks_for_more(share: float, moves: bool) -> None:
+    start = math.asin(share * FRICTION / PULL)
+    scene = fs.Scene("cone", dt=0.01, duration=0.2)
+    scene.add_robot(pendulum(), joints={"pin": start})
+    stepper = Stepper(scene, make_solver("auto"))
+    assert all(stepper.step().solution.converged for _ in range(20))
+    assert (abs(float(stepper.state.q[7]) - start) > 1e-5) is moves
+
+
+def test_a_motor_that_leads_a_joint_overcomes_its_friction_and_that_of_joints_that_mimic_it() -> None:
+    bars = [fs.RobotLink.solid(name, fs.Piece(fs.Box((0.02, 0.02, 0.02))), 0.1) for name in ("left", "right")]
+    joints = [
+        fs.RobotJoint("jaw", "base", "left", "prismatic", axis=(0, 1, 0), friction=3.0),
+        fs.RobotJoint("other", "base", "right", "prismatic", axis=(0, 1, 0), friction=2.0, mimic=("jaw", -1.0, 0.0)),
+    ]
+    robot = fs.Robot("jaws", [fs.RobotLink("base"), *bars], joints)
+    assert robot.inverse_dynamics({}, {"jaw": -0.1})["jaw"] == pytest.approx(-5.0)
+    scene = fs.Scene("led", dt=0.01, duration=0.1)
+    scene.add_robot(robot)
+    scene.drive_joint("jaws", "jaw", lambda t: 0.1 * t)
+    scene.sensor("jaw", "jaws.jaw", kind="prismatic")
+    values = fs.simulate(scene).gauges["jaw"].values
+    assert values["friction_N"][-1] == pytest.approx(-5.0, rel=1e-9)
+    assert values["force_N"][-1] == pytest.approx(5.0, rel=1e-9)
+
+
+def test_a_free_robot_with_friction_keeps_its_momenta() -> None:
+    scene = fs.Scene("free", dt=0.005, duration=0.2, gravity=(0, 0, 0), nonlinear_tolerance=1e-9)
+    heavy = fs.RobotLink.solid("base", fs.Piece(fs.Box((0.05, 0.05, 0.05))), 1.0)
+    robot = fs.Robot("p", [heavy, *pendulum().links[1:]], pendulum(0.02).joints)
+    scene.add_robot(robot, base="free", speeds={"pin": 3.0}, velocity=(0.1, 0.2, 0.3))
+    stepper, (body,) = Stepper(scene, make_solver("exact", tolerance=1e-12)), scene.bodies
+    first, spins = stepper.state, []
+    for _ in range(40):
+        assert stepper.step().solution.converged
+        spins.append(body.angular_momentum(stepper.state.q, stepper.state.v))  # type: ignore[attr-defined]
+    p, start = body.momentum(first.q, first.v), body.angular_momentum(first.q, first.v)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(body.momentum(stepper.state.q, stepper.state.v), p, atol=1e-12)
+    assert abs(stepper.state.v[6]) < 1.0
+    np.testing.assert_allclose(spins, np.tile(start, (40, 1)), atol=1e-10)
+
+
+def test_a_state_restored_goes_on_to_the_last_bit() -> None:
+    scene = fs.Scene("again", dt=0.01, duration=1.0)
+    scene.add_robot(pendulum(), joints={"pin": 0.3})
+    stepper = Stepper(scene, make_solver("exact", lag=False))
+    for _ in range(10):
+        stepper.step()
+    kept, ends = stepper.state, []
+    for _ in range(2):
+        stepper.restore(kept)
+        ends.append([stepper.step() and stepper.state.q[7] for _ in range(30)])
+    assert ends[0] == ends[1]
+
+
+def test_it_is_read_from_urdf(tmp_path: Path) -> None:
+    inertia = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    text = f"""<robot name="r"><link name="a"/><link name="b">{inertia}</link><joint name="j" type="continuous">
+    <parent link="a"/><child link="b"/><dynamics damping="0.1" friction="0.7"/></joint></robot>"""
+    (tmp_path / "r.urdf").write_text(text)
+    robot = fs.load_robot(tmp_path / "r.urdf")
+    assert robot.joints[0].friction == 0.7 and not robot.notes
+
+
+@pytest.mark.parametrize("change, said", [({"friction": -1.0}, "has friction -1.0"), ({"kind": "spherical"}, "have it")])
+def test_wrong_friction_is_a_sentence(change: dict[str, object], said: str) -> None:
+    joint = fs.RobotJoint("j", "a", "b", **({"friction": 1.0} | change))  # type: ignore[arg-type]
+    with pytest.raises(fs.InputError, match=said):
+        fs.Robot("r", [fs.RobotLink("a"), fs.RobotLink("b", 1.0, (0, 0, 0), np.eye(3))], [joint])

@@ -1,0 +1,167 @@
+"""Inverse kinematics and logs of joints: poses against closed forms and what kinematics gives back, limits, speeds, messages."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import femsim as fs
+
+HOME = {"joint2": 0.604, "joint4": 1.942, "joint6": 0.595}
+
+
+def path_of(folder: Path, positions: np.ndarray, turns: Rotation | None = None, dt: float = 0.02) -> fs.ToolPath:
+    rows = positions if turns is None else np.column_stack([positions, turns.as_quat()])
+    file = folder / "tool.txt"
+    file.write_text("\n".join(" ".join(f"{x:.15g}" for x in row) for row in rows))
+    return fs.load_path(file, dt=dt, orientation=None if turns is None else "xyzw")
+
+
+def circle(centre: np.ndarray, radius: float, n: int = 60) -> np.ndarray:
+    angle = np.linspace(0.0, 2.0 * np.pi, n)
+    return np.asarray(centre + radius * np.column_stack([np.cos(angle) - 1.0, np.sin(angle), 0.3 * np.sin(angle)]))
+
+
+def two_bars() -> fs.Robot:
+    """An arm in the plane x, z: 0.3 and 0.2 m."""
+    bars = [fs.RobotLink.solid(name, fs.Piece(fs.Box((0.1, 0.01, 0.01))), 0.1) for name in ("upper", "fore")]
+    joints = [
+        fs.RobotJoint("shoulder", "base", "upper", axis=(0, -1, 0), max_speed=2.0),
+        fs.RobotJoint("elbow", "upper", "fore", axis=(0, -1, 0), position=(0.3, 0, 0), limits=(0.1, 2.5), max_speed=2.0),
+    ]
+    return fs.Robot("bars", [fs.RobotLink("base"), *bars], joints)
+
+
+@pytest.mark.parametrize("x, z", [(0.3, 0.25), (0.1, -0.2), (-0.35, 0.1)])
+def test_two_bars_reach_as_the_law_of_cosines_says(x: float, z: float) -> None:
+    found = two_bars().reach("fore", (x, 0, z), tool=(0.2, 0, 0), joints={"elbow": 1.0})
+    far = math.hypot(x, z)
+    elbow = math.acos((far**2 - 0.3**2 - 0.2**2) / (2 * 0.3 * 0.2))
+    shoulder = math.atan2(z, x) - math.atan2(0.2 * math.sin(elbow), 0.3 + 0.2 * math.cos(elbow))
+    assert found["elbow"] == pytest.approx(elbow, abs=1e-6)
+    assert math.remainder(found["shoulder"] - shoulder, 2 * math.pi) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_an_arm_follows_a_path_with_its_tool_turned_and_its_base_placed(tmp_path: Path) -> None:
+    robot = fs.load_robot("arm7.urdf")
+    tool: dict[str, Any] = dict(
+        tool=(0.01, -0.02, 0.1), tool_rotation=(0.1, 0.7, -0.2), position=(0.2, -0.1, 0.3), rotation=(0.1, 0.2, 1.0)
+    )
+    place, turn = robot.pose("hand", HOME, **tool)
+    turns = Rotation.from_rotvec(np.linspace([0, 0, 0], [0.3, -0.2, 0.4], 60)) * Rotation.from_rotvec(turn)
+    path = path_of(tmp_path, circle(place, 0.04), turns)
+    found = robot.follow(path, "hand", joints=HOME, **tool)
+    assert set(found.joints) == {f"joint{k}" for k in range(1, 8)} and found.duration == path.duration
+    for k in (0, 7, 31, 59):
+        at, turned = robot.pose("hand", {name: float(own[k]) for name, own in found.joints.items()}, **tool)
+        assert at == pytest.approx(path.positions[k], abs=1e-7)
+        assert (Rotation.from_rotvec(turned) * turns[k].inv()).magnitude() < 1e-7
+    assert max(float(np.abs(np.diff(own)).max()) for own in found.joints.values()) < 0.1  # no leap from one branch to another
+    assert found.motion("joint2", start=0.5)(0.5 + 7 * 0.02) == pytest.approx(found.joints["joint2"][7], abs=1e-12)
+    assert found.start == {name: own[0] for name, own in found.joints.items()}
+
+
+def test_a_relative_path_starts_where_the_tool_is_and_keeps_its_turn(tmp_path: Path) -> None:
+    robot = fs.load_robot("arm7.urdf")
+    place, turn = robot.pose("hand", HOME)
+    found = robot.follow(path_of(tmp_path, circle(np.array([5.0, 6.0, 7.0]), 0.03)), "hand", joints=HOME, relative=True)
+    assert found.start == pytest.approx({f"joint{k}": HOME.get(f"joint{k}", 0.0) for k in range(1, 8)}, abs=1e-7)
+    at, turned = robot.pose("hand", {name: float(own[20]) for name, own in found.joints.items()})
+    assert at - place == pytest.approx(circle(np.zeros(3), 0.03)[20], abs=1e-7)
+    assert turned == pytest.approx(turn, abs=1e-7)
+
+
+def test_a_path_that_leaves_the_reach_says_where_and_which_joint_is_at_its_end(tmp_path: Path) -> None:
+    way = np.column_stack([np.linspace(0.3, 0.55, 51), np.zeros(51), np.zeros(51)])
+    with pytest.raises(fs.InputError, match=r"at pose 41 of 51 \(0.8 s\); the tool lacks .* mm, with elbow at 0.1 at the end"):
+        two_bars().follow(path_of(tmp_path, way), "fore", tool=(0.2, 0, 0), turn_free=True)
+    assert math.sqrt(0.3**2 + 0.2**2 + 2 * 0.06 * math.cos(0.1)) < way[40, 0]  # what the law of cosines allows
+
+
+def test_a_joint_that_would_be_too_fast_is_named(tmp_path: Path) -> None:
+    way = np.column_stack([np.linspace(0.3, 0.45, 16), np.zeros(16), np.zeros(16)])
+    options: dict[str, Any] = dict(tool=(0.2, 0, 0), turn_free=True)
+    path = path_of(tmp_path, way, dt=0.005)
+    with pytest.raises(fs.InputError, match=r"joint 'shoulder' goes at .* its most is 2"):
+        two_bars().follow(path, "fore", **options)
+    assert len(two_bars().follow(path, "fore", faster=True, **options).times) == 16
+
+
+def test_what_a_robot_follows_is_where_its_tool_goes_in_a_scene(tmp_path: Path) -> None:
+    robot = fs.load_robot("arm7.urdf")
+    place, _ = robot.pose("hand", HOME)
+    path = path_of(tmp_path, circle(place, 0.02, 11), dt=0.02)
+    found = robot.follow(path, "hand", joints=HOME)
+    scene = fs.Scene("go", dt=0.02, duration=0.2)
+    arm = scene.add_robot(robot, name="arm", joints=found.start)
+    for joint in found.joints:
+        scene.drive_joint(arm, joint, found.motion(joint))
+    run = fs.simulate(scene)
+    body = scene.bodies[0]
+    assert body.frame_pose(run.stepper.state.q, body.links.index("hand"))[1] == pytest.approx(  # type: ignore[attr-defined]
+        path.positions[-1], abs=1e-7
+    )
+
+
+# ---------------------------------------------------------------------- logs of joints
+
+
+@pytest.mark.parametrize(
+    "text, options",
+    [
+        ("time_ms,shoulder_deg,elbow_deg\n0,10,20\n500,20,40\n1000,30,60\n", {}),
+        ("t;Elbow (deg);Shoulder (deg)\n0;20,0;10,0\n0,5;40,0;20,0\n1;60,0;30,0\n", {}),
+        ("0 10 20\n0.5 20 40\n1 30 60\n", {"angle": "deg"}),
+        ("10 20\n20 40\n30 60\n", {"angle": "deg", "dt": 0.5}),
+        ("a,b,c\n0,20,10\n0.5,40,20\n1,60,30\n", {"time": "a", "columns": {"elbow": "b", "shoulder": "c"}, "angle": "deg"}),
+        ("s,a,b\n0,10,20\n0.5,20,40\n1,30,60\n", {"time": "s", "columns": ["a", "b"], "angle": "deg"}),
+    ],
+)
+def test_a_log_of_joints_is_read(text: str, options: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(text)
+    log = two_bars().load_path(tmp_path / "log.csv", **options)
+    assert log.times == pytest.approx([0.0, 0.5, 1.0])
+    assert log.joints["shoulder"] == pytest.approx(np.radians([10, 20, 30]))
+    assert log.joints["elbow"] == pytest.approx(np.radians([20, 40, 60]))
+
+
+@pytest.mark.parametrize(
+    "text, options, said",
+    [
+        ("t,shoulder,elbow\n0,0,3\n1,0,1\n", {}, "line 2 has elbow at 3, beyond 0.1 to 2.5"),
+        ("t,shoulder,elbow\n0,0,1\n0.1,1,1\n", {}, "joint 'shoulder' goes at 10 a second from 0 s to 0.1 s; its most is 2"),
+        ("t,shoulder,elbow\n0,0,1\n0,1,1\n", {}, "line 3 is not later"),
+        ("t,shoulder,elbow\n0,0,1\n1,nan,1\n", {}, "line 3 has no number in column 'shoulder'"),
+        ("t,q1,q2\n0,0,1\n1,1,1\n", {}, "no column is named by a joint"),
+        ("t,shoulder_mm\n0,0\n1,1\n", {}, "has the unit 'mm'; allowed are"),
+        ("0 1 2 3 4\n0 1 2 3 4\n", {}, "has 5 columns without names; allowed are 2"),
+        ("t,shoulder,elbow\n0,0,1\n1,1,1\n", {"columns": {"elbo": "elbow"}}, "did you mean 'elbow'"),
+        ("t,shoulder,elbow\n0,0,1\n1,1,1\n", {"columns": ["a", "elbow"]}, "has no column 'a'"),
+        ("t,shoulder,elbow\n0,0,1\n1,1,1\n", {"angle": "grad"}, "allowed are rad, deg"),
+        ("t,shoulder,elbow\n0,0,1\n1,1,1\n", {"time": "tt"}, "no time column 'tt'"),
+    ],
+)
+def test_wrong_logs_are_a_sentence(text: str, options: dict[str, Any], said: str, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(text)
+    with pytest.raises(fs.InputError, match=said):
+        two_bars().load_path(tmp_path / "log.csv", **options)
+
+
+@pytest.mark.parametrize(
+    "call, said",
+    [
+        (lambda robot: robot.reach("far", (0, 0, 0)), "link 'far' is unknown"),
+        (lambda robot: robot.reach("base", (0, 0, 0)), "no joint of one coordinate moves link 'base'"),
+        (lambda robot: robot.reach("fore", (0, 0, 3)), "out of reach; the tool lacks"),
+        (lambda robot: robot.pose("fore", tool=(0, 0)), "allowed are three finite numbers"),
+        (lambda robot: robot.pose("fore", {"elbo": 1.0}), "did you mean 'elbow'"),
+    ],
+)
+def test_wrong_calls_are_a_sentence(call: Any, said: str) -> None:
+    with pytest.raises(fs.InputError, match=said):
+        call(two_bars())

@@ -1,0 +1,206 @@
+"""What keeps the step of a small scene short, against plain twins: compressed rows, following contacts, bounds of speeds, sizes.
+
+Kernels with their twins here: ``pick_contacts``, ``follow`` (``turn_frames`` is in test_middle), ``fastest``, ``find_below``,
+``place_links``, ``turn_by_cayley``, and those of ``residual_kernels``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.transform import Rotation
+
+import femsim as fs
+from contact.compressed import compressed_rows, rows_of_contacts, times_transposed
+from contact.linear import DenseCholesky
+from contact.solvers import make_solver
+from femsim.base.rotations import quaternion_to_matrix, rotate_by_cayley
+from femsim.model.bodies.rigid_kernels import Links, Placed, place_links, turn_by_cayley
+from femsim.step import residual_kernels
+from femsim.step.point_rows_kernels import Pairs, Placing, RigidParts, fastest, follow
+from femsim.step.stepper import Stepper
+from femsim.step.thin_kernels import find_below
+
+
+def random_rows(rng: np.random.Generator, contacts: int, n: int) -> sp.csr_matrix:
+    J = sp.random(3 * contacts, n, 0.3, format="csr", random_state=rng)
+    J.sort_indices()
+    return J
+
+
+def test_compressed_rows_are_those_of_scipy() -> None:
+    rng = np.random.default_rng(0)
+    J = random_rows(rng, 4, 9)
+    own = compressed_rows(J.indptr, J.indices, J.data, 9)
+    assert vars(own).keys() == vars(sp.csr_matrix((J.data, J.indices, J.indptr), shape=J.shape)).keys()
+    x, y = rng.standard_normal(9), rng.standard_normal(12)
+    assert own.shape == (12, 9) and own.has_sorted_indices and (own != J).nnz == 0
+    np.testing.assert_array_equal(own @ x, J @ x)
+    np.testing.assert_array_equal(own.T @ y, J.T @ y)
+    np.testing.assert_array_equal(times_transposed(own, y), J.T @ y)
+    assert (own[3:6] != J[3:6]).nnz == 0 and own.copy().shape == own.shape
+
+
+@pytest.mark.parametrize("chosen", [[True, False, True, True], [False] * 4, [True] * 4])
+def test_rows_of_some_contacts(chosen: list[bool]) -> None:
+    J = random_rows(np.random.default_rng(1), 4, 7)
+    some, expected = rows_of_contacts(J, np.array(chosen)), J[np.repeat(chosen, 3)]
+    assert some.shape == expected.shape
+    for name in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(some, name), getattr(expected, name))
+
+
+def test_contacts_follow_their_shapes_and_take_the_normals_that_are_found() -> None:
+    rng = np.random.default_rng(2)
+    turn = Rotation.random(3, random_state=3).as_matrix()
+    little = Rotation.from_rotvec(0.2 * rng.standard_normal((3, 3))).as_matrix()
+    before, there = turn, little @ turn
+    points = rng.standard_normal((5, 3))
+    moved = points + 0.1 * rng.standard_normal((5, 3))
+    point, shape, keep = np.array([4, 0, 2, 2]), np.array([1, 0, 1, 0]), np.array([0, 2, 3])
+    frames, position = Rotation.random(4, random_state=4).as_matrix(), rng.standard_normal((4, 3))
+    shape_part = np.array([2, 1])
+    now = Pairs(point, shape, np.zeros(4), frames[::-1].copy(), rng.standard_normal((4, 3)))
+    now.frame[1, 0] = little[1] @ frames[2, 0] + 0.1 * rng.standard_normal(3)
+    now.frame[1, 0] /= np.linalg.norm(now.frame[1, 0])
+    now.frame[0, 0] = -(little[2] @ frames[3, 0])
+    place = np.array([-1, 1, 0])  # not found, found, found from the other side
+    frame, where = np.empty((3, 3, 3)), np.empty((3, 3))
+    pairs = Pairs(point, shape, np.zeros(4), frames, position)
+    follow(keep, pairs, Placing(points, before), Placing(moved, there), shape_part, now, place, frame, where)
+    for k, m in enumerate(keep):
+        carried = frames[m] @ little[shape_part[shape[m]]].T
+        if k != 1:
+            np.testing.assert_allclose(frame[k], carried, atol=1e-14)
+            np.testing.assert_allclose(where[k], position[m] + moved[point[m]] - points[point[m]], atol=1e-14)
+            continue
+        axis = np.cross(carried[0], now.frame[1, 0])
+        angle = np.arcsin(np.linalg.norm(axis))
+        shortest = Rotation.from_rotvec(angle * axis / np.linalg.norm(axis)).as_matrix()
+        np.testing.assert_allclose(frame[k], carried @ shortest.T, atol=1e-13)
+        np.testing.assert_array_equal(where[k], now.position[1])
+
+
+def test_the_fastest_point_by_nodes_links_and_joints() -> None:
+    """Nodes at rows 0 to 5, a rod of two links from 6, a rigid part at 18 with a joint at 24 and a part that nothing moves."""
+    v = np.zeros(25)
+    nodes = np.array([[0, 6, 3], [6, 18, 6]])
+    screw = np.array([[0.0, 3.0, 4.0, 0.0, 0.0, 2.0]])
+    row, start = np.array([-1, 18]), np.array([0, 0, 1])
+    rigid = RigidParts(row, np.array([[9.0, 9.0, 9.0], [0.0, 0.0, 1.0]]), start, np.array([24]), screw)
+    centre, reach = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 3.0]]), np.array([7.0, 0.5])
+    assert fastest(v, nodes, rigid, centre, reach) == 0.0
+    v[3:6] = [1.0, 2.0, 2.0]
+    assert fastest(v, nodes, rigid, centre, reach) == pytest.approx(3.0)
+    v[9:12] = 50.0  # how a link turns does not move its centre
+    assert fastest(v, nodes, rigid, centre, reach) == pytest.approx(3.0)
+    v[12:15] = [0.0, 6.0, 8.0]
+    assert fastest(v, nodes, rigid, centre, reach) == pytest.approx(10.0)
+    v[18:24] = [2.0, 0.0, 0.0, 0.0, 4.0, 3.0]
+    v[24] = -1.0
+    assert fastest(v, nodes, rigid, centre, reach) == pytest.approx(2.0 + 2.5 * 5.0 + (5.0 + 2.5 * 2.0))
+
+
+def below_twin(points: np.ndarray, nodes: np.ndarray, triangles: np.ndarray, reach: float, least: float) -> np.ndarray:
+    inside = ((points > nodes.min(axis=0)) & (points < nodes.max(axis=0))).all(axis=1)
+    if not inside.any():
+        return inside
+    near = points[inside]
+    close = np.flatnonzero(((nodes > near.min(axis=0) - reach) & (nodes < near.max(axis=0) + reach)).all(axis=1))
+    close = close if len(close) else np.arange(len(nodes))
+    for i in np.flatnonzero(inside):
+        nearest = close[np.linalg.norm(nodes[close] - points[i], axis=1).argmin()]
+        own = nodes[triangles[(triangles == nearest).any(axis=1)]]
+        normal = np.cross(own[:, 1] - own[:, 0], own[:, 2] - own[:, 0]).sum(axis=0)
+        inside[i] = (points[i] - nodes[nearest]) @ normal < -least * np.linalg.norm(normal)
+    return inside
+
+
+@pytest.mark.parametrize(("reach", "least"), [(np.inf, 0.0), (0.3, 0.1), (1e-9, 0.0)])
+def test_points_below_a_surface(reach: float, least: float) -> None:
+    mesh = fs.ball_tets(1.0, 4)
+    triangles = mesh.surface().triangles
+    rng = np.random.default_rng(5)
+    for points in (1.3 * rng.uniform(-1.0, 1.0, (40, 3)), np.full((3, 3), 5.0)):
+        below = np.empty(len(points), dtype=np.bool_)
+        count = find_below(points, mesh.points, triangles, reach, least, below)
+        expected = below_twin(points, mesh.points, triangles, reach, least)
+        assert count == expected.sum()
+        if count:
+            np.testing.assert_array_equal(below, expected)
+
+
+def test_links_on_a_base_have_the_mass_matrix_of_their_jacobians() -> None:
+    rng = np.random.default_rng(6)
+    mass, offset, axis = rng.uniform(0.5, 2.0, 3), rng.standard_normal((3, 3)), rng.standard_normal((3, 3))
+    offset[0] = axis[0] = 0.0
+    root = rng.standard_normal((3, 3))
+    q = rng.standard_normal(9)
+    q[3:7] /= np.linalg.norm(q[3:7])
+    out = Placed(*np.empty((1, 3, 3)), *np.empty((3, 3, 3)), *np.empty((1, 3, 3)), np.zeros((8, 8)))
+    place_links(Links(mass, offset, axis, root @ root.T), q, out)
+    R, M = quaternion_to_matrix(q[3:7]), np.zeros((8, 8))
+    M[3:6, 3:6] = R @ root @ root.T @ R.T
+    np.testing.assert_allclose(out.inertia, M[3:6, 3:6], atol=1e-14)
+    for k in range(3):
+        lever = R @ (offset[k] + (axis[k] * q[6 + k] if k else 0.0))
+        S = np.hstack([np.eye(3), np.zeros((3, 5))])
+        S[:, 3:6] = np.array([np.cross(e, lever) for e in np.eye(3)]).T
+        if k:
+            S[:, 5 + k] = R @ axis[k]
+        M += mass[k] * S.T @ S
+        np.testing.assert_allclose(out.lever[k], lever, atol=1e-14)
+        np.testing.assert_allclose(out.arm[k], np.cross(lever, R @ axis[k]), atol=1e-14)
+    np.testing.assert_allclose(out.rotation, R, atol=1e-15)
+    np.testing.assert_allclose(out.M, M, atol=1e-13)
+    np.testing.assert_array_equal(out.M, out.M.T)
+
+
+def test_cayleys_turn_is_that_of_the_plain_formula() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(5):
+        q, turn, out = rng.standard_normal(4), rng.standard_normal(3), np.empty(4)
+        turn_by_cayley(q, turn, out)
+        np.testing.assert_allclose(out, rotate_by_cayley(q, turn), rtol=1e-14)
+
+
+def test_sizes_of_what_the_equations_lack() -> None:
+    rng = np.random.default_rng(8)
+    diagonal, held, terms = rng.uniform(0.5, 2.0, 7), np.arange(7) == 2, rng.standard_normal((6, 7))
+    terms[:4] *= np.array([10.0, 1.0, 1.0, 3.0])[:, None]
+    lacking = np.empty(7)
+    found = residual_kernels.sizes(diagonal, held, residual_kernels.Terms(*terms), lacking)
+    left = terms[0] - terms[1] - terms[2]
+    np.testing.assert_array_equal(lacking, np.where(held, 0.0, left))
+
+    def size(force: np.ndarray) -> float:
+        return float(np.sqrt((force**2 / diagonal).sum()))
+
+    largest = max(size(terms[3]), size(terms[4]), size(terms[1]), size(np.where(held, left, 0.0)))
+    assert found == pytest.approx((size(lacking), largest, size(terms[5]), diagonal.sum()), rel=1e-13)
+    terms[4, 0] = 1e200
+    assert np.isinf(residual_kernels.sizes(diagonal, held, residual_kernels.Terms(*terms), lacking)[1])
+    v, reach = rng.standard_normal((2, 7))
+    rounded = np.where(held, 0.0, diagonal * (np.abs(v) + np.abs(reach) / 0.01))
+    found_rounding = residual_kernels.rounding(diagonal, held, v, np.abs(reach), 0.01)
+    assert found_rounding == pytest.approx(size(rounded), rel=1e-13)
+
+
+def sliding_box() -> fs.Scene:
+    scene = fs.Scene("box", dt=0.01, duration=1.0, default_friction=0.3)
+    scene.add_floor()
+    push = np.array([5.0, 0.0, 0.0]), np.zeros(3)
+    scene.add_rigid("box", fs.Box((0.05, 0.05, 0.05)), mass=1.0, position=(0.0, 0.0, 0.05), load=lambda _t: push)
+    return scene
+
+
+def test_a_box_on_four_corners_is_solved_by_dense_factors_and_slides_as_it_must() -> None:
+    """With 5 N against mu m g = 2.943 N it gains (5 - 2.943) N / 1 kg."""
+    stepper = Stepper(sliding_box(), make_solver("auto"))
+    for _ in range(20):
+        report = stepper.step()
+        assert report.solution.converged and report.solution.details["picked"] == "exact"
+        assert report.solution.details["linear_algebra"] == DenseCholesky.name
+    assert stepper.state.v[0] == pytest.approx(0.2 * (5.0 - 0.3 * 9.81), rel=1e-6)
+    assert abs(stepper.state.v[2]) < 1e-9
