@@ -11,8 +11,9 @@ from femsim.model.solids import mass_properties
 from femsim.step.stepper import Stepper
 
 
-def test_four_dishes_stay_where_they_are():
-    scene = fs.load_scene("dish_piling", duration=0.1)
+@pytest.mark.parametrize("pot_on_top", [False, True])
+def test_four_dishes_stay_where_they_are(pot_on_top: bool):
+    scene = fs.load_scene("dish_piling", duration=0.1, pot_on_top=pot_on_top)
     run = fs.simulate(scene, out=None)
     assert run.status == "converged"
     assert run.steps["kinetic_energy_J"].max() < 1e-12 and run.steps["max_penetration_m"].max() < 1e-9
