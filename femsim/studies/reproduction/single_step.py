@@ -186,9 +186,14 @@ def _beside(rows: Raw) -> str:
 def _cases_text(raw: Raw) -> str:
     contacts, closed = np.array(raw["contacts"]), np.array(raw["closed"])
     return (
-        f"{len(contacts)} cases, {raw['velocities']} velocities, {contacts.min()} to {contacts.max()} contacts, of which "
-        f"{closed.min()} to {closed.max()} are closed at the start."
+        f"{len(contacts)} cases, {raw['velocities']} velocities, {_range(contacts)} contacts, of which {_range(closed)} are closed "
+        "at the start"
     )
+
+
+def _range(values: np.ndarray) -> str:
+    low, high = int(values.min()), int(values.max())
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def write_nuts(raws: dict[str, Raw], figures: Path) -> str:
@@ -201,7 +206,7 @@ def write_nuts(raws: dict[str, Raw], figures: Path) -> str:
         f"{given['wrenches']}, at most {given['contacts']} contacts). Not given, and ours: ISO profile with 0.2 mm of "
         f"radial play, "
         f"friction {FRICTION}, nuts 1 to 5 turns up and laid askew by gravity and {LAY[0]:g} N, {LAY[1]:g} N m; wrenches of "
-        f"{NUT[0]:g} N and {NUT[1]:g} N m. {_cases_text(raw)}",
+        f"{NUT[0]:g} N and {NUT[1]:g} N m. {_cases_text(raw)}.",
         _table(rows),
         image("Nuts: residual by time, time by iterations", figures / "canal_nuts.png"),
         points=[
