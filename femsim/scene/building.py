@@ -229,7 +229,7 @@ def add_rigid(
     mass = positive(f"mass of {name}", mass, "kg")
     drawn = visual(shape, -centre, np.eye(3))
     if not isinstance(shape, Mesh):
-        scene.notes += plausible.notes_on_size(name, float(np.ptp(drawn.points, axis=0).max()))
+        scene.notes += plausible.notes_on_size(name, float(np.ptp(drawn.points, axis=0).max()), scene.largest_size)
     quaternion = quaternion_from_vector(_turn(scene, name, rotation))
     link = Link(name, mass, unit_inertia * (mass / unit_mass), np.zeros(3))
     body = ArticulatedBody(
