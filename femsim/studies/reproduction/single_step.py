@@ -186,8 +186,8 @@ def _beside(rows: Raw) -> str:
 def _cases_text(raw: Raw) -> str:
     contacts, closed = np.array(raw["contacts"]), np.array(raw["closed"])
     return (
-        f"{len(contacts)} cases, {raw['velocities']} velocities, {_range(contacts)} contacts, of which {_range(closed)} are closed "
-        "at the start"
+        f"{len(contacts)} cases, {raw['velocities']} velocities, {_range(contacts)} contacts, of which {_range(closed)} are "
+        "closed at the start"
     )
 
 
