@@ -37,7 +37,7 @@ _RANK = 1e-10
 _NOTHING = 1e-12
 #: Equalities contradict each other where what the best velocity leaves of them is more than this part of the speeds that they
 #: ask for, and of all speeds in the problem.
-_BROKEN, _LEAST_BROKEN = 1e-2, 1e-6
+_BROKEN, _LEAST_BROKEN = 1e-2, 1e-3
 #: Coefficient of the contact that stands for a motor.
 _MOTOR_FRICTION = 1.0
 

@@ -486,6 +486,21 @@ MUTANTS = (
         "test_rows.py::test_rows_that_contradict_each_other_are_said",
     ),
     Mutant(
+        "judges", "joints that contradict each other are not looked for", "contact/solvers/with_rows.py",
+        "rows = np.union1d(reduction.contradicting, reduction.rows_of(closing))", "rows = reduction.rows_of(closing)",
+        "test_contradictions.py",
+    ),
+    Mutant(
+        "judges", "rounding of joints that repeat each other is a contradiction", "contact/reduction.py",
+        "_BROKEN, _LEAST_BROKEN = 1e-2, 1e-3", "_BROKEN, _LEAST_BROKEN = 0.0, 0.0",
+        "test_rows.py::test_rows_that_contradict_each_other_are_said test_contradictions.py",
+    ),
+    Mutant(
+        "judges", "a pick that failed never rests", "contact/solvers/auto.py",
+        "return self.instead if self.left and pick == self.failed else pick", "return pick",
+        "test_auto.py::test_a_pick_that_failed_rests_and_comes_back",
+    ),
+    Mutant(
         "judges", "the residual of rows leaves out their bounds", "contact/metrics.py",
         "np.clip(row_forces - rho * w, rows.low, rows.high)", "(row_forces - rho * w)",
         "test_rows.py::test_the_yardstick_sees_each_wrong_force_and_velocity",
