@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
+from femsim.base.files import replacing
 from femsim.base.numba_cache import folder_in_use, kernel_digest
 from femsim.base.place import ROOT
 
@@ -69,7 +70,8 @@ def compile_ahead(scenes: dict[str, float], say: Callable[[str], None]) -> list[
                 done.add(name)
             say(f"{number} of {len(left)}, {time.perf_counter() - began:.0f} s: {name}{' FAILED' if trouble else ''}")
     mark.parent.mkdir(parents=True, exist_ok=True)
-    mark.write_text("\n".join(sorted(done)) + "\n", encoding="utf-8")
+    with replacing(mark) as temporary:
+        temporary.write_text("\n".join(sorted(done)) + "\n", encoding="utf-8")
     return wrong
 
 
