@@ -35,6 +35,9 @@ from contact.rows import Rows
 _RANK = 1e-10
 #: Rows of J, and columns, of which a reduction leaves this part of their length are zero: nothing can move along them.
 _NOTHING = 1e-12
+#: Equalities contradict each other where what the best velocity leaves of them is more than this part of the speeds that they
+#: ask for, and of all speeds in the problem.
+_BROKEN, _LEAST_BROKEN = 1e-2, 1e-6
 #: Coefficient of the contact that stands for a motor.
 _MOTOR_FRICTION = 1.0
 
@@ -183,6 +186,23 @@ class Reduction:
             rows, columns = np.flatnonzero(of_row == one), np.flatnonzero(of_column == one)
             found.append(_decompose(columns, rows, E[rows][:, columns].toarray(), scale[columns]))
         return found
+
+    @cached_property
+    def contradicting(self) -> np.ndarray:
+        """Rows, (k,) int, of equalities that no velocities satisfy together, as of a body held at two places that part."""
+        A, b, _, E = self._extended
+        equal = self.rows.is_equality & ~self._given
+        broken, asked = np.where(equal, np.abs(self.rows.offset), 0.0), np.abs(self.rows.offset)
+        speeds = np.abs(b) / A.diagonal()
+        broken[self._equal] = np.abs(E @ self._x0 + self._given_offset)
+        asked[self._equal] = abs(E) @ (np.abs(self._x0) + speeds) + np.abs(self._given_offset)
+        least = _LEAST_BROKEN * max(float(speeds.max(initial=0.0)), float(np.abs(self.rows.offset).max(initial=0.0)))
+        return np.flatnonzero((broken > _BROKEN * asked) & (broken > least))
+
+    def rows_of(self, contacts: np.ndarray) -> np.ndarray:
+        """Rows, (k,) int, of the limits among contacts of the reduced problem, given by their numbers."""
+        places = np.asarray(contacts, dtype=np.int64) - self.problem.n_contacts
+        return np.asarray(self._limits[places[(places >= 0) & (places < len(self._limits))]])
 
     # ------------------------------------------------------------------ x = x0 + Z y
 

@@ -19,8 +19,8 @@ PITCH, BETWEEN, AHEAD = 4.0, 9.0, 0.1
 
 def build(
     walls: int = 2,
-    rows: int = 4,
-    bricks: int = 5,
+    rows: int = 3,
+    bricks: int = 4,
     speed: float = 16.0,
     friction: float = 0.4,
     dt: float = 0.02,
@@ -46,7 +46,7 @@ def build(
             raise fs.InputError(f"{name} is {value}; allowed are whole numbers from 1.")
     scene = fs.Scene(
         "wrecking_ball", dt=dt, duration=duration, theta=1.0, default_friction=friction, nonlinear_tolerance=None,
-        margin=0.02,  # less than the clearance of bricks in a row
+        margin=0.02, largest_size=BALL,  # the margin is less than the clearance of bricks in a row
     )  # fmt: skip
     floor = scene.add_floor()
     length, width, height = BRICK

@@ -83,6 +83,40 @@ def test_where_cond_stops_at_its_limit_exact_goes_on() -> None:
     assert max(found.dynamics_residual, found.contact_residual) <= 1e-8
 
 
+def test_a_pick_that_failed_rests_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For 8 problems, for 16 after it failed again; what it remembers goes through its memory."""
+    monkeypatch.setattr(auto_module, "_FAILURE", 1.0)  # else COND looks dearer, and is picked no more
+    problem = soft_block(1e4)
+    solver = Auto(AutoOptions(tolerance=1e-8, max_iterations=4))
+
+    def tried(times: int) -> list[tuple[str, ...]]:
+        return [solver.solve(problem).details["tried"] for _ in range(times)]
+
+    assert solver.pick(problem) == "cond"
+    assert tried(2) == [("cond", "exact"), ("exact",)]
+    assert solver.pick(problem) == "exact"
+    assert "Picked exact for problems like one that cond failed at." in solver.solve(problem).message
+    other = Auto(solver.options)
+    other.recall(solver.memory())
+    solver = other
+    assert tried(7) == 6 * [("exact",)] + [("cond", "exact")]
+    assert tried(17) == 16 * [("exact",)] + [("cond", "exact")]
+    solver.recall({})
+    assert solver.pick(problem) == "cond"
+
+
+def test_a_rest_ends_where_its_stand_in_fails_and_is_forgotten_where_the_pick_does_well() -> None:
+    rest = auto_module._Rest().after("canal", "canal", "exact", True)
+    assert (rest.failed, rest.instead, rest.left, rest.length) == ("canal", "exact", 8, 16)
+    assert rest.replaced("canal") == "exact" and rest.replaced("cond") == "cond"
+    assert rest.after("cond", "cond", "cond", True) == rest
+    assert rest.after("canal", "exact", "exact", True).left == 7
+    assert rest.after("canal", "exact", "cond", True).left == rest.after("canal", "exact", "exact", False).left == 0
+    assert replace(rest, left=0).after("canal", "canal", "canal", True) == auto_module._Rest()
+    assert auto_module._Rest.from_numbers(rest.as_numbers()) == rest
+    assert auto_module._Rest().after("cond", "cond", "exact", False) == auto_module._Rest()
+
+
 def test_where_exact_fails_cond_goes_on() -> None:
     """From where exact stopped, and the answer says who gave it; an infeasible problem goes to nobody else."""
     problem = soft_block(1e8, 3)
@@ -95,6 +129,7 @@ def test_where_exact_fails_cond_goes_on() -> None:
     assert "exact, picked for a conditioning of about" in solution.message
     assert "did not converge; cond went on." in solution.message
     solver._cond = Cond(CondOptions(tolerance=1e-6, max_iterations=1))
+    solver.recall({})
     solution = solver.solve(problem)
     assert solution.status == "stopped at the limit" and "cond went on. The answer of" in solution.message
     answers = [one.solve(problem) for one in (solver._exact, solver._cond)]

@@ -365,3 +365,18 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
     err = process.stderr.read()
     process.stderr.close()
     assert (process.wait(timeout=60), err) == (0, "")
+
+
+def test_a_warning_is_a_note_without_the_line_of_code_that_gave_it(tmp_path: Path) -> None:
+    scene = tmp_path / "large.py"
+    scene.write_text(
+        "import femsim as fs\n"
+        "def build():\n"
+        "    scene = fs.Scene('large', duration=0.01)\n"
+        "    scene.add_soft('cube', fs.box_tets((20.0, 20.0, 20.0), 1), 'ecoflex_00_50')\n"
+        "    return scene\n"
+    )
+    done = subprocess.run([sys.executable, "-m", "femsim", "describe", str(scene)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "femsim: note: body 'cube' is 20 m long" in done.stderr
+    assert "UserWarning" not in done.stderr and "errors.py" not in done.stderr

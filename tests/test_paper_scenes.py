@@ -44,10 +44,15 @@ def test_the_ball_gives_the_wall_what_it_loses():
 
 def test_notes_on_bricks_are_said_once(caplog: pytest.LogCaptureFixture):
     scene = fs.load_scene("wrecking_ball", walls=1, rows=1, bricks=3)
+    assert scene.notes == []
+    scene = fs.Scene("bricks", dt=0.02, duration=0.02)
+    for number in range(3):
+        scene.add_rigid(f"brick_{number}", fs.Box((2.0, 1.0, 1.0)), density=100.0, position=(5.0 * number, 0.0, 0.0))
     with caplog.at_level("WARNING", logger="femsim"):
-        fs.simulate(scene, duration=0.02, out=None, solver="admm")
+        fs.simulate(scene, out=None)
     assert [text for text in caplog.messages if "measures 4 m" in text] == [
-        "femsim: note: brick_1_1_1 measures 4 m: is it given in millimetres? Then divide by 1000 (and 2 more like this)."
+        "femsim: note: brick_0 measures 4 m: is it given in millimetres? Then divide by 1000; else give the scene largest_size=4 "
+        "(and 2 more like this)."
     ]
 
 

@@ -37,6 +37,31 @@ RICH = FILE.replace(
     '    scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(0.1, 0, 0.012), velocity=(0.3, 0, 0))\n',
 ).replace("position=(*where, 0.5 * side))", "position=(*where, 0.5 * side), velocity=(0.2, 0.1, -0.1))")
 
+#: A robot that falls onto its stops and turns against dry friction, with a box on a breaking weld, a hinge with friction and
+#: limits, and a glued cube.
+JOINED = """
+import femsim as fs
+from femsim.base.place import ROOT
+
+def build(steps: int = 24) -> fs.Scene:
+    scene = fs.Scene("joined", dt=0.005, duration=0.005 * steps)
+    scene.add_floor()
+    arm = scene.add_robot(ROOT / "data" / "robots" / "arm7.urdf", name="arm", joints={"joint2": 0.6, "joint4": 1.0})
+    for name in ("joint1", "joint2", "joint3"):
+        scene.drive_joint(arm, name, lambda t: 0.4 * t, stiffness=40.0, damping=2.0, max_effort=5.0)
+    post = scene.add_rigid("post", fs.Box((0.02, 0.02, 0.1)), mass=0.4, position=(0.8, 0, 0.11), angular_velocity=(0, 0, 3.0))
+    door = scene.add_rigid("door", fs.Box((0.05, 0.005, 0.05)), mass=0.2, position=(0.88, 0, 0.15), velocity=(0, 0.5, 0))
+    scene.join(door, post, "hinge", at=(0.82, 0, 0.15), axis=(0, 0, 1), limits=(-0.1, 0.05), friction=0.002, name="hinge")
+    lamp = scene.add_rigid("lamp", fs.Sphere(0.02), mass=0.3, position=(0.8, 0, 0.3), angular_velocity=(2.0, 0, 0))
+    scene.join(lamp, post, at=(0.8, 0, 0.21), breakable=(6.0, 0.4), name="weld")
+    rubber = fs.Elastic(1e5, 0.3, 1000.0, name="rubber")
+    cube = scene.add_soft("cube", fs.box_tets((0.03, 0.03, 0.03), 2), rubber, position=(0.88, 0, 0.216), velocity=(0, 0.5, 0))
+    scene.join(cube, door, at=(0.88, 0, 0.2), where=lambda x: x[:, 2] < 0.2011, name="glue")
+    for name in ("hinge", "weld", "glue"):
+        scene.sensor(name, name, kind="reaction")
+    return scene
+"""
+
 
 @pytest.fixture
 def rich(tmp_path: Path) -> Path:
@@ -58,6 +83,24 @@ def test_killed_at_random_steps_and_resumed_gives_the_same_files(
         assert run.status == "converged" and len(run.steps["step"]) == STEPS
         assert differences(tmp_path / "whole", folder) == [], step
         assert json.loads((folder / "run.json").read_text())["process"]["resumed"][0]["step"] == 5 * ((step - 1) // 5)
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(("format", "fields"), [("pvd", None), ("vtkhdf", ("all",))])
+def test_robots_and_joints_killed_at_random_steps_go_on(format: str, fields: tuple[str, ...] | None, tmp_path: Path) -> None:
+    """What robots, joints, their stops, friction and breaking remember is in a checkpoint."""
+    if format == "vtkhdf":
+        pytest.importorskip("h5py")
+    scene, options = scene_file(tmp_path, JOINED), {"format": format, "fields": fields}
+    whole = cube_run(scene, tmp_path / "whole", STEPS, **options)()
+    force = whole.sensors["weld"].force
+    broken = int(np.flatnonzero(np.abs(force).max(axis=1) > 0)[-1])
+    assert 2 < broken < STEPS - 2  # the weld breaks on the way
+    for step in np.random.default_rng(15).choice(np.arange(1, STEPS), max(KILLED_STEPS // 3, 1), replace=False):
+        folder = tmp_path / f"killed{step}"
+        killed_at(int(step), cube_run(scene, folder, STEPS, **options))
+        fs.resume(folder)
+        assert differences(tmp_path / "whole", folder) == [], step
         shutil.rmtree(folder)
 
 

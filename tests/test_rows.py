@@ -157,7 +157,8 @@ def test_rows_that_contradict_each_other_are_said() -> None:
     offset = np.zeros(2 * rows.n_rows)
     offset[0] = 0.1
     found = make_solver("exact").solve(replace(problem, rows=make_rows(sp.vstack([rows.G, rows.G]), offset)))
-    assert found.status == "stopped at the limit" and "the rows of the problem" in found.message
+    assert found.status == "infeasible" and "no velocities can do together" in found.message
+    assert {0, rows.n_rows} <= set(found.details["contradicting_rows"])
 
 
 # ---------------------------------------------------------------------- with contacts, by every solver

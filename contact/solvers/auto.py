@@ -41,11 +41,59 @@ _CANAL_ROWS, _CANAL_ITERATIONS = 200, 60
 _FEW_ROWS, _FEW_CONTACTS, _FEW_ITERATIONS, _FEW_SHARPER = 48, 12, 3, 1e-2
 #: ... and where the bodies' first entries of A, their masses, are within this factor: a heavy body on a light one is CANAL's.
 _FEW_SPREAD = 100.0
+#: Problems for which a pick rests after it failed: so many the first time, twice as many after each failure, up to the most.
+_REST_LEAST, _REST_MOST = 8, 64
 #: Seconds for each row**1.5 of the two Newton steps that COND-Newton takes from a start whose contact law holds to the second
 #: number (measured: 2565 iterations of COND take 488 ms on a pile of 7500 rows, the two steps 68).
 _NEWTON_STEPS_SECOND, _SETTLED = 9e-8, 1e-6
 #: Factor on the exact solver's own part where A is factorized without MKL.
 _SUPERLU = 15.0
+
+
+#: All that a pick may be, in the order in which a rest names them by number.
+_PICKS = ("", "banded", "canal", "few", "cond", "cond-newton", "exact")
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """Which pick rests, since it failed, and which takes its place.
+
+    Attributes
+    ----------
+    failed, instead : str
+        The pick that failed last, and the one that then converged; empty at first.
+    left, length : int
+        Problems for which it still rests, and for which it will after the next failure.
+    """
+
+    failed: str = ""
+    instead: str = ""
+    left: int = 0
+    length: int = _REST_LEAST
+
+    def replaced(self, pick: str) -> str:
+        """Return the pick, or what takes its place while it rests."""
+        return self.instead if self.left and pick == self.failed else pick
+
+    def after(self, picked: str, first: str, answered: str, converged: bool) -> _Rest:
+        """Return the rest after a problem for which one was ``picked``, another perhaps asked ``first``, and one ``answered``."""
+        if picked == self.failed and first != picked:
+            # what took its place failed as well: neither is better here
+            return replace(self, left=self.left - 1 if answered == first and converged else 0)
+        if answered != first and converged:
+            length = self.length if picked == self.failed else _REST_LEAST
+            return _Rest(picked, answered, length, min(2 * length, _REST_MOST))
+        return _Rest() if picked == self.failed else self
+
+    def as_numbers(self) -> np.ndarray:
+        """Return it as (4,) numbers: both picks by their place in the list of all, problems left, length."""
+        return np.array([_PICKS.index(self.failed), _PICKS.index(self.instead), self.left, self.length], dtype=np.float64)
+
+    @classmethod
+    def from_numbers(cls, numbers: np.ndarray) -> _Rest:
+        """Make it from such numbers."""
+        failed, instead, left, length = (int(number) for number in numbers)
+        return cls(_PICKS[failed], _PICKS[instead], left, length)
 
 
 @dataclass(frozen=True)
@@ -120,7 +168,8 @@ class Auto:
     COND is also for many contacts on large bodies; where it needs many iterations though the start holds the contact law, as
     where a step is linearised anew, COND finished by Newton takes its place. Where the one that was picked does not converge,
     others go on: COND finished by Newton for rods, the exact solver elsewhere, and COND where that is the one that fails. A
-    problem that one of them finds infeasible goes to no other.
+    problem that one of them finds infeasible goes to no other. A pick that failed where another converged rests: that one takes
+    its place for the next problems that it would be picked for.
 
     Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A, and the
     exact solver's solves with the factors of A and dense work on the contacts that press or approach. What COND then really
@@ -160,10 +209,14 @@ class Auto:
         self._slow_factors = _SUPERLU if self.linear_algebra == "superlu" else 1.0
         self._conditioning, self._pace = 1.0, 1.0
         self._diagonal = np.zeros(0)
+        self._resting = _Rest()
 
     def memory(self) -> dict[str, np.ndarray]:
         """Return what one solve leaves for the next: the estimates, and what both solvers keep."""
-        own = {"estimates": np.array([self._conditioning, self._pace]), "diagonal": self._diagonal}
+        own = {
+            "estimates": np.array([self._conditioning, self._pace]), "diagonal": self._diagonal,
+            "rest": self._resting.as_numbers(),
+        }  # fmt: skip
         solvers: dict[str, Remembering] = {"cond": self._cond, "cond-newton": self._cond_newton, "exact": self._exact}
         return own | {f"{name}/{key}": value for name, one in solvers.items() for key, value in one.memory().items()}
 
@@ -171,12 +224,13 @@ class Auto:
         """Take it back."""
         self._conditioning, self._pace = (float(value) for value in memory.get("estimates", (1.0, 1.0)))
         self._diagonal = np.array(memory.get("diagonal", np.zeros(0)))
+        self._resting = _Rest.from_numbers(memory["rest"]) if "rest" in memory else _Rest()
         for name, one in (("cond", self._cond), ("cond-newton", self._cond_newton), ("exact", self._exact)):
             one.recall({key.partition("/")[2]: value for key, value in memory.items() if key.startswith(f"{name}/")})
 
     def pick(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> str:
         """Name of the solver that should be the fastest one for this problem."""
-        return _known_as(self._pick(problem, warm_start))
+        return _known_as(self._resting.replaced(self._pick(problem, warm_start)))
 
     def _pick(self, problem: ContactProblem, warm_start: WarmStart | None) -> str:
         """Name the same, or "few" for the exact solver with dense factors."""
@@ -247,11 +301,14 @@ class Auto:
         ContactError
             A is not positive definite, and a solver needs it to be.
         """
-        first = self._pick(problem, warm_start)
+        picked = self._pick(problem, warm_start)
+        first = self._resting.replaced(picked)
         reason = {
             "banded": "rods alone", "canal": "few unknowns with many contacts", "cond-newton": "a start whose contacts are right",
             "few": "few unknowns with few contacts",
-        }.get(first, f"a conditioning of about {self._conditioning:.0f}")  # fmt: skip
+        }.get(picked, f"a conditioning of about {self._conditioning:.0f}")  # fmt: skip
+        if first != picked:
+            reason = f"problems like one that {_known_as(picked)} failed at"
         solvers: dict[str, Solver] = {
             "banded": self._banded, "canal": self._canal, "cond": self._cond, "cond-newton": self._cond_newton,
             "exact": self._exact, "few": self._few,
@@ -273,6 +330,7 @@ class Auto:
         else:
             name = min(answers, key=lambda one: self._error(problem, answers[one]))
         solution = answers[name]
+        self._resting = self._resting.after(picked, first, name, solution.converged)
         tried = tuple(map(_known_as, answers))
         said = f"Picked {_known_as(name)} for {reason}."
         if len(answers) > 1:

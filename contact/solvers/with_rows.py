@@ -18,6 +18,8 @@ from contact.solvers.base import BALANCE_FACTOR, Solution, WarmStart
 _TIGHTER = 0.1
 #: ... at most so many times.
 _REPEATS = 2
+#: Rows that a message names.
+_SHOWN = 6
 
 Solve = TypeVar("Solve", bound=Callable[..., Solution])
 
@@ -66,8 +68,8 @@ def _judged(reduction: Reduction, found: Solution, tolerance: float) -> tuple[So
     """Return an answer for the problem as it was given, and what it lacks there, empty for nothing."""
     problem = reduction.problem
     v, lam, forces = reduction.expand(found.v, found.lam)
-    answer = replace(found, v=v, lam=lam, row_forces=forces)
-    if not found.converged:
+    answer = _named(reduction, replace(found, v=v, lam=lam, row_forces=forces))
+    if not answer.converged:
         return answer, ""
     measured, row = residuals(problem, v, lam, row_forces=forces), row_residual(problem, v, forces)
     numbers = {
@@ -85,3 +87,24 @@ def _judged(reduction: Reduction, found: Solution, tolerance: float) -> tuple[So
         f"{found.message} But {worst} of the problem with its rows hold to {numbers[worst]:.2e} only, tolerance {tolerance:.0e}."
     )
     return replace(answer, status="stopped at the limit", message=message), worst
+
+
+def _named(reduction: Reduction, answer: Solution) -> Solution:
+    """Name the rows, not the contacts that stand for them, where there is no solution; those of joints are seen here."""
+    if answer.status == "failed":
+        return answer
+    closing = np.asarray(answer.details.get("closing_contacts", ()), dtype=np.int64)
+    rows = np.union1d(reduction.contradicting, reduction.rows_of(closing))
+    if not len(rows):
+        return answer
+    details = {**answer.details, "contradicting_rows": rows}
+    if len(closing):
+        details["closing_contacts"] = closing[closing < reduction.problem.n_contacts]
+    said = f"{len(rows)} rows ask for what no velocities can do together: {_listed(rows)}."
+    message = f"{answer.message} {said}" if answer.status == "infeasible" else said
+    return replace(answer, status="infeasible", message=message, details=details)
+
+
+def _listed(numbers: np.ndarray) -> str:
+    """Return the first numbers as words."""
+    return ", ".join(map(str, numbers[:_SHOWN])) + (" ..." if len(numbers) > _SHOWN else "")

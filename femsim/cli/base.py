@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -108,7 +109,7 @@ def execute(arguments: list[str]) -> int:
     _open_streams()
     output, sys.stdout = sys.stdout, _Output(sys.stdout)
     try:
-        with ending_at_once() as asked:
+        with _plain_warnings(), ending_at_once() as asked:
             status = _sentences(arguments, asked)
             try:
                 sys.stdout.flush()
@@ -117,6 +118,31 @@ def execute(arguments: list[str]) -> int:
         return status
     finally:
         sys.stdout = output
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Print warnings to a user without the line of code that gave them; those of other kinds are shown as ever."""
+    shown = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if category is UserWarning:
+            print(f"femsim: note: {message}", file=sys.stderr)
+        else:
+            shown(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = shown
 
 
 def _sentences(arguments: list[str], asked: Interruption) -> int:

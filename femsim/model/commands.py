@@ -36,11 +36,16 @@ class Command:
         self.name, self.given, self.what, self.unit = name, given, what, unit
         self.label = str(getattr(given, "name", ""))
         self._taken: tuple[float, np.ndarray, float, np.ndarray] | None = None
+        #: loads are checked by the call that takes them
+        self._checked = (what, unit) in (FORCE, WRENCH)
 
     def __call__(self, t: float) -> Any:
         """Value at time t (s): the one commanded, on the way there at constant speed, or the one given."""
         if self._taken is None:
-            return self.given(t)
+            value = self.given(t)
+            if not self._checked:
+                self._check(value, t)
+            return value
         begun, start, end, target = self._taken
         if t >= end:
             value = target
@@ -49,6 +54,27 @@ class Command:
         else:
             value = start + (t - begun) / (end - begun) * (target - start)
         return float(value) if value.ndim == 0 else value
+
+    def _check(self, value: Any, t: float) -> None:
+        """Check the first value that was given, at time t (s).
+
+        Raises
+        ------
+        InputError
+            No number, or for a motion no displacement and rotation vector.
+        """
+        motion = (self.what, self.unit) == MOTION
+        try:
+            given = np.asarray(value, dtype=np.float64)
+            right = given.shape == (2, 3) if motion else given.size == 1
+        except (TypeError, ValueError):
+            right = False
+        if not right:
+            wanted = "a pair of (3,) arrays, e.g. those of fs.Motion" if motion else "one number"
+            raise InputError(
+                f"{self.name}: its function of time gives {value!r} at {t:g} s; it must give {wanted}: {self.what}, {self.unit}."
+            )
+        self._checked = True
 
     def take(self, value: Any, now: float, over: float) -> None:
         """Go from the value at time ``now`` (s) to another one within ``over`` (s), and stay there.

@@ -106,7 +106,16 @@ class HealthWatch:
     def _feasibility(self, report: StepReport, when: When) -> None:
         if report.solution.status != "infeasible":
             return
+        if report.contradicting:
+            self.findings.judge(
+                "infeasible", sorted(report.contradicting), 1.0, (0.0, 0.0), when,
+                f"{_listed(report.contradicting)} cannot hold: what is joined is driven, held or joined elsewhere too, and "
+                "cannot be at both places",
+                "Nothing after this is right. Drive with a stiffness, or leave a joint out.",
+            )  # fmt: skip
         pairs = closing_pairs(report, self._names)
+        if report.contradicting and not pairs:
+            return
         names = sorted({name for pair in pairs for name in pair})
         self.findings.judge(
             "infeasible", names, 1.0, (0.0, 0.0), when,
@@ -340,6 +349,11 @@ class HealthWatch:
         self._counts = dict(memory["counts"])
         self._first = {name: When(int(step), float(time)) for name, (step, time) in memory["first"].items()}
         self._low, self._high = (np.array(corner) for corner in memory["box"])
+
+
+def _listed(joints: Sequence[str]) -> str:
+    """Joints as the subject of a sentence."""
+    return f"the joint {joints[0]}" if len(joints) == 1 else f"the joints {', '.join(joints)}"
 
 
 def closing_pairs(report: StepReport, parts: Sequence[str]) -> list[tuple[str, str]]:

@@ -52,8 +52,9 @@ class _Tally:
                 self.nonlinear = report.solution.message.startswith(NOT_SOLVED)
         if report.solution.status == "infeasible":
             self.infeasible += 1
-            pairs = ", ".join(" and ".join(pair) for pair in closing_pairs(report, parts)) or "contacts"
-            self.first_infeasible = self.first_infeasible or f"step {number}, {pairs}: {report.solution.message}"
+            pairs = [" and ".join(pair) for pair in closing_pairs(report, parts)]
+            names = ", ".join([*pairs, *report.contradicting]) or "contacts"
+            self.first_infeasible = self.first_infeasible or f"step {number}, {names}: {report.solution.message}"
         if report.halved:
             self.halved += 1
             self.first_halved = self.first_halved or number
@@ -65,8 +66,9 @@ class _Tally:
         if self.infeasible:
             return (
                 "not converged",
-                f"{self.unconverged} of {done} steps did not converge, {self.infeasible} of them because their contacts are "
-                f"infeasible: bodies are closed in by others that do not give way. First {self.first_infeasible}{ended}",
+                f"{self.unconverged} of {done} steps did not converge, {self.infeasible} of them because their contacts or "
+                "joints are infeasible: bodies are closed in, or held, by others that do not give way. First "
+                f"{self.first_infeasible}{ended}",
             )
         if self.unconverged and self.nonlinear:
             return (

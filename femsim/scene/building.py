@@ -45,8 +45,6 @@ from materials import Elastic, Law, RodSection, material as card
 from meshes import TetMesh, load_tetmesh, require_simple
 
 RodContact = Literal["centre", "surface"]
-#: A body of a mesh longer than this, in m, is taken for a mesh in millimetres, and a warning says so.
-LARGE = 3.0
 
 
 #: Elements of other programs, and what they are here.
@@ -90,7 +88,7 @@ def add_soft(
     scale = positive(f"scale of {name}", scale, "")
     mesh = replace(mesh, points=scale * mesh.points @ turn.T + vector(f"position of {name}", position))
     source, digest = mesh.source, mesh.digest
-    warn_of_size(name, mesh.points)
+    warn_of_size(scene, name, mesh.points)
     body, mesh = make_soft_body(
         name, mesh, elastic, element=element,
         velocity=_speed(scene, name, velocity),
@@ -221,7 +219,7 @@ def add_rigid(
         raise InputError(f"{name} has density {density} and mass {mass}; give exactly one of them.")
     for piece, _, _ in placed(shape, np.eye(3), np.zeros(3)):
         if isinstance(piece, Mesh):
-            warn_of_size(name, piece.points)
+            warn_of_size(scene, name, piece.points)
     unit_mass, centre, unit_inertia = mass_properties(shape)
     if mass is None:
         mass = positive(f"density of {name}", density if density is not None else 0.0, "kg/m^3", DENSEST) * unit_mass
@@ -229,7 +227,7 @@ def add_rigid(
     mass = positive(f"mass of {name}", mass, "kg")
     drawn = visual(shape, -centre, np.eye(3))
     if not isinstance(shape, Mesh):
-        scene.notes += plausible.notes_on_size(name, float(np.ptp(drawn.points, axis=0).max()))
+        scene.notes += plausible.notes_on_size(name, float(np.ptp(drawn.points, axis=0).max()), scene.largest_size)
     quaternion = quaternion_from_vector(_turn(scene, name, rotation))
     link = Link(name, mass, unit_inertia * (mass / unit_mass), np.zeros(3))
     body = ArticulatedBody(
@@ -318,10 +316,10 @@ def elastic_of(value: str | Elastic) -> Elastic:
     return value if isinstance(value, Elastic) else card(value).elastic()
 
 
-def warn_of_size(name: str, points: np.ndarray) -> None:
+def warn_of_size(scene: SceneContents, name: str, points: np.ndarray) -> None:
     """Warn of a mesh (n, 3) that is probably in millimetres."""
     size = float(np.ptp(points, axis=0).max())
-    if size > LARGE:
+    if size > scene.largest_size:
         warnings.warn(
             f"body {name!r} is {size:.4g} m long; if its mesh is in millimetres, give scale=1e-3 (scenes with the parameter "
             "mesh_unit: --set mesh_unit=mm).",

@@ -17,6 +17,7 @@ from femsim.model.couplings import Coupling
 from femsim.model.drives import PoseFunction
 from femsim.model.holds import Hold
 from femsim.model.parts import Part
+from femsim.scene import plausible
 from femsim.scene.checks import LONGEST_STEP, Vector, positive, vector
 from femsim.scene.frictions import FrictionRule, IgnoredContact, PairFriction, pair_friction
 from femsim.scene.health_bounds import HealthBounds
@@ -53,6 +54,7 @@ class SceneContents:
         health: HealthBounds | None = None,
         thin_shapes: bool = False,
         most_per_pair: int = 120,
+        largest_size: float = plausible.MOVING_SIZES[1],
     ) -> None:
         self.integrator, self.theta = _scheme(integrator, theta, nonlinear_tolerance)
         if not 0.0 <= strain_damping <= 1.0:
@@ -79,6 +81,7 @@ class SceneContents:
         self.duration = positive("duration", duration, "s")
         self.strain_damping = strain_damping
         self.gravity = vector("gravity", gravity)
+        self.largest_size = positive("largest_size", largest_size, "m")
         self.margin = positive("margin", margin, "m")
         self.correction = correction
         self.max_correction = positive("max_correction", max_correction, "m/s")

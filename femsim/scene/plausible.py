@@ -51,12 +51,15 @@ def notes_on_turn(what: str, vector: np.ndarray) -> list[str]:
     ]
 
 
-def notes_on_size(name: str, extent: float) -> list[str]:
-    """Note a body whose largest extent, m, is that of a house, or that of a cell."""
-    if MOVING_SIZES[0] <= extent <= MOVING_SIZES[1]:
+def notes_on_size(name: str, extent: float, largest: float) -> list[str]:
+    """Note a body whose largest extent, m, is above the largest that the scene expects, or that of a cell."""
+    if MOVING_SIZES[0] <= extent <= largest:
         return []
-    if extent > MOVING_SIZES[1]:
-        return [f"{name} measures {extent:.3g} m: is it given in millimetres? Then divide by 1000"]
+    if extent > largest:
+        return [
+            f"{name} measures {extent:.3g} m: is it given in millimetres? Then divide by 1000; else give the scene "
+            f"largest_size={math.ceil(extent)}"
+        ]
     return [f"{name} measures {1e6 * extent:.3g} micrometres: is it given in kilometres, or scaled twice?"]
 
 

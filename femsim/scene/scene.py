@@ -78,6 +78,8 @@ class Scene(SceneContents):
     most_per_pair : int
         Number of contacts kept for a pair of parts where one has a Revolved or Thread, chosen so that they can carry what all
         could. Default 120.
+    largest_size : float, m
+        A moving rigid body larger than this gets a note that asks whether it is given in millimetres. Default 3.
 
     Raises
     ------

@@ -96,6 +96,7 @@ def measure(
         system.acted(), ((dt, forces.contacts),), solved.residual, solved.solves,
         viscous_loss=sum(body.viscous_loss() for body in system.bodies),
         unbalanced=unbalanced, lacking=system.lacks_most(),
+        contradicting=system.joints_with(solution.details.get("contradicting_rows", ())),
     )  # fmt: skip
 
 

@@ -68,6 +68,8 @@ class StepReport:
     unbalanced, lacking : int
         Number of the body whose forces balance worst, and of the one that has the largest share in the nonlinear residual; -1
         where everything holds exactly.
+    contradicting : tuple of str
+        Joints that ask for what cannot be together, where the step is infeasible; of the last sub-step.
     vitals : Vitals
         What it says about the health of the run beside its residuals.
     """
@@ -98,6 +100,7 @@ class StepReport:
     theta: float = 1.0
     unbalanced: int = -1
     lacking: int = -1
+    contradicting: tuple[str, ...] = ()
     vitals: Vitals = field(default_factory=Vitals)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -91,6 +91,7 @@ class System:
         self._lacking, self._given = np.zeros(nv), np.zeros(nv)
         #: couplings that hold by rows instead of forces
         self.joints = [k for k, coupling in enumerate(self.couplings) if coupling.joins]
+        self._row_joints: list[str] = []
         self.b_prescribed: np.ndarray | None = None
         self.rounding = self.opening = 0.0
         self.prescribed = np.zeros(nv, dtype=np.bool_)
@@ -332,14 +333,20 @@ class System:
 
     def joint_rows(self) -> Rows | None:
         """Rows of the joints for the contact problem, in the order of the couplings; None where nothing is joined by rows."""
-        parts = [(self._coupled_rows[k], held) for k in self.joints if (held := self.couplings[k].constraint()) is not None]
-        if not parts:
+        held_by = [(k, held) for k in self.joints if (held := self.couplings[k].constraint()) is not None]
+        self._row_joints = [self.couplings[k].name for k, held in held_by for _ in held.offset]
+        if not held_by:
             return None
+        parts = [(self._coupled_rows[k], held) for k, held in held_by]
         G = _stacked([(rows, held.G) for rows, held in parts], self.n)
         offset = np.concatenate([held.offset for _, held in parts]) + G @ self._given
         G.data[self.prescribed[G.indices]] = 0.0
         G.eliminate_zeros()
         return make_rows(G, offset, *(np.concatenate([held[k] for _, held in parts]) for k in (2, 3)))
+
+    def joints_with(self, rows: Iterable[int]) -> tuple[str, ...]:
+        """Names of the joints that had some of the last :meth:`joint_rows`, by their numbers; they may have broken since."""
+        return tuple(dict.fromkeys(self._row_joints[row] for row in rows))
 
     def joint_jacobian(self, state: State) -> sp.csr_matrix:
         """Rows of joints that velocities of a state keep, (p, n)."""

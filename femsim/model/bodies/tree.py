@@ -18,6 +18,9 @@ from femsim.model.bodies.tree_joints import Motor, TreeJoint
 from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, REVOLUTE, SPHERICAL, Ends, Motors, Places, Tree
 from femsim.model.frames import LinkFrame
 
+#: A motion that a joint follows exactly may leave its range by so much, rad or m.
+_BEYOND = 1e-6
+
 
 @dataclass(frozen=True)
 class _Configuration:
@@ -97,7 +100,7 @@ class TreeBody(BodyDefaults):
             self._passive[joint.row : joint.row + (3 if tree.kind[joint.link] == SPHERICAL else 1)] = joint.damping
         self._servo = np.zeros((6, len(joints_1)))  # feed, target, pace, stiffness, damping, limit of a step
         self._servo[5] = np.inf
-        self._exact = np.zeros(0, dtype=np.int64)
+        self._exact, self._exact_ranges = np.zeros(0, dtype=np.int64), np.zeros((0, 2))
         self._known: tuple[_Configuration, ...] = ()
         self._conserving = False
         #: generalized force of motors, and of damping, in the last step; damping of the joints that is implicit in A
@@ -166,6 +169,7 @@ class TreeBody(BodyDefaults):
         self._servo[:, own] = 0.0, 0.0, 0.0, 0.0, 0.0, np.inf
         self.motors[own] = replace(Motor(), **{words.get(key, key): value for key, value in drive.items()})
         self._exact = np.array([k for k, motor in enumerate(self.motors) if motor.exact], dtype=np.int64)
+        self._exact_ranges = self.limits()[2][self._exact]
 
     def limits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Rows of v, entries of q, ranges (k, 2), rad or m, and links of the joints of one coordinate."""
@@ -178,9 +182,23 @@ class TreeBody(BodyDefaults):
         return self._own_rows[self._exact]
 
     def driven_velocity(self, q: np.ndarray, t: float, dt: float) -> np.ndarray:
-        """Speeds of these joints that end a step exactly on their motion."""
-        targets = [motor.position(t + dt) for motor in self.motors if motor.exact and motor.position is not None]
-        return (np.array(targets, dtype=np.float64) - q[self._own_coordinates[self._exact]]) / dt
+        """Speeds of these joints that end a step exactly on their motion.
+
+        Raises
+        ------
+        InputError
+            A motion that leaves the range of its joint.
+        """
+        targets = np.array([motor.position(t + dt) for motor in self.motors if motor.exact and motor.position is not None])
+        low, high = self._exact_ranges.T
+        outside = np.flatnonzero((targets < low - _BEYOND) | (targets > high + _BEYOND))
+        if len(outside):
+            k = int(outside[0])
+            raise InputError(
+                f"joint {self.name}.{self.joint_names()[self._exact[k]]} is driven to {targets[k]:.6g} at {t + dt:g} s; its "
+                f"range is {low[k]:.6g} to {high[k]:.6g}. Keep its motion within, or give a stiffness: the stop then holds it."
+            )
+        return (targets - q[self._own_coordinates[self._exact]]) / dt
 
     # ---- places
 

@@ -1,0 +1,106 @@
+"""What cannot be: joints that contradict each other, motions beyond the range of a joint, functions that give no motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import femsim as fs
+from femsim.base.place import ROOT
+
+ARM = ROOT / "data" / "robots" / "arm7.urdf"
+BOX = fs.Box((0.02, 0.02, 0.02))
+
+
+def along(speed: float) -> Callable[[float], tuple[np.ndarray, np.ndarray]]:
+    return lambda t: (np.array([speed * t, 0.0, 0.0]), np.zeros(3))
+
+
+def two_welds(speed: float, **options: float) -> fs.Scene:
+    """A box welded to two others, of which one is driven away."""
+    scene = fs.Scene("two_welds", duration=0.03)
+    left = scene.add_rigid("left", BOX, mass=0.1)
+    right = scene.add_rigid("right", BOX, mass=0.1, position=(0.2, 0, 0))
+    middle = scene.add_rigid("middle", BOX, mass=0.1, position=(0.1, 0, 0))
+    scene.drive(left, along(0.2))
+    scene.drive(right, along(speed))
+    scene.join(middle, left, at=(0.05, 0, 0), name="first")
+    scene.join(middle, right, at=(0.15, 0, 0), name="second", **options)
+    return scene
+
+
+def driven_and_welded() -> fs.Scene:
+    scene = fs.Scene("driven_and_welded", duration=0.03)
+    box = scene.add_rigid("box", BOX, mass=0.1)
+    scene.drive(box, along(0.5))
+    scene.join(box, "world", at=(0.05, 0, 0), name="weld")
+    return scene
+
+
+def arm_welded_to_the_world() -> fs.Scene:
+    scene = fs.Scene("arm", duration=0.03)
+    arm = scene.add_robot(ARM, name="arm")
+    for number in range(1, 8):
+        scene.drive_joint(arm, f"joint{number}", lambda t: t)
+    scene.join("arm.hand", "world", at=(0.0, 0.0, 0.9), name="weld")
+    return scene
+
+
+@pytest.mark.parametrize(
+    ("make", "joints"),
+    [(lambda: two_welds(0.5), ["first", "second"]), (driven_and_welded, ["weld"]), (arm_welded_to_the_world, ["weld"])],
+)
+def test_joints_that_contradict_each_other_are_infeasible_and_named(
+    make: Callable[[], fs.Scene], joints: list[str], tmp_path: Path
+) -> None:
+    run = fs.simulate(make(), out=tmp_path / "run")
+    reasons = [one for one in run.info["health"]["reasons"] if one["kind"] == "infeasible"]
+    assert run.verdict == "wrong" and run.status == "not converged"
+    assert [one["bodies"] for one in reasons] == [joints]
+    assert "cannot hold" in reasons[0]["text"] and "stiffness" in reasons[0]["advice"]
+    assert "infeasible" in run.info["message"] and all(name in run.info["message"] for name in joints)
+
+
+@pytest.mark.parametrize("speed", [0.2, 0.2 + 1e-12])
+def test_joints_that_repeat_each_other_are_not(speed: float) -> None:
+    """Both ends are driven alike, to rounding: each joint holds."""
+    run = fs.simulate(two_welds(speed))
+    assert run.verdict == "good" and run.status == "converged"
+
+
+def test_a_joint_that_breaks_is_named_with_those_that_pulled_at_it() -> None:
+    run = fs.simulate(two_welds(0.5, breakable=1.0))
+    reason = next(one for one in run.info["health"]["reasons"] if one["kind"] == "infeasible")
+    assert reason["bodies"] == ["first", "second"] and reason["step"] == 1
+    assert run.info["message"].startswith("1 of 3 steps")  # it has broken then
+
+
+def test_a_motion_beyond_the_range_of_its_joint_is_refused() -> None:
+    scene = fs.Scene("arm", duration=0.2)
+    arm = scene.add_robot(ARM, name="arm")
+    scene.drive_joint(arm, "joint4", lambda t: 20.0 * t)
+    with pytest.raises(
+        fs.InputError, match=r"joint arm\.joint4 is driven to 2\.6 at 0\.13 s; its range is -2\.4 to 2\.4\. .*stiffness"
+    ):
+        fs.simulate(scene)
+
+
+@pytest.mark.parametrize("motion", [lambda t: (0.0, 0.0, t), lambda t: None, lambda t: t])
+def test_a_function_that_gives_no_motion_is_named(motion: Callable) -> None:
+    scene = fs.Scene("box", duration=0.02)
+    scene.drive(scene.add_rigid("box", BOX, mass=0.1), motion)
+    with pytest.raises(fs.InputError, match=r"^box: its function of time gives .* must give a pair of \(3,\) arrays"):
+        fs.simulate(scene)
+
+
+def test_a_function_that_gives_no_number_is_named() -> None:
+    scene = fs.Scene("arm", duration=0.02)
+    arm = scene.add_robot(ARM, name="arm")
+    scene.drive_joint(arm, "joint1", lambda t: (0.0, t), stiffness=10.0)
+    with pytest.raises(
+        fs.InputError, match=r"^arm\.joint1: its function of time gives \(0\.0, .* must give one number: position"
+    ):
+        fs.simulate(scene)
