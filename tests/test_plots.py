@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from viz import Look, VizError, plot_run, plot_runs, plots
-from viz.plots import _read_table
+from viz.tables import read_table
 
 FIGURES = ("forces", "torques", "markers", "solver", "energy", "penetration")
 STEPS = (
@@ -128,10 +128,10 @@ def test_the_same_tables_give_the_same_svg(tmp_path):
 def test_an_unfinished_last_line_is_left_out_but_a_broken_middle_is_refused(tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("time_s,x\n1,2\n3,4\n5")
-    np.testing.assert_array_equal(_read_table(table, ("x",))["x"], [2.0, 4.0])
+    np.testing.assert_array_equal(read_table(table, ("x",))["x"], [2.0, 4.0])
     table.write_text("time_s,x\n1,2\n3,oops\n5,6\n")
     with pytest.raises(VizError, match=r"t\.csv, line 3"):
-        _read_table(table, ("x",))
+        read_table(table, ("x",))
 
 
 def test_wrong_input_gets_a_sentence(tmp_path):

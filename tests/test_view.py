@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -182,6 +183,84 @@ def test_fields_and_arrows(run: Path, view_of: Callable[..., RunView]) -> None:
     view._arrows.value = False
     view.tick(0.03)
     assert not view._arrow_handle.visible
+
+
+def test_a_cut_takes_away_a_part_of_soft_bodies_only_and_gives_it_back(run: Path, view_of: Callable[..., RunView]) -> None:
+    view = view_of(run)
+    whole, box = drawn(view, "cube").bounds, drawn(view, "box").bounds
+    low, high = view._survey.corners.min(axis=0), view._survey.corners.max(axis=0)
+    middle = whole.mean(axis=0)
+    view._place.value = (middle[0] - low[0]) / (high[0] - low[0])
+    for cut, kept in (("x < at", 1), ("x > at", 0)):
+        view._cut.value = cut
+        view.tick(0.03)
+        bounds = drawn(view, "cube").bounds
+        assert bounds[kept, 0] == pytest.approx(whole[kept, 0], abs=1e-6)
+        assert bounds[1 - kept, 0] == pytest.approx(middle[0], abs=1e-6)
+    assert np.array_equal(drawn(view, "box").bounds, box)
+    view._slider.value = 3
+    view.tick(0.03)  # the cut stays through other frames
+    points = np.asarray(open_frames(run).read(3, "cube").points)
+    assert drawn(view, "cube").bounds[0, 0] == pytest.approx(points[:, 0].min(), abs=1e-6)
+    assert drawn(view, "cube").bounds[1, 0] == pytest.approx(middle[0], abs=1e-6)
+    view._place.value = 0.0
+    view.tick(0.03)
+    assert not view._handles["cube"].visible
+    view._cut.value = "none"
+    view.tick(0.03)
+    assert view._handles["cube"].visible
+    assert np.allclose(drawn(view, "cube").bounds, [points.min(axis=0), points.max(axis=0)], atol=1e-6)
+
+
+def test_a_sensor_is_plotted_with_its_values_at_the_moment_shown(run: Path, view_of: Callable[..., RunView]) -> None:
+    view = view_of(run)
+    table = np.genfromtxt(run / "sensors.csv", delimiter=",", names=True)
+    name = next(column for column in table.dtype.names if column.endswith("_fz_N"))[: -len("_fz_N")]
+    plot = view._plot
+    assert f"{name} force" in plot.choice.options and plot._plot is None
+    plot.choice.value = f"{name} force"
+    view._slider.value = 3
+    view.tick(0.03)
+    times, fx, fy, fz, now = plot._plot.data
+    assert np.allclose(times, table["time_s"]) and np.allclose(fz, table[f"{name}_fz_N"])
+    assert np.allclose(fx, table[f"{name}_fx_N"]) and np.allclose(fy, table[f"{name}_fy_N"])
+    shown = open_frames(run).times[3]
+    assert times[int(now.argmax())] == pytest.approx(shown) and (now == now.min()).sum() == len(times) - 1
+    row = int(np.argmin(abs(table["time_s"] - shown)))
+    assert f"fz {table[f'{name}_fz_N'][row]:.4g} N" in plot._values.content and plot._values.visible
+    plot.choice.value = "none"
+    view.tick(0.03)
+    assert plot._plot is None and not plot._values.visible
+
+
+def test_every_column_of_sensors_can_be_plotted(run: Path, view_of: Callable[..., RunView]) -> None:
+    view = view_of(run)
+    header = (run / "sensors.csv").read_text(encoding="utf-8").splitlines()[0].split(",")[1:]
+    drawn_columns = {column for _, columns, _, _ in view._plot._sources().values() for column in columns}
+    lacking = {column for column in header if column not in drawn_columns}
+    assert all(re.search(r"_t[xyz]_Nm$", column) for column in lacking)  # of sensors whose torques are all zero
+    for choice in view._plot.choice.options:
+        view._plot.choice.value = choice
+        view.tick(0.03)
+
+
+def test_the_camera_turns_to_a_side(run: Path, view_of: Callable[..., RunView]) -> None:
+    class Seen:
+        """Stands for a visitor's camera."""
+
+        camera: Any = None
+
+        def __init__(self) -> None:
+            self.camera = self
+
+        def atomic(self) -> Any:
+            return nullcontext()
+
+    view, client = view_of(run), Seen()
+    for camera, ahead in (("front", (0, 1, 0)), ("side", (-1, 0, 0)), ("top", (0, 0, -1))):
+        view._look_from(camera, client)
+        along = np.asarray(client.look_at) - np.asarray(client.position)  # type: ignore[attr-defined]
+        assert np.allclose(along / np.linalg.norm(along), ahead, atol=1e-9)
 
 
 def test_a_field_picked_while_a_frame_is_drawn_gets_its_own_colours(run: Path, view_of: Callable[..., RunView]) -> None:

@@ -22,11 +22,13 @@ The tour, in the order of use:
     places the camera, `stage` draws, on a `canvas`, with the `ground` below and the `marks` on top; `film` and `animation`
     write; `cells` makes VTK's data sets.
 `view`
-    `view_run` shows a run in the browser, even while it is running; `gate` says who may see it.
+    `view_run` shows a run in the browser, even while it is running, with curves of sensors (`view_plot`); `gate` says who may
+    see it.
 `paraview`
     `write_paraview_script` writes a script that shows a run in ParaView.
 `plots`
-    `plot_runs` plots forces, solver, energy and penetration from the tables of run folders, `plot_run` those of one;
+    `plot_runs` plots forces, solver, energy and penetration from the tables of run folders (`tables` reads them), `plot_run`
+    those of one;
     `plot_convergence` plots the residuals of several solvers, `plot_performance` their performance profiles. `look` has size,
     font and labels of all of them, `fonts` the letters that travel with an SVG.
 `comparison`

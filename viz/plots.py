@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from foreign import Refused
-from foreign.text import read_text
 from viz.errors import VizError
 from viz.files import no_run, save_figure
 from viz.look import COLOURS, STYLE, Look, unknown
+from viz.tables import GROUPED, VECTORS, Table, read_table, vectors_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,21 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["plot_convergence", "plot_run", "plot_runs"]
 
 FloatArray = npt.NDArray[np.float64]
-Table = dict[str, FloatArray]
 
 #: Columns of steps.csv that are drawn.
 STEP_COLUMNS = (
     "time_s", "iterations", "dynamics_residual", "contact_residual", "max_penetration_m", "kinetic_energy_J", "elastic_energy_J",
     "work_J",
 )  # fmt: skip
-#: Columns of sensors.csv that belong to a force sensor or a marker.
-GROUPED = re.compile(r"(.+)_(f[xyz]|t[xyz]|[xyz])_(N|Nm|m)")
 AXES = ("fx", "fy", "fz", "tx", "ty", "tz", "x", "y", "z")
-#: Figures of vectors: what begins the name of their axes, symbol of a component, quantity, unit shown and its size.
-VECTORS = {
-    "forces": ("f", "F", "force", "N", 1.0), "torques": ("t", "M", "torque", "N m", 1.0),
-    "markers": ("", "", "position", "mm", 1e-3),
-}  # fmt: skip
 DEFAULT_LOOK = Look()
 
 
@@ -157,22 +145,9 @@ def _read_run(folder: Path) -> tuple[Table, Table]:
     """Read the tables of a run: steps and sensors (empty without any)."""
     if not folder.is_dir():
         raise VizError(no_run(folder))
-    steps = _read_table(folder / "steps.csv", STEP_COLUMNS)
+    steps = read_table(folder / "steps.csv", STEP_COLUMNS)
     sensors_file = folder / "sensors.csv"
-    return steps, _read_table(sensors_file, ("time_s",)) if sensors_file.exists() else {}
-
-
-def _vectors(table: Table, figure: str) -> dict[str, dict[str, str]]:
-    """Columns of a figure of vectors, by sensor and component."""
-    prefix = VECTORS[figure][0]
-    out: dict[str, dict[str, str]] = {}
-    for column in table:
-        match = GROUPED.fullmatch(column)
-        if match and match[2][:-1] == prefix:
-            out.setdefault(match[1], {})[match[2][-1]] = column
-    if figure == "torques":  # many sensors have none
-        out = {name: own for name, own in out.items() if any(np.nan_to_num(table[column]).any() for column in own.values())}
-    return out
+    return steps, read_table(sensors_file, ("time_s",)) if sensors_file.exists() else {}
 
 
 def _gauge_panels(tables: Iterable[Table]) -> list[tuple[str, str, float, bool]]:
@@ -189,7 +164,7 @@ def _gauge_panels(tables: Iterable[Table]) -> list[tuple[str, str, float, bool]]
 def _figures_of_one(steps: Table, sensors: Table, look: Look) -> dict[str, Figure]:
     figures = {}
     for name in VECTORS:
-        found = _vectors(sensors, name)
+        found = vectors_of(sensors, name)
         if found:
             figures[name] = _vector_figure(sensors, found, name, look)
     gauges = _gauge_panels([sensors])
@@ -209,7 +184,7 @@ def _figures_of_several(runs: Mapping[str, tuple[Table, Table]], look: Look) -> 
     for name, (_, symbol, _, unit, factor) in VECTORS.items():
         own: dict[str, dict[str, str]] = {}
         for table in sensors.values():
-            for sensor, columns in _vectors(table, name).items():
+            for sensor, columns in vectors_of(table, name).items():
                 own.setdefault(sensor, {}).update(columns)
         panels = [
             (column, f"{sensor.replace('_', ' ')}\n{_component(symbol, axis)} [{unit}]", factor, False)
@@ -397,37 +372,6 @@ def plot_performance(profiles: Mapping[str, tuple[FloatArray, FloatArray]], path
         except OSError as error:
             raise VizError(f"the plot {path} cannot be written ({error.strerror}); choose another place.") from error
     return path
-
-
-def _read_table(path: Path, needed: tuple[str, ...]) -> Table:
-    """Read a CSV with a header line into one array per column; an incomplete last line is ignored."""
-    if not path.is_file():
-        raise VizError(f"{path} does not exist; give the folder of a run that wrote its tables.")
-    try:
-        rows = list(csv.reader(io.StringIO(read_text(path), newline="")))
-    except (OSError, Refused, csv.Error) as error:
-        raise VizError(f"{path} cannot be read ({error}); is it the table of a run?") from error
-    header = [name.strip() for name in rows[0]] if rows else []
-    missing = [name for name in needed if name not in header]
-    if missing:
-        raise VizError(f"{path} lacks the columns {missing}; its first line must name them. Present are: {header}.")
-    values = np.empty((len(rows) - 1, len(header)))
-    for number, row in enumerate(rows[1:]):
-        try:
-            if len(row) != len(header):
-                raise ValueError
-            values[number] = [float(cell) if cell.strip() else np.nan for cell in row]
-        except ValueError:
-            if number == len(rows) - 2:
-                values = values[:-1]
-                break
-            raise VizError(
-                f"{path}, line {number + 2} must hold {len(header)} numbers, as the first line names, but is "
-                f"{','.join(row)[:80]!r}; repair or remove the line."
-            ) from None
-    if len(values) == 0:
-        raise VizError(f"{path} has no rows; the run ended before its first step.")
-    return {name: np.ascontiguousarray(values[:, column]) for column, name in enumerate(header)}
 
 
 def _figure(rows: int, height: float, columns: int = 1, look: Look = DEFAULT_LOOK, **options: Any) -> tuple[Figure, list[Any]]:

@@ -15,8 +15,9 @@ from viz.ending import how_it_ended
 from viz.errors import VizError
 from viz.files import no_run
 from viz.page import number, page, picture, table, warnings, write_page
-from viz.plots import STEP_COLUMNS, Table, _read_table, plot_run
+from viz.plots import STEP_COLUMNS, plot_run
 from viz.render import render_run
+from viz.tables import Table, read_table
 
 __all__ = ["write_report"]
 
@@ -85,7 +86,7 @@ def write_report(
     if not target.parent.is_dir() or target.is_dir():
         raise VizError(f"the page {target} cannot be written; give the name of a file in a folder that exists.")
     try:
-        steps: Table = _read_table(run_dir / "steps.csv", STEP_COLUMNS)
+        steps: Table = read_table(run_dir / "steps.csv", STEP_COLUMNS)
         notes = _step_warnings(steps)
     except VizError as error:
         steps, notes = {}, [f"No tables: {error}"]

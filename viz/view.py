@@ -1,4 +1,4 @@
-"""A run in the browser, even while it is running: bodies, rods, contact forces; play, pause, scrub, choose a field.
+"""A run in the browser, even while it is running: bodies, rods, contact forces, curves of sensors; play, scrub, cut, turn.
 
 The server (viser) runs in its own threads and keeps only the shown frame; one loop reads the controls and the run folder and
 draws. Frames are read when shown, so a long run costs no memory.
@@ -19,12 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from foreign.text import read_json
-from viz.camera import VIEW_ANGLE, placed_camera
+from viz.camera import CAMERAS, VIEW_ANGLE, placed_camera
 from viz.errors import VizError
 from viz.gate import Gate
 from viz.marks import COLOURS, INK, round_down
 from viz.series import open_frames
-from viz.stage import ARROW, ROD, RigidColours, Skin, legend
+from viz.stage import ARROW, ROD, Clip, RigidColours, Skin, legend
 from viz.survey import (
     FloatArray,
     Frame,
@@ -37,12 +37,19 @@ from viz.survey import (
     is_shown_body,
     is_soft,
 )
+from viz.view_plot import SensorPlot
 
 __all__ = ["RunView", "view_run"]
 
 SURVEYED = 12  # frames that determine colour range, arrow scale and camera
 TICK = 1.0 / 30.0  # s between two reads of the controls
 LOOK = 0.5  # s between two reads of the run folder
+ASPECT = 1.3  # width by height of the picture beside the panel
+BELOW = 0.05  # distance of the ground of a scene without a floor, in sizes of the scene
+#: What the soft bodies may be cut by, and what the menu says of none.
+CUTS, NO_CUT = ("x < at", "x > at", "y < at", "y > at", "z < at", "z > at"), "none"
+#: What a view depends on: frame, field, arrows, number of frames, health, cut.
+Wanted = tuple[int, str, bool, int, str, str]
 
 
 class RunView:
@@ -87,8 +94,9 @@ class RunView:
         self._skins: dict[str, Skin] = {}
         self._drawn_points: dict[str, npt.NDArray[Any]] = {}
         self._handles: dict[str, Any] = {}
+        self._cut_skins: set[str] = set()  # bodies whose surface is that of a cut
         self._rigid = RigidColours(self._survey.still)
-        self._drawn: tuple[int, str, bool, int, str] | None = None
+        self._drawn: Wanted | None = None
         self.shown = 0
         self._clock = 0.0
         self._playing = False
@@ -108,7 +116,7 @@ class RunView:
         server.scene.configure_default_lights(enabled=False)
         server.scene.configure_environment_map(hdri=None)
         server.scene.add_light_ambient("/light/around", intensity=1.3)
-        view = placed_camera("iso", self._survey.framed, 1.3)
+        view = placed_camera("iso", self._survey.framed, ASPECT)
         for name, (side, strength) in {"left": (-0.6, 1.6), "right": (0.9, 0.9)}.items():
             ahead = view.position - view.focal_point
             across = np.cross(view.up, ahead)
@@ -128,6 +136,11 @@ class RunView:
         self._bar = server.gui.add_html("")
         self._arrows = server.gui.add_checkbox("Contact forces", True)
         self._arrow_handle: Any = None
+        self._camera = server.gui.add_button_group("Camera", tuple(CAMERAS))
+        self._camera.on_click(lambda event: self._look_from(event.target.value, event.client))
+        self._cut = server.gui.add_dropdown("Cut away", (NO_CUT, *CUTS), initial_value=NO_CUT)
+        self._place = server.gui.add_slider("at", min=0.0, max=1.0, step=0.01, initial_value=0.5)
+        self._plot = SensorPlot(server.gui, self._run_dir)
         self._add_floor()
         self._draw()
 
@@ -161,6 +174,24 @@ class RunView:
                 self._toggle()
         if self._wanted() != self._drawn:
             self._draw()
+        self._plot.show(times[self.shown])
+
+    def _look_from(self, camera: str, client: Any) -> None:
+        """Turn a visitor's camera: one of the names that `render_run` knows, around what is in the picture now."""
+        view = placed_camera(camera, self._survey.framed, ASPECT)
+        with client.atomic():
+            client.camera.up_direction = view.up
+            client.camera.position, client.camera.look_at = view.position, view.focal_point
+
+    def _clip(self) -> Clip | None:
+        """Return the cut that the controls ask for."""
+        cut = str(self._cut.value)
+        if cut == NO_CUT:
+            return None
+        low, high = self._survey.corners.min(axis=0), self._survey.corners.max(axis=0)
+        number = "xyz".index(cut[0])
+        place = low[number] + float(self._place.value) * (high[number] - low[number])
+        return Clip(number, -1 if "<" in cut else 1, float(place))
 
     def _toggle(self) -> None:
         """Play or pause; at the end, play from the start."""
@@ -178,6 +209,7 @@ class RunView:
         """Read the list of frames again; a file in the middle of a change is read next time."""
         self._looked = time.monotonic()
         self._health = _health_line(self._run_dir)
+        self._plot.look()
         try:
             series = open_frames(self._run_dir)
         except VizError:
@@ -186,7 +218,7 @@ class RunView:
             self._series = series
             self._slider.max = len(series.times) - 1
             if len(series.times) >= 2 * self._surveyed:
-                self._survey = self._look_through(self._field.value, False)
+                self._survey = self._look_through(self._field.value, False, self._cut.value != NO_CUT)
 
     def _frame(self, number: int) -> Frame:
         return Frame(number, self._series.times[number], self._series)
@@ -200,21 +232,23 @@ class RunView:
                 found.update(data.point_data.keys(), data.cell_data.keys())
         return tuple(sorted(found - {"radius"}))
 
-    def _look_through(self, field: str, required: bool = True) -> Survey:
-        """Choose colour range and arrow scale from frames spread over the run, or from all if they are few."""
+    def _look_through(self, field: str, required: bool = True, inside: bool = False) -> Survey:
+        """Choose colour range, of the surface or of all that is inside, and arrow scale from some frames of the whole run."""
         self._surveyed = len(self._series.times)
         numbers = np.unique(np.linspace(0, self._surveyed - 1, SURVEYED).round().astype(int))
-        return Survey.of([self._frame(int(number)) for number in numbers], field, required)
+        return Survey.of([self._frame(int(number)) for number in numbers], field, required, inside=inside)
 
     def _add_floor(self) -> None:
-        """Draw a grid in the plane of the part "floor"."""
-        if "floor" not in self._series.parts:
-            return
-        points = np.asarray(self._frame(0).read("floor").points, dtype=np.float64)
-        _, _, axes = np.linalg.svd(points - points.mean(axis=0))
-        normal = axes[2] * (1.0 if axes[2][2] >= 0.0 else -1.0)
-        centre = self._survey.corners.mean(axis=0)
-        centre = centre + ((points.mean(axis=0) - centre) @ normal) * normal
+        """Draw a grid in the plane of the part "floor"; without one, a level grid below all that ever moves."""
+        corners = self._survey.corners
+        centre, normal = corners.mean(axis=0), np.array([0.0, 0.0, 1.0])
+        if "floor" in self._series.parts:
+            points = np.asarray(self._frame(0).read("floor").points, dtype=np.float64)
+            _, _, axes = np.linalg.svd(points - points.mean(axis=0))
+            normal = axes[2] * (1.0 if axes[2][2] >= 0.0 else -1.0)
+            centre = centre + ((points.mean(axis=0) - centre) @ normal) * normal
+        else:
+            centre[2] = corners[:, 2].min() - BELOW * self._survey.size
         turn = np.array([1.0 + normal[2], -normal[1], normal[0], 0.0])  # quaternion w, x, y, z from +z to the normal
         size = self._survey.size
         self._server.scene.add_grid(
@@ -231,24 +265,28 @@ class RunView:
             wxyz=turn / np.linalg.norm(turn),
         )
 
-    def _wanted(self) -> tuple[int, str, bool, int, str]:
+    def _wanted(self) -> Wanted:
         """Return the state of the controls, which another thread may change at any time."""
-        return self.shown, str(self._field.value), bool(self._arrows.value), len(self._series.times), self._health
+        cut = str(self._cut.value)
+        cut += "" if cut == NO_CUT else f" {float(self._place.value)}"
+        return self.shown, str(self._field.value), bool(self._arrows.value), len(self._series.times), self._health, cut
 
     def _draw(self) -> None:
         """Show the frame, field and arrows that the controls select."""
         wanted = self._wanted()
-        _, field, arrows, _, _ = wanted
-        if self._drawn and field != self._drawn[1]:
-            self._survey = self._look_through(field)
-            self._drawn_points.clear()  # colours may change while points do not
+        _, field, arrows, _, _, cut = wanted
+        if self._drawn and (field, cut == NO_CUT) != (self._drawn[1], self._drawn[5] == NO_CUT):
+            self._survey = self._look_through(field, inside=cut != NO_CUT)
+        if self._drawn and (field, cut) != (self._drawn[1], self._drawn[5]):
+            self._drawn_points.clear()  # colours or the cut may change while points do not
+        clip = self._clip()
         frame = self._frame(self.shown)
         quantity, unit, scale = legend(field, self._survey.limit)
         coloured = False
         with self._server.atomic():
             for name in self._series.parts:
                 if is_shown_body(name):
-                    coloured |= self._draw_body(frame, name, field, scale)
+                    coloured |= self._draw_body(frame, name, field, scale, clip)
             self._draw_arrows(frame, arrows)
             when = f"**t = {frame.time:.{self._survey.decimals}f} s**, frame {self.shown} of {len(self._series.times) - 1}"
             self._text.content = self._health + when
@@ -257,7 +295,7 @@ class RunView:
             self._slider.value = self.shown
         self._drawn = wanted
 
-    def _draw_body(self, frame: Frame, name: str, field: str, scale: float) -> bool:
+    def _draw_body(self, frame: Frame, name: str, field: str, scale: float, clip: Clip | None) -> bool:
         """Draw a part; return whether a field colours it."""
         data = frame.read(name)
         if not (has_radius(data) or has_faces(data)):
@@ -268,9 +306,19 @@ class RunView:
         if before is not None and values is None and np.array_equal(before, data.points):
             return False
         self._drawn_points[name] = np.array(data.points)
+        cut = clip is not None and is_soft(data)
+        if clip is not None and cut:
+            data = clip.applied(data)
+            if name in self._handles:
+                self._handles[name].visible = data.n_cells > 0
+            if not data.n_cells:
+                return False
+        elif name in self._handles:
+            self._handles[name].visible = True
         solid = drawn_solid(data)
-        if name not in self._skins:
+        if name not in self._skins or cut or name in self._cut_skins:  # a cut has other points in every frame
             self._skins[name] = Skin(solid)
+        self._cut_skins = self._cut_skins | {name} if cut else self._cut_skins - {name}
         skin = self._skins[name]
         skin.move(solid)
         if values is not None:

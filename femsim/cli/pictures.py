@@ -318,7 +318,7 @@ def view(
     host: str = "127.0.0.1",
     open: bool = True,
 ) -> int:
-    """Show a run in the browser, also while it goes on: play, pause, scrub, choose a field. A scene is run first. Ctrl-C ends it.
+    """Show a run in the browser, also while it goes on: play, cut, colour, plot sensors. A scene is run first. Ctrl-C ends it.
 
     Parameters
     ----------
