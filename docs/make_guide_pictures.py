@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/guide/own_gripper.md and own_cable.md: python docs/make_guide_pictures.py."""
+"""Draw pictures of the pages own_gripper, own_cable, gripper and contact: python docs/make_guide_pictures.py [NAME...]."""
 
 from __future__ import annotations
 
@@ -60,6 +60,49 @@ def cable() -> None:
         shutil.copy(drawn.frames[-1], PICTURES / "own_cable.png")
 
 
+def gripper() -> None:
+    """Run the soft gripper in four ways; draw six moments side by side."""
+    import tempfile
+
+    from make_gallery import Shot, draw, side_by_side
+
+    import femsim as fs
+
+    shot = Shot(options={"arrows": False, "camera": "30,22"})
+    ways = (
+        ({}, 4.0, (1e-9, 1.0, 4.0)), ({"mounted": True, "object": "cylinder"}, 1.48, (1.48,)),
+        ({"squeeze": 0.006, "tendon_force": 0.5}, 2.48, (2.48,)), ({"squeeze": 0.005, "pressure": 10000.0}, 2.48, (2.48,)),
+    )  # fmt: skip
+    panels: list[Path] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for number, (parameters, seconds, moments) in enumerate(ways):
+            run = Path(scratch) / f"run{number}"
+            fs.simulate(fs.load_scene("soft_gripper", **parameters), duration=seconds, fps=25.0, out=run)
+            panels += draw(run, moments, Path(scratch) / f"drawn{number}", (480, 360), shot)
+        side_by_side(panels, 3, PICTURES / "soft_gripper.png")
+
+
+def touching() -> None:
+    """Run the scene of contact.md and draw its end."""
+    import re
+    import shutil
+    import tempfile
+    import textwrap
+
+    import femsim as fs
+
+    text = (DOCS / "contact.md").read_text(encoding="utf-8")
+    code = textwrap.dedent(text[text.index("    import numpy as np") : text.index("All its 240 steps")])
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        (folder / "stack.py").write_text(re.sub(r"\n+$", "\n", code), encoding="utf-8")
+        fs.simulate(fs.load_scene(folder / "stack.py"), fps=25.0, out=folder / "run")
+        drawn = fs.render_run(folder / "run", out=folder / "drawn", camera="32,18,1.4", size=(800, 600), stills=2, mp4=False)
+        shutil.copy(drawn.frames[-1], PICTURES / "touching.png")
+
+
 if __name__ == "__main__":
-    finger()
-    cable()
+    import sys
+
+    for name in sys.argv[1:] or ("finger", "cable", "gripper", "touching"):
+        {"finger": finger, "cable": cable, "gripper": gripper, "touching": touching}[name]()

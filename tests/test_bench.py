@@ -275,8 +275,8 @@ def test_the_command_prints_and_writes(path: Path, call: Call, problem: fs.Conta
                   "x fastest", "x matvec", "force error", "pen. mm", "converged", "runs/bench (bench.md"):  # fmt: skip
         assert words in out
     assert sorted(file.name for file in Path("runs/bench").iterdir()) == [
-        "bench.csv", "bench.json", "bench.md", "global.png", "other.png", "profile.csv", "profile_iterations.png",
-        "profile_ms.png", "solved.csv",
+        "bench.csv", "bench.json", "bench.md", "global.png", "other.png", "problems.csv", "profile.csv",
+        "profile_iterations.png", "profile_ms.png", "solved.csv",
     ]  # fmt: skip
     content = json.loads(Path("runs/bench/bench.json").read_text(encoding="utf-8"))
     assert content["settings"]["tolerance"] == 1e-7 and content["settings"]["solvers"] == ["cond", "exact"]
@@ -360,8 +360,8 @@ def test_an_interrupt_keeps_what_is_done(path: Path, fakes: type[Fake], problem:
         fs.bench([path, "other.hdf5"], ["stopper"], repeat=1, out="out")
     assert [row["problem"] for row in json.loads(Path("out/bench.json").read_text())["rows"]] == ["global"]
     assert sorted(file.name for file in Path("out").iterdir()) == [
-        "bench.csv", "bench.json", "bench.md", "global.png", "profile.csv", "profile_iterations.png", "profile_ms.png",
-        "solved.csv",
+        "bench.csv", "bench.json", "bench.md", "global.png", "problems.csv", "profile.csv", "profile_iterations.png",
+        "profile_ms.png", "solved.csv",
     ]  # fmt: skip
     with pytest.raises(KeyboardInterrupt):
         fs.bench(["other.hdf5"], ["stopper"], repeat=1, out="empty")

@@ -13,7 +13,7 @@ from femsim.studies.reproduction.text import markdown, number, short
 
 #: Iterations that each may have.
 LIMIT, FEW = 3000, 20
-ENGINES = ("pgs", "apgd", "ccs", "admm")
+ENGINES = ("pgs", "apgd", "ccs", "admm", "subadmm", "canal")
 
 
 def _own_law(options: type[SolverOptions]) -> str:

@@ -14,12 +14,12 @@ from contact import ContactError, FclibProblem, LocalProblem, Solution, make_sol
 from femsim.studies.problems.solve import judge_answer, solve_function, solve_problem
 from femsim.studies.reproduction.text import markdown, number, short
 
-SOLVERS = ("cond", "pgs", "apgd", "ccs", "admm", "exact")
+SOLVERS = ("cond", "pgs", "apgd", "ccs", "admm", "subadmm", "canal", "exact")
 TOLERANCE, TIGHT = 1e-6, 1e-8
 #: CPU time that a solver may have for a file, s, and the two numbers of iterations from which the time of one is taken.
 CAP, FEW, MORE = 20.0, 20, 80
 #: Limits of iterations whatever the time; the exact solver keeps its own.
-LIMITS = {"cond": 100_000, "pgs": 100_000, "apgd": 100_000, "ccs": 20_000, "admm": 20_000}
+LIMITS = {"cond": 100_000, "pgs": 100_000, "apgd": 100_000, "ccs": 20_000, "admm": 20_000, "subadmm": 20_000, "canal": 1000}
 #: CPU time of Siconos 4.4 on a machine like the one of the targets, ms, W given: file, tolerance of ours, its figure.
 SICONOS: tuple[tuple[str, float, float], ...] = (
     ("ball_E1_dt1e-3", TIGHT, 7.0),

@@ -429,7 +429,8 @@ class Admm:
             # of W, or of W scaled as the penalty is
             largest = largest_eigenvalue(W, np.repeat(weight, 3))
             least = _LEAST_EIGENVALUE * float(np.mean(W.diagonal() / np.repeat(weight, 3) ** 2))
-            condition = max(largest / least, 1.0)
+            if least > 0:  # W is 0 where the rows of a problem hold all that its contacts act on
+                condition = max(largest / least, 1.0)
             if rho == "spectral":
                 rho = math.sqrt(largest * least) * condition**0.2
         rho = 1.0 if rho == "spectral" or not rho > 0 else rho

@@ -132,7 +132,7 @@ def calibrate(file: Path, /, *, options: CaseOptions = _CASE_DEFAULTS, cases: Pa
 
 @app.command
 def reproduce(
-    paper: Literal["cond", "admm", "canal"],
+    paper: Literal["cond", "admm", "canal", "dual"],
     /,
     *,
     quick: Flag = False,
@@ -151,14 +151,14 @@ def reproduce(
     ----------
     paper
         cond: papers/001, section V, Tables I to IX and Figures 6 to 14. admm: papers/003, section 8, tests 1, 2 and 4.
-        canal: papers/000 and 002, Tables I to III and Figures 7, 9 and 11.
+        canal: papers/000 and 002, Tables I to III and Figures 7, 9 and 11. dual: solvers of papers/004 on problems of our own.
     quick
         Fewer trials and steps of the same scenes: minutes instead of half an hour.
     only
         Tables, figures and tests to make again, separated by commas, for instance III,VII,fig11 or test1.
     out
-        Folder of the page (index.md, admm.md or canal.md, figures, raw numbers). Default runs/reproduction with --quick, else
-        docs/reproduction, and data/results/reproduction for the raw numbers.
+        Folder of the page (index.md or, of another paper, its name), figures and raw numbers. Default runs/reproduction with
+        --quick, else docs/reproduction, and data/results/reproduction for the raw numbers.
     data
         Folder with authors_program_N160.csv, the forces of the program published with the paper, for Figure 9.
     fresh

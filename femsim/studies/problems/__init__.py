@@ -4,7 +4,8 @@
     `solve_problem` reads an FCLib file, solves it and judges the answer by its true residuals: a `SolvedProblem`.
 `bench`
     `bench` times all solvers on the same problems and compares residuals, errors and convergence: one `BenchRow` for each.
-    `arena` names solvers and sets on one line; `profiles` and `pages` are what is shown of the rows.
+    `arena` names solvers and sets on one line; `profiles` and `pages` are what is shown of the rows, `traits` says of which
+    kind a problem is.
 `sets`, `assemblies`
     Problem sets that programs write, of any size, from bodies, contacts and joints put together by hand.
 

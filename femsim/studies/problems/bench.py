@@ -42,6 +42,7 @@ from femsim.studies.problems.arena import SETS, Entrant, expand_sets, limited, r
 from femsim.studies.problems.pages import paper_metrics, write_profiles
 from femsim.studies.problems.sets import GENERATED
 from femsim.studies.problems.solve import SolvedProblem, judge_answer, solve_function
+from femsim.studies.problems.traits import Traits, traits
 from viz import plot_convergence
 
 BenchStatus = Status | Literal["refused", "not applicable", "over time"]
@@ -225,9 +226,10 @@ def bench(
         CPU time of a solve; one that takes longer is "over time". Compiled code is not interrupted. Default: none.
     out : path, optional
         Folder to make, with ``bench.md`` (a page), ``bench.json`` (all numbers, curves, versions, machine), ``bench.csv`` (one
-        line a row), a convergence plot ``PROBLEM.png`` of each problem, and the performance profiles ``profile.csv``,
-        ``solved.csv``, ``profile_iterations.png`` and ``profile_ms.png`` (:mod:`femsim.studies.problems.profiles`). They are
-        complete for the arguments that are done, also after an interrupt. Default: nothing is written.
+        line a row), ``problems.csv`` (traits of each problem), a convergence plot ``PROBLEM.png`` of each problem, and the
+        performance profiles ``profile.csv``, ``solved.csv``, ``profile_iterations.png`` and ``profile_ms.png``
+        (:mod:`femsim.studies.problems.profiles`). They are complete for the arguments that are done, also after an interrupt.
+        Default: nothing is written.
     progress : callable, optional
         ``progress(done, total)`` after each solver that is done with an argument.
 
@@ -252,6 +254,7 @@ def bench(
     folder = None if out is None else _new_folder(Path(out))
     try:
         rows: list[BenchRow] = []
+        known: dict[str, Traits] = {}
         for number, source in enumerate(sources):
             sequence = [source] if isinstance(source, _Problem) else _problems_of(*source)
             attempts: dict[str, list[_Attempt]] = {}
@@ -265,7 +268,9 @@ def bench(
             if folder is not None:
                 labels = [entrant.label for entrant in entrants]
                 asked = {"repeat": repeat, "time_limit": time_limit, "parameters": parameters or {}, "solvers": labels}
-                _write(folder, rows, options | asked, [problem.name for problem in sequence if problem.shown])
+                shown = {problem.name: problem.file.problem for problem in sequence if problem.shown}
+                known |= {name: traits(problem) for name, problem in shown.items()}
+                _write(folder, rows, options | asked, list(shown), known)
     except BaseException:  # no empty folder stays, also not after Ctrl-C
         if folder is not None:
             with suppress(OSError):  # it has results
@@ -531,8 +536,8 @@ def _matvec_ms(problem: ContactProblem | LocalProblem) -> float:
 # ---------------------------------------------------------------------- files
 
 
-def _write(folder: Path, rows: list[BenchRow], settings: dict[str, Any], fresh: list[str]) -> None:
-    """Write all rows so far, and the plots of the problems that are new."""
+def _write(folder: Path, rows: list[BenchRow], settings: dict[str, Any], fresh: list[str], known: dict[str, Traits]) -> None:
+    """Write all rows so far, traits of their problems, and the plots of the problems that are new."""
     columns = [f.name for f in fields(BenchRow) if not f.name.startswith("curve")]
     path = folder / "bench.csv"
     with write_errors(path, _ADVICE), replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as stream:
@@ -547,7 +552,7 @@ def _write(folder: Path, rows: list[BenchRow], settings: dict[str, Any], fresh: 
         "rows": [{f.name: _plain(getattr(row, f.name)) for f in fields(BenchRow)} for row in rows],
     }
     write_json(folder / "bench.json", content)
-    write_profiles(folder, rows, settings["tolerance"])
+    write_profiles(folder, rows, settings["tolerance"], known)
     for name in fresh:
         curves = {
             row.solver: (row.curve_ms, row.curve_residual) for row in rows if row.problem == name and len(row.curve_residual)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from contact import ContactProblem, LocalProblem, contact_velocity, isotropic, t
 from contact.cone import project_forces
 from femsim.base.files import replacing, write_errors
 from femsim.studies.problems.profiles import AT, FLOOR_MS, Profile, largest_ratio, performance_profiles
+from femsim.studies.problems.traits import CATEGORIES, Traits
 from viz import plot_performance
 
 _ADVICE = "free the disk or choose another place"
@@ -103,8 +104,8 @@ def profiles_of(rows: Sequence[Row], measure: str) -> dict[str, Profile]:
     return performance_profiles(costs, floor)
 
 
-def write_profiles(folder: Path, rows: Sequence[Row], tolerance: float) -> None:
-    """Write profile.csv, solved.csv, a plot of each measure, and the page bench.md into a folder."""
+def write_profiles(folder: Path, rows: Sequence[Row], tolerance: float, known: Mapping[str, Traits]) -> None:
+    """Write profile.csv, solved.csv, problems.csv, a plot of each measure, and the page bench.md into a folder."""
     found = {measure: profiles_of(rows, measure) for measure in MEASURES}
     solved, points = [], []
     for measure, profiles in found.items():
@@ -118,9 +119,11 @@ def write_profiles(folder: Path, rows: Sequence[Row], tolerance: float) -> None:
         )  # fmt: skip
     _write_table(folder / "profile.csv", ["measure", "solver", "tau", "share"], points)
     _write_table(folder / "solved.csv", ["measure", "solver", "solved", *(f"share_at_{tau:g}" for tau in AT), "area"], solved)
+    traits = [[name, *of, " ".join(word.replace(" ", "_") for word in of.categories)] for name, of in known.items()]
+    _write_table(folder / "problems.csv", ["problem", *Traits._fields, "categories"], traits)
     page = folder / "bench.md"
     with write_errors(page, _ADVICE), replacing(page) as temporary:
-        temporary.write_text(_page(rows, found, tolerance), encoding="utf-8")
+        temporary.write_text(_page(rows, found, tolerance, known), encoding="utf-8")
 
 
 def _ranked(profiles: dict[str, Profile]) -> list[tuple[str, Profile]]:
@@ -135,7 +138,21 @@ def _write_table(path: Path, header: list[str], lines: list[list[object]]) -> No
         writer.writerows([f"{value:.6g}" if isinstance(value, float) else value for value in line] for line in lines)
 
 
-def _page(rows: Sequence[Row], found: dict[str, dict[str, Profile]], tolerance: float) -> str:
+def solved_by_category(rows: Sequence[Row], known: Mapping[str, Traits]) -> tuple[list[str], list[list[str]]]:
+    """Count the problems that each solver solved in each category: header and lines of a table, by how many of all."""
+    groups = {"all": {row.problem for row in rows}}
+    for category in CATEGORIES:
+        if members := {name for name in groups["all"] if name in known and category in known[name].categories}:
+            groups[category] = members
+    lines = []
+    for solver in dict.fromkeys(row.solver for row in rows):
+        solved = {row.problem for row in rows if row.solver == solver and row.status == "converged"}
+        lines.append([solver, *(str(len(solved & members)) for members in groups.values())])
+    lines.sort(key=lambda line: -int(line[1]))
+    return ["solver", *(f"{name} ({len(members)})" for name, members in groups.items())], lines
+
+
+def _page(rows: Sequence[Row], found: dict[str, dict[str, Profile]], tolerance: float, known: Mapping[str, Traits]) -> str:
     """Markdown: who solved how many and how fast, then each problem."""
     problems = list(dict.fromkeys(row.problem for row in rows))
     text = [
@@ -153,6 +170,7 @@ def _page(rows: Sequence[Row], found: dict[str, dict[str, Profile]], tolerance: 
             for name, profile in _ranked(profiles)
         ]
         text += [f"## By {measure}", "", *_table(header, lines), "", f"![Profile](profile_{measure}.png)", ""]
+    text += ["## Solved, by kind of problem", "", *_table(*solved_by_category(rows, known)), ""]
     for problem in problems:
         own = [row for row in rows if row.problem == problem]
         header = ["solver", "status", "iterations", "CPU ms", "dynamics", "contact", "natural map N", "dual m/s", "compl. W"]
@@ -162,7 +180,8 @@ def _page(rows: Sequence[Row], found: dict[str, dict[str, Profile]], tolerance: 
             numbers = [_number(getattr(row, name), ".1e") for name in names]
             lines.append([row.solver, row.status, str(row.iterations), _number(row.cpu_ms, ".4g"), *numbers])
         size = f"{own[0].contacts} contacts" + (f", {own[0].velocities} velocities" if own[0].velocities else "")
-        text += [f"## {problem}", "", f"{size}.", "", *_table(header, lines), ""]
+        kinds = ", ".join(known[problem].categories) if problem in known else ""
+        text += [f"## {problem}", "", f"{size}{'; ' if kinds else ''}{kinds}.", "", *_table(header, lines), ""]
         text += [f"- {row.solver}: {row.message}" for row in own if row.status != "converged"]
         text.append("")
     return "\n".join(text)

@@ -7,6 +7,7 @@
 - `admm`: papers/003, section 8. Parts: `column`, `wall`, `bars`; `splittings` has the methods on one problem.
 - `canal`: papers/000 and 002, section VII. Parts: `single_step` (nuts and dishes), `pouring`, `quadrupeds`; `budgets` stops
   solvers after a number of iterations.
+- `dual`: the solvers of papers/004. Part: `suite`.
 - `paper`: the published figures, from `data/reference`; `text`: numbers, tables and figures; `page`: what an evaluation is, and
   the page of its sections.
 - `command`: runs the parts, stores each result in `data/results/reproduction`, and makes the page.

@@ -16,14 +16,14 @@ from femsim.base.errors import InputError, did_you_mean
 from femsim.base.files import replacing, write_json
 from femsim.base.place import ROOT
 from femsim.base.versions import machine, versions
-from femsim.studies.reproduction import admm, canal, cond
+from femsim.studies.reproduction import admm, canal, cond, dual
 from femsim.studies.reproduction.cable import PUBLISHED_FILE
 from femsim.studies.reproduction.measuring import Raw, Settings, Size
 from femsim.studies.reproduction.page import Evaluation, make_page
 from foreign.text import read_json
 
 #: Evaluations by the name of their paper's method.
-EVALUATIONS: dict[str, Evaluation] = {of.name: of for of in (cond.EVALUATION, admm.EVALUATION, canal.EVALUATION)}
+EVALUATIONS: dict[str, Evaluation] = {of.name: of for of in (cond.EVALUATION, admm.EVALUATION, canal.EVALUATION, dual.EVALUATION)}
 #: Parts that read the folder of data.
 _WITH_DATA = ("cable",)
 #: Packages that a result depends on.
@@ -76,6 +76,7 @@ def reproduce(
         Folder of the page; made if it is not there.
     paper : str
         "cond": papers/001 section V. "admm": papers/003 section 8. "canal": papers/000 section VII, and papers/002.
+        "dual": the solvers of papers/004.
     raw : path, optional
         Folder of the stored results; made if it is not there. Default: ``raw`` in the folder of the page.
     size : {"full", "quick", "tiny"}
