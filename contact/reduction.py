@@ -165,16 +165,18 @@ class Reduction:
 
     @cached_property
     def joined(self) -> list[_Joined]:
-        """Sets of columns that equalities join; all velocities of a node or link belong to one set."""
+        """Sets of columns that equalities join; all velocities of a node, a link or a body belong to one set.
+
+        Else a contact on a body would act on several groups of the reduced problem, where solvers know at most two.
+        """
         A, _, _, E = self._extended
         N = A.shape[0]
         if not len(self._equal):
             return []
         node = np.arange(N)
         for group in self.problem.groups:
-            if group.stride:
-                index = np.arange(group.stop - group.start)
-                node[group.start : group.stop] = group.start + index - index % group.stride
+            index = np.arange(group.stop - group.start)
+            node[group.start : group.stop] = group.start + (index - index % group.stride if group.stride else 0)
         p = E.shape[0]
         entries = E.tocoo()
         links = sp.csr_matrix((np.ones(entries.nnz), (entries.row, p + node[entries.col])), shape=(p + N, p + N))

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from killed_runs import cube_run, killed_after, killed_at
 from small_scene import scene_file
 
 import femsim as fs
+from femsim.run.recorder import Recorder, TableWriter
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
 #: Kills of each kind; by FEMSIM_KILLS=100 as often as it takes to meet rare moments (docs/outputs.md says what they gave).
@@ -72,12 +74,68 @@ def test_a_run_killed_at_any_moment(format: str, fields: tuple[str, ...] | None,
         if format == "vtkhdf":
             assert_vtk_reads(folder)
         count = len(frames.times) if frames is not None else 0
-        assert max(rows) <= count  # the frame of a step is written before its row
+        assert max(rows) < max(count, 1)  # the frame of a step is written before its row, and one before the first step
         done = fs.repair(folder)
         assert done[-1].startswith("run.json: Killed at step ") and fs.repair(folder) == []
         if format == "vtkhdf":
             assert assert_vtk_reads(folder) == count
         shutil.rmtree(folder)
+
+
+class Lazy:
+    """A thread of frames that is as late as it can be: it writes a frame when somebody waits for it."""
+
+    def __init__(self, background: bool) -> None:
+        self.work: Callable[[], None] | None = None
+
+    @property
+    def settled(self) -> bool:
+        return self.work is None
+
+    busy = property(lambda self: self.work is not None)
+
+    def wait(self) -> None:
+        work, self.work = self.work, None
+        if work is not None:
+            work()
+
+    def start(self, work: Callable[[], None]) -> None:
+        self.wait()
+        self.work = work
+
+    def close(self) -> None:
+        self.wait()
+
+
+@pytest.mark.parametrize(("seconds", "late"), [(0.1, 3), (2.0, 0)])
+@pytest.mark.parametrize("format", ["pvd", "vtkhdf"])
+def test_no_row_comes_before_the_frame_of_its_step(
+    format: str, seconds: float, late: int, cube: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whenever rows are written, so at any moment of a kill; they come though a frame is always in writing."""
+    if format == "vtkhdf":
+        pytest.importorskip("h5py")
+    monkeypatch.setattr("viz.vtk_series.Worker", Lazy)
+    monkeypatch.setattr("viz.vtk_hdf.Worker", Lazy)
+    now, folder, write, seen = [0.0], tmp_path / "run", TableWriter.flush, {"steps": 0, "sensors": 0}
+
+    def clock() -> float:
+        now[0] += seconds
+        return now[0]
+
+    def flush(table: TableWriter) -> None:
+        write(table)
+        if table.path is not None and (count := assert_whole_rows(table.path)):
+            assert count < len(fs.open_frames(folder).times), "the first frame is that of the start"
+            seen[table.path.stem] = count
+
+    def look(stepper: object, report: Any) -> None:
+        assert min(seen.values()) >= report.step - late
+
+    monkeypatch.setattr(Recorder, "clock", staticmethod(clock))
+    monkeypatch.setattr(TableWriter, "flush", flush)
+    cube_run(cube, folder, 12, format=format)(on_step=look)
+    assert seen == {"steps": 12, "sensors": 12}
 
 
 def test_a_run_that_goes_on_opens_in_vtk(cube: Path, tmp_path: Path) -> None:

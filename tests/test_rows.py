@@ -25,6 +25,8 @@ from contact import (
 from contact.metrics import row_residual
 from contact.reduction import Reduction
 from contact.rows import Rows
+from contact.solvers.auto import Auto
+from contact.solvers.exact import Exact
 from femsim.studies.problems.assemblies import GRAVITY, WORLD, Assembly
 
 #: Those that solve any problem of contacts with A to their tolerance.
@@ -269,6 +271,54 @@ def test_all_velocities_of_a_node_are_joined_together_and_others_stay_nodes() ->
         ("soft", 0, 9, "nodes"),
         ("joined 0", 9, 11, "generalized"),
     ]
+
+
+def welded_on_the_floor() -> ContactProblem:
+    """Two boxes whose axes are the world's, welded, so that each direction is joined by itself; both on the floor."""
+    weld = np.hstack([np.eye(6), -np.eye(6)])
+    weld[1, 5], weld[1, 11], weld[2, 4], weld[2, 10] = 0.1, 0.1, -0.1, -0.1
+    jacobian = np.zeros((6, 12))
+    for k in range(2):  # a corner of each on the floor, normal z first
+        jacobian[3 * k : 3 * k + 3, 6 * k : 6 * k + 6] = [
+            [0, 0, 1, 0.1, -0.1, 0],
+            [1, 0, 0, 0, 0.1, -0.1],
+            [0, 1, 0, -0.1, 0, 0.1],
+        ]
+    return make_problem(
+        np.diag([1.0, 1.0, 1.0, 0.01, 0.01, 0.01] * 2), [0.3, 0, -1.0, 0, 0, 0] * 2, jacobian, np.zeros(2), 0.3, dt=0.1,
+        groups=[Group("a", 0, 6, "generalized"), Group("b", 6, 12, "generalized")], rows=make_rows(weld),
+    )  # fmt: skip
+
+
+def test_all_velocities_of_a_body_are_joined_together() -> None:
+    """Else contacts of a body would act on many groups, which COND refuses; so `auto` ended runs of boxes that are welded."""
+    problem = welded_on_the_floor()
+    reduced = Reduction(problem).reduced
+    assert [(g.start, g.stop, g.kind) for g in reduced.groups] == [(0, 6, "generalized")]
+    for name in ("cond", "auto", "exact"):
+        answer = make_solver(name, tolerance=1e-9).solve(problem)
+        assert answer.converged, answer.message
+        assert answer.v == pytest.approx(make_solver("exact").solve(problem).v, abs=1e-7)
+
+
+def test_auto_asks_another_solver_where_one_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A contact on three bodies, which COND does not take, as what was picked and as what goes on."""
+    jacobian = np.zeros((3, 9))
+    jacobian[0, [2, 5, 8]] = jacobian[1, [0, 3, 6]] = jacobian[2, [1, 4, 7]] = 1.0
+    problem = make_problem(
+        np.eye(9), [0.1, 0, -1.0] * 3, jacobian, np.zeros(1), 0.3, dt=0.1,
+        groups=[Group(name, 3 * k, 3 * k + 3, "generalized") for k, name in enumerate("abc")],
+    )  # fmt: skip
+    with pytest.raises(ContactError, match="acts on three bodies"):
+        make_solver("cond").solve(problem)
+    for pick in ("cond", "cond-newton"):
+        monkeypatch.setattr(Auto, "_pick", lambda *_, pick=pick: pick)
+        answer = make_solver("auto").solve(problem)
+        assert answer.converged and answer.details["picked"] == "exact", answer.message
+    monkeypatch.setattr(Auto, "_pick", lambda *_: "exact")
+    solver = make_solver("auto")
+    monkeypatch.setattr(Exact, "solve", lambda self, one, start: replace(answer, status="stopped at the limit"))
+    assert solver.solve(problem).status == "stopped at the limit"
 
 
 def test_a_warm_start_from_the_answer_needs_one_iteration() -> None:

@@ -37,6 +37,11 @@ class Worker:
         """Whether a task is running, or has ended without a `wait`."""
         return self._running is not None
 
+    @property
+    def settled(self) -> bool:
+        """Whether no task is running: all that was started has been done, or has failed."""
+        return self._running is None or self._running.done()
+
     def start(self, work: Callable[[], None]) -> None:
         """Wait for the previous task, then start this one."""
         self.wait()

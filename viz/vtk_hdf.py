@@ -121,6 +121,15 @@ class HdfSeries:
         self._worker.start(lambda: self._write(time, copies, number))
         self._parts.written(time, parts)
 
+    @property
+    def settled(self) -> bool:
+        """Whether no frame is being written: a kill now loses none of those given."""
+        return self._worker.settled
+
+    def settle(self) -> None:
+        """Wait for the frame that is being written, and raise its error if it failed."""
+        self._worker.wait()
+
     def _write(self, time: float, parts: Mapping[str, PartFrame], number: int) -> None:
         for name, file in self._files.items():
             file.write(time, parts[name], number)

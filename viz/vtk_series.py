@@ -206,6 +206,15 @@ class PvdSeries:
             new += self._series_files()
         self._worker.start(lambda: _write(new))
 
+    @property
+    def settled(self) -> bool:
+        """Whether no frame is being written: a kill now loses none of those given."""
+        return self._worker.settled
+
+    def settle(self) -> None:
+        """Wait for the frame that is being written, and raise its error if it failed."""
+        self._finish(self._worker.wait)
+
     def flush(self) -> None:
         """Write everything outstanding, the PVD index last."""
         self._finish(self._worker.wait)

@@ -154,6 +154,15 @@ class Frames:
         drawn = body.frame(state.q[system.q_slices[index]], state.v[rows], force, self.fields)
         return PartFrame(drawn.points, drawn.point_data, drawn.cell_data)
 
+    @property
+    def settled(self) -> bool:
+        """Whether all frames so far are in the files."""
+        return self.series.settled
+
+    def settle(self) -> None:
+        """Wait until all frames so far are in the files."""
+        self.series.settle()
+
     def close(self) -> None:
         """End the series; it is complete up to the last frame."""
         self.series.close()

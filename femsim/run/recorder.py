@@ -28,7 +28,7 @@ _FLUSH_S = 0.5
 
 
 class TableWriter:
-    """CSV file that grows by a row per step, written twice a second: only whole rows, and the header at once.
+    """CSV file that grows by a row per step: the header is written at once, rows when they are asked for, and whole.
 
     Parameters
     ----------
@@ -40,14 +40,11 @@ class TableWriter:
         Rows of a run that goes on; the file is made anew of them.
     """
 
-    clock = staticmethod(time.monotonic)
-
     def __init__(self, path: Path | None, columns: Sequence[str], rows: np.ndarray | None = None) -> None:
         self.columns = tuple(columns)
         self.rows: list[list[float]] = [] if rows is None else rows.tolist()
         self.path, self._file = path, -1
         self._waiting: list[str] = []
-        self._written = self.clock()
         if path:
             text = "".join([_line(self.columns), *(_line(map(_cell, row)) for row in self.rows)])
             with replacing(path) as temporary:
@@ -59,8 +56,6 @@ class TableWriter:
         self.rows.append(list(row))
         if self._file >= 0:
             self._waiting.append(_line([_cell(x) for x in row]))
-            if self.clock() - self._written > _FLUSH_S:
-                self.flush()
 
     def flush(self) -> None:
         """Write the rows that wait.
@@ -70,7 +65,7 @@ class TableWriter:
         OSError
             They cannot be written; ``filename`` is the table.
         """
-        rest, self._waiting, self._written = memoryview("".join(self._waiting).encode()), [], self.clock()
+        rest, self._waiting = memoryview("".join(self._waiting).encode()), []
         if rest and self._file >= 0 and self.path:
             with named_errors(self.path):
                 while rest:
@@ -103,6 +98,9 @@ def _line(cells: Iterable[str]) -> str:
 
 class Recorder:
     """Writes what a stepper does.
+
+    A killed run may lose its last frame and the rows of its last second, but no row on disk is of a step whose frame was due
+    and is not there: rows are written when no frame is in writing.
 
     Parameters
     ----------
@@ -140,6 +138,8 @@ class Recorder:
         Frames in the format vtkhdf, and h5py is missing.
     """
 
+    clock = staticmethod(time.monotonic)
+
     def __init__(
         self,
         stepper: Stepper,
@@ -171,6 +171,7 @@ class Recorder:
         self._next_frame = float(carried.get("next_frame", 0.0))
         self.sensors = Sensors(stepper)
         self.frames: Frames | None = None
+        self._flushed = self._stepped = self.clock()
         if folder:
             self.frames = Frames(
                 stepper, folder, fields=fields, format=format, precision=precision, written=carried.get("frames")
@@ -183,9 +184,8 @@ class Recorder:
 
     def carried(self) -> dict[str, Any]:
         """Return what a checkpoint keeps of the recorder, as JSON knows it; tables and frames are written up to there first."""
-        self.steps.flush()
-        self.sensor_table.flush()
         frames = self.frames.written() if self.frames else None
+        self._flush()
         return {
             "problems": self.problems, "answered": self.answered, "next_frame": self._next_frame, "frames": frames,
             "health": self.health.memory(),
@@ -213,11 +213,31 @@ class Recorder:
         self._next_frame += self.frame_interval * max(1.0, np.floor((time - self._next_frame) / self.frame_interval + 1.0 + 1e-9))
         return True
 
+    def _flush(self) -> None:
+        """Write the rows of both tables that wait."""
+        self._flushed = self.clock()
+        self.sensor_table.flush()
+        self.steps.flush()
+
+    def _settled(self, wait: bool) -> bool:
+        """Whether all frames so far are in the files; ``wait`` until they are."""
+        if self.frames and wait:
+            self.frames.settle()
+        return self.frames is None or self.frames.settled
+
     def step(self, report: StepReport, timings: dict[str, float]) -> None:
-        """Record a step: rows of both tables, and a frame when one is due."""
+        """Record a step: rows of both tables, and a frame when one is due.
+
+        The rows of the steps before are written first, where some wait for long and no frame is in writing: the next frame would
+        wait for the last one anyway. After a step that took long they need not wait for another one.
+        """
+        slow = self.clock() - self._stepped > _FLUSH_S
         with self.stepper.timed("record"):
+            due = self.frame_due(report.time)
+            if self.clock() - self._flushed > _FLUSH_S and self._settled(wait=due):
+                self._flush()
             self.sensor_table.add(self.sensors.row(report))
-            if self.frame_due(report.time):
+            if due:
                 self.frame(report)
             before = self.health.findings.verdict
             self.health.look(report)
@@ -227,6 +247,9 @@ class Recorder:
         self.steps.add(step_row(report, ms))
         name = _solver_of(self.stepper, report)
         self.answered[name] = self.answered.get(name, 0) + 1
+        if slow and self._settled(wait=True):
+            self._flush()
+        self._stepped = self.clock()
 
     def last_row(self) -> dict[str, float]:
         """Return what the last step wrote to both tables, by name of the column."""
@@ -236,10 +259,10 @@ class Recorder:
     def close(self) -> None:
         """Close all files; the frames and tables are complete up to the last step."""
         with ExitStack() as all_of_them:  # each is closed, whatever the others say
+            all_of_them.callback(self.steps.close)  # the last one first: frames before rows
+            all_of_them.callback(self.sensor_table.close)
             if self.frames:
                 all_of_them.callback(self.frames.close)
-            all_of_them.callback(self.sensor_table.close)
-            all_of_them.callback(self.steps.close)
 
 
 def _solver_of(stepper: Stepper, report: StepReport) -> str:
