@@ -210,7 +210,8 @@ def grid_distance(
     """Trilinear value of a distance grid and its normalised gradient; +inf and a zero normal outside.
 
     ``values[start:]`` holds the (nx, ny, nz) nodes in C order, the first at (ox, oy, oz). Where the gradient
-    vanishes (a medial surface) the normal is +z.
+    vanishes (a medial surface) the normal is +z. The 12 parameters are a point and the numbers of one grid, each from its row of
+    the arrays of all grids; a tuple of them would only be taken apart again.
     """
     fx, fy, fz = (x - ox) / spacing, (y - oy) / spacing, (z - oz) / spacing
     inside = fx >= 0.0 and fy >= 0.0 and fz >= 0.0 and fx <= nx - 1 and fy <= ny - 1 and fz <= nz - 1
@@ -446,7 +447,8 @@ def detect_points(
 
     ``point_corner`` (p,) is the box whose corner a point is, ``shape_corner`` (s,) the first of the eight corners of a box; -1
     for none. ``edge`` (3, 3) is room to work in. The number may exceed the room in the arrays; contacts beyond it are counted,
-    not written.
+    not written. For the 24 parameters see the module; they make more than 80 lines of one loop over points, whose tests share
+    the pose of a shape as numbers.
     """
     count, room = 0, out_point.shape[0]
     for c in range(n_pairs):

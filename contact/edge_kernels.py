@@ -51,7 +51,8 @@ def crossing_edges(
     than DEEPER times as deep as along any axis: so the side of a box that stands on another one is not taken for a contact.
     ``shape_corner`` (s,) is the first point of the corners of a box, -1 where they are no points; the contact is that of the
     point at the start of the edge, with the other box as its shape. The number may exceed the room in the arrays; contacts beyond
-    it are counted, not written. Arrays are handed over one by one for speed, see :mod:`contact.detect_kernels`.
+    it are counted, not written. Arrays are handed over one by one for speed, see :mod:`contact.detect_kernels`. Over 80 lines,
+    because each loop inside another one goes on with what those around it have worked out: boxes, axes, edges of a, edges of b.
     """
     n_shapes, room = kind.shape[0], out_point.shape[0]
     for first in range(n_shapes):

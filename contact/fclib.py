@@ -16,8 +16,6 @@ Our own files of the global form hold a group ``/femsim`` besides, which other r
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
@@ -31,6 +29,7 @@ from contact.local import ROUNDING, SYMMETRY, LocalProblem, eliminate_rows, make
 from contact.problem import ContactProblem, Group, GroupKind, make_problem
 from contact.rows import Rows, make_rows
 from foreign.hdf5 import read_groups
+from foreign.whole import replacing
 
 #: Compressed columns and rows in FCLib's field nz; zero and more is the number of triplets.
 _COLUMNS, _ROWS = -1, -2
@@ -81,32 +80,6 @@ def import_h5py() -> Any:
     except ImportError as error:
         raise ContactError('FCLib files need the package h5py, which is not installed; pip install "femsim[hdf]".') from error
     return h5py
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside a path; what was written there takes the path's place at the end, and only then.
-
-    Parameters
-    ----------
-    path : Path
-        File to be written; it stays as it is when the block raises.
-
-    Raises
-    ------
-    ContactError
-        The file cannot be written.
-    """
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else error
-        raise ContactError(f"{path} cannot be written ({reason}); free the disk or choose another place.") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
 
 
 # ---------------------------------------------------------------------- reading
@@ -507,8 +480,12 @@ def write_fclib(
             _write_matrix(file.require_group(f"{_OURS}/rows"), own)
         file.flush()
         image = file.id.get_file_image()
-    with replacing(path) as temporary:
-        temporary.write_bytes(image)
+    try:
+        with replacing(path) as temporary:
+            Path(temporary).write_bytes(image)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else error
+        raise ContactError(f"{path} cannot be written ({reason}); free the disk or choose another place.") from error
 
 
 def _split_rows(

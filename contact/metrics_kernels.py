@@ -166,11 +166,11 @@ def translations(
         if stride[g] <= 0:
             continue
         for c in range(3):
-            force, resistance = 0.0, 0.0
+            own, force, resistance = 3 * g + c, 0.0, 0.0
             for j in range(start[g] + c, stop[g], stride[g]):
                 force += b[j]
-                for p in range(indptr[j], indptr[j + 1]):
-                    if label[indices[p]] == 3 * g + c:
+                for p in range(np.uint64(indptr[j]), np.uint64(indptr[j + 1])):  # unsigned: see jacobian_kernels
+                    if label[np.uint64(indices[p])] == own:
                         resistance += data[p]
             if resistance > 0.0:
                 for j in range(start[g] + c, stop[g], stride[g]):

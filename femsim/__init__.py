@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import Any
 
 from femsim.base.errors import no_attribute
-from femsim.base.numba_cache import use_source_digest
+from femsim.base.numba_cache import use_source_digest_with_numba
 from femsim.base.place import ROOT, __version__ as __version__
 
 _SIBLINGS = ("foreign", "materials", "meshes", "contact", "viz")
@@ -92,4 +92,4 @@ def __dir__() -> list[str]:
 _MODULE_OF = _public_names()
 __all__ = sorted(_MODULE_OF)
 _check_siblings(ROOT)
-use_source_digest(ROOT / name for name in ("femsim", *_SIBLINGS))
+use_source_digest_with_numba(ROOT / name for name in ("femsim", *_SIBLINGS))

@@ -1,4 +1,4 @@
-"""Files that others wrote: read with checked sizes, and foreign libraries only in a child with limits. Imports nothing of ours.
+"""Files of others, read with checked sizes, and their libraries only in a child with limits. Imports nothing of ours.
 
 A library that reads a damaged or hostile file may run for ever, fill the memory or crash. It cannot do that to a simulation:
 
@@ -7,6 +7,7 @@ A library that reads a damaged or hostile file may run for ever, fill the memory
 - `mesh_files`, `hdf5`, `logs`, `vtk_files`, `tables`: the readers that run there, meshio, h5py, ezc3d, mcap and rosbags, VTK,
   pyarrow; plain arrays come back.
 - `text`: JSON and TOML with checked size and nesting, and npz archives whose headers are checked before anything is allocated.
+- `whole`: the other way round, files that others never see half-written. Every room writes by it.
 
 What cannot be read raises `Refused`, a ValueError with a reason; who called names the file and what to do.
 """

@@ -8,6 +8,7 @@ import os
 import re
 import tomllib
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 from xml.etree.ElementTree import XML, Element, ParseError
@@ -27,8 +28,8 @@ _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
 _LONG_KEY = re.compile(rf"(?<![\w\-.])(?:{_PART}){{{MOST_PARTS}}}")  # no second try: its time is that of the text
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file.
+def read_toml(path: Path, *, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+    """Read a TOML file; ``parse_float`` makes a number of the digits of one that is not whole.
 
     Raises
     ------
@@ -39,7 +40,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     if _LONG_KEY.search(text):  # tomllib's time grows with the square of the parts
         raise Refused(f"a key has more than {MOST_PARTS} parts")
     try:
-        content = tomllib.loads(text)
+        content = tomllib.loads(text, parse_float=parse_float)
     except RecursionError:
         raise Refused(f"it is nested more deeply than {DEEPEST} levels") from None
     except ValueError as error:

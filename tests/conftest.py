@@ -1,4 +1,4 @@
-"""Import femsim first: it names the folder of compiled kernels by a digest of their sources before numba is used."""
+"""Name the folder of compiled kernels by a digest of their sources, before a test changes the environment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from small_scene import scene_file
 
+from femsim.base.numba_cache import folder_in_use
 from femsim.cli import execute
+
+folder_in_use()
 
 
 @pytest.fixture

@@ -60,9 +60,9 @@ def _calibration(path: Path) -> Values:
 
 
 def _steps(path: Path) -> Values:
-    from viz.plots import _read_table
+    from viz.tables import read_table
 
-    return [np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0) for values in _read_table(path, ("step", "time_s")).values()]
+    return [np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0) for values in read_table(path, ("step", "time_s")).values()]
 
 
 def _json(path: Path) -> Values:

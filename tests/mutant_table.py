@@ -124,7 +124,7 @@ MUTANTS = (
         "test_tree.py::test_limits_hold_and_their_torque_is_reported",
     ),
     Mutant(
-        "physics", "a free robot turns by the wrong angular momentum", BODIES + "tree.py",
+        "physics", "a free robot turns by the wrong angular momentum", BODIES + "links.py",
         "after[3:] -= dt * cross(", "after[3:] += dt * cross(",
         "test_tree.py::test_a_free_robot_keeps_its_momenta",
     ),

@@ -48,6 +48,18 @@ def test_a_run_after_it_compiles_nothing(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(said) == 1 and "already" in said[0]
 
 
+def test_a_full_disk_leaves_no_half_of_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*names: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        compile_ahead({"no_such_scene": 0.01}, lambda line: None)
+    assert not [path for path in (tmp_path / "cache").iterdir() if "compiled-ahead" in path.name]
+
+
 def test_without_a_folder_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NUMBA_CACHE_DIR")
     (line,) = compile_ahead(BOX, lambda line: None)

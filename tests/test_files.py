@@ -15,10 +15,10 @@ from pydantic import BaseModel, ConfigDict, Field
 import femsim as fs
 from femsim.base import files, status
 from femsim.base.toml_files import checked, read_toml
-from viz import files as viz_files
+from foreign import whole
 
 Replacing = Callable[[Path], AbstractContextManager[Path | str]]
-BOTH = pytest.mark.parametrize("replacing", [files.replacing, viz_files.replacing], ids=["femsim", "viz"])
+BOTH = pytest.mark.parametrize("replacing", [files.replacing, whole.replacing], ids=["femsim", "foreign"])
 
 
 @BOTH
@@ -134,8 +134,8 @@ def test_every_word_for_an_end_has_an_exit_status_and_a_sentence() -> None:
         assert f"\n{word}\n    " in (status.__doc__ or ""), word
 
 
-def test_files_are_replaced_in_one_place_of_each_package() -> None:
-    """Beside the writers: films grow picture by picture, a case moves a whole folder over an older one, figures move together."""
+def test_files_are_replaced_in_one_place() -> None:
+    """Beside it, films and series grow by pictures, a case moves a folder over an older one, and figures move together."""
     root = Path(fs.__file__).resolve().parent.parent
     places = {
         str(path.relative_to(root))
@@ -143,9 +143,10 @@ def test_files_are_replaced_in_one_place_of_each_package() -> None:
         for path in (root / package).rglob("*.py")
         if "os.replace(" in path.read_text(encoding="utf-8")
     }
-    writers = {"femsim/base/files.py", "viz/files.py", "viz/vtk_hdf.py", "contact/fclib.py"}
-    assert places == writers | {
+    assert places == {
+        "foreign/whole.py",
         "viz/film.py",
+        "viz/vtk_hdf.py",
         "viz/animation.py",
         "femsim/studies/sweeps/case.py",
         "femsim/studies/calibration/report.py",

@@ -38,7 +38,9 @@ def packages(tmp_path: Path) -> list[Path]:
 def test_the_digest_changes_with_any_kernel_source(packages: list[Path], name: str) -> None:
     before = kernel_digest(packages)
     path = packages[0].parent / name
+    times = path.stat()
     path.write_text(path.read_text().replace("* x", "- x"))  # same size
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert kernel_digest(packages) != before
 
 
@@ -92,11 +94,11 @@ def test_only_the_newest_few_folders_are_kept(tmp_path: Path, monkeypatch: pytes
     assert left == [f"numba-{number:04d}" for number in range(12 - numba_cache._KEPT_FOLDERS, 12)]
 
 
-def start(**environment: str) -> str:
+def start(modules: str = "femsim, os, numba", **environment: str) -> str:
     """Import femsim in a fresh process and return the folder that numba then uses."""
     kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     root = Path(fs.__file__).resolve().parent.parent
-    code = "import femsim, os, numba; print(numba.config.CACHE_DIR, os.environ['NUMBA_CACHE_DIR'], sep='\\n')"
+    code = f"import {modules}; print(numba.config.CACHE_DIR, os.environ['NUMBA_CACHE_DIR'], sep='\\n')"
     done = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.dont_write_bytecode = True; {code}"],
         env=kept | {"PYTHONPATH": str(root)} | environment, capture_output=True, text=True, timeout=60, check=True,
@@ -110,6 +112,21 @@ def test_femsim_tells_numba_the_folder(tmp_path: Path) -> None:
     root = Path(fs.__file__).resolve().parent.parent
     digest = kernel_digest(root / name for name in ("femsim", "foreign", "materials", "meshes", "contact", "viz"))
     assert start(XDG_CACHE_HOME=str(tmp_path)) == str(tmp_path / "femsim" / f"numba-{digest}")
+
+
+def test_femsim_tells_numba_the_folder_where_numba_comes_first(tmp_path: Path) -> None:
+    orders = ("numba, femsim, os", "os, femsim, contact.cone, numba")
+    first, later = (start(names, XDG_CACHE_HOME=str(tmp_path)) for names in orders)
+    assert first == later and Path(first).is_dir() and Path(first).parent == tmp_path / "femsim"
+
+
+def test_femsim_reads_no_kernels_before_numba_is_imported(tmp_path: Path) -> None:
+    code = (
+        "import os, sys, femsim, femsim.cli\nprint('numba' in sys.modules, 'NUMBA_CACHE_DIR' in os.environ)\n"
+        "import numba\nprint('NUMBA_CACHE_DIR' in os.environ)"
+    )
+    out, err = started(tmp_path, code).communicate(timeout=300)
+    assert out.split() == ["False", "False", "True"], err
 
 
 def test_a_folder_that_the_user_sets_is_kept(tmp_path: Path) -> None:

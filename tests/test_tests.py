@@ -13,7 +13,6 @@ ROOT = TESTS.parent
 #: Modules that a test (or a helper of tests) is the test of, where it reads private names of them.
 OWNERS = {
     "fuzz": ["foreign/child.py"],
-    "fuzz_doors": ["viz/plots.py"],
     "slow_rods": ["femsim/model/bodies/rod.py"],
     "test_bad_files": ["foreign/child.py"],
     "test_bench": ["femsim/studies/problems/bench.py"],
@@ -30,7 +29,6 @@ OWNERS = {
     "test_installation": ["femsim/cli/doctor.py"],
     "test_layers": ["femsim/__init__.py"],
     "test_numba_cache": ["femsim/base/numba_cache.py"],
-    "test_plots": ["viz/plots.py"],
     "test_rod_momentum": ["femsim/model/bodies/rod.py"],
     "test_render": ["viz/ground.py", "viz/render.py", "viz/stage.py"],
     "test_simulation": ["contact/delassus.py"],
@@ -38,7 +36,7 @@ OWNERS = {
     "test_subadmm": ["contact/solvers/subadmm.py"],
     "test_tendons": ["femsim/model/actuators.py"],
     "test_touching": ["femsim/step/deforming_contacts.py"],
-    "test_view": ["viz/view.py"],
+    "test_view": ["viz/view.py", "viz/view_plot.py"],
     "test_viscous": ["femsim/model/bodies/soft.py"],
 }
 #: Public although they begin so: methods of named tuples, the way out of a child process, and what notebooks ask for.

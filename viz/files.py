@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from foreign.whole import replacing, temporary_name
 from viz.fonts import with_fonts
 
 if TYPE_CHECKING:
@@ -27,31 +26,6 @@ def no_run(path: Path) -> str:
     if path.is_file():
         return f"{path} is a file; give the folder that a run wrote."
     return f"the run folder {path} does not exist; give the folder that a run wrote."
-
-
-def temporary_name(path: str | Path) -> str:
-    """Return the name under which a file is written: beside it, with its suffix and the number of this process."""
-    folder, name = os.path.split(path)  # a frame has many files, and parts of a Path take 20 us
-    stem, suffix = os.path.splitext(name)
-    return os.path.join(folder, f".{stem}.{os.getpid()}.tmp{suffix}")
-
-
-@contextmanager
-def replacing(path: str | Path) -> Iterator[str]:
-    """Write a file in one step: the block writes to the name it gets, which then takes the place of the path.
-
-    When the block raises, the path stays as it was and nothing else is left.
-    """
-    temporary = temporary_name(path)
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    except BaseException as error:  # no temporary file stays, also not after Ctrl-C
-        with suppress(OSError):
-            os.unlink(temporary)
-        if isinstance(error, OSError) and error.errno is not None and error.filename in (None, temporary):
-            error.filename = str(path)
-        raise
 
 
 def replace_file(path: str, data: bytes) -> None:

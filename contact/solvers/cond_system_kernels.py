@@ -15,7 +15,7 @@ from contact.solvers.cond_groups import Matrix, Steps
 def scatter_entries(source: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:
     """Put each number of ``source`` in its place in ``values``; the others stay."""
     for k in range(places.shape[0]):
-        values[places[k]] = source[k]
+        values[np.uint64(places[k])] = source[k]  # unsigned: see jacobian_kernels
 
 
 @njit(cache=True, inner=True, _nrt=False)

@@ -3,50 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from femsim.base.errors import InputError
+from foreign import whole
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Write a file, or a new folder, in one step: the block fills a temporary name, which then takes the path's place.
 
-    Until then, and when the block raises, the path stays as it was; what the block has written is then removed.
-
-    Parameters
-    ----------
-    path : Path
-        File to write or replace, or folder to make (it must not exist).
-
-    Yields
-    ------
-    Path
-        Temporary name in the same folder with the same suffix, for programs that choose a format by it. It holds the number of
-        this process, so that two processes do not write into each other's file.
-
-    Raises
-    ------
-    OSError
-        The file cannot be written; ``filename`` is the path, not the temporary name.
+    As :func:`foreign.whole.replacing`, with a Path.
     """
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    except BaseException as error:  # no temporary file stays, also not after Ctrl-C
-        with suppress(OSError):
-            shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()
-        if isinstance(error, OSError) and error.errno is not None and error.filename in (None, str(temporary)):
-            error.filename = str(path)
-        raise
+    with whole.replacing(path) as temporary:
+        yield Path(temporary)
 
 
 @contextmanager

@@ -2,11 +2,13 @@
 
 numba refreshes a cached kernel only when the kernel's *own file* changes, so a kernel that calls one from another file
 could run stale code. Here every change of any file with kernels gives a new folder, and such a cache cannot be met again.
+Reading all those files takes 10 ms, so it waits until numba is imported: ``femsim --help`` does without.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import logging
 import os
 import shutil
@@ -22,6 +24,39 @@ _trouble = ""
 def cache_trouble() -> str:
     """Return what is wrong with the cache of this process, a sentence without its end; empty where nothing is."""
     return _trouble
+
+
+def use_source_digest_with_numba(packages: Iterable[Path]) -> None:
+    """Call :func:`use_source_digest` when numba is first imported; at once where it already is.
+
+    Parameters
+    ----------
+    packages : iterable of Path
+        The folders whose ``*.py`` files may hold kernels.
+    """
+    if "numba" in sys.modules:
+        use_source_digest(packages)
+    else:
+        sys.meta_path.insert(0, _BeforeNumba(list(packages)))
+
+
+def folder_in_use() -> str:
+    """Return the folder of compiled kernels of this process; empty where there is none."""
+    importlib.import_module("numba")
+    return os.environ.get("NUMBA_CACHE_DIR", "")
+
+
+class _BeforeNumba:
+    """Stands first among the finders of modules, finds nothing, and names the folder when Python looks for numba."""
+
+    def __init__(self, packages: list[Path]) -> None:
+        self.packages = packages
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Name the folder, once, before numba reads the environment."""
+        if name == "numba" and self.packages:
+            packages, self.packages = self.packages, []  # it stays in the list: Python is walking through that
+            use_source_digest(packages)
 
 
 def use_source_digest(packages: Iterable[Path]) -> Path | None:

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from femsim.base.numba_cache import kernel_digest
+from femsim.base.files import replacing
+from femsim.base.numba_cache import folder_in_use, kernel_digest
 from femsim.base.place import ROOT
 
 #: Scenes that call nearly all kernels that scenes call, and how long each runs (s): to its first contacts.
@@ -44,7 +45,7 @@ def compile_ahead(scenes: dict[str, float], say: Callable[[str], None]) -> list[
     list of str
         What went wrong, a line each.
     """
-    folder = os.environ.get("NUMBA_CACHE_DIR")
+    folder = folder_in_use()
     if not folder:
         return ["no folder for compiled kernels can be written (see femsim doctor)"]
     digest = kernel_digest(ROOT / name for name in _PACKAGES)  # the folder may be the user's, and hold older kernels too
@@ -69,7 +70,8 @@ def compile_ahead(scenes: dict[str, float], say: Callable[[str], None]) -> list[
                 done.add(name)
             say(f"{number} of {len(left)}, {time.perf_counter() - began:.0f} s: {name}{' FAILED' if trouble else ''}")
     mark.parent.mkdir(parents=True, exist_ok=True)
-    mark.write_text("\n".join(sorted(done)) + "\n", encoding="utf-8")
+    with replacing(mark) as temporary:
+        temporary.write_text("\n".join(sorted(done)) + "\n", encoding="utf-8")
     return wrong
 
 

@@ -89,7 +89,9 @@ def _found(packages: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
 
 def _cache() -> tuple[str, bool]:
     """Write to the cache of compiled kernels, read it back, remove it: a sentence, and whether it works."""
-    folder = os.environ.get("NUMBA_CACHE_DIR")
+    from femsim.base.numba_cache import folder_in_use
+
+    folder = folder_in_use()
     if not folder:
         return "NOT CACHED: no folder of this user can be written", False
     try:

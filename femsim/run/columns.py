@@ -114,18 +114,19 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
         lambda r, ms: r.potential_energy,
     ),
     StepColumn(
-        "friction_loss_J", "J", "work that friction has taken in all contacts since the start", lambda r, ms: r.friction_loss
+        "friction_loss_J", "J", "energy that friction has dissipated in all contacts since the start",
+        lambda r, ms: r.friction_loss,
     ),
     StepColumn(
         "viscous_loss_J", "J",
-        "what the dashpots of Prony terms have taken since the start; in free motion by the energy-momentum step, without other "
-        "damping, kinetic + elastic + viscous loss - work keeps its value",
+        "energy that the dashpots of Prony terms have dissipated since the start; in free motion by the energy-momentum step, "
+        "without other damping, kinetic + elastic + viscous loss - work stays constant",
         lambda r, ms: r.viscous_loss,
     ),
     StepColumn(
         "nonlinear_residual", "1",
-        "what M dv/dt = f + J^T lam lacks with all forces evaluated at the end of the step (at theta), relative to the largest "
-        "of them; `converged` asks for it too, unless a step is linearised once",
+        "residual of M dv/dt = f + J^T lam with all forces evaluated at the end of the step (at theta), relative to the largest "
+        "of them; `converged` requires it too, unless the step is linearised once",
         lambda r, ms: r.nonlinear_residual, "worst",
     ),
     StepColumn("solves", "1", "contact problems solved, one for each linearisation of the step", lambda r, ms: r.solves, "sum"),
@@ -141,30 +142,30 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     ),
     StepColumn(
         "deepest_part_a", "1",
-        "of the two parts that are deepest in each other relative to their size, the first by its number in `parts` of run.json, "
-        "from 0; -1 for none", lambda r, ms: r.vitals.worst.parts[0],
+        "of the two parts that penetrate deepest relative to their size, the first: its number in `parts` of run.json, from 0; "
+        "-1 for none", lambda r, ms: r.vitals.worst.parts[0],
     ),
     StepColumn("deepest_part_b", "1", "the second", lambda r, ms: r.vitals.worst.parts[1]),
     StepColumn(
         "penetration_share", "1",
-        "how deep these are in each other beyond what they were at the start, relative to the smaller size of the two: median "
+        "penetration of these two beyond that at the start, relative to the smaller size of the two: median "
         "edge of the surface elements, thickness of the rod, smallest extent of the shapes", lambda r, ms: r.vitals.worst.share,
     ),
     StepColumn(
         "led_overlap_m", "m",
-        "deepest overlap, beyond that at the start, of two parts that nothing can push: both driven or fixed, or fingers of one "
-        "gripper", lambda r, ms: r.vitals.led.depth,
+        "deepest overlap, beyond that at the start, of two parts that no contact pushes apart: both driven or fixed, or fingers "
+        "of one gripper", lambda r, ms: r.vitals.led.depth,
     ),
     StepColumn(
         "stick_creep_mps", "m/s", "largest tangential speed of a pressing contact well inside its friction cone",
         lambda r, ms: r.vitals.creep.depth, "worst",
     ),
     StepColumn(
-        "way_share", "1", "furthest way of a body in the step relative to its own extent, of those that are near others",
+        "way_share", "1", "largest distance that a body near others moves in the step, relative to its own extent",
         lambda r, ms: r.vitals.way[1], "worst",
     ),
     StepColumn(
-        "turn_rad", "rad", "largest turn of a rigid body or rod in the step, of those that are near others",
+        "turn_rad", "rad", "largest rotation, in the step, of a rigid body or rod near others",
         lambda r, ms: r.vitals.turn[1], "worst",
     ),
 )  # fmt: skip

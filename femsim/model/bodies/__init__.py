@@ -9,8 +9,9 @@
     is shown.
 ``rod``
     Cosserat rods; ``rod_shape`` checks their shape at the start, ``rod_output`` is what is shown.
-``articulated``, ``tree``, ``tree_joints``
-    Rigid bodies and grippers; robots, which are trees of links, their joints and what drives them.
+``links``, ``articulated``, ``tree``, ``tree_joints``
+    What bodies of rigid links share; rigid bodies and grippers; robots, which are trees of links, their joints and what drives
+    them.
 ``kinds``
     Bodies by their class, for the few who work on one kind alone.
 ``momentum_kernels``, ``rod_momentum_kernels``

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from contact import GroupKind
 from femsim.base.rotations import cross, quaternion_to_matrix, rotate_quaternion
-from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings, StepStart
+from femsim.model.bodies.body import BodyForces, BodyStep, StepSettings, StepStart
+from femsim.model.bodies.links import LinkedBody
 from femsim.model.bodies.rigid_kernels import Links, Placed, free_rotation, place_links, turn_by_cayley
 from femsim.model.frames import LinkFrame
 
@@ -131,7 +131,7 @@ class JointDrive:
         return force, damping
 
 
-class ArticulatedBody(BodyDefaults):
+class ArticulatedBody(LinkedBody[_Configuration]):
     """Rigid body (one link) or gripper (a base with prismatic links), in generalized coordinates.
 
     ``q`` holds the base's centre of mass (3), its quaternion (4) and the joint positions; ``v`` the base's velocity (3), its
@@ -167,8 +167,6 @@ class ArticulatedBody(BodyDefaults):
         ``load(t) -> (force, torque)`` on the base, N and N m, world frame.
     """
 
-    kind: GroupKind = "generalized"
-
     def __init__(
         self,
         name: str,
@@ -188,56 +186,35 @@ class ArticulatedBody(BodyDefaults):
         self.what = "gripper" if self.n_joints else "rigid body"
         self.drives = list(drives) if drives else [JointDrive() for _ in range(self.n_joints)]
         self.load = load
-        self.n_q, self.n_v = 7 + self.n_joints, 6 + self.n_joints
         joints = np.zeros(self.n_joints) if joint_positions is None else np.asarray(joint_positions, dtype=np.float64)
-        self._q0 = np.concatenate([position, quaternion / np.linalg.norm(quaternion), joints])
-        self._v0 = np.concatenate([velocity, angular_velocity, np.zeros(self.n_joints)])
-        self._indptr = np.arange(0, self.n_v * self.n_v + 1, self.n_v, dtype=np.int64)
-        self._indices = np.tile(np.arange(self.n_v, dtype=np.int64), self.n_v)
+        super().__init__(
+            np.concatenate([position, quaternion / np.linalg.norm(quaternion), joints]),
+            np.concatenate([velocity, angular_velocity, np.zeros(self.n_joints)]),
+        )
         self._masses = np.array([link.mass for link in self.links])
         self._offsets = np.array([link.offset for link in self.links], dtype=np.float64)
         self._axes = np.array([np.zeros(3) if link.axis is None else link.axis for link in self.links], dtype=np.float64)
         self._inertia = np.sum([link.inertia for link in self.links], axis=0)
         self._of_links = Links(self._masses, self._offsets, self._axes, self._inertia)
         self._inverse_inertia = np.linalg.inv(self.links[0].inertia)
-        self._known: tuple[_Configuration, ...] = ()  # of the three latest q: a step asks for its start, middle and end
         self.joint_force = np.zeros(self.n_joints)
         self.joint_damping = np.zeros(self.n_joints)
         self.bias = np.zeros(self.n_v)
         self._conserving = False
-        # what the last residual of an energy-momentum step says: mass matrix, and rate of momentum of all coordinates
-        self._step_mass, self._step_rate = np.zeros((self.n_v, self.n_v)), np.zeros(self.n_v)
+        self._step_mass = np.zeros((self.n_v, self.n_v))  # that of the last residual of an energy-momentum step
 
     @property
     def mass(self) -> float:
         """Total mass, kg."""
         return float(sum(link.mass for link in self.links))
 
-    def initial_q(self) -> np.ndarray:
-        """Coordinates at the start."""
-        return self._q0.copy()
-
-    def initial_v(self) -> np.ndarray:
-        """Velocities at the start."""
-        return self._v0.copy()
-
-    def pattern(self) -> tuple[np.ndarray, np.ndarray]:
-        """Dense pattern: all coordinates of a body couple."""
-        return self._indptr, self._indices
-
-    def _configuration(self, q: np.ndarray) -> _Configuration:
-        """Rotation, levers and mass matrix of coordinates; no work when they are one of the three latest."""
-        asked = q.tobytes()
-        for known in self._known:
-            if asked == known.q:
-                return known
+    def _found(self, q: np.ndarray, asked: bytes) -> _Configuration:
+        """Rotation, levers and mass matrix of coordinates."""
         lever, axis, arm = np.empty((3, len(self.links), 3))
         rotation, inertia = np.empty((2, 3, 3))
         out = Placed(rotation, lever, axis, arm, inertia, np.zeros((self.n_v, self.n_v)))
         place_links(self._of_links, q, out)
-        found = _Configuration(asked, *out)
-        self._known = (found, *self._known[:2])
-        return found
+        return _Configuration(asked, *out)
 
     def link_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
         """World rotation (3, 3) and centre of mass (3,) of a link."""
@@ -405,11 +382,7 @@ class ArticulatedBody(BodyDefaults):
         if not self.n_joints:
             v_new[3:6] = self._configuration(q_new).rotation @ (self._configuration(q).rotation.T @ v_new[3:6])
             return
-        # linear momentum, and angular momentum about the base's centre, which moves
-        M, before = self._configuration(q_new).M, self._configuration(q).M[:6] @ v
-        after = before + dt * self._step_rate[:6]
-        after[3:] -= dt * cross(v_hat[:3], 0.5 * (before[:3] + after[:3]))
-        v_new[:6] = np.linalg.solve(M[:6, :6], after - M[:6, 6:] @ v_new[6:])
+        self._lead_base(q, v, v_hat, dt, q_new, v_new)
 
     def inertia(self, q: np.ndarray, q_new: np.ndarray) -> np.ndarray:
         """M where the step ends, (1, n_v, n_v); of a gripper in a theta step where it starts, as ``advance`` counts momentum."""
@@ -451,10 +424,6 @@ class ArticulatedBody(BodyDefaults):
             return np.asarray((new @ end - old @ step.v) / step.dt - self._step_rate[:3])
         return np.asarray((new - old) @ step.v_new / step.dt - self.bias[:3])
 
-    def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Linear momentum, kg m/s."""
-        return np.asarray(self._configuration(q).M[:3] @ v)
-
     def centre_of_mass(self, q: np.ndarray) -> np.ndarray:
         """Centre of mass, (3,), m."""
         return np.asarray(q[:3] + self._masses @ self._configuration(q).lever / self.mass)
@@ -469,13 +438,7 @@ class ArticulatedBody(BodyDefaults):
             total += link.mass * cross(centre, twist[:3]) + rotation @ link.inertia @ rotation.T @ twist[3:]
         return total
 
-    def kinetic_energy(self, q: np.ndarray, v: np.ndarray) -> float:
-        """Kinetic energy, J."""
-        return float(0.5 * v @ self._configuration(q).M @ v)
-
     # ---- outputs
-
-    rigid = True
 
     def joint_names(self) -> list[str]:
         """Names of the fingers."""
@@ -504,10 +467,6 @@ class ArticulatedBody(BodyDefaults):
     def reference(self, q: np.ndarray, link: int) -> np.ndarray:
         """Centre of mass of the link."""
         return self.link_pose(q, link)[1]
-
-    def link_origin(self, q: np.ndarray, link: int) -> np.ndarray:
-        """Centre of mass of the base."""
-        return q[:3]
 
     def link_turn(self, q: np.ndarray, link: int) -> np.ndarray:
         """Quaternion of all links, (4,): none turns by itself."""

@@ -184,7 +184,8 @@ def step_forces(
 ) -> None:
     """Fill the force (n, 3), N, of the elements against deformation in a step from x0 to x1, (n, 3) m.
 
-    Mesh and material are as in :func:`hyperelastic_kernels.element_stresses`; ``damping`` is alpha.
+    Mesh and material are as in :func:`hyperelastic_kernels.element_stresses`; ``damping`` is alpha. The 12 parameters are both
+    ends of the step, mesh, material and the result.
     """
     work = np.empty((2, 3, 3))
     for i in range(force.shape[0]):

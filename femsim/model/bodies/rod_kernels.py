@@ -375,7 +375,8 @@ def equations(
     """Fill the equations of the links at v_hat (6 n,) without external forces and damping of the joints, N and N m.
 
     ``inertial`` (6 n,) becomes M (v_hat - v)/implicit, ``out`` that + C v + D v_hat + f. The others are as in :func:`system`;
-    ``rotation`` is that of the start of the step, ``force`` that of the joints where f is evaluated.
+    ``rotation`` is that of the start of the step, ``force`` that of the joints where f is evaluated. The 11 parameters are the
+    step, the constants of the links, the forces on them and the results.
     """
     for i in range(mass.shape[0]):
         spin_matrix = turned_diagonal(matrix_at(rotation, i + 1, 0), vector_at(inertia, i, 0))

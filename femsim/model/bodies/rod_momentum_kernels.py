@@ -277,7 +277,8 @@ def step_forces(
     ``before`` and ``after`` (n + 2, 7) are the poses at both ends of the step, ``turn`` (n + 2, 3) rad Cayley's vectors between
     their axes; ``slowing`` is a, the part of the change of strain that is damped. ``arm``, ``kind``, ``stiffness`` and ``rest``
     are as in ``joint_states``. Where a joint turns beyond half a turn in the step it has its force of ``middle`` (n + 1, 9).
-    ``rotation`` (2, n + 2, 9) becomes the axes of both ends.
+    ``rotation`` (2, n + 2, 9) becomes the axes of both ends. The 11 parameters are both ends of the step, the constants of the
+    joints and the results.
     """
     for p in range(before.shape[0]):
         first_axes, last_axes = rotation_at(before, p), rotation_at(after, p)
@@ -339,7 +340,8 @@ def step_equations(
 
     ``before`` and ``after`` (n, 7) are the poses of the links at both ends of the step, v (6 n,) the velocities at its start,
     ``force`` (n + 1, 9) that of the joints; ``mass``, ``inertia`` and ``damping`` as in ``rod_kernels.system``. ``inertial``
-    (6 n,) becomes the change of momentum and spin by dt, ``out`` that with drag and joints.
+    (6 n,) becomes the change of momentum and spin by dt, ``out`` that with drag and joints. The 12 parameters are both ends of
+    the step, the constants of the links, the forces on them and the results.
     """
     for i in range(mass.shape[0]):
         o = 6 * i

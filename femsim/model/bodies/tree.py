@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from contact import GroupKind
 from femsim.base.errors import InputError, did_you_mean
-from femsim.base.rotations import cross, quaternion_from_matrix
+from femsim.base.rotations import quaternion_from_matrix
 from femsim.model.bodies import tree_kernels as kernels
-from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, LinkPlaces, StepSettings, StepStart
+from femsim.model.bodies.body import BodyForces, BodyStep, LinkPlaces, StepSettings, StepStart
+from femsim.model.bodies.links import LinkedBody
 from femsim.model.bodies.tree_joints import Motor, TreeJoint
 from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, REVOLUTE, SPHERICAL, Ends, Motors, Places, Tree
 from femsim.model.frames import LinkFrame
@@ -31,7 +31,7 @@ class _Configuration:
     M: np.ndarray
 
 
-class TreeBody(BodyDefaults):
+class TreeBody(LinkedBody[_Configuration]):
     """Robot: a tree of rigid links joined by revolute, prismatic, spherical and fixed joints.
 
     ``q`` and ``v`` are those of :mod:`femsim.model.bodies.tree_kernels`: six rows of the base, then the joints. A base that
@@ -64,9 +64,7 @@ class TreeBody(BodyDefaults):
         State at the start.
     """
 
-    kind: GroupKind = "generalized"
     what = "robot"
-    rigid = True
     gives_way = True
 
     def __init__(
@@ -81,10 +79,7 @@ class TreeBody(BodyDefaults):
     ) -> None:
         self.name, self.tree, self.links, self.joints = name, tree, tuple(link_names), tuple(joints)
         self.above = tuple(above)
-        self.n_q, self.n_v = len(q), len(v)
-        self._q0, self._v0 = q.astype(np.float64), v.astype(np.float64)
-        self._indptr = np.arange(0, self.n_v * self.n_v + 1, self.n_v, dtype=np.int64)
-        self._indices = np.tile(np.arange(self.n_v, dtype=np.int64), self.n_v)
+        super().__init__(q.astype(np.float64), v.astype(np.float64))
         self._mass = float(tree.mass.sum())
         self._turns = np.array([quaternion_from_matrix(turn) for turn in tree.turn])
         self._rows = [self._rows_of(k) for k in range(len(self.links))]
@@ -101,7 +96,6 @@ class TreeBody(BodyDefaults):
         self._servo = np.zeros((6, len(joints_1)))  # feed, target, pace, stiffness, damping, limit of a step
         self._servo[5] = np.inf
         self._exact, self._exact_ranges = np.zeros(0, dtype=np.int64), np.zeros((0, 2))
-        self._known: tuple[_Configuration, ...] = ()
         self._conserving = False
         #: generalized force of motors, and of damping, in the last step; damping of the joints that is implicit in A
         self.effort, self.damped, self.joint_damping = np.zeros(self.n_v), np.zeros(self.n_v), np.zeros(self.n_v)
@@ -111,7 +105,7 @@ class TreeBody(BodyDefaults):
         #: rate of momentum of the last linearisation, and where it was; mass matrix, rate and place of the last residual
         self._rate_there, self._place = np.zeros(self.n_v), np.zeros(self.n_v)
         self._asked = (np.zeros((self.n_v, self.n_v)), self._rate_there, self._place)
-        self._step_rate, self._implicit = np.zeros(self.n_v), 1.0
+        self._implicit = 1.0
         self._slope, self._calmed = np.zeros((self.n_v, self.n_v)), np.zeros(self.n_v)
         links = len(self.links)
         self._middle, self._end, self._momenta = kernels.no_places(links), kernels.no_places(links), np.zeros((3, links, 6))
@@ -207,30 +201,12 @@ class TreeBody(BodyDefaults):
         """Total mass, kg."""
         return self._mass
 
-    def initial_q(self) -> np.ndarray:
-        """Coordinates at the start."""
-        return self._q0.copy()
-
-    def initial_v(self) -> np.ndarray:
-        """Velocities at the start."""
-        return self._v0.copy()
-
-    def pattern(self) -> tuple[np.ndarray, np.ndarray]:
-        """Dense pattern: all coordinates of a body couple."""
-        return self._indptr, self._indices
-
-    def _configuration(self, q: np.ndarray) -> _Configuration:
-        """Places and mass matrix of coordinates; no work when they are among the three latest."""
-        asked = q.tobytes()
-        for known in self._known:
-            if asked == known.q:
-                return known
+    def _found(self, q: np.ndarray, asked: bytes) -> _Configuration:
+        """Places and mass matrix of coordinates."""
         places, M = kernels.no_places(len(self.links)), np.empty((self.n_v, self.n_v))
         kernels.place_links(self.tree, q, places)
         kernels.fill_mass(self.tree, places, M)
-        found = _Configuration(asked, places, M)
-        self._known = (found, *self._known[:2])
-        return found
+        return _Configuration(asked, places, M)
 
     def mass_matrix(self, q: np.ndarray) -> np.ndarray:
         """Mass matrix (n_v, n_v), with the rotors."""
@@ -300,10 +276,6 @@ class TreeBody(BodyDefaults):
     def reference(self, q: np.ndarray, link: int) -> np.ndarray:
         """Centre of mass of the link."""
         return self._configuration(q).places.centre[link].copy()
-
-    def link_origin(self, q: np.ndarray, link: int) -> np.ndarray:
-        """Centre of mass of the base."""
-        return q[:3]
 
     # ---- the step
 
@@ -441,15 +413,6 @@ class TreeBody(BodyDefaults):
         self._step_rate[:6] = external[:6]
         self._lead_base(q, v, v_hat, dt, q_new, v_new)
 
-    def _lead_base(
-        self, q: np.ndarray, v: np.ndarray, v_hat: np.ndarray, dt: float, q_new: np.ndarray, v_new: np.ndarray
-    ) -> None:
-        """Fill the velocity of the base by linear momentum, and angular momentum about its centre, which moves."""
-        M, before = self._configuration(q_new).M, self._configuration(q).M[:6] @ v
-        after = before + dt * self._step_rate[:6]
-        after[3:] -= dt * cross(v_hat[:3], 0.5 * (before[:3] + after[:3]))
-        v_new[:6] = np.linalg.solve(M[:6, :6], after - M[:6, 6:] @ v_new[6:])
-
     def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
         """M where the step ends, by which its momentum is counted."""
         return sp.csc_matrix(self._configuration(q_new).M)
@@ -503,10 +466,6 @@ class TreeBody(BodyDefaults):
         """Answer that these acted at the joints."""
         self.effort, self.damped, self.rubbed = (acted[name].copy() for name in ("effort", "damped", "rubbed"))
 
-    def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Linear momentum, kg m/s."""
-        return np.asarray(self._configuration(q).M[:3] @ v)
-
     def centre_of_mass(self, q: np.ndarray) -> np.ndarray:
         """Centre of mass, (3,), m."""
         return np.asarray(self.tree.mass @ self._configuration(q).places.centre / self._mass)
@@ -527,10 +486,6 @@ class TreeBody(BodyDefaults):
         """Angular momentum about the origin, (3,), kg m^2/s."""
         momenta = self._link_momenta(q, v)
         return np.asarray((np.cross(self._configuration(q).places.centre, momenta[:, :3]) + momenta[:, 3:]).sum(axis=0))
-
-    def kinetic_energy(self, q: np.ndarray, v: np.ndarray) -> float:
-        """Kinetic energy, J, with that of the rotors."""
-        return float(0.5 * v @ self._configuration(q).M @ v)
 
     def hangs_on(self, link: int) -> list[int]:
         """Links that a joint carries: its own and all above it."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
 from femsim.base.place import data_folder
+from foreign.text import read_toml
 
 
 class Printed(float):
@@ -25,8 +25,7 @@ class Printed(float):
 
 @cache
 def _file(paper: str) -> dict[str, Any]:
-    text = (data_folder("reference") / f"papers_{paper}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text, parse_float=Printed)
+    return read_toml(data_folder("reference") / f"papers_{paper}.toml", parse_float=Printed)
 
 
 def published(name: str, paper: str = "001") -> Any:
