@@ -380,3 +380,16 @@ def test_a_warning_is_a_note_without_the_line_of_code_that_gave_it(tmp_path: Pat
     assert done.returncode == 0, done.stderr
     assert "femsim: note: body 'cube' is 20 m long" in done.stderr
     assert "UserWarning" not in done.stderr and "errors.py" not in done.stderr
+
+
+def test_names_of_files_are_read_also_where_python_keeps_a_c_locale(tmp_path: Path) -> None:
+    """Python would read them as ASCII then, and end with a traceback where one is printed."""
+    scene_file(tmp_path).rename(tmp_path / "w\u00fcrfel.py")
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    run = ["run", "w\u00fcrfel.py", "--set", "steps=1", "--out", "\u00fcbung"]
+    for words, status in ((["describe", "w\u00fcrfel.py"], 0), (run, 0), (["describe", "\u00e4rm.py"], 2)):
+        done = subprocess.run([*COMMAND, *words], env=environment, cwd=tmp_path, capture_output=True, check=False)
+        said = done.stdout.decode() + done.stderr.decode()
+        assert done.returncode == status and "Traceback" not in said, said
+        assert any(word in said for word in (*words, "small_cube") if not word.startswith("-"))
+    assert (tmp_path / "\u00fcbung" / "run.json").is_file()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import io
 import json
+import os
 import re
 import shutil
 import signal
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -404,7 +405,9 @@ def test_a_scene_in_a_real_browser_while_it_runs(tmp_path: Path, browser: Browse
     words = ["view", scene.name, "--set", "steps=100000", "--out", "cube", "--no-open", "--port", str(FIRST_PORT)]
     root = str(Path(__file__).resolve().parent.parent)
     code = f"import sys; sys.path.insert(0, {root!r}); from femsim.cli import main; main()"
-    process = subprocess.Popen([sys.executable, "-c", code, *words], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *words], cwd=tmp_path, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
     try:
         assert process.stdout is not None
         browser.open(process.stdout.readline().split()[0])
@@ -432,8 +435,9 @@ def test_a_scene_in_a_real_browser_while_it_runs(tmp_path: Path, browser: Browse
         process.send_signal(signal.SIGINT)
         try:
             process.communicate(timeout=60)
-        finally:
-            process.kill()
+        finally:  # where it did not end, the run that it started is not left behind
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 0
     assert '"interrupted"' in (tmp_path / "cube" / "run.json").read_text(encoding="utf-8")
     assert dark > 0.2, dark  # the cube; the lines on the floor are thin

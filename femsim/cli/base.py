@@ -95,7 +95,14 @@ def _wrong_input() -> tuple[type[Exception], ...]:
 
 def main() -> None:
     """Entry point of the ``femsim`` command."""
+    _in_utf8()
     sys.exit(execute(sys.argv[1:]))
+
+
+def _in_utf8() -> None:
+    """Start again in UTF-8 mode where names of files are read in another code: in a C locale that Python was told to keep."""
+    if sys.getfilesystemencoding().lower() != "utf-8" and not sys.flags.utf8_mode:
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
 
 
 def execute(arguments: list[str]) -> int:
