@@ -66,7 +66,7 @@ def build(
         Coulomb coefficient of all pairs.
     dish_mass, pot_mass : float, kg
         Mass of the plate and of each bowl; of the pot.
-    pot_on_top : bool
+    pot_on_top : bool, choice
         A bowl on the floor, a bowl in that, the plate on its rim and the pot on the plate instead, as the paper has them.
     dt : float, s
         Time step.
