@@ -124,6 +124,22 @@ MUTANTS = (
         "test_tree.py::test_limits_hold_and_their_torque_is_reported",
     ),
     Mutant(
+        "physics", "of two links of a robot that press on each other one moves alone", STEP + "point_rows_kernels.py",
+        "            if on_other:\n                value -= along",
+        "            if on_other and not on_own:\n                value -= along",
+        "test_own_contact.py",
+    ),
+    Mutant(
+        "physics", "neighbours in a robot press on each other", "femsim/scene/own_contact.py",
+        "if one != other and above.get(one) != other and above.get(other) != one:", "if one != other:",
+        "test_own_contact.py",
+    ),
+    Mutant(
+        "judges", "motions may drive links of a robot into each other", "femsim/step/led_pairs.py",
+        "(apart | fingers | led_own_pairs(scene))", "(apart | fingers)",
+        "test_own_contact.py",
+    ),
+    Mutant(
         "physics", "a free robot turns by the wrong angular momentum", BODIES + "links.py",
         "after[3:] -= dt * cross(", "after[3:] += dt * cross(",
         "test_tree.py::test_a_free_robot_keeps_its_momenta",

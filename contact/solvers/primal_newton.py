@@ -64,7 +64,7 @@ class DenseWay:
 
     def factorize(self, gain: np.ndarray) -> bool:
         """Factorize A + J^T gain J."""
-        pushed = (gain @ self._J.reshape(len(gain), 3, -1)).reshape(self._J.shape)
+        pushed = (gain @ self._J.reshape(len(gain), 3, self._J.shape[1])).reshape(self._J.shape)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", sl.LinAlgWarning)
             self._factors = sl.lu_factor(self._A + self._J.T @ pushed, overwrite_a=True, check_finite=False)

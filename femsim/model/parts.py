@@ -48,3 +48,20 @@ class Part:
     turns: bool = False
     triangles: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
     self_contact: bool = False
+
+
+@dataclass(frozen=True)
+class OwnPair:
+    """Two links of one robot that may have contact with each other.
+
+    Attributes
+    ----------
+    a, b : int
+        Numbers of their parts.
+    rows : ndarray, (k,)
+        Rows of v of the robot of the joints between them.
+    """
+
+    a: int
+    b: int
+    rows: np.ndarray

@@ -26,6 +26,8 @@ from meshes import (
 
 #: Points on the half circle of a padded edge, and slices and sectors of a thread, where mass is summed up.
 _MASS_ARCS, _SLICES, _SECTORS = 64, 2000, 96
+#: Points between the ends of an edge of a box, on the axis of a capsule and of a cylinder, beside its own features.
+_BETWEEN = 3
 
 
 @dataclass(frozen=True)
@@ -221,3 +223,19 @@ def visual(shape: Shape | Compound, translation: np.ndarray, rotation: np.ndarra
     else:
         raise InputError(f"a {type(shape).__name__} has no triangles to draw.")
     return make_trimesh(surface.points @ rotation.T + translation, surface.triangles, name=surface.name, source="")
+
+
+def close_points(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
+    """Points (k, 3), m, and radii (k,), m, by which the depth of a shape in others is measured: its features, and more between.
+
+    These are a lattice on a box, points along a capsule and a cylinder, so that boxes whose faces lie flush are seen too.
+    """
+    points, radii = shape.features()
+    if isinstance(shape, Box | Capsule | Cylinder):
+        more, radius = shape.features(_BETWEEN)
+        points, radii = np.concatenate([points, more]), np.concatenate([radii, radius])
+    if isinstance(shape, Cylinder):
+        axis = np.zeros((2 + _BETWEEN, 3))
+        axis[:, 2] = np.linspace(-shape.half_length, shape.half_length, 2 + _BETWEEN)
+        points, radii = np.concatenate([points, axis]), np.concatenate([radii, np.zeros(len(axis))])
+    return points, radii

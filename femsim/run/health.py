@@ -158,7 +158,10 @@ class HealthWatch:
             bounds = self._bounds.led_overlap if led else self._bounds.penetration
             if not found.share > bounds[0]:
                 continue
-            if led and self._same_body(a, b):
+            if led and self._same_body(a, b) and self._stepper.scene.bodies[self._stepper.scene.parts[a].body].gives_way:
+                why = "all joints between them follow motions exactly, so no contact force can keep them apart"
+                advice = "Change the motions, or drive with a stiffness or by a force, which give way."
+            elif led and self._same_body(a, b):
                 why = "fingers of one gripper have no contact with each other"
                 advice = "Give them something to grip, or close them less far."
             elif led:

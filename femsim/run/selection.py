@@ -49,7 +49,8 @@ class Selection:
             raise InputError(
                 f"sensor {sensor.name}: {sensor.part!r} never has contact with "
                 f"{', '.join(map(repr, sensor.partners)) or 'anything'} here "
-                "(parts of one body, both fixed or driven, or ignored by the scene, do not); name another partner."
+                "(parts of one body, neighbours in a robot, both fixed or driven, or ignored by the scene, do not); name another "
+                "partner."
             )
         if sensor.where is not None:
             self._limit(stepper, sensor, sensor.where)

@@ -8,6 +8,8 @@
     The same of joints between bodies, and of robots.
 `frictions`, `pairs`
     What statements about friction and restitution say of parts; which pairs have no contact, and which have sensors.
+`own_contact`
+    Which links of one robot may have contact with each other.
 `plausible`, `health_bounds`
     Notes on values of the wrong order; the bounds of the health verdict.
 `sensor_kinds`

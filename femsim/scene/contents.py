@@ -16,7 +16,7 @@ from femsim.model.contact_rules import NoContact
 from femsim.model.couplings import Coupling
 from femsim.model.drives import PoseFunction
 from femsim.model.holds import Hold
-from femsim.model.parts import Part
+from femsim.model.parts import OwnPair, Part
 from femsim.scene import plausible
 from femsim.scene.checks import LONGEST_STEP, Vector, positive, vector
 from femsim.scene.frictions import FrictionRule, IgnoredContact, PairFriction, pair_friction
@@ -98,6 +98,8 @@ class SceneContents:
         self.no_contact: list[NoContact] = []
         #: pairs of parts that have no contact because a joint holds them together
         self.joined: list[tuple[int, int]] = []
+        #: pairs of links of one robot that may have contact
+        self.own_pairs: list[OwnPair] = []
         #: parts by the names of groups, and statements that there is no contact between some
         self.groups: dict[str, tuple[int, ...]] = {}
         self.ignored: list[IgnoredContact] = []

@@ -12,6 +12,7 @@ from femsim.model.parts import Part
 from femsim.scene.checks import Handle, name_of
 from femsim.scene.contents import SceneContents
 from femsim.scene.frictions import IgnoredContact, Side, side_of
+from femsim.scene.own_contact import led_own_pairs, own_pairs
 from femsim.scene.sensing import make_sensor
 
 
@@ -37,11 +38,12 @@ def ignore_contact(scene: SceneContents, a: Handle | str, b: Handle | str | None
     first = _side(scene, a)
     second = first if b is None else _side(scene, b)
     bodies = {scene.parts[k].body if scene.parts[k].body >= 0 else -2 - k for side in (first, second) for k in side.parts}
-    if first.parts and second.parts and len(bodies) == 1:
+    own = (own_pairs(scene) | led_own_pairs(scene))[np.ix_(first.parts, second.parts)]
+    if first.parts and second.parts and len(bodies) == 1 and not own.any():
         same = scene.body(name_of(a)).name if isinstance(a, Handle) else first.name
         raise InputError(
-            f"ignore_contact: {same!r} is one body, whose parts have no contact anyway; name two. A soft body or rod has contact "
-            "with itself by self_contact=True alone."
+            f"ignore_contact: {same!r} is one body, and what is named of it has no contact with itself anyway; name two. A soft "
+            "body or rod has contact with itself by self_contact=True alone."
         )
     scene.ignored.append(IgnoredContact((first, second)))
 
@@ -81,10 +83,11 @@ def led_parts(scene: SceneContents) -> np.ndarray:
 def sense_pairs(scene: SceneContents) -> list[str]:
     """Add a sensor to each pair, see :meth:`femsim.scene.scene.Scene.sense_pairs`."""
     parts, ignored = scene.parts, ignored_pairs(scene)
-    led = led_parts(scene)
+    led, own = led_parts(scene), own_pairs(scene)
     names = []
     for (i, a), (j, b) in combinations(enumerate(parts), 2):
-        if (a.body == b.body and a.body >= 0) or (led[i] and led[j]) or ignored[i, j] or not (_able(a) and _able(b)):
+        within = a.body == b.body and a.body >= 0 and not own[i, j]
+        if within or (led[i] and led[j]) or ignored[i, j] or not (_able(a) and _able(b)):
             continue
         on, other = (a, b) if a.body >= 0 else (b, a)
         names.append(f"{on.name}-{other.name}")

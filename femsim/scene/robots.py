@@ -20,6 +20,7 @@ from femsim.model.solids import Piece, visual
 from femsim.model.urdf import load_robot
 from femsim.scene.checks import Handle, Vector, function_of_time, name_of, positive, vector
 from femsim.scene.contents import SceneContents
+from femsim.scene.own_contact import add_own_contact
 from meshes import TriMesh, make_trimesh, sphere_triangles
 
 _BASES = ("fixed", "free", "planar")
@@ -46,6 +47,7 @@ def add_robot(
     velocity: Vector,
     angular_velocity: Vector,
     surface: str,
+    self_contact: bool,
 ) -> Handle:
     """Add a robot, see :meth:`femsim.scene.scene.Scene.add_robot`."""
     if not isinstance(robot, Robot):
@@ -63,7 +65,7 @@ def add_robot(
         name, vector(f"position of {name}", position), quaternion_from_vector(vector(f"rotation of {name}", rotation)), joints,
         speeds, *moves,
     )  # fmt: skip
-    index, parts = len(scene.bodies), []
+    index, first, parts = len(scene.bodies), len(scene.parts), []
     for k, link in enumerate(robot.links):
         label = name if k == 0 else f"{name}.{link.name}"
         if k > 0:
@@ -71,6 +73,8 @@ def add_robot(
         parts.append(Part(label, index, k, surface, _shapes(link), _drawn(link)))
     scene.bodies.append(body)
     scene.parts += parts
+    if self_contact:
+        add_own_contact(scene, body, first)
     if any(joint.friction > 0.0 for joint in body.joints):
         scene.couplings.append(JointFriction(body, index))
     scene.notes += robot.notes

@@ -310,8 +310,9 @@ class Scene(SceneContents):
         velocity: Vector = (0.0, 0.0, 0.0),
         angular_velocity: Vector = (0.0, 0.0, 0.0),
         surface: str = "rigid",
+        self_contact: bool = True,
     ) -> Handle:
-        """Add a robot: rigid links on joints, from a URDF file or of your own. Its links have no contact with each other.
+        """Add a robot: rigid links on joints, from a file or of your own.
 
         Parameters
         ----------
@@ -332,6 +333,9 @@ class Scene(SceneContents):
             Of the centre of mass of a free base at the start, world.
         surface : str
             Surface name for friction, of all its links.
+        self_contact : bool
+            Whether its links have contact with each other: those that do not hang on one another, and that do not overlap at the
+            start, which a note says. ``ignore_contact`` leaves out some of them.
 
         Raises
         ------
@@ -339,7 +343,8 @@ class Scene(SceneContents):
             A file or description that is wrong (the message names file and element), or wrong values.
         """
         return robots.add_robot(
-            self, robot, name, base, position, rotation, joints or {}, speeds or {}, velocity, angular_velocity, surface
+            self, robot, name, base, position, rotation, joints or {}, speeds or {}, velocity, angular_velocity, surface,
+            self_contact,
         )  # fmt: skip
 
     def drive_joint(

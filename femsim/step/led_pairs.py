@@ -6,21 +6,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from contact import Box, Capsule, Cylinder, Detector, PlacedShape, Shape, first_points
+from contact import Detector, PlacedShape, first_points
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
+from femsim.model.solids import close_points
+from femsim.scene.own_contact import led_own_pairs
 from femsim.scene.pairs import led_parts
 from femsim.scene.scene import Scene
 from femsim.step.placed import Placed
-
-#: Points between the ends of an edge of a box, on the axis of a capsule and of a cylinder, beside its own features.
-_BETWEEN = 3
 
 
 def led_rules(scene: Scene, rules: ContactRules) -> np.ndarray:
     """Pairs of rigid parts, (np, np) bool, that no contact keeps apart though they move against each other.
 
-    Both are driven or fixed, or they are fingers of one gripper. Two obstacles never move; a finger and its own base overlap.
+    Both are driven or fixed, or they are fingers of one gripper, or links of one robot whose joints in between follow motions
+    exactly. Two obstacles never move; a finger and its own base overlap.
     """
     body, link = np.array([p.body for p in scene.parts]), np.array([p.link for p in scene.parts])
     shaped = np.array([len(p.shapes) > 0 for p in scene.parts])
@@ -29,7 +29,7 @@ def led_rules(scene: Scene, rules: ContactRules) -> np.ndarray:
     same = (body[:, None] == body) & ~fixed
     fingers = same & (link[:, None] > 0) & (link > 0) & ~np.array([k >= 0 and scene.bodies[k].gives_way for k in body])
     apart = led[:, None] & led & ~same & ~(fixed[:, None] & fixed)
-    pairs = (apart | fingers) & shaped[:, None] & shaped & ~rules.pairs & ~rules.pairs.T
+    pairs = (apart | fingers | led_own_pairs(scene)) & shaped[:, None] & shaped & ~rules.pairs & ~rules.pairs.T
     np.fill_diagonal(pairs, False)
     if rules.ignored is not None:
         pairs &= ~rules.ignored
@@ -45,8 +45,7 @@ def led_or_on_led(scene: Scene) -> np.ndarray:
 class LedPairs:
     """Measures the depths of such pairs. There are no rows for them in the contact problem.
 
-    Besides the points that contact goes by, a lattice on each box and points along capsules and cylinders are tested, so that
-    boxes whose faces lie flush are seen too.
+    Besides the points that contact goes by, those of :func:`femsim.model.solids.close_points` are tested.
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ class LedPairs:
             for shape, rotation, translation in parts[k].shapes:
                 shapes.append(PlacedShape(shape, k, rotation, translation, k))
                 firsts.append(count)
-                own, radius = _points(shape)
+                own, radius = close_points(shape)
                 points.append(own @ rotation.T + translation)
                 radii.append(radius)
                 part_of.append(np.full(len(own), k))
@@ -83,16 +82,3 @@ class LedPairs:
         poses = self._detector.world_poses(placed.rotation, placed.translation)
         found = self._detector.detect(world, *poses, 0.0)
         return np.column_stack([self._part[found.point], self._shape_part[found.shape]]), found.gap.copy()
-
-
-def _points(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-    """Points (k, 3), m, and radii (k,), m, of a shape: those of its features, then more between them."""
-    points, radii = shape.features()
-    if isinstance(shape, Box | Capsule | Cylinder):
-        more, radius = shape.features(_BETWEEN)
-        points, radii = np.concatenate([points, more]), np.concatenate([radii, radius])
-    if isinstance(shape, Cylinder):
-        axis = np.zeros((2 + _BETWEEN, 3))
-        axis[:, 2] = np.linspace(-shape.half_length, shape.half_length, 2 + _BETWEEN)
-        points, radii = np.concatenate([points, axis]), np.concatenate([radii, np.zeros(len(axis))])
-    return points, radii

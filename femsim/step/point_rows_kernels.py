@@ -109,6 +109,51 @@ def along_screw(screw: np.ndarray, e: int, lever: Triple, force: Triple) -> floa
     return value
 
 
+@njit(cache=True, inner=True)
+def same_screw(screw: np.ndarray, e: int, f: int) -> bool:
+    """Whether rows e and f of ``screw`` (m, 6) are the same, to the last bit."""
+    for c in range(6):
+        if screw[e, c] != screw[f, c]:
+            return False
+    return True
+
+
+@njit(cache=True, inner=True)
+def fill_within(
+    own: int,
+    other: int,
+    force: Triple,
+    lever: Triple,
+    rigid: RigidParts,
+    given: Given,
+    indices: np.ndarray,
+    data: np.ndarray,
+    entry: int,
+) -> tuple[int, float]:
+    """Append a row of J of a contact between two links of one robot, on the first and against the second one.
+
+    A joint that moves both alike has no column. Return the number of entries, and the part of phi that prescribed rows make.
+    """
+    e, e_end = rigid.joint_start[own], rigid.joint_start[own + 1]
+    f, f_end = rigid.joint_start[other], rigid.joint_start[other + 1]
+    offset = 0.0
+    while e < e_end or f < f_end:
+        on_own = f >= f_end or (e < e_end and rigid.joint_row[e] <= rigid.joint_row[f])
+        on_other = e >= e_end or (f < f_end and rigid.joint_row[f] <= rigid.joint_row[e])
+        row = rigid.joint_row[e] if on_own else rigid.joint_row[f]
+        if not (on_own and on_other and same_screw(rigid.screw, e, f)):
+            value = 0.0
+            if on_own:
+                value += along_screw(rigid.screw, e, lever, force)
+            if on_other:
+                value -= along_screw(rigid.screw, f, lever, force)
+            entry, moved = put_entry(row, value, given.prescribed, given.v, indices, data, entry)
+            offset += moved
+        e += on_own
+        f += on_other
+    return entry, offset
+
+
 @njit(cache=True)
 def fill_rows(
     pairs: Pairs, points: Points, shape_part: np.ndarray, rigid: RigidParts, given: Given, rows: Rows
@@ -119,6 +164,7 @@ def fill_rows(
     u = frame (v_P - v_S) at its position. Rows of v whose velocity is prescribed give no column: their motion goes into phi.
     A contact whose normal nothing can move along is dropped: without any column, or, say, between a floor and a finger that
     slides level on a driven base. The normal part of phi is that of :func:`femsim.step.rows_kernels.normal_offset`.
+    Of two links of one robot, which its base moves alike, only joints count, those of both by the difference.
     """
     prescribed, v, indptr, indices, data = given.prescribed, given.v, rows.indptr, rows.indices, rows.data
     frame, position, rigid_row = pairs.frame, pairs.position, rigid.row
@@ -130,8 +176,16 @@ def fill_rows(
         point_first = node_row if node_row >= 0 else rigid_row[own]
         point_leads = rigid_row[other] < 0 or point_first < rigid_row[other]
         first_entry = entry
+        within = node_row < 0 and point_first >= 0 and point_first == rigid_row[other]
         for i in range(3):
             offset = 0.0
+            if within:
+                force = (frame[m, i, 0], frame[m, i, 1], frame[m, i, 2])
+                lever = between(rigid.origin, own, position, m)
+                entry, offset = fill_within(own, other, force, lever, rigid, given, indices, data, entry)
+                indptr[3 * kept + i + 1] = entry
+                rows.phi[kept, i] = offset
+                continue
             for order in range(2):
                 is_point = (order == 0) == point_leads
                 part, sign = (own, 1.0) if is_point else (other, -1.0)

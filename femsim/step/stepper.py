@@ -13,6 +13,7 @@ from femsim.base.errors import InputError
 from femsim.model.bodies.body import Body, StepSettings
 from femsim.model.contact_rules import ContactRules
 from femsim.scene.frictions import anisotropic_pairs, pair_restitution
+from femsim.scene.own_contact import own_pairs
 from femsim.scene.pairs import ignored_pairs, led_parts
 from femsim.scene.scene import Scene
 from femsim.step.contact_family import Rates
@@ -361,12 +362,12 @@ def _check_scene(scene: Scene) -> None:
 
 
 def contact_rules(scene: Scene) -> ContactRules:
-    """Rules of the contacts of a scene: none within a body, between parts both fixed or driven, and where it is ignored."""
+    """Rules of the contacts of a scene: none within a body but a robot, between parts both fixed or driven, and where ignored."""
     friction = scene.pair_friction()
     body = np.array([p.body for p in scene.parts])
     still = led_parts(scene)
     same = (body[:, None] == body) & (body >= 0)
-    pairs = ~same & ~(still[:, None] & still)
+    pairs = (~same | own_pairs(scene)) & ~(still[:, None] & still)
     np.fill_diagonal(pairs, False)
     ignored = ignored_pairs(scene)
     pairs &= ~ignored

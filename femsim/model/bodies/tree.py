@@ -125,11 +125,17 @@ class TreeBody(LinkedBody[_Configuration]):
 
     def _rows_of(self, link: int) -> np.ndarray:
         """Rows of v of the joints that move a link, each once, in order."""
-        found: set[int] = set()
-        for k in self._chain(link):
-            count = {FIXED: 0, SPHERICAL: 3}.get(int(self.tree.kind[k]), 1)
-            found |= {int(self.tree.row[k]) + i for i in range(count)}
-        return np.array(sorted(found), dtype=np.int64)
+        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(self._own_rows_of(k) for k in self._chain(link))]))
+
+    def _own_rows_of(self, link: int) -> np.ndarray:
+        """Rows of v of the joint that a link hangs on."""
+        count = {FIXED: 0, SPHERICAL: 3}.get(int(self.tree.kind[link]), 1)
+        return np.arange(count, dtype=np.int64) + self.tree.row[link]
+
+    def rows_between(self, a: int, b: int) -> np.ndarray:
+        """Rows of v of the joints on the way from one link to another, (k,), each once, in order."""
+        way = set(self._chain(a)) ^ set(self._chain(b))
+        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(self._own_rows_of(k) for k in way)]))
 
     def joint(self, name: str) -> TreeJoint:
         """Look up a joint that has coordinates of its own.
