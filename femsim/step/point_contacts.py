@@ -90,6 +90,13 @@ class PointFamily:
             for rule in rules.no_contact
         ]
         self._first = np.array([where.start for where, _ in self._own])
+        #: pairs of links of one robot, None without any; rows of v that move both alike, and the row that moves each such link
+        owner = np.array([part.body for part in parts])
+        within = rules.pairs & (owner[:, None] == owner) & (owner >= 0)
+        links = within.any(axis=0)
+        self._within = within if links.any() else None
+        self._carrying = (np.unique(places.row[links])[:, None] + np.arange(6)).ravel()
+        self._carried = np.where(links, places.row, -1)
         #: rows of the points of parts that deform, and how far the shapes of rigid parts reach from their centres of mass (m)
         deforming = {part.body for part in parts if part.body >= 0 and not system.bodies[part.body].rigid}
         nodes = [(g.start, g.stop, g.stride) for g in (system.groups[body] for body in sorted(deforming))]
@@ -109,12 +116,16 @@ class PointFamily:
                 points[where] = local @ placed.rotation[k].T + placed.translation[k]
         return points
 
-    def _find(self, points: np.ndarray, placed: Placed, margin: float) -> PointContacts:
-        """Contacts within a margin, m, without those that the rules exclude; arrays of their own."""
-        found = self._detector.detect(points, *self._detector.world_poses(placed.rotation, placed.translation), margin)
-        if not self._without:
+    def _find(self, points: np.ndarray, placed: Placed, margin: float | np.ndarray) -> PointContacts:
+        """Contacts within a margin, m, or the two of :meth:`speeds`, but those that the rules exclude; arrays of their own."""
+        one = float(np.max(margin))
+        found = self._detector.detect(points, *self._detector.world_poses(placed.rotation, placed.translation), one)
+        if not self._without and (self._within is None or np.ndim(margin) == 0):
             return found.copy()
         keep = np.ones(len(found), dtype=np.bool_)
+        if self._within is not None and isinstance(margin, np.ndarray):
+            within = self._within[self.point_part[found.point], self.shape_part[found.shape]]
+            keep &= found.gap <= np.where(within, margin[1], margin[0])
         for first, last, other in self._without:
             keep &= (found.point < first) | (found.point >= last) | (self.shape_part[found.shape] != other)
         return found.select(keep)
@@ -122,15 +133,26 @@ class PointFamily:
     def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
         """Find the contacts of a state within a margin, m."""
         points = self._place_points(state, placed)
-        return Found(self._find(points, placed, float(margin)), points, placed, float(margin))
+        return Found(self._find(points, placed, margin), points, placed, margin)
 
-    def speeds(self, placed: Placed, rates: Rates) -> float:
+    def speeds(self, placed: Placed, rates: Rates) -> float | np.ndarray:
         """Bound of the speed of every point of every part, m/s, in the last step and by what is prescribed in this one.
 
-        The points of a rod are the centres of its links: their distance to a shape decides on contact.
+        The points of a rod are the centres of its links: their distance to a shape decides on contact. With links of one robot
+        that may have contact a second bound, (2,), is that of their approach: what its base does closes no gap between them.
         """
-        given = self.fastest(placed, rates.v_prescribed) if rates.v_prescribed.any() else 0.0
-        return self.fastest(placed, rates.v_hat) + given
+        moving = [v for v in (rates.v_hat, rates.v_prescribed) if v is rates.v_hat or v.any()]
+        speed = sum(self.fastest(placed, v) for v in moving)
+        if self._within is None:
+            return speed
+        return np.array([speed, sum(self._approach(placed, v) for v in moving)])
+
+    def _approach(self, placed: Placed, v: np.ndarray) -> float:
+        """Bound of the speed (m/s) at which two links of one robot approach each other at the velocities v (n,)."""
+        joints = v.copy()
+        joints[self._carrying] = 0.0
+        rigid = self._rigid_parts(placed)._replace(row=self._carried)
+        return 2.0 * kernels.fastest(joints, self._nodes[:0], rigid, placed.translation, self._reach)
 
     def fastest(self, placed: Placed, v: np.ndarray) -> float:
         """Bound of the speed (m/s) of every point of every part at the velocities v (n,)."""
@@ -193,7 +215,7 @@ class PointFamily:
         found, keep = rows.found, rows.keep
         c: PointContacts = found.contacts
         points = self._place_points(there, placed)
-        now = self._find(points, placed, float(found.margin))
+        now = self._find(points, placed, found.margin)
         frame, position = np.empty((len(keep), 3, 3)), np.empty((len(keep), 3))
         before, after = kernels.Placing(found.points, found.placed.rotation), kernels.Placing(points, placed.rotation)
         place = matched(rows.key, self._keys(now))

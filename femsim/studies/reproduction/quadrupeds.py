@@ -26,13 +26,13 @@ SPLIT, WHOLE = "split by robots", "not split"
 
 
 def dropped(side: int) -> Scene:
-    """Return the scene of side^3 robots over a floor."""
+    """Return the scene of side^3 robots over a floor, whose links have no contact with those of the same robot."""
     scene = Scene("quadrupeds", dt=1.0 / 240.0, duration=1.0, theta=1.0, default_friction=0.5, margin=MARGIN)
     scene.add_floor()
     robot = load_robot(data_folder("robots") / "quadruped.urdf")
     for k, (z, x, y) in enumerate(np.ndindex(side, side, side)):
         place = (APART[0] * x + SHIFT[0] * z, APART[1] * y + SHIFT[1] * z, HEIGHT + APART[2] * z)
-        scene.add_robot(robot, name=f"robot_{k}", base="free", position=place)
+        scene.add_robot(robot, name=f"robot_{k}", base="free", position=place, self_contact=False)
     return scene
 
 
