@@ -4,9 +4,10 @@
     python benchmarks/same_bits.py record after --checkout .
     python benchmarks/same_bits.py compare before after
 
-``record`` runs the scenes of a checkout with its own code, all fields in the frames. ``compare`` reads the recorded folders:
-``steps.csv`` without its times, ``sensors.csv``, the frames, and the status. It prints a line per scene and exits with 1 where
-anything differs; of tables it then prints the largest relative difference and the column it is in.
+``record`` runs the scenes of a checkout with its own code, all fields in the frames; with ``--instructions avx2`` or ``sse4.2``
+as on an older processor. ``compare`` reads the recorded folders: ``steps.csv`` without its times, ``sensors.csv``, the frames,
+and the status. It prints a line per scene and exits with 1 where anything differs; of ``steps.csv`` it then prints the largest
+relative difference and the column it is in, of ``sensors.csv`` the largest difference in each unit over the largest value in it.
 """
 
 from __future__ import annotations
@@ -25,17 +26,37 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 #: Scenes that take minutes are run for a part of their duration, s.
 DURATIONS = {"cable_winding": 6.0, "cable_pull": 2.0, "capstan": 1.0}
+#: What lets compiled kernels, MKL and the BLAS of numpy and scipy use no newer instructions than these.
+INSTRUCTIONS = {
+    "native": {},
+    "avx2": {
+        "NUMBA_CPU_NAME": "haswell",
+        "NUMBA_CPU_FEATURES": "+avx,+avx2,+fma,+bmi,+bmi2,+sse4.2,+popcnt",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "OPENBLAS_CORETYPE": "Haswell",
+    },
+    "sse4.2": {
+        "NUMBA_CPU_NAME": "nehalem",
+        "NUMBA_CPU_FEATURES": "+sse4.2,+popcnt",
+        "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
+        "OPENBLAS_CORETYPE": "Nehalem",
+    },
+}
 
 
-def record(folder: Path, checkout: Path, names: list[str]) -> int:
+def record(folder: Path, checkout: Path, names: list[str], instructions: str) -> int:
     """Run scenes of a checkout into ``folder/NAME``; return how many could not be run."""
     folder.mkdir(parents=True, exist_ok=True)
-    environment = os.environ | {
-        "PYTHONPATH": str(checkout),
-        "OMP_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-    }
+    environment = (
+        os.environ
+        | INSTRUCTIONS[instructions]
+        | {
+            "PYTHONPATH": str(checkout),
+            "OMP_NUM_THREADS": "1",
+            "MKL_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+        }
+    )
     bad = 0
     for path in sorted((checkout / "scenes").glob("*.py")):
         if names and path.stem not in names:
@@ -82,6 +103,22 @@ def compare_tables(a: Path, b: Path) -> str:
     return f"{a.name}: {worst:.1e} of the largest value in {where}" if where else ""
 
 
+def compare_readings(a: Path, b: Path) -> str:
+    """Say how two tables of sensors differ in each unit, over the largest value in it; empty where they do not."""
+    (names, rows), (other_names, other_rows) = read_table(a), read_table(b)
+    if (names, rows) == (other_names, other_rows) or names != other_names or len(rows) != len(other_rows):
+        return compare_tables(a, b)
+    x, y = (np.array([[cell or "nan" for cell in row] for row in table], dtype=np.float64) for table in (rows, other_rows))
+    said = []
+    for unit in dict.fromkeys(name.rpartition("_")[2] for name in names):
+        columns = [k for k, name in enumerate(names) if name.rpartition("_")[2] == unit]
+        largest = float(np.nanmax(np.abs(x[:, columns]), initial=0.0))
+        difference = float(np.nanmax(np.abs(x - y)[:, columns], initial=0.0))
+        if difference:
+            said.append(f"{unit} {difference / max(largest, 1e-300):.1e}")
+    return f"{a.name}: {', '.join(said)} of the largest"
+
+
 def digest(folder: Path) -> str:
     """Digest of all frames of a run: names and contents of the files."""
     total = hashlib.blake2b(digest_size=16)
@@ -101,7 +138,8 @@ def compare(before: Path, after: Path) -> int:
         if not (b / "run.json").is_file():
             said.append("not run")
         else:
-            said += [text for name in ("steps.csv", "sensors.csv") if (text := compare_tables(a / name, b / name))]
+            tables = [compare_tables(a / "steps.csv", b / "steps.csv"), compare_readings(a / "sensors.csv", b / "sensors.csv")]
+            said += [text for text in tables if text]
             if digest(a) != digest(b):
                 said.append("frames differ")
             statuses = [json.loads((run / "run.json").read_text(encoding="utf-8"))["status"] for run in (a, b)]
@@ -120,12 +158,13 @@ def main() -> int:
     one.add_argument("folder", type=Path)
     one.add_argument("--checkout", type=Path, default=ROOT, help="folder of the clone; default this one")
     one.add_argument("--scenes", nargs="*", default=[], help="names of scenes; default all")
+    one.add_argument("--instructions", choices=list(INSTRUCTIONS), default="native", help="newest that may be used")
     two = commands.add_parser("compare", help="compare two recorded folders")
     two.add_argument("before", type=Path)
     two.add_argument("after", type=Path)
     chosen = parser.parse_args()
     if chosen.command == "record":
-        return min(record(chosen.folder, chosen.checkout.resolve(), chosen.scenes), 1)
+        return min(record(chosen.folder, chosen.checkout.resolve(), chosen.scenes, chosen.instructions), 1)
     return min(compare(chosen.before, chosen.after), 1)
 
 

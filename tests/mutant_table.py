@@ -512,6 +512,11 @@ MUTANTS = (
         "test_rows.py::test_rows_that_contradict_each_other_are_said test_contradictions.py",
     ),
     Mutant(
+        "physics", "a joint breaks against the forces of another row", "femsim/model/joints.py",
+        "((wrench[:3], strength.force), (wrench[3:],", "((wrench[3:], strength.force), (wrench[:3],",
+        "test_contradictions.py",
+    ),
+    Mutant(
         "judges", "a pick that failed never rests", "contact/solvers/auto.py",
         "return self.instead if self.left and pick == self.failed else pick", "return pick",
         "test_auto.py::test_a_pick_that_failed_rests_and_comes_back",

@@ -269,3 +269,23 @@ def test_a_scheduler_that_does_not_answer(tmp_path: Path, call: Any, monkeypatch
         "sweep", str(sweep_file(tmp_path, 0.0)), "--out", str(tmp_path / "out"), "--scheduler", f"tcp://127.0.0.1:{free_port()}"
     )
     assert status == 2 and "does not answer in 1 s" in error and "dask scheduler" in error
+
+
+def test_a_script_needs_no_guard_and_is_run_once(tmp_path: Path) -> None:
+    """Multiprocessing would run it again in each worker, and again in those that replace lost ones."""
+    sweep_file(tmp_path, wait=0.0, count=2)
+    script = "import os, femsim as fs\nopen('log', 'a').write('run ')\nprint(fs.sweep('s.toml', out='o', workers=2))\n"
+    (tmp_path / "script.py").write_text(
+        script + "import multiprocessing.spawn as s; print('init_main_from_path' in s.get_preparation_data(''))"
+    )
+    done = subprocess.run(
+        [sys.executable, "script.py"],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.stdout == "<Sweep 'o': converged; cases: 2 converged>\nTrue\n", done.stdout + done.stderr
+    assert (tmp_path / "log").read_text() == "run "

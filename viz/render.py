@@ -13,10 +13,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from viz.animation import Animation
 from viz.camera import Camera, View, followed_body, parts_of, placed_camera
@@ -239,6 +241,9 @@ def render_run(
     if not run_dirs:
         raise VizError("no run folder was given; give one or more.")
     width, height = _checked_options(size, fps, speed, every, stills, mp4 or gif or html)
+    probe = ThreadPoolExecutor(1)
+    status = probe.submit(probe_rendering)  # half a second, while the frames are read
+    probe.shutdown(wait=False)
     rows = _side_by_side([frames_of(folder, every) for folder in run_dirs])
     still_numbers = _still_numbers(len(rows), stills)
     times = [max(frame.time for frame in row) for row in rows]
@@ -251,9 +256,8 @@ def render_run(
     survey = Survey.joint([Survey.of(frames, field, required=required, inside=clip is not None) for frames in used])
     view = _view(camera, survey, width / height, rows[numbers[0]][0])
     cut = None if clip is None else Clip.read(clip, survey)
-    status = probe_rendering()
-    if not status.ok:
-        raise VizError(status.message)
+    if not status.result().ok:
+        raise VizError(status.result().message)
 
     out = _made(run_dirs[0] / "pictures" if out is None else Path(out))
     written: list[Path] = []
@@ -263,6 +267,7 @@ def render_run(
     stages: list[Stage] = []
     films: list[Film] = []
     pages: list[Animation] = []
+    threads = threadpool_limits(limits=1)  # those of BLAS wait for each other where the software that draws has all cores
     try:
         whole = (len(run_dirs) * width, height)
         for path in paths:
@@ -293,6 +298,7 @@ def render_run(
         for page in pages:
             page.finish()
     finally:
+        threads.restore_original_limits()
         for stage in stages:
             stage.close()
         for film in films:

@@ -36,6 +36,7 @@ class Command:
         self.name, self.given, self.what, self.unit = name, given, what, unit
         self.label = str(getattr(given, "name", ""))
         self._taken: tuple[float, np.ndarray, float, np.ndarray] | None = None
+        self._motion = (what, unit) == MOTION
         #: loads are checked by the call that takes them
         self._checked = (what, unit) in (FORCE, WRENCH)
 
@@ -45,7 +46,7 @@ class Command:
             value = self.given(t)
             if not self._checked:
                 self._check(value, t)
-            return value
+            return (np.asarray(value[0]), np.asarray(value[1])) if self._motion else value
         begun, start, end, target = self._taken
         if t >= end:
             value = target
@@ -63,14 +64,13 @@ class Command:
         InputError
             No number, or for a motion no displacement and rotation vector.
         """
-        motion = (self.what, self.unit) == MOTION
         try:
             given = np.asarray(value, dtype=np.float64)
-            right = given.shape == (2, 3) if motion else given.size == 1
+            right = given.shape == (2, 3) if self._motion else given.size == 1
         except (TypeError, ValueError):
             right = False
         if not right:
-            wanted = "a pair of (3,) arrays, e.g. those of fs.Motion" if motion else "one number"
+            wanted = "a pair of (3,) arrays, e.g. those of fs.Motion" if self._motion else "one number"
             raise InputError(
                 f"{self.name}: its function of time gives {value!r} at {t:g} s; it must give {wanted}: {self.what}, {self.unit}."
             )

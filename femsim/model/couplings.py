@@ -110,6 +110,14 @@ class Coupling(Protocol):
         """Let go, for this step, of rows of the last ``constraint_at`` of which impulses (p,), N s, ask too much; say whether."""
         ...
 
+    def strength_of(self, row: int) -> float:
+        """Force of a row of the last ``constraint``, N or N m, at which it breaks; infinite for ever."""
+        ...
+
+    def break_off(self) -> None:
+        """Break, whatever it bears."""
+        ...
+
     def take_rows(self, forces: np.ndarray) -> None:
         """Take the forces of its rows, (p,), before ``accept``."""
         ...
@@ -187,6 +195,13 @@ class CouplingDefaults:
     def release(self, impulse: np.ndarray) -> bool:
         """Its rows bear all."""
         return False
+
+    def strength_of(self, row: int) -> float:
+        """Its rows bear all."""
+        return np.inf
+
+    def break_off(self) -> None:
+        """Nothing of it breaks."""
 
     def take_rows(self, forces: np.ndarray) -> None:
         """No rows."""

@@ -230,6 +230,18 @@ class Joined(CouplingDefaults):
         self._slides = bool((np.abs(lam[self._bounded]) > high[self._bounded]).any())
         return self._slides
 
+    def strength_of(self, row: int) -> float:
+        """Force of a row of the last :meth:`constraint`, N or N m, at which the joint breaks by itself; infinite for ever."""
+        unit = np.zeros(len(self.row_forces))
+        unit[row] = 1.0
+        wrench, strength = self._wrench(unit), self.strength
+        parts = ((wrench[:3], strength.force), (wrench[3:], strength.torque))
+        return min((most / norm for part, most in parts if (norm := float(np.linalg.norm(part))) > 0.0), default=np.inf)
+
+    def break_off(self) -> None:
+        """Break, whatever it bears."""
+        self.broken = True
+
     def take_rows(self, forces: np.ndarray) -> None:
         """Take the forces of its rows in the problem that was solved, (p,)."""
         self._lam, self._slides = np.array(forces), False

@@ -91,7 +91,7 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
         That of the whole step, where it gave nothing to go on with.
     """
     if max_halvings == 0:
-        return stepper.step()
+        return _step(stepper)
     before, end = stepper.state, stepper.state.t + stepper.settings.dt
     whole = attempt(stepper)
     vain = whole.grade == INFEASIBLE or (before.halving_is_vain and whole.grade < NOT_FINITE)
@@ -135,7 +135,7 @@ def attempt(stepper: Stepper) -> Attempt:
     """Take a step of ``stepper.settings.dt``, a whole one or a part of one, and grade it."""
     old, dt = stepper.state, stepper.settings.dt
     try:
-        report = stepper.step()
+        report = _step(stepper)
     except (ContactError, np.linalg.LinAlgError) as error:  # the step gave numbers that nothing can go on with
         return Attempt(dt, NOT_FINITE, None, error)
     if not report.finite:
@@ -147,6 +147,22 @@ def attempt(stepper: Stepper) -> Attempt:
     else:
         grade = SOLVED if report.solution.converged and not report.sank else NOT_CONVERGED
     return Attempt(dt, grade, report, None)
+
+
+def _step(stepper: Stepper) -> StepReport:
+    """Take a step; again without the weakest of the joints that contradict each other, as long as one of them can break.
+
+    Their forces have no bound, so it breaks before the step ends.
+    """
+    before = stepper.state
+    while True:
+        report = stepper.step()
+        weakest = stepper.system.weakest_joint(report.solution.details.get("contradicting_rows", ()))
+        if weakest is None:
+            return report
+        stepper.restore(before)
+        stepper.system.couplings[weakest].break_off()
+        stepper.state = before = stepper.system.remember(before)
 
 
 def newly_inside_out(system: System, old: State, new: State) -> bool:

@@ -22,6 +22,8 @@ from femsim.step.state import State
 
 #: Entries of rows of joints below this part of the terms that they are sums of are rounding.
 _ROUNDED = 1e-13
+#: What is left open of joints whose sides are both prescribed, over one metre or radian a step and the speeds of the sides.
+_LEFT_OPEN = 1e-12
 #: Rounding of the forces in the equations of a step, over the largest terms that they are sums of; and the nonlinear residual
 #: above which it is never the excuse.
 _ROUNDINGS, _MOST_ROUNDING = 32.0 * np.finfo(np.float64).eps, 1e-6
@@ -91,7 +93,8 @@ class System:
         self._lacking, self._given = np.zeros(nv), np.zeros(nv)
         #: couplings that hold by rows instead of forces
         self.joints = [k for k, coupling in enumerate(self.couplings) if coupling.joins]
-        self._row_joints: list[str] = []
+        self._row_joints: list[tuple[int, int]] = []
+        self._dt = 1.0
         self.b_prescribed: np.ndarray | None = None
         self.rounding = self.opening = 0.0
         self.prescribed = np.zeros(nv, dtype=np.bool_)
@@ -187,7 +190,7 @@ class System:
         the same pattern; its original equation is kept for :meth:`reaction`. Prescribed velocities jump from v to v_prescribed
         within the step whatever theta is, so they enter b by the start velocity for which eq. (9) says the same.
         """
-        v_start = state.v
+        self._dt, v_start = settings.dt, state.v
         if self._rows.size:
             v_start = state.v.copy()
             jump = v_prescribed[self._rows] - state.v[self._rows]
@@ -334,19 +337,28 @@ class System:
     def joint_rows(self) -> Rows | None:
         """Rows of the joints for the contact problem, in the order of the couplings; None where nothing is joined by rows."""
         held_by = [(k, held) for k in self.joints if (held := self.couplings[k].constraint()) is not None]
-        self._row_joints = [self.couplings[k].name for k, held in held_by for _ in held.offset]
+        self._row_joints = [(k, row) for k, held in held_by for row in range(len(held.offset))]
         if not held_by:
             return None
         parts = [(self._coupled_rows[k], held) for k, held in held_by]
         G = _stacked([(rows, held.G) for rows, held in parts], self.n)
-        offset = np.concatenate([held.offset for _, held in parts]) + G @ self._given
+        given = np.concatenate([held.offset for _, held in parts])
+        offset, size = given + G @ self._given, np.abs(given) + abs(G) @ np.abs(self._given)
         G.data[self.prescribed[G.indices]] = 0.0
         G.eliminate_zeros()
+        # where no velocity is free, what rounding leaves open counts as closed
+        offset[(np.diff(G.indptr) == 0) & (np.abs(offset) <= _LEFT_OPEN * (1.0 / self._dt + size))] = 0.0
         return make_rows(G, offset, *(np.concatenate([held[k] for _, held in parts]) for k in (2, 3)))
 
     def joints_with(self, rows: Iterable[int]) -> tuple[str, ...]:
         """Names of the joints that had some of the last :meth:`joint_rows`, by their numbers; they may have broken since."""
-        return tuple(dict.fromkeys(self._row_joints[row] for row in rows))
+        return tuple(dict.fromkeys(self.couplings[self._row_joints[row][0]].name for row in rows))
+
+    def weakest_joint(self, rows: Iterable[int]) -> int | None:
+        """Coupling with the least strength against some of the last :meth:`joint_rows`; None where all bear any force."""
+        strengths = [(self.couplings[k].strength_of(row), k) for k, row in (self._row_joints[row] for row in rows)]
+        least, weakest = min(strengths, default=(np.inf, -1))
+        return weakest if least < np.inf else None
 
     def joint_jacobian(self, state: State) -> sp.csr_matrix:
         """Rows of joints that velocities of a state keep, (p, n)."""

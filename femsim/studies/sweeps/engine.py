@@ -13,7 +13,8 @@ import os
 import re
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing import spawn
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -38,10 +39,26 @@ class SchedulerLost(Exception):  # noqa: N818 (what happened, not a fault of the
     """The scheduler no longer answers; cases that have ended are on disk."""
 
 
+@contextmanager
+def _script_left_out() -> Iterator[None]:
+    """Let processes that multiprocessing starts here leave out the main module of this one."""
+    whole = spawn.get_preparation_data
+
+    def without_main(name: str) -> dict[str, Any]:
+        return {key: value for key, value in whole(name).items() if not key.startswith("init_main")}
+
+    spawn.get_preparation_data = without_main
+    try:
+        yield
+    finally:
+        spawn.get_preparation_data = whole
+
+
 class Engine:
     """A Dask cluster for cases: ``with Engine() as engine: for row in engine.run(jobs): ...``.
 
-    A script that uses it needs the usual ``if __name__ == "__main__":``, because the workers are new Python processes.
+    The workers are new Python processes. They do not run the script again that started them, as multiprocessing would have it,
+    since their cases name files; so a script needs no ``if __name__ == "__main__":``.
 
     Parameters
     ----------
@@ -67,6 +84,7 @@ class Engine:
         self.scheduler, self.workers = scheduler, workers or len(os.sched_getaffinity(0))
         self._client: Client | None = None
         self._cluster: Any = None
+        self._until_exit = ExitStack()
 
     def __enter__(self) -> Engine:
         try:
@@ -77,12 +95,14 @@ class Engine:
         if self.scheduler is None:
             # the nanny sets these before Python starts in the worker
             environment = {"distributed.nanny.pre-spawn-environ": dict.fromkeys(THREADS, "1")}
-            with dask.config.set(environment), ignoring_hangup():  # what is started here ignores it too
+            with ExitStack() as stack, dask.config.set(environment), ignoring_hangup():  # what is started here ignores it too
+                stack.enter_context(_script_left_out())
                 self._cluster = LocalCluster(
                     n_workers=self.workers, threads_per_worker=1, processes=True, dashboard_address=None,
                     scheduler_kwargs={"dashboard_address": ":0"},  # its server of HTTP takes any free port
                     preload=_NO_INTERRUPT, silence_logs=logging.CRITICAL,
                 )  # fmt: skip
+                self._until_exit = stack.pop_all()  # workers that replace lost ones leave it out too
             self._client = Client(self._cluster, set_as_default=False)
         else:
             self._quiet = logging.getLogger("distributed"), logging.getLogger("distributed").level
@@ -102,7 +122,7 @@ class Engine:
             if self._client is not None:
                 self._client.close(timeout=5)
         if self._cluster is not None:
-            with suppress(Exception):
+            with self._until_exit, suppress(Exception):
                 self._cluster.close(timeout=10)
         else:
             self._quiet[0].setLevel(self._quiet[1])
