@@ -307,7 +307,7 @@ def test_a_parameter_that_may_be_none_can_be_free(tmp_path: Path) -> None:
         (FREE + "[parameters]\ndensity = 1.0\n" + FIT, r"names density in \[free\] and as a fixed parameter"),
         (FREE + FIT.replace("offset =", "ofset ="), r"time\.ofset: the key is unknown; did you mean 'offset'"),
         (FIT, r"free is missing"),
-        ("[free", r"is not TOML"),
+        ("[free", r"is not valid TOML"),
     ],
 )
 def test_wrong_files_are_refused_in_words(tmp_path: Path, text: str, message: str) -> None:

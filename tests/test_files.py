@@ -122,7 +122,7 @@ def test_a_file_that_is_missing_or_not_toml_is_named(tmp_path: Path) -> None:
     with pytest.raises(fs.InputError, match=r"the card .*none.toml cannot be read \(No such file"):
         read_toml(tmp_path / "none.toml", "card")
     (tmp_path / "bad.toml").write_bytes(b"a = '\xff'")
-    with pytest.raises(fs.InputError, match=r"bad.toml is not TOML"):
+    with pytest.raises(fs.InputError, match=r"bad.toml is not valid TOML"):
         read_toml(tmp_path / "bad.toml", "card")
 
 

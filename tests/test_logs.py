@@ -145,7 +145,7 @@ def test_other_refusals(tmp_path: Path) -> None:
         ({"gravity": {"mas": 1.0}}, "gravity.mas: the key is unknown; did you mean 'mass'"),
         ({"axes": {"gx": "Fx"}}, "axes.gx"),
         (tmp_path / "no.toml", "cannot be read"),
-        (text(tmp_path / "bad.toml", "a = ", rows=[]), "is not TOML"),
+        (text(tmp_path / "bad.toml", "a = ", rows=[]), "is not valid TOML"),
     ):
         with pytest.raises(fs.InputError, match=re.escape(words)):
             fs.read_card(card)

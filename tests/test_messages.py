@@ -138,6 +138,11 @@ def wrong_things(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("run small_cube.py --out", "--out is given without a value. (see 'femsim run --help')"),
         ("run log.csv", "'log.csv' is no scene: a scene is a Python file, .py"),
         ("run small_cube.py --fps fast", "--fps is 'fast', but must be a number. (see"),
+        (
+            "run small_cube.py --dt 10ms",
+            "--dt is '10ms', but must be a number or auto: write it without a unit, which is SI: 0.01. (see",
+        ),
+        ("reproduce", "reproduce needs PAPER, for instance: femsim reproduce cond --quick (see"),
         ("run small_cube.py more", "run takes no further word, but 'more' is given; options are written --NAME VALUE."),
         ("run small_cube.py --set side=1 --set side=2", "--set side is given twice, '1' and '2'; leave one out."),
         (

@@ -233,7 +233,7 @@ def test_whole_numbers_and_equal_cases(tmp_path: Path) -> None:
         (AXES + DESIGN.replace("16", "4096") + METRICS, r"has 20480 cases, more than 10000; .* --yes"),
         (AXES.replace("idle", "idel") + DESIGN + METRICS, r"no such parameter 'idel'|did you mean 'idle'"),
         (AXES + DESIGN + METRICS.replace("floor_fz", "flor_fz"), r"no column 'flor_fz_N'; did you mean 'floor_fz_N'"),
-        ("[parameters", r"is not TOML"),
+        ("[parameters", r"is not valid TOML"),
     ],
 )
 def test_wrong_files_are_refused_in_words(tmp_path: Path, text: str, message: str) -> None:

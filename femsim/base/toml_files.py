@@ -53,7 +53,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
         raise InputError(f"the {what} {path} cannot be read ({error.strerror}); name a TOML file.") from error
     except foreign.Refused as error:
         quotes = "; words stand in quotes" if "Invalid value" in str(error) else ""
-        raise InputError(f"{path} is not TOML that is read: {error}{quotes}.") from error
+        raise InputError(f"{path} is not valid TOML: {error}{quotes}.") from error
 
 
 def checked(model: type[Model], content: Mapping[str, Any], source: object) -> Model:

@@ -36,7 +36,7 @@ _EXAMPLES = {
     "bench": "small",
     "solve": "problem.hdf5",
     "fit-material": "test.csv",
-    "selftest": "bar",
+    "reproduce": "cond --quick",
 } | dict.fromkeys(("render", "plot", "report", "view", "paraview", "resume", "repair"), "runs/soft")
 
 app = App(
@@ -194,10 +194,11 @@ def _said(error: CycloptsError, called: str) -> str:
         return (
             f"{called} takes no further word, but {' '.join(error.unused_tokens)!r} is given; options are written --NAME VALUE."
         )
-    wrong = re.fullmatch(r'Invalid value for (\S+): unable to convert "(.*)" into float\.', text)
+    wrong = re.fullmatch(r'Invalid value for (\S+): unable to convert "(.*)" into float(?:\|Literal\[(\w+)\])?(\|None)?\.', text)
     if wrong:
         hint = number_alone(wrong[2])
-        return f"{wrong[1]} is {wrong[2]!r}, but must be a number{f': write it {hint}' if hint else ''}."
+        kind = f"a number{f' or {wrong[3]}' if wrong[3] else ''}"
+        return f"{wrong[1]} is {wrong[2]!r}, but must be {kind}{f': write it {hint}' if hint else ''}."
     return text
 
 

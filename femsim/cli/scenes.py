@@ -269,14 +269,15 @@ def _describe_robot(path: Path) -> int:
 
 @app.command
 def scenes() -> int:
-    """List the scenes that come with femsim."""
-    from femsim.scene.scene_file import list_scenes, scene_doc
+    """List the scenes that come with femsim; 'femsim run NAME' runs one from any folder."""
+    from femsim.scene.scene_file import SCENES, list_scenes, scene_doc
 
     table = make_table("scene", "what")
     for path in list_scenes():
-        shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-        table.add_row(str(shown), scene_doc(path).splitlines()[0])
-    make_console().print(table)
+        table.add_row(path.stem, scene_doc(path).splitlines()[0])
+    console = make_console()
+    console.print(table)
+    console.print(f"Files to copy and change: {SCENES}", soft_wrap=True, highlight=False)
     return OK
 
 
