@@ -108,7 +108,7 @@ def test_a_hand_screws_a_nut_down_by_a_pitch_a_turn() -> None:
     load = -run.sensors["bolt"].force[moving, 2].mean()
     assert load == pytest.approx(100.0 + G * run.stepper.scene.body("nut").mass, rel=1e-3)
     slope = 0.1 / math.cos(math.pi / 6.0)
-    bounds = [load * (slope * r - 0.005 / (2.0 * math.pi)) / (1.0 + slope * 0.005 / (2.0 * math.pi * r)) for r in (0.0213, 0.024)]
+    bounds = [load * (slope * r - 0.005 / (2.0 * math.pi)) / (1.0 + slope * 0.005 / (2.0 * math.pi * r)) for r in (0.0215, 0.024)]
     assert bounds[0] < -torque[moving].mean() < bounds[1]
     # the jaws press by their motor and carry the press of the slide
     carried = run.sensors["left"].force + run.sensors["right"].force
