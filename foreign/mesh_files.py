@@ -1,4 +1,4 @@
-"""Points and cells of mesh files, by meshio. Call it through `foreign.call`: it may take for ever."""
+"""Points and cells of mesh files, by meshio, pycollada and trimesh. Call it through `foreign.call`: it may take for ever."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
     Parameters
     ----------
     path : str
-        File of a kind that meshio knows by its suffix.
+        File of a kind that meshio knows by its suffix, or of COLLADA (.dae), whose points are then in metres.
     kinds : list of str
         Kinds of cells that are wanted, in meshio's words.
 
@@ -56,8 +56,10 @@ def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
         with open(path, "rb") as stream:
             if b"end_header" not in stream.read(_PLY_HEADER):  # meshio reads on behind the end of the file for ever
                 raise Refused("its header has no end_header: it is cut off")
+    if path.lower().endswith(".dae"):
+        return _collada(path)
     if path.lower().endswith(".vtu"):
-        _no_entities(path)
+        _no_entities(path, b"<VTKFile")
     import meshio
 
     noise = io.StringIO()  # meshio prints its attempts, and ends the process if no reader fits
@@ -67,6 +69,8 @@ def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
         if kind == "ansys":
             with _Ending(io.FileIO(path)) as stream:
                 mesh = meshio.read(stream, kind)
+        elif path.lower().endswith(".obj"):
+            mesh = _obj(path)
         else:
             mesh = meshio.read(path, kind)
         points = np.asarray(mesh.points, dtype=np.float64)
@@ -86,14 +90,60 @@ def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
     return out
 
 
-def _no_entities(path: str) -> None:
-    """Refuse an XML file that defines entities before its root: no VTK file does, and some of a few bytes become 10^9 letters."""
+def _obj(path: str) -> Any:
+    """Read a .obj file by meshio, or by trimesh where texture or normals have numbers of their own, which meshio cannot join."""
+    import meshio
+
+    try:
+        return meshio.read(path)
+    except Exception as error:
+        try:
+            import trimesh
+        except ImportError:
+            raise error from None
+        with open(path, "rb") as stream:  # no name: files beside it are not looked for
+            found: Any = trimesh.load(stream, file_type="obj", force="mesh", process=False)
+        if not len(getattr(found, "faces", ())):
+            raise
+        return meshio.Mesh(np.asarray(found.vertices), [("triangle", np.asarray(found.faces))])
+
+
+def _collada(path: str) -> dict[str, Any]:
+    """Read the triangles of a COLLADA file as its scene places them, in metres; the direction that it calls up stays as it is."""
+    _no_entities(path, b"<COLLADA")
+    try:
+        import collada
+    except ImportError:
+        raise Refused("reading COLLADA needs pycollada: install 'femsim[mesh]', or export the mesh as .stl") from None
+
+    with open(path, "rb") as stream:
+        document = collada.Collada(stream, ignore=[collada.common.DaeUnsupportedError, collada.common.DaeBrokenRefError])
+    points, triangles, count = [], [], 0
+    for geometry in document.scene.objects("geometry") if document.scene is not None else ():
+        for primitive in geometry.primitives():
+            found = primitive.triangleset() if hasattr(primitive, "triangleset") else primitive
+            corners = getattr(found, "vertex_index", None)
+            if corners is None or found.vertex is None or corners.ndim != 2 or corners.shape[1] != 3:
+                continue  # lines
+            points.append(np.asarray(found.vertex, dtype=np.float64))
+            triangles.append(np.asarray(corners, dtype=np.int64) + count)
+            count += len(points[-1])
+    unit = document.assetInfo.unitmeter or 1.0
+    return {
+        "points": float(unit) * np.concatenate([np.zeros((0, 3)), *points]),
+        "types": ["triangle"],
+        "cells 0": np.concatenate([np.zeros((0, 3), dtype=np.int64), *triangles]),
+    }
+
+
+def _no_entities(path: str, root: bytes) -> None:
+    """Refuse an XML file that defines entities before its root: none needs them, and some of a few bytes become 10^9 letters."""
     with open(path, "rb") as stream:
         for line in stream:
-            before, root, _ = line.partition(b"<VTKFile")
+            before, found, _ = line.partition(root)
             if b"<!DOCTYPE" in before or b"<!ENTITY" in before:
-                raise Refused("it defines entities (<!DOCTYPE ...>), which no VTK file has")
-            if root:
+                raise Refused("it defines entities (<!DOCTYPE ...>), which no such file needs")
+            if found:
                 return
 
 

@@ -22,7 +22,7 @@ FILES = _PACKED if _PACKED.is_dir() else _PACKED.parents[1] / "data" / "meshes"
 """Folder of the meshes that come with the project."""
 
 TET_SUFFIXES = (".vtu", ".vtk", ".msh", ".mesh", ".inp")
-SURFACE_SUFFIXES = (".stl", ".obj", ".ply", ".vtk", ".vtu")
+SURFACE_SUFFIXES = (".stl", ".obj", ".ply", ".vtk", ".vtu", ".dae")
 FARTHEST, SMALLEST = 1e6, 1e-9
 """Coordinates beyond the first and bodies smaller than the second, m, are refused."""
 
@@ -76,9 +76,10 @@ def load_surface(path: str | Path, *, scale: float = 1.0, closed: bool = False) 
     Parameters
     ----------
     path : path-like
-        An .stl, .obj, .ply, .vtk or .vtu file; quadrilaterals are divided in two, other cells are ignored.
+        An .stl, .obj, .ply, .vtk, .vtu or .dae file; quadrilaterals are divided in two, other cells are ignored. COLLADA (.dae)
+        needs the extra ``mesh``.
     scale : float
-        Factor from the file's unit of length to metres.
+        Factor from the file's unit of length to metres; a .dae file says its unit, so that the factor is one beside it.
     closed : bool
         Whether to require a closed, outward surface.
 
@@ -156,7 +157,13 @@ def _read(path: Path, suffixes: tuple[str, ...], kinds: list[str]) -> _File:
     full = path.resolve()
     try:
         with foreign.in_this_process() if full.parent == FILES else nullcontext():
-            found = foreign.call(read_mesh, full.stat().st_size, libraries=["meshio"], path=str(full), kinds=kinds)
+            found = foreign.call(
+                read_mesh,
+                full.stat().st_size,
+                libraries=["collada" if path.suffix.lower() == ".dae" else "meshio"],
+                path=str(full),
+                kinds=kinds,
+            )
     except (foreign.Refused, OSError) as error:
         raise MeshError(
             f"{path}: the file cannot be read as {path.suffix} ({error}); check that it is complete and in "

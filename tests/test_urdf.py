@@ -12,6 +12,7 @@ from command_line import Call
 
 import femsim as fs
 from contact import Box, Cylinder, Mesh, Sphere
+from meshes import make_trimesh
 from meshes.generate import box_triangles
 
 HERE = Path(__file__).resolve().parent
@@ -165,3 +166,78 @@ def test_an_open_collision_mesh_without_a_hull_is_refused(first: int, tmp_path: 
     (tmp_path / "meshes" / "hook.stl").write_text(f"solid a\n{text}endsolid a\n")
     with pytest.raises(fs.InputError, match="neither closed nor has it a hull of any volume"):
         fs.load_robot(path)
+
+
+def test_files_of_the_wild_are_read_with_a_note(tmp_path: Path) -> None:
+    """What robots of others have and other programs bear: none of it changes what a robot does."""
+    text = CRANE.replace('<origin xyz="0.4 0 0"/>\n  </joint>', '<origin xyz="0.4 0 0"/><axis xyz="0 0 0"/>\n  </joint>')
+    text = text.replace('lower="-0.2" upper="1.2" ', "").replace(
+        '<link name="tip"/>', '<link name="tip"><collision_checking/></link>'
+    )
+    text = text.replace('scale="0.5 0.5 0.5"', 'scale="0.5 -0.5 0.5"')
+    robot = fs.load_robot(written(tmp_path, text))
+    assert "crane.urdf: the <limit> of joint 'luff' has no lower and no upper: the joint has no stops" in robot.notes
+    assert "crane.urdf: <collision_checking> of link 'tip' is not read" in robot.notes
+    assert next(joint for joint in robot.joints if joint.name == "luff").limits == (-math.inf, math.inf)
+    (hook,) = next(link for link in robot.links if link.name == "hook").shapes
+    surface = make_trimesh(hook.shape.points, hook.shape.triangles, name="hook", source="")
+    assert surface.signed_volume == pytest.approx(2e-6)  # outside is outside in a mirror too
+
+
+def test_inertia_that_no_body_has_is_balanced_where_asked_for(tmp_path: Path) -> None:
+    text = CRANE.replace('iyy="0.0201"', 'iyy="0.5"').replace('<mass value="0.2"/>', '<mass value="0"/>')
+    path = written(tmp_path, text)
+    with pytest.raises(fs.InputError, match=r"jib.*balance_inertia=True"):
+        fs.load_robot(path)
+    robot = fs.load_robot(path, balance_inertia=True)
+    links = {link.name: link for link in robot.links}
+    np.testing.assert_allclose(links["jib"].inertia, (0.0202 + 0.5 + 0.0004) / 3.0 * np.eye(3))
+    assert not np.asarray(links["weight"].inertia).any() and len(robot.notes) == 3
+
+
+COLLADA = """<?xml version="1.0"?>
+<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+  <asset><unit meter="0.01" name="centimeter"/><up_axis>Z_UP</up_axis></asset>
+  <library_geometries><geometry id="g" name="g"><mesh>
+    <source id="p"><float_array id="a" count="12">0 0 0 3 0 0 0 3 0 0 0 3</float_array>
+      <technique_common><accessor source="#a" count="4" stride="3">
+        <param name="X" type="float"/><param name="Y" type="float"/><param name="Z" type="float"/>
+      </accessor></technique_common></source>
+    <vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
+    <triangles count="4"><input semantic="VERTEX" source="#v" offset="0"/><p>0 2 1 0 1 3 0 3 2 1 2 3</p></triangles>
+  </mesh></geometry></library_geometries>
+  <library_visual_scenes><visual_scene id="s"><node id="n"><translate>0 0 10</translate><scale>2 2 2</scale>
+    <instance_geometry url="#g"/></node></visual_scene></library_visual_scenes>
+  <scene><instance_visual_scene url="#s"/></scene>
+</COLLADA>
+"""
+
+
+def test_meshes_of_collada_are_in_metres_and_where_their_scene_places_them(tmp_path: Path) -> None:
+    pytest.importorskip("collada", reason="the extra mesh is not installed")
+    path = written(tmp_path, CRANE.replace("hook.stl", "hook.dae"))
+    (tmp_path / "meshes" / "hook.dae").write_text(COLLADA)
+    (hook,) = next(link for link in fs.load_robot(path).links if link.name == "hook").shapes
+    np.testing.assert_allclose(hook.shape.points.max(axis=0), (0.03, 0.03, 0.08))  # 0.01 m, twice, and half by the file
+    np.testing.assert_allclose(hook.shape.points.min(axis=0), (0.0, 0.0, 0.05))
+    (tmp_path / "meshes" / "hook.dae").write_text('<!DOCTYPE x [<!ENTITY a "aaaa">]>' + COLLADA)
+    with pytest.raises(fs.InputError, match="it defines entities"):
+        fs.load_robot(path)
+    (tmp_path / "meshes" / "hook.dae").write_text(COLLADA[: len(COLLADA) // 2])
+    with pytest.raises(fs.InputError, match=r"link 'hook' has a collision mesh that cannot be read: .*hook\.dae"):
+        fs.load_robot(path)
+
+
+def test_obj_meshes_whose_textures_have_corners_of_their_own(tmp_path: Path) -> None:
+    pytest.importorskip("trimesh", reason="the extra mesh is not installed")
+    path = written(tmp_path, CRANE.replace("hook.stl", "hook.obj"))
+    surface = box_triangles(np.array([0.02, 0.02, 0.04]))
+    lines = [f"v {x} {y} {z}" for x, y, z in surface.points] + [f"vt 0.{k} 0.5" for k in range(11)]
+    lines += [
+        "f " + " ".join(f"{corner + 1}/{(3 * k + i) % 11 + 1}" for i, corner in enumerate(t))
+        for k, t in enumerate(surface.triangles)
+    ]
+    (tmp_path / "meshes" / "hook.obj").write_text("mtllib none.mtl\n" + "\n".join(lines))
+    (hook,) = next(link for link in fs.load_robot(path).links if link.name == "hook").shapes
+    np.testing.assert_allclose(np.ptp(hook.shape.points, axis=0), (0.01, 0.01, 0.02), atol=1e-9)
+    assert len(hook.shape.points) == len(surface.points)

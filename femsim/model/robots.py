@@ -119,6 +119,13 @@ class RobotJoint:
     friction: float = 0.0
 
 
+def no_body_has(inertia: np.ndarray, mass: float) -> bool:
+    """Whether principal moments of an inertia, (3, 3), kg m^2, are negative or one is more than the sum of the others."""
+    moments = np.linalg.eigvalsh(inertia)
+    rounding = 1e-9 * float(np.abs(inertia).max()) + 1e-12 * mass  # that of a point of this mass a micrometre away
+    return bool(moments[0] < -rounding or moments[2] > (1.0 + _TRIANGLE) * (moments[0] + moments[1]) + rounding)
+
+
 class Robot(Following):
     """A robot: links and joints that form a tree, checked.
 
@@ -198,14 +205,18 @@ class Robot(Following):
         size = float(np.abs(inertia).max())
         if not np.allclose(inertia, inertia.T, rtol=0.0, atol=1e-9 * size):
             raise InputError(f"{what} has an inertia that is not symmetric; give ixy for both ixy and iyx.")
-        moments = np.linalg.eigvalsh(inertia)
-        if moments[0] < -1e-9 * size or moments[2] > (1.0 + _TRIANGLE) * (moments[0] + moments[1]):
+        if no_body_has(inertia, link.mass):
+            moments = ", ".join(f"{m:.4g}" for m in np.linalg.eigvalsh(inertia))
             raise InputError(
-                f"{what} has principal moments of inertia {', '.join(f'{m:.4g}' for m in moments)} kg m^2, which no body has: "
-                "each is positive and at most the sum of the other two; compute them about the centre of mass, in kg m^2."
+                f"{what} has principal moments of inertia {moments} kg m^2, which no body has: each is positive and at most the "
+                "sum of the other two; compute them about the centre of mass, in kg m^2, or load the file with "
+                "balance_inertia=True, which takes those of a ball instead."
             )
         if link.mass == 0.0 and size > 0.0:
-            raise InputError(f"{what} has inertia but no mass; give it a mass, or no inertia.")
+            raise InputError(
+                f"{what} has inertia but no mass; give it a mass, or no inertia, or load the file with balance_inertia=True, "
+                "which leaves it out."
+            )
         for piece in link.shapes:
             if isinstance(piece.shape, Plane):
                 raise InputError(f"{what} has a Plane as shape; use a Box or another solid shape.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,7 +18,7 @@ from femsim.base.errors import InputError, did_you_mean
 from femsim.base.place import data_folder
 from femsim.model.mjcf import read_mjcf
 from femsim.model.robot_files import ElementReader
-from femsim.model.robots import JointKind, Robot, RobotJoint, RobotLink
+from femsim.model.robots import JointKind, Robot, RobotJoint, RobotLink, no_body_has
 from femsim.model.solids import Piece
 from foreign.text import read_xml
 from meshes import MeshError, TriMesh, load_surface, make_trimesh
@@ -30,13 +31,15 @@ _KNOWN = {
     "link": {"inertial", "visual", "collision"},
     "joint": {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"},
 }
+#: How alike an element that is not read and a known one are (`difflib`) for the first to be a slip of the pen.
+_MISSPELT = 0.8
 _SHAPES = ("box", "sphere", "cylinder", "capsule", "mesh")
 _TYPES = ("fixed", "revolute", "continuous", "prismatic", "floating", "planar")
 
 Packages = Mapping[str, str | Path]
 
 
-def load_robot(path: str | Path, *, packages: Packages | None = None) -> Robot:
+def load_robot(path: str | Path, *, packages: Packages | None = None, balance_inertia: bool = False) -> Robot:
     """Read a robot from a URDF or MJCF file.
 
     Read are links with inertia, visual and collision geometry (box, sphere, cylinder, capsule, mesh), and joints with type, axis,
@@ -50,6 +53,9 @@ def load_robot(path: str | Path, *, packages: Packages | None = None) -> Robot:
         The file, or the name of one in ``data/robots``, e.g. "arm7.urdf"; an xacro file has to be turned into URDF first.
     packages : dict of str to path, optional
         Folders of packages that mesh files name as ``package://NAME/...``. Without it the folders above the file are searched.
+    balance_inertia : bool
+        Of a URDF file: inertias that no body has become that of a ball with the same trace, as MuJoCo's option of that name does,
+        and those of links without mass are left out; with a note each. Default False: they are errors.
 
     Returns
     -------
@@ -70,7 +76,7 @@ def load_robot(path: str | Path, *, packages: Packages | None = None) -> Robot:
         return read_mjcf(path, root)
     if root.tag != "robot":
         raise InputError(f"{path}: its root element is <{root.tag}>; a URDF file has <robot>, an MJCF file <mujoco>.")
-    return _Reader(path, root, packages or {}).robot()
+    return _Reader(path, root, packages or {}, balance_inertia).robot()
 
 
 def _file(name: str | Path) -> Path:
@@ -87,9 +93,9 @@ def _file(name: str | Path) -> Path:
 class _Reader(ElementReader):
     """Reads the elements of one file; messages name file and element."""
 
-    def __init__(self, path: Path, root: Element, packages: Packages) -> None:
+    def __init__(self, path: Path, root: Element, packages: Packages, balance_inertia: bool) -> None:
         super().__init__(path)
-        self.root, self.packages = root, packages
+        self.root, self.packages, self.balance_inertia = root, packages, balance_inertia
 
     def robot(self) -> Robot:
         """Read all of it."""
@@ -108,8 +114,8 @@ class _Reader(ElementReader):
         for child in element:
             if child.tag in _KNOWN[kind] or child.tag in _PASSED:
                 continue
-            if child.tag not in _OTHERS and "did you mean" in (meant := did_you_mean(child.tag, _KNOWN[kind])):
-                raise self.wrong(where, f"has an element <{child.tag}>{meant}")
+            if child.tag not in _OTHERS and difflib.get_close_matches(child.tag, _KNOWN[kind], cutoff=_MISSPELT):
+                raise self.wrong(where, f"has an element <{child.tag}>{did_you_mean(child.tag, _KNOWN[kind])}")
             self.note(f"<{child.tag}> of {where} is not read")
 
     def _name(self, element: Element) -> str:
@@ -143,9 +149,22 @@ class _Reader(ElementReader):
             turn = Rotation.from_rotvec(vector).as_matrix()
             inertia = turn @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ turn.T
             inertia = 0.5 * (inertia + inertia.T)
+            if self.balance_inertia:
+                inertia = self._balanced(where, mass, inertia)
         shapes = [piece for one in element.findall("collision") for piece in self._collision(where, one)]
         visuals = [piece for one in element.findall("visual") for piece in self._visual(where, one)]
         return RobotLink(name, mass, centre, inertia, shapes, visuals)
+
+    def _balanced(self, where: str, mass: float, inertia: np.ndarray) -> np.ndarray:
+        """Inertia of a body that is nearest in kind, with a note where that is another one."""
+        trace = float(np.trace(inertia))
+        if mass == 0.0 and inertia.any():
+            self.note(f"the inertia of {where}, which has no mass, is left out")
+            return np.zeros((3, 3))
+        if no_body_has(inertia, mass) and trace > 0.0 and np.isfinite(trace):
+            self.note(f"the inertia of {where}, which no body has, is replaced by that of a ball, {trace / 3.0:.4g} kg m^2")
+            return trace / 3.0 * np.eye(3)
+        return inertia
 
     def _geometry(self, where: str, element: Element) -> Element:
         """Element of the shape of a <visual> or <collision>."""
@@ -174,10 +193,13 @@ class _Reader(ElementReader):
         """Surface of a mesh file, in metres."""
         filename = shape.get("filename", "")
         scale = self.numbers(where, shape, "scale", 3, "1 1 1")
-        if not (scale > 0.0).all():
-            raise self.wrong(where, f"has a mesh with scale {tuple(scale)}; allowed are positive numbers.")
+        if not scale.all():
+            raise self.wrong(
+                where, f"has a mesh with scale {' '.join(map(str, scale.tolist()))}; allowed are numbers other than 0."
+            )
         surface = load_surface(self._find(where, filename))
-        return make_trimesh(surface.points * scale, surface.triangles, name=surface.name, source=surface.source)
+        triangles = surface.triangles if scale.prod() > 0.0 else surface.triangles[:, ::-1]  # a mirror turns them inside out
+        return make_trimesh(surface.points * scale, triangles, name=surface.name, source=surface.source)
 
     def _find(self, where: str, filename: str) -> Path:
         """File of a mesh."""
@@ -253,7 +275,9 @@ class _Reader(ElementReader):
                 where, f"is {kind} and has no <limit>; give lower, upper, effort and velocity, or the type continuous."
             )
         if limit is not None:
-            if kind in ("revolute", "prismatic"):
+            if kind in ("revolute", "prismatic") and limit.get("lower") is None and limit.get("upper") is None:
+                self.note(f"the <limit> of {where} has no lower and no upper: the joint has no stops")
+            elif kind in ("revolute", "prismatic"):
                 limits = (self.number(where, limit, "lower", "0"), self.number(where, limit, "upper", "0"))
             for key, own in (("effort", "max_effort"), ("velocity", "max_speed")):
                 value = self.number(where, limit, key, "0")
@@ -270,7 +294,9 @@ class _Reader(ElementReader):
         if mimic is not None:
             factor, offset = self.number(where, mimic, "multiplier", "1"), self.number(where, mimic, "offset", "0")
             follows = (mimic.get("joint", ""), factor, offset)
-        direction = np.array([1.0, 0.0, 0.0]) if axis is None else self.numbers(where, axis, "xyz", 3)
+        direction = (
+            np.array([1.0, 0.0, 0.0]) if axis is None or kind in ("fixed", "floating") else self.numbers(where, axis, "xyz", 3)
+        )
         parent, child = ends
         known = cast(JointKind, kind)
         return RobotJoint(name, parent, child, known, place, turn, direction, limits=limits, mimic=follows, **options)  # type: ignore[arg-type]
