@@ -132,6 +132,29 @@ def test_degrees_turns_and_shapes(tmp_path: Path) -> None:
     assert isinstance(links["d"].shapes[0].shape, Sphere) and joints["j2"].mimic == ("j", -2.0, 0.1)
 
 
+def test_what_a_file_excludes_has_no_contact(tmp_path: Path) -> None:
+    """Three legs on a trunk: two of them may cross, and the world is none of its links; other pairs are noted."""
+    legs = "".join(
+        f'<body name="{leg}" pos="{x} 0 -0.2"><joint axis="0 1 0"/><geom type="capsule" size="0.02 0.05"/></body>'
+        for leg, x in (("b", -0.2), ("c", 0.0), ("d", 0.2))
+    )
+    section = """<contact><exclude body1="c" body2="b"/><exclude body1="world" body2="a"/><pair geom1="x" geom2="y"/></contact>"""
+    text = one_body(f'<geom type="box" size="0.3 0.1 0.05"/>{legs}').replace("</mujoco>", f"{section}</mujoco>")
+    robot = fs.load_robot(written(tmp_path, text))
+    assert robot.no_contact == (("c", "b"),) and [note.endswith("<contact><pair> is not read") for note in robot.notes] == [True]
+    for base in ("free", "planar"):
+        scene = fs.Scene("legs")
+        scene.add_robot(robot, name="r", base=base)  # type: ignore[arg-type]
+        names = {frozenset(scene.part_names[k] for k in (pair.a, pair.b)) for pair in scene.own_pairs}
+        assert names == {frozenset(("r.b", "r.d")), frozenset(("r.c", "r.d"))}
+    for wrong, said in (
+        ([("b", "e")], "no_contact names link 'e', which it has not"),
+        (["bc"], "no_contact holds 'bc'; give pairs"),
+    ):
+        with pytest.raises(fs.InputError, match=said):
+            fs.Robot("r", robot.links, robot.joints, no_contact=wrong)  # type: ignore[arg-type]
+
+
 def test_a_base_that_turns_hangs_on_the_world(tmp_path: Path) -> None:
     text = one_body('<joint name="pan" axis="0 0 1"/><geom type="box" size="0.1 0.1 0.1"/>', body='pos="0 0 0.5"')
     robot = fs.load_robot(written(tmp_path, text))
@@ -167,6 +190,8 @@ def test_a_base_that_turns_hangs_on_the_world(tmp_path: Path) -> None:
         (one_body("<geom size='1'/><body><joint range='1 0'/><geom size='1'/></body>"), "the lower one must be below"),
         (one_body("<geom size='1'/>").replace("</mujoco>", "<equality><joint joint1='x' joint2='y'/></equality></mujoco>"),
          "the equality of 'x' names no joint"),
+        (one_body("<geom size='1'/>").replace("</mujoco>", "<contact><exclude body1='a' body2='b'/></contact></mujoco>"),
+         "<contact> excludes body 'b', which is not there"),
     ],
 )  # fmt: skip
 def test_wrong_files_are_a_sentence(text: str, said: str, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from contact import Box, Capsule, ContactError, Cylinder, Shape, Sphere
+from femsim.base.errors import did_you_mean
 from femsim.model.robot_files import ElementReader
 from femsim.model.robots import JointKind, Robot, RobotJoint, RobotLink
 from femsim.model.solids import Piece, mass_properties
@@ -20,7 +21,7 @@ from meshes import MeshError, load_surface, make_trimesh
 
 #: Sections that say nothing about a robot, those that would change it and cannot be read, and elements of bodies of both kinds.
 _PASSED = {"option", "size", "visual", "statistic", "asset", "default", "compiler", "custom", "keyframe", "worldbody"}
-_NOTED = {"actuator", "sensor", "tendon", "contact", "extension"}
+_NOTED = {"actuator", "sensor", "tendon", "extension"}
 _BODY = {"inertial", "joint", "freejoint", "geom", "body"}
 _BODY_PASSED = {"site", "camera", "light"}
 _KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical"}
@@ -45,9 +46,9 @@ def read_mjcf(path: Path, root: Element) -> Robot:
 
     Read are the tree of bodies in <worldbody>, inertia (given, or that of the geoms), joints hinge, slide, ball and free with
     range, damping, frictionloss and armature, geoms box, sphere, capsule, cylinder and mesh, defaults with classes, angles in
-    degrees or radians, all ways to write a turn, and <equality><joint> as mimic. Noted and left out are actuators, sensors,
-    tendons, contact pairs, springs, other equalities, and what stands still in the world. Refused is what would make another
-    robot: includes, frames, composites, several trees, other geoms that count.
+    degrees or radians, all ways to write a turn, <equality><joint> as mimic, and <contact><exclude>. Noted and left out are
+    actuators, sensors, tendons, contact pairs, springs, other equalities, and what stands still in the world. Refused is what
+    would make another robot: includes, frames, composites, several trees, other geoms that count.
 
     Raises
     ------
@@ -135,7 +136,7 @@ class _Reader(ElementReader):
         for child in self.root:
             if child.tag in _NOTED:
                 self.note(f"<{child.tag}> is not read")
-            elif child.tag not in _PASSED and child.tag != "equality":
+            elif child.tag not in _PASSED and child.tag not in ("equality", "contact"):
                 raise self.wrong(
                     f"<{child.tag}>", "is not read; save the model as one plain file by MuJoCo (mj_saveLastXML), or take it out."
                 )
@@ -157,7 +158,24 @@ class _Reader(ElementReader):
             if kinds:
                 self.note("its base has a free joint; say base='free' in add_robot")
             self._body(top, None, "main")
-        return Robot(name, self.links, self._mimics(), source=str(self.path), notes=self.notes)
+        return Robot(
+            name, self.links, self._mimics(), source=str(self.path), notes=self.notes, no_contact=self._excluded()
+        )  # fmt: skip
+
+    def _excluded(self) -> list[tuple[str, str]]:
+        """Pairs of bodies that <contact><exclude> leaves out; those with the world are not of the robot."""
+        known, out = [link.name for link in self.links], []
+        for element in (one for contact in self.root.findall("contact") for one in contact):
+            if element.tag != "exclude":
+                self.note(f"<contact><{element.tag}> is not read")
+                continue
+            pair = element.get("body1", ""), element.get("body2", "")
+            for name in pair:
+                if name not in known and name != "world":
+                    raise self.wrong("<contact>", f"excludes body {name!r}, which is not there{did_you_mean(name, known)}")
+            if "world" not in pair:
+                out.append(pair)
+        return out
 
     def _kind(self, element: Element) -> str:
         return (

@@ -141,6 +141,8 @@ class Robot(Following):
         File that it was read from, for messages.
     notes : sequence of str
         What seems odd about it, in words.
+    no_contact : sequence of (str, str)
+        Pairs of its links that have no contact with each other, beside neighbours.
 
     Attributes
     ----------
@@ -161,6 +163,7 @@ class Robot(Following):
         *,
         source: str = "",
         notes: Sequence[str] = (),
+        no_contact: Sequence[tuple[str, str]] = (),
     ) -> None:
         self.name, self.source, self.notes = name, source, list(notes)
         self._what = source or f"robot {name!r}"
@@ -174,6 +177,7 @@ class Robot(Following):
             self._check_link(link)
         for joint in joints:
             self._check_joint(joint, [link.name for link in links])
+        self.no_contact = self._pairs(no_contact, [link.name for link in links])
         self.given = tuple(joints)
         links, joints = _made_simple(links, joints)
         self.links, self.joints, self.root = self._in_order(links, joints)
@@ -192,6 +196,16 @@ class Robot(Following):
         return [joint.name for joint in self.joints if joint.kind != "fixed" and joint.mimic is None]
 
     # ---- checks
+
+    def _pairs(self, given: Sequence[tuple[str, str]], links: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        """Check pairs of names of links."""
+        for pair in given:
+            if isinstance(pair, str) or len(pair) != 2:
+                raise InputError(f"{self._what}: no_contact holds {pair!r}; give pairs of links, such as ('thigh', 'trunk').")
+            for name in pair:
+                if name not in links:
+                    raise InputError(f"{self._what}: no_contact names link {name!r}, which it has not{did_you_mean(name, links)}")
+        return tuple((first, second) for first, second in given)
 
     def _check_link(self, link: RobotLink) -> None:
         what = f"{self._what}: link {link.name!r}"
@@ -320,7 +334,8 @@ class Robot(Following):
         """Return the same robot on a base that slides in the plane z = 0 of a further link, "ground", and turns about z."""
         ground = RobotLink("ground")
         joint = RobotJoint("base", "ground", self.root, "planar")
-        return Robot(self.name, [ground, *self.links], [joint, *self.joints], source=self.source, notes=self.notes)
+        links, joints = [ground, *self.links], [joint, *self.joints]
+        return Robot(self.name, links, joints, source=self.source, notes=self.notes, no_contact=self.no_contact)
 
     def body(
         self,

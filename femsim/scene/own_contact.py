@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ _FLUSH = 1e-6
 _NAMED = 3
 
 
-def add_own_contact(scene: SceneContents, body: TreeBody, first: int) -> None:
+def add_own_contact(scene: SceneContents, body: TreeBody, first: int, without: Sequence[tuple[str, str]]) -> None:
     """Let links of a robot have contact with each other, those that are no neighbours and do not overlap at the start.
 
     Parameters
@@ -30,9 +30,13 @@ def add_own_contact(scene: SceneContents, body: TreeBody, first: int) -> None:
         The robot.
     first : int
         Number of the part of its base; those of the other links follow in order.
+    without : sequence of (str, str)
+        Pairs of links that its description leaves out.
     """
     parts = scene.parts[first : first + len(body.links)]
     pairs = pairs_of_links(body.tree.parent, body.tree.kind == FIXED, np.array([len(part.shapes) > 0 for part in parts]))
+    left_out = {frozenset(pair) for pair in without}
+    pairs = [(a, b) for a, b in pairs if frozenset((body.links[a], body.links[b])) not in left_out]
     overlapping = _overlaps(body, parts, pairs)
     apart = [pair for pair in pairs if pair not in overlapping]
     scene.own_pairs += [OwnPair(first + a, first + b, body.rows_between(a, b)) for a, b in apart]

@@ -74,7 +74,7 @@ def add_robot(
     scene.bodies.append(body)
     scene.parts += parts
     if self_contact:
-        add_own_contact(scene, body, first)
+        add_own_contact(scene, body, first, robot.no_contact)
     if any(joint.friction > 0.0 for joint in body.joints):
         scene.couplings.append(JointFriction(body, index))
     scene.notes += robot.notes
