@@ -18,7 +18,7 @@ def robot(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A file with all six numbers of each inertia, which Pinocchio asks for."""
     whole: Path = tmp_path / request.param.name
     text = request.param.read_text(encoding="utf-8")
-    whole.write_text(re.sub(r'(izz="[^"]*")/>', r'\1 ixy="0" ixz="0" iyz="0"/>', text), encoding="utf-8")
+    whole.write_text(re.sub(r"(<inertia (?![^>]*ixy)[^>]*)/>", r'\1 ixy="0" ixz="0" iyz="0"/>', text), encoding="utf-8")
     return whole
 
 
