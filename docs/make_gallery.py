@@ -52,8 +52,11 @@ BARE = {"arrows": False}  # where arrows would hide what they push
 SHOTS = {
     "anisotropic_box": Shot(options=BARE | {"camera": "28,30,0.8"}),
     "cable_winding": Shot(30.0, 5.0, "cable_winding", (15.0, 30.0, 55.0), options=BARE | {"camera": "28,20,1.2"}),
+    "crank_pusher": Shot(0.9, options=BARE),
     "hanging_cable": Shot(every=0.5, options={"camera": "20,10"}),
     "held_rods": Shot(1.3, options={"field": "tension"}),
+    "nut_by_hand": Shot(options=BARE),
+    "quadruped_drop": Shot(every=0.5, options=BARE),
     "released_beam": Shot(0.1, 0.02, options={"camera": "20,12"}),
     "soft_ball_gripping": Shot(0.0, 0.1, "soft_ball_gripping", (0.1, 0.6, 2.0), options={"camera": "28,16"}),
     "soft_mat_crumpling": Shot(1.0, 0.1, "mat_crumpling", (0.0, 0.6, 1.0, 1.9, 2.2, 3.0), options=BARE | {"camera": "8,8"}),

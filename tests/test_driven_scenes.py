@@ -1,0 +1,115 @@
+"""Scenes of driven robots and a pulley: what they pull, push, bear and turn against closed forms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import femsim as fs
+
+G = 9.81
+
+
+def good(run: fs.Run) -> bool:
+    return run.status == "converged" and run.verdict == "good" and run.info["notes"] == []
+
+
+# ---------------------------------------------------------------------- a cable on a pulley
+
+#: Radius of the pulley and radius at which the cable runs, m.
+INNER, LEVER = 0.02, 0.022
+
+
+@pytest.mark.parametrize("bearing", [0.0, 0.01])
+def test_a_pulley_that_turns_takes_what_its_bearing_takes(bearing: float) -> None:
+    """(T2 - T1) (R + r) is the friction of the bearing, and the pulley turns as far as the cable goes."""
+    run = fs.simulate(fs.load_scene("pulley", bearing=bearing), duration=0.7)
+    assert good(run)
+    late = run.steps["time_s"] > 0.35
+    pull = np.linalg.norm(run.sensors["pull"].force, axis=1)[late].mean()
+    assert pull == pytest.approx(1.0 + bearing / LEVER, rel=1e-3)
+    assert run.sensors["bearing"].torque[late, 1].mean() == pytest.approx(-bearing, abs=1e-8)
+    # the bearing bears both pulls
+    assert run.sensors["bearing"].force[late, 2].mean() == pytest.approx(1.0 + pull, rel=2e-3)
+    axis = run.stepper.link_pose(1)[0][:, 0]
+    assert math.atan2(-axis[2], axis[0]) == pytest.approx(0.02 * 0.7 / LEVER, rel=0.01)
+
+
+def test_a_pulley_that_its_bearing_holds_is_a_capstan() -> None:
+    """T2 = T1 exp(k theta), k = mu R / (R + r) (1 - k^2 r / R) for a cable that is bent by the friction at its surface."""
+    run = fs.simulate(fs.load_scene("pulley", bearing=0.2), duration=0.7)
+    assert good(run)
+    np.testing.assert_allclose(run.stepper.link_pose(1)[0][0], [1.0, 0.0, 0.0], atol=1e-8)
+    pull = np.linalg.norm(run.sensors["pull"].force, axis=1)[run.steps["time_s"] > 0.35].mean()
+    assert pull == pytest.approx(math.exp(0.3 * math.pi * INNER / LEVER), rel=0.012)
+    k = 0.3 * INNER / LEVER
+    for _ in range(20):
+        k = 0.3 * INNER / LEVER * (1.0 - k * k * (LEVER - INNER) / INNER)
+    assert pull == pytest.approx(math.exp(k * math.pi), rel=0.005)
+
+
+# ---------------------------------------------------------------------- a loop that pushes boxes
+
+
+def test_a_crank_pushes_boxes_by_the_work_of_friction() -> None:
+    """All boxes go the stroke less the gap; the motor gives what friction and a first blow take; its torque is F dx / dangle."""
+    run = fs.simulate(fs.load_scene("crank_pusher"))
+    assert good(run)
+    ways = [np.ptp(run.markers[f"box_{k}"].position[:, 0]) for k in range(3)]
+    np.testing.assert_allclose(ways, 2.0 * 0.05 - 0.002, atol=1e-7)
+    taken = 0.4 * 0.2 * G * sum(ways)
+    assert run.steps["friction_loss_J"][-1] == pytest.approx(taken, rel=1e-6)
+    angle, torque = (run.gauges["motor"].values[name] for name in ("angle_rad", "torque_Nm"))
+    work = float(torque @ np.diff(angle, prepend=math.pi))
+    assert taken < work < 1.005 * taken
+    # where the slide goes fastest nothing is accelerated: the push is the friction of all boxes
+    guide = run.gauges["guide"].values["position_m"]
+    fastest = int(np.argmax(np.diff(guide))) + 1
+    push = -run.sensors["push"].force[:, 0]
+    assert push[fastest] == pytest.approx(0.4 * 3 * 0.2 * G, rel=0.02)
+    per_angle = -0.05 * np.sin(angle) * (1.0 + 0.05 * np.cos(angle) / np.sqrt(0.14**2 - (0.05 * np.sin(angle)) ** 2))
+    assert torque[fastest] == pytest.approx(push[fastest] * per_angle[fastest], rel=0.01)
+    assert run.sensors["loop"].force[fastest, 0] == pytest.approx(-push[fastest], rel=0.02)
+
+
+# ---------------------------------------------------------------------- quadrupeds
+
+
+def test_a_heap_of_quadrupeds_comes_to_rest_and_weighs_what_it_weighs() -> None:
+    run = fs.simulate(fs.load_scene("quadruped_drop"))
+    assert good(run)
+    assert run.steps["kinetic_energy_J"][-1] < 1e-6
+    np.testing.assert_allclose(run.sensors["floor"].force[-1], [0.0, 0.0, -8 * 16.24 * G], atol=1e-5 * 8 * 16.24 * G)
+    assert run.steps["max_penetration_m"].max() < 1e-3
+
+
+def test_the_feet_of_one_quadruped_bear_its_weight() -> None:
+    run = fs.simulate(fs.load_scene("quadruped_drop", robots=1))
+    assert good(run)
+    feet = sum(series.force[-1] for name, series in run.sensors.items() if name != "floor")
+    np.testing.assert_allclose(feet, [0.0, 0.0, 16.24 * G], atol=1e-6 * 16.24 * G)
+
+
+# ---------------------------------------------------------------------- a nut on a bolt
+
+
+def test_a_hand_screws_a_nut_down_by_a_pitch_a_turn() -> None:
+    """The way of the nut is that of the wrist, and the torque that of a screw between the radii of its flanks."""
+    run = fs.simulate(fs.load_scene("nut_by_hand"))
+    assert good(run)
+    angle, torque = (run.gauges["wrist"].values[name] for name in ("angle_rad", "torque_Nm"))
+    sunk = run.markers["nut"].position[:, 2] - run.markers["nut"].position[0, 2]
+    assert angle[-1] == pytest.approx(-0.5 * math.pi, abs=1e-9)
+    apart = np.abs(sunk - 0.005 * angle / (2.0 * math.pi))
+    assert np.median(apart) < 1e-9 and apart.max() < 5e-6  # it may hang for single steps, within the play
+    moving = (run.steps["time_s"] > 0.3) & (run.steps["time_s"] < 1.3)
+    load = -run.sensors["bolt"].force[moving, 2].mean()
+    assert load == pytest.approx(100.0 + G * run.stepper.scene.body("nut").mass, rel=1e-3)
+    slope = 0.1 / math.cos(math.pi / 6.0)
+    bounds = [load * (slope * r - 0.005 / (2.0 * math.pi)) / (1.0 + slope * 0.005 / (2.0 * math.pi * r)) for r in (0.0215, 0.024)]
+    assert bounds[0] < -torque[moving].mean() < bounds[1]
+    # the jaws press by their motor and carry the press of the slide
+    carried = run.sensors["left"].force + run.sensors["right"].force
+    assert carried[moving, 2].mean() == pytest.approx(100.0, rel=1e-4)
