@@ -24,7 +24,7 @@ _EXTRAS = {
     "sweep": "sweeps, sensitivity, many runs from Python",
     "gym": "environments of gymnasium",
     "identify": "calibration",
-    "rivals": "benchmarks against MuJoCo and PyElastica",
+    "rivals": "benchmarks against MuJoCo, PyElastica and Pinocchio",
     "docs": "the site",
 }
 
