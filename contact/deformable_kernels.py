@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.compiled import njit
+from contact.detect_kernels import DEEPER
 from contact.distance_kernels import closest_on_lines
 from contact.side_kernels import (
     EDGE_EDGE,
@@ -81,6 +82,26 @@ def depth_of_edge(e: int, edge_faces: IntArray, depth: FloatArray) -> float:
 
 
 @njit(cache=True, inner=True)
+def passes_by(points: FloatArray, edges: IntArray, e: int, edge_normal: FloatArray, f: int, depth: float) -> bool:
+    """Whether edge f, past edge e by ``depth`` (m), is out of the body of e, or nearly: through one of its two faces.
+
+    So is the edge up from a corner that stands on a face beside its border: past the border by much, and below the face by next
+    to nothing. Neither of its ends is then as deep below that face as 1 / DEEPER of the depth, and the corner has a contact.
+    """
+    a = row(points, edges[e, 0])
+    along = minus(row(points, edges[e, 1]), a)
+    one, other = minus(row(points, edges[f, 0]), a), minus(row(points, edges[f, 1]), a)
+    for k in range(2, 4):
+        normal = cross(along, minus(row(points, edges[e, k]), a))
+        below = max(-dot(normal, one), -dot(normal, other))
+        if dot(normal, row(edge_normal, e)) < 0.0:
+            below = max(dot(normal, one), dot(normal, other))
+        if DEEPER * below < depth * norm(normal):
+            return True
+    return False
+
+
+@njit(cache=True, inner=True)
 def crossing(u: Vector, v: Vector, w: Vector) -> tuple[float, float]:
     """Parameters (s, t) of the closest points of the segments s u and t v - w; (-1, -1) unless both lie inside.
 
@@ -103,8 +124,8 @@ def edge_edges(
     """Write the crossings of sharp edges of two bodies, or of one with itself; return how many contacts there are now.
 
     Two edges are in contact where their closest points lie inside both and each edge of a surface is a ridge there
-    (:func:`is_ridge`), no deeper than its faces allow. Any crossing of two strands counts. The normal leads out of the surface
-    of side 1, or into that of side 0, or, between two strands, along the gap.
+    (:func:`is_ridge`), no deeper than its faces allow, and not past the other by much (:func:`passes_by`). Any crossing of two
+    strands counts. The normal leads out of the surface of side 1, or into that of side 0, or, between two strands, along the gap.
     """
     points, edges, sharp, edge_normal = features.points, features.edges, features.sharp, features.edge_normal
     arc, edge_faces, depth, hits = features.arc, features.edge_faces, features.depth, work.hits
@@ -148,6 +169,15 @@ def edge_edges(
             if not side1.strand and (
                 -distance > depth_of_edge(f, edge_faces, depth)
                 or not is_ridge(points, edges, f, edge_normal, plus(c, times(t, v)), normal)
+            ):
+                continue
+            if (
+                distance < 0.0
+                and not (side0.strand or side1.strand)
+                and (
+                    passes_by(points, edges, e, edge_normal, f, -distance)
+                    or passes_by(points, edges, f, edge_normal, e, -distance)
+                )
             ):
                 continue
             if count < out.kind.shape[0]:

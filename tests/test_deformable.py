@@ -233,6 +233,19 @@ def test_a_rim_that_hangs_over_by_a_hair_is_not_locked_sideways() -> None:
     assert np.abs(contacts.frame[:, 0, 2]).min() > 0.9
 
 
+@pytest.mark.parametrize("tilt", [0.0, 0.01, -0.01])
+@pytest.mark.parametrize("sunk", [-1e-6, 0.0, 3e-6, 1e-4])
+def test_edges_up_from_a_corner_on_a_face_do_not_cross_its_border(sunk: float, tilt: float) -> None:
+    """A cube on the border of another, 3 mm over it: its upright edges pass that border 3 mm inside, but are above the face."""
+    body, points = surface(fs.box_tets((0.03, 0.03, 0.03), 4), depth=3.75e-3)
+    upper = shifted(turned(points, (tilt, 0, 0)), 6e-3, -0.027, 0.0)
+    upper[:, 2] += 0.015 - sunk - upper[:, 2].min()
+    both = np.concatenate([points, upper])
+    found = DeformableDetector([body, body], BOTH, both).detect(both, 1e-3)
+    assert found.gap.min() > -1e-4 - 3e-3 * abs(tilt) - 1e-9
+    assert len(found) >= 2
+
+
 def test_a_mat_is_in_contact_with_itself_only_where_it_is_folded() -> None:
     """Flat: nothing. Folded over with a gap of 3 mm: vertices of one layer against the other, with that gap."""
     mesh = fs.box_tets((0.2, 0.03, 0.004), (20, 3, 1))

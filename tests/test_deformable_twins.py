@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 import femsim as fs
 from contact import deformable_kernels as kernels, vertex_kernels
 from contact.deformable import DeformableContacts, DeformableDetector, Strand, Surface
+from contact.detect_kernels import DEEPER
 from contact.side_kernels import EDGE_EDGE, POINT_SEGMENT, SNAP
 from contact.surface_kernels import FLAT
 
@@ -67,6 +68,13 @@ def plain_crossings(bodies: tuple[Body, Body], points: np.ndarray, firsts: tuple
                 arms = points[beyond] - foot
                 below = (arms @ outward <= kernels.SLACK * np.linalg.norm(arms, axis=1)).all()
                 ridges &= bool(below and outward @ edge_normal >= kernels.EDGE_FACING and -distance <= bodies[k].depth[0])
+        if distance < 0 and all(solid):
+            for (p, q, edge_normal, beyond), ends in ((one, (c, d)), (other, (a, b))):
+                for corner in beyond:
+                    face = np.cross(points[q] - points[p], points[corner] - points[p])
+                    face *= np.sign(face @ edge_normal) / np.linalg.norm(face)
+                    below = max((points[p] - points[end]) @ face for end in ends)
+                    ridges &= bool(DEEPER * below >= -distance)
         if ridges and distance - sum(radii) < margin:
             found[a, b, c, d] = (distance - sum(radii), n, np.array([s, t]))
     return found
