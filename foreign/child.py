@@ -40,6 +40,10 @@ class Refused(ValueError):  # noqa: N818 - it reads "the file is refused"
     """A file that cannot be read; the message is the reason, without the file's name."""
 
 
+#: Environment in which libraries take no addresses in advance: pyarrow takes 1 GB, and each thread's heap 64 MB.
+_SPARING = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
+
+
 class _Helper:
     """The helper of this process, and the lock of its socket."""
 
@@ -64,7 +68,7 @@ class _Helper:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for the parent
-            env=os.environ | one,
+            env=os.environ | one | _SPARING,
         )
         theirs.close()
         self.owner, self.socket = os.getpid(), ours

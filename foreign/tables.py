@@ -29,7 +29,7 @@ def read_parquet(path: str) -> dict[str, Any]:
     import pyarrow
     from pyarrow.parquet import ParquetFile
 
-    pyarrow.set_memory_pool(pyarrow.system_memory_pool())  # which asks for what it needs only
+    pyarrow.set_memory_pool(pyarrow.system_memory_pool())  # which asks for what it needs only, also where no helper says so
     with ParquetFile(path, memory_map=False) as file:
         table = file.read(use_threads=False)
     names = [str(name) for name in table.column_names]

@@ -83,6 +83,17 @@ def test_where_cond_stops_at_its_limit_exact_goes_on() -> None:
     assert max(found.dynamics_residual, found.contact_residual) <= 1e-8
 
 
+def test_canal_takes_the_place_of_exact_where_a_dense_matrix_of_contacts_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto_module, "_DENSE_ROWS", 12)
+    problem = soft_block(1e8)
+    solution = Auto(AutoOptions(tolerance=1e-8)).solve(problem)
+    assert solution.converged and solution.details["tried"] == ("canal",)
+    found = measure(problem, solution.v, solution.lam)
+    assert max(found.dynamics_residual, found.contact_residual) <= 1e-8
+    stopped = Auto(AutoOptions(tolerance=1e-8, max_iterations=4)).solve(soft_block(1e4))
+    assert stopped.details["tried"] == ("cond", "canal") and "exact" not in stopped.message
+
+
 def test_a_pick_that_failed_rests_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """For 8 problems, for 16 after it failed again; what it remembers goes through its memory."""
     monkeypatch.setattr(auto_module, "_FAILURE", 1.0)  # else COND looks dearer, and is picked no more

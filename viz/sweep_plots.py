@@ -125,7 +125,7 @@ def read_sweep_table(folder: Path) -> tuple[dict[str, Any], DataFrame]:
     try:
         info = read_json(folder / "sweep.json")
         full = path.resolve()
-        read = foreign.call(read_parquet, full.stat().st_size, libraries=["pyarrow.parquet"], path=str(full))
+        read = foreign.call(read_parquet, full.stat().st_size, libraries=["pandas", "pyarrow.parquet"], path=str(full))
     except (OSError, ValueError) as error:
         raise VizError(f"{folder} has no table of a sweep ({error}); give the folder that femsim sweep wrote.") from error
     held = dict(read["texts"]) | {name[1:]: values for name, values in read.items() if name.startswith("=")}

@@ -49,6 +49,9 @@ _REST_LEAST, _REST_MOST = 8, 64
 _NEWTON_STEPS_SECOND, _SETTLED = 9e-8, 1e-6
 #: Solvers that cannot take every problem (contacts that act on three groups, groups of many rows); the exact one is asked then.
 _MAY_REFUSE = ("cond", "cond-newton")
+#: Above so many rows of contacts the exact solver is not asked: its W alone is 0.3 GB there, and Newton's method factorizes
+#: matrices as large. CANAL, which forms no W, takes its place.
+_DENSE_ROWS = 6000
 #: Factor on the exact solver's own part where A is factorized without MKL.
 _SUPERLU = 15.0
 
@@ -157,6 +160,20 @@ def _are_few(problem: ContactProblem) -> bool:
     return max(masses, default=1.0) <= _FEW_SPREAD * min(masses, default=1.0)
 
 
+def _pressing_rows(problem: ContactProblem, warm_start: WarmStart | None) -> int:
+    """Rows of the contacts that press or approach at the start."""
+    v, lam = (np.zeros(problem.n), np.zeros((0, 3))) if warm_start is None else (warm_start.v, warm_start.lam)
+    pressing = contact_velocity(problem, v)[:, 0] <= 0
+    if len(lam):
+        pressing |= lam.any(axis=1)
+    return 3 * int(pressing.sum())
+
+
+def _fits_dense(problem: ContactProblem, warm_start: WarmStart | None) -> bool:
+    """Whether the contacts that press or approach are few enough for dense matrices over them."""
+    return 3 * problem.n_contacts <= _DENSE_ROWS or _pressing_rows(problem, warm_start) <= _DENSE_ROWS
+
+
 def _known_as(name: str) -> str:
     """Name by which a solver is known; "few" is the exact one with dense factors."""
     return "exact" if name == "few" else name
@@ -166,7 +183,7 @@ class Auto:
     """Banded for rods alone, CANAL for few unknowns with many contacts, COND where A is well conditioned, exact elsewhere.
 
     For very few unknowns and contacts, such as those of a box on a floor, the exact solver with dense factors and Newton's method
-    alone comes before CANAL.
+    alone comes before CANAL; for more than 2000 contacts that press or approach CANAL takes the place of the exact solver.
 
     COND is also for many contacts on large bodies; where it needs many iterations though the start holds the contact law, as
     where a step is linearised anew, COND finished by Newton takes its place. Where the one that was picked does not converge,
@@ -243,15 +260,11 @@ class Auto:
             return "few" if _are_few(problem) else "canal"
         self._estimate(problem)
         iterations = self._pace * self._expected_iterations()
-        v, lam = (np.zeros(problem.n), np.zeros((0, 3))) if warm_start is None else (warm_start.v, warm_start.lam)
-        pressing = contact_velocity(problem, v)[:, 0] <= 0
-        if len(lam):
-            pressing |= lam.any(axis=1)
-        rows = 3.0 * float(pressing.sum())
+        rows = float(_pressing_rows(problem, warm_start))
         exact = self._slow_factors * _SOLVE_SECOND * problem.n**1.5 + _SWEEP_SECOND * rows**2 + _NEWTON_SECOND * rows**3
         cond = iterations * _COND_SECOND * problem.A.nnz
         if cond >= exact:
-            return "exact"
+            return "exact" if rows <= _DENSE_ROWS else "canal"
         return "cond-newton" if self._nearly_solved(problem, warm_start, cond) else "cond"
 
     def _nearly_solved(self, problem: ContactProblem, warm_start: WarmStart | None, seconds: float) -> bool:
@@ -321,6 +334,8 @@ class Auto:
             "banded": ("banded", "cond-newton", "exact", "cond"), "canal": ("canal", "exact", "cond"), "cond": ("cond", "exact"),
             "exact": ("exact", "cond"), "cond-newton": ("cond-newton", "cond", "exact"),
         }[first]  # fmt: skip
+        if not _fits_dense(problem, warm_start):
+            order = tuple(dict.fromkeys("canal" if name == "exact" else name for name in order))
         answers: dict[str, Solution] = {}
         start = warm_start
         for name in order:
