@@ -1,7 +1,12 @@
-"""Name the folder of compiled kernels by a digest of their sources, before a test changes the environment."""
+"""Name the folder of compiled kernels by a digest of their sources, before a test changes the environment.
+
+Signals mean what they mean in a terminal, also where the tests run in the background or under nohup, which ignore some of them:
+programs that tests start inherit that.
+"""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +17,11 @@ from femsim.base.numba_cache import folder_in_use
 from femsim.cli import execute
 
 folder_in_use()
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture
