@@ -206,6 +206,72 @@ def symmetric_times(C: Symmetric, x: Vector) -> Vector:
 
 
 @njit(cache=True, forceinline=True)
+def gram(F: Matrix) -> Symmetric:
+    """Return F^T F."""
+    return (
+        F[0] * F[0] + F[3] * F[3] + F[6] * F[6], F[1] * F[1] + F[4] * F[4] + F[7] * F[7], F[2] * F[2] + F[5] * F[5] + F[8] * F[8],
+        F[0] * F[1] + F[3] * F[4] + F[6] * F[7], F[0] * F[2] + F[3] * F[5] + F[6] * F[8], F[1] * F[2] + F[4] * F[5] + F[7] * F[8],
+    )  # fmt: skip
+
+
+@njit(cache=True, forceinline=True)
+def as_matrix(C: Symmetric) -> Matrix:
+    """All nine entries of a symmetric matrix."""
+    return C[0], C[3], C[4], C[3], C[1], C[5], C[4], C[5], C[2]
+
+
+@njit(cache=True, forceinline=True)
+def symmetric_part(A: Matrix) -> Symmetric:
+    """Return (A + A^T)/2."""
+    return A[0], A[4], A[8], 0.5 * (A[1] + A[3]), 0.5 * (A[2] + A[6]), 0.5 * (A[5] + A[7])
+
+
+@njit(cache=True, forceinline=True)
+def symmetric_plus(A: Symmetric, B: Symmetric) -> Symmetric:
+    """Return A + B."""
+    return A[0] + B[0], A[1] + B[1], A[2] + B[2], A[3] + B[3], A[4] + B[4], A[5] + B[5]
+
+
+@njit(cache=True, forceinline=True)
+def symmetric_minus(A: Symmetric, B: Symmetric) -> Symmetric:
+    """Return A - B."""
+    return A[0] - B[0], A[1] - B[1], A[2] - B[2], A[3] - B[3], A[4] - B[4], A[5] - B[5]
+
+
+@njit(cache=True, forceinline=True)
+def symmetric_scaled(factor: float, A: Symmetric) -> Symmetric:
+    """Return factor A."""
+    return factor * A[0], factor * A[1], factor * A[2], factor * A[3], factor * A[4], factor * A[5]
+
+
+@njit(cache=True, forceinline=True)
+def add_to_symmetric(A: Symmetric, value: float) -> Symmetric:
+    """Return A + value I."""
+    return A[0] + value, A[1] + value, A[2] + value, A[3], A[4], A[5]
+
+
+@njit(cache=True, forceinline=True)
+def symmetric_product(A: Symmetric, B: Symmetric) -> float:
+    """Return A : B."""
+    return A[0] * B[0] + A[1] * B[1] + A[2] * B[2] + 2.0 * (A[3] * B[3] + A[4] * B[4] + A[5] * B[5])
+
+
+@njit(cache=True, forceinline=True)
+def symmetric_square(A: Symmetric) -> float:
+    """Return A : A."""
+    return symmetric_product(A, A)
+
+
+@njit(cache=True, forceinline=True)
+def commuting_product(A: Symmetric, B: Symmetric) -> Symmetric:
+    """Return A B of matrices that commute, so that it is symmetric."""
+    return (
+        A[0] * B[0] + A[3] * B[3] + A[4] * B[4], A[3] * B[3] + A[1] * B[1] + A[5] * B[5], A[4] * B[4] + A[5] * B[5] + A[2] * B[2],
+        A[0] * B[3] + A[3] * B[1] + A[4] * B[5], A[0] * B[4] + A[3] * B[5] + A[4] * B[2], A[3] * B[4] + A[1] * B[5] + A[5] * B[2],
+    )  # fmt: skip
+
+
+@njit(cache=True, forceinline=True)
 def rotation_entries(q0: float, q1: float, q2: float, q3: float) -> Matrix:
     """Rotation matrix of a unit quaternion, row by row."""
     return (
