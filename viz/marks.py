@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ TICKS = 4  # steps of the colour bar
 #: A scale bar is about this share of the width of a picture.
 BAR_SHARE = 0.12
 
-__all__ = ["COLOURS", "INK", "Marks", "length_text", "over", "round_down"]
+__all__ = ["COLOURS", "INK", "Marks", "length_text", "over", "round_down", "side_by_side"]
 
 
 def round_down(value: float) -> float:
@@ -67,25 +69,37 @@ class Marks:
 
     def put(self, picture: npt.NDArray[np.uint8], time: str, speed: str = "") -> npt.NDArray[np.uint8]:
         """Return a picture, shape (height, width, 3 or 4), with the marks, the time and the speed of the film."""
-        from PIL import Image, ImageDraw
+        from PIL import Image
 
-        whole = Image.fromarray(picture)
+        new = picture.copy()
+        for (left, top, right, bottom), mark in self._marks:  # the rest of the picture, most of it, is left as it is
+            window = new[top:bottom, left:right]
+            window[:] = self._laid(Image.fromarray(window), mark)
         at = (0.03 * self._size[0], 0.035 * self._size[1])
-        for box, mark in self._marks:  # the rest of the picture, most of it, is left as it is
-            whole.paste(self._laid(whole.crop(box), mark), box)
         font = self._font(30)
-        pen = ImageDraw.Draw(whole)
-        pen.text(at, time, INK, font, anchor="lt")
+        self._write(new, at, time, font)
         if speed:
-            pen.text((at[0], at[1] + 1.4 * font.size), speed, INK, self._font(22), anchor="lt")
-        return np.asarray(whole)
+            self._write(new, (at[0], at[1] + 1.4 * font.size), speed, self._font(22))
+        return new
 
     @staticmethod
-    def _laid(under: Any, mark: Any) -> Any:
+    def _laid(under: Any, mark: Any) -> npt.NDArray[np.uint8]:
         """Lay a mark with transparency over a part of a picture."""
         both = under.convert("RGBA")
         both.alpha_composite(mark)
-        return both.convert(under.mode)
+        return np.asarray(both.convert(under.mode))
+
+    @staticmethod
+    def _write(picture: npt.NDArray[np.uint8], at: tuple[float, float], text: str, font: Any) -> None:
+        """Write a text whose upper left corner is at a place [pixel]."""
+        from PIL import Image, ImageDraw
+
+        left, top, right, bottom = ImageDraw.Draw(Image.new("L", (1, 1))).textbbox(at, text, font, anchor="lt")
+        x, y = max(0, int(left) - 1), max(0, int(top) - 1)
+        window = picture[y : int(bottom) + 2, x : int(right) + 2]
+        written = Image.fromarray(window)
+        ImageDraw.Draw(written).text((at[0] - x, at[1] - y), text, INK, font, anchor="lt")
+        window[:] = np.asarray(written)
 
     def _font(self, size: float) -> Any:
         return _font(max(8, round(size * self._pixels)))
@@ -125,10 +139,22 @@ class Marks:
 
 @functools.cache
 def _font(size: int) -> Any:
-    import matplotlib
     from PIL import ImageFont
 
-    return ImageFont.truetype(f"{matplotlib.get_data_path()}/fonts/ttf/DejaVuSans.ttf", size)
+    return ImageFont.truetype(_font_file(), size)
+
+
+@functools.cache
+def _font_file() -> str:
+    """Return the file of the font that matplotlib brings; importing that takes as long as three pictures."""
+    found = importlib.util.find_spec("matplotlib")
+    for folder in found.submodule_search_locations or () if found else ():
+        file = Path(folder) / "mpl-data/fonts/ttf/DejaVuSans.ttf"
+        if file.is_file():
+            return str(file)
+    import matplotlib
+
+    return f"{matplotlib.get_data_path()}/fonts/ttf/DejaVuSans.ttf"  # where a system keeps it elsewhere
 
 
 def _lines(text: str, longest: int = 16) -> list[str]:
@@ -141,9 +167,14 @@ def _lines(text: str, longest: int = 16) -> list[str]:
     return lines
 
 
+def side_by_side(pictures: Sequence[npt.NDArray[np.uint8]]) -> npt.NDArray[np.uint8]:
+    """Set pictures side by side; one alone is not copied."""
+    return pictures[0] if len(pictures) == 1 else np.hstack(list(pictures))
+
+
 def over(pictures: Sequence[npt.NDArray[np.uint8]], background: tuple[int, int, int] = (255, 255, 255)) -> npt.NDArray[np.uint8]:
     """Set pictures side by side and lay those with transparency, shape (height, width, 4), over a background."""
-    whole = np.hstack(list(pictures))
+    whole = side_by_side(pictures)
     if whole.shape[2] == 3:
         return whole
     share = whole[:, :, 3:] / 255.0
