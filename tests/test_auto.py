@@ -210,15 +210,38 @@ def test_a_start_whose_contacts_are_right_is_for_newton_where_cond_is_dear(monke
     assert asked.contact < 1e-6 < 1e-4 < asked.dynamics
     solver = Auto(AutoOptions(tolerance=1e-8))
     assert solver.pick(anew, start) == "cond"  # quicker than two Newton steps
-    monkeypatch.setattr(auto_module, "_NEWTON_STEPS_SECOND", 1e-9)
+    monkeypatch.setattr(auto_module, "_NEWTON_STEP_SECOND", 5e-10)
     wrong = WarmStart(before.v, -before.lam)
     assert [solver.pick(anew, one) for one in (start, wrong, None)] == ["cond-newton", "cond", "cond"]
     assert solver.pick(replace(problem, b=problem.b * (1.0 + 1e-10)), start) == "cond"  # hardly anything is left to do
     solution = solver.solve(anew, start)
     assert solution.converged and solution.details["picked"] == "cond-newton" and solution.details["newton_steps"] <= 3
-    assert "Picked cond-newton for a start whose contacts are right." in solution.message
+    assert "Picked cond-newton for many iterations of COND." in solution.message
     found = measure(anew, solution.v, solution.lam)
     assert max(found.dynamics_residual, found.contact_residual) <= 1e-8
+
+
+def test_where_cond_and_exact_are_dear_newton_finishes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a pile: COND needs many iterations, and the exact solver new factors for every problem."""
+    problem = soft_block(1e5, 7)
+    solver = Auto(AutoOptions(tolerance=1e-8))
+    solver._pace = 50.0
+    monkeypatch.setattr(auto_module, "_NEWTON_STEP_SECOND", 1e-9)
+    assert solver.pick(problem) == "exact"
+    monkeypatch.setattr(auto_module, "_ROW_SECOND", 0.0)
+    for _ in range(8):  # its factors serve none of them
+        solver._exact._operator.forget()
+        solution = solver.solve(problem)
+        assert solution.details["picked"] == "exact" and solution.details["factorizations"] == 1
+    monkeypatch.setattr(auto_module, "_ROW_SECOND", 1e-6)
+    assert solver.pick(problem) == "cond-newton"
+    other = Auto(AutoOptions(tolerance=1e-8))
+    assert other.pick(problem) == "exact"
+    other.recall(solver.memory())
+    assert other.pick(problem) == "cond-newton"
+    for _ in range(30):  # its factors serve again
+        solver._learn("exact", replace(solution, details=solution.details | {"factorizations": 0}))
+    assert solver.pick(problem) == "exact"
 
 
 def test_local_problems_go_to_exact() -> None:

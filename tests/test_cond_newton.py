@@ -5,17 +5,21 @@ The kernels of ``primal_kernels`` and ``augmented_kernels`` have their twins her
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from full_sets import full_set, needs_full_sets
 from random_problems import random_global, random_local
+from small_blocks import soft_block
 
 from contact import ContactProblem, Group, WarmStart, make_problem, make_solver, measure, read_fclib
 from contact.cone import project_cone
 from contact.problem import isotropic
 from contact.solvers import augmented_kernels, banded_kernels, primal_kernels as kernels
 from contact.solvers.augmented import AugmentedLagrangian
+from contact.solvers.cond_newton import CondNewton, CondNewtonOptions
 from contact.solvers.primal_newton import BandedWay, DenseWay, PrimalNewton, SparseWay
 
 
@@ -245,6 +249,48 @@ def test_what_it_remembers_gives_the_same_bits() -> None:
     assert one.details["krylov_steps"] > 0  # the old factors served
     np.testing.assert_array_equal(one.v, other.v)
     np.testing.assert_array_equal(one.lam, other.lam)
+
+
+def test_a_start_that_is_nearly_right_goes_to_newton_at_once() -> None:
+    problem = soft_block(1e5, 4)
+    solver = CondNewton(CondNewtonOptions(tolerance=1e-10))
+    before = solver.solve(problem)
+    assert before.converged and before.details["cond_iterations"] >= 10
+    start = WarmStart(before.v, before.lam)
+    anew = replace(problem, b=problem.b * (1.0 + 0.02 * np.random.default_rng(0).standard_normal(problem.n)))
+    found = solver.solve(anew, start)
+    assert found.converged and found.details["cond_iterations"] == found.details["cycles"] == 0 < found.details["newton_steps"]
+    np.testing.assert_allclose(
+        found.lam, make_solver("exact", tolerance=1e-11).solve(anew).lam, atol=1e-8 * np.abs(found.lam).max()
+    )
+    wrong = solver.solve(anew, WarmStart(before.v, -before.lam))
+    assert wrong.converged and wrong.details["cond_iterations"] > 0
+
+
+def test_a_start_from_which_newton_leads_nowhere_is_left_to_cond(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = soft_block(1e5, 4)
+    found = make_solver("cond-newton", tolerance=1e-10).solve(problem)
+    anew = replace(problem, b=1.1 * problem.b)
+    monkeypatch.setattr(PrimalNewton, "step", lambda *_: False)
+    solution = make_solver("cond-newton").solve(anew, WarmStart(found.v, found.lam))
+    assert solution.converged and solution.details["newton_steps"] == 0 < solution.details["cond_iterations"]
+
+
+def test_phases_become_as_long_as_problems_need_and_shorter_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, solver = soft_block(1e5, 4), CondNewton(phase=40)
+    assert solver.solve(problem).details["cond_iterations"] >= 40 and solver.phase == 38
+    short = CondNewton()
+    assert short.solve(problem).details["cycles"] == 1 and short.phase == 10  # never shorter
+    other = CondNewton()
+    other.recall(solver.memory())
+    assert other.phase == 38
+    with monkeypatch.context() as patch:
+        patch.setattr(PrimalNewton, "step", lambda *_: False)
+        again = solver.solve(problem)
+    assert again.details["cycles"] > 1 and solver.phase == min(again.details["cond_iterations"], 200) > 38
+    start = WarmStart(again.v, again.lam)
+    kept = solver.phase
+    assert solver.solve(problem, start).details["cycles"] == 0 and solver.phase == kept
 
 
 @needs_full_sets

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from contact.split import solve_split
 from femsim.model.bodies.body import BodyDefaults, StepSettings
 from femsim.model.bodies.calming import calm_edges, calm_joints, edge_stiffness
 from femsim.step.advance import take_step
+from femsim.step.end_velocity import weakened
 from femsim.step.mobility import Mobility, mass_times
 from femsim.step.state import State
 from femsim.step.stepper import Stepper
@@ -47,6 +49,33 @@ def energies(stepper: Stepper) -> float:
         - body.mass * float(stepper.scene.gravity @ body.centre_of_mass(state.q[q]))
         for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True)
     )
+
+
+def ended(gained: list[float], lam: list[float], at_end: list[float]) -> tuple[Any, Any]:
+    """Stand-ins for what came of a step: work of friction (J) and normal forces (N) of contacts, as found and at the end."""
+    forces = np.column_stack([lam, np.zeros((len(lam), 2))])
+    solved = SimpleNamespace(solution=SimpleNamespace(lam=forces), problem=SimpleNamespace(dt=0.01))
+    work = np.column_stack([np.zeros((len(lam), 2)), gained])
+    return solved, SimpleNamespace(work=work, lam=np.column_stack([at_end, np.zeros((len(lam), 2))]))
+
+
+@pytest.mark.parametrize("anisotropic", [False, True])
+def test_friction_is_weakened_only_where_that_takes_its_work_away(anisotropic: bool) -> None:
+    friction = np.array([0.4, 0.4, 0.2])
+    friction = np.column_stack([friction, 2.0 * friction]) if anisotropic else friction
+    rows, newton = SimpleNamespace(friction=friction), SimpleNamespace(still=1e-6)
+
+    def found(now: np.ndarray, *what: list[float]) -> np.ndarray | None:
+        solved, end = ended(*what)
+        return weakened(now, rows, solved, end, newton)  # type: ignore[arg-type]
+
+    lam = [1.0, 2.0, 4.0]
+    half = friction * np.array([1.0, 0.5, 1.0])[(slice(None), None) if anisotropic else slice(None)]
+    np.testing.assert_allclose(found(friction, [-1e-3, 1e-4, 0.0], lam, [1.0, 1.0, 4.0]), half)
+    assert found(friction, [-1e-3, 0.0, 0.0], lam, [1.0, 1.0, 4.0]) is None  # no work
+    assert found(friction, [1e-4, 0.0, 0.0], lam, [1.5, 2.0, 4.0]) is None  # it presses more at the end
+    assert found(half, [1e-4, 1e-4, 0.0], lam, [1.5, 1.0, 4.0]) is None  # it has no more than that any longer
+    assert found(friction, [1e-4, 1e-9, 0.0], lam, [1.5, 1.0, 4.0]) is None  # next to nothing is what it would take away
 
 
 # ------------------------------------------------------------------ rebound

@@ -18,7 +18,7 @@ from contact.solvers.banded import Banded, BandedOptions
 from contact.solvers.base import Check, FactorizationOptions, Remembering, Solution, Solver, SolverOptions, WarmStart
 from contact.solvers.canal import Canal, CanalOptions
 from contact.solvers.cond import Cond, CondOptions
-from contact.solvers.cond_newton import CondNewton, CondNewtonOptions
+from contact.solvers.cond_newton import RIGHT, CondNewton, CondNewtonOptions
 from contact.solvers.exact import Exact, ExactOptions
 from contact.solvers.with_rows import takes_rows
 
@@ -28,10 +28,15 @@ _LANCZOS_STEPS = 30
 _CHANGE = 2.0
 #: Iterations of COND a decade of the tolerance and square root of the conditioning (measured, see docs/results.md).
 _COND_ITERATIONS = 0.6
-#: Seconds of one COND iteration for each entry of A, and of one exact solve for each row**1.5, each (row of W)**2 and **3
-#: (one core of an AMD EPYC; only their ratios matter).
-_COND_SECOND, _SOLVE_SECOND, _SWEEP_SECOND, _NEWTON_SECOND = 3.5e-10, 1.7e-8, 3e-8, 1e-10
-#: Share of the newest solve in what is learnt of COND's pace, its bounds, and the factor on it after a failure.
+#: Seconds of one COND iteration for each entry of A and of J, and of one exact solve for each row**1.5, each (row of W)**2 and
+#: **3 (one core of an AMD EPYC; only their ratios matter).
+_COND_SECOND, _CONTACT_SECOND, _SOLVE_SECOND, _SWEEP_SECOND, _NEWTON_SECOND = 3.5e-10, 2e-9, 1.7e-8, 3e-8, 1e-10
+#: Seconds of a row of W that the exact solver makes anew, for each row**1.5: so much where its factors do not serve the next
+#: problem, as in piles whose contacts come and go.
+_ROW_SECOND = 3e-10
+#: Iterations of COND in the first phase of COND-Newton, which is asked where COND is slow.
+_PHASE = 150
+#: Share of the newest solve in what is learnt of both solvers, the bounds of COND's pace, and the factor on it after a failure.
 _LEARNING, _PACE_LEAST, _PACE_MOST, _FAILURE = 0.3, 0.2, 100.0, 10.0
 #: CANAL is picked for at most so many rows of A where contacts have more, so that W is singular. It is left after so many outer
 #: iterations; piles that it suits take 10 to 35.
@@ -44,9 +49,9 @@ _FEW_ROWS, _FEW_CONTACTS, _FEW_ITERATIONS, _FEW_SHARPER = 48, 12, 3, 1e-2
 _FEW_SPREAD = 100.0
 #: Problems for which a pick rests after it failed: so many the first time, twice as many after each failure, up to the most.
 _REST_LEAST, _REST_MOST = 8, 64
-#: Seconds for each row**1.5 of the two Newton steps that COND-Newton takes from a start whose contact law holds to the second
-#: number (measured: 2565 iterations of COND take 488 ms on a pile of 7500 rows, the two steps 68).
-_NEWTON_STEPS_SECOND, _SETTLED = 9e-8, 1e-6
+#: Seconds of a Newton step of COND-Newton for each row**1.5, and how many it takes: from a start whose contact law holds nearly,
+#: and from others (measured on a pile of 7500 rows: a step takes 30 ms, 1900 iterations of COND 400).
+_NEWTON_STEP_SECOND, _STEPS_FROM_RIGHT, _STEPS = 4.5e-8, 2, 6
 #: Solvers that cannot take every problem (contacts that act on three groups, groups of many rows); the exact one is asked then.
 _MAY_REFUSE = ("cond", "cond-newton")
 #: Above so many rows of contacts the exact solver is not asked: its W alone is 0.3 GB there, and Newton's method factorizes
@@ -185,13 +190,13 @@ class Auto:
     For very few unknowns and contacts, such as those of a box on a floor, the exact solver with dense factors and Newton's method
     alone comes before CANAL; for more than 2000 contacts that press or approach CANAL takes the place of the exact solver.
 
-    COND is also for many contacts on large bodies; where it needs many iterations though the start holds the contact law, as
-    where a step is linearised anew, COND finished by Newton takes its place. Where the one that was picked does not converge,
+    COND is also for many contacts on large bodies; where Newton steps cost less than the iterations that it needs, as in piles
+    and where a step is linearised anew, COND finished by Newton takes its place. Where the one that was picked does not converge,
     others go on: COND finished by Newton for rods, the exact solver elsewhere, and COND where that is the one that fails. A
     problem that one of them finds infeasible goes to no other. A pick that failed where another converged rests: that one takes
     its place for the next problems that it would be picked for.
 
-    Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A, and the
+    Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A and J, the
     exact solver's solves with the factors of A and dense work on the contacts that press or approach. What COND then really
     needs corrects its side of the comparison, so the choice depends on the problems solved before, never on a clock.
 
@@ -218,7 +223,9 @@ class Auto:
         if o.max_iterations is not None:
             cond, exact = replace(cond, max_iterations=o.max_iterations), replace(exact, max_iterations=o.max_iterations)
         newton = CondNewtonOptions(tolerance=o.tolerance, backend=o.backend, threads=o.threads)
-        self._cond_newton = CondNewton(newton if o.max_iterations is None else replace(newton, max_iterations=o.max_iterations))
+        self._cond_newton = CondNewton(
+            newton if o.max_iterations is None else replace(newton, max_iterations=o.max_iterations), _PHASE
+        )
         most = min(exact.max_iterations, _FEW_ITERATIONS)
         few = replace(exact, tolerance=_FEW_SHARPER * o.tolerance, max_iterations=most, lag=False)
         self._few = Exact(few, DenseCholesky(), only_newton=True)
@@ -227,14 +234,15 @@ class Auto:
         self._cond, self._exact, self._banded = Cond(cond), Exact(exact), Banded(BandedOptions(tolerance=o.tolerance))
         self.linear_algebra = self._exact.linear_algebra
         self._slow_factors = _SUPERLU if self.linear_algebra == "superlu" else 1.0
-        self._conditioning, self._pace = 1.0, 1.0
+        #: of A; of COND's iterations over those expected; and of the problems for which the exact solver had to factorize
+        self._conditioning, self._pace, self._renewed = 1.0, 1.0, 0.0
         self._diagonal = np.zeros(0)
         self._resting = _Rest()
 
     def memory(self) -> dict[str, np.ndarray]:
         """Return what one solve leaves for the next: the estimates, and what both solvers keep."""
         own = {
-            "estimates": np.array([self._conditioning, self._pace]), "diagonal": self._diagonal,
+            "estimates": np.array([self._conditioning, self._pace, self._renewed]), "diagonal": self._diagonal,
             "rest": self._resting.as_numbers(),
         }  # fmt: skip
         solvers: dict[str, Remembering] = {"cond": self._cond, "cond-newton": self._cond_newton, "exact": self._exact}
@@ -242,7 +250,7 @@ class Auto:
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take it back."""
-        self._conditioning, self._pace = (float(value) for value in memory.get("estimates", (1.0, 1.0)))
+        self._conditioning, self._pace, self._renewed = (float(value) for value in memory.get("estimates", (1.0, 1.0, 0.0)))
         self._diagonal = np.array(memory.get("diagonal", np.zeros(0)))
         self._resting = _Rest.from_numbers(memory["rest"]) if "rest" in memory else _Rest()
         for name, one in (("cond", self._cond), ("cond-newton", self._cond_newton), ("exact", self._exact)):
@@ -261,34 +269,48 @@ class Auto:
         self._estimate(problem)
         iterations = self._pace * self._expected_iterations()
         rows = float(_pressing_rows(problem, warm_start))
-        exact = self._slow_factors * _SOLVE_SECOND * problem.n**1.5 + _SWEEP_SECOND * rows**2 + _NEWTON_SECOND * rows**3
-        cond = iterations * _COND_SECOND * problem.A.nnz
+        anew = self._renewed * _ROW_SECOND * rows
+        exact = self._slow_factors * (_SOLVE_SECOND + anew) * problem.n**1.5 + _SWEEP_SECOND * rows**2 + _NEWTON_SECOND * rows**3
+        cond = iterations * self._iteration_seconds(problem)
+        if self._newton_is_faster(problem, warm_start, cond, exact):
+            return "cond-newton"
         if cond >= exact:
             return "exact" if rows <= _DENSE_ROWS else "canal"
-        return "cond-newton" if self._nearly_solved(problem, warm_start, cond) else "cond"
+        return "cond"
 
-    def _nearly_solved(self, problem: ContactProblem, warm_start: WarmStart | None, seconds: float) -> bool:
-        """Whether two Newton steps will do for less than the seconds that COND needs: states of contacts are right already.
+    def _newton_is_faster(self, problem: ContactProblem, warm_start: WarmStart | None, cond: float, exact: float) -> bool:
+        """Whether COND finished by Newton will do for less than the seconds that COND needs from zero, and the exact solver.
 
-        Such is the start where the equations of a step are linearised anew: the contact law holds, the dynamics do not.
+        From a start that holds the contact law nearly, as where the equations of a step are linearised anew, Newton's method goes
+        on at once, and COND has fewer decades left; from others there is a phase of COND first.
         """
-        newton = self._slow_factors * _NEWTON_STEPS_SECOND * problem.n**1.5
-        if warm_start is None or seconds <= newton:
+        step = self._slow_factors * _NEWTON_STEP_SECOND * problem.n**1.5
+        if min(cond, exact) <= _STEPS_FROM_RIGHT * step:
             return False
-        start = residuals(problem, warm_start.v, warm_start.lam)
-        if not start.contact <= _SETTLED:
-            return False
+        start = None if warm_start is None else residuals(problem, warm_start.v, warm_start.lam)
+        if start is None or not start.contact <= RIGHT:
+            return min(cond, exact) > _STEPS * step + self._cond_newton.phase * self._iteration_seconds(problem)
         tolerance = self.options.tolerance
-        left = math.log(max(start.dynamics / tolerance, 1.0)) / -math.log(tolerance)
-        return left * seconds > newton
+        left = math.log(max(start.dynamics / tolerance, start.contact / tolerance, 1.0)) / -math.log(tolerance)
+        return min(left * cond, exact) > _STEPS_FROM_RIGHT * step
+
+    @staticmethod
+    def _iteration_seconds(problem: ContactProblem) -> float:
+        """Seconds of one COND iteration."""
+        return float(_COND_SECOND * problem.A.nnz + _CONTACT_SECOND * problem.J.nnz)
 
     def _expected_iterations(self) -> float:
         """Return the iterations that COND should need for a problem of this conditioning."""
         decades = -math.log10(self.options.tolerance)
         return max(_COND_ITERATIONS * decades * math.sqrt(self._conditioning), 10.0)
 
-    def _learn(self, iterations: int, converged: bool) -> None:
-        """Take in how many iterations COND needed beside those expected; a failure counts as many times more."""
+    def _learn(self, name: str, found: Solution) -> None:
+        """Take in how many iterations COND needed beside those expected, a failure many times more, or if factors were made."""
+        if name == "exact":
+            self._renewed += _LEARNING * (min(found.details["factorizations"], 1) - self._renewed)
+        if name != "cond":
+            return
+        iterations, converged = found.iterations, found.converged
         seen = iterations / self._expected_iterations() if converged else _FAILURE * self._pace
         self._pace = min(max(self._pace + _LEARNING * (seen - self._pace), _PACE_LEAST), _PACE_MOST)
 
@@ -320,7 +342,7 @@ class Auto:
         picked = self._pick(problem, warm_start)
         first = self._resting.replaced(picked)
         reason = {
-            "banded": "rods alone", "canal": "few unknowns with many contacts", "cond-newton": "a start whose contacts are right",
+            "banded": "rods alone", "canal": "few unknowns with many contacts", "cond-newton": "many iterations of COND",
             "few": "few unknowns with few contacts",
         }.get(picked, f"a conditioning of about {self._conditioning:.0f}")  # fmt: skip
         if first != picked:
@@ -345,8 +367,8 @@ class Auto:
                 if name not in _MAY_REFUSE:
                     raise
                 continue
-            if name == first == "cond":
-                self._learn(found.iterations, found.converged)
+            if name == first:
+                self._learn(name, found)
             if found.status in ("converged", "infeasible"):
                 break
             start = None if found.status == "failed" else WarmStart(found.v, found.lam)

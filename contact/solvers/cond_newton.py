@@ -22,6 +22,10 @@ from contact.solvers.with_rows import takes_rows
 
 #: Iterations of COND between two looks at the states, and the fewest of a phase without and with a warm start.
 _CHUNK, _FIRST, _FIRST_WARM = 5, 10, 5
+#: A warm start whose contact law holds to this has its states right but for a few: Newton's method takes it as it is.
+RIGHT = 1e-3
+#: What is left, after each problem whose first phase was long enough, of the length that the first phase of the next one has.
+_SHORTER = 0.95
 #: States have settled when at most this share of them changed between two looks; a phase ends at the latest after so many.
 _SETTLED, _LONGEST = 0.02, 200
 #: A phase is so many times as long as the one before where its states were not right yet.
@@ -59,7 +63,9 @@ class CondNewton:
 
     COND's sweep settles contacts and stiff local modes within tens of iterations, but not the smooth modes of a body, which its
     diagonal step does not see. Newton steps do those, once the states of the contacts (open, sticking, sliding) are about right.
-    A phase lasts until the states settle. Both work on the sparse A; W is never formed. Where cycles gain nothing, as in chains
+    A phase lasts until the states settle; the first one of a problem is about as long as all phases of the last problem were that
+    needed more than one. A warm start that holds the contact law nearly, as where the equations of a step are linearised anew,
+    goes to Newton's method at once. Both work on the sparse A; W is never formed. Where cycles gain nothing, as in chains
     that slide everywhere, the augmented Lagrangian of papers/000, whose inner problems are convex, leads on, and Newton's method
     finishes again.
 
@@ -67,6 +73,8 @@ class CondNewton:
     ----------
     options : CondNewtonOptions, optional
         Options; defaults are documented there.
+    phase : int
+        Iterations of COND in the first phase of the first problem at least; what problems need is learnt from it on.
 
     Notes
     -----
@@ -79,21 +87,29 @@ class CondNewton:
         "COND finished by Newton: COND settles the states of the contacts, sparse Newton steps do the rest; W is not formed"
     )
 
-    def __init__(self, options: CondNewtonOptions | None = None) -> None:
+    def __init__(self, options: CondNewtonOptions | None = None, phase: int = _FIRST) -> None:
         self.options = o = options or CondNewtonOptions()
         self._cond = Cond(CondOptions(tolerance=o.tolerance, max_iterations=o.max_iterations))
         self._newton = PrimalNewton(o.backend, o.threads)
         self.linear_algebra = self._newton.sparse.linear_algebra
+        self._phase = phase
+
+    @property
+    def phase(self) -> int:
+        """Iterations of COND in the first phase of the next problem at least, unless its start is nearly right."""
+        return self._phase
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Return what one solve leaves for the next: COND's eigenvector, and pattern and factors of the Newton system."""
+        """Return what one solve leaves for the next: COND's eigenvector, pattern and factors of the Newton system, the phase."""
         parts = {"cond": self._cond.memory(), "newton": self._newton.sparse.memory()}
-        return {f"{name}/{key}": value for name, part in parts.items() for key, value in part.items()}
+        own = {f"{name}/{key}": value for name, part in parts.items() for key, value in part.items()}
+        return own | {"phase": np.array(self._phase)}
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take it back."""
         for name, one in (("cond", self._cond), ("newton", self._newton.sparse)):
             one.recall({key.partition("/")[2]: value for key, value in memory.items() if key.startswith(f"{name}/")})
+        self._phase = int(memory.get("phase", _FIRST))
 
     @takes_rows
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
@@ -106,9 +122,10 @@ class CondNewton:
         warm_start : WarmStart, optional
             Velocity and forces of the previous step. Default zero.
         """
-        search = _Search(problem, warm_start, self.options, self._cond, self._newton)
+        search = _Search(problem, warm_start, self.options, self._cond, self._newton, self._phase)
         judge = Judge(problem, self.options.tolerance)
         drive(search, judge, self.options.max_iterations)
+        self._phase = search.next_phase(self._phase)
         states = np.bincount(search.states(), minlength=3).tolist()
         details = {**search.counts, **search.spent(), "states": states, "way": self._newton.way.name}
         return judge.solution(search.timings, details)
@@ -138,6 +155,7 @@ class _Search:
         options: CondNewtonOptions,
         cond: Cond,
         newton: PrimalNewton,
+        phase: int,
     ) -> None:
         self.problem, self._options, self._cond, self._newton = problem, options, cond, newton
         self.law, nc = isotropic(problem), problem.n_contacts
@@ -151,7 +169,11 @@ class _Search:
         self._rules = newton.law(_SHIFT_MOST, _TRIAL_SCALE)
         self._states = np.full(nc, -1, dtype=np.int8)
         self._fixed_point: FixedPoint | None = None
-        self._least = _FIRST if warm_start is None else _FIRST_WARM
+        #: true residuals of a warm start that Newton's method may take as it is
+        self._start = None if warm_start is None else residuals(problem, self.v, self.lam)
+        if self._start is not None and not self._start.contact <= RIGHT:
+            self._start = None
+        self._least = _FIRST_WARM if warm_start is not None and phase == _FIRST else phase
         #: smallest true residual so far, that of v and lam, and its row
         self.worst, self.best = np.inf, -1
         self.rows: list[Row] = []
@@ -181,13 +203,32 @@ class _Search:
         """Cycles until the residuals are at most ``aim``; a cycle is not begun when the limit is reached."""
         first, self._end = len(self.rows), len(self.rows) + limit
         while len(self.rows) < self._end and not self.over:
-            if self._vain >= _VAIN_CYCLES:
+            if self._start is not None:
+                self._correct_start(aim, self._start.worst)
+            elif self._vain >= _VAIN_CYCLES:
                 self._augmented(aim)
             else:
                 self._cycle(aim)
             if self.worst <= aim:
                 break
         return self.rows[first:]
+
+    def next_phase(self, phase: int) -> int:
+        """Length of the first phase of the next problem, where that of this one was ``phase``."""
+        if self.counts["cycles"] == 0:
+            return phase
+        if self.counts["cycles"] == 1:
+            return max(int(_SHORTER * phase), _FIRST)
+        return min(self.counts["cond_iterations"], _LONGEST)
+
+    def _correct_start(self, aim: float, residual: float) -> None:
+        """Newton steps from the start, whose true residual is given; COND goes on from there where they lead nowhere."""
+        started, start = time.perf_counter(), (self.v, self.lam)
+        self._start = None
+        self._correct(aim, self.v, to_isotropic(self.problem, self.lam), residual)
+        if not self.worst <= residual:
+            self.v, self.lam = start
+        self.timings["newton"] += time.perf_counter() - started
 
     def _cycle(self, aim: float) -> None:
         """Go through a phase of COND, and Newton steps from where it leads."""

@@ -13,6 +13,8 @@
     shared, `rows_kernels`; `placed` says where parts are.
 `stepper`, `newton`
     `Stepper.step`: the step on one screen; its equations solved, not only linearised.
+`predict`
+    Where a step is thought to lead, by the steps before it.
 `end_velocity`, `joint_velocity`, `mobility`
     What the contact law says of the velocities at the end of a step, rest and restitution, and what joints allow of them; the
     inverse masses by which impulses act.

@@ -78,7 +78,7 @@ class EndVelocity:
 
 
 def weakened(friction: np.ndarray, rows: ContactRows, solved: Solved, end: EndVelocity, newton: Newton) -> np.ndarray | None:
-    """Return the friction that the forces at the end allow, where friction did work on bodies; None where it did not.
+    """Return the friction that the forces at the end allow, where it did work on bodies because of more; None where it did not.
 
     With sliding friction lam_t = lam1_t its work is dt lam_t . u_t, which is never positive.
 
@@ -97,13 +97,14 @@ def weakened(friction: np.ndarray, rows: ContactRows, solved: Solved, end: EndVe
     """
     lam = solved.solution.lam
     gained = end.work[:, 1:].sum(axis=1)
-    if not np.maximum(gained, 0.0).sum() > solved.problem.dt * newton.still * np.sqrt((lam**2).sum(axis=1)).sum():
-        return None
     share = np.ones(len(lam))
     less = np.flatnonzero((gained > 0.0) & (end.lam[:, 0] < lam[:, 0]))
     share[less] = end.lam[less, 0] / lam[less, 0]
     allowed = np.minimum(friction, (rows.friction.T * share).T)
-    return None if np.array_equal(allowed, friction) else allowed
+    # what others gain stays, however often the step is solved again: their friction is what the force at the end allows
+    weaker = np.atleast_2d((allowed < friction).T).any(axis=0)
+    none = solved.problem.dt * newton.still * np.sqrt((lam**2).sum(axis=1)).sum()
+    return allowed if gained[weaker & (gained > 0.0)].sum() > none else None
 
 
 def end_velocity(

@@ -15,7 +15,7 @@ from femsim.step.force_memory import ForceMemory
 from foreign.text import read_npz
 
 #: Version of the files that hold a state.
-VERSION = 4
+VERSION = 5
 
 Memory = Mapping[str, np.ndarray]
 
@@ -54,7 +54,10 @@ class State:
     level : int
         How often an adaptive run halves its longest step at present, see :mod:`femsim.step.adaptive`.
     ahead : bool
-        Whether the next step is first linearised where v_hat leads, see :class:`femsim.step.newton.Solved`.
+        Whether the next step is first linearised where it is thought to lead, see :class:`femsim.step.newton.Solved`.
+    before : ndarray, (k, nv)
+        Representative velocities of the steps before the last one that were as long, newest first; k is at most 3, see
+        :mod:`femsim.step.predict`.
     """
 
     q: np.ndarray
@@ -72,6 +75,7 @@ class State:
     dt: float = 0.0
     level: int = 0
     ahead: bool = False
+    before: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
 
     def __post_init__(self) -> None:
         if len(self.v_hat) != len(self.v):
@@ -79,7 +83,7 @@ class State:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All numbers by name, as they are saved."""
-        names = ("q", "v", "t", "v_hat", "step", "work", "friction_loss", "dt", "level", "halving_is_vain", "ahead")
+        names = ("q", "v", "t", "v_hat", "step", "work", "friction_loss", "dt", "level", "halving_is_vain", "ahead", "before")
         out = {name: np.asarray(getattr(self, name)) for name in names}
         out["counts"] = np.array([len(self.bodies), len(self.couplings), len(self.contacts)])
         for kind, memories in (("body", self.bodies), ("coupling", self.couplings)):
@@ -102,7 +106,7 @@ class State:
             tuple(below(f"body/{k}/") for k in range(bodies)),
             tuple(below(f"coupling/{k}/") for k in range(couplings)),
             tuple(ForceMemory(arrays[f"contacts/{k}/keys"], arrays[f"contacts/{k}/forces"]) for k in range(families)),
-            below("sensor/"), float(arrays["dt"]), int(arrays["level"]), bool(arrays["ahead"]),
+            below("sensor/"), float(arrays["dt"]), int(arrays["level"]), bool(arrays["ahead"]), arrays["before"],
         )  # fmt: skip
 
     def copy(self) -> State:

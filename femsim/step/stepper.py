@@ -24,6 +24,7 @@ from femsim.step.joint_velocity import jointed_mobility
 from femsim.step.measure import measure
 from femsim.step.newton import PATIENCE, Follow, Newton, Solved, linearise_ahead, solve_step
 from femsim.step.placed import Placed
+from femsim.step.predict import predicted, remembered
 from femsim.step.prescribed import held_points, prescribed_rows, prescribed_velocity
 from femsim.step.report import StepReport
 from femsim.step.start import check_start
@@ -142,7 +143,7 @@ class Stepper:
             self.state = replace(
                 system.remember(new), step=report.step, work=report.work, friction_loss=report.friction_loss,
                 dt=settings.dt, level=state.level, halving_is_vain=state.halving_is_vain, contacts=memory, sensors=state.sensors,
-                ahead=solved.ahead,
+                ahead=solved.ahead, before=remembered(state, settings.dt),
             )  # fmt: skip
             self._placed = (new.q.copy(), arrived)
         return report
@@ -150,8 +151,8 @@ class Stepper:
     def _solve(self, v_prescribed: np.ndarray) -> tuple[ContactRows, Solved]:
         """Find the contacts and solve the step; again, with those in reach of what came of it, where that went further."""
         contacts, state, settings = self.contacts, self.state, self.settings
-        placed, v_hat = self.placed, state.v_hat
-        margins, ahead = self._margins(placed, Rates(v_hat, v_prescribed)), state.ahead
+        placed, v_hat = self.placed, self._expected()
+        margins, ahead = self._margins(placed, Rates(state.v_hat, v_prescribed)), state.ahead
         searched: list[Solved] = []
         for again in range(_MOST_SEARCHES):
             with self.timed("detect"):
@@ -180,6 +181,13 @@ class Stepper:
             with self.timed("assemble"):
                 self.system.assemble(state, settings, v_prescribed)
         return rows, Solved.of(searched)
+
+    def _expected(self) -> np.ndarray:
+        """Guess the representative velocity of the step, (n,); it is the last one where one linearisation is asked for."""
+        if self.newton.tolerance is None:
+            return self.state.v_hat
+        weight = np.where(self.system.prescribed, 0.0, np.sqrt(self.system.A.diagonal()))
+        return predicted(self.state, self.settings.dt, weight)
 
     def _end(self, rows: ContactRows, solved: Solved, v_prescribed: np.ndarray) -> tuple[Solved, State, np.ndarray, EndVelocity]:
         """Where a solved step leads, the velocities of its contacts, and those that it ends with.
