@@ -645,6 +645,24 @@ def test_marks_are_the_same_on_a_part_as_on_the_whole():
         assert not changed[100:400, 100:500].any()
 
 
+def test_letters_can_be_read_in_small_pictures_and_stay_on_them():
+    """Panels side by side: 480 x 360 has letters of more than half the size of 1280 x 960, the bar's numbers end at the edge."""
+    white = np.full((960, 1280, 3), 255, np.uint8)
+    bar = ("von Mises stress", "kPa", 0.75, True)  # its numbers are the widest: 0.188, 0.562, ≥ 0.75
+
+    def ink(size):
+        picture = marks.Marks(size, "", 0.0, bar).put(white[: size[1], : size[0]], "t = 0.00 s")
+        return (picture < 128).all(axis=2)
+
+    heights = [np.ptp(np.nonzero(ink(size)[: size[1] // 8, : size[0] // 4].any(axis=1))) for size in ((1280, 960), (480, 360))]
+    assert 0.5 * heights[0] < heights[1] < 0.7 * heights[0]
+    for size in ((1280, 960), (640, 480), (480, 360), (320, 240)):
+        seen = np.nonzero(ink(size).any(axis=0))[0]
+        assert seen[-1] < size[0] - 1  # nothing is cut off
+        words = np.nonzero(ink(size)[: int(0.27 * size[1])][int(0.12 * size[1]) :].any(axis=0))[0]
+        assert words[0] > 0.72 * size[0]  # nor reaches into the scene
+
+
 def test_speed_is_written_on_the_film_but_not_on_the_stills(tmp_path, drawing):
     drawn = marks.Marks((320, 240), "", 0.0, None)
     white = np.full((240, 320, 3), 255, np.uint8)

@@ -17,6 +17,9 @@ TICKS = 4  # steps of the colour bar
 #: A scale bar is about this share of the width of a picture.
 BAR_SHARE = 0.12
 
+#: Power of the size of a picture that letters follow below 1280 x 960.
+SHRINK = 0.6
+
 __all__ = ["COLOURS", "INK", "Marks", "length_text", "over", "round_down", "side_by_side"]
 
 
@@ -55,7 +58,9 @@ class Marks:
         from PIL import Image, ImageDraw
 
         self._size = size
-        self._pixels = min(size[0] / 1280, size[1] / 960)
+        #: Pixels for one of a picture of 1280 x 960; in small pictures, which stand side by side, letters shrink less.
+        share = min(size[0] / 1280, size[1] / 960)
+        self._pixels = share if share >= 1.0 else share**SHRINK
         width, height = size
         layers: list[Any] = [Image.new("RGBA", size, (0, 0, 0, 0)) for _ in range(3)]
         pens = [ImageDraw.Draw(layer) for layer in layers]
@@ -118,7 +123,11 @@ class Marks:
     def _colour_bar(self, pen: Any, quantity: str, unit: str, limit: float, beyond: bool) -> None:
         """Draw the colours at the right edge, the numbers right of them, what they mean above."""
         width, height = self._size
-        left, right = 0.925 * width, 0.940 * width
+        texts = [f"{limit * tick / TICKS:.3g}" for tick in range(TICKS + 1)]
+        texts[-1] = f"≥ {texts[-1]}" if beyond else texts[-1]
+        widest = max(self._font(21).getlength(text) for text in texts)
+        right = min(0.940 * width, 0.995 * width - widest - 8 * self._pixels)
+        left = right - 0.015 * width
         top, bottom = round(0.28 * height), round(0.76 * height)
         stops = np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in COLOURS], dtype=float)
         place = np.linspace(0.0, 1.0, len(stops))
@@ -126,14 +135,12 @@ class Marks:
             share = (bottom - 0.5 - y) / (bottom - top)
             colour = tuple(round(float(np.interp(share, place, stops[:, k]))) for k in range(3))
             pen.rectangle((left, y, right, y + 1), fill=colour)
-        for tick in range(TICKS + 1):
-            text = f"{limit * tick / TICKS:.3g}"
-            if beyond and tick == TICKS:
-                text = f"≥ {text}"
+        for tick, text in enumerate(texts):
             at = (right + 8 * self._pixels, bottom - (bottom - top) * tick / TICKS)
             pen.text(at, text, INK, self._font(21), anchor="lm")
         font = self._font(22)
-        for line, text in enumerate(reversed([*_lines(quantity), *([f"in {unit}"] if unit else [])])):
+        longest = int(16 * min(1.0, width / 1280 / self._pixels))  # letters; no wider than in a large picture
+        for line, text in enumerate(reversed([*_lines(quantity, longest), *([f"in {unit}"] if unit else [])])):
             pen.text((0.985 * width, top - (0.8 + 1.25 * line) * font.size), text, INK, font, anchor="rs")
 
 
@@ -157,7 +164,7 @@ def _font_file() -> str:
     return f"{matplotlib.get_data_path()}/fonts/ttf/DejaVuSans.ttf"  # where a system keeps it elsewhere
 
 
-def _lines(text: str, longest: int = 16) -> list[str]:
+def _lines(text: str, longest: int) -> list[str]:
     """Break a text into lines."""
     lines = [""]
     for word in text.split():

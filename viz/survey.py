@@ -23,6 +23,14 @@ FloatArray = npt.NDArray[np.float64]
 #: What a run is coloured by without a choice, the first that it has: soft bodies by stress, rods by tension.
 SOFT_FIELDS = ("von_mises", "strain_energy_density", "contact_pressure", "velocity")
 ROD_FIELDS = ("tension", "bending_moment")
+#: What people call fields, and the fields that they mean.
+WORDS = {
+    "stress": "von_mises",
+    "mises": "von_mises",
+    "vonmises": "von_mises",
+    "speed": "velocity",
+    "pressure": "contact_pressure",
+}
 NO_FIELD = ""  # of runs whose bodies have none of those: nothing is coloured
 TUBE_SIDES = 16
 FEW_ARROWS = 6  # this many of the largest force hide nothing
@@ -229,7 +237,8 @@ class Survey:
                     top = float(np.percentile(values[values > 0.0], 98.0))
                 heights.append(top)
         if must and not heights:
-            near = difflib.get_close_matches(field, present, 1, 0.3)
+            near = [name for name in (WORDS.get(field.lower(), ""),) if name in present]
+            near = near or difflib.get_close_matches(field, present, 1, 0.3)
             raise VizError(
                 f"no soft body or rod of the run has a field {field!r}; "
                 + (f"did you mean {near[0]!r}? " if near else "")
