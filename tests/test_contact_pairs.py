@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import femsim as fs
+from femsim.scene.pairs import ignored_pairs
 
 G = 9.81
 CUBE = fs.Box((0.01, 0.01, 0.01))
@@ -163,3 +164,27 @@ def test_pairs_of_a_robot_are_those_that_can_meet(tmp_path: Path) -> None:
     own = ["crane-crane.jib", "crane-crane.hook", "crane.mast-crane.hook"]
     assert scene.sense_pairs() == ["crane.hook-floor", *own]
     assert fs.simulate(scene).gauges["crane.hook-floor"].values["contacts"].tolist() == [0.0, 0.0]
+
+
+def test_the_base_of_a_robot_is_named_like_its_other_links() -> None:
+    """The name of the robot alone means all of it."""
+    box = fs.Piece(fs.Box((0.02, 0.02, 0.02)))
+    links = [fs.RobotLink.solid(name, box, 1.0) for name in ("foot", "hand")]
+    joint = fs.RobotJoint("pin", "foot", "hand", axis=(0, 1, 0), position=(0.1, 0, 0))
+
+    def scene() -> fs.Scene:
+        made = fs.Scene("robot", dt=0.01)
+        made.add_floor()
+        made.add_robot(fs.Robot("arm", links, [joint]), position=(0, 0, 0.1))
+        return made
+
+    def ignored(made: fs.Scene, name: str) -> bool:
+        return bool(ignored_pairs(made)[made.part_names.index("floor"), made.part_names.index(name)])
+
+    base, whole = scene(), scene()
+    base.ignore_contact("arm.foot", "floor")
+    assert ignored(base, "arm") and not ignored(base, "arm.hand")
+    whole.ignore_contact("arm", "floor")
+    assert ignored(whole, "arm") and ignored(whole, "arm.hand")
+    with pytest.raises(fs.InputError, match=r"'arm\.fot' is unknown; did you mean 'arm\.foot'"):
+        base.ignore_contact("arm.fot", "floor")

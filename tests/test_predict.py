@@ -48,6 +48,12 @@ def test_a_jump_leaves_the_last_velocity() -> None:
     np.testing.assert_array_equal(predicted(after(shaking), DT, WEIGHT), shaking[-1])
 
 
+def test_rest_stays_rest() -> None:
+    creeping = [np.array([1e-17 * k, 0.0]) for k in range(5)]
+    np.testing.assert_array_equal(predicted(after(creeping), DT, WEIGHT, still=1e-9), creeping[-1])
+    assert predicted(after(creeping), DT, WEIGHT)[0] == pytest.approx(5e-17)
+
+
 def test_as_many_as_are_known() -> None:
     velocities = curve(2.0, -1.0, 0.3)
     for k in range(1, 6):

@@ -73,6 +73,8 @@ def add_robot(
         parts.append(Part(label, index, k, surface, _shapes(link), _drawn(link)))
     scene.bodies.append(body)
     scene.parts += parts
+    # the name of the robot alone means all its links where contact is ignored
+    scene.groups[f"{name}.{robot.links[0].name}"] = (first,)
     if self_contact:
         add_own_contact(scene, body, first, robot.no_contact)
     if any(joint.friction > 0.0 for joint in body.joints):

@@ -758,8 +758,9 @@ class Scene(SceneContents):
         Parameters
         ----------
         a, b : Handle or str
-            Two bodies, links, obstacles, names of surfaces (all that have one) or of groups. ``b`` left out: the members of the
-            group or surface ``a`` have none with each other; of a body and itself see ``self_contact``.
+            Two bodies, links, obstacles, names of surfaces (all that have one) or of groups. The name of a robot means all its
+            links; its base alone is named like the others, ``robot.base`` or what the file calls it. ``b`` left out: the members
+            of the group or surface ``a`` have none with each other; of a body and itself see ``self_contact``.
 
         Raises
         ------

@@ -19,7 +19,7 @@ _CLEARLY = 0.85
 _WEIGHTS = ((1.0,), (2.0, -1.0), (3.0, -3.0, 1.0))
 
 
-def predicted(state: State, dt: float, weight: np.ndarray) -> np.ndarray:
+def predicted(state: State, dt: float, weight: np.ndarray, still: float = 0.0) -> np.ndarray:
     """Guess the representative velocity of the next step, (n,).
 
     Parameters
@@ -30,7 +30,10 @@ def predicted(state: State, dt: float, weight: np.ndarray) -> np.ndarray:
         Its length; velocities of steps of another length say nothing of it, and the last one is returned.
     weight : ndarray, (n,)
         Of each row in the norm of errors; zero where velocities are prescribed.
+    still : float, m/s
+        Where velocities changed by less from step to step they are taken for constant, so that rest stays rest to the last bit.
     """
+    none = still * float(np.linalg.norm(weight))
     known = [state.v_hat, *state.before] if state.dt == dt else [state.v_hat]
     guess, least = state.v_hat, np.inf
     for weights in _WEIGHTS:
@@ -38,6 +41,8 @@ def predicted(state: State, dt: float, weight: np.ndarray) -> np.ndarray:
             break
         missed = known[0] - _continued(weights, known[1:])
         error = float(np.linalg.norm(weight * missed))
+        if guess is state.v_hat and error <= none:
+            break
         if error < _CLEARLY * least:
             guess, least = _continued(weights, known), error
     return guess

@@ -107,6 +107,7 @@ class TreeBody(LinkedBody[_Configuration]):
         self._asked = (np.zeros((self.n_v, self.n_v)), self._rate_there, self._place)
         self._implicit = 1.0
         self._slope, self._calmed = np.zeros((self.n_v, self.n_v)), np.zeros(self.n_v)
+        self._calmed_to = np.zeros(self.n_v)
         links = len(self.links)
         self._middle, self._end, self._momenta = kernels.no_places(links), kernels.no_places(links), np.zeros((3, links, 6))
         self._drives = Motors(self._own_rows, self._own_coordinates, self._servo, self._passive)
@@ -404,6 +405,7 @@ class TreeBody(LinkedBody[_Configuration]):
         self._calmed = (factor - 1.0 / settings.theta) * (v_hat - v)
         self._calmed[self._own_rows[self._exact]] = 0.0
         self._lead_base(q, v, v_hat, dt, q_new, v_new)
+        self._calmed_to = v_new.copy()
 
     def fly(
         self,
@@ -418,6 +420,7 @@ class TreeBody(LinkedBody[_Configuration]):
         """Give the base the velocity that the impulses of gravity leave to it."""
         self._step_rate[:6] = external[:6]
         self._lead_base(q, v, v_hat, dt, q_new, v_new)
+        self._calmed_to = v_new.copy()
 
     def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
         """M where the step ends, by which its momentum is counted."""
@@ -433,24 +436,32 @@ class TreeBody(LinkedBody[_Configuration]):
         """Sum up the forces of a step; who drives the base also exerts what turning links need."""
         led = self._own_rows[self._exact]
         self.effort[led] = step.drive[led]
-        if self._calmed.any():
-            self._add_calming(step)
+        power = self._add_calming(step) if self._calmed.any() else 0.0
         held, drive = np.zeros(3), None
         if step.driven:
             held = step.drive[:3] + self._turning_force(step)
             drive = np.concatenate([held, step.drive[3:6]])
-        return BodyForces(step.external[:3], held, drive, 0.0, float(np.abs(step.b).sum()))
+        return BodyForces(step.external[:3], held, drive, power, float(np.abs(step.b).sum()))
 
-    def _add_calming(self, step: BodyStep) -> None:
-        """Add the impulses that calmed joints to efforts and damping of the step; a free base gives way to them."""
-        M, change = self._configuration(step.q_new).M, self._calmed
-        if not step.driven:
-            change = change.copy()
+    def _add_calming(self, step: BodyStep) -> float:
+        """Add the impulses that calmed joints to efforts and damping of the step; a free base gives way to them.
+
+        Returns
+        -------
+        float
+            Power, W, of these impulses: what they change the kinetic energy by, over the step. Servos brake and push with it.
+        """
+        M, change, middle = self._configuration(step.q_new).M, self._calmed.copy(), self._calmed_to.copy()
+        if step.driven:
+            middle[:6] = step.v_hat[:6]
+        else:
             change[:6] = -np.linalg.solve(M[:6, :6], M[:6, 6:] @ change[6:])
         impulse = M @ change / step.dt
         own = np.divide(self._passive, self.joint_damping, out=np.zeros(self.n_v), where=self.joint_damping > 0.0)
         self.effort[6:] += ((1.0 - own) * impulse)[6:]
         self.damped[6:] += (own * impulse)[6:]
+        middle -= 0.5 * change
+        return float(middle @ impulse)
 
     def _turning_force(self, step: BodyStep) -> np.ndarray:
         """Force (3,), N, that changes the linear momentum of a step beside that in its equations.
