@@ -136,9 +136,9 @@ def main() -> None:
         found, wanted = loss(frequency, SILICONE), float(fs.loss_factor(SILICONE, frequency))
         print(f"loss factor at {frequency} Hz: {found:.4f}, closed form {wanted:.4f}")
         damped.plot(frequency, found, "o", color="C0", markersize=4, label="simulated" if frequency == 1.0 else None)
-    damped.set(xlabel="frequency, Hz", ylabel="loss factor", ylim=(0.0, 0.25), title="swayed to and fro")
+    damped.set(xlabel="frequency, Hz", ylabel="loss factor", ylim=(0.0, 0.3), title="swayed to and fro")
     for axes in (held, creeping, damped):
-        axes.legend(fontsize=8)
+        axes.legend(fontsize=8, loc="upper left" if axes is damped else "best")
     path = chosen.out / "viscoelasticity.png"
     figure.savefig(path, dpi=110)
     print(path)

@@ -50,7 +50,8 @@ class Shot:
 
 BARE = {"arrows": False}  # where arrows would hide what they push
 SHOTS = {
-    "anisotropic_box": Shot(options=BARE | {"camera": "28,30,0.8"}),
+    "anisotropic_box": Shot(0.3, options=BARE | {"camera": "follow:box,20,35,1.1"}),
+    "cable_pull": Shot(options=BARE),
     "cable_winding": Shot(30.0, 5.0, "cable_winding", (15.0, 30.0, 55.0), options=BARE | {"camera": "28,20,1.2"}),
     "crank_pusher": Shot(0.9, options=BARE),
     "hanging_cable": Shot(every=0.5, options={"camera": "20,10"}),

@@ -27,6 +27,10 @@ class FrictionTable:
         self._default = _checked(default, "default")
         self._pairs: dict[tuple[str, str], float] = {}
 
+    def __repr__(self) -> str:
+        pairs = "".join(f", {a} - {b} {mu:g}" for (a, b), mu in sorted(self._pairs.items()))
+        return f"<FrictionTable: {self._default:g} by default{pairs}>"
+
     @property
     def default(self) -> float:
         """Coefficient of pairs without a value, dimensionless."""

@@ -34,6 +34,9 @@ class TriMesh:
     name: str
     source: str
 
+    def __repr__(self) -> str:
+        return f"<TriMesh {self.name!r}: {len(self.points)} points, {len(self.triangles)} triangles, from {self.source}>"
+
     @cached_property
     def is_closed(self) -> bool:
         """Whether every edge belongs to exactly two triangles."""

@@ -11,6 +11,7 @@ from small_scene import scene_file
 
 import femsim as fs
 from femsim.base.errors import meant, nearest, number_alone
+from femsim.step.stepper import Stepper
 
 
 def scene() -> fs.Scene:
@@ -91,6 +92,70 @@ def test_files_that_are_no_scenes_get_a_sentence(
 def test_only_our_names_are_listed() -> None:
     assert set(dir(fs)) == {*fs.__all__, "__version__"}
     assert not [name for name in dir(fs) if name in ("ast", "os", "Path", "annotations", "importlib")]
+
+
+@pytest.mark.parametrize("name", ["peg_in_hole", "crank_pusher", "held_rods", "soft_gripper", "cable_pull", "soft_ball_gripping"])
+def test_what_a_scene_is_made_of_says_what_it_is(name: str) -> None:
+    """No object of ours shows an address, and none of those that people hold fills the screen."""
+    made = fs.load_scene(name)
+    todo: list[object] = [made, Stepper(made, fs.make_solver("cond"))]
+    known: set[int] = set()
+    kept = []  # else a number of memory could be met again
+    while todo:
+        thing = todo.pop()
+        if id(thing) in known:
+            continue
+        known.add(id(thing))
+        kept.append(thing)
+        if isinstance(thing, (list, tuple, set, dict)):
+            todo.extend(thing.values() if isinstance(thing, dict) else thing)
+        elif type(thing).__module__.startswith(("femsim.model", "femsim.scene", "materials")):
+            assert " object at 0x" not in repr(thing), type(thing)
+            assert len(repr(thing)) < 1000 or type(thing).__name__.startswith("_"), type(thing)
+            todo.extend(getattr(thing, "__dict__", {}).values())
+    assert len(kept) > 50
+
+
+def test_motions_holds_and_tables_of_friction_name_what_matters() -> None:
+    lift = fs.Motion([0, 1], [(0, 0, 0), (0, 0, 0.1)], [(0, 0, 0), (0, 0, 1.5707963)], name="lift")
+    assert repr(lift) == "<Motion 'lift': 2 key frames from 0 to 1 s, at last moved by 0, 0, 0.1 m, turned by 90 degrees>"
+    assert repr(fs.Profile(range(20), range(20))) == "<Profile 20 key frames from 0 to 19 s, 0 to 19>"
+    table = fs.FrictionTable(0.3)
+    table.set("rubber", "steel", 0.8)
+    assert repr(table) == "<FrictionTable: 0.3 by default, rubber - steel 0.8>"
+    (hold, *_) = fs.load_scene("soft_gripper").holds
+    assert re.fullmatch(r"<Hold '\w+': \d+ nodes of body \d+ follow a motion>", repr(hold))
+    run = fs.simulate(cube())
+    assert re.fullmatch(r"<Stepper of 'words' at 0.01 s, 81 velocities>", repr(run.stepper))
+
+
+def test_words_of_others_lead_to_commands(call: Callable[..., tuple[int, str, str]]) -> None:
+    from femsim.cli import base
+
+    _, listed, _ = call("--help")
+    commands = set(re.findall(r"^│ (?:\* )?([a-z-]+) ", listed, flags=re.M))
+    assert {"run", "render", "resume"} <= commands
+    assert not commands & set(base._OTHER_WORDS)
+    for said in base._OTHER_WORDS.values():
+        assert re.match(r"femsim ([a-z-]+) ", said)[1] in commands  # type: ignore[index]
+    status, out, err = call("film", "runs/a")
+    assert (status, out) == (2, "") and "no command 'film'; femsim render RUN makes pictures and a film" in err
+
+
+def test_names_of_runs_fields_cameras_and_sensors_are_guessed(tmp_path: Path, call: Callable[..., tuple[int, str, str]]) -> None:
+    made = cube()
+    made.sensor("left_jaw", "cube")
+    fs.simulate(made, out=tmp_path / "mine")
+    for words, expected in (
+        (("plot", str(tmp_path / "mien")), f"did you mean {tmp_path / 'mine'}?"),
+        (("plot", str(tmp_path / "other")), "give the folder that a run wrote. The latest run there: mine."),
+        (("plot", str(tmp_path / "mine" / "deep" / "er")), "give the folder that a run wrote."),
+        (("plot", str(tmp_path / "mine"), "--sensors", "left"), "did you mean 'left_jaw'?"),
+        (("render", str(tmp_path / "mine"), "--field", "stress"), "did you mean 'von_mises'?"),
+        (("render", str(tmp_path / "mine"), "--camera", "isometric"), "did you mean 'iso'?"),
+    ):
+        status, _, err = call(*words)
+        assert status == 2 and expected in err, (words, err)
 
 
 def test_nearest_and_meant() -> None:

@@ -16,6 +16,7 @@ import viz.canvas as canvas
 import viz.ground as ground
 import viz.marks as marks
 import viz.render as render
+import viz.series as series
 import viz.stage as stage
 import viz.survey as survey
 from meshes import box_tets
@@ -564,6 +565,102 @@ def test_only_frames_of_the_film_are_drawn(tmp_path, drawing):
     run = write_run(tmp_path, 26)  # 1 s at 25 a second
     render_run(run, size=SIZE, stills=2, fps=5, progress=lambda done, total: seen.append(total))
     assert seen[-1] == 6
+
+
+def test_a_film_is_drawn_with_little_work(tmp_path, drawing, monkeypatch):
+    """Counts, since times say little: one window, a picture for each that is new and one of what rests, each file read once."""
+    windows, drawn, pixels, files = [], [], [], []
+    make, draw, read = Canvas.__init__, Canvas._drawn, series.read_part
+
+    def counted_window(self, *arguments):
+        make(self, *arguments)
+        windows.append(self)
+
+    def counted_picture(self, rectangle):
+        drawn.append(rectangle)
+        picture = draw(self, rectangle)
+        pixels.append(picture.shape[0] * picture.shape[1])
+        return picture
+
+    def counted_file(file):
+        files.append(file)
+        return read(file)
+
+    monkeypatch.setattr(Canvas, "__init__", counted_window)
+    monkeypatch.setattr(Canvas, "_drawn", counted_picture)
+    monkeypatch.setattr(series, "read_part", counted_file)
+    run = write_run(tmp_path, 26)  # 1 s at 25 a second
+    result = render_run(run, size=(640, 480), stills=2, fps=10)
+    assert result.seconds == pytest.approx(1.1)
+    assert len(windows) == 1
+    assert windows[0]._window.GetMultiSamples() == 0  # four samples a pixel take software twice as long as the pass over edges
+    assert len(drawn) == 1 + 11  # stills are among the pictures of the film
+    assert sum(pixels[1:]) < 0.6 * 11 * 640 * 480  # only what changes
+    assert len(files) == len(set(files))
+
+
+def test_edges_are_smooth(tmp_path, drawing):
+    """Across a slanted edge the tones go over, in all pictures; nearly upright edges have no stairs of a whole pixel."""
+    import pyvista
+
+    for transparent in (False, True):
+        view = viewpoint.View(np.array([0.0, -3.0, 0.0]), np.zeros(3), np.array([0.0, 0.0, 1.0]))
+        drawn = Canvas(view, (160, 120), transparent)
+        edge = pyvista.PolyData(np.array([[-9.0, 0, -9], [0.1, 0, -9], [-0.3, 0, 9], [-9, 0, 9]]), [4, 0, 1, 2, 3])
+        edge.point_data.active_normals = np.tile(np.float32([0, -1, 0]), (4, 1))
+        drawn.add(edge, "#000000")
+        picture = drawn.whole().astype(float)
+        drawn.close()
+        dark = 1.0 - picture[..., :3].mean(axis=2) / 255.0 if not transparent else picture[..., 3] / 255.0
+        assert dark.max() > 0.9 and dark.min() == 0.0
+        # where the edge is, row by row: the shades of its pixels count as parts of one
+        place = (dark / dark.max()).sum(axis=1)
+        straight = np.polyval(np.polyfit(np.arange(120), place, 1), np.arange(120))
+        assert np.abs(place - straight)[4:-4].max() < 0.3  # 0.5 without smoothing
+
+
+def test_values_of_cells_come_to_points_as_their_mean():
+    import pyvista
+
+    grid = pyvista.ImageData(dimensions=(4, 4, 4)).to_tetrahedra()
+    values = np.random.default_rng(2).random(grid.n_cells)
+    bare = grid.copy()
+    bare.clear_data()
+    bare.cell_data["values"] = values
+    expected = np.asarray(bare.cell_data_to_point_data()["values"])
+    np.testing.assert_allclose(survey.to_points(grid, values), expected, rtol=1e-14)
+
+
+def test_marks_are_the_same_on_a_part_as_on_the_whole():
+    """They are laid on copies of small windows: the picture around them, and the one that came in, stay as they are."""
+    rng = np.random.default_rng(4)
+    for channels in (3, 4):
+        below = rng.integers(0, 256, (480, 640, channels), dtype=np.uint8)
+        before = below.copy()
+        drawn = marks.Marks((640, 480), "a run", 1e-4, ("stress", "kPa", 20.0, True))
+        above = drawn.put(below, "t = 0.50 s", "0.1 x real time")
+        np.testing.assert_array_equal(below, before)
+        changed = (above != below).any(axis=2)
+        assert changed[:60, :200].any() and changed[400:, :200].any() and changed[100:400, 560:].any()
+        assert not changed[100:400, 100:500].any()
+
+
+def test_letters_can_be_read_in_small_pictures_and_stay_on_them():
+    """Panels side by side: 480 x 360 has letters of more than half the size of 1280 x 960, the bar's numbers end at the edge."""
+    white = np.full((960, 1280, 3), 255, np.uint8)
+    bar = ("von Mises stress", "kPa", 0.75, True)  # its numbers are the widest: 0.188, 0.562, ≥ 0.75
+
+    def ink(size):
+        picture = marks.Marks(size, "", 0.0, bar).put(white[: size[1], : size[0]], "t = 0.00 s")
+        return (picture < 128).all(axis=2)
+
+    heights = [np.ptp(np.nonzero(ink(size)[: size[1] // 8, : size[0] // 4].any(axis=1))) for size in ((1280, 960), (480, 360))]
+    assert 0.5 * heights[0] < heights[1] < 0.7 * heights[0]
+    for size in ((1280, 960), (640, 480), (480, 360), (320, 240)):
+        seen = np.nonzero(ink(size).any(axis=0))[0]
+        assert seen[-1] < size[0] - 1  # nothing is cut off
+        words = np.nonzero(ink(size)[: int(0.27 * size[1])][int(0.12 * size[1]) :].any(axis=0))[0]
+        assert words[0] > 0.72 * size[0]  # nor reaches into the scene
 
 
 def test_speed_is_written_on_the_film_but_not_on_the_stills(tmp_path, drawing):

@@ -229,6 +229,8 @@ def test_a_sensor_is_plotted_with_its_values_at_the_moment_shown(run: Path, view
     assert times[int(now.argmax())] == pytest.approx(shown) and (now == now.min()).sum() == len(times) - 1
     row = int(np.argmin(abs(table["time_s"] - shown)))
     assert f"fz {table[f'{name}_fz_N'][row]:.4g} N" in plot._values.content and plot._values.visible
+    for series, axis in zip(plot._plot.series[1:4], "xyz", strict=True):  # the legend: values in the colours of their curves
+        assert f'<b style="color:{series["stroke"]}">f{axis} ' in plot._values.content
     plot.choice.value = "none"
     view.tick(0.03)
     assert plot._plot is None and not plot._values.visible

@@ -104,7 +104,8 @@ def _angles(camera: str, text: str) -> tuple[FloatArray, FloatArray, float]:
     except ValueError:
         numbers = []
     if len(numbers) not in (2, 3) or not np.isfinite(numbers).all():
-        near = difflib.get_close_matches(text, CAMERAS, 1, 0.6)
+        begun = [name for name in CAMERAS if len(text) > 1 and (text.lower().startswith(name) or name.startswith(text.lower()))]
+        near = begun or difflib.get_close_matches(text.lower(), CAMERAS, 1, 0.6)
         hint = f" did you mean {near[0]!r}?" if near else ""
         raise VizError(f"the camera {camera!r} is not known;{hint} {_ALLOWED}.")
     azimuth, elevation = np.radians(numbers[:2])

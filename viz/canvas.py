@@ -30,6 +30,10 @@ MARGIN = 4
 STEP = 32
 #: Share of the picture above which drawing it whole is no dearer.
 MOST = 0.8
+#: Contrast, of 1, above which an edge is smoothed, and how far small details may be blurred, of 1.
+SEEN_EDGE, SOFTEST = 0.05, 0.25
+#: Steps of the search for the ends of a stair; VTK's 12 leave waves in edges that are nearly upright.
+LONGEST_STAIR = 40
 #: Line of a vertex shader: all of an actor is before all others, and in its own order.
 IN_FRONT = "gl_Position.z = 0.0001 * gl_Position.z - 0.9999 * gl_Position.w;"
 
@@ -64,6 +68,9 @@ class Canvas:
         Width and height of the picture, pixel.
     transparent : bool
         Pictures have no background and a fourth number, the opacity. They are always drawn whole.
+
+    Edges are smoothed in the finished picture (FXAA): software draws one sample a pixel and a pass over it in half the time of
+    four samples, and edges come out no rougher. That pass knows no opacity, so transparent pictures have four samples.
     """
 
     def __init__(self, view: View, size: tuple[int, int], transparent: bool = False) -> None:
@@ -76,12 +83,18 @@ class Canvas:
             self._window: Any = vtkRenderWindow()
             self._window.SetOffScreenRendering(True)
             self._window.SetSize(*size)
-        self._window.SetMultiSamples(8)
+        self._window.SetMultiSamples(8 if transparent else 0)
         self._window.SetAlphaBitPlanes(transparent)
         self._renderer: Any = vtkRenderer()
         self._renderer.SetBackground(1.0, 1.0, 1.0)
         self._renderer.SetBackgroundAlpha(0.0 if transparent else 1.0)
         self._renderer.SetAutomaticLightCreation(False)
+        self._renderer.SetUseFXAA(not transparent)
+        smoothing = self._renderer.GetFXAAOptions()
+        smoothing.SetRelativeContrastThreshold(SEEN_EDGE)
+        smoothing.SetHardContrastThreshold(SEEN_EDGE / 2)
+        smoothing.SetSubpixelBlendLimit(SOFTEST)
+        smoothing.SetEndpointSearchIterations(LONGEST_STAIR)
         self._renderer.SetUseOIT(False)  # the arrows need no order, and a pass of its own is a quarter of a picture
         self._window.AddRenderer(self._renderer)
         self._camera: Any = self._renderer.GetActiveCamera()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ __all__ = ["no_run", "replace_file", "replacing", "save_figure", "temporary_name
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows
 #: Without a date, so that equal figures are equal files.
 _UNDATED: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+#: Runs that are named where another was meant.
+NAMED = 5
 
 
 def no_run(path: Path) -> str:
@@ -25,7 +28,21 @@ def no_run(path: Path) -> str:
         return f"{path} is a scene, not the folder of a run; run it first: femsim run {path}"
     if path.is_file():
         return f"{path} is a file; give the folder that a run wrote."
-    return f"the run folder {path} does not exist; give the folder that a run wrote."
+    return f"the run folder {path} does not exist; {_runs_near(path)}"
+
+
+def _runs_near(path: Path) -> str:
+    """Name the runs beside a folder that is not there: the one with nearly its name, else the latest ones."""
+    try:
+        beside = {folder.name: folder for folder in path.parent.iterdir() if (folder / "run.json").is_file()}
+        latest = sorted(beside, key=lambda name: (beside[name] / "run.json").stat().st_mtime, reverse=True)
+    except OSError:
+        latest = []
+    near = difflib.get_close_matches(path.name, latest, 1, 0.6)
+    if near:
+        return f"did you mean {path.parent / near[0]}?"
+    runs = f" The latest {'run' if len(latest) == 1 else 'runs'} there: {', '.join(latest[:NAMED])}." if latest else ""
+    return f"give the folder that a run wrote.{runs}"
 
 
 def replace_file(path: str, data: bytes) -> None:

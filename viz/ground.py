@@ -12,11 +12,14 @@ from viz.marks import round_down
 from viz.survey import Survey
 
 FloatArray = npt.NDArray[np.float64]
+Shade = npt.NDArray[np.float32]
 
 __all__ = ["Ground"]
 
 #: Darkness, of 1, that a picture of 256 grey levels does not show.
 UNSEEN = 0.5 / 256
+#: How much of red, green and blue a shadow takes.
+TINT = np.array([1.0, 0.96, 0.90], np.float32)
 
 
 class Ground:
@@ -78,22 +81,25 @@ class Ground:
         if not chequered:
             tone = np.full_like(tone, 247.0)
         fade = np.clip(1.0 - np.hypot(a, b) / half, 0.0, 1.0)[:, :, None]
-        self._bright = 255.0 + (tone - 255.0) * np.minimum(1.0, 1.8 * fade)
+        self._bright = (255.0 + (tone - 255.0) * np.minimum(1.0, 1.8 * fade)).astype(np.float32)
         self._image: Any = pyvista.ImageData(dimensions=(self.PIXELS, self.PIXELS, 1))
         channels = 4 if transparent else 3
         self._image.point_data["rgb"] = np.zeros((self.PIXELS**2, channels), np.uint8)
         if not transparent:
             self._image.point_data["rgb"] = self._bright.reshape(-1, 3).astype(np.uint8)
         canvas.add_ground(plane, self._image)
-        self._rest = np.zeros((self.PIXELS, self.PIXELS))  # darkness under what never moves, before it is blurred
-        self._cast: tuple[slice, slice] | None = None  # where the image is not that of what rests
+        self._rest = np.zeros((self.PIXELS, self.PIXELS), np.float32)  # darkness under what never moves, before it is blurred
+        self._settled = self._pixels().copy()  # the image of what rests
+        self._cast: tuple[slice, slice] | None = None  # where the image is another
 
     def settle(self, samples: list[FloatArray]) -> None:
         """Darken the ground under what never moves, given points on its surface, each (k, 3) m."""
-        self._rest = np.zeros((self.PIXELS, self.PIXELS))
+        self._rest = np.zeros((self.PIXELS, self.PIXELS), np.float32)
         self._darken(self._rest, self._places(samples))
         self._cast = None
-        self._shade(slice(0, self.PIXELS), slice(0, self.PIXELS), self._rest)
+        whole = slice(0, self.PIXELS), slice(0, self.PIXELS)
+        self._shade(*whole, self._rest)
+        self._settled = self._pixels().copy()
 
     def cast(self, samples: list[FloatArray]) -> FloatArray:
         """Darken the ground under what moves as well, given points on its surface, each (k, 3) m.
@@ -104,16 +110,18 @@ class Ground:
             Corners of the rectangle of the ground that is not as `settle` left it.
         """
         if self._cast is not None:
-            self._shade(*self._cast, self._rest)
+            self._pixels()[self._cast] = self._settled[self._cast]
+            self._image.Modified()
             self._cast = None
         places = self._places(samples)
-        rows, columns, _ = places
+        rows, columns, strength = places
         if not rows.size:
             return np.zeros((0, 3))
         around = [(max(0, int(place.min()) - self._spread), int(place.max()) + self._spread + 1) for place in (rows, columns)]
         self._cast = slice(*around[0]), slice(*around[1])
-        dark = self._rest.copy()
-        self._darken(dark, places)
+        near = self._near(*self._cast)
+        dark = self._rest[near].copy()
+        self._darken(dark, (rows - near[0].start, columns - near[1].start, strength))
         shade = self._shade(*self._cast, dark)
         seen = shade > UNSEEN
         if not seen.any():
@@ -123,7 +131,7 @@ class Ground:
             where = place.start + np.flatnonzero(seen.any(axis=1 - axis))
             ends.append(2.0 * self._half * (np.array([where[0] - 1, where[-1] + 2]) / self.PIXELS - 0.5))
         corners = np.array([(a, b) for a in ends[1] for b in ends[0]])
-        return np.asarray(self._centre + corners @ self._axes[:, :2].T)
+        return np.asarray(self._centre + corners @ self._axes[:, :2].T, dtype=np.float64)
 
     def _places(self, samples: list[FloatArray]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]:
         """Rows, columns and darkness of the pixels below points."""
@@ -135,28 +143,37 @@ class Ground:
         on = (strength > 0) & (column >= 0) & (column < self.PIXELS) & (row >= 0) & (row < self.PIXELS)
         return row[on].astype(np.intp), column[on].astype(np.intp), strength[on]
 
+    def _pixels(self) -> npt.NDArray[np.uint8]:
+        """Return the image, shape (PIXELS, PIXELS, 3 or 4), itself and no copy."""
+        return np.asarray(self._image.point_data["rgb"]).reshape(self.PIXELS, self.PIXELS, -1)
+
     @staticmethod
-    def _darken(dark: FloatArray, places: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]) -> None:
+    def _darken(dark: Shade, places: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]) -> None:
         rows, columns, strength = places
         np.maximum.at(dark, (rows, columns), strength)
 
-    def _shade(self, rows: slice, columns: slice, dark: FloatArray) -> FloatArray:
-        """Draw a rectangle of the ground with its shadow; return how dark that is, of 1."""
-        near = [slice(max(0, s.start - self._spread), s.stop + self._spread) for s in (rows, columns)]
-        shade = self.SHADOW * (self._blur[rows, near[0]] @ dark[near[0], near[1]] @ self._blur[columns, near[1]].T)
-        image = self._image.point_data["rgb"].reshape(self.PIXELS, self.PIXELS, -1)
+    def _near(self, rows: slice, columns: slice) -> tuple[slice, slice]:
+        """Return a rectangle with all around it that the blur brings into it."""
+        low, high = ([max(0, s.start - self._spread) for s in (rows, columns)], [s.stop + self._spread for s in (rows, columns)])
+        return slice(low[0], min(high[0], self.PIXELS)), slice(low[1], min(high[1], self.PIXELS))
+
+    def _shade(self, rows: slice, columns: slice, dark: Shade) -> Shade:
+        """Draw a rectangle of the ground with its shadow, given the darkness `_near` it; return how dark that is, of 1."""
+        near = self._near(rows, columns)
+        shade = self.SHADOW * (self._blur[rows, near[0]] @ dark @ self._blur[columns, near[1]].T)
+        image = self._pixels()
         if self._transparent:
             image[rows, columns, 3] = (255.0 * shade).astype(np.uint8)
         else:
             bright = self._bright[rows, columns]
-            image[rows, columns] = (bright * (1.0 - shade[:, :, None] * np.array([1.0, 0.96, 0.90]))).astype(np.uint8)
+            image[rows, columns] = (bright * (1.0 - shade[:, :, None] * TINT)).astype(np.uint8)
         self._image.Modified()
         return np.asarray(shade)
 
 
-def _blur(deviation: float, n: int) -> tuple[FloatArray, int]:
+def _blur(deviation: float, n: int) -> tuple[Shade, int]:
     """Return the matrix, (n, n), that blurs a column by a Gaussian of so many pixels, and how far that reaches."""
     reach = int(4.0 * deviation + 0.5)
     away = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
     weight = np.where(away <= reach, np.exp(-0.5 * (away / deviation) ** 2), 0.0)
-    return weight / weight[n // 2].sum(), reach + 1
+    return (weight / weight[n // 2].sum()).astype(np.float32), reach + 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,10 @@ TICKS = 4  # steps of the colour bar
 #: A scale bar is about this share of the width of a picture.
 BAR_SHARE = 0.12
 
-__all__ = ["COLOURS", "INK", "Marks", "length_text", "over", "round_down"]
+#: Power of the size of a picture that letters follow below 1280 x 960.
+SHRINK = 0.6
+
+__all__ = ["COLOURS", "INK", "Marks", "length_text", "over", "round_down", "side_by_side"]
 
 
 def round_down(value: float) -> float:
@@ -53,7 +58,9 @@ class Marks:
         from PIL import Image, ImageDraw
 
         self._size = size
-        self._pixels = min(size[0] / 1280, size[1] / 960)
+        #: Pixels for one of a picture of 1280 x 960; in small pictures, which stand side by side, letters shrink less.
+        share = min(size[0] / 1280, size[1] / 960)
+        self._pixels = share if share >= 1.0 else share**SHRINK
         width, height = size
         layers: list[Any] = [Image.new("RGBA", size, (0, 0, 0, 0)) for _ in range(3)]
         pens = [ImageDraw.Draw(layer) for layer in layers]
@@ -67,25 +74,37 @@ class Marks:
 
     def put(self, picture: npt.NDArray[np.uint8], time: str, speed: str = "") -> npt.NDArray[np.uint8]:
         """Return a picture, shape (height, width, 3 or 4), with the marks, the time and the speed of the film."""
-        from PIL import Image, ImageDraw
+        from PIL import Image
 
-        whole = Image.fromarray(picture)
+        new = picture.copy()
+        for (left, top, right, bottom), mark in self._marks:  # the rest of the picture, most of it, is left as it is
+            window = new[top:bottom, left:right]
+            window[:] = self._laid(Image.fromarray(window), mark)
         at = (0.03 * self._size[0], 0.035 * self._size[1])
-        for box, mark in self._marks:  # the rest of the picture, most of it, is left as it is
-            whole.paste(self._laid(whole.crop(box), mark), box)
         font = self._font(30)
-        pen = ImageDraw.Draw(whole)
-        pen.text(at, time, INK, font, anchor="lt")
+        self._write(new, at, time, font)
         if speed:
-            pen.text((at[0], at[1] + 1.4 * font.size), speed, INK, self._font(22), anchor="lt")
-        return np.asarray(whole)
+            self._write(new, (at[0], at[1] + 1.4 * font.size), speed, self._font(22))
+        return new
 
     @staticmethod
-    def _laid(under: Any, mark: Any) -> Any:
+    def _laid(under: Any, mark: Any) -> npt.NDArray[np.uint8]:
         """Lay a mark with transparency over a part of a picture."""
         both = under.convert("RGBA")
         both.alpha_composite(mark)
-        return both.convert(under.mode)
+        return np.asarray(both.convert(under.mode))
+
+    @staticmethod
+    def _write(picture: npt.NDArray[np.uint8], at: tuple[float, float], text: str, font: Any) -> None:
+        """Write a text whose upper left corner is at a place [pixel]."""
+        from PIL import Image, ImageDraw
+
+        left, top, right, bottom = ImageDraw.Draw(Image.new("L", (1, 1))).textbbox(at, text, font, anchor="lt")
+        x, y = max(0, int(left) - 1), max(0, int(top) - 1)
+        window = picture[y : int(bottom) + 2, x : int(right) + 2]
+        written = Image.fromarray(window)
+        ImageDraw.Draw(written).text((at[0] - x, at[1] - y), text, INK, font, anchor="lt")
+        window[:] = np.asarray(written)
 
     def _font(self, size: float) -> Any:
         return _font(max(8, round(size * self._pixels)))
@@ -104,7 +123,11 @@ class Marks:
     def _colour_bar(self, pen: Any, quantity: str, unit: str, limit: float, beyond: bool) -> None:
         """Draw the colours at the right edge, the numbers right of them, what they mean above."""
         width, height = self._size
-        left, right = 0.925 * width, 0.940 * width
+        texts = [f"{limit * tick / TICKS:.3g}" for tick in range(TICKS + 1)]
+        texts[-1] = f"≥ {texts[-1]}" if beyond else texts[-1]
+        widest = max(self._font(21).getlength(text) for text in texts)
+        right = min(0.940 * width, 0.995 * width - widest - 8 * self._pixels)
+        left = right - 0.015 * width
         top, bottom = round(0.28 * height), round(0.76 * height)
         stops = np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in COLOURS], dtype=float)
         place = np.linspace(0.0, 1.0, len(stops))
@@ -112,26 +135,36 @@ class Marks:
             share = (bottom - 0.5 - y) / (bottom - top)
             colour = tuple(round(float(np.interp(share, place, stops[:, k]))) for k in range(3))
             pen.rectangle((left, y, right, y + 1), fill=colour)
-        for tick in range(TICKS + 1):
-            text = f"{limit * tick / TICKS:.3g}"
-            if beyond and tick == TICKS:
-                text = f"≥ {text}"
+        for tick, text in enumerate(texts):
             at = (right + 8 * self._pixels, bottom - (bottom - top) * tick / TICKS)
             pen.text(at, text, INK, self._font(21), anchor="lm")
         font = self._font(22)
-        for line, text in enumerate(reversed([*_lines(quantity), *([f"in {unit}"] if unit else [])])):
+        longest = int(16 * min(1.0, width / 1280 / self._pixels))  # letters; no wider than in a large picture
+        for line, text in enumerate(reversed([*_lines(quantity, longest), *([f"in {unit}"] if unit else [])])):
             pen.text((0.985 * width, top - (0.8 + 1.25 * line) * font.size), text, INK, font, anchor="rs")
 
 
 @functools.cache
 def _font(size: int) -> Any:
-    import matplotlib
     from PIL import ImageFont
 
-    return ImageFont.truetype(f"{matplotlib.get_data_path()}/fonts/ttf/DejaVuSans.ttf", size)
+    return ImageFont.truetype(_font_file(), size)
 
 
-def _lines(text: str, longest: int = 16) -> list[str]:
+@functools.cache
+def _font_file() -> str:
+    """Return the file of the font that matplotlib brings; importing that takes as long as three pictures."""
+    found = importlib.util.find_spec("matplotlib")
+    for folder in found.submodule_search_locations or () if found else ():
+        file = Path(folder) / "mpl-data/fonts/ttf/DejaVuSans.ttf"
+        if file.is_file():
+            return str(file)
+    import matplotlib
+
+    return f"{matplotlib.get_data_path()}/fonts/ttf/DejaVuSans.ttf"  # where a system keeps it elsewhere
+
+
+def _lines(text: str, longest: int) -> list[str]:
     """Break a text into lines."""
     lines = [""]
     for word in text.split():
@@ -141,9 +174,14 @@ def _lines(text: str, longest: int = 16) -> list[str]:
     return lines
 
 
+def side_by_side(pictures: Sequence[npt.NDArray[np.uint8]]) -> npt.NDArray[np.uint8]:
+    """Set pictures side by side; one alone is not copied."""
+    return pictures[0] if len(pictures) == 1 else np.hstack(list(pictures))
+
+
 def over(pictures: Sequence[npt.NDArray[np.uint8]], background: tuple[int, int, int] = (255, 255, 255)) -> npt.NDArray[np.uint8]:
     """Set pictures side by side and lay those with transparency, shape (height, width, 4), over a background."""
-    whole = np.hstack(list(pictures))
+    whole = side_by_side(pictures)
     if whole.shape[2] == 3:
         return whole
     share = whole[:, :, 3:] / 255.0

@@ -110,7 +110,7 @@ def check_choice(sensors: Sequence[str], axes: Sequence[str], tables: Sequence[T
     found = [GROUPED.fullmatch(column) for column in columns]
     names = list(dict.fromkeys(match[1] for match in found if match))
     for name in sensors:
-        if name not in names and not any(column.startswith(f"{name}_") for column in columns):
+        if name not in names and not any(column.startswith(f"{name}_") for column in columns if not GROUPED.fullmatch(column)):
             raise VizError(unknown("the sensor", name, names or columns))
     for axis in axes:
         if axis not in AXES:

@@ -26,15 +26,17 @@ from viz.canvas import render_environment
 from viz.ending import read_ending
 from viz.errors import VizError
 from viz.film import Film, write_png
-from viz.marks import over
+from viz.marks import over, side_by_side
 from viz.stage import Clip, Stage
 from viz.survey import Frame, Survey, box_corners, chosen_field, frames_of, is_shown_body
 
 __all__ = ["RenderResult", "RenderingStatus", "probe_rendering", "render_run"]
 
 
-#: VTK alone, because it is there four times sooner than pyvista.
+#: VTK alone, because it is there four times sooner than pyvista; without numpy, which it would import to offer what is not used.
 PROBE = """
+import sys
+sys.modules["numpy"] = None
 import vtkmodules.vtkRenderingOpenGL2
 from vtkmodules.vtkCommonCore import vtkUnsignedCharArray
 from vtkmodules.vtkFiltersSources import vtkSphereSource
@@ -283,7 +285,7 @@ def render_run(
             plain = [stage.put_marks(picture, frame) for stage, picture, frame in drawn]
             if number in still_numbers:
                 longest = max(row, key=lambda frame: frame.series.times[-1])
-                written.append(write_png(out / f"frame_{longest.number:06d}.png", np.hstack(plain)))
+                written.append(write_png(out / f"frame_{longest.number:06d}.png", side_by_side(plain)))
             times_shown = film_numbers.count(number)
             if times_shown:
                 for page in pages:

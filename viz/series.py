@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -48,6 +48,10 @@ class FrameSeries(Protocol):
         """Read a part of a frame: points [m], cells and fields, as written; VizError when the frame has no such part."""
         ...
 
+    def source(self, number: int, part: str) -> Hashable:
+        """Return what a part of a frame is read from: the same for frames that share what is written once."""
+        ...
+
 
 class PvdFrames:
     """Frames of a PVD series."""
@@ -64,6 +68,10 @@ class PvdFrames:
         if part not in self.files[number]:
             raise VizError(f"frame {number} (t = {self.times[number]} s) lists no part {part!r} as the first one did.")
         return read_part(self.files[number][part])
+
+    def source(self, number: int, part: str) -> Hashable:
+        """Return the file of a part of a frame."""
+        return self.files[number].get(part)
 
 
 class HdfFrames:
@@ -96,6 +104,10 @@ class HdfFrames:
         group = self._files[part]
         with _sentences(Path(group.file.filename)):
             return self._read(group, number)
+
+    def source(self, number: int, part: str) -> Hashable:
+        """Return what a part of a frame is read from: rows of its own."""
+        return number, part
 
     def _read(self, group: Any, number: int) -> pyvista.DataSet:
         steps = group["Steps"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, field as attribute
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +23,14 @@ FloatArray = npt.NDArray[np.float64]
 #: What a run is coloured by without a choice, the first that it has: soft bodies by stress, rods by tension.
 SOFT_FIELDS = ("von_mises", "strain_energy_density", "contact_pressure", "velocity")
 ROD_FIELDS = ("tension", "bending_moment")
+#: What people call fields, and the fields that they mean.
+WORDS = {
+    "stress": "von_mises",
+    "mises": "von_mises",
+    "vonmises": "von_mises",
+    "speed": "velocity",
+    "pressure": "contact_pressure",
+}
 NO_FIELD = ""  # of runs whose bodies have none of those: nothing is coloured
 TUBE_SIDES = 16
 FEW_ARROWS = 6  # this many of the largest force hide nothing
@@ -55,18 +65,23 @@ class Remembered:
     def __init__(self, series: FrameSeries) -> None:
         self._series = series
         self.path, self.times, self.parts = series.path, series.times, series.parts
-        self._kept: dict[tuple[int, str], pyvista.DataSet] = {}
+        self._kept: dict[Hashable, pyvista.DataSet] = {}
         self._used = 0
 
     def read(self, number: int, part: str) -> pyvista.DataSet:
         """Read a part of a frame."""
-        if (number, part) in self._kept:
-            return self._kept[number, part]
+        source = self.source(number, part)
+        if source in self._kept:
+            return self._kept[source]
         data = self._series.read(number, part)
         if self._used < self.MEMORY:
-            self._kept[number, part] = data
+            self._kept[source] = data
             self._used += data.GetActualMemorySize()
         return data
+
+    def source(self, number: int, part: str) -> Hashable:
+        """Return what a part of a frame is read from."""
+        return self._series.source(number, part)
 
 
 def frames_of(run_dir: Path, every: int) -> list[Frame]:
@@ -141,7 +156,7 @@ class Survey:
     still: frozenset[str] = frozenset()  # parts that never move
     pushes: FloatArray = attribute(default_factory=lambda: np.zeros((0, 6)))  # (k, 6) m, N: the strongest forces of each frame
 
-    @property
+    @functools.cached_property
     def size(self) -> float:
         """Diagonal of the visible scene [m]."""
         return float(np.linalg.norm(np.ptp(self.corners, axis=0))) or 1.0
@@ -222,7 +237,8 @@ class Survey:
                     top = float(np.percentile(values[values > 0.0], 98.0))
                 heights.append(top)
         if must and not heights:
-            near = difflib.get_close_matches(field, present, 1, 0.3)
+            near = [name for name in (WORDS.get(field.lower(), ""),) if name in present]
+            near = near or difflib.get_close_matches(field, present, 1, 0.3)
             raise VizError(
                 f"no soft body or rod of the run has a field {field!r}; "
                 + (f"did you mean {near[0]!r}? " if near else "")
@@ -279,7 +295,15 @@ class Surface:
 
 
 def to_points(data: Any, values: FloatArray) -> FloatArray:
-    """Average values of cells onto the points."""
+    """Average values of cells onto the points; a point of no cell gets 0."""
+    if is_soft(data):
+        from vtkmodules.util.numpy_support import vtk_to_numpy
+
+        cells = data.GetCells()
+        corners: Any = vtk_to_numpy(cells.GetConnectivityArray())  # type: ignore[no-untyped-call]
+        ends: Any = vtk_to_numpy(cells.GetOffsetsArray())  # type: ignore[no-untyped-call]
+        total = np.bincount(corners, np.repeat(values, np.diff(ends)), data.n_points)
+        return np.asarray(total / np.maximum(np.bincount(corners, minlength=data.n_points), 1))
     flat = data.copy(deep=False)
     flat.clear_data()
     flat.cell_data["values"] = values

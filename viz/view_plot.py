@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import numpy.typing as npt
 
 from viz.errors import VizError
 from viz.look import COLOURS
+from viz.marks import INK
 from viz.tables import GROUPED, VECTORS, Table, read_table, vectors_of
 
 __all__ = ["SensorPlot"]
@@ -21,6 +25,13 @@ OFF = "none"
 MOST = 600
 #: Part of the range of the curves that stays free above and below them.
 ROOM = 0.05
+
+
+def _line(begin: str, values: Sequence[str], end: str) -> str:
+    """HTML of a line whose values have the colours of their curves: it is their legend."""
+    pairs = zip(itertools.cycle(COLOURS), values, strict=False)
+    coloured = [f'<b style="color:{colour}">{html.escape(value + end)}</b>' for colour, value in pairs]
+    return f'<div style="padding:.2em 1em;font-size:12px;color:{INK}">{html.escape(begin)}{", ".join(coloured)}</div>'
 
 
 class SensorPlot:
@@ -48,7 +59,7 @@ class SensorPlot:
         self._plot: Any = None
         self.look()
         self.choice = gui.add_dropdown("Sensor", (OFF, *self._sources()), initial_value=OFF, visible=bool(self._sources()))
-        self._values = gui.add_markdown("", visible=False)
+        self._values = gui.add_html("", visible=False)
 
     def look(self) -> None:
         """Read the table again, which may have grown."""
@@ -81,8 +92,8 @@ class SensorPlot:
             self._plot = self._new(names, f"{choice} [{unit}]", data)
         self._drawn = (choice, len(whole))
         at = min(int(np.searchsorted(whole, time - 1e-9)), len(whole) - 1)
-        values = ", ".join(f"{name} {self._table[column][at] / factor:.4g}" for name, column in zip(names, columns, strict=True))
-        self._values.content = f"at {whole[at]:.4g} s: {values} {unit}"
+        values = [f"{name} {self._table[column][at] / factor:.4g}" for name, column in zip(names, columns, strict=True)]
+        self._values.content = _line(f"at {whole[at]:.4g} s: ", values, f" {unit}")
         self._values.visible = True
 
     def _sources(self) -> dict[str, tuple[list[str], list[str], str, float]]:

@@ -182,6 +182,20 @@ def _sentences(arguments: list[str], asked: Interruption) -> int:
         return INTERNAL
 
 
+#: What people try, and what does it here.
+_OTHER_WORDS = {
+    **dict.fromkeys(("film", "movie", "video", "animate", "picture", "pictures"), "femsim render RUN makes pictures and a film"),
+    **dict.fromkeys(("simulate", "start", "sim", "exec", "execute"), "femsim run SCENE simulates"),
+    **dict.fromkeys(("show", "gui", "open", "live", "watch"), "femsim view RUN shows a run in the browser"),
+    **dict.fromkeys(("list", "ls", "examples"), "femsim scenes lists the scenes that come with femsim"),
+    **dict.fromkeys(("figure", "figures", "graph", "chart"), "femsim plot RUN draws its curves"),
+    **dict.fromkeys(("info", "params", "parameters", "inspect"), "femsim describe SCENE lists the parameters of a scene"),
+    **dict.fromkeys(("optimize", "optimise", "identify", "fit"), "femsim calibrate FILE fits parameters to logs"),
+    **dict.fromkeys(("continue", "restart"), "femsim resume RUN goes on with a run"),
+    **dict.fromkeys(("check", "diagnose", "test"), "femsim doctor says what works on this machine"),
+}
+
+
 def _said(error: CycloptsError, called: str) -> str:
     """Say what is wrong with the words of a command, in our words where those of cyclopts are a programmer's."""
     text = " ".join(str(error).split())
@@ -194,6 +208,9 @@ def _said(error: CycloptsError, called: str) -> str:
         return (
             f"{called} takes no further word, but {' '.join(error.unused_tokens)!r} is given; options are written --NAME VALUE."
         )
+    unknown = re.match(r'Unknown command "(\w+)"', text)
+    if unknown and unknown[1].lower() in _OTHER_WORDS:
+        return f"there is no command {unknown[1]!r}; {_OTHER_WORDS[unknown[1].lower()]}."
     wrong = re.fullmatch(r'Invalid value for (\S+): unable to convert "(.*)" into float(?:\|Literal\[(\w+)\])?(\|None)?\.', text)
     if wrong:
         hint = number_alone(wrong[2])

@@ -40,6 +40,10 @@ class Command:
         #: loads are checked by the call that takes them
         self._checked = (what, unit) in (FORCE, WRENCH)
 
+    def __repr__(self) -> str:
+        taken = "as given" if self._taken is None else "commanded"
+        return f"<Command {self.name!r}: {self.what}{f' in {self.unit}' if self.unit else ''}, {taken}>"
+
     def __call__(self, t: float) -> Any:
         """Value at time t (s): the one commanded, on the way there at constant speed, or the one given."""
         if self._taken is None:

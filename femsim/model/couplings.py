@@ -181,6 +181,9 @@ class CouplingDefaults:
     opening: np.ndarray = np.zeros(0)
     pushed: np.ndarray = np.zeros(0)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {getattr(self, 'name', '')!r}>"
+
     def reset(self) -> None:
         """Nothing is kept from run to run."""
 

@@ -29,6 +29,10 @@ def _key_frames(what: str, times: Sequence[float], values: Sequence[object], wid
     return t, x
 
 
+#: Key frames that are not named one by one.
+MANY = 8
+
+
 class Profile:
     """Scalar function of time through key values, e.g. a gripping force.
 
@@ -56,6 +60,9 @@ class Profile:
         self._starts: list[float] = self.times[:-1].tolist()
 
     def __repr__(self) -> str:
+        if len(self.times) > MANY:
+            span = f"{len(self.times)} key frames from {self.times[0]:g} to {self.times[-1]:g} s"
+            return f"<Profile {span}, {self.values.min():g} to {self.values.max():g}>"
         keys = ", ".join(f"{value:g} at {time:g} s" for time, value in zip(self.times, self.values, strict=True))
         return f"<Profile {keys}>"
 
@@ -114,6 +121,14 @@ class Motion:
         r = np.zeros_like(x) if rotations is None else _key_frames("Motion rotations", times, rotations, 3)[1]
         self._displacement = [Profile(list(t), list(x[:, i]), smooth=smooth) for i in range(3)]
         self._rotation = [Profile(list(t), list(r[:, i]), smooth=smooth) for i in range(3)]
+
+    def __repr__(self) -> str:
+        times = self._displacement[0].times
+        name = f" {self.name!r}" if self.name else ""
+        moved, turned = self(float(times[-1]))
+        turn = f", turned by {np.degrees(np.linalg.norm(turned)):.3g} degrees" if np.any(turned) else ""
+        keys = f"{len(times)} key frames from {times[0]:g} to {times[-1]:g} s" if len(times) > 1 else "one key frame"
+        return f"<Motion{name}: {keys}, at last moved by {', '.join(f'{x:.3g}' for x in moved)} m{turn}>"
 
     def __call__(self, t: float) -> tuple[np.ndarray, np.ndarray]:
         """Displacement (3,), m, and rotation vector (3,), rad, from the start pose at time t (s)."""

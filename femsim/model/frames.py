@@ -130,6 +130,9 @@ class LinkFrame:
         self.rows = np.concatenate([np.arange(6), body.link_rows(link)])
         self.place(q)
 
+    def __repr__(self) -> str:
+        return f"<LinkFrame on link {self.link}>"
+
     def place(self, q: np.ndarray) -> np.ndarray:
         """Pose (7,) at coordinates of the body."""
         rotation, centre = self._body.link_pose(q, self.link)
@@ -191,6 +194,9 @@ class RodFrame:
         self._turn = quaternion_multiply(quaternion_conjugate(own[3:]), pose[3:])
         self.place(links.ravel())
 
+    def __repr__(self) -> str:
+        return f"<RodFrame on link {self.link}>"
+
     def place(self, q: np.ndarray) -> np.ndarray:
         """Pose (7,) at coordinates of the rod."""
         own = q[7 * self.link : 7 * self.link + 7]
@@ -239,6 +245,9 @@ class PatchFrame:
         self._rest = body.rest[nodes] - mean
         self._local, self._turn = pose[:3] - mean, pose[3:].copy()
         self.place(body.rest.ravel())
+
+    def __repr__(self) -> str:
+        return f"<PatchFrame on {len(self.nodes)} nodes>"
 
     def place(self, q: np.ndarray) -> np.ndarray:
         """Pose (7,) at coordinates of the body."""

@@ -42,6 +42,10 @@ class Hold:
     motion: PoseFunction | None
     leader: int = -1
 
+    def __repr__(self) -> str:
+        led = "a motion" if self.motion is not None else f"body {self.leader}"
+        return f"<Hold {self.name!r}: {len(self.nodes)} nodes of body {self.body} follow {led}>"
+
     @property
     def rows(self) -> np.ndarray:
         """Rows of the body's v that belong to the nodes, (3 k,)."""

@@ -49,6 +49,11 @@ class Part:
     triangles: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
     self_contact: bool = False
 
+    def __repr__(self) -> str:
+        owner = "obstacle" if self.body < 0 else f"body {self.body}" + (f", link {self.link}" if self.link else "")
+        made = [f"{len(self.shapes)} shapes"] * bool(self.shapes) + [f"{len(self.nodes)} points"] * bool(len(self.nodes))
+        return f"<Part {self.name!r} of {owner}: {', '.join(made) or 'no contact'}>"
+
 
 @dataclass(frozen=True)
 class OwnPair:

@@ -116,6 +116,9 @@ class Stepper:
         self.vital_signs = VitalSigns(scene, self.system, self.contacts, self.state)
         self.notes = check_start(scene, self.contacts, self.vital_signs, self.state, self.settings.dt)
 
+    def __repr__(self) -> str:
+        return f"<Stepper of {self.scene.name!r} at {self.state.t:g} s, {len(self.state.v)} velocities>"
+
     def step(self) -> StepReport:
         """Advance by one time step, whatever comes of it; :func:`femsim.step.advance.take_step` halves steps that fail."""
         state, system, contacts, settings = self.state, self.system, self.contacts, self.settings

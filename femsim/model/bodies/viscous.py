@@ -50,6 +50,9 @@ class Branches:
         self._points = points
         self.reset()
 
+    def __repr__(self) -> str:
+        return f"<Branches: {len(self._tau)} terms>"
+
     def reset(self) -> None:
         """Relax all branches."""
         self.strain = np.zeros((len(self._g), *self._points()[2].shape, 6))

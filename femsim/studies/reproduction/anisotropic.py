@@ -81,7 +81,7 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
             (line,) = axis.plot(*np.array(case["path"]).T, lw=3.0, alpha=0.5, label="box, mu = ({:g}, {:g})".format(*case["mu"]))
             axis.plot(*np.array(case["integrated"]).T, "--", color=line.get_color(), lw=1.0)
         axis.set(xlabel="x [m]", ylabel="y [m]", title="dashed: integration of largest dissipation", aspect="equal")
-        axis.legend(fontsize=6)
+        axis.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.05, 1.0))  # beside the paths, not over them
     tried = " / ".join(f"{1e3 * dt:g}" for dt in TIME_STEPS)
     header = [
         "mu1, mu2", "integration comes to rest at x, y mm", f"box ends off by mm, dt {tried} ms", "order in dt",
