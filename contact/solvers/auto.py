@@ -285,8 +285,8 @@ class Auto:
         on at once, and COND has fewer decades left; from others there is a phase of COND first.
         """
         step = self._slow_factors * _NEWTON_STEP_SECOND * problem.n**1.5
-        if min(cond, exact) <= _STEPS_FROM_RIGHT * step:
-            return False
+        if problem.n <= _CANAL_ROWS or min(cond, exact) <= _STEPS_FROM_RIGHT * step:
+            return False  # of so few rows a solve is mostly what surrounds it, which is less in the others
         start = None if warm_start is None else residuals(problem, warm_start.v, warm_start.lam)
         if start is None or not start.contact <= RIGHT:
             return min(cond, exact) > _STEPS * step + self._cond_newton.phase * self._iteration_seconds(problem)
