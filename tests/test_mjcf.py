@@ -133,15 +133,15 @@ def test_degrees_turns_and_shapes(tmp_path: Path) -> None:
 
 
 def test_what_a_file_excludes_has_no_contact(tmp_path: Path) -> None:
-    """Three legs on a trunk: two of them may cross, and the world is none of its links; other pairs are noted."""
+    """Three legs on a trunk: two of them may cross, and the world is none of its links."""
     legs = "".join(
         f'<body name="{leg}" pos="{x} 0 -0.2"><joint axis="0 1 0"/><geom type="capsule" size="0.02 0.05"/></body>'
         for leg, x in (("b", -0.2), ("c", 0.0), ("d", 0.2))
     )
-    section = """<contact><exclude body1="c" body2="b"/><exclude body1="world" body2="a"/><pair geom1="x" geom2="y"/></contact>"""
+    section = """<contact><exclude body1="c" body2="b"/><exclude body1="world" body2="a"/><other/></contact>"""
     text = one_body(f'<geom type="box" size="0.3 0.1 0.05"/>{legs}').replace("</mujoco>", f"{section}</mujoco>")
     robot = fs.load_robot(written(tmp_path, text))
-    assert robot.no_contact == (("c", "b"),) and [note.endswith("<contact><pair> is not read") for note in robot.notes] == [True]
+    assert robot.no_contact == (("c", "b"),) and [note.endswith("<contact><other> is not read") for note in robot.notes] == [True]
     for base in ("free", "planar"):
         scene = fs.Scene("legs")
         scene.add_robot(robot, name="r", base=base)  # type: ignore[arg-type]
@@ -153,6 +153,38 @@ def test_what_a_file_excludes_has_no_contact(tmp_path: Path) -> None:
     ):
         with pytest.raises(fs.InputError, match=said):
             fs.Robot("r", robot.links, robot.joints, no_contact=wrong)  # type: ignore[arg-type]
+
+
+def test_masks_and_pairs_say_who_has_contact(tmp_path: Path) -> None:
+    """By the bits that contype of one and conaffinity of the other share; a pair that is named has contact all the same."""
+
+    def of(masks: dict[str, str], section: str = "") -> tuple[set[frozenset[str]], list[str]]:
+        legs = "".join(
+            f'<body name="{leg}" pos="{x} 0 -0.2"><joint/><geom name="g{leg}" size="0.02" {masks.get(leg, "")}/></body>'
+            for leg, x in (("b", -0.2), ("c", 0.0), ("d", 0.2))
+        )
+        text = one_body(f'<geom type="box" size="0.3 0.1 0.05"/>{legs}').replace("</mujoco>", f"{section}</mujoco>")
+        robot = fs.load_robot(written(tmp_path, text))
+        return {frozenset(pair) for pair in robot.no_contact}, [note.rpartition(": ")[2] for note in robot.notes]
+
+    bc, bd, cd = (frozenset(pair) for pair in ("bc", "bd", "cd"))
+    assert of({}) == (set(), [])
+    assert of({"b": 'contype="1" conaffinity="0"', "c": 'contype="1" conaffinity="0"'}) == ({bc}, [])
+    assert of({"b": 'contype="3"', "c": 'conaffinity="2" contype="4"'})[0] == {cd, frozenset("ac")}
+    two = 'contype="2" conaffinity="2"'
+    found, notes = of({"b": two, "c": two})
+    assert found == {bd, cd, frozenset("ab"), frozenset("ac")} and "between bodies of the robot" in notes[0]
+    pair = '<contact><pair geom1="gd" geom2="gb"/><pair geom1="gb" geom2="gc" condim="3"/></contact>'
+    found, notes = of({"b": two, "c": two}, pair)
+    assert found == {cd, frozenset("ab"), frozenset("ac")} and "only the pair is read" in notes[0]
+    # nothing of it has contact: its geom is only drawn
+    assert of({"b": 'contype="0" conaffinity="0"'}) == (set(), [])
+    for masks, section, said in (
+        ({"b": 'contype="0.5"'}, "", "contype '0.5'; allowed are whole numbers of 32 bits"),
+        ({}, '<contact><pair geom1="gb" geom2="gx"/></contact>', "pairs geom 'gx', which is not there; there are gb"),
+    ):
+        with pytest.raises(fs.InputError, match=said):
+            of(masks, section)
 
 
 def test_a_base_that_turns_hangs_on_the_world(tmp_path: Path) -> None:

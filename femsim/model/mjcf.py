@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any, cast
 from xml.etree.ElementTree import Element
@@ -46,9 +47,10 @@ def read_mjcf(path: Path, root: Element) -> Robot:
 
     Read are the tree of bodies in <worldbody>, inertia (given, or that of the geoms), joints hinge, slide, ball and free with
     range, damping, frictionloss and armature, geoms box, sphere, capsule, cylinder and mesh, defaults with classes, angles in
-    degrees or radians, all ways to write a turn, <equality><joint> as mimic, and <contact><exclude>. Noted and left out are
-    actuators, sensors, tendons, contact pairs, springs, other equalities, and what stands still in the world. Refused is what
-    would make another robot: includes, frames, composites, several trees, other geoms that count.
+    degrees or radians, all ways to write a turn, <equality><joint> as mimic; who has contact with whom by contype, conaffinity,
+    <contact><exclude> and <pair>. Noted and left out are actuators, sensors, tendons, springs, other equalities, and what stands
+    still in the world. Refused is what would make another robot: includes, frames, composites, several trees, other geoms that
+    count.
 
     Raises
     ------
@@ -85,6 +87,9 @@ class _Reader(ElementReader):
         self.meshes = self._meshes()
         self.links: list[RobotLink] = []
         self.joints: list[RobotJoint] = []
+        #: body and masks (contype, conaffinity) of each geom that has contact, and the body of each that has a name
+        self.masks: list[tuple[str, int, int]] = []
+        self.body_of: dict[str, str] = {}
 
     def numbers(self, where: str, element: Element, key: str, count: int, default: str | None = None) -> np.ndarray:
         """Numbers of an attribute, (count,), not beyond what a robot has."""
@@ -146,6 +151,8 @@ class _Reader(ElementReader):
             raise self.wrong("<worldbody>", f"holds <{min(others - {'geom'})}>, which is not read; it may hold bodies and geoms.")
         if others:
             self.note("geoms of the world are left out; add obstacles to the scene")
+        for world in self.root.findall("worldbody"):
+            self.body_of |= {geom.get("name", ""): "world" for geom in world.findall("geom")}
         if len(bodies) != 1:
             raise self.wrong("<worldbody>", f"holds {len(bodies)} bodies; a robot is one tree, so leave one in it.")
         (top,) = bodies
@@ -159,22 +166,51 @@ class _Reader(ElementReader):
                 self.note("its base has a free joint; say base='free' in add_robot")
             self._body(top, None, "main")
         return Robot(
-            name, self.links, self._mimics(), source=str(self.path), notes=self.notes, no_contact=self._excluded()
+            name, self.links, self._mimics(), source=str(self.path), notes=self.notes, no_contact=self._no_contact()
         )  # fmt: skip
 
-    def _excluded(self) -> list[tuple[str, str]]:
-        """Pairs of bodies that <contact><exclude> leaves out; those with the world are not of the robot."""
-        known, out = [link.name for link in self.links], []
+    def _no_contact(self) -> list[tuple[str, str]]:
+        """Pairs of bodies without contact: by <exclude>, and where no geoms have masks that match and no <pair> names them."""
+        excluded: list[tuple[str, str]] = []
+        named: set[tuple[str, str]] = set()
         for element in (one for contact in self.root.findall("contact") for one in contact):
-            if element.tag != "exclude":
+            if element.tag == "exclude":
+                excluded.append(self._pair(element, "excludes body", "body", [link.name for link in self.links]))
+            elif element.tag == "pair":
+                geoms = self._pair(element, "pairs geom", "geom", list(self.body_of))
+                named.add((self.body_of[geoms[0]], self.body_of[geoms[1]]))
+                if len(element.attrib) > 2 + ("name" in element.attrib):
+                    self.note("of <contact><pair> only the pair is read; friction is set in the scene")
+            else:
                 self.note(f"<contact><{element.tag}> is not read")
-                continue
-            pair = element.get("body1", ""), element.get("body2", "")
-            for name in pair:
-                if name not in known and name != "world":
-                    raise self.wrong("<contact>", f"excludes body {name!r}, which is not there{did_you_mean(name, known)}")
-            if "world" not in pair:
-                out.append(pair)
+        named |= {(b, a) for a, b in named}
+        unmatched = [pair for pair in self._unmatched() if pair not in named]
+        return [pair for pair in excluded if "world" not in pair] + [pair for pair in unmatched if pair not in excluded]
+
+    def _pair(self, element: Element, does: str, key: str, known: list[str]) -> tuple[str, str]:
+        """Two names of an element of <contact>, which must be known."""
+        first, second = element.get(f"{key}1", ""), element.get(f"{key}2", "")
+        for name in (first, second):
+            if name not in known and (key, name) != ("body", "world"):
+                raise self.wrong("<contact>", f"{does} {name!r}, which is not there{did_you_mean(name, known)}")
+        return first, second
+
+    def _unmatched(self) -> list[tuple[str, str]]:
+        """Pairs of bodies whose geoms have no masks that match: contype of one and conaffinity of the other share no bit."""
+        bodies: dict[str, list[tuple[int, int]]] = {}
+        for body, kind, other in self.masks:
+            bodies.setdefault(body, []).append((kind, other))
+        out = []
+        for (a, first), (b, second) in combinations(bodies.items(), 2):
+            matches = {bool(i & m or k & j) for i, j in first for k, m in second}
+            if matches == {False}:
+                out.append((a, b))
+            elif len(matches) > 1:
+                self.note(f"geoms of bodies {a!r} and {b!r} have contact by masks in part; here all of theirs have it")
+        if any(not (kind & 1 or other & 1) for _, kind, other in self.masks):
+            self.note(
+                "masks of geoms are read between bodies of the robot; what else is in the scene has contact with all of them"
+            )
         return out
 
     def _kind(self, element: Element) -> str:
@@ -197,7 +233,7 @@ class _Reader(ElementReader):
         origin = np.zeros(3)  # of the body's frame in that of its link
         if above is not None:
             origin = self._hang(name, where, joints, above, place, turn)
-        mass, centre, inertia, shapes, visuals = self._matter(where, element, inherited)
+        mass, centre, inertia, shapes, visuals = self._matter(name, where, element, inherited)
         moved = [Piece(one.shape, np.asarray(one.position) + origin, one.rotation) for one in shapes]
         seen = [Piece(one.shape, np.asarray(one.position) + origin, one.rotation) for one in visuals]
         self.links.append(RobotLink(name, mass, centre + origin, inertia, moved, seen))
@@ -317,8 +353,15 @@ class _Reader(ElementReader):
         y /= np.linalg.norm(y)
         return np.asarray(Rotation.from_matrix(np.column_stack([x, y, np.cross(x, y)])).as_rotvec())
 
+    def _mask(self, what: str, geom: Element, key: str) -> int:
+        """Bits of a mask, 32 at most."""
+        value = self.number(what, geom, key, "1")
+        if value != int(value) or not -(2**31) <= value < 2**32:
+            raise self.wrong(what, f"has {key} {geom.get(key)!r}; allowed are whole numbers of 32 bits.")
+        return int(value) & 0xFFFFFFFF
+
     def _matter(
-        self, where: str, element: Element, inherited: str
+        self, name: str, where: str, element: Element, inherited: str
     ) -> tuple[float, np.ndarray, np.ndarray, list[Piece], list[Piece]]:
         """Mass, centre, inertia, shapes and drawn shapes of a body, in its frame."""
         shapes: list[Piece] = []
@@ -329,7 +372,10 @@ class _Reader(ElementReader):
         for k, one in enumerate(element.findall("geom"), 1):
             geom = self._whole(f"a geom of {where}", one, inherited)
             what = f"geom {geom.get('name') or k} of {where}"
-            meets = geom.get("contype", "1") != "0" or geom.get("conaffinity", "1") != "0"
+            if geom.get("name"):
+                self.body_of[geom.get("name", "")] = name
+            masks = self._mask(what, geom, "contype"), self._mask(what, geom, "conaffinity")
+            meets = any(masks)
             kind = geom.get("type", "sphere")
             if geom.get("mesh") and kind != "mesh":
                 raise self.wrong(what, f"is a {kind} fitted to a mesh; give its sizes instead of the mesh, or type='mesh'.")
@@ -340,6 +386,8 @@ class _Reader(ElementReader):
                 raise self.wrong(what, f"is a {kind}; allowed are {', '.join(_SHAPES)}.")
             piece = self._piece(what, geom, kind)
             (shapes if meets else visuals).append(piece)
+            if meets:
+                self.masks.append((name, *masks))
             if not given:
                 parts.append((piece, self._mass(what, geom, piece)))
         if given and inertial is not None:
