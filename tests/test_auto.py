@@ -230,7 +230,7 @@ def test_where_cond_and_exact_are_dear_newton_finishes(monkeypatch: pytest.Monke
     assert solver.pick(problem) == "exact"
     monkeypatch.setattr(auto_module, "_ROW_SECOND", 0.0)
     for _ in range(8):  # its factors serve none of them
-        solver._exact._operator.forget()
+        solver._exact.recall({})
         solution = solver.solve(problem)
         assert solution.details["picked"] == "exact" and solution.details["factorizations"] == 1
     monkeypatch.setattr(auto_module, "_ROW_SECOND", 1e-6)

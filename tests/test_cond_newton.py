@@ -16,7 +16,7 @@ from small_blocks import soft_block
 
 from contact import ContactProblem, Group, WarmStart, make_problem, make_solver, measure, read_fclib
 from contact.cone import project_cone
-from contact.problem import isotropic
+from contact.problem import isotropic, to_isotropic
 from contact.solvers import augmented_kernels, banded_kernels, primal_kernels as kernels
 from contact.solvers.augmented import AugmentedLagrangian
 from contact.solvers.cond_newton import CondNewton, CondNewtonOptions
@@ -249,6 +249,26 @@ def test_what_it_remembers_gives_the_same_bits() -> None:
     assert one.details["krylov_steps"] > 0  # the old factors served
     np.testing.assert_array_equal(one.v, other.v)
     np.testing.assert_array_equal(one.lam, other.lam)
+
+
+def test_forces_are_cut_at_the_cone() -> None:
+    rng = np.random.default_rng(0)
+    friction, lam = rng.uniform(0.0, 1.0, 60), rng.standard_normal((60, 3))
+    lam[0] = 0.0
+    kernels.into_cone(friction, lam, out := np.empty_like(lam))
+    for mu, before, after in zip(friction, lam, out, strict=True):
+        normal, length = max(before[0], 0.0), float(np.hypot(*before[1:]))
+        share = min(1.0, mu * normal / length) if length else 1.0
+        np.testing.assert_allclose(after, [normal, *(share * before[1:])], rtol=1e-15, atol=1e-300)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_answers_are_within_the_cone(seed: int) -> None:
+    """To rounding, though it is solved to no more than the tolerance."""
+    problem = random_global(seed)
+    found = make_solver("cond-newton", tolerance=1e-4).solve(problem)
+    lam = to_isotropic(problem, found.lam)
+    assert found.converged and (np.hypot(lam[:, 1], lam[:, 2]) <= isotropic(problem).friction * lam[:, 0] * (1 + 1e-14)).all()
 
 
 def test_a_start_that_is_nearly_right_goes_to_newton_at_once() -> None:

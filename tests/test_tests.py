@@ -17,6 +17,7 @@ OWNERS = {
     "test_bad_files": ["foreign/child.py"],
     "test_bench": ["femsim/studies/problems/bench.py"],
     "test_auto": ["contact/solvers/auto.py"],
+    "test_momentum_kernels": ["femsim/model/bodies/momentum_kernels.py"],
     "test_canal": ["contact/solvers/strict_newton.py"],
     "test_canvas": ["viz/ground.py", "viz/stage.py"],
     "test_chambers": ["femsim/model/actuators.py"],

@@ -278,7 +278,7 @@ class _Search:
                 return
             self.counts["newton_steps"] += 1
             self.rows.append((None, None, newton.step_size))
-            residual = self._keep(v, from_isotropic(self.problem, lam))
+            residual = self._keep_admissible(v, lam)
             vain += not residual <= 0.5 * least
             if residual <= aim or vain >= _VAIN:
                 return
@@ -299,7 +299,7 @@ class _Search:
             self.rows += [(None, None, 0.0)] * max(steps, 1)
             if outer.failed:
                 break
-            residual = self._keep(outer.v, from_isotropic(self.problem, outer.lam))
+            residual = self._keep_admissible(outer.v, outer.lam)
             if residual > _WORSE * least:
                 outer.restart()
             since = 0 if residual <= 0.5 * least else since + 1
@@ -310,6 +310,12 @@ class _Search:
                 break
         self.over = self.worst > aim
         self.timings["augmented"] += time.perf_counter() - started
+
+    def _keep_admissible(self, v: np.ndarray, lam: np.ndarray) -> float:
+        """Do so with isotropic forces as the cone allows them: Newton's method leaves them outside by about the tolerance."""
+        allowed = np.empty_like(lam)
+        kernels.into_cone(self.law.friction, lam, allowed)
+        return self._keep(v, from_isotropic(self.problem, allowed))
 
     def _keep(self, v: np.ndarray, lam: np.ndarray) -> float:
         """Write the true residuals of a pair into the last row, and keep the pair where it is the best; return the larger one."""

@@ -179,6 +179,17 @@ def differing(gain: np.ndarray, other: np.ndarray) -> int:
 
 
 @njit(cache=True)
+def into_cone(friction: np.ndarray, lam: np.ndarray, out: np.ndarray) -> None:
+    """Fill the forces ``out`` (nc, 3): ``lam``, tangents cut at the cone of friction (nc,), and nothing where it pulls."""
+    for m in range(lam.shape[0]):
+        normal = max(lam[m, 0], 0.0)
+        length = math.sqrt(lam[m, 1] * lam[m, 1] + lam[m, 2] * lam[m, 2])
+        bound = friction[m] * normal
+        share = 1.0 if length <= bound else bound / length
+        out[m, 0], out[m, 1], out[m, 2] = normal, share * lam[m, 1], share * lam[m, 2]
+
+
+@njit(cache=True)
 def find_states(law: Law, lam: np.ndarray, u: np.ndarray, state: np.ndarray) -> int:
     """Fill the state of each contact, (nc,) int8, by the law of Alart and Curnier; return how many differ from what was there."""
     changed = 0

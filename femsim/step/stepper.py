@@ -189,8 +189,7 @@ class Stepper:
         """Guess the representative velocity of the step, (n,); it is the last one where one linearisation is asked for."""
         if self.newton.tolerance is None:
             return self.state.v_hat
-        weight = np.where(self.system.prescribed, 0.0, np.sqrt(self.system.A.diagonal()))
-        return predicted(self.state, self.settings.dt, weight, self.newton.still)
+        return predicted(self.state, self.settings.dt, self.system.free_weight(), self.newton.still)
 
     def _end(self, rows: ContactRows, solved: Solved, v_prescribed: np.ndarray) -> tuple[Solved, State, np.ndarray, EndVelocity]:
         """Where a solved step leads, the velocities of its contacts, and those that it ends with.

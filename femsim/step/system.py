@@ -260,6 +260,15 @@ class System:
             self.rounding = min(relative(rounded, scale), _MOST_ROUNDING)
         return residual
 
+    def free_weight(self) -> np.ndarray:
+        """Root of the diagonal of A, (n,), the same in every frame: vectors have one value for three rows; 0 where prescribed."""
+        diagonal = self.A.data[self._on_diagonal].copy()
+        for body, v in zip(self.bodies, self.v_slices, strict=True):
+            own = diagonal[v]
+            vectors = own[: 6 if body.kind == "generalized" else len(own)].reshape(-1, 3)
+            vectors[:] = vectors.mean(axis=1)[:, None]
+        return np.where(self.prescribed, 0.0, np.sqrt(diagonal))
+
     def lacks_most(self) -> int:
         """Return the number of the body with the largest share in the last :meth:`residual`; -1 where nothing is lacking."""
         with np.errstate(over="ignore", invalid="ignore"):  # where an attempt to solve a step runs away
