@@ -245,6 +245,28 @@ def test_a_swing_is_not_aligned_half_a_period_or_a_few_periods_off() -> None:
     assert climbed is not None and climbed.samples == pytest.approx(-2, abs=0.3)
 
 
+def test_a_fraction_of_a_sample_is_found_where_the_overlap_changes_with_the_shift() -> None:
+    """A part is lifted once: a shift loses more of the record on one side than on the other, and must not be drawn there."""
+    time = np.arange(0.0, 1.6, 0.01)
+
+    def lifted(late: float) -> np.ndarray:  # m; late in samples
+        t = np.clip((time - 0.01 * late - 0.7) / 0.9, 0.0, 1.0)
+        return (0.03 * t * t * (1.5 - 0.5 * t))[:, None]  # still moving when the record ends
+
+    same = find_lag(lifted(0.0), lifted(0.0), np.ones(1), least=-50, greatest=50)
+    assert same is not None and same.samples == 0.0
+    for late in (0.3, -0.4):
+        lag = find_lag(lifted(late), lifted(0.0), np.ones(1), least=-50, greatest=50)
+        assert lag is not None and lag.samples == pytest.approx(late, abs=0.03), late
+        channels = np.hstack([lifted(late), -2.0 * lifted(late)])  # a wrong sign: any gain
+        lag = find_lag(-channels, np.hstack([lifted(0.0), -2.0 * lifted(0.0)]), np.full(2, 0.5), least=-50, greatest=50)
+        assert lag is not None and lag.samples == pytest.approx(late, abs=0.03), late
+        gaps = lifted(0.0)
+        gaps[40:44] = np.nan
+        lag = find_lag(lifted(late), gaps, np.ones(1), least=-50, greatest=50)
+        assert lag is not None and lag.samples == pytest.approx(late, abs=0.03), late
+
+
 def test_lowpass_has_no_phase_and_half_the_amplitude_at_the_cutoff() -> None:
     time = np.arange(0.0, 4.0, 1e-3)
     for frequency, amplitude in ((1.0, 1.0), (20.0, 0.5), (200.0, 0.0)):

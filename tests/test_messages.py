@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -127,6 +128,36 @@ def test_motions_holds_and_tables_of_friction_name_what_matters() -> None:
     assert re.fullmatch(r"<Hold '\w+': \d+ nodes of body \d+ follow a motion>", repr(hold))
     run = fs.simulate(cube())
     assert re.fullmatch(r"<Stepper of 'words' at 0.01 s, 81 velocities>", repr(run.stepper))
+
+
+def test_what_is_no_material_and_no_scene_is_named() -> None:
+    with pytest.raises(fs.InputError, match=r"material is 100000.0; .* fs.Elastic\(density=1070, young_modulus=1e5"):
+        scene().add_soft("cube", fs.box_tets((0.04,) * 3, 2), 1e5, position=(0, 0, 0.02))  # type: ignore[arg-type]
+    fs.Elastic(density=1070, young_modulus=1e5, poisson_ratio=0.45)  # as the message says
+    for given, words in (
+        ("soft_ball_gripping", r"fs.load_scene\('soft_ball_gripping'\) makes one"),
+        (cube, "build.. returns one"),
+    ):
+        with pytest.raises(fs.InputError, match=words):
+            fs.simulate(given)  # type: ignore[arg-type]
+        with pytest.raises(fs.InputError, match=words):
+            fs.Simulation(given)  # type: ignore[arg-type]
+
+
+def test_results_answer_a_wrong_name_with_those_that_there_are() -> None:
+    made = cube()
+    made.sensor("grip", "cube")
+    run = fs.simulate(made)
+    with pytest.raises(KeyError) as caught:
+        run.sensors["gripp"]
+    assert str(caught.value) == "sensor of this run 'gripp' is unknown; did you mean 'grip'? There is only grip."
+    with pytest.raises(KeyError, match=r"column of steps.csv 'iteration' is unknown; did you mean 'iterations'"):
+        run.steps["iteration"]
+    with pytest.raises(KeyError, match="marker of this run 'grip' is unknown; there is none"):
+        run.markers["grip"]
+    assert run.sensors.get("gripp") is None and "gripp" not in run.sensors and dict(run.sensors) == run.sensors
+    again = pickle.loads(pickle.dumps(run.steps))
+    assert type(again) is type(run.steps) and again.what == run.steps.what and list(again) == list(run.steps)
 
 
 def test_words_of_others_lead_to_commands(call: Callable[..., tuple[int, str, str]]) -> None:

@@ -8,11 +8,12 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 _Given = ParamSpec("_Given")
 _Returned = TypeVar("_Returned")
 _Class = TypeVar("_Class", bound=type)
+_Value = TypeVar("_Value")
 #: Sizes of units that are written behind numbers by mistake, in SI units.
 _SIZES = {
     "s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "N": 1.0, "mN": 1e-3, "kN": 1e3,
@@ -105,6 +106,35 @@ def naming_all_parameters(kind: _Class) -> _Class:
         if not name.startswith("_") and inspect.isfunction(thing):
             setattr(kind, name, naming_parameters(thing))
     return kind
+
+
+class UnknownNameError(KeyError):
+    """A name that a table of results does not have; it reads as a sentence."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Named(dict[str, _Value]):
+    """A table of results by name that answers an unknown name with those that it has.
+
+    Parameters
+    ----------
+    what : str
+        What its entries are called, for instance "sensor of this run".
+    entries : mapping of str
+        The entries.
+    """
+
+    def __init__(self, what: str, entries: Mapping[str, _Value]) -> None:
+        super().__init__(entries)
+        self.what = what
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Named, (self.what, dict(self))
+
+    def __missing__(self, name: object) -> _Value:
+        raise UnknownNameError(f"{self.what} {name!r} is unknown{did_you_mean(str(name), self)}")
 
 
 def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:

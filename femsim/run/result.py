@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from femsim.base.errors import Named
 from femsim.base.notebook import Shown, card
 from femsim.base.status import Status
 from femsim.run.showing import film_of, plots_of, table_of
@@ -235,6 +236,11 @@ class Run:
     gauges: dict[str, GaugeSeries]
     stepper: Stepper = field(repr=False)
     info: dict[str, Any] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        kinds = {"steps": "column of steps.csv"} | {group: f"{group.removesuffix('s')} of this run" for group in SERIES}
+        for group, what in kinds.items():
+            object.__setattr__(self, group, Named(what, getattr(self, group)))
 
     def __repr__(self) -> str:
         where = f", {self.folder}" if self.folder else ""

@@ -190,6 +190,9 @@ def begin(scene: Scene, call: Call) -> Begun:
     InputError, ContactError
         Wrong values, an unknown solver.
     """
+    if not isinstance(scene, Scene):
+        how = f"fs.load_scene({str(scene)!r}) makes one" if isinstance(scene, (str, Path)) else "build() returns one"
+        raise InputError(f"scene is {scene!r:.80}; give an fs.Scene: {how}.")
     dt, duration, max_halvings = call.dt, call.duration, call.max_halvings
     limits = (("dt", dt, LONGEST_STEP), ("duration", duration, np.inf), ("max_step_seconds", call.max_step_seconds, np.inf))
     for name, value, most in limits:

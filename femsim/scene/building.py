@@ -313,6 +313,11 @@ def _speed(scene: SceneContents, name: str, velocity: Vector) -> np.ndarray:
 
 def elastic_of(value: str | Elastic) -> Elastic:
     """Values of a material: a card of the library, or values of one's own."""
+    if not isinstance(value, (str, Elastic)):
+        raise InputError(
+            f"material is {value!r}; give the name of a card (femsim materials) or values of your own, for instance "
+            "fs.Elastic(density=1070, young_modulus=1e5, poisson_ratio=0.45)."
+        )
     return value if isinstance(value, Elastic) else card(value).elastic()
 
 

@@ -13,6 +13,8 @@ from femsim.studies.comparison.log import Log
 from femsim.studies.comparison.resampling import fill_gaps, gap_mask, resample
 
 _MOST_ALIGNED = 200_000  # samples in the search for the lag
+#: Records that differ by less than this part of their variation are the same, and need no fraction of a sample.
+SAME = 1e-9
 _GAINS = (0.5, 2.0)  # of a log over the run, where units are right
 
 
@@ -91,7 +93,8 @@ def find_lag(
 
     For each whole shift, a line second = gain first + offset with a gain from 1/2 to 2 is fitted to the overlap. Its score is the
     part of the second record's variation that it explains, times the part of the shorter record's variation that lies in the
-    overlap, summed over the channels by weight. A parabola through the best three scores gives the fraction of a sample. Where
+    overlap, summed over the channels by weight. A parabola through what the best shift and its neighbours explain of the samples
+    that all three have gives the fraction of a sample: overlaps of their own would bend it towards the longest one. Where
     the best score is below 0.8, and a gain of any size and sign in each channel (the squared correlation) leaves less than half
     of the rest unexplained, that second score decides: a unit or a sign is wrong. It does not come first, because records that
     oscillate and decay look alike half a period or many periods later. Overlaps shorter than half the shorter record are skipped.
@@ -129,10 +132,32 @@ def find_lag(
                 at += side
     fraction = 0.0
     if 0 < at < len(shifts) - 1 and allowed[at - 1] and allowed[at + 1]:
-        left, middle, right = score[at - 1 : at + 2]
+        left, middle, right = _same_samples(first, second, weights, int(shifts[at]), any_gain)
         curvature = left - 2.0 * middle + right
-        fraction = 0.5 * (left - right) / curvature if curvature < 0 else 0.0
+        fraction = 0.5 * (left - right) / curvature if curvature < 0 and middle < 1.0 - SAME else 0.0
     return Lag(float(shifts[at] + np.clip(fraction, -0.5, 0.5)), float(score[at]))
+
+
+def _same_samples(
+    first: np.ndarray, second: np.ndarray, weights: np.ndarray, shift: int, any_gain: bool
+) -> tuple[float, float, float]:
+    """Return what the shift before, a shift and the next one explain of the samples of the second that all of them overlap."""
+    begin, end = max(0, 1 - shift), min(len(second), len(first) - shift - 1)
+    b = second[begin:end]
+    three = [first[begin + shift + d : end + shift + d] for d in (-1, 0, 1)]
+    good = np.isfinite(b) & np.isfinite(three[0]) & np.isfinite(three[1]) & np.isfinite(three[2])
+    found = [0.0, 0.0, 0.0]
+    for c in np.flatnonzero((weights > 0) & (good.sum(axis=0) > 2)):
+        own = b[good[:, c], c]
+        own = own - own.mean()
+        for k, a in enumerate(three):
+            other = a[good[:, c], c]
+            other = other - other.mean()
+            var_a, var_b, covariance = float(other @ other), float(own @ own), float(other @ own)
+            if var_a > 0 and var_b > 0:
+                gain = covariance / var_a if any_gain else float(np.clip(covariance / var_a, *_GAINS))
+                found[k] += float(weights[c]) * (2.0 * gain * covariance - gain**2 * var_a) / var_b
+    return found[0], found[1], found[2]
 
 
 def _scores(first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -244,7 +244,7 @@ def _trial(placed: _Placed, grid: np.ndarray, simulated: np.ndarray, rate: float
     reach, lags = len(simulated) // 10, {}
     for k, c in enumerate(channels):
         lag = find_lag(simulated[:, [k]], values[:, [k]], np.ones(1), least=-reach, greatest=reach, near=0)
-        lags[c.name] = -lag.samples / rate if lag is not None and abs(lag.samples) < reach else math.nan
+        lags[c.name] = 0.0 - lag.samples / rate if lag is not None and abs(lag.samples) < reach else math.nan
     return Trial(log.source, placed.offset, placed.explained, values, axes, lags)
 
 
