@@ -166,8 +166,8 @@ def test_words_of_others_lead_to_commands(call: Callable[..., tuple[int, str, st
     _, listed, _ = call("--help")
     commands = set(re.findall(r"^│ (?:\* )?([a-z-]+) ", listed, flags=re.M))
     assert {"run", "render", "resume"} <= commands
-    assert not commands & set(base._OTHER_WORDS)
-    for said in base._OTHER_WORDS.values():
+    assert not commands & set(base.OTHER_WORDS)
+    for said in base.OTHER_WORDS.values():
         assert re.match(r"femsim ([a-z-]+) ", said)[1] in commands  # type: ignore[index]
     status, out, err = call("film", "runs/a")
     assert (status, out) == (2, "") and "no command 'film'; femsim render RUN makes pictures and a film" in err

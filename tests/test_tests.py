@@ -31,7 +31,7 @@ OWNERS = {
     "test_layers": ["femsim/__init__.py"],
     "test_numba_cache": ["femsim/base/numba_cache.py"],
     "test_rod_momentum": ["femsim/model/bodies/rod.py"],
-    "test_render": ["viz/ground.py", "viz/render.py", "viz/stage.py"],
+    "test_render": ["viz/canvas.py", "viz/ground.py", "viz/render.py", "viz/stage.py"],
     "test_simulation": ["contact/delassus.py"],
     "test_soft": ["femsim/model/bodies/soft.py", "femsim/model/bodies/corotational_kernels.py"],
     "test_subadmm": ["contact/solvers/subadmm.py"],

@@ -183,7 +183,7 @@ def _sentences(arguments: list[str], asked: Interruption) -> int:
 
 
 #: What people try, and what does it here.
-_OTHER_WORDS = {
+OTHER_WORDS = {
     **dict.fromkeys(("film", "movie", "video", "animate", "picture", "pictures"), "femsim render RUN makes pictures and a film"),
     **dict.fromkeys(("simulate", "start", "sim", "exec", "execute"), "femsim run SCENE simulates"),
     **dict.fromkeys(("show", "gui", "open", "live", "watch"), "femsim view RUN shows a run in the browser"),
@@ -209,8 +209,8 @@ def _said(error: CycloptsError, called: str) -> str:
             f"{called} takes no further word, but {' '.join(error.unused_tokens)!r} is given; options are written --NAME VALUE."
         )
     unknown = re.match(r'Unknown command "(\w+)"', text)
-    if unknown and unknown[1].lower() in _OTHER_WORDS:
-        return f"there is no command {unknown[1]!r}; {_OTHER_WORDS[unknown[1].lower()]}."
+    if unknown and unknown[1].lower() in OTHER_WORDS:
+        return f"there is no command {unknown[1]!r}; {OTHER_WORDS[unknown[1].lower()]}."
     wrong = re.fullmatch(r'Invalid value for (\S+): unable to convert "(.*)" into float(?:\|Literal\[(\w+)\])?(\|None)?\.', text)
     if wrong:
         hint = number_alone(wrong[2])
