@@ -51,6 +51,7 @@ class Shot:
 BARE = {"arrows": False}  # where arrows would hide what they push
 SHOTS = {
     "anisotropic_box": Shot(0.3, options=BARE | {"camera": "follow:box,20,35,1.1"}),
+    "arm_winds_cable": Shot(30.0, 5.0, options=BARE | {"camera": "-60,16,1.0"}),
     "cable_pull": Shot(options=BARE),
     "cable_winding": Shot(30.0, 5.0, "cable_winding", (15.0, 30.0, 55.0), options=BARE | {"camera": "28,20,1.2"}),
     "crank_pusher": Shot(0.9, options=BARE),

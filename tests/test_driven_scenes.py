@@ -113,3 +113,22 @@ def test_a_hand_screws_a_nut_down_by_a_pitch_a_turn() -> None:
     # the jaws press by their motor and carry the press of the slide
     carried = run.sensors["left"].force + run.sensors["right"].force
     assert carried[moving, 2].mean() == pytest.approx(100.0, rel=1e-4)
+
+
+# ---------------------------------------------------------------------- an arm and a cable
+
+
+def test_an_arm_winds_a_cable_with_the_force_of_a_given_path() -> None:
+    """Solved as exactly as it goes, the first second of winding; the wrist bears this force, the weight of the hand and no more."""
+    runs = []
+    for name in ("arm_winds_cable", "cable_winding"):
+        scene = fs.load_scene(name, links=80, duration=6.0)
+        scene.nonlinear_tolerance = 1e-8
+        runs.append(fs.simulate(scene, tolerance=1e-9))
+        assert good(runs[-1])
+    tool, given = (run.sensors["tool"].force for run in runs)
+    assert np.linalg.norm(given, axis=1).max() > 0.35
+    np.testing.assert_allclose(tool, given, atol=1e-6)
+    slow = runs[0].steps["time_s"] < 4.9  # straight up: after that it goes round, and the hand is accelerated
+    hand = np.array([0.0, 0.0, 0.66 * G])
+    np.testing.assert_allclose((runs[0].sensors["wrist"].force + tool)[slow][30:], np.tile(hand, (slow.sum() - 30, 1)), atol=0.02)

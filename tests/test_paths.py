@@ -264,3 +264,27 @@ def test_the_page_works_as_it_stands_there(tmp_path: Path, monkeypatch: pytest.M
     run = fs.simulate(scene, duration=0.52)
     assert np.allclose(path.positions[0], [0.1, 0.1, 1.1], atol=1e-5)  # turned by a right angle about z
     assert run.sensors["wrist"].force[10, 2] == pytest.approx(0.5 * 9.81, rel=1e-9)  # at rest: its weight
+
+
+def test_a_path_of_a_formula_is_one_of_a_file() -> None:
+    t = np.linspace(0.0, 1.0, 5)
+    path = fs.ToolPath("arc", t.tolist(), np.column_stack([np.cos(t), np.sin(t), 0 * t]).tolist())  # type: ignore[arg-type]
+    assert path.duration == 1.0 and repr(path).startswith("<ToolPath arc: 5 poses in 1 s, 0.997")
+    np.testing.assert_allclose(path.motion()(0.5)[0], [np.cos(0.5) - 1.0, np.sin(0.5), 0.0], atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("times", "positions", "quaternions", "words"),
+    [
+        ([0.0], [[0, 0, 0]], None, "at least two"),
+        ([0.0, 1.0], [[0, 0], [0, 0]], None, r"positions has the shape \(2, 2\)"),
+        ([0.0, 1.0], [[0, 0, 0], [0, 0, np.nan]], None, "5 of its 6 numbers finite"),
+        ([0.1, 1.0], np.zeros((2, 3)), None, "begin at 0.1 s"),
+        ([0.0, 1.0, 1.0], np.zeros((3, 3)), None, "must increase"),
+        ([0.0, 1.0], np.zeros((2, 3)), np.ones((2, 4)), "length 1"),
+        ([0.0, 1.0], np.zeros((2, 3)), np.ones((2, 3)), "quaternions has the shape"),
+    ],
+)
+def test_a_path_of_wrong_arrays_is_a_sentence(times: Any, positions: Any, quaternions: Any, words: str) -> None:
+    with pytest.raises(fs.InputError, match=words):
+        fs.ToolPath("arc", times, positions, quaternions)

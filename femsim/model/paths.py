@@ -35,12 +35,12 @@ _ROUGH = 1e-2
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ToolPath:
-    """Poses of a robot's tool over time.
+    """Poses of a robot's tool over time: of a file by :func:`load_path`, or of a formula, ``fs.ToolPath("arc", times, positions)``.
 
     Attributes
     ----------
     source : str
-        File.
+        File, or what messages call it.
     times : ndarray, (n,), s
         From the first pose, increasing from 0.
     positions : ndarray, (n, 3), m
@@ -54,21 +54,44 @@ class ToolPath:
         How the file was read: units, orientations, frame.
     notes : tuple of str
         What a reader should know: gaps, columns that were not read.
+
+    Raises
+    ------
+    InputError
+        Another shape, numbers that are not finite, times that do not increase from 0, quaternions that are none.
     """
 
     source: str
     times: np.ndarray
     positions: np.ndarray
-    quaternions: np.ndarray | None
-    clock: float
-    words: str
-    notes: tuple[str, ...]
+    quaternions: np.ndarray | None = None
+    clock: float = 0.0
+    words: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        given = {"times": self.times, "positions": self.positions, "quaternions": self.quaternions}
+        n = np.size(self.times)
+        for name, shape in (("times", (n,)), ("positions", (n, 3)), ("quaternions", (n, 4))):
+            if given[name] is None:
+                continue
+            value = np.asarray(given[name], dtype=np.float64)
+            if n < 2 or value.shape != shape or not np.isfinite(value).all():
+                raise InputError(
+                    f"path {self.source}: {name} has the shape {value.shape}, {int(np.isfinite(value).sum())} of its {value.size} "
+                    f"numbers finite; allowed are finite numbers of the shape {shape} for {n} times, at least two."
+                )
+            object.__setattr__(self, name, value)
+        if self.times[0] != 0.0 or (np.diff(self.times) <= 0.0).any():
+            raise InputError(f"path {self.source}: times begin at {self.times[0]:g} s; they must increase, from 0 on.")
+        if self.quaternions is not None and np.abs(np.linalg.norm(self.quaternions, axis=1) - 1.0).max() > 1e-6:
+            raise InputError(f"path {self.source}: quaternions must have the length 1; divide them by their length.")
 
     def __repr__(self) -> str:
         way = np.linalg.norm(np.diff(self.positions, axis=0), axis=1)
         fastest = float((way / np.diff(self.times)).max())
         lines = [f"{self.source}: {len(self.times)} poses in {self.duration:g} s, {way.sum():.4g} m, at most {fastest:.3g} m/s"]
-        return f"<ToolPath {'; '.join([*lines, self.words, *self.notes])}>"
+        return f"<ToolPath {'; '.join([*lines, *filter(None, [self.words]), *self.notes])}>"
 
     @property
     def duration(self) -> float:
