@@ -119,7 +119,7 @@ def test_a_hand_screws_a_nut_down_by_a_pitch_a_turn() -> None:
 
 
 def test_an_arm_winds_a_cable_with_the_force_of_a_given_path() -> None:
-    """Solved as exactly as it goes, the first second of winding; the wrist bears this force, the weight of the hand and no more."""
+    """Solved as exactly as it goes, to the first second of winding; the wrist bears this force and the weight of the hand."""
     runs = []
     for name in ("arm_winds_cable", "cable_winding"):
         scene = fs.load_scene(name, links=80, duration=6.0)

@@ -35,7 +35,7 @@ _ROUGH = 1e-2
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ToolPath:
-    """Poses of a robot's tool over time: of a file by :func:`load_path`, or of a formula, ``fs.ToolPath("arc", times, positions)``.
+    """Poses of a robot's tool over time: of a file by :func:`load_path`, of a formula by ``fs.ToolPath(name, times, positions)``.
 
     Attributes
     ----------
@@ -78,8 +78,8 @@ class ToolPath:
             value = np.asarray(given[name], dtype=np.float64)
             if n < 2 or value.shape != shape or not np.isfinite(value).all():
                 raise InputError(
-                    f"path {self.source}: {name} has the shape {value.shape}, {int(np.isfinite(value).sum())} of its {value.size} "
-                    f"numbers finite; allowed are finite numbers of the shape {shape} for {n} times, at least two."
+                    f"path {self.source}: {name} has the shape {value.shape}, {int(np.isfinite(value).sum())} of its "
+                    f"{value.size} numbers finite; allowed are finite numbers of the shape {shape} for {n} times, at least two."
                 )
             object.__setattr__(self, name, value)
         if self.times[0] != 0.0 or (np.diff(self.times) <= 0.0).any():
