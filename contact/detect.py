@@ -19,14 +19,14 @@ import numpy.typing as npt
 from contact.broad_phase import BroadPhase
 from contact.crease_kernels import creases_on_cylinders, crossing_creases
 from contact.creases import CreaseTable
-from contact.detect_kernels import detect_points, place_shapes
+from contact.detect_kernels import TURNED, detect_points, place_shapes
 from contact.edge_kernels import EDGE_PAIRS, crossing_edges
 from contact.errors import ContactError
 from contact.face_kernels import contacts_of_faces
 from contact.faces import faced_pairs, make_faces
 from contact.placed_kernels import Output, Shapes
 from contact.rim_kernels import rolling_contacts
-from contact.shapes import RIM_POINTS, Box, Capsule, Cylinder, Mesh, PlacedShape, Revolved, Shape, ShapeTable, Thread
+from contact.shapes import RIM_POINTS, Box, Capsule, Cylinder, Mesh, PlacedShape, Revolved, Shape, ShapeTable, Sphere, Thread
 from contact.thinning_kernels import thinned
 
 FloatArray = npt.NDArray[np.float64]
@@ -109,6 +109,7 @@ class FirstPoints(TypedDict):
     shape_rim: list[int]
     shape_edge: list[int]
     shape_face: list[int]
+    shape_centre: list[int]
 
 
 def first_points(shapes: Sequence[Shape], first: Sequence[int]) -> FirstPoints:
@@ -130,13 +131,16 @@ def first_points(shapes: Sequence[Shape], first: Sequence[int]) -> FirstPoints:
     def of(*kinds: type) -> list[int]:
         return [start if isinstance(shape, kinds) else -1 for shape, start in zip(shapes, first, strict=True)]
 
-    return FirstPoints(shape_corner=of(Box), shape_rim=of(Cylinder), shape_edge=of(Mesh, Capsule), shape_face=of(Mesh, Revolved))
+    return FirstPoints(
+        shape_corner=of(Box), shape_rim=of(Cylinder), shape_edge=of(Mesh, Capsule), shape_face=of(Mesh, Revolved),
+        shape_centre=of(Sphere),
+    )  # fmt: skip
 
 
 class Detector:
     """Finds the contacts of a fixed set of points with a fixed set of shapes, step after step.
 
-    Of its 11 parameters four come from :func:`first_points` together; each can be left out.
+    Of its 12 parameters five come from :func:`first_points` together; each can be left out.
 
     Parameters
     ----------
@@ -169,6 +173,9 @@ class Detector:
     shape_face : array_like, (s,), optional
         For each Revolved or mesh whose points are those of ``features``, the first of them; else -1. Its triangles are then
         tested against other shapes, see :func:`contact.faces.faced_pairs`.
+    shape_centre : array_like, (s,), optional
+        For each sphere whose centre is a point, that point; else -1. Its contacts with spheres, boxes, capsules and Revolveds are
+        those of the centre alone, since their distances are exact: not those of their points too, and of two spheres one.
     most_per_pair : int
         Where one of two bodies has a Revolved or Thread, this many of their contacts are kept, see
         :func:`contact.thinning_kernels.thinned`.
@@ -202,6 +209,7 @@ class Detector:
         shape_rim: npt.ArrayLike | None = None,
         shape_edge: npt.ArrayLike | None = None,
         shape_face: npt.ArrayLike | None = None,
+        shape_centre: npt.ArrayLike | None = None,
         most_per_pair: int = MOST_PER_PAIR,
     ) -> None:
         self.shapes = tuple(shapes)
@@ -261,8 +269,22 @@ class Detector:
         self._last_margin: float | None = None
         self._rim_reach = np.zeros(n_shapes)
         self._creases = self._crease_table(shape_edge)
-        self.features = FEATURES if self._creases is None else max(FEATURES, self._creases.features)
+        walls = [len(placed.shape.points) - 1 for placed in self.shapes if isinstance(placed.shape, Revolved)]
+        self.features = max([FEATURES, *walls, *([] if self._creases is None else [self._creases.features])])
         self._take_faces(shape_face, int(most_per_pair))
+        self._shape_centre = self._centres(shape_centre)
+        self._is_centre = np.zeros(n_points, dtype=np.bool_)
+        self._is_centre[self._shape_centre[self._shape_centre >= 0]] = True
+        #: points of shapes whose distance says all that spheres need to know
+        self._covered = self._is_centre.copy()
+        for firsts in (self._shape_corner, *(_firsts("", value, n_shapes) for value in (shape_edge, shape_face))):
+            for s in np.flatnonzero(firsts >= 0):
+                shape = self.shapes[s].shape
+                own = slice(firsts[s], firsts[s] + len(shape.features()[0]))
+                if isinstance(shape, Box | Capsule | Revolved):
+                    self._covered[own] = True
+                if isinstance(shape, Revolved):
+                    self._point_corner[own] = TURNED
 
     def _crease_table(self, shape_edge: npt.ArrayLike | None) -> CreaseTable | None:
         """Segments of the shapes; None where none of them can cross, so that their kernel is neither called nor compiled."""
@@ -348,6 +370,18 @@ class Detector:
             on_rim[own] = True
         return first, on_rim
 
+    def _centres(self, shape_centre: npt.ArrayLike | None) -> IntArray:
+        """Centre of each sphere (s,), -1 for none."""
+        first = _firsts("shape_centre", shape_centre, len(self.shapes))
+        for s in np.flatnonzero(first != -1):
+            at, shape = int(first[s]), self.shapes[s].shape
+            radius = shape.radius if isinstance(shape, Sphere) and 0 <= at < len(self.point_body) else -1.0
+            if radius < 0.0 or self.point_body[at] != self.shape_body[s] or self.point_radius[at] != radius:
+                raise ContactError(
+                    f"Detector: shape_centre[{s}] is {at}; give -1, or for a sphere its centre, a point of its body and radius."
+                )
+        return first
+
     def _corners(self, shape_corner: npt.ArrayLike | None) -> tuple[IntArray, IntArray]:
         """First corner of each shape (s,) and box whose corner each point is (p,), -1 for none."""
         of_point = np.full(len(self.point_body), -1, dtype=np.int64)
@@ -428,6 +462,8 @@ class Detector:
         self._take_margin(margin)
         n_pairs = self._broad.candidates(where, self._reach, rotation, translation)
         n = self._points_on_shapes(where, rotation, translation, n_pairs)
+        if self._is_centre.any() and n <= len(self._point):
+            n = self._without_twins(n)
         n = self._edges_and_faces(n, rotation, translation, n_pairs)
         if n > len(self._point) and self._grows:
             self._make_room(2 * n)
@@ -472,6 +508,19 @@ class Detector:
                 self._feature,
             )
         )
+
+    def _without_twins(self, n: int) -> int:
+        """Take out of the first n contacts those that points have with a sphere whose centre has found their shape."""
+        point, shape = self._point[:n], self._shape[:n]
+        centre = self._shape_centre[shape]
+        twin = self._covered[point] & (centre >= 0) & (~self._is_centre[point] | (point > centre))
+        if not twin.any():
+            return n
+        keep = ~(twin & self._may_contact[self.shape_body[shape], self.point_body[point]])
+        kept = int(keep.sum())
+        for own in self._output:
+            own[:kept] = own[:n][keep]
+        return kept
 
     def _edges_and_faces(self, n: int, rotation: FloatArray, translation: FloatArray, n_pairs: int) -> int:
         """Write the contacts that points do not see after the first n, of these as many as a pair may have; return how many."""

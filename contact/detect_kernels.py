@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.compiled import njit
-from contact.turned_kernels import revolved_distance, thread_distance
+from contact.turned_kernels import revolved_distance, thread_distance, wall_distance
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -22,6 +22,9 @@ Distance = tuple[float, float, float, float]
 
 #: Shape kinds as the kernels know them.
 PLANE, BOX, SPHERE, CAPSULE, CYLINDER, MESH, REVOLVED, THREAD = 0, 1, 2, 3, 4, 5, 6, 7
+
+#: What ``point_corner`` is of points of a Revolved.
+TURNED = -2
 
 #: A normal of a corner or an edge may point into its body by this cosine (6 degrees).
 LEAN = 0.1
@@ -446,9 +449,10 @@ def detect_points(
     """Update the out_ arrays with every contact of the candidate pairs; return how many there are.
 
     ``point_corner`` (p,) is the box whose corner a point is, ``shape_corner`` (s,) the first of the eight corners of a box; -1
-    for none. ``edge`` (3, 3) is room to work in. The number may exceed the room in the arrays; contacts beyond it are counted,
-    not written. For the 24 parameters see the module; they make more than 80 lines of one loop over points, whose tests share
-    the pose of a shape as numbers.
+    for none. A point has a contact with each wall of a Revolved, whose number is the feature; a point of a Revolved, TURNED, has
+    one with the nearest wall alone, since its triangles have the others. ``edge`` (3, 3) is room to work in. The number may
+    exceed the room in the arrays; contacts beyond it are counted, not written. For the 24 parameters see the module; they make
+    more than 80 lines of one loop over points, whose tests share the pose of a shape as numbers.
     """
     count, room = 0, out_point.shape[0]
     for c in range(n_pairs):
@@ -473,37 +477,42 @@ def detect_points(
             z = r02 * dx + r12 * dy + r22 * dz
             if not flat and abs(z - cz) - hz > reach:
                 continue
-            d, nx, ny, nz = shape_distance(s, x, y, z, kind, size, grid_values, grid_index, grid_place)
-            gap = d - radius[i]
-            if not gap < margin[i]:
-                continue
             own = point_corner[i]
-            if own >= 0 and kind[s] == BOX:
-                for k in range(3):
-                    # bit 2 - k of the number of a corner is the side on which it lies
-                    away = -1.0 if (i - shape_corner[own]) >> (2 - k) & 1 else 1.0
-                    ex, ey, ez = away * rotation[own, 0, k], away * rotation[own, 1, k], away * rotation[own, 2, k]
-                    edge[k, 0] = r00 * ex + r10 * ey + r20 * ez
-                    edge[k, 1] = r01 * ex + r11 * ey + r21 * ez
-                    edge[k, 2] = r02 * ex + r12 * ey + r22 * ez
-                if not (max(abs(nx), abs(ny), abs(nz)) == 1.0 and corner_faces(nx, ny, nz, edge)):
-                    deepest = box_separation(own, s, size, rotation, translation)
-                    gap, nx, ny, nz = corner_distance(x, y, z, hx, hy, hz, edge, deepest)
-                    if gap == inf:
-                        continue
-            if count < room:
-                wx = r00 * nx + r01 * ny + r02 * nz
-                wy = r10 * nx + r11 * ny + r12 * nz
-                wz = r20 * nx + r21 * ny + r22 * nz
-                length = sqrt(wx * wx + wy * wy + wz * wz)  # takes out what rounding left in the pose
-                wx, wy, wz = wx / length, wy / length, wz / length
-                out_point[count] = i
-                out_shape[count] = s
-                out_gap[count] = gap
-                write_frame(out_frame[count], wx, wy, wz)
-                out_position[count, 0] = points[i, 0] - radius[i] * wx
-                out_position[count, 1] = points[i, 1] - radius[i] * wy
-                out_position[count, 2] = points[i, 2] - radius[i] * wz
-                out_feature[count] = 0
-            count += 1
+            walls = grid_index[s, 1] - 1 if kind[s] == REVOLVED and own != TURNED else 1
+            for wall in range(walls):
+                if walls > 1:
+                    d, nx, ny, nz = wall_distance(x, y, z, size[s, 0], grid_values, grid_index[s, 0], walls + 1, wall)
+                else:
+                    d, nx, ny, nz = shape_distance(s, x, y, z, kind, size, grid_values, grid_index, grid_place)
+                gap = d - radius[i]
+                if not gap < margin[i]:
+                    continue
+                if own >= 0 and kind[s] == BOX:
+                    for k in range(3):
+                        # bit 2 - k of the number of a corner is the side on which it lies
+                        away = -1.0 if (i - shape_corner[own]) >> (2 - k) & 1 else 1.0
+                        ex, ey, ez = away * rotation[own, 0, k], away * rotation[own, 1, k], away * rotation[own, 2, k]
+                        edge[k, 0] = r00 * ex + r10 * ey + r20 * ez
+                        edge[k, 1] = r01 * ex + r11 * ey + r21 * ez
+                        edge[k, 2] = r02 * ex + r12 * ey + r22 * ez
+                    if not (max(abs(nx), abs(ny), abs(nz)) == 1.0 and corner_faces(nx, ny, nz, edge)):
+                        deepest = box_separation(own, s, size, rotation, translation)
+                        gap, nx, ny, nz = corner_distance(x, y, z, hx, hy, hz, edge, deepest)
+                        if gap == inf:
+                            continue
+                if count < room:
+                    wx = r00 * nx + r01 * ny + r02 * nz
+                    wy = r10 * nx + r11 * ny + r12 * nz
+                    wz = r20 * nx + r21 * ny + r22 * nz
+                    length = sqrt(wx * wx + wy * wy + wz * wz)  # takes out what rounding left in the pose
+                    wx, wy, wz = wx / length, wy / length, wz / length
+                    out_point[count] = i
+                    out_shape[count] = s
+                    out_gap[count] = gap
+                    write_frame(out_frame[count], wx, wy, wz)
+                    out_position[count, 0] = points[i, 0] - radius[i] * wx
+                    out_position[count, 1] = points[i, 1] - radius[i] * wy
+                    out_position[count, 2] = points[i, 2] - radius[i] * wz
+                    out_feature[count] = wall
+                count += 1
     return count

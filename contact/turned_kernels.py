@@ -50,6 +50,29 @@ def revolved_distance(x: float, y: float, z: float, padding: float, values: Floa
 
 
 @njit(cache=True, inner=True)
+def _along(r: float, z: float, values: FloatArray, start: int, k: int) -> float:
+    """Place of a point along segment k of a polyline: 0 at its first point, 1 at its second."""
+    ar, az = values[start + 2 * k], values[start + 2 * k + 1]
+    er, ez = values[start + 2 * k + 2] - ar, values[start + 2 * k + 3] - az
+    return ((r - ar) * er + (z - az) * ez) / (er * er + ez * ez)
+
+
+@njit(cache=True, inner=True)
+def wall_distance(x: float, y: float, z: float, padding: float, values: FloatArray, start: int, n: int, k: int) -> Distance:
+    """Signed distance and normal of wall k of a padded polyline turned about z; inf where its neighbour is nearer.
+
+    What is in a corner has a distance of each wall, what is round a bend only that of the point between them, of the first one.
+    """
+    rho = sqrt(x * x + y * y)
+    along = _along(rho, z, values, start, k)
+    if along <= 0.0 and k > 0:
+        return inf, 0.0, 0.0, 1.0
+    if along >= 1.0 and k < n - 2 and _along(rho, z, values, start, k + 1) > 0.0:
+        return inf, 0.0, 0.0, 1.0
+    return revolved_distance(x, y, z, padding, values, start + 2 * k, 2)
+
+
+@njit(cache=True, inner=True)
 def ridge_distance(
     r: float, s: float, pitch: float, major: float, minor: float, crest: float, run: float
 ) -> tuple[float, float, float]:

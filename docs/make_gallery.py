@@ -58,6 +58,7 @@ SHOTS = {
     "hanging_cable": Shot(every=0.5, options={"camera": "20,10"}),
     "held_rods": Shot(1.3, options={"field": "tension"}),
     "nut_by_hand": Shot(options=BARE),
+    "pouring": Shot(1.6, 0.05, options=BARE),
     "quadruped_drop": Shot(every=0.5, options=BARE),
     "released_beam": Shot(0.1, 0.02, options={"camera": "20,12"}),
     "soft_ball_gripping": Shot(0.0, 0.1, "soft_ball_gripping", (0.1, 0.6, 2.0), options={"camera": "28,16"}),

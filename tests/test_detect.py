@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from contact.broad_phase import BroadPhase
-from contact.detect import Detector
+from contact.detect import Detector, first_points
 from contact.errors import ContactError
 from contact.shapes import (
     Box,
@@ -19,6 +19,7 @@ from contact.shapes import (
     Mesh,
     PlacedShape,
     Plane,
+    Revolved,
     ShapeTable,
     Sphere,
     signed_distance,
@@ -186,6 +187,87 @@ def test_a_sphere_by_hand():
     np.testing.assert_array_equal(detector.friction(found, np.arange(9.0).reshape(3, 3)), [7.0])
     with pytest.raises(ContactError, match="surface materials 0 to 2"):
         detector.friction(found, np.ones((2, 2)))
+
+
+def test_two_spheres_have_one_contact():
+    """Each centre finds the other sphere; where only one of them is asked, that one stays."""
+    rng = np.random.default_rng(2)
+    radius, centres = rng.uniform(0.1, 0.2, 12), rng.uniform(-0.4, 0.4, (12, 3))
+    shapes = [PlacedShape(Sphere(r), k) for k, r in enumerate(radius)]
+    ones, poses = np.ones((12, 12), dtype=bool), np.broadcast_to(np.eye(3), (12, 3, 3))
+    twice = Detector(shapes, np.arange(12), radius, np.zeros(12, dtype=int), ones)
+    once = Detector(shapes, np.arange(12), radius, np.zeros(12, dtype=int), ones, shape_centre=np.arange(12))
+    lower = Detector(shapes, np.arange(12), radius, np.zeros(12, dtype=int), np.tril(ones), shape_centre=np.arange(12))
+    both, kept, one_way = (detector.detect(centres, poses, centres, 0.05) for detector in (twice, once, lower))
+    first = both.select(both.point < both.shape)
+    assert 10 < first.n == kept.n == one_way.n and both.n == 2 * kept.n
+    for name in ("point", "shape", "gap", "frame", "position", "feature"):
+        np.testing.assert_array_equal(getattr(kept, name), getattr(first, name))
+    assert (one_way.point > one_way.shape).all()
+
+
+@pytest.mark.parametrize("centre", [[1, -1], [0, 5], [-2, -1]])
+def test_a_centre_that_is_none_is_named(centre: list[int]) -> None:
+    shapes = [PlacedShape(Sphere(0.1), 0), PlacedShape(Box((1, 1, 1)), 1)]
+    with pytest.raises(ContactError, match="shape_centre"):
+        Detector(shapes, [0, 1], [0.1, 0.0], [0, 0], np.ones((2, 2), dtype=bool), shape_centre=centre)
+
+
+def walls_by_hand(points: np.ndarray, profile: np.ndarray, padding: float) -> list[tuple[int, int, float]]:
+    """Point, wall and gap: of each wall its nearest place, unless the next wall begins there and goes on nearer to the point."""
+    found = []
+    for i, (x, y, z) in enumerate(points):
+        here, nearest = np.array([np.hypot(x, y), z]), []
+        for a, b in itertools.pairwise(profile):
+            t = min(max((here - a) @ (b - a) / ((b - a) @ (b - a)), 0.0), 1.0)
+            nearest.append((t, np.linalg.norm(here - a - t * (b - a)) - padding))
+        for k, (t, gap) in enumerate(nearest):
+            if (t == 0.0 and k > 0) or (t == 1.0 and k + 1 < len(nearest) and nearest[k + 1][0] > 0.0):
+                continue
+            found.append((i, k, gap))
+    return found
+
+
+def test_each_wall_of_a_turned_shape_is_met():
+    profile = np.array([(0.0, 0.0), (0.3, 0.0), (0.3, 0.2), (0.4, 0.25), (0.25, 0.5)])
+    rng = np.random.default_rng(4)
+    points = np.column_stack([rng.uniform(-0.6, 0.6, (3000, 2)), rng.uniform(-0.2, 0.7, 3000)])
+    detector = Detector(
+        [PlacedShape(Revolved(profile, 0.01), 1)], np.zeros(3000, int), np.full(3000, 0.02), np.zeros(3000, int),
+        np.ones((2, 2), dtype=bool), most_per_pair=10**6,
+    )  # fmt: skip
+    found = detector.detect(points, np.eye(3)[None], np.zeros((1, 3)), 0.1)
+    expected = [(i, k, gap - 0.02) for i, k, gap in walls_by_hand(points, profile, 0.01) if gap - 0.02 < 0.1]
+    assert sorted(zip(found.point.tolist(), found.feature.tolist(), strict=True)) == sorted((i, k) for i, k, _ in expected)
+    gaps = {(i, k): gap for i, k, gap in expected}
+    wanted = [gaps[key] for key in zip(found.point.tolist(), found.feature.tolist(), strict=True)]
+    np.testing.assert_allclose(found.gap, wanted, atol=1e-15)
+    assert found.n - len(set(found.point.tolist())) > 100  # in corners
+    corner = detector.detect(np.array([[0.27, 0.0, 0.03]] * 3000), np.eye(3)[None], np.zeros((1, 3)), 1e-3).select(slice(0, 2))
+    np.testing.assert_allclose(corner.gap, 0.0, atol=1e-15)
+    np.testing.assert_allclose(corner.frame[:, 0], [[0, 0, 1], [-1, 0, 0]], atol=1e-12)
+
+
+def test_spheres_have_one_contact_with_what_says_its_distance():
+    """Corners, ends of axes and rings of points within the margin of a sphere are not contacts beside that of its centre."""
+    for shape in (Box((0.1, 0.1, 0.1)), Capsule(0.05, 0.1), Revolved([(0.0, 0.0), (0.1, 0.0)], 0.01), Sphere(0.1)):
+        features, radii = shape.features()
+        shapes = [PlacedShape(shape, 0), PlacedShape(Sphere(0.2), 1)]
+        n = len(features)
+        firsts = first_points([shape, Sphere(0.2)], [0, n])
+        detector = Detector(
+            shapes,
+            [0] * n + [1],
+            [*radii, 0.2],
+            [0] * (n + 1),
+            np.ones((2, 2), dtype=bool),
+            **firsts,
+        )
+        low = -shape.aabb[0][2]
+        centre = np.array([0.02, 0.03, -0.2 - low + 1e-4])
+        places = np.array([np.zeros(3), centre])
+        found = detector.detect(np.vstack([features, centre]), np.broadcast_to(np.eye(3), (2, 3, 3)), places, 0.3)
+        assert found.n == 1 and abs(found.gap[0]) < 0.01
 
 
 def test_a_gap_equal_to_the_margin_is_no_contact():

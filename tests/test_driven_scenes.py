@@ -132,3 +132,21 @@ def test_an_arm_winds_a_cable_with_the_force_of_a_given_path() -> None:
     slow = runs[0].steps["time_s"] < 4.9  # straight up: after that it goes round, and the hand is accelerated
     hand = np.array([0.0, 0.0, 0.66 * G])
     np.testing.assert_allclose((runs[0].sensors["wrist"].force + tool)[slow][30:], np.tile(hand, (slow.sum() - 30, 1)), atol=0.02)
+
+
+# ---------------------------------------------------------------------- an arm and a bottle
+
+
+def test_what_an_arm_pours_is_in_the_pot_and_not_at_its_wrist() -> None:
+    run = fs.simulate(fs.load_scene("pouring", layers=1), duration=2.2)
+    assert good(run)
+    weight = 7 * 2500.0 * 4.0 / 3.0 * math.pi * 0.006**3 * G
+    wrist, floor = run.sensors["wrist"].force[:, 2], run.sensors["floor"].force[:, 2]
+    settled = int(0.2 / 0.004)
+    assert wrist[settled] - wrist[-1] == pytest.approx(weight, rel=1e-4)
+    assert wrist[-1] == pytest.approx((0.66 + 0.1) * G, rel=1e-6)
+    assert floor[settled] - floor[-1] == pytest.approx(weight, rel=0.01)
+    system, state = run.stepper.system, run.stepper.state
+    places = [state.q[q][:3] for body, q in zip(system.bodies, system.q_slices, strict=True) if body.name.startswith("sphere")]
+    away = np.array(places) - [0.42, -0.095, 0.0]
+    assert (np.hypot(*away[:, :2].T) < 0.08).all() and (away[:, 2] < 0.05).all()

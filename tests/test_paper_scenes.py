@@ -12,7 +12,7 @@ G = 9.8
 
 @pytest.mark.parametrize("case", ["A", "B"])
 def test_the_contacts_of_the_column_carry_what_stands_on_them(case: str):
-    run = fs.simulate(fs.load_scene("sphere_stack", case=case, duration=0.03), out=None)
+    run = fs.simulate(fs.load_scene("sphere_stack", case=case, duration=0.03), out=None, tolerance=1e-10)
     assert run.status == "converged"
     force = {name: run.sensors[name].force[-1, 2] for name in ("lowest", "above", "below", "floor")}
     if case == "A":

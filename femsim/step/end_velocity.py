@@ -98,8 +98,8 @@ def weakened(friction: np.ndarray, rows: ContactRows, solved: Solved, end: EndVe
     lam = solved.solution.lam
     gained = end.work[:, 1:].sum(axis=1)
     share = np.ones(len(lam))
-    less = np.flatnonzero((gained > 0.0) & (end.lam[:, 0] < lam[:, 0]))
-    share[less] = end.lam[less, 0] / lam[less, 0]
+    less = np.flatnonzero((gained > 0.0) & (lam[:, 0] > np.maximum(end.lam[:, 0], 0.0)))
+    share[less] = np.maximum(end.lam[less, 0], 0.0) / lam[less, 0]
     allowed = np.minimum(friction, (rows.friction.T * share).T)
     # what others gain stays, however often the step is solved again: their friction is what the force at the end allows
     weaker = np.atleast_2d((allowed < friction).T).any(axis=0)

@@ -117,8 +117,7 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         f"20 spheres of {given['mass']} kg in a column, the {given['heavy']}th of {given['heavy_mass']} kg, one of "
         f"{given['beside']} kg on the "
         f"floor beside it; in B the heavy one is pulled up by twice its weight. Not given, and ours: radius 0.1 m, time step "
-        f"{1e3 * raw['A']['dt']:g} ms, friction 0.5. First step, from nothing, {raw['A']['contacts']} contacts (each pair of "
-        "spheres has two in one place), to "
+        f"{1e3 * raw['A']['dt']:g} ms, friction 0.5. First step, from nothing, {raw['A']['contacts']} contacts, to "
         f"{TOLERANCE:g} of the contact law, at most {limit} iterations. The paper splits impulses and we forces, so that its "
         "rho is ours "
         "over the time step.",
