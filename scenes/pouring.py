@@ -1,6 +1,6 @@
 """A robot arm pours spheres from a bottle into a pot (papers/000, pouring; arm, sizes and masses are our own).
 
-The bottle is welded to the hand, and the last joint of the arm tips it. A good result: every step converges, all spheres
+The jaws hold the bottle by friction, and the last joint of the arm tips it. A good result: every step converges, all spheres
 end in the pot, which carries their weight and its own, and the wrist bears so much less.
 """
 
@@ -27,6 +27,7 @@ def build(
     layers: int = 2,
     radius: float = 0.006,
     density: float = 2500.0,
+    grip_force: float = 40.0,
     tip: float = 130.0,
     friction: float = 0.3,
     dt: float = 0.004,
@@ -42,10 +43,12 @@ def build(
         Radius of the spheres; at most 6 mm.
     density : float, kg/m^3
         Density of the spheres.
+    grip_force : float, N
+        Force of each jaw.
     tip : float, degree
         Angle by which the bottle is tipped.
     friction : float, 1
-        Coulomb coefficient of all pairs.
+        Coulomb coefficient of all pairs but jaws and bottle, which have 0.8.
     dt : float, s
         Time step.
     duration : float, s
@@ -64,9 +67,10 @@ def build(
     for joint, angle in held.items():
         tipped = angle + (math.radians(tip) if joint == "joint7" else 0.0)
         scene.drive_joint(arm, joint, fs.Profile([BEGIN, END], [angle, tipped]))
-    scene.drive_joint(arm, "left_jaw", fs.Profile([0.0], [outside]))  # the right jaw mimics it
-    scene.join(bottle, "arm.hand", at=(PLACE[0], PLACE[1], PLACE[2] + GRIPPED), name="held")
-    scene.ignore_contact(bottle, arm)
+    # the right jaw mimics the left one, so that its motor moves both
+    scene.drive_joint(arm, "left_jaw", effort=fs.Profile([0.0], [-2.0 * grip_force]))
+    for finger in ("arm.left_finger", "arm.right_finger"):
+        scene.set_friction(finger, bottle, 0.8)
 
     around = np.arange(6) * math.pi / 3.0
     for layer in range(layers):
@@ -76,7 +80,7 @@ def build(
             place = (PLACE[0] + x, PLACE[1] + y, PLACE[2] + height)
             scene.add_rigid(f"sphere_{layer}_{k}", fs.Sphere(radius), density=density, position=place)
     scene.sensor("wrist", "arm.hand_mount", kind="joint")
-    scene.sensor("held", "held", kind="reaction")
+    scene.sensor("bottle", bottle, kind="marker")
     scene.sensor("pot", pot)
     scene.sensor("floor", "floor")
     return scene
