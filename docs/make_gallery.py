@@ -55,6 +55,7 @@ SHOTS = {
     "cable_pull": Shot(options=BARE),
     "cable_winding": Shot(30.0, 5.0, "cable_winding", (15.0, 30.0, 55.0), options=BARE | {"camera": "28,20,1.2"}),
     "crank_pusher": Shot(0.9, options=BARE),
+    "dishes_by_hand": Shot(4.4, 0.1, options=BARE),
     "hanging_cable": Shot(every=0.5, options={"camera": "20,10"}),
     "held_rods": Shot(1.3, options={"field": "tension"}),
     "nut_by_hand": Shot(options=BARE),

@@ -150,3 +150,19 @@ def test_what_an_arm_pours_is_in_the_pot_and_not_at_its_wrist() -> None:
     places = [state.q[q][:3] for body, q in zip(system.bodies, system.q_slices, strict=True) if body.name.startswith("sphere")]
     away = np.array(places) - [0.42, -0.095, 0.0]
     assert (np.hypot(*away[:, :2].T) < 0.08).all() and (away[:, 2] < 0.05).all()
+
+
+# ---------------------------------------------------------------------- an arm and dishes
+
+
+def test_a_hand_puts_a_bowl_on_a_plate() -> None:
+    """Held, it weighs at the wrist; put down, the plate bears it and the hand is free."""
+    run = fs.simulate(fs.load_scene("dishes_by_hand"), duration=1.8)
+    assert good(run)
+    wrist, at = run.sensors["wrist"].force[:, 2], (run.steps["time_s"] > 0.8) & (run.steps["time_s"] < 0.9)
+    assert wrist[at].mean() == pytest.approx((0.66 + 0.15) * G, rel=0.02)
+    assert wrist[-1] == pytest.approx(0.66 * G, rel=1e-6)
+    assert run.sensors["plate"].force[-1, 2] == pytest.approx((0.3 + 0.15) * G, rel=1e-4)
+    bowl = run.markers["bowl"].position
+    np.testing.assert_allclose(bowl[-1, :2], [0.40, 0.05], atol=2e-3)
+    assert bowl[-1, 2] - bowl[0, 2] == pytest.approx(0.006, abs=1e-5)  # thickness of the plate
