@@ -277,7 +277,7 @@ def test_joined_parts_touch_each_other_only_where_it_is_said() -> None:
         (dict(kind="hinge", axis=(0, 0, 0)), "is zero; give a direction"),
         (dict(kind="hinge", axis=(0, 1, 0), limits=(0.1, 0.2)), "a lower one <= 0"),
         (dict(breakable=-1.0), "allowed are positive numbers, N or"),
-        (dict(b="q"), "body 'q' is unknown"),
+        (dict(b="q"), "'q' is unknown in scene"),
         (dict(b="a"), "both are the same; join two bodies"),
         (dict(a="world", b="a"), "stands still; name the body that moves first"),
         (dict(where=lambda x: x[:, 2] > 0), "where says which nodes of a soft body"),

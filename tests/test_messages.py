@@ -27,10 +27,20 @@ def cube(**options: object) -> fs.Scene:
     return made
 
 
+def arm_scene() -> fs.Scene:
+    scene = fs.Scene("arm", dt=0.01, duration=0.1)
+    scene.add_robot("arm7.urdf", name="arm")
+    return scene
+
+
 @pytest.mark.parametrize(
     ("attempt", "kind", "words"),
     [
         (lambda: fs.simulat, AttributeError, "'simulat'; did you mean 'simulate'?"),
+        (lambda: fs.load_path("arm7_lift.csv").motion(strt=1), TypeError, "parameter 'strt'; did you mean 'start'"),  # type: ignore[call-arg]
+        (lambda: fs.load_robot("arm7.urdf").reach("hand", (0, 0, 1), tol=0), TypeError, "has no parameter 'tol'"),  # type: ignore[call-arg]
+        (lambda: arm_scene().join("arm.left_fingr", "world", at=(0, 0, 0)), fs.InputError, "did you mean 'arm.left_finger'"),
+        (lambda: arm_scene().join("arm", "wrld", at=(0, 0, 0)), fs.InputError, "did you mean 'world'"),
         (lambda: fs.__wrong__, AttributeError, "no attribute '__wrong__'$"),
         (lambda: fs.make_solver("pgss"), fs.ContactError, "did you mean 'pgs'"),
         (lambda: fs.make_solver("pgs", max_iter=3), fs.ContactError, "did you mean 'max_iterations'"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.errors import InputError, did_you_mean, naming_all_parameters
 from femsim.base.place import data_folder
 from femsim.base.rotations import (
     quaternion_conjugate,
@@ -33,6 +33,7 @@ _MOST_TURNED = 1e4
 _ROUGH = 1e-2
 
 
+@naming_all_parameters
 @dataclass(frozen=True, eq=False, repr=False)
 class ToolPath:
     """Poses of a robot's tool over time: of a file by :func:`load_path`, of a formula by ``fs.ToolPath(name, times, positions)``.

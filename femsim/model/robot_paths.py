@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.errors import InputError, did_you_mean, naming_all_parameters
 from femsim.base.rotations import (
     cross_matrix,
     quaternion_conjugate,
@@ -35,6 +35,7 @@ _LENGTH, _DAMPING, _LONGEST = 0.2, 1e-2, 0.3
 _ROUGH = 1e-4
 
 
+@naming_all_parameters
 @dataclass(frozen=True, eq=False, repr=False)
 class JointPath:
     """Positions of the joints of a robot over time.
@@ -373,6 +374,7 @@ def tool_of(what: str, links: Sequence[str], link: str, place: Sequence[float], 
     return Tool(list(links).index(link), numbers[0], quaternion_from_vector(numbers[1]))
 
 
+@naming_all_parameters
 class Following(ABC):
     """What a robot answers about places of its links and paths of its joints."""
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from contact import ContactError, Remembering, Solver
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.errors import InputError, did_you_mean, naming_all_parameters
 from femsim.base.threads import BlasThreads
 from femsim.model.bodies.outputs import points_of
 from femsim.run.columns import step_columns, step_row
@@ -57,6 +57,7 @@ class _Engine:
         return made
 
 
+@naming_all_parameters
 class Simulation:
     """A scene in motion that you step yourself: for control loops, learning, and planning ahead.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from femsim.base.errors import InputError, meant
+from femsim.base.errors import InputError, did_you_mean, meant
 from femsim.base.rotations import quaternion_from_matrix
 from femsim.model.frames import HoldFrame
 from femsim.model.holds import chosen_nodes
@@ -85,8 +85,9 @@ def _part(scene: SceneContents, what: str, name: str) -> int:
         return -1
     names = scene.part_names
     if name not in names:
-        scene.body(name)  # which says what may have been meant
-        raise InputError(f"{what}: {name!r} has several parts; name one of them.")
+        if name in (body.name for body in scene.bodies):
+            raise InputError(f"{what}: {name!r} has several parts; name one of them.")
+        raise InputError(f"{what}: {name!r} is unknown in scene {scene.name!r}{did_you_mean(name, [*names, WORLD])}")
     return names.index(name)
 
 
