@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from femsim.base.errors import InputError
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
-from femsim.model.drives import Motion, Profile, driven_pose
+from femsim.model.drives import Motion, Profile, Smoothness, driven_pose
 
 TIMES, VALUES = [0.5, 1.0, 3.0], [2.0, -1.0, 4.0]
 
@@ -123,3 +123,21 @@ def test_driven_pose_moves_and_turns_from_the_start_in_the_world() -> None:
     np.testing.assert_allclose(position, [1.05, 2.1, 3.15], atol=1e-15)
     expected = Rotation.from_rotvec(0.5 * turn).as_matrix() @ quaternion_to_matrix(start)
     np.testing.assert_allclose(quaternion_to_matrix(quaternion), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("smooth", [True, False, "spline", "monotone"])
+def test_extremes_of_a_profile_are_those_of_many_places(smooth: Smoothness) -> None:
+    rng = np.random.default_rng(3)
+    times = np.cumsum(rng.uniform(0.1, 0.4, 12))
+    profile = Profile(times.tolist(), rng.normal(size=12).tolist(), smooth=smooth)
+    every = [profile(t) for t in np.linspace(times[0] - 0.1, times[-1] + 0.1, 40001)]
+    keys = [profile(t) for t in times]
+    assert profile.extremes() == pytest.approx((min(every + keys), max(every + keys)), abs=1e-6)
+    if smooth == "spline":
+        speed = np.diff(every)
+        assert np.abs(np.diff(speed)).max() < 1e-6 and abs(speed[0]) < 1e-12
+
+
+def test_a_wrong_way_between_values_is_named() -> None:
+    with pytest.raises(InputError, match="'cubic'; allowed are True, False, 'spline' and 'monotone'"):
+        Profile([0.0, 1.0], [0.0, 1.0], smooth="cubic")  # type: ignore[arg-type]

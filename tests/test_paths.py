@@ -225,12 +225,30 @@ def test_a_motion_follows_the_poses_without_easing(tmp_path: Path) -> None:
         assert np.allclose(places[0] + way, places[row], rtol=0, atol=1e-15)
         assert (Rotation.from_rotvec(vector) * moved.inv()).magnitude() < 1e-12
         assert np.allclose(centre + beside(t)[0], places[row] + moved.apply(centre - places[0]), rtol=0, atol=1e-14)
-    way, vector = follow(1.375)
+    way, vector = path.motion(start=1.0, spline=False)(1.375)
     half = Rotation.from_rotvec(vector) * turns[0]
     assert np.allclose(places[0] + way, 0.5 * (places[1] + places[2]))
     assert (half * turns[1].inv()).magnitude() == pytest.approx((half * turns[2].inv()).magnitude(), rel=1e-12)
     with pytest.raises(fs.InputError, match="both must be finite"):
         path.motion(start=float("nan"))
+
+
+def test_what_a_mount_bears_along_a_path_is_what_its_motion_means() -> None:
+    """Rows of 20 ms of a polynomial that lifts by 30 mm and turns by 0.15 rad in 0.6 s; the body is 1 kg and a cube of 50 mm."""
+    path = fs.load_path("arm7_lift.csv")
+    position, rotation = path.start
+    lift, turn = 0.03 * 5.7735 / 0.36, 0.15 * 5.7735 / 0.36 * 0.05**2 / 6.0  # N and N m, at most
+    for dt in (0.01, 0.0025):
+        ranges = {}
+        for spline in (True, False):
+            scene = fs.Scene("hand", dt=dt, duration=0.6)
+            scene.add_rigid("hand", fs.Box((0.025, 0.025, 0.025)), mass=1.0, position=position, rotation=rotation)
+            scene.drive("hand", path.motion(spline=spline))
+            scene.sensor("mount", "hand", kind="mount")
+            mount = fs.simulate(scene).sensors["mount"]
+            ranges[spline] = float(np.ptp(mount.force[:, 2])), float(np.ptp(mount.torque[:, 2]))
+        assert ranges[True] == pytest.approx((2.0 * lift, 2.0 * turn), rel=0.05)
+        assert ranges[False][0] > 1.9 * ranges[True][0]
 
 
 def test_a_driven_body_goes_where_the_robot_went(tmp_path: Path) -> None:

@@ -165,3 +165,38 @@ def test_wrong_logs_are_a_sentence(text: str, options: dict[str, Any], said: str
 def test_wrong_calls_are_a_sentence(call: Any, said: str) -> None:
     with pytest.raises(fs.InputError, match=said):
         call(two_bars())
+
+
+def test_forces_along_rows_far_apart_are_those_of_the_motion_they_mean() -> None:
+    """Rows of 20 ms, steps of 10 to 2.5 ms: by a spline the wrist bears weight and inertia; straight lines jump at each row."""
+    robot = fs.load_robot("arm7.urdf")
+    way = robot.follow(fs.load_path("arm7_lift.csv"), "hand")
+    part = np.linspace(0.0, 1.0, 601)
+    lift = 0.03 * (60.0 * part - 180.0 * part**2 + 120.0 * part**3) / 0.36  # m/s^2, of the polynomial that the rows are from
+    expected = 0.66 * (9.81 + lift)
+    ranges: dict[bool, list[float]] = {True: [], False: []}
+    for dt in (0.01, 0.005, 0.0025):
+        for spline, found in ranges.items():
+            scene = fs.Scene("arm", dt=dt, duration=0.6)
+            scene.add_robot(robot, name="arm", joints=way.start)
+            for joint in way.joints:
+                scene.drive_joint("arm", joint, way.motion(joint, spline=spline))
+            scene.drive_joint("arm", "left_jaw", fs.Profile([0.0], [0.0]))
+            scene.sensor("wrist", "arm.hand_mount", kind="joint")
+            force = fs.simulate(scene).sensors["wrist"].force[:, 2]
+            found.append(float(np.ptp(force)))
+    assert ranges[True] == pytest.approx([np.ptp(expected)] * 3, rel=0.05)
+    assert ranges[False][2] > 1.9 * ranges[False][1] > 5.0 * ranges[True][1]
+
+
+def test_a_spline_that_would_leave_the_range_of_its_joint_gives_way(tmp_path: Path) -> None:
+    """Rows that go to the very end of a joint and stay there: a spline would swing beyond."""
+    end = fs.load_robot("arm7.urdf")._placed((0, 0, 0), (0, 0, 0), None).joint("joint4").limits[1]
+    rows = "\n".join(f"{0.5 * k},{x!r}" for k, x in enumerate([0.0, 0.0, end, end, 0.0]))
+    file = tmp_path / "log.csv"
+    file.write_text(f"time_s,joint4\n{rows}\n", encoding="utf-8")
+    way = fs.load_robot("arm7.urdf").load_path(file, faster=True)
+    curve, free = way.motion("joint4"), fs.Profile(way.times.tolist(), way.joints["joint4"].tolist(), smooth="spline")
+    assert free.extremes()[1] > end + 0.05 and curve.extremes() == (0.0, end)
+    for time, place in zip(way.times, way.joints["joint4"], strict=True):
+        assert curve(time) == free(time) == pytest.approx(place, abs=1e-15)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -31,6 +32,8 @@ def _key_frames(what: str, times: Sequence[float], values: Sequence[object], wid
 
 #: Key frames that are not named one by one.
 MANY = 8
+#: How a :class:`Profile` goes from value to value.
+Smoothness = bool | Literal["spline", "monotone"]
 
 
 class Profile:
@@ -42,8 +45,10 @@ class Profile:
         Increasing.
     values : sequence of float
         Value at each time (N for a force, m for a position); constant before the first and after the last.
-    smooth : bool
-        Ease in and out of every key value (cubic with zero slope there); otherwise straight lines.
+    smooth : bool, "spline" or "monotone"
+        Ease in and out of every key value (cubic with zero slope there). False: straight lines, whose speed jumps at key values.
+        "spline": cubic spline through all values, whose acceleration is continuous, at rest at both ends. "monotone": cubics that
+        never leave the range of neighbouring values, whose speed is continuous.
     name : str
         Name by which :meth:`femsim.run.simulation.Simulation.set` finds all that it drives.
 
@@ -53,10 +58,12 @@ class Profile:
         Times that do not increase, wrong sizes or values that are not finite.
     """
 
-    def __init__(self, times: Sequence[float], values: Sequence[float], *, smooth: bool = True, name: str = "") -> None:
+    def __init__(self, times: Sequence[float], values: Sequence[float], *, smooth: Smoothness = True, name: str = "") -> None:
         self.name = name
         self.times, self.values = _key_frames("Profile", times, values, None)
-        self._cubics = _eased(self.times, self.values) if smooth and len(self.times) > 1 else []
+        if smooth not in (True, False, "spline", "monotone"):
+            raise InputError(f"Profile: smooth is {smooth!r}; allowed are True, False, 'spline' and 'monotone'.")
+        self._cubics = _cubics(self.times, self.values, smooth) if smooth and len(self.times) > 1 else []
         self._starts: list[float] = self.times[:-1].tolist()
 
     def __repr__(self) -> str:
@@ -66,23 +73,40 @@ class Profile:
         keys = ", ".join(f"{value:g} at {time:g} s" for time, value in zip(self.times, self.values, strict=True))
         return f"<Profile {keys}>"
 
+    def extremes(self) -> tuple[float, float]:
+        """Return its least and its largest value, also between key values."""
+        found = [self.values]
+        for start, end, (value, speed, square, cube) in zip(self.times[:-1], self.times[1:], self._cubics, strict=False):
+            s = np.roots([3.0 * cube, 2.0 * square, speed])
+            s = s[np.isreal(s)].real
+            s = s[(s > 0.0) & (s < end - start)]
+            found.append(value + speed * s + square * s**2 + cube * s**3)
+        every = np.concatenate(found)
+        return float(every.min()), float(every.max())
+
     def __call__(self, t: float) -> float:
         """Value at time t (s)."""
         t = float(min(max(t, self.times[0]), self.times[-1]))
         if not self._cubics:
             return float(np.interp(t, self.times, self.values))
         piece = bisect_right(self._starts, t) - 1
-        value, square, cube = self._cubics[piece]
+        value, speed, square, cube = self._cubics[piece]
         s = t - self._starts[piece]
-        return value + square * (s * s) + cube * (s * s * s)
+        return value + speed * s + square * (s * s) + cube * (s * s * s)
 
 
-def _eased(times: np.ndarray, values: np.ndarray) -> list[tuple[float, float, float]]:
-    """Cubic from each key frame to the next that starts and ends at rest: factors of 1, s^2 and s^3, s from its start."""
+def _cubics(times: np.ndarray, values: np.ndarray, smooth: Smoothness) -> list[tuple[float, float, float, float]]:
+    """Cubic from each key frame to the next, see :class:`Profile`: factors of s^0 to s^3, s the time since it."""
+    if smooth in ("spline", "monotone"):
+        from scipy.interpolate import CubicSpline, PchipInterpolator
+
+        curve = CubicSpline(times, values, bc_type="clamped") if smooth == "spline" else PchipInterpolator(times, values)
+        return [(d, c, b, a) for a, b, c, d in curve.c.T.tolist()]
     span = np.diff(times)
     slope = np.diff(values) / span
     bend = -2.0 * slope / span
-    return list(zip(values[:-1].tolist(), (slope / span - bend).tolist(), (bend / span).tolist(), strict=True))
+    rest = np.zeros(len(span)).tolist()
+    return list(zip(values[:-1].tolist(), rest, (slope / span - bend).tolist(), (bend / span).tolist(), strict=True))
 
 
 class Motion:

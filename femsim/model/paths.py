@@ -105,11 +105,13 @@ class ToolPath:
         turn = np.zeros(3) if self.quaternions is None else vector_from_quaternion(self.quaternions[0])
         return self.positions[0].copy(), turn
 
-    def motion(self, *, start: float = 0.0, centre: Sequence[float] | None = None, name: str = "") -> PathMotion:
-        """Make the motion that follows the path from where a body starts, without easing.
+    def motion(
+        self, *, start: float = 0.0, centre: Sequence[float] | None = None, spline: bool = True, name: str = ""
+    ) -> PathMotion:
+        """Make the motion that follows the path from where a body starts, without easing at each pose.
 
-        Between poses it goes straight and at constant speed. Before ``start`` it rests at the first pose, after its end at
-        the last.
+        Between poses it is a cubic spline. Straight lines change the speed at each pose at once: what a mount or a wrist bears
+        jumps there, the more the smaller dt is. Before ``start`` it rests at the first pose, after its end at the last.
 
         Parameters
         ----------
@@ -119,6 +121,8 @@ class ToolPath:
             Centre of what follows it, at its start, beside a tool that stands at the first position of the path: where the tool
             turns, it goes round it. Default: the tool is the centre. Centres are those that motions turn about: the centre of
             mass of a driven body, the mean of held nodes, the end of a rod.
+        spline : bool
+            False: straight between poses, at constant speed, on the shortest turn.
         name : str
             Name by which :meth:`femsim.run.simulation.Simulation.set` finds all that it drives.
 
@@ -137,16 +141,17 @@ class ToolPath:
             raise InputError(
                 f"motion of path {self.source}: start is {start!r} s and centre {centre!r} m; both must be finite, centre (3,)."
             )
-        return PathMotion(self, float(start), arm, name)
+        return PathMotion(self, float(start), arm, spline, name)
 
 
 class PathMotion:
     """Motion through the poses of a path, relative to the first; made by :meth:`ToolPath.motion`.
 
-    Positions between poses lie on a straight line, orientations on the shortest turn.
+    Between poses are cubic splines of the position, at rest at both ends, and of the orientation; or the straight line and the
+    shortest turn.
     """
 
-    def __init__(self, path: ToolPath, start: float, arm: np.ndarray, name: str) -> None:
+    def __init__(self, path: ToolPath, start: float, arm: np.ndarray, spline: bool, name: str) -> None:
         self.name = name
         self._path, self._arm = path, arm
         self._times: list[float] = (start + path.times).tolist()
@@ -154,6 +159,14 @@ class PathMotion:
         turns = path.quaternions
         self._turns = None if turns is None else _multiply(turns, quaternion_conjugate(turns[0]))
         self._steps = None if turns is None else _turn_vectors(turns)
+        self._curve = self._turning = None
+        if spline:
+            from scipy.interpolate import CubicSpline
+            from scipy.spatial.transform import Rotation, RotationSpline
+
+            self._curve = CubicSpline(path.times, self._way, bc_type="clamped")
+            if self._turns is not None:
+                self._turning = RotationSpline(path.times, Rotation.from_quat(self._turns[:, [1, 2, 3, 0]]))
 
     def __repr__(self) -> str:
         return f"<motion along {self._path!r}>"
@@ -163,10 +176,15 @@ class PathMotion:
         times = self._times
         k = min(max(bisect_right(times, t) - 1, 0), len(times) - 2)
         part = min(max((t - times[k]) / (times[k + 1] - times[k]), 0.0), 1.0)
+        between = 0.0 < part < 1.0
         way = (1.0 - part) * self._way[k] + part * self._way[k + 1]  # the ends exactly
+        if between and self._curve is not None:
+            way = self._curve(t - times[0])
         if self._turns is None or self._steps is None:
             return way, np.zeros(3)
         turn = quaternion_multiply(quaternion_from_vector(part * self._steps[k]), self._turns[k])
+        if between and self._turning is not None:
+            turn = np.roll(self._turning(t - times[0]).as_quat(), 1)
         return way + quaternion_to_matrix(turn) @ self._arm - self._arm, vector_from_quaternion(turn)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -50,12 +50,15 @@ class JointPath:
         Positions of each joint.
     notes : tuple of str
         What a reader should know.
+    ranges : dict of str to (float, float), rad or m
+        Least and largest position of joints that have ends.
     """
 
     source: str
     times: np.ndarray
     joints: Mapping[str, np.ndarray]
     notes: tuple[str, ...] = ()
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         speeds = {name: float(np.abs(np.diff(own) / np.diff(self.times)).max()) for name, own in self.joints.items()}
@@ -75,8 +78,11 @@ class JointPath:
         """First position of each joint, for ``scene.add_robot(..., joints=path.start)``."""
         return {name: float(own[0]) for name, own in self.joints.items()}
 
-    def motion(self, joint: str, *, start: float = 0.0) -> Profile:
-        """Make the motion of one joint for ``scene.drive_joint``: straight between rows, at rest before and after.
+    def motion(self, joint: str, *, start: float = 0.0, spline: bool = True) -> Profile:
+        """Make the motion of one joint for ``scene.drive_joint``, at rest before and after.
+
+        It is a cubic spline through the rows; where that would leave the range of the joint, cubics that do not. Straight lines
+        change the speed of the joint at each row at once: torques and wrist forces jump there, the more the smaller dt is.
 
         Parameters
         ----------
@@ -84,6 +90,8 @@ class JointPath:
             Its name.
         start : float, s
             When it leaves its first position.
+        spline : bool
+            False: straight lines between the rows.
 
         Raises
         ------
@@ -92,7 +100,12 @@ class JointPath:
         """
         if joint not in self.joints:
             raise InputError(f"{self.source} has no joint {joint!r}{did_you_mean(joint, list(self.joints))}")
-        return Profile((start + self.times).tolist(), self.joints[joint].tolist(), smooth=False)
+        times, values = (start + self.times).tolist(), self.joints[joint].tolist()
+        curve = Profile(times, values, smooth="spline" if spline else False)
+        low, high = self.ranges.get(joint, (-math.inf, math.inf))
+        if spline and not low <= min(curve.extremes()) <= max(curve.extremes()) <= high:
+            curve = Profile(times, values, smooth="monotone")
+        return curve
 
 
 @dataclass(frozen=True)
@@ -248,7 +261,12 @@ def follow(what: str, body: TreeBody, tool: Tool, path: ToolPath, *, relative: b
     joints = {joint.name: out[:, k].copy() for k, joint in enumerate(chain.joints)}
     if not faster:
         _check_speeds(what, body, path.times, joints)
-    return JointPath(f"{body.name} along {path.source}", path.times.copy(), joints)
+    return JointPath(f"{body.name} along {path.source}", path.times.copy(), joints, ranges=_ranges(body, joints))
+
+
+def _ranges(body: TreeBody, joints: Mapping[str, np.ndarray]) -> dict[str, tuple[float, float]]:
+    """Ranges of these joints."""
+    return {name: (float(body.joint(name).limits[0]), float(body.joint(name).limits[1])) for name in joints}
 
 
 def _check_speeds(what: str, body: TreeBody, times: np.ndarray, joints: Mapping[str, np.ndarray]) -> None:
@@ -315,7 +333,7 @@ def load_joint_path(
         _check_speeds(f"path {file}", body, times, found)
     absent = [name for name in names if name not in found]
     notes = [*table.warnings, *([f"joints without a column: {', '.join(absent)}"] if absent else [])]
-    return JointPath(str(file), times, found, tuple(notes))
+    return JointPath(str(file), times, found, tuple(notes), _ranges(body, found))
 
 
 def _stamp(table: Table, joints: int, named: bool) -> str | None:
