@@ -75,13 +75,14 @@ class Profile:
 
     def extremes(self) -> tuple[float, float]:
         """Return its least and its largest value, also between key values."""
-        found = [self.values]
-        for start, end, (value, speed, square, cube) in zip(self.times[:-1], self.times[1:], self._cubics, strict=False):
-            s = np.roots([3.0 * cube, 2.0 * square, speed])
-            s = s[np.isreal(s)].real
-            s = s[(s > 0.0) & (s < end - start)]
-            found.append(value + speed * s + square * s**2 + cube * s**3)
-        every = np.concatenate(found)
+        if not self._cubics:
+            return float(self.values.min()), float(self.values.max())
+        value, speed, square, cube = np.array(self._cubics).T
+        with np.errstate(divide="ignore", invalid="ignore"):  # where the speed has no zero
+            larger = -(square + np.copysign(np.sqrt(square * square - 3.0 * cube * speed), square))
+            s = np.stack([larger / (3.0 * cube), speed / larger])
+        s = np.where((s > 0.0) & (s < np.diff(self.times)), s, 0.0)
+        every = np.append(value + speed * s + square * s**2 + cube * s**3, self.values)
         return float(every.min()), float(every.max())
 
     def __call__(self, t: float) -> float:

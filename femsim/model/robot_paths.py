@@ -102,8 +102,8 @@ class JointPath:
             raise InputError(f"{self.source} has no joint {joint!r}{did_you_mean(joint, list(self.joints))}")
         times, values = (start + self.times).tolist(), self.joints[joint].tolist()
         curve = Profile(times, values, smooth="spline" if spline else False)
-        low, high = self.ranges.get(joint, (-math.inf, math.inf))
-        if spline and not low <= min(curve.extremes()) <= max(curve.extremes()) <= high:
+        (low, high), (least, most) = self.ranges.get(joint, (-math.inf, math.inf)), curve.extremes()
+        if spline and not low <= least <= most <= high:
             curve = Profile(times, values, smooth="monotone")
         return curve
 
