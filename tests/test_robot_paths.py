@@ -191,7 +191,9 @@ def test_forces_along_rows_far_apart_are_those_of_the_motion_they_mean() -> None
 
 def test_a_spline_that_would_leave_the_range_of_its_joint_gives_way(tmp_path: Path) -> None:
     """Rows that go to the very end of a joint and stay there: a spline would swing beyond."""
-    end = fs.load_robot("arm7.urdf")._placed((0, 0, 0), (0, 0, 0), None).joint("joint4").limits[1]
+    limits = next(joint.limits for joint in fs.load_robot("arm7.urdf").joints if joint.name == "joint4")
+    assert limits is not None
+    end = limits[1]
     rows = "\n".join(f"{0.5 * k},{x!r}" for k, x in enumerate([0.0, 0.0, end, end, 0.0]))
     file = tmp_path / "log.csv"
     file.write_text(f"time_s,joint4\n{rows}\n", encoding="utf-8")
