@@ -196,10 +196,18 @@ class Reduction:
         equal = self.rows.is_equality & ~self._given
         broken, asked = np.where(equal, np.abs(self.rows.offset), 0.0), np.abs(self.rows.offset)
         speeds = np.abs(b) / A.diagonal()
-        broken[self._equal] = np.abs(E @ self._x0 + self._given_offset)
+        broken[self._equal] = np.abs(self.repeated[self._equal])
         asked[self._equal] = abs(E) @ (np.abs(self._x0) + speeds) + np.abs(self._given_offset)
         least = _LEAST_BROKEN * max(float(speeds.max(initial=0.0)), float(np.abs(self.rows.offset).max(initial=0.0)))
         return np.flatnonzero((broken > _BROKEN * asked) & (broken > least))
+
+    @cached_property
+    def repeated(self) -> np.ndarray:
+        """What no velocities change of the rows' velocities, (p,): where equalities that repeat others ask for something else."""
+        _, _, _, E = self._extended
+        left = np.zeros(self.rows.n_rows)
+        left[self._equal] = E @ self._x0 + self._given_offset
+        return left
 
     def rows_of(self, contacts: np.ndarray) -> np.ndarray:
         """Rows, (k,) int, of the limits among contacts of the reduced problem, given by their numbers."""

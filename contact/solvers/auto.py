@@ -41,6 +41,9 @@ _LEARNING, _PACE_LEAST, _PACE_MOST, _FAILURE = 0.3, 0.2, 100.0, 10.0
 #: CANAL is picked for at most so many rows of A where contacts have more, so that W is singular. It is left after so many outer
 #: iterations; piles that it suits take 10 to 35.
 _CANAL_ROWS, _CANAL_ITERATIONS = 200, 60
+#: Outer iterations of CANAL from nothing, after which the exact solver is asked: where forces are not unique, and what sticks
+#: changes, those of the last step may lead it into slow ways.
+_FRESH_ITERATIONS = 240
 #: ... except for so few rows and contacts that the exact solver with dense factors and Newton's method alone is tried before,
 #: with so many refinements (measured at 1e-8: a box that slides on four contacts takes it 140 us, CANAL 310). It is asked for
 #: so much more than the tolerance: where forces are not unique, what each step leaves would add up in them.
@@ -62,7 +65,15 @@ _SUPERLU = 15.0
 
 
 #: All that a pick may be, in the order in which a rest names them by number.
-_PICKS = ("", "banded", "canal", "few", "cond", "cond-newton", "exact")
+_PICKS = ("", "banded", "canal", "few", "cond", "cond-newton", "exact", "fresh")
+
+
+#: After a pick that does not converge these go on, in their order.
+_ORDERS = {
+    "few": ("few", "canal", "cond-newton", "fresh", "exact"), "canal": ("canal", "cond-newton", "fresh", "exact"),
+    "banded": ("banded", "cond-newton", "exact", "cond"), "cond-newton": ("cond-newton", "cond", "exact"),
+    "cond": ("cond", "exact"), "exact": ("exact", "cond"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -180,8 +191,8 @@ def _fits_dense(problem: ContactProblem, warm_start: WarmStart | None) -> bool:
 
 
 def _known_as(name: str) -> str:
-    """Name by which a solver is known; "few" is the exact one with dense factors."""
-    return "exact" if name == "few" else name
+    """Name by which a solver is known; "few" is the exact one with dense factors, "fresh" CANAL from nothing."""
+    return {"few": "exact", "fresh": "canal"}.get(name, name)
 
 
 class Auto:
@@ -192,9 +203,9 @@ class Auto:
 
     COND is also for many contacts on large bodies; where Newton steps cost less than the iterations that it needs, as in piles
     and where a step is linearised anew, COND finished by Newton takes its place. Where the one that was picked does not converge,
-    others go on: COND finished by Newton for rods, the exact solver elsewhere, and COND where that is the one that fails. A
-    problem that one of them finds infeasible goes to no other. A pick that failed where another converged rests: that one takes
-    its place for the next problems that it would be picked for.
+    others go on: COND finished by Newton after the banded solver and CANAL, CANAL again from nothing, then the exact solver, and
+    COND where that is the one that fails on many unknowns. A problem that one of them finds infeasible goes to no other. A pick
+    that failed where another converged rests: that one takes its place for the next problems that it would be picked for.
 
     Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A and J, the
     exact solver's solves with the factors of A and dense work on the contacts that press or approach. What COND then really
@@ -231,6 +242,7 @@ class Auto:
         self._few = Exact(few, DenseCholesky(), only_newton=True)
         canal = CanalOptions(tolerance=o.tolerance, max_iterations=_CANAL_ITERATIONS, backend=o.backend, threads=o.threads)
         self._canal = Canal(canal if o.max_iterations is None else replace(canal, max_iterations=o.max_iterations))
+        self._fresh = Canal(replace(self._canal.options, max_iterations=o.max_iterations or _FRESH_ITERATIONS))
         self._cond, self._exact, self._banded = Cond(cond), Exact(exact), Banded(BandedOptions(tolerance=o.tolerance))
         self.linear_algebra = self._exact.linear_algebra
         self._slow_factors = _SUPERLU if self.linear_algebra == "superlu" else 1.0
@@ -349,20 +361,16 @@ class Auto:
             reason = f"problems like one that {_known_as(picked)} failed at"
         solvers: dict[str, Solver] = {
             "banded": self._banded, "canal": self._canal, "cond": self._cond, "cond-newton": self._cond_newton,
-            "exact": self._exact, "few": self._few,
+            "exact": self._exact, "few": self._few, "fresh": self._fresh,
         }  # fmt: skip
-        order = {
-            "few": ("few", "canal", "exact", "cond"),
-            "banded": ("banded", "cond-newton", "exact", "cond"), "canal": ("canal", "exact", "cond"), "cond": ("cond", "exact"),
-            "exact": ("exact", "cond"), "cond-newton": ("cond-newton", "cond", "exact"),
-        }[first]  # fmt: skip
+        order = (first, *(name for name in _ORDERS[picked] if name != first))
         if not _fits_dense(problem, warm_start):
             order = tuple(dict.fromkeys("canal" if name == "exact" else name for name in order))
         answers: dict[str, Solution] = {}
         start = warm_start
         for name in order:
             try:
-                found = answers[name] = solvers[name].solve(problem, start)
+                found = answers[name] = solvers[name].solve(problem, None if name == "fresh" else start)
             except ContactError:
                 if name not in _MAY_REFUSE:
                     raise
@@ -384,6 +392,7 @@ class Auto:
         options: dict[str, SolverOptions] = {
             "banded": self._banded.options, "canal": self._canal.options, "cond": self._cond.options,
             "cond-newton": self._cond_newton.options, "exact": self._exact.options, "few": self._exact.options,
+            "fresh": self._fresh.options,
         }  # fmt: skip
         details = {
             **solution.details, "picked": _known_as(name), "tried": tried, "conditioning": self._conditioning,

@@ -36,6 +36,9 @@ _PROXIMAL_REDUCTION, _PROXIMAL_TOLERANCE = 1e-2, 0.3
 _RUNAWAY = 1e6
 #: Proximal problems before the rest is left to sweeps, and sweeps after one that failed.
 _PROXIMAL_POINTS, _RESCUE_SWEEPS = 60, 10
+#: Within so many times the tolerance a search ends where its residual does not fall to this part of itself in so many proximal
+#: points, or in a batch of sweeps after them: that is rounding.
+_NEAR, _GAIN, _LINGERING = 100.0, 0.5, 15
 
 
 @dataclass
@@ -247,12 +250,17 @@ class _Search:
             self._newton(self.tolerance, _NEWTON_STEPS)
             self.lam[:] = swept
         self._proximal_points()
-        sweeps = weight * _SWEEPS[-1]
-        while not self.over:
+        sweeps, before = weight * _SWEEPS[-1], np.inf
+        while not (self.over or self._lingers(before)):
+            before = self.best
             swept = self._sweep(sweeps)
             self._newton(self.tolerance, _NEWTON_STEPS)
             self.lam[:] = swept
             sweeps *= 2
+
+    def _lingers(self, before: float) -> bool:
+        """Whether an answer near the tolerance has hardly gained since it had the residual ``before``: rounding is in the way."""
+        return _GAIN * before < self.best <= _NEAR * self.tolerance
 
     def _keep(self) -> float:
         """Judge lam by the problem itself (no shift), keep it when it is the best, and return its residual."""
@@ -294,9 +302,11 @@ class _Search:
     def _proximal_points(self) -> None:
         """Proximal point method with Newton steps inside, from lam."""
         solver, shift = self.solver, _SHIFT_FIRST
+        bests = [np.inf] * _LINGERING
         for _ in range(_PROXIMAL_POINTS):
-            if self.over:
+            if self.over or self._lingers(bests[-_LINGERING]):
                 return
+            bests.append(self.best)
             centre = self.lam.copy()
             before = self.best
             solver.shift_to(shift, centre)

@@ -28,7 +28,8 @@ def takes_rows(solve: Solve) -> Solve:
     """Make a method ``solve`` of a solver take problems with rows, which it meets as problems without (``contact.reduction``).
 
     The answer has ``row_forces``. It counts as converged only where dynamics, balance, contact law and the law of the rows hold
-    in the problem as it was given; the history is that of the reduced problem.
+    in the problem as it was given; the history is that of the reduced problem. Where all holds but rows that repeat others and
+    ask for something else, ``details["contradiction"]`` is the residual of the rows: no velocities make it less.
     """
 
     @wraps(solve)
@@ -40,7 +41,7 @@ def takes_rows(solve: Solve) -> Solve:
         answer, lacking = _judged(reduction, found, self.options.tolerance)
         options = self.options
         for _ in range(_REPEATS):
-            if not (found.converged and lacking):
+            if not (found.converged and lacking) or "contradiction" in answer.details:
                 break
             options = replace(options, tolerance=_TIGHTER * options.tolerance)
             start = WarmStart(found.v, found.lam)
@@ -86,7 +87,21 @@ def _judged(reduction: Reduction, found: Solution, tolerance: float) -> tuple[So
     message = (
         f"{found.message} But {worst} of the problem with its rows hold to {numbers[worst]:.2e} only, tolerance {tolerance:.0e}."
     )
-    return replace(answer, status="stopped at the limit", message=message), worst
+    details = dict(answer.details)
+    if row > tolerance and _holds_but_for_repeated(reduction, v, forces, numbers, tolerance):
+        message += " Rows that repeat others ask for something else; no velocities do both."
+        details["contradiction"] = row
+    return replace(answer, status="stopped at the limit", message=message, details=details), worst
+
+
+def _holds_but_for_repeated(
+    reduction: Reduction, v: np.ndarray, forces: np.ndarray, numbers: dict[str, float], tolerance: float
+) -> bool:
+    """Whether an answer holds all but what no velocities change of the rows."""
+    rows = reduction.rows
+    possible = replace(reduction.problem, rows=replace(rows, offset=rows.offset - reduction.repeated))
+    others = max(value for name, value in numbers.items() if name != "the rows")
+    return max(others, row_residual(possible, v, forces)) <= tolerance
 
 
 def _named(reduction: Reduction, answer: Solution) -> Solution:
