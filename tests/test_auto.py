@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from piles import pile
 from slow_twins import body_between_nodes, random_spd
 from small_blocks import soft_block
 
@@ -15,6 +16,9 @@ from contact import ContactError, ContactProblem, Group, WarmStart, make_local_p
 from contact.metrics import residuals
 from contact.solvers import Auto, AutoOptions, Cond, CondOptions, Exact, ExactOptions, auto as auto_module, make_solver
 from contact.solvers.auto import conditioning
+from contact.solvers.base import Solution
+from contact.solvers.canal import Canal
+from contact.solvers.cond_newton import CondNewton
 from femsim.step.stepper import Stepper
 
 
@@ -305,3 +309,28 @@ def test_where_dense_factors_fail_canal_goes_on() -> None:
     assert solution.converged and solution.details["tried"] == ("exact", "canal") and solution.details["picked"] == "canal"
     assert "exact, picked for few unknowns with few contacts, did not converge; canal went on." in solution.message
     np.testing.assert_allclose(solution.v, [0.17, 0.0, 0.0, 0.0, 0.0, 0.0], atol=1e-9)
+
+
+def test_canal_goes_on_from_nothing_where_its_start_led_it_astray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After COND finished by Newton, and before the exact solver, which sweeps for long where forces are not unique."""
+    problem, tolerance = pile(8, 0), 1e-8
+    solver = Auto(AutoOptions(tolerance=tolerance))
+    starts: list[bool] = []
+    original = Canal.solve
+
+    def astray(self: Canal, given: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        starts.append(warm_start is not None)
+        found = original(self, given, warm_start)
+        return found if warm_start is None else replace(found, status="stopped at the limit")
+
+    def stopped(self: CondNewton, given: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        return replace(Exact(ExactOptions(tolerance=tolerance)).solve(given), status="stopped at the limit")
+
+    monkeypatch.setattr(Canal, "solve", astray)
+    monkeypatch.setattr(CondNewton, "solve", stopped)
+    start = WarmStart(np.zeros(problem.n), np.ones((problem.n_contacts, 3)))
+    found = solver.solve(problem, start)
+    assert found.converged and found.details["tried"] == ("canal", "cond-newton", "canal") and starts == [True, False]
+    # it takes the place of the one that failed, and is not asked from a start either
+    starts.clear()
+    assert solver.solve(problem, start).details["tried"] == ("canal",) and starts == [False]

@@ -297,6 +297,14 @@ def test_the_limit_is_kept_and_the_residual_told_is_that_of_the_answer() -> None
     assert solver_of(W, friction).solve(q, np.zeros(36), 1e-12, 1).sweeps == 1
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_search_ends_where_rounding_is_in_the_way(seed: int) -> None:
+    W, q, friction = random_condensed(seed, 8, rank=9)
+    least = solved(W, q, friction, tolerance=1e-10)[1]
+    done = solved(W, q, friction, tolerance=2e-17)[1]
+    assert least.residual <= 1e-10 and done.residual <= 1e-13 and done.sweeps < 5000
+
+
 def test_no_contact_is_no_work() -> None:
     assert solved(np.zeros((0, 0)), np.zeros(0), np.zeros(0))[1] == DenseResult(0, 0, 0.0)
 

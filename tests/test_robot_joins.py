@@ -255,3 +255,45 @@ def test_a_link_is_not_joined_to_itself() -> None:
     join: Callable[..., Any] = scene.join
     with pytest.raises(fs.InputError, match="two links of a robot"):
         join("arm.fore", "arm.fore", at=(0, 0, 0))
+
+
+#: Crank and rod of a slider-crank, m.
+CRANK, ROD = 0.05, 0.14
+
+
+def slider_crank(axis: tuple[float, float, float]) -> fs.Scene:
+    """Slider-crank on a stand that turns it; closed by a hinge, which holds three ways more than it must."""
+    links = [fs.RobotLink(name, 0.1, inertia=1e-4 * np.eye(3)) for name in ("stand", "frame", "crank", "rod", "slide")]
+    upright, along = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)
+    joints = [
+        fs.RobotJoint("turn", "stand", "frame", "continuous", axis=along),
+        fs.RobotJoint("motor", "frame", "crank", "continuous", axis=upright),
+        fs.RobotJoint("pin", "crank", "rod", "continuous", (CRANK, 0.0, 0.0), axis=upright),
+        fs.RobotJoint("guide", "frame", "slide", "prismatic", axis=along, limits=(0.0, 0.3)),
+    ]
+    scene = fs.Scene("slider_crank", dt=0.01, duration=0.4)
+    start = {"motor": math.pi, "pin": -math.pi, "guide": ROD - CRANK}
+    scene.add_robot(fs.Robot("pusher", links, joints), joints=start)
+    scene.join("pusher.rod", "pusher.slide", "hinge", at=(ROD - CRANK, 0.0, 0.0), axis=axis, name="loop")
+    scene.drive_joint("pusher", "motor", fs.Profile([0.0, 0.1, 0.4], [math.pi, math.pi, math.pi - 3.0]))
+    scene.drive_joint("pusher", "turn", fs.Profile([0.0, 0.1, 0.4], [0.0, 0.0, 1.5]))
+    return scene
+
+
+@pytest.mark.parametrize("solver", ["auto", "exact"])
+def test_a_loop_that_holds_more_than_it_must_turns_without_halved_steps(solver: str) -> None:
+    """Where its plane turns, rows that repeat others ask for something else until the loop is closed."""
+    scene = slider_crank((0.0, 0.0, 1.0))
+    for name in ("motor", "guide"):
+        scene.sensor(name, f"pusher.{name}", kind="revolute" if name == "motor" else "prismatic")
+    run = fs.simulate(scene, solver=solver)
+    assert run.status == "converged" and run.verdict == "good"
+    assert run.steps["substeps"].max() == 1 and run.steps["solves"].max() <= 6
+    angle, place = run.gauges["motor"].values["angle_rad"], run.gauges["guide"].values["position_m"]
+    closed = CRANK * np.cos(angle) + np.sqrt(ROD**2 - (CRANK * np.sin(angle)) ** 2)
+    assert place == pytest.approx(closed, abs=1e-8) and np.ptp(place) > 0.09
+
+
+def test_a_loop_that_cannot_turn_is_said() -> None:
+    run = fs.simulate(slider_crank((0.0, 1e-3, 1.0)))
+    assert run.verdict == "wrong" and "the joint loop cannot hold" in run.info["health"]["reasons"][0]["text"]

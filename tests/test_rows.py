@@ -164,6 +164,13 @@ def test_rows_that_contradict_each_other_are_said() -> None:
     offset[0] = 1e-5  # far below the speeds of the fall: an error of joints that repeat each other, not a contradiction
     found = make_solver("exact").solve(replace(problem, rows=make_rows(sp.vstack([rows.G, rows.G]), offset)))
     assert found.status == "stopped at the limit" and "the rows of the problem" in found.message
+    # no velocities do better: it is solved once, and says by how much
+    consistent = replace(problem, rows=make_rows(sp.vstack([rows.G, rows.G]), 0.0))
+    assert found.iterations == make_solver("exact").solve(consistent).iterations
+    wanted = row_residual(replace(problem, rows=make_rows(sp.vstack([rows.G, rows.G]), offset)), found.v, found.row_forces)
+    assert found.details["contradiction"] == pytest.approx(wanted) and 1e-7 < wanted < 1e-3
+    assert np.abs(rows.G @ found.v + 0.5 * offset[: rows.n_rows]).max() <= 1e-12
+    assert "contradiction" not in make_solver("exact").solve(consistent).details
 
 
 # ---------------------------------------------------------------------- with contacts, by every solver

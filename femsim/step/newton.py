@@ -266,12 +266,14 @@ def _lacking(system: System, settings: StepSettings, newton: Newton, v: np.ndarr
 
 
 def _but_for_repeated(solution: Solution, newton: Newton) -> Solution:
-    """Take an answer as converged that lacks only what joints that repeat others contradict them by, where that is little.
+    """Take an answer as converged that lacks only what joints ask for which repeat others, and which no velocities give.
 
-    An over-constrained loop does so while it is not closed to rounding: how far joints open is part of the nonlinear residual.
+    An over-constrained loop that turns has such rows while it is not closed to rounding. How far joints then open is part of the
+    nonlinear residual, so that joints which do not fit each other are no converged step.
     """
-    little = newton.tolerance is not None and solution.details.get("contradiction", np.inf) <= _NEARLY * newton.tolerance
-    return replace(solution, status="converged") if little else solution
+    if newton.tolerance is None or "contradiction" not in solution.details:
+        return solution
+    return replace(solution, status="converged")
 
 
 def _effort(solver: Solver, solution: Solution) -> float:
