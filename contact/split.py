@@ -12,7 +12,13 @@ from contact.solvers.dense_kernels import IMMOVABLE, solve_local
 
 
 def solve_split(
-    W: BlockRows, q: np.ndarray, friction: np.ndarray, forces: np.ndarray, tolerance: float, max_sweeps: int = 20000
+    W: BlockRows,
+    q: np.ndarray,
+    friction: np.ndarray,
+    forces: np.ndarray,
+    tolerance: float,
+    max_sweeps: int = 20000,
+    enough: float = 0.0,
 ) -> float:
     """Solve u = W lam + q under the Signorini-Coulomb law; return the largest residual of a group.
 
@@ -33,6 +39,8 @@ def solve_split(
         Relative natural-map residual of each group to reach.
     max_sweeps : int
         Limit of sweeps and Newton steps in a group.
+    enough : float
+        Residual with which a group is done that hardly gains any more.
     """
     nc = len(friction)
     order, ptr = np.empty(nc, dtype=np.int64), np.empty(nc + 1, dtype=np.int64)
@@ -46,7 +54,7 @@ def solve_split(
         gather_group(W, group, place, WT)
         solver = DenseSolver(WT, friction[group], force_scales(WT.diagonal().reshape(-1, 3)))
         lam = forces[group].ravel()
-        worst = max(worst, solver.solve(q[group].ravel(), lam, tolerance, max_sweeps).residual)
+        worst = max(worst, solver.solve(q[group].ravel(), lam, tolerance, max_sweeps, enough=enough).residual)
         forces[group] = lam.reshape(-1, 3)
     return worst
 

@@ -62,6 +62,7 @@ SHOTS = {
     "pouring": Shot(1.6, 0.05, options=BARE),
     "quadruped_drop": Shot(every=0.5, options=BARE),
     "released_beam": Shot(0.1, 0.02, options={"camera": "20,12"}),
+    "robot_boxes": Shot(1.9, options=BARE),
     "soft_ball_gripping": Shot(0.0, 0.1, "soft_ball_gripping", (0.1, 0.6, 2.0), options={"camera": "28,16"}),
     "soft_mat_crumpling": Shot(1.0, 0.1, "mat_crumpling", (0.0, 0.6, 1.0, 1.9, 2.2, 3.0), options=BARE | {"camera": "8,8"}),
     "soft_mat_folding": Shot(1.8, 0.2, "mat_folding", (0.8, 1.4, 1.8, 2.2, 3.0, 4.0), options=BARE),

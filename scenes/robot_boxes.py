@@ -35,29 +35,27 @@ BENT = {"turn": -0.8, "shoulder": 0.4, "elbow": 0.6}
 def robot() -> fs.Robot:
     """Six revolute joints, and beside the boom the tube, piston and rod of the compensator; the scene joins rod and boom."""
 
-    def bar(name: str, mass: float, a: Three, b: Three, radius: float) -> fs.RobotLink:
-        """Link that weighs like a bar from a to b, m, drawn so."""
-        start, end = np.array(a), np.array(b)
-        along, length = end - start, float(np.linalg.norm(end - start))
+    def bar(name: str, mass: float, a: Three, b: Three, radius: float, *more: fs.Piece) -> fs.RobotLink:
+        """Link that weighs like a bar from a to b, m, drawn so and with more."""
+        along = np.subtract(b, a)
+        length = float(np.linalg.norm(along))
         across = np.eye(3) - np.outer(along, along) / length**2
         inertia = mass * (length**2 / 12.0 * across + 0.5 * radius**2 * np.eye(3))
-        turn = _turn_to(along / length)
-        seen = fs.Piece(fs.Cylinder(radius, 0.5 * length), tuple(0.5 * (start + end)), tuple(turn))
-        return fs.RobotLink(name, mass, tuple(0.5 * (start + end)), inertia, visuals=[seen])
+        return fs.RobotLink(name, mass, tuple(0.5 * np.add(a, b)), inertia, visuals=[_drawn(a, b, radius), *more])
 
-    paddle = fs.Piece(fs.Box(PADDLE), (REACH, 0.0, 0.0))
-    length = float(np.linalg.norm(ROD - TUBE))
+    paddle, stem = fs.Piece(fs.Box(PADDLE), (REACH, 0.0, 0.0)), _drawn((0.0, 0.0, 0.0), (REACH, 0.0, 0.0), 0.02)
+    length, lug = float(np.linalg.norm(ROD - TUBE)), tuple(ROD - SHOULDER)
     links = [
         bar("base", 400.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.35), 0.25),
-        bar("turret", 250.0, (-0.3, 0.0, 0.15), (0.3, 0.0, 0.25), 0.15),
-        bar("boom", 300.0, (0.0, 0.0, 0.0), (0.0, 0.0, BOOM), 0.09),
+        bar("turret", 250.0, (-0.4, 0.0, 0.15), (0.3, 0.0, 0.25), 0.11),
+        bar("boom", 300.0, (0.0, 0.0, 0.0), (0.0, 0.0, BOOM), 0.09, _drawn((0.0, 0.0, lug[2]), lug, 0.04)),
         bar("elbow_block", 120.0, (-0.1, 0.0, 0.1), (0.35, 0.0, 0.1), 0.11),
         bar("forearm", 60.0, (0.0, 0.0, 0.0), (FOREARM - 0.35, 0.0, 0.0), 0.06),
         bar("wrist", 15.0, (-0.05, 0.0, 0.0), (0.08, 0.0, 0.0), 0.05),
-        fs.RobotLink("tool", 4.0, (0.2, 0.0, 0.0), 0.02 * np.eye(3), shapes=[paddle], visuals=[paddle]),
-        bar("tube", 20.0, (0.0, 0.0, 0.0), (0.6 * length, 0.0, 0.0), 0.05),
-        bar("piston", 2.0, (0.4 * length, 0.0, 0.0), (0.5 * length, 0.0, 0.0), 0.045),
-        bar("rod", 8.0, (0.5 * length, 0.0, 0.0), (length, 0.0, 0.0), 0.025),
+        fs.RobotLink("tool", 4.0, (0.2, 0.0, 0.0), 0.02 * np.eye(3), shapes=[paddle], visuals=[paddle, stem]),
+        bar("tube", 20.0, (0.0, 0.0, 0.0), (0.7 * length, 0.0, 0.0), 0.05),
+        bar("piston", 2.0, (0.0, 0.0, 0.0), (0.1 * length, 0.0, 0.0), 0.045),
+        bar("rod", 8.0, (0.0, 0.0, 0.0), (length, 0.0, 0.0), 0.025),
     ]
     upright, across, along = (0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0)
     lean = (0.0, -math.atan2(ROD[2] - TUBE[2], ROD[0] - TUBE[0]), 0.0)
@@ -76,7 +74,7 @@ def robot() -> fs.Robot:
 
 
 def build(
-    mass: float = 8.0, friction: float = 0.4, spring: float = 2.0e4, speed: float = 0.6, boxes: bool = True, dt: float = 0.01
+    mass: float = 8.0, friction: float = 0.4, spring: float = 2.0e4, speed: float = 1.0, boxes: bool = True, dt: float = 0.01
 ) -> fs.Scene:
     """Push five stacks of three boxes over a floor.
 
@@ -90,7 +88,7 @@ def build(
         Stiffness of the compensator, which is stretched by 0.15 m where the boom stands upright.
     speed : float, m/s
         Largest speed of the tool.
-    boxes : bool
+    boxes : bool, choice
         False: the robot alone.
     dt : float, s
         Time step.
@@ -118,6 +116,7 @@ def build(
     scene.sensor("loop", "loop", kind="reaction")
     scene.sensor("lead", "lead", kind="reaction")
     scene.sensor("push", "robot.tool")
+    scene.sensor("floor", "floor")
     return scene
 
 
@@ -149,8 +148,11 @@ def tool_path(speed: float, dt: float) -> tuple[fs.ToolPath, tuple[float, float,
     return fs.ToolPath("tool", times, places), (0.0, 0.0, 0.0)
 
 
-def _turn_to(along: np.ndarray) -> np.ndarray:
-    """Rotation vector that turns z into a direction, rad."""
-    across = np.cross([0.0, 0.0, 1.0], along)
+def _drawn(a: Three, b: Three, radius: float) -> fs.Piece:
+    """Cylinder from a to b, m, to look at."""
+    along = np.subtract(b, a)
+    half = 0.5 * float(np.linalg.norm(along))
+    across = np.cross([0.0, 0.0, 1.0], along) / (2.0 * half)
     sine = float(np.linalg.norm(across))
-    return across * (math.atan2(sine, float(along[2])) / sine) if sine > 0.0 else across
+    turn = across * (math.atan2(sine, along[2] / (2.0 * half)) / max(sine, 1e-12))
+    return fs.Piece(fs.Cylinder(radius, half), tuple(0.5 * np.add(a, b)), tuple(turn))

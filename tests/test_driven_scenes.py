@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import femsim as fs
+from scenes import robot_boxes
 
 G = 9.81
 
@@ -150,6 +151,49 @@ def test_what_an_arm_pours_is_in_the_pot_and_not_at_its_wrist() -> None:
     places = [state.q[q][:3] for body, q in zip(system.bodies, system.q_slices, strict=True) if body.name.startswith("sphere")]
     away = np.array(places) - [0.42, -0.095, 0.0]
     assert (np.hypot(*away[:, :2].T) < 0.08).all() and (away[:, 2] < 0.05).all()
+
+
+# ---------------------------------------------------------------------- a robot led by its tool
+
+
+def energy(arm: fs.Robot, place: np.ndarray) -> float:
+    """Of weight and spring, J, where the tool is at a place, m; independent of the dynamics."""
+    joints = arm.reach("tool", place, (0.0, 0.0, 0.0), joints=robot_boxes.BENT, tool=(robot_boxes.REACH, 0.0, 0.0))
+    joints |= robot_boxes.compensator(joints["shoulder"])
+    weight = sum(G * link.mass * arm.pose(link.name, joints, tool=link.centre)[0][2] for link in arm.links)
+    return float(weight + 0.5 * 2.0e4 * (joints["stroke"] + 0.15) ** 2)
+
+
+def test_a_robot_led_by_its_tool_takes_one_iteration_and_keeps_its_loop_closed() -> None:
+    """The loop holds two ways more than it must, and the boom weighs 75 times the tool (papers/003, test 3)."""
+    sim = fs.Simulation(fs.load_scene("robot_boxes", boxes=False), solver="admm")
+    arm, lug = robot_boxes.robot(), robot_boxes.ROD - robot_boxes.SHOULDER - [0.0, 0.0, 0.5 * robot_boxes.BOOM]
+    half = 0.5 * float(np.linalg.norm(robot_boxes.ROD - robot_boxes.TUBE))
+    place, apart = np.array([robot_boxes.ROW, -1.3, robot_boxes.LEVEL]), []
+    sim.step(10)
+    slope = [(energy(arm, place + h) - energy(arm, place - h)) / 2e-5 for h in 1e-5 * np.eye(3)]
+    np.testing.assert_allclose(sim.read("lead").force, slope, atol=1e-5)
+    for _ in range(383):
+        sim.step()
+        assert sim.row()["iterations"] == sim.row()["solves"] <= 4
+        (turned, rod), (leant, boom) = sim.pose("robot.rod"), sim.pose("robot.boom")
+        apart.append(turned @ [half, 0.0, 0.0] + rod - leant @ lug - boom)
+    assert np.abs(apart).max() < 1e-8
+    assert sim.verdict == "good"
+
+
+def test_boxes_that_a_robot_pushes_have_the_momentum_that_it_gives_them() -> None:
+    """Of all forces on them: of the tool, of the floor, and their weight."""
+    scene = fs.load_scene("robot_boxes")
+    run = fs.simulate(scene, duration=0.85)
+    assert good(run)
+    system, state = run.stepper.system, run.stepper.state
+    boxes = [v for body, v in zip(system.bodies, system.v_slices, strict=True) if body.name.startswith("box_")]
+    assert len(boxes) == 15
+    momentum = 8.0 * sum(state.v[v][:3] for v in boxes)
+    impulse = -scene.dt * (run.sensors["push"].force + run.sensors["floor"].force).sum(axis=0) - [0.0, 0.0, 15 * 8.0 * G * 0.85]
+    np.testing.assert_allclose(impulse, momentum, atol=1e-7)
+    assert momentum[1] > 8.0  # two of the stacks go
 
 
 # ---------------------------------------------------------------------- an arm and dishes

@@ -409,7 +409,7 @@ def test_a_gripper_that_closes_is_in_balance() -> None:
 
 
 def test_a_step_whose_end_is_not_found_has_not_converged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("femsim.step.end_velocity.solve_split", lambda *_: 1e-3)
+    monkeypatch.setattr("femsim.step.end_velocity.solve_split", lambda *_, **__: 1e-3)
     scene = fs.Scene("unsolved", dt=0.01, **EM)
     scene.add_floor()
     rigid_box(scene)

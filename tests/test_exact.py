@@ -25,6 +25,7 @@ from contact import (
 from contact.metrics import contact_velocity
 from contact.problem import isotropic, to_isotropic
 from contact.solvers import Exact, ExactOptions
+from contact.solvers.dense import DenseResult
 from femsim.step.stepper import Stepper
 
 UP = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # normal, tangents
@@ -364,6 +365,16 @@ def test_not_finite_is_a_reported_failure() -> None:
 def test_wrong_options_are_named(options: dict, word: str) -> None:
     with pytest.raises(ContactError, match=word):
         ExactOptions(**options)
+
+
+@pytest.mark.parametrize(("sweeps", "iterations"), [(20000, 5), (19999, 14)])
+def test_a_contact_problem_that_takes_all_sweeps_is_asked_three_times_more(
+    monkeypatch: pytest.MonkeyPatch, sweeps: int, iterations: int
+) -> None:
+    monkeypatch.setattr("contact.solvers.exact.DenseSolver.solve", lambda *_: DenseResult(sweeps, 0, 1.0))
+    solution = Exact().solve(soft_block(1e6, 3))
+    assert solution.status == "stopped at the limit" and solution.iterations == iterations
+    assert "Rounding of the data allows no better." in solution.message
 
 
 def test_the_same_input_gives_the_same_bits() -> None:

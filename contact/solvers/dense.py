@@ -36,9 +36,9 @@ _PROXIMAL_REDUCTION, _PROXIMAL_TOLERANCE = 1e-2, 0.3
 _RUNAWAY = 1e6
 #: Proximal problems before the rest is left to sweeps, and sweeps after one that failed.
 _PROXIMAL_POINTS, _RESCUE_SWEEPS = 60, 10
-#: Within so many times the tolerance a search ends where its residual does not fall to this part of itself in so many proximal
-#: points, or in a batch of sweeps after them: that is rounding.
-_NEAR, _GAIN, _LINGERING = 100.0, 0.5, 15
+#: Where an answer is good enough, a search ends whose residual does not fall to this part of itself in so many proximal points,
+#: or in a batch of sweeps after them.
+_GAIN, _LINGERING = 0.5, 15
 
 
 @dataclass
@@ -108,6 +108,7 @@ class DenseSolver:
         tolerance: float,
         max_sweeps: int,
         report: Callable[[np.ndarray, np.ndarray], None] | None = None,
+        enough: float = 0.0,
     ) -> DenseResult:
         """Solve, updating lam in place.
 
@@ -123,11 +124,14 @@ class DenseSolver:
             Limit of sweeps, a Newton step counting as one.
         report : callable, optional
             Called with lam and u after each batch of sweeps and each attempt of Newton's method.
+        enough : float
+            Residual with which a search ends early that hardly gains any more: of forces that are far from unique it may creep on
+            for all of its sweeps.
         """
         if not len(self.friction):
             return DenseResult(0, 0, 0.0)
         lam.reshape(-1, 3)[self._fixed] = 0.0
-        search = _Search(self, q, lam, tolerance, max_sweeps, report)
+        search = _Search(self, q, lam, tolerance, max_sweeps, report, enough)
         search.run()
         lam[:] = search.best_lam
         return DenseResult(search.sweeps, search.newton_steps, search.best, search.runaway)
@@ -219,8 +223,10 @@ class _Search:
         tolerance: float,
         max_sweeps: int,
         report: Callable[[np.ndarray, np.ndarray], None] | None,
+        enough: float,
     ) -> None:
         self.solver, self.q, self.lam, self.tolerance, self.limit, self._report = solver, q, lam, tolerance, max_sweeps, report
+        self._enough = enough
         self.sweeps = self.newton_steps = 0
         self.runaway = False
         solver.shift_to(0.0, lam)
@@ -259,8 +265,8 @@ class _Search:
             sweeps *= 2
 
     def _lingers(self, before: float) -> bool:
-        """Whether an answer near the tolerance has hardly gained since it had the residual ``before``: rounding is in the way."""
-        return _GAIN * before < self.best <= _NEAR * self.tolerance
+        """Whether an answer that is good enough has hardly gained since it had the residual ``before``."""
+        return _GAIN * before < self.best <= self._enough
 
     def _keep(self) -> float:
         """Judge lam by the problem itself (no shift), keep it when it is the best, and return its residual."""

@@ -31,6 +31,8 @@ _SHARPER = 0.1
 _SHARPEST = 16.0 * sys.float_info.epsilon
 #: Iterations with factors that serve and no new contacts that did not halve the best residual, after which rounding has the word.
 _STALLED, _BETTER = 12, 0.5
+#: ... of which one whose contact problem took all of its sweeps counts for so many: it creeps and is as dear as hundreds.
+_CREEPS = 4
 #: A contact stands still along its normal below this part of the largest contact velocity: the sign there is rounding's.
 _STANDING = 1e-10
 #: Rows that open contacts act on are kept in the patch as well while it stays below this size.
@@ -191,7 +193,7 @@ class _Refinement:
         self._started = dynamics_residual(problem, *self.answer(), Av=self._Av)
         self._aim, self._reached = 0.0, np.inf
         self._rho = np.zeros(nc)
-        self._runaway, self.stalled, self._least = False, 0, np.inf
+        self._runaway, self._crept, self.stalled, self._least = False, False, 0, np.inf
 
     @property
     def over(self) -> bool:
@@ -214,7 +216,7 @@ class _Refinement:
         aim = self._sharper * max(_INNER_TOLERANCE * self.options.tolerance, _INNER_REDUCTION * min(self._started, 1.0))
         self._aim = max(aim, _SHARPEST)
         found = dense.solve(q, new, self._aim, self.options.max_sweeps)
-        self._reached, self._runaway = found.residual, found.runaway
+        self._reached, self._runaway, self._crept = found.residual, found.runaway, found.sweeps >= self.options.max_sweeps
         self.judge.know(self._rho, _speed(q, new))
         self.counts["sweeps"] += found.sweeps
         self.counts["newton_steps"] += found.newton_steps
@@ -277,7 +279,7 @@ class _Refinement:
         if changed or not serving or not worst > _BETTER * self._least:
             self.stalled = 0
         else:
-            self.stalled += 1
+            self.stalled += _CREEPS if self._crept else 1
         self._least = min(self._least, worst)
 
 

@@ -36,8 +36,9 @@ from femsim.step.newton import Newton, Solved
 from femsim.step.state import State
 from femsim.step.system import System
 
-#: Residual to which the contact law is solved for the velocities at the end, and that at which they count as found.
-_TOLERANCE, _ENOUGH = 1e-11, 1e-6
+#: Residual to which the contact law is solved for the velocities at the end, that with which a search ends that hardly gains any
+#: more, and that at which they count as found.
+_TOLERANCE, _NEAR, _ENOUGH = 1e-11, 1e-7, 1e-6
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ def end_velocity(
     whole = to_isotropic(own, lam).copy()
     forces = whole[closed]
     q = law.moved(new.v).reshape(-1, 3)[closed] + offset - product(W, forces)
-    residual = solve_split(W, q, law.friction[closed], forces, _TOLERANCE)
+    residual = solve_split(W, q, law.friction[closed], forces, _TOLERANCE, enough=_NEAR)
     change = np.zeros_like(lam)
     change[closed] = forces - whole[closed]
     whole[closed] = forces
