@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import femsim as fs
 from contact import make_problem
-from femsim.studies.reproduction import bars, column, splittings, wall
+from femsim.studies.reproduction import bars, column, robot, splittings, wall
 from femsim.studies.reproduction.measuring import Settings
 from femsim.studies.reproduction.splittings import JACOBI, OURS, SPECTRAL, admm, below, curve, fadmm, p_admm
 
@@ -73,6 +73,17 @@ def test_the_tiny_wall_gives_its_section(raws: Raw, tmp_path: Path) -> None:
     assert raw["velocities"] == 42 and raw["speeds"][0] < 16.0 and raw["penetration"] < 0.01
     named = {row["label"]: row for row in raw["rows"]}
     assert below(named["`canal`"], 1e-6)
+
+
+def test_a_robot_at_rest_beside_boxes_gives_its_section(tmp_path: Path) -> None:
+    raw = robot.measure(Settings("tiny"))
+    text = robot.write({"robot": raw}, tmp_path)
+    assert "nan" not in text and "| the robot alone | 3 | 0 to 0 | 1 | 1 | 1 | 100 %" in text
+    for case in raw.values():
+        assert case["converged"] == case["steps"] == 3 and case["opening"] < 1e-8
+    contacts, iterations, factorizations, _, early = np.array(raw["boxes"]["rows"]).T
+    assert contacts.min() >= 60 and 1 <= iterations.min() and iterations.max() < 15 and factorizations.max() <= 2
+    assert (early <= splittings.TOLERANCE).all()
 
 
 def test_the_tiny_bars_give_their_section(tmp_path: Path) -> None:
