@@ -22,8 +22,8 @@ The tour, in the order of use:
     places the camera, `stage` draws, on a `canvas`, with the `ground` below and the `marks` on top; `film` and `animation`
     write; `cells` makes VTK's data sets.
 `view`
-    `view_run` shows a run in the browser, even while it is running, with curves of sensors (`view_plot`); `gate` says who may
-    see it.
+    `view_run` shows a run in the browser, even while it is running, with curves of sensors (`view_plot`); `scene_page` draws
+    bodies, contact forces and floor there, `gate` says who may see it.
 `paraview`
     `write_paraview_script` writes a script that shows a run in ParaView.
 `plots`

@@ -339,7 +339,7 @@ def view(
     """
     from femsim.base.signals import interruptible
     from viz import view_run
-    from viz.view import import_viser
+    from viz.scene_page import import_viser
 
     import_viser()  # before a scene is run for nothing
     running = None

@@ -31,6 +31,8 @@ class Saved:
         What the solver remembers.
     commands : dict of str to dict of str to ndarray
         Targets that were set, by name.
+    pushes : dict of str to dict of str to ndarray
+        Forces from outside, by the names of parts, see :meth:`Simulation.push`.
     rows : tuple of (list of float, list of float)
         Last rows of sensors.csv and steps.csv; empty before the first step.
     health : dict
@@ -40,6 +42,7 @@ class Saved:
     state: State
     solver: Mapping[str, np.ndarray]
     commands: Mapping[str, Mapping[str, np.ndarray]]
+    pushes: Mapping[str, Mapping[str, np.ndarray]]
     rows: tuple[list[float], list[float]]
     health: Mapping[str, Any]
 
@@ -47,7 +50,8 @@ class Saved:
         """Write it to a file in numpy's format npz, without the health verdict; it is there as a whole or not at all."""
         arrays = {f"state/{name}": value for name, value in self.state.arrays().items()}
         arrays |= {f"solver/{name}": value for name, value in self.solver.items()}
-        arrays |= {f"command/{name}/{key}": value for name, own in self.commands.items() for key, value in own.items()}
+        for folder, held in (("command", self.commands), ("push", self.pushes)):
+            arrays |= {f"{folder}/{name}/{key}": value for name, own in held.items() for key, value in own.items()}
         arrays |= {"row/sensors": np.array(self.rows[0]), "row/steps": np.array(self.rows[1])}
         with replacing(Path(path)) as temporary, temporary.open("wb") as file:
             np.savez(file, allow_pickle=False, version=np.array(VERSION), **arrays)
@@ -72,12 +76,15 @@ class Saved:
         def below(folder: str) -> dict[str, np.ndarray]:
             return {name[len(folder) :]: value for name, value in arrays.items() if name.startswith(folder)}
 
-        commands: dict[str, dict[str, np.ndarray]] = {}
-        for name, value in below("command/").items():
-            target, _, key = name.rpartition("/")
-            commands.setdefault(target, {})[key] = value
+        def by_name(folder: str) -> dict[str, dict[str, np.ndarray]]:
+            held: dict[str, dict[str, np.ndarray]] = {}
+            for name, value in below(folder).items():
+                target, _, key = name.rpartition("/")
+                held.setdefault(target, {})[key] = value
+            return held
+
         try:
             state, rows = State.from_arrays(below("state/")), (arrays["row/sensors"].tolist(), arrays["row/steps"].tolist())
         except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"{path}: is no complete simulation ({error}); the file is damaged, take an earlier one.") from error
-        return cls(state, below("solver/"), commands, rows, {})
+        return cls(state, below("solver/"), by_name("command/"), by_name("push/"), rows, {})

@@ -22,9 +22,11 @@ from femsim.run.saved import Saved
 from femsim.run.sensors import Sensors, sensor_columns
 from femsim.run.simulate import MAX_HALVINGS, Begun, Call, begin, solver_of
 from femsim.run.verdict import Verdict
+from femsim.scene.checks import vector
 from femsim.scene.scene import Scene
 from femsim.step.adaptive import take_adaptive_step
 from femsim.step.advance import take_step
+from femsim.step.push import Push, pushed
 from femsim.step.report import StepReport
 from femsim.step.state import State
 
@@ -40,7 +42,7 @@ class _Engine:
         self.scene, self.call, self.begun, self.stepper = scene, call, begun, begun.stepper
         self.sensors = recorder.sensors if recorder else Sensors(self.stepper)
         self.health = recorder.health if recorder else HealthWatch(self.stepper)
-        self.start = Saved(self.stepper.state, {}, {}, ([], []), self.health.memory())
+        self.start = Saved(self.stepper.state, {}, {}, {}, ([], []), self.health.memory())
         self.threads = BlasThreads(call.threads)
         self.columns = (sensor_columns(scene), step_columns())
         self.active: Simulation | None = None
@@ -127,6 +129,7 @@ class Simulation:
         self._engine = _Engine(scene, call, begun, self._recording.recorder if self._recording else None)
         self._solver, self._saved = self._engine.stepper.solver, self._engine.start
         self._commands: dict[str, Mapping[str, np.ndarray]] = {}
+        self._pushes: dict[str, Push] = {}
         self._rows: tuple[list[float], list[float]] = ([], [])
         self._engine.active = self
 
@@ -148,6 +151,7 @@ class Simulation:
         if self._engine.active is self:
             for command in self._engine.scene.commands.values():
                 command.release()
+            self._engine.stepper.system.pushed = None
         recording, self._recording = self._recording, None
         if recording is not None:
             self._run = recording.close(self._engine.stepper, self._failure)
@@ -242,6 +246,7 @@ class Simulation:
     def _step(self) -> None:
         engine, stepper, before = self._engine, self._engine.stepper, self._engine.stepper.state
         timings, halvings, lengths = dict(stepper.timings), engine.call.max_halvings, engine.begun.lengths
+        stepper.system.pushed = pushed(stepper, self._pushes.values())
         number = before.step + 1
         try:
             report: StepReport = (
@@ -308,6 +313,36 @@ class Simulation:
                 command.take(value, self.time, over)
             self._commands[command.name] = command.memory()
 
+    def push(self, part: str, force: Sequence[float] | np.ndarray | None, at: Sequence[float] | np.ndarray | None = None) -> None:
+        """Push a part from outside the scene, from now on: a disturbance, a pull by hand.
+
+        The point goes with the part, the force keeps its direction. Nodes or links of a body that deforms share it, within a
+        tenth of its size around the point. It is work of the surroundings in ``work_J``, and a new one takes its place.
+
+        Parameters
+        ----------
+        part : str
+            Name of a rigid part ("box", "robot.tool"), a soft body or a rod.
+        force : sequence, (3,), N, or None
+            World; None ends it.
+        at : sequence, (3,), m, optional
+            Point of the part now, world. Default its centre of mass.
+
+        Raises
+        ------
+        InputError
+            No such part, an obstacle, or numbers of another shape or not finite.
+        """
+        names = self._engine.scene.part_names
+        if part not in names:
+            raise InputError(f"push of {part!r}: no part is called so{did_you_mean(part, names)}")
+        self._activate()
+        if force is None:
+            self._pushes.pop(part, None)
+            return
+        point = None if at is None else vector(f"push of {part!r}: at", at)
+        self._pushes[part] = Push.at(self._engine.stepper, names.index(part), point, vector(f"push of {part!r}: force", force))
+
     # ------------------------------------------------------------------ readings
 
     def read(self, sensor: str) -> Any:
@@ -347,7 +382,8 @@ class Simulation:
             return self._saved
         solver = self._engine.stepper.solver
         memory = {name: value.copy() for name, value in solver.memory().items()} if isinstance(solver, Remembering) else {}
-        return Saved(self._engine.stepper.state, memory, dict(self._commands), self._rows, self._engine.health.memory())
+        pushes = {name: push.memory() for name, push in self._pushes.items()}
+        return Saved(self._engine.stepper.state, memory, dict(self._commands), pushes, self._rows, self._engine.health.memory())
 
     def restore(self, saved: Saved) -> None:
         """Go back (or on) to where a simulation of this scene stood.
@@ -362,6 +398,9 @@ class Simulation:
         unknown = set(saved.commands) - set(self._engine.scene.commands)
         if unknown:
             raise InputError(f"what was saved has the target {sorted(unknown)[0]!r}, which this scene lacks; build the same one.")
+        unknown = set(saved.pushes) - set(self._engine.scene.part_names)
+        if unknown:
+            raise InputError(f"what was saved pushes {sorted(unknown)[0]!r}, which this scene lacks; build the same one.")
         self._activate()
         before = self.save()
         self._recall_solver(saved)
@@ -394,6 +433,7 @@ class Simulation:
         twin = object.__new__(type(self))
         twin._engine, twin._saved, twin._solver = self._engine, self.save(), None
         twin._commands, twin._rows, twin._recording = dict(self._commands), self._rows, None
+        twin._pushes = dict(self._pushes)
         return twin
 
     def _activate(self) -> None:
@@ -422,3 +462,4 @@ class Simulation:
         for name, command in engine.scene.commands.items():
             command.recall(dict(saved.commands.get(name, {})))
         self._commands, self._rows = dict(saved.commands), saved.rows
+        self._pushes = {name: Push.of(memory) for name, memory in saved.pushes.items()}

@@ -66,7 +66,10 @@ def name_of(what: Handle | str) -> str:
 
 def vector(what: str, value: Vector, size: int = 3) -> np.ndarray:
     """Finite numbers (size,); InputError otherwise."""
-    array = np.asarray(value, dtype=np.float64)
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.zeros(0)
     if array.shape != (size,) or not np.all(np.isfinite(array)):
         raise InputError(f"{what} is {value!r}; allowed are {size} finite numbers.")
     return array

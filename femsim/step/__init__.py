@@ -13,6 +13,8 @@
     shared, `rows_kernels`; `placed` says where parts are.
 `stepper`, `newton`
     `Stepper.step`: the step on one screen; its equations solved, not only linearised.
+`push`
+    Forces from outside the scene on points of its parts.
 `predict`
     Where a step is thought to lead, by the steps before it.
 `end_velocity`, `joint_velocity`, `mobility`

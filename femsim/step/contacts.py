@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from contact import ContactProblem, WarmStart
 from contact.compressed import compressed_rows
-from femsim.base.rotations import across, cross
+from femsim.base.rotations import across
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step.contact_family import Family, FamilyRows, Found, Rates, Sides, joined
@@ -344,13 +344,7 @@ class Contacts:
         for k, row in enumerate(self.places.row):
             if row < 0 or not sums.force_sum[k]:
                 continue
-            force, torque = sums.wrench[k, :3], sums.wrench[k, 3:]
-            out[row : row + 3] += force
-            torque = torque + cross(placed.reference[k] - placed.origin[k], force)
-            out[row + 3 : row + 6] += torque
-            own = slice(self.places.joint_start[k], self.places.joint_start[k + 1])
-            if own.stop > own.start:  # each row of a joint once
-                out[self.places.joint_row[own]] += placed.screw[own, :3] @ force + placed.screw[own, 3:] @ torque
+            self.places.spread(placed, k, sums.wrench[k, :3], sums.wrench[k, 3:], out)
         return out
 
     # ------------------------------------------------------------------ readings of a state

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from femsim.base.rotations import cross
 from femsim.model.parts import Part
 from femsim.step.state import State
 from femsim.step.system import System
@@ -98,3 +99,12 @@ class Places:
             body, q = self._system.bodies[part.body], state.q[self._system.q_slices[part.body]]
             placed.reference[k] = body.reference(q, part.link)
         return placed
+
+    def spread(self, placed: Placed, part: int, force: np.ndarray, torque: np.ndarray, out: np.ndarray) -> None:
+        """Add to ``out``, (n,), a force (3,), N, and its torque about the reference (3,), N m, on a rigid part that moves."""
+        row, own = self.row[part], slice(self.joint_start[part], self.joint_start[part + 1])
+        torque = torque + cross(placed.reference[part] - placed.origin[part], force)
+        out[row : row + 3] += force
+        out[row + 3 : row + 6] += torque
+        if own.stop > own.start:  # each row of a joint once
+            out[self.joint_row[own]] += placed.screw[own, :3] @ force + placed.screw[own, 3:] @ torque

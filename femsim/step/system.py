@@ -45,6 +45,8 @@ class System:
         Refilled in place by :meth:`assemble`.
     b, external : ndarray, (n,), N
         Right-hand side, and the part of it that gravity, loads and joints make.
+    pushed : ndarray, (n,), N and N m, or None
+        What somebody adds to the external forces from outside the scene, see :mod:`femsim.step.push`.
     calmed : ndarray, (n,), N s and N m s
         Impulses on prescribed rows by which the last :meth:`advance` calmed velocities, see ``Body.calm``.
     b_prescribed : ndarray, (n,), N, or None
@@ -89,6 +91,7 @@ class System:
             rows, starts = self._couple(rows, starts)
         self.A = sp.csc_matrix((np.zeros(len(rows)), rows, starts), shape=(nv, nv))
         self.b, self.external, self.calmed = np.zeros(nv), np.zeros(nv), np.zeros(nv)
+        self.pushed: np.ndarray | None = None
         self._residual, self._inertia, self._external_there = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self._lacking, self._given = np.zeros(nv), np.zeros(nv)
         #: couplings that hold by rows instead of forces
@@ -203,6 +206,9 @@ class System:
                 body.assemble(start.q, start.v, start.t, settings, own, self.b[v], self.external[v])
         for coupled, b in self._add_couplings(settings):
             self.b[coupled] += b
+        if self.pushed is not None:
+            self.b += self.pushed
+            self.external += self.pushed
         self._prescribe(v_prescribed)
 
     def moved(self, state: State, v_hat: np.ndarray, time: float) -> State:
@@ -247,6 +253,9 @@ class System:
             body.residual(q, start, settings, v_hat[v], external[v], out[v], self._inertia[v])
         for coupling, coupled in zip(self.couplings, self._coupled_rows, strict=True):
             out[coupled] -= coupling.exerted()
+        if self.pushed is not None:
+            out -= self.pushed
+            external += self.pushed
         diagonal = self.A.data[self._on_diagonal]
         terms = Terms(out, contact_force, self.joint_push(), self._inertia, external, self.b)
         lacking, largest, b_size, trace = kernels.sizes(diagonal, self.prescribed, terms, self._lacking)

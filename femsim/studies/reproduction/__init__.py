@@ -4,7 +4,7 @@
   `xpbd_kernels`), `invertible`, `anisotropic`, each with what it measures and what it writes; `acceleration` writes about the
   rows of others.
 - `measuring`: scenes in three sizes and solvers on their steps; `trials` runs the randomised trials, `trial_tables` writes them.
-- `admm`: papers/003, section 8. Parts: `column`, `wall`, `bars`; `splittings` has the methods on one problem.
+- `admm`: papers/003, section 8. Parts: `column`, `wall`, `robot`, `bars`; `splittings` has the methods on one problem.
 - `canal`: papers/000 and 002, section VII. Parts: `single_step` (nuts and dishes), `pouring`, `quadrupeds`; `budgets` stops
   solvers after a number of iterations.
 - `dual`: the solvers of papers/004. Part: `suite`.
