@@ -114,8 +114,9 @@ MUTANTS = (
         "test_turning_hand.py",
     ),
     Mutant(
-        "physics", "torque on a gripper's base by the wrong lever", STEP + "contacts.py",
-        "cross(placed.reference[k] - placed.origin[k], force)", "cross(placed.origin[k] - placed.reference[k], force)",
+        "physics", "torque on a gripper's base by the wrong lever", STEP + "placed.py",
+        "cross(placed.reference[part] - placed.origin[part], force)",
+        "cross(placed.origin[part] - placed.reference[part], force)",
         "test_contact_rows.py",
     ),
     Mutant(
@@ -166,7 +167,7 @@ MUTANTS = (
         "test_robot_scenes.py::test_an_arm_lifts_a_soft_ball_and_its_joints_bear_both",
     ),
     Mutant(
-        "physics", "contact pushes fingers the other way", STEP + "contacts.py",
+        "physics", "contact pushes fingers the other way", STEP + "placed.py",
         "+= placed.screw[own, :3] @ force", "-= placed.screw[own, :3] @ force",
         "test_contact_rows.py test_gauges.py::test_joint_of_a_finger",
     ),

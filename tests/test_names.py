@@ -18,7 +18,7 @@ from femsim.base.place import ROOT
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
 
-#: What the child does with each line of words; `view` serves until Ctrl-C, `reproduce` would repeat a paper.
+#: What the child does with each line of words; `view` and `play` serve until Ctrl-C, `reproduce` would repeat a paper.
 CHILD = """
 import os, signal, sys, threading
 from femsim.cli import execute
@@ -26,7 +26,7 @@ from femsim.cli.base import app
 if {known}:
     print("COMMANDS", *sorted(name for name in app if not name.startswith("-")))
 for words, wanted in {commands!r}:
-    if words[0] == "view":
+    if words[0] in ("view", "play"):
         threading.Timer(4.0, os.kill, (os.getpid(), signal.SIGINT)).start()
     status = execute(words)
     if status != wanted:
@@ -100,6 +100,7 @@ def test_every_command(folder: Path) -> None:
     ]  # fmt: skip
     others = [
         (["view", run, "--no-open"], 0),
+        (["play", str(scene), "--no-open", "--out", str(folder / "spiel ü")], 0),
         (["reproduce", "cond", "--only", "tafel_ü", "--out", str(folder / "blatt ü")], 2),
     ]
     printed = in_c_locale([*((words, 0) for words in ok), *others], folder, known=True)

@@ -37,6 +37,7 @@ OWNERS = {
     "test_subadmm": ["contact/solvers/subadmm.py"],
     "test_tendons": ["femsim/model/actuators.py"],
     "test_touching": ["femsim/step/deforming_contacts.py"],
+    "test_play": ["viz/play.py", "viz/scene_page.py"],
     "test_view": ["viz/view.py", "viz/scene_page.py", "viz/view_plot.py"],
     "test_viscous": ["femsim/model/bodies/soft.py"],
 }

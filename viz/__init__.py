@@ -24,6 +24,8 @@ The tour, in the order of use:
 `view`
     `view_run` shows a run in the browser, even while it is running, with curves of sensors (`view_plot`); `scene_page` draws
     bodies, contact forces and floor there, `gate` says who may see it.
+`play`
+    `PlayView` shows a simulation while it is stepped, and what the mouse pulls there; `LiveSeries` holds its newest frame.
 `paraview`
     `write_paraview_script` writes a script that shows a run in ParaView.
 `plots`
@@ -51,6 +53,7 @@ from viz.errors import VizError
 from viz.look import Look
 from viz.paraview import write_paraview_script
 from viz.parts import PartFrame
+from viz.play import LiveSeries, PlayView, Pull
 from viz.plots import plot_convergence, plot_performance, plot_run, plot_runs
 from viz.render import RenderingStatus, RenderResult, probe_rendering, render_run
 from viz.repair import repair_frames
@@ -66,8 +69,11 @@ __all__ = [
     "ComparedRun",
     "FrameSeries",
     "HdfSeries",
+    "LiveSeries",
     "Look",
     "PartFrame",
+    "PlayView",
+    "Pull",
     "PvdSeries",
     "RenderResult",
     "RenderingStatus",

@@ -36,7 +36,6 @@ from viz.survey import (
 __all__ = ["ScenePage", "import_viser"]
 
 ASPECT = 1.3  # width by height of the picture beside the panel
-BELOW = 0.05  # distance of the ground of a scene without a floor, in sizes of the scene
 #: What the soft bodies may be cut by, and what the menu says of none.
 CUTS, NO_CUT = ("x < at", "x > at", "y < at", "y > at", "z < at", "z > at"), "none"
 
@@ -63,6 +62,8 @@ class ScenePage:
     VizError
         viser is missing, no body has the field, or the host or port is not allowed.
     """
+
+    _below = 0.05  # distance of the ground of a scene without a floor, in sizes of the scene
 
     def __init__(self, series: FrameSeries, label: str, *, host: str, port: int, field: str | None) -> None:
         viser = import_viser()
@@ -96,7 +97,7 @@ class ScenePage:
         server.scene.configure_default_lights(enabled=False)
         server.scene.configure_environment_map(hdri=None)
         server.scene.add_light_ambient("/light/around", intensity=1.3)
-        view = placed_camera("iso", self._survey.framed, ASPECT)
+        view = placed_camera("iso", self._framed(), ASPECT)
         for name, (side, strength) in {"left": (-0.6, 1.6), "right": (0.9, 0.9)}.items():
             ahead = view.position - view.focal_point
             across = np.cross(view.up, ahead)
@@ -126,10 +127,14 @@ class ScenePage:
 
     def _look_from(self, camera: str, client: Any) -> None:
         """Turn a visitor's camera: one of the names that `render_run` knows, around what is in the picture now."""
-        view = placed_camera(camera, self._survey.framed, ASPECT)
+        view = placed_camera(camera, self._framed(), ASPECT)
         with client.atomic():
             client.camera.up_direction = view.up
             client.camera.position, client.camera.look_at = view.position, view.focal_point
+
+    def _framed(self) -> FloatArray:
+        """Return what a camera must show, (k, 3) m."""
+        return self._survey.framed
 
     def _clip(self) -> Clip | None:
         """Return the cut that the controls ask for."""
@@ -160,7 +165,7 @@ class ScenePage:
             normal = axes[2] * (1.0 if axes[2][2] >= 0.0 else -1.0)
             centre = centre + ((points.mean(axis=0) - centre) @ normal) * normal
         else:
-            centre[2] = corners[:, 2].min() - BELOW * self._survey.size
+            centre[2] = corners[:, 2].min() - self._below * self._survey.size
         turn = np.array([1.0 + normal[2], -normal[1], normal[0], 0.0])  # quaternion w, x, y, z from +z to the normal
         size = self._survey.size
         self._server.scene.add_grid(

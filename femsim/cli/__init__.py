@@ -11,7 +11,7 @@
 `studies`
     compare, sweep, sensitivity, calibrate, reproduce, selftest.
 `pictures`
-    render, plot, report, view, paraview.
+    render, plot, report, view, play, paraview.
 `doctor`, `compilation`
     what works on this machine; the kernels of the common scenes, compiled ahead.
 

@@ -1,4 +1,4 @@
-"""Commands that show runs: render, plot, report, view, paraview."""
+"""Commands that show runs: render, plot, report, view, play, paraview."""
 
 from __future__ import annotations
 
@@ -400,6 +400,67 @@ def _stop(run: subprocess.Popen[bytes]) -> None:
     """End a run after the step in progress; all results so far are written."""
     run.terminate()
     run.wait()
+
+
+@app.command
+def play(
+    scene: Path,
+    *,
+    set_: Assignments = (),
+    solver: str = "auto",
+    dt: float | None = None,
+    out: Path | None = None,
+    field: str | None = None,
+    port: Whole = 8080,
+    host: str = "127.0.0.1",
+    open: bool = True,
+) -> int:
+    """Step a scene in real time in the browser, and pull its bodies with the mouse. Ctrl-C ends it.
+
+    Parameters
+    ----------
+    scene
+        Scene file (.py), or the name of one that comes with femsim. It goes on when its duration is over.
+    set_
+        NAME=VALUE: a parameter of the scene; may be given several times.
+    solver
+        Contact solver.
+    dt
+        Time step instead of the scene's, s.
+    out
+        Run folder to record into, with what was pulled; it must not exist. Default: nothing is kept.
+    field
+        Field that colours soft bodies and rods first; default von_mises, or tension where only rods are.
+    port
+        Port of the page; where it is taken, the next free one.
+    host
+        Address to listen at; 0.0.0.0 lets other machines see the page, and pull.
+    open
+        Open the page in this machine's browser.
+    """
+    from femsim.base.signals import interruptible
+    from femsim.run.play import play as play_scene
+    from femsim.scene.scene_file import find_scene, load_scene
+    from viz.scene_page import import_viser
+
+    import_viser()  # before a scene is built for nothing
+    built = load_scene(find_scene(scene), **read_assignments(set_))
+    with interruptible() as interrupted:
+        run = play_scene(
+            built,
+            solver,
+            dt=dt,
+            out=out,
+            field=field,
+            port=port,
+            host=host,
+            open_browser=open,
+            until=interrupted,
+            ready=lambda url: print(f"{url}  (drag a body to pull it; Ctrl-C ends it)", flush=True),
+        )
+    if run is not None:
+        print(run.summary())
+    return OK
 
 
 @app.command

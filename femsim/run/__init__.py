@@ -4,6 +4,8 @@
     `simulate(scene)`: the loop, the run folder, the result as a `Run`.
 `simulation`, `saved`, `recording`
     `Simulation`: a scene that is stepped from outside; where it stood, to go back; the run that it records.
+`play`, `hand`
+    `play`: a scene that goes on in the browser, where the mouse pulls its bodies; how it pulls.
 `loop`, `progress`, `patience`
     The steps of a run, its progress bar, and steps that take long.
 `folder`, `info`, `run_file`

@@ -13,7 +13,7 @@ from femsim.model.fields import FRAME_FIELDS
 from femsim.step.placed import Placed
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
-from viz import HdfSeries, PartFrame, PvdSeries
+from viz import HdfSeries, LiveSeries, PartFrame, PvdSeries
 
 FrameFormat = Literal["pvd", "vtkhdf"]
 Precision = Literal["float64", "float32"]
@@ -44,7 +44,81 @@ def chosen_fields(fields: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chosen))
 
 
-class Frames:
+class Shown:
+    """Gives the state of a stepper to a series as frames.
+
+    Parameters
+    ----------
+    stepper : Stepper
+        The simulation.
+    series : PvdSeries, HdfSeries or LiveSeries
+        Takes them: on disk, or the newest alone in memory.
+    fields : sequence of str, optional
+        See :class:`Frames`.
+
+    Raises
+    ------
+    InputError
+        An unknown field.
+    """
+
+    def __init__(self, stepper: Stepper, series: PvdSeries | HdfSeries | LiveSeries, fields: Sequence[str] | None = None) -> None:
+        self.stepper, self.fields, self._series = stepper, chosen_fields(fields), series
+        self._add_parts()
+
+    def _add_parts(self) -> None:
+        stepper, scene, series = self.stepper, self.stepper.scene, self._series
+        drawings = [None if (body := stepper.body_of(k)) is None else body.drawing(p.link) for k, p in enumerate(scene.parts)]
+        size = max((float(np.ptp(drawing.points, axis=0).max()) for drawing in drawings if drawing), default=0.1)
+        self._drawn: list[int] = []
+        #: of parts that their shapes draw, the points in the frame of the part
+        self._shapes: dict[int, np.ndarray] = {}
+        for k, (part, drawing) in enumerate(zip(scene.parts, drawings, strict=True)):
+            if drawing is not None:
+                series.add_part(part.name, drawing.points, drawing.cells, drawing.kind)
+                self._drawn.append(k)
+            elif part.visual is not None:
+                points = part.visual.points
+                if part.visual.name == "plane":
+                    (_, turn, place), size_now = part.shapes[0], FLOOR_SIZE * size
+                    points = size_now * (points - place) @ turn @ turn.T + place
+                series.add_part(part.name, points, part.visual.triangles, "triangle")
+                self._drawn.append(k)
+                self._shapes[k] = points
+            else:
+                raise InputError(f"part {part.name!r} cannot be drawn: its body gives no drawing and its shapes no visual.")
+        series.add_part("contacts", None, None, "points")
+
+    def write(self, report: StepReport | None) -> None:
+        """Write a frame of the current state; None at the start, before any step."""
+        stepper, placed = self.stepper, self.stepper.placed
+        parts = {stepper.scene.parts[k].name: self._part_frame(k, report, placed) for k in self._drawn}
+        if report is None:
+            none, scalar = np.zeros((0, 3)), np.zeros(0)
+            fields = {"force": none, "normal": none, "gap": scalar, "state": scalar.astype(int)}
+            points, sides = none, np.zeros((0, 2), dtype=np.int64)
+        else:
+            c = report.contacts
+            fields = {"force": c.force, "normal": c.normal, "gap": c.gap, "state": c.state}
+            points, sides = c.position, c.part
+        parts["contacts"] = PartFrame(points, fields | ({"parts": sides} if "parts" in self.fields else {}))
+        self._series.write_frame(stepper.state.t, parts)
+
+    def _part_frame(self, k: int, report: StepReport | None, placed: Placed) -> PartFrame:
+        """Points and fields of a part in the current state, in which the parts are ``placed``."""
+        stepper, body = self.stepper, self.stepper.body_of(k)
+        if body is None:
+            return PartFrame(self._shapes[k])
+        if k in self._shapes:
+            return PartFrame(self._shapes[k] @ placed.rotation[k].T + placed.translation[k])
+        system, state, index = stepper.system, stepper.state, stepper.scene.parts[k].body
+        rows = system.v_slices[index]
+        force = np.zeros(body.n_v) if report is None else report.forces.node_force[rows]
+        drawn = body.frame(state.q[system.q_slices[index]], state.v[rows], force, self.fields)
+        return PartFrame(drawn.points, drawn.point_data, drawn.cell_data)
+
+
+class Frames(Shown):
     """Writes the state of a stepper as frames of a time series.
 
     Parameters
@@ -82,77 +156,27 @@ class Frames:
         written: dict[str, Any] | None = None,
     ) -> None:
         check_options(format, precision)
-        self.stepper, self.fields = stepper, chosen_fields(fields)
+        fields = chosen_fields(fields)
         points_dtype = cast(Precision, precision)
-        self.series: PvdSeries | HdfSeries
+        series: PvdSeries | HdfSeries
         if format == "pvd":
-            self.series = PvdSeries(
+            series = PvdSeries(
                 folder / "frames.pvd", folder / "frames", points_dtype=points_dtype, components=COMPONENTS, background=True,
                 goes_on=written is not None,
             )  # fmt: skip
         else:
-            self.series = HdfSeries(
+            series = HdfSeries(
                 folder / "frames.vtkhdf", folder / "frames", points_dtype=points_dtype, background=True,
                 goes_on=written is not None,
             )  # fmt: skip
-        self._add_parts()
+        self.series = series
+        super().__init__(stepper, series, fields)
         if written is not None:
             self.series.go_on(written)
 
     def written(self) -> dict[str, Any]:
         """Return what there is to go on from, as JSON knows it; all of it is in the files when this returns."""
         return self.series.written()
-
-    def _add_parts(self) -> None:
-        stepper, scene, series = self.stepper, self.stepper.scene, self.series
-        drawings = [None if (body := stepper.body_of(k)) is None else body.drawing(p.link) for k, p in enumerate(scene.parts)]
-        size = max((float(np.ptp(drawing.points, axis=0).max()) for drawing in drawings if drawing), default=0.1)
-        self._drawn: list[int] = []
-        #: of parts that their shapes draw, the points in the frame of the part
-        self._shapes: dict[int, np.ndarray] = {}
-        for k, (part, drawing) in enumerate(zip(scene.parts, drawings, strict=True)):
-            if drawing is not None:
-                series.add_part(part.name, drawing.points, drawing.cells, drawing.kind)
-                self._drawn.append(k)
-            elif part.visual is not None:
-                points = part.visual.points
-                if part.visual.name == "plane":
-                    (_, turn, place), size_now = part.shapes[0], FLOOR_SIZE * size
-                    points = size_now * (points - place) @ turn @ turn.T + place
-                series.add_part(part.name, points, part.visual.triangles, "triangle")
-                self._drawn.append(k)
-                self._shapes[k] = points
-            else:
-                raise InputError(f"part {part.name!r} cannot be drawn: its body gives no drawing and its shapes no visual.")
-        series.add_part("contacts", None, None, "points")
-
-    def write(self, report: StepReport | None) -> None:
-        """Write a frame of the current state; None at the start, before any step."""
-        stepper, placed = self.stepper, self.stepper.placed
-        parts = {stepper.scene.parts[k].name: self._part_frame(k, report, placed) for k in self._drawn}
-        if report is None:
-            none, scalar = np.zeros((0, 3)), np.zeros(0)
-            fields = {"force": none, "normal": none, "gap": scalar, "state": scalar.astype(int)}
-            points, sides = none, np.zeros((0, 2), dtype=np.int64)
-        else:
-            c = report.contacts
-            fields = {"force": c.force, "normal": c.normal, "gap": c.gap, "state": c.state}
-            points, sides = c.position, c.part
-        parts["contacts"] = PartFrame(points, fields | ({"parts": sides} if "parts" in self.fields else {}))
-        self.series.write_frame(stepper.state.t, parts)
-
-    def _part_frame(self, k: int, report: StepReport | None, placed: Placed) -> PartFrame:
-        """Points and fields of a part in the current state, in which the parts are ``placed``."""
-        stepper, body = self.stepper, self.stepper.body_of(k)
-        if body is None:
-            return PartFrame(self._shapes[k])
-        if k in self._shapes:
-            return PartFrame(self._shapes[k] @ placed.rotation[k].T + placed.translation[k])
-        system, state, index = stepper.system, stepper.state, stepper.scene.parts[k].body
-        rows = system.v_slices[index]
-        force = np.zeros(body.n_v) if report is None else report.forces.node_force[rows]
-        drawn = body.frame(state.q[system.q_slices[index]], state.v[rows], force, self.fields)
-        return PartFrame(drawn.points, drawn.point_data, drawn.cell_data)
 
     @property
     def settled(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,6 +30,7 @@ from femsim.step.advance import take_step
 from femsim.step.push import Push, pushed
 from femsim.step.report import StepReport
 from femsim.step.state import State
+from femsim.step.stepper import Stepper
 
 
 class StepFailedError(RuntimeError):
@@ -100,6 +102,7 @@ class Simulation:
     _recording: Recording | None
     _failure = ""
     _run: Run | None = None
+    _report: StepReport | None = None
 
     def __init__(
         self,
@@ -176,6 +179,17 @@ class Simulation:
     def dt(self) -> float:
         """Time step, s; the longest where dt is "auto"."""
         return self._engine.stepper.settings.dt
+
+    @property
+    def stepper(self) -> Stepper:
+        """The engine, as ``on_step`` of :func:`~femsim.run.simulate.simulate` gets it: to read, not to write."""
+        self._activate()
+        return self._engine.stepper
+
+    @property
+    def report(self) -> StepReport | None:
+        """What the last step of this simulation did, as ``on_step`` gets it; None before the first, and where it went back."""
+        return self._report
 
     @property
     def converged(self) -> bool:
@@ -259,6 +273,7 @@ class Simulation:
             stepper.restore(before)
             self._failure = f"step {number} at {before.t + stepper.settings.dt:g} s failed: {message}"
             raise StepFailedError(f"{self._failure} Go back to a saved state, or take a smaller dt.")
+        self._report = report
         if self._recording is not None:
             self._rows = self._recording.step(report, timings)
             return
@@ -326,7 +341,7 @@ class Simulation:
         force : sequence, (3,), N, or None
             World; None ends it.
         at : sequence, (3,), m, optional
-            Point of the part now, world. Default its centre of mass.
+            Point of the part now, world. Default where it is pushed already, else its centre of mass.
 
         Raises
         ------
@@ -341,7 +356,11 @@ class Simulation:
             self._pushes.pop(part, None)
             return
         point = None if at is None else vector(f"push of {part!r}: at", at)
-        self._pushes[part] = Push.at(self._engine.stepper, names.index(part), point, vector(f"push of {part!r}: force", force))
+        pull = vector(f"push of {part!r}: force", force).copy()
+        if point is None and part in self._pushes:
+            self._pushes[part] = replace(self._pushes[part], force=pull)
+        else:
+            self._pushes[part] = Push.at(self._engine.stepper, names.index(part), point, pull)
 
     # ------------------------------------------------------------------ readings
 
@@ -404,6 +423,7 @@ class Simulation:
         self._activate()
         before = self.save()
         self._recall_solver(saved)
+        self._report = None
         try:
             self._put(saved)
         except InputError:

@@ -49,7 +49,6 @@ class Push:
             The part is an obstacle, which nothing moves.
         """
         name, body, nothing = stepper.scene.part_names[part], stepper.body_of(part), np.zeros(0)
-        force = force.copy()
         if body is None:
             raise InputError(f"push of {name!r}: it is an obstacle, which no force moves; push a body.")
         if body.rigid:

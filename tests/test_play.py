@@ -1,0 +1,184 @@
+"""A simulation in the browser: how the hand pulls, what the page asks for, the newest frame, and the mouse of a real browser."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browser import Browser, find_browser
+
+import femsim as fs
+from femsim.run.frames import Shown
+from femsim.run.hand import Hand
+from femsim.run.play import Player, play
+from viz import LiveSeries, VizError
+
+viser = pytest.importorskip("viser", reason="the extra view is not installed")
+pytest.importorskip("trimesh", reason="the extra view is not installed")
+
+FIRST_PORT, G = 18480, 9.81
+
+
+def box_and_cube(**options: Any) -> fs.Scene:
+    """A box and a soft cube that rest on a floor."""
+    scene = fs.Scene("box_and_cube", dt=0.01, duration=0.1, **options)
+    scene.add_floor()
+    scene.add_rigid("box", fs.Box((0.05, 0.05, 0.05)), mass=0.5, position=(0.0, 0.0, 0.05))
+    rubber = fs.Elastic(2e5, 0.4, 1000.0, rayleigh_beta=1e-3)
+    scene.add_soft("cube", fs.box_tets((0.04, 0.04, 0.04), 3), rubber, position=(0.2, 0.0, 0.0201))
+    return scene
+
+
+@pytest.mark.parametrize("part", ["box", "cube"])
+def test_a_hand_lifts_a_body_and_holds_it_where_the_band_bears_its_weight(part: str) -> None:
+    sim = fs.Simulation(box_and_cube())
+    sim.step(5)
+    top = (
+        sim.pose("box")[1] + np.array([0.0, 0.0, 0.05])
+        if part == "box"
+        else sim.points("cube")[np.argmax(sim.points("cube")[:, 2])]
+    )
+    mass, place = (0.5 if part == "box" else 0.064), top + np.array([0.0, 0.0, 0.3])
+    hand = Hand(sim, part, top, strength=3.0, length=0.05)
+    for _ in range(300):
+        force = hand.pull(place)
+        assert sim.step().converged
+    np.testing.assert_allclose(force, [0.0, 0.0, mass * G], atol=0.06 * mass * G)  # the cube still swings a little
+    assert hand.point[2] == pytest.approx(place[2] - mass * G / hand.stiffness, abs=5e-3)
+    assert hand.stiffness <= 3.0 * mass * G / 0.05 * (1.0 + 1e-9)
+    hand.let_go()
+    sim.step(150)
+    assert sim.verdict == "good" and np.abs(sim.state.v[2]) < 1e-6 and not sim.save().pushes
+
+
+def test_the_newest_frame_is_that_of_the_bodies() -> None:
+    sim, series = fs.Simulation(box_and_cube()), LiveSeries()
+    shown = Shown(sim.stepper, series)
+    shown.write(None)
+    assert series.read(0, "contacts").n_points == 0
+    sim.step(10)
+    shown.write(sim.report)
+    assert series.times == [pytest.approx(0.1)] and {"floor", "box", "cube", "contacts"} <= set(series.parts)
+    cube = series.read(0, "cube")
+    np.testing.assert_array_equal(np.asarray(cube.points), sim.points("cube"))
+    assert cube.n_cells == len(sim.stepper.scene.body("cube").tets) and "von_mises" in [*cube.cell_data, *cube.point_data]
+    np.testing.assert_allclose(np.asarray(series.read(0, "box").points).mean(axis=0), sim.pose("box")[1], atol=1e-12)
+    force = np.asarray(series.read(0, "contacts").point_data["force"]).sum(axis=0)
+    assert abs(abs(force[2]) - (0.5 + 0.064) * G) < 0.5
+    with pytest.raises(VizError, match="has no part 'ball'"):
+        series.read(0, "ball")
+
+
+@pytest.fixture
+def player_of() -> Iterator[Callable[..., Player]]:
+    opened: list[Player] = []
+
+    def make(scene: fs.Scene, **options: Any) -> Player:
+        opened.append(Player(scene, **({"port": FIRST_PORT} | options)))
+        return opened[-1]
+
+    yield make
+    for player in opened:
+        player.close()
+
+
+def go_on(player: Player, steps: int) -> None:
+    """Let it go on for so many steps, at least."""
+    end, until = player.sim.state.step + steps, time.monotonic() + 60.0
+    while player.sim.state.step < end:
+        assert time.monotonic() < until
+        player.tick()
+
+
+def test_the_mouse_pulls_and_the_buttons_stop_it_and_start_it_again(player_of: Callable[..., Player]) -> None:
+    player = player_of(box_and_cube())
+    sim, view = player.sim, player.view
+    go_on(player, 15)  # beyond the duration of the scene
+    assert "health: good" in view._text.content and set(view._handles) == {"box", "cube"}
+    at = sim.pose("box")[1] + [0.0, 0.0, 0.05]
+    view.drag("box", "start", at, at)
+    view.drag("box", "update", at, at + np.array([0.0, 0.0, 0.2]))
+    go_on(player, 40)
+    assert set(sim.save().pushes) == {"box"} and sim.pose("box")[1][2] > 0.1
+    view.drag("box", "end", at, at)
+    go_on(player, 2)
+    assert not sim.save().pushes
+    view.pause(True)
+    before = sim.state.step
+    for _ in range(5):
+        player.tick()
+    assert sim.state.step == before and view._go.label == "Go on"
+    view._ask_again()
+    player.tick()
+    assert sim.state.step <= 1 and not view.paused
+    assert not view.asked_again()
+
+
+def test_a_step_that_fails_is_said_and_stops_it(player_of: Callable[..., Player], monkeypatch: pytest.MonkeyPatch) -> None:
+    player = player_of(box_and_cube())
+    go_on(player, 2)
+
+    def fail(*_: Any) -> None:
+        raise fs.StepFailedError("step 3 failed: it is too much.")
+
+    monkeypatch.setattr(player.sim, "step", fail)
+    end = time.monotonic() + 20.0
+    while "it is too much" not in player.view._text.content:
+        assert time.monotonic() < end
+        player.tick()
+    assert player.view.paused
+
+
+def test_it_records_what_was_pulled(tmp_path: Path) -> None:
+    ticks = iter(range(40))
+    run = play(box_and_cube(), port=FIRST_PORT, open_browser=False, out=tmp_path / "run", until=lambda: next(ticks, None) is None)
+    assert run is not None and run.status == "converged" and (tmp_path / "run" / "frames.pvd").is_file()
+
+
+def test_wrong_input(tmp_path: Path, call: Callable[..., tuple[int, str, str]]) -> None:
+    status, _, err = call("play", "nothing")
+    assert status == 2 and "scene file 'nothing' does not exist" in err
+    status, _, err = call("play", "pouring", "--port", "70000", "--no-open")
+    assert (status, err) == (2, "femsim: port is 70000; allowed are 1 to 65535.\n")
+    status, _, err = call("play", "soft_ball_gripping", "--field", "colour", "--no-open", "--out", str(tmp_path / "run"))
+    assert status == 2 and "field 'colour'" in err
+    status, _, err = call("play", "soft_ball_gripping", "--solver", "cnd", "--no-open")
+    assert status == 2 and "did you mean 'cond'" in err
+
+
+def test_a_body_is_pulled_in_a_real_browser(tmp_path: Path, player_of: Callable[..., Player]) -> None:
+    program = find_browser()
+    if program is None:
+        pytest.skip("no Chromium on this machine (apt-get install chromium)")
+    scene = fs.Scene("box", dt=0.01, duration=0.1)
+    scene.add_floor()
+    scene.add_rigid("box", fs.Box((0.05, 0.05, 0.05)), mass=0.5, position=(0.0, 0.0, 0.05))
+    player = player_of(scene)
+    with Browser(program, tmp_path / "profile") as page:
+        page.open(player.view.url)
+        end = time.monotonic() + 45.0
+        while "health: good" not in page.text():
+            assert time.monotonic() < end
+            go_on(player, 5)
+
+        def mouse(kind: str, x: float, y: float, **more: Any) -> None:
+            page.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", **more)
+
+        while player.view.pull is None:  # its picture may come later than its words
+            assert time.monotonic() < end
+            mouse("mouseReleased", 600, 400, clickCount=1)
+            mouse("mouseMoved", 600, 400)
+            mouse("mousePressed", 600, 400, clickCount=1, buttons=1)
+            for number in range(10):
+                mouse("mouseMoved", 600, 400 - 15 * number, buttons=1)
+                go_on(player, 2)
+        go_on(player, 30)
+        assert player.sim.pose("box")[1][2] > 0.055 and set(player.sim.save().pushes) == {"box"}
+        mouse("mouseReleased", 600, 250, clickCount=1)
+        while player.view.pull is not None:
+            assert time.monotonic() < end
+            go_on(player, 2)
