@@ -15,6 +15,7 @@ _FIELDS = {
     "shear_factor_1": "",
     "shear_factor_2": "",
     "contact_radius": "m",
+    "bending_factor": "",
 }
 
 
@@ -29,15 +30,18 @@ class RodSection:
     area : float
         Area A, m2.
     second_moment_1 : float
-        Integral of x2^2 dA, m4: resists bending about axis 1.
+        Integral of x2^2 dA, m4: rotary inertia, and resists bending about axis 1.
     second_moment_2 : float
-        Integral of x1^2 dA, m4: resists bending about axis 2.
+        Integral of x1^2 dA, m4: rotary inertia, and resists bending about axis 2.
     torsion_constant : float
         St. Venant's constant, m4: torque = G torsion_constant times twist. At most the polar moment, which only a circle reaches.
     shear_factor_1, shear_factor_2 : float
         Fraction of G A that resists shear along axis 1 and 2, in (0, 1].
     contact_radius : float
         Radius of the round contact surface, m.
+    bending_factor : float
+        Bending and torsional stiffness, as a fraction of that of a solid section. Default 1; threads that slide on each other
+        resist bending and twist far less, with the same inertia.
 
     Raises
     ------
@@ -52,6 +56,7 @@ class RodSection:
     shear_factor_1: float
     shear_factor_2: float
     contact_radius: float
+    bending_factor: float = 1.0
 
     def __post_init__(self) -> None:
         """Convert every number to float and check its range."""
@@ -85,13 +90,13 @@ def circular_section(radius: float, *, shear_factor: float = 0.9, bending: float
         Fraction of G A that resists shear, in (0, 1]. Default 9/10, from the energy of the parabolic shear stress. Cowper (1966)
         gives 6 (1 + nu) / (7 + 6 nu); the program of papers/001 uses 1.
     bending : float
-        Second moments and torsion constant, as a fraction of those of a solid circle. Default 1; threads that slide on each other
+        Bending and torsional stiffness, as a fraction of that of a solid circle. Default 1; threads that slide on each other
         resist bending and twist far less, e.g. 1e-4.
 
     Returns
     -------
     RodSection
-        Area pi r^2, second moments bending pi r^4 / 4, torsion constant bending pi r^4 / 2.
+        Area pi r^2, second moments pi r^4 / 4, torsion constant pi r^4 / 2.
 
     Raises
     ------
@@ -99,8 +104,9 @@ def circular_section(radius: float, *, shear_factor: float = 0.9, bending: float
         If the radius or bending is not greater than 0 or the shear factor is out of range.
     """
     radius = _positive("circular rod section", "radius", "m", radius)
-    second = 0.25 * math.pi * radius**4 * _positive("circular rod section", "bending", "", bending)
-    return RodSection(math.pi * radius**2, second, second, 2.0 * second, shear_factor, shear_factor, radius)
+    bending = _positive("circular rod section", "bending", "", bending)
+    second = 0.25 * math.pi * radius**4
+    return RodSection(math.pi * radius**2, second, second, 2.0 * second, shear_factor, shear_factor, radius, bending)
 
 
 def rectangular_section(width: float, height: float, *, shear_factor: float = 5.0 / 6.0) -> RodSection:

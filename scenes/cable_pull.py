@@ -52,7 +52,7 @@ def build(
     young_modulus : float, Pa
         Young's modulus of the rope.
     bending : float, 1
-        Second moments and torsion constant, as a fraction of those of a solid circle.
+        Bending and torsional stiffness, as a fraction of that of a solid circle.
     damping : float, N s/m^2
         Drag per metre of rope.
     links : int, 1

@@ -48,7 +48,7 @@ def build(
     young_modulus : float, Pa
         Young's modulus of the string; a stiffer string slides earlier.
     bending : float, 1
-        Second moments and torsion constant, as a fraction of those of a solid circle: a string consists of many threads.
+        Bending and torsional stiffness, as a fraction of that of a solid circle: a string consists of many threads.
     dt : float, s
         Time step.
     """

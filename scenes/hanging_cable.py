@@ -42,7 +42,7 @@ def build(
     density : float, kg/m^3
         Density.
     bending : float, 1
-        Second moments and torsion constant, as a fraction of those of a solid circle.
+        Bending and torsional stiffness, as a fraction of that of a solid circle.
     damping : float, N s/m^2
         Drag per metre of cable, which brings it to rest.
     links : int, 1

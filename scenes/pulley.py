@@ -51,7 +51,7 @@ def build(
     young_modulus : float, Pa
         Young's modulus of the cable.
     bending : float, 1
-        Second moments and torsion constant, as a fraction of those of a solid circle: a cable consists of many threads.
+        Bending and torsional stiffness, as a fraction of that of a solid circle: a cable consists of many threads.
     dt : float, s
         Time step.
     """

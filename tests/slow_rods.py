@@ -68,7 +68,7 @@ class Joint:
             self.e = np.concatenate([middle.T @ g, phi - rod._rest[k]])
             shear = [section.shear_factor_1 * shear_pull, section.shear_factor_2 * shear_pull]
             bend = [E * section.second_moment_1, E * section.second_moment_2, G * section.torsion_constant]
-            self.K = np.diag([*shear, pull, *bend]) / length
+            self.K = np.diag([*shear, pull, *(section.bending_factor * b for b in bend)]) / length
             B = R[0] @ (0.5 * (np.eye(3) - math.tan(size / 4) / max(size, 1e-12) * skew(phi))) @ R[0].T
             top = middle.T @ np.hstack([-np.eye(3), skew(c[0]) + skew(g) @ (np.eye(3) - B), np.eye(3), skew(c[1]) + skew(g) @ B])
             P = skew(phi)

@@ -7,6 +7,7 @@ energy as well; advance, rotations and spins have plain twins of their own, join
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -120,6 +121,8 @@ def test_links_are_bricks() -> None:
     np.testing.assert_allclose(rod.link_mass, mass, rtol=1e-12)
     squares = np.array([0.002**2 + 0.008**2, 0.004**2 + 0.008**2, 0.004**2 + 0.002**2])
     np.testing.assert_allclose(rod.link_inertia, np.tile(mass / 12 * squares, (5, 1)), rtol=1e-12)
+    rope = Rod("rope", line(5, 0.04), replace(rectangular_section(0.004, 0.002), bending_factor=1e-4), CABLE)
+    np.testing.assert_array_equal(rope.link_inertia, rod.link_inertia)
 
 
 def test_clamps_of_an_arc_are_along_its_tangent() -> None:

@@ -23,6 +23,14 @@ def test_circle() -> None:
     assert circular_section(0.002, shear_factor=1.0).shear_factor_2 == 1.0
 
 
+def test_a_rope_loses_stiffness_and_no_mass() -> None:
+    rope, solid = circular_section(0.002, bending=1e-4), circular_section(0.002)
+    assert (rope.bending_factor, solid.bending_factor) == (1e-4, 1.0)
+    assert (rope.second_moment_1, rope.polar_moment) == (solid.second_moment_1, solid.polar_moment)
+    with pytest.raises(MaterialError, match=r"bending is 0\.0, but must be"):
+        circular_section(0.002, bending=0.0)
+
+
 def test_rectangle() -> None:
     section = rectangular_section(0.004, 0.001)
     assert section.area == pytest.approx(4e-6, rel=1e-15)

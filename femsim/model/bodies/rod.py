@@ -256,8 +256,8 @@ class Rod(BodyDefaults):
             section.shear_factor_2 * shear * section.area,
             young * section.area,
         ]
-        about = [young * section.second_moment_1, young * section.second_moment_2, shear * section.torsion_constant]
-        self._stiffness = np.array(along + about) / self._joint_lengths[:, None]
+        solid = np.array([young * section.second_moment_1, young * section.second_moment_2, shear * section.torsion_constant])
+        self._stiffness = np.array([*along, *section.bending_factor * solid]) / self._joint_lengths[:, None]
         self._ceiling = MAX_TENSION * min(along[:2])
 
     def _make_state(self) -> None:
