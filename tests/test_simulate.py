@@ -22,6 +22,8 @@ from small_scene import DT, STEPS, cube_scene, scene_file
 
 import femsim as fs
 from contact.linear import make_factorization
+from femsim.run.frames import Shown
+from viz import LiveSeries
 from viz.ending import heartbeat_age
 
 # The contract with scripts outside: these columns are there, under these names (more may stand between them).
@@ -119,6 +121,24 @@ def test_sensors_table(done: tuple[fs.Run, Path]) -> None:
         np.testing.assert_allclose(rows[:, 1 + 6 * k : 4 + 6 * k], sensor.force, rtol=1e-9)
         np.testing.assert_allclose(rows[:, 4 + 6 * k : 7 + 6 * k], sensor.torque, rtol=1e-9)
     np.testing.assert_allclose(rows[:, -3:], run.markers["corner"].position, rtol=1e-9)
+
+
+def test_planes_reach_under_all_that_a_scene_holds() -> None:
+    """Also where the bodies are far from the origin, and where a plane is steep."""
+    scene = fs.Scene("far", dt=0.01, duration=0.1)
+    scene.add_floor()
+    scene.add_rigid("box", fs.Box((0.05, 0.05, 0.05)), mass=0.5, position=(3.0, 0.0, 0.05))
+    scene.add_rigid("ball", fs.Sphere(0.02), mass=0.1, position=(3.0, -1.0, 0.05))
+    slope = np.array([math.sin(0.3), 0.0, math.cos(0.3)])
+    scene.add_obstacle("slope", fs.Plane(), position=(1.0, 0.0, -1.0), rotation=(0.0, 0.3, 0.0))
+    series = LiveSeries()
+    Shown(fs.Simulation(scene).stepper, series).write(None)
+    bodies = np.concatenate([np.asarray(series.read(0, part).points) for part in ("box", "ball")])
+    floor, steep = (np.asarray(series.read(0, part).points) for part in ("floor", "slope"))
+    np.testing.assert_array_equal(floor[:, 2], 0.0)
+    np.testing.assert_allclose((steep - [1.0, 0.0, -1.0]) @ slope, 0.0, atol=1e-12)
+    for plane in (floor, steep):
+        assert np.all(plane.min(axis=0)[:2] < bodies.min(axis=0)[:2]) and np.all(plane.max(axis=0)[:2] > bodies.max(axis=0)[:2])
 
 
 def test_frames(done: tuple[fs.Run, Path]) -> None:

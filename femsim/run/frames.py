@@ -24,8 +24,8 @@ FIELDS = tuple(field.name for field in FRAME_FIELDS if not field.always)
 DEFAULT_FIELDS = tuple(field.name for field in FRAME_FIELDS if field.default and not field.always)
 #: Names of the components of fields that are neither scalars nor vectors.
 COMPONENTS = {field.name: field.components for field in FRAME_FIELDS if field.components}
-#: Half the side of the square that stands for an infinite floor in the frames, in units of the scene's size.
-FLOOR_SIZE = 4.0
+#: Side of the square that stands for an infinite floor in the frames, in units of the scene's diagonal.
+FLOOR_SIZE = 2.0
 
 
 def chosen_fields(fields: Sequence[str] | None) -> tuple[str, ...]:
@@ -67,27 +67,36 @@ class Shown:
         self._add_parts()
 
     def _add_parts(self) -> None:
-        stepper, scene, series = self.stepper, self.stepper.scene, self._series
-        drawings = [None if (body := stepper.body_of(k)) is None else body.drawing(p.link) for k, p in enumerate(scene.parts)]
-        size = max((float(np.ptp(drawing.points, axis=0).max()) for drawing in drawings if drawing), default=0.1)
-        self._drawn: list[int] = []
+        stepper, parts, series = self.stepper, self.stepper.scene.parts, self._series
         #: of parts that their shapes draw, the points in the frame of the part
         self._shapes: dict[int, np.ndarray] = {}
-        for k, (part, drawing) in enumerate(zip(scene.parts, drawings, strict=True)):
+        drawings = [None if (body := stepper.body_of(k)) is None else body.drawing(p.link) for k, p in enumerate(parts)]
+        for k, (part, drawing) in enumerate(zip(parts, drawings, strict=True)):
+            if drawing is None:
+                if part.visual is None:
+                    raise InputError(f"part {part.name!r} cannot be drawn: its body gives no drawing and its shapes no visual.")
+                self._shapes[k] = part.visual.points
+        self._widen_planes()
+        self._drawn = range(len(parts))
+        for k, (part, drawing) in enumerate(zip(parts, drawings, strict=True)):
             if drawing is not None:
                 series.add_part(part.name, drawing.points, drawing.cells, drawing.kind)
-                self._drawn.append(k)
             elif part.visual is not None:
-                points = part.visual.points
-                if part.visual.name == "plane":
-                    (_, turn, place), size_now = part.shapes[0], FLOOR_SIZE * size
-                    points = size_now * (points - place) @ turn @ turn.T + place
-                series.add_part(part.name, points, part.visual.triangles, "triangle")
-                self._drawn.append(k)
-                self._shapes[k] = points
-            else:
-                raise InputError(f"part {part.name!r} cannot be drawn: its body gives no drawing and its shapes no visual.")
+                series.add_part(part.name, self._shapes[k], part.visual.triangles, "triangle")
         series.add_part("contacts", None, None, "points")
+
+    def _widen_planes(self) -> None:
+        """Make the squares that stand for infinite planes reach under all that the scene holds at the start."""
+        parts, placed = self.stepper.scene.parts, self.stepper.placed
+        planes = [k for k in self._shapes if (visual := parts[k].visual) is not None and visual.name == "plane"]
+        others = [self._part_frame(k, None, placed).points for k in range(len(parts)) if k not in planes]
+        if not planes or not others:
+            return
+        low, high = (getattr(np.concatenate(others), side)(axis=0) for side in ("min", "max"))
+        for k in planes:
+            _, turn, place = parts[k].shapes[0]
+            foot = 0.5 * (low + high) - ((0.5 * (low + high) - place) @ turn[:, 2]) * turn[:, 2]
+            self._shapes[k] = foot + FLOOR_SIZE * np.linalg.norm(high - low) * (self._shapes[k] - place)
 
     def write(self, report: StepReport | None) -> None:
         """Write a frame of the current state; None at the start, before any step."""
