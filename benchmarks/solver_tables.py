@@ -1,8 +1,8 @@
-"""Makes the tables and pictures of docs/solvers.md: every solver on the same steps and on problems of others.
+"""Makes the tables and pictures of the pages on solvers: every solver on the same steps and on problems of others.
 
-    python benchmarks/solver_tables.py --out docs [--quick] [--only fclib,guide,...] [--data FOLDER]
+    python benchmarks/solver_tables.py [--out FOLDER] [--quick] [--only fclib,guide,...] [--data FOLDER]
 
-Text between the markers ``<!-- NAME -->`` and ``<!-- end NAME -->`` of solvers.md is replaced, all else is kept.
+Text between the markers ``<!-- NAME -->`` and ``<!-- end NAME -->`` of the pages is replaced, all else is kept.
 """
 
 from __future__ import annotations
@@ -34,32 +34,37 @@ TABLES: dict[tuple[str, ...], Callable[[Settings], dict[str, str]]] = {
 NAMES = tuple(name for names in TABLES for name in names)
 #: Block that says when and where all others were made.
 RUN = "run"
+#: Pages with blocks, in the folder of the project: what one reads, and what was measured.
+PAGES = (Path("docs", "solvers.md"), Path("data", "results", "solvers.md"))
 
 
-def replace_block(page: str, name: str, text: str) -> str:
-    """Put a text between the markers of a block.
+def replace_block(pages: Sequence[Path], name: str, text: str) -> None:
+    """Put a text between the markers of a block, which one of the pages has.
 
     Raises
     ------
     ValueError
-        The page has no such markers, or has them twice.
+        The pages have no such markers, or have them twice.
     """
     begin, end = f"<!-- {name} -->", f"<!-- end {name} -->"
     pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
-    if len(pattern.findall(page)) != 1:
-        raise ValueError(f"the page must hold the markers {begin} and {end} once; add them where the block belongs.")
-    return pattern.sub(lambda _: f"{begin}\n{text}\n{end}", page)
+    found = {page: page.read_text(encoding="utf-8") for page in pages}
+    if sum(len(pattern.findall(old)) for old in found.values()) != 1:
+        raise ValueError(f"the pages must hold the markers {begin} and {end} once; add them where the block belongs.")
+    for page, old in found.items():
+        if pattern.search(old):
+            page.write_text(pattern.sub(lambda _: f"{begin}\n{text}\n{end}", old), encoding="utf-8")
 
 
-def make_tables(page: Path, settings: Settings, only: Sequence[str] = NAMES) -> None:
-    """Make the tables that are asked for, and write the page after each."""
+def make_tables(pages: Sequence[Path], settings: Settings, only: Sequence[str] = NAMES) -> None:
+    """Make the tables that are asked for, and write the page of each after it."""
     for names, make in TABLES.items():
         if not set(names) & set(only):
             continue
         started = time.process_time()
         blocks = make(settings)
         for name, text in blocks.items():
-            page.write_text(replace_block(page.read_text(encoding="utf-8"), name, text), encoding="utf-8")
+            replace_block(pages, name, text)
         said = f"{time.process_time() - started:.0f} s CPU" if blocks else "no data, left as it is"
         print(f"{', '.join(names)}: {said}", flush=True)
 
@@ -67,7 +72,7 @@ def make_tables(page: Path, settings: Settings, only: Sequence[str] = NAMES) -> 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line and make the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder with solvers.md; pictures go to its pictures/")
+    parser.add_argument("--out", type=Path, default=ROOT, help=f"folder with {' and '.join(map(str, PAGES))}; default the project")
     parser.add_argument("--quick", action="store_true", help="tiny scenes, no figure means anything: give another --out")
     parser.add_argument("--only", default=",".join(NAMES), help=f"blocks, separated by commas, of: {', '.join(NAMES)}")
     parser.add_argument("--data", type=Path, help="folder with FCLib files and check_fc.py; their tables are made with it only")
@@ -76,20 +81,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     unknown = [name for name in only if name not in NAMES]
     if unknown:
         parser.error(f"--only names {unknown[0]!r}; allowed are {', '.join(NAMES)}.")
-    if not (chosen.out / "solvers.md").is_file():
-        parser.error(f"--out is {chosen.out}, which holds no solvers.md; copy docs/solvers.md there.")
+    pages = [chosen.out / page for page in PAGES]
+    if missing := [page for page in pages if not page.is_file()]:
+        parser.error(f"--out is {chosen.out}, which holds no {missing[0].relative_to(chosen.out)}; copy that of the project there.")
     if chosen.data is not None and not (chosen.data / "check_fc.py").is_file():
         parser.error(f"--data is {chosen.data}, which holds no check_fc.py; name the folder of FCLib files and their checker.")
-    pictures = chosen.out / "pictures"
+    pictures = chosen.out / "docs" / "pictures"
     pictures.mkdir(exist_ok=True)
     before, started = os.getloadavg()[0], time.strftime("%Y-%m-%d %H:%M")
-    page = chosen.out / "solvers.md"
-    make_tables(page, Settings("tiny" if chosen.quick else "full", chosen.data, pictures=pictures), only)
+    make_tables(pages, Settings("tiny" if chosen.quick else "full", chosen.data, pictures=pictures), only)
     load = f"load {before:.1f} before and {os.getloadavg()[0]:.1f} after, of which this job makes 1"
     text = f"{started}, {platform.platform()}, {os.cpu_count()} CPUs, {load}"
     print(text)
     if set(only) == set(NAMES):
-        page.write_text(replace_block(page.read_text(encoding="utf-8"), RUN, f"Last made as a whole: {text}."), encoding="utf-8")
+        replace_block(pages, RUN, f"Last made as a whole: {text}.")
 
 
 if __name__ == "__main__":

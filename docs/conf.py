@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -118,6 +119,8 @@ FILLED = {"guide/commands": commands, "guide/gallery": gallery} | {
 }
 
 
+#: Pages of measured numbers, which the site has as files.
+RECORD = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+data/results/\w+\.md)\)")
 #: Pages that stand outside of docs, and where the site has them.
 OUTSIDE = {"(../benchmarks/README.md": "(guide/benchmarks.md", "(../CONTRIBUTING.md": "(guide/contributing.md"}
 
@@ -126,6 +129,7 @@ def fill(app: Any, page: str, source: list[str]) -> None:
     """Append what the code says to the pages that wait for it, and turn links to pages outside."""
     for outside, inside in OUTSIDE.items():
         source[0] = source[0].replace(outside, inside)
+    source[0] = RECORD.sub(r"{download}`\1 <\2>`", source[0])
     if page in FILLED:
         source[0] += "\n" + FILLED[page]()
 

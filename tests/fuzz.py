@@ -1,8 +1,8 @@
 """A seeded fuzzer of all readers: good files, bad files and changes to both, read by the doors of a user.
 
-    python tests/fuzz.py --inputs 1000000 --seed 1 --report docs/fuzz.md
+    python tests/fuzz.py --inputs 1000000 --seed 1 --report data/results/fuzz.md
 
-or in pieces, `--inputs 50000 --first 50000 --save 1.json` and so on, then `--join *.json --report docs/fuzz.md`.
+or in pieces, `--inputs 50000 --first 50000 --save 1.json` and so on, then `--join *.json --report data/results/fuzz.md`.
 
 Inputs are read one after the other by a worker process with limits, foreign libraries in the worker itself. An input that ends
 the worker (too long, too much memory, a crash) is read again by the door of a user, where a child has the limits; there it must
@@ -329,7 +329,7 @@ def report(tally: Tally, seed: int) -> str:
     stopped = ", ".join(f"{count} of {name}" for name, count in tally.stopped.most_common()) or "none"
     return f"""# Readers under fuzzing
 
-Written by `python tests/fuzz.py --inputs {tally.inputs} --seed {seed} --report docs/fuzz.md` (Python
+Written by `python tests/fuzz.py --inputs {tally.inputs} --seed {seed} --report data/results/fuzz.md` (Python
 {platform.python_version()}, {tally.cpu:.0f} s of processor time, {1e3 * tally.cpu / max(tally.inputs, 1):.1f} ms an input). An
 input is a good or a bad file of some kind with some changes: bytes flipped, parts cut, repeated, removed or put in from other
 files, numbers replaced by extreme ones. Each is read by the same function that a user's file is.

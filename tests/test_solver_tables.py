@@ -1,4 +1,4 @@
-"""Stage benchmarks: the tables of docs/solvers.md run on tiny scenes, say what they should, and replace only their blocks."""
+"""Stage benchmarks: the tables of the pages on solvers run on tiny scenes, say what they should, and replace only their blocks."""
 
 from __future__ import annotations
 
@@ -48,16 +48,18 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def blocks(tmp_path_factory: pytest.TempPathFactory, files: Path) -> Blocks:
-    """All blocks in the quick mode, from a copy of the real page, whose other text must stay."""
-    folder = tmp_path_factory.mktemp("docs")
-    page = folder / "solvers.md"
-    before = (ROOT / "docs" / "solvers.md").read_text(encoding="utf-8")
-    page.write_text(before, encoding="utf-8")
+    """All blocks in the quick mode, from copies of the real pages, whose other text must stay."""
+    folder = tmp_path_factory.mktemp("project")
+    before, pages = "", [folder / page for page in solver_tables.PAGES]
+    for page in pages:
+        page.parent.mkdir(parents=True)
+        shutil.copy(ROOT / page.relative_to(folder), page)
+        before += page.read_text(encoding="utf-8")
     solver_tables.main(["--out", str(folder), "--quick", "--data", str(files)])
-    after = page.read_text(encoding="utf-8")
+    after = "".join(page.read_text(encoding="utf-8") for page in pages)
     block = re.compile(r"<!-- ([^>]*?) -->\n(.*?)\n?<!-- end \1 -->", re.DOTALL)
     assert block.sub("", after) == block.sub("", before)
-    names = {path.name for path in (folder / "pictures").iterdir()}
+    names = {path.name for path in (folder / "docs" / "pictures").iterdir()}
     assert names == {"solvers_convergence.png"}
     found = dict(block.findall(after))
     assert set(found) == {*solver_tables.NAMES, solver_tables.RUN}
@@ -107,12 +109,19 @@ def test_a_solver_that_says_converged_and_is_not_is_found_out(
     assert liar.command_passed  # the command measures anew
 
 
-def test_blocks_are_found_once_or_refused() -> None:
-    page = "a\n<!-- III -->\nold\n<!-- end III -->\nb"
-    assert solver_tables.replace_block(page, "III", r"new \1") == "a\n<!-- III -->\nnew \\1\n<!-- end III -->\nb"
-    for wrong in ("a", page + page):
+def test_blocks_are_found_once_or_refused(tmp_path: Path) -> None:
+    pages = [tmp_path / "a.md", tmp_path / "b.md"]
+    pages[0].write_text("none", encoding="utf-8")
+    block = "a\n<!-- III -->\nold\n<!-- end III -->\nb"
+    pages[1].write_text(block, encoding="utf-8")
+    solver_tables.replace_block(pages, "III", r"new \1")
+    assert [page.read_text(encoding="utf-8") for page in pages] == ["none", "a\n<!-- III -->\nnew \\1\n<!-- end III -->\nb"]
+    for first, second in (("none", "a"), ("none", block + block), (block, block)):
+        pages[0].write_text(first, encoding="utf-8")
+        pages[1].write_text(second, encoding="utf-8")
         with pytest.raises(ValueError, match="once"):
-            solver_tables.replace_block(wrong, "III", "new")
+            solver_tables.replace_block(pages, "III", "new")
+        assert [page.read_text(encoding="utf-8") for page in pages] == [first, second]
 
 
 def test_wrong_arguments_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

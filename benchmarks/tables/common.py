@@ -1,4 +1,4 @@
-"""What the tables of docs/solvers.md need beside what the reproduction of papers/001 measures with."""
+"""What the tables of the pages on solvers need beside what the reproduction of papers/001 measures with."""
 
 from __future__ import annotations
 
