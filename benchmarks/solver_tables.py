@@ -72,7 +72,7 @@ def make_tables(pages: Sequence[Path], settings: Settings, only: Sequence[str] =
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line and make the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", type=Path, default=ROOT, help=f"folder with {' and '.join(map(str, PAGES))}; default the project")
+    parser.add_argument("--out", type=Path, default=ROOT, help=f"folder with {' and '.join(map(str, PAGES))}")
     parser.add_argument("--quick", action="store_true", help="tiny scenes, no figure means anything: give another --out")
     parser.add_argument("--only", default=",".join(NAMES), help=f"blocks, separated by commas, of: {', '.join(NAMES)}")
     parser.add_argument("--data", type=Path, help="folder with FCLib files and check_fc.py; their tables are made with it only")
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(f"--only names {unknown[0]!r}; allowed are {', '.join(NAMES)}.")
     pages = [chosen.out / page for page in PAGES]
     if missing := [page for page in pages if not page.is_file()]:
-        parser.error(f"--out is {chosen.out}, which holds no {missing[0].relative_to(chosen.out)}; copy that of the project there.")
+        parser.error(f"--out is {chosen.out}, which holds no {missing[0].relative_to(chosen.out)}; copy ours there.")
     if chosen.data is not None and not (chosen.data / "check_fc.py").is_file():
         parser.error(f"--data is {chosen.data}, which holds no check_fc.py; name the folder of FCLib files and their checker.")
     pictures = chosen.out / "docs" / "pictures"

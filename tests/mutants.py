@@ -174,8 +174,8 @@ def page(outcomes: list[Outcome], before: float) -> str:
     )
     return f"""# Mutants: would a test notice?
 
-Written by `python tests/mutants.py --report data/results/mutants.md` (Python {platform.python_version()}). Each row is the code with one
-thing wrong in physics, sensors, energies or judges: one text of one file replaced by another (`MUTANTS` in
+Written by `python tests/mutants.py --report data/results/mutants.md` (Python {platform.python_version()}). Each row is the
+code with one thing wrong in physics, sensors, energies or judges: one text of one file replaced by another (`MUTANTS` in
 `tests/mutant_table.py`). It is killed when a test that the table names fails, and survives when all of these pass; a survivor
 asks for a test. Rows that an earlier run killed and that are the same since are taken over (`--kept`).
 

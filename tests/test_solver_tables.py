@@ -1,4 +1,4 @@
-"""Stage benchmarks: the tables of the pages on solvers run on tiny scenes, say what they should, and replace only their blocks."""
+"""Stage benchmarks: the tables of the pages on solvers run on tiny scenes, say what they should, replace only their blocks."""
 
 from __future__ import annotations
 
