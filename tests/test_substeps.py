@@ -229,6 +229,16 @@ def test_a_state_goes_on_in_another_process_to_the_last_bit(seed: int, tmp_path:
     assert not stepper.state.differences(fresh.state)
 
 
+def test_a_state_knows_its_energy() -> None:
+    """At the start, where asking for it is no step, and after a step."""
+    scene = cube_scene()
+    stepper = Stepper(scene, Exacting())
+    first = stepper.state.copy()
+    assert stepper.state.energy == stepper.system.energy(stepper.state) and stepper.state == first
+    report = stepper.step()
+    assert stepper.state.energy == report.kinetic_energy + report.elastic_energy > 0.0
+
+
 def test_a_step_passes_on_what_it_does_not_change() -> None:
     stepper = Stepper(cube_scene(), Exacting())
     stepper.state = replace(stepper.state, halving_is_vain=True, sensors={"sum": np.array(0.25)})
@@ -272,7 +282,7 @@ def test_files_that_are_no_state_of_the_scene_are_refused(tmp_path: Path) -> Non
     with pytest.raises(fs.InputError, match="cannot be read as the state"):
         State.load(path)
     np.savez(path, q=np.zeros(3))
-    with pytest.raises(fs.InputError, match="holds none of femsim's states; this femsim reads version 5"):
+    with pytest.raises(fs.InputError, match="holds none of femsim's states; this femsim reads version 6"):
         State.load(path)
     np.savez(path, version=np.array(7))
     with pytest.raises(fs.InputError, match="holds version 7 of femsim's states"):

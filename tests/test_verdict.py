@@ -309,7 +309,7 @@ def test_no_shipped_scene_has_a_note_or_is_flagged_in_its_first_steps(path: Path
     """Whole runs are in docs/results.md; here five steps of each."""
     scene = fs.load_scene(path)
     run = fs.simulate(scene, duration=5 * scene.dt)
-    assert run.verdict == "good" and run.info["notes"] == [] and run.info["health"]["reasons"] == []
+    assert run.verdict == "good" and run.info["notes"] == [] and run.reasons == []
 
 
 # ---------------------------------------------------------------------- bounds, and going on
@@ -336,6 +336,7 @@ def test_bounds_belong_to_the_scene(bounds: tuple[float, float], verdict: str, t
     assert run.verdict == verdict and exit_status(run.status, run.verdict) == (3 if verdict == "wrong" else 0)
     written = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["health_bounds"]["led_overlap"]
     assert written == [None if math.isinf(bound) else bound for bound in bounds]
+    assert run.reasons == [reason["sentence"] for reason in run.info["health"]["reasons"]]
     for reason in run.info["health"]["reasons"]:
         assert reason["bound"] == bounds[verdict == "wrong"] and reason["value"] == pytest.approx(0.025)
 

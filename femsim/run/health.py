@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from contact.metrics_kernels import TINY
 from femsim.run.verdict import Findings, Reason, When
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
@@ -19,10 +18,6 @@ from femsim.step.vitals import Depth
 _NEAR_LIMIT = 0.8
 #: Steps between two looks at how far bodies have gone.
 _EVERY = 10
-#: Bodies that are slower than so many times what counts as still have no energy to speak of.
-_NOTHING = 100.0
-#: ... and lifts of this part of the contact margin, which contacts at rest make by rounding.
-_LIFTED = 1e-3
 _SMALLER = "Take a smaller dt."
 #: Shares of steps that are judged when the run ends, by bound: what they say and what to change.
 _SHARES = {
@@ -53,17 +48,10 @@ class HealthWatch:
         self._stepper, self._bounds = stepper, stepper.scene.health
         self._names = stepper.scene.part_names
         self.findings, self.stop = Findings(), ""
-        system, state = stepper.system, stepper.state
-        start = 0.0
-        for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
-            start += body.kinetic_energy(state.q[q], state.v[v]) + body.elastic_energy(state.q[q])
-        system.recall(state)  # asking for energies is no step
-        mass, scene = sum(body.mass for body in system.bodies), stepper.scene
-        lifted = float(np.linalg.norm(scene.gravity)) * _LIFTED * scene.margin
-        still = mass * max(0.5 * (_NOTHING * stepper.newton.still) ** 2, lifted)
+        system, start = stepper.system, stepper.state.energy
         #: energies in J: put in, lowest of kinetic + elastic - work, largest that passed, work at the last step, the part of
         #: it that undid penetrations, and the least that counts
-        self._energy = {"in": start, "lowest": start, "passed": start, "work": 0.0, "pushed": 0.0, "least": max(still, TINY)}
+        self._energy = {"in": start, "lowest": start, "passed": start, "work": 0.0, "pushed": 0.0, "least": stepper.least_energy}
         self._inverted = [0] * len(system.bodies)
         self._words = [("", "")] * len(system.bodies)
         self._crept: dict[tuple[int, int], float] = {}

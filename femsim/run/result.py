@@ -322,9 +322,14 @@ class Run:
 
     @property
     def verdict(self) -> Verdict:
-        """What the run is worth as physics: "good", "doubtful" or "wrong"; the reasons are in ``info["health"]["reasons"]``."""
+        """What the run is worth as physics: "good", "doubtful" or "wrong"."""
         found: Verdict = self.info.get("health", {}).get("verdict", "good")
         return found
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why, one sentence each; empty when good. ``info["health"]["reasons"]`` has their numbers, too."""
+        return [reason["sentence"] for reason in self.info.get("health", {}).get("reasons", [])]
 
     def table(self) -> dict[str, np.ndarray]:
         """Columns of sensors.csv and steps.csv together, (n_steps,) each, by name; SI units, world frame."""

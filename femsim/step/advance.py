@@ -64,14 +64,14 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
     """Take one time step, and where it fails take it in halves.
 
     A step fails when its numbers are not finite, when an element ends inverted beyond recovery that was not before
-    (``Body.inside_out``), when the judge says that it did not converge, or when bodies sank into each other. Then the state from
-    before is restored and two steps of half the length are taken, each of which may be halved again, ``max_halvings`` times in
-    all. Halves are taken only if they end better, all of them, and those of an energy-momentum step only if they are solved;
-    otherwise the step is what it was without halving, to the last bit, and reported so. After such a step, those that end finite
-    are taken as they are until one is solved again, since trying costs ``max_halvings`` solves. A step whose contacts are proved
-    infeasible is not halved: what closes on a body in it does so in the last of its parts too. Where an energy-momentum step is
-    neither solved nor mended by halves, backward Euler takes it if that ends no worse: velocities at the end of a step that was
-    not solved would otherwise turn round and grow from step to step.
+    (``Body.inside_out``), when the judge says that it did not converge, when bodies sank into each other, or when it made energy
+    from nothing. Then the state from before is restored and two steps of half the length are taken, each of which may be halved
+    again, ``max_halvings`` times in all. Halves are taken only if they end better, all of them, and those of an energy-momentum
+    step only if they are solved; otherwise the step is what it was without halving, to the last bit, and reported so. After such
+    a step, those that end finite are taken as they are until one is solved again, since trying costs ``max_halvings`` solves. A
+    step whose contacts are proved infeasible is not halved: what closes on a body in it does so in the last of its parts too.
+    Where an energy-momentum step is neither solved nor mended by halves, backward Euler takes it if that ends no worse:
+    velocities at the end of a step that was not solved would otherwise turn round and grow from step to step.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def attempt(stepper: Stepper) -> Attempt:
     elif report.inverted_elements and newly_inside_out(stepper.system, old, stepper.state):
         grade = INSIDE_OUT
     else:
-        grade = SOLVED if report.solution.converged and not report.sank else NOT_CONVERGED
+        grade = SOLVED if report.solution.converged and not (report.sank or report.gained) else NOT_CONVERGED
     return Attempt(dt, grade, report, None)
 
 
@@ -156,7 +156,8 @@ def _step(stepper: Stepper) -> StepReport:
     """
     before = stepper.state
     while True:
-        report = stepper.step()
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are seen, and reported
+            report = stepper.step()
         weakest = stepper.system.weakest_joint(report.solution.details.get("contradicting_rows", ()))
         if weakest is None:
             return report

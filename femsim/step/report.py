@@ -61,6 +61,8 @@ class StepReport:
         What the viscous branches of all bodies have taken since the start.
     sank : bool
         Whether bodies ended so much deeper in each other that halves of the step are worth a try.
+    gained : bool
+        Whether it made so much energy from nothing that halves of it are worth a try.
     time_error : float, m
         Estimated local error of the step, see :func:`femsim.step.adaptive.local_error`; 0 where its length is fixed.
     theta : float
@@ -96,6 +98,7 @@ class StepReport:
     solves: int
     viscous_loss: float = 0.0
     sank: bool = False
+    gained: bool = False
     time_error: float = 0.0
     theta: float = 1.0
     unbalanced: int = -1

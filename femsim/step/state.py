@@ -15,7 +15,7 @@ from femsim.step.force_memory import ForceMemory
 from foreign.text import read_npz
 
 #: Version of the files that hold a state.
-VERSION = 5
+VERSION = 6
 
 Memory = Mapping[str, np.ndarray]
 
@@ -40,6 +40,8 @@ class State:
         Number of steps taken.
     work, friction_loss : float, J
         Work of gravity, loads and drives since the start, and what friction has taken.
+    energy : float, J
+        Kinetic and elastic.
     halving_is_vain : bool
         Whether the halves of the last step that could not be solved could not be solved either, see :mod:`femsim.step.advance`.
     bodies, couplings : tuple of dict of str to ndarray
@@ -76,6 +78,7 @@ class State:
     level: int = 0
     ahead: bool = False
     before: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    energy: float = 0.0
 
     def __post_init__(self) -> None:
         if len(self.v_hat) != len(self.v):
@@ -83,7 +86,10 @@ class State:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All numbers by name, as they are saved."""
-        names = ("q", "v", "t", "v_hat", "step", "work", "friction_loss", "dt", "level", "halving_is_vain", "ahead", "before")
+        names = (
+            "q", "v", "t", "v_hat", "step", "work", "friction_loss", "dt", "level", "halving_is_vain", "ahead", "before",
+            "energy",
+        )  # fmt: skip
         out = {name: np.asarray(getattr(self, name)) for name in names}
         out["counts"] = np.array([len(self.bodies), len(self.couplings), len(self.contacts)])
         for kind, memories in (("body", self.bodies), ("coupling", self.couplings)):
@@ -107,6 +113,7 @@ class State:
             tuple(below(f"coupling/{k}/") for k in range(couplings)),
             tuple(ForceMemory(arrays[f"contacts/{k}/keys"], arrays[f"contacts/{k}/forces"]) for k in range(families)),
             below("sensor/"), float(arrays["dt"]), int(arrays["level"]), bool(arrays["ahead"]), arrays["before"],
+            float(arrays["energy"]),
         )  # fmt: skip
 
     def copy(self) -> State:

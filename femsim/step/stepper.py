@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from contact import ContactProblem, Remembering, Solver, WarmStart, contact_velocity
+from contact.metrics_kernels import TINY
 from femsim.base.errors import InputError
 from femsim.model.bodies.body import Body, StepSettings
 from femsim.model.contact_rules import ContactRules
@@ -43,8 +44,13 @@ _MOST_SEARCHES = 3
 _MOST_WEAKENINGS = 3
 #: Part of the contact margin by which a solved step may sink bodies into each other before halves of it are tried.
 SUNK = 0.02
+#: Part of the energy of the bodies that a solved step may make from nothing before halves of it are tried.
+GAINED = 0.01
 #: Part of the contact margin by which what counts as closed may be open, and by which bodies may move before contacts follow.
 _CLOSED, _HARDLY = 1e-2, 0.1
+#: Bodies that are slower than so many times what counts as still have no energy to speak of; nor have lifts of this part of the
+#: contact margin.
+_HARDLY_MOVES, _LIFTED = 100.0, 1e-3
 #: Part of the contact margin by which what counts as still may move in a step.
 STILL = 1e-6
 STAGES = ("assemble", "detect", "solve", "measure", "record")
@@ -109,6 +115,8 @@ class Stepper:
         self.system.set_prescribed(prescribed_rows(scene, self.system))
         self.contacts = Contacts(self.system, scene.parts, contact_rules(scene))
         self.state = replace(self.system.remember(self.system.initial_state()), contacts=self.contacts.no_memory())
+        self.state.energy = self.system.energy(self.state)
+        self.least_energy = self._least_energy()
         self.problem: ContactProblem | None = None
         self.timings = dict.fromkeys(STAGES, 0.0)
         self.on_restore: list[Callable[[Memory], None]] = []
@@ -143,10 +151,11 @@ class Stepper:
             report = measure(self.scene, system, solved, end, forces, state, new, penetration, self.newton.still)
             report.sank, report.theta = self._sank(penetration), settings.theta
             report.vitals = self.vital_signs.read(problem, solution.lam, forces, new, arrived, overlaps)
+            report.gained = self._gained(report)
             self.state = replace(
                 system.remember(new), step=report.step, work=report.work, friction_loss=report.friction_loss,
                 dt=settings.dt, level=state.level, halving_is_vain=state.halving_is_vain, contacts=memory, sensors=state.sensors,
-                ahead=solved.ahead, before=remembered(state, settings.dt),
+                ahead=solved.ahead, before=remembered(state, settings.dt), energy=report.kinetic_energy + report.elastic_energy,
             )  # fmt: skip
             self._placed = (new.q.copy(), arrived)
         return report
@@ -271,6 +280,20 @@ class Stepper:
         if self.newton.tolerance is None or not penetration > bound:
             return False
         return penetration > bound + self.contacts.max_penetration(self.state, self.placed)
+
+    def _gained(self, report: StepReport) -> bool:
+        """Whether a solved step made more than :data:`GAINED` of the energy of the bodies from nothing."""
+        if self.newton.tolerance is None:
+            return False
+        old, held = self.state, report.kinetic_energy + report.elastic_energy
+        made = (held - old.energy) - (report.work - old.work) - report.vitals.pushed
+        return made > GAINED * max(held, old.energy, self.least_energy)
+
+    def _least_energy(self) -> float:
+        """Least energy, J, that counts: of motion hardly faster than still, of lifts that contacts at rest make by rounding."""
+        scene, mass = self.scene, sum(body.mass for body in self.system.bodies)
+        lifted = float(np.linalg.norm(scene.gravity)) * _LIFTED * scene.margin
+        return max(mass * max(0.5 * (_HARDLY_MOVES * self.newton.still) ** 2, lifted), TINY)
 
     def restore(self, state: State) -> None:
         """Go back (or on) to a state of this scene, so that what follows is what followed then, to the last bit.

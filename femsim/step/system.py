@@ -154,6 +154,14 @@ class System:
             coupling.recall(memory)
             coupling.settle([state.q[self.q_slices[k]] for k, _ in coupling.rows])
 
+    def energy(self, state: State) -> float:
+        """Kinetic and elastic energy of the bodies in a state, J; asking for it is no step."""
+        found = 0.0
+        for body, q, v, memory in zip(self.bodies, self.q_slices, self.v_slices, state.bodies, strict=True):
+            found += body.kinetic_energy(state.q[q], state.v[v]) + body.elastic_energy(state.q[q])
+            body.recall(memory, state.q[q])
+        return found
+
     def _things(self) -> list[Body | Coupling]:
         return [*self.bodies, *self.couplings]
 

@@ -176,7 +176,7 @@ def _implicit_impulse(C: Matrix, W: Matrix, s: Vector) -> Vector:
     """Impulse C s', s' = s - W C s' being the velocity that it leaves: (1 + C W)^-1 C s."""
     a = add_to_diagonal(times(C, W), 1.0)
     b = times_vector(C, s)
-    inverse = 1.0 / determinant(a)
+    inverse = 1.0 / max(determinant(a), 1.0)  # it is at least 1, but for rounding where places are absurdly far away
     return (
         inverse * determinant((b[0], a[1], a[2], b[1], a[4], a[5], b[2], a[7], a[8])),
         inverse * determinant((a[0], b[0], a[2], a[3], b[1], a[5], a[6], b[2], a[8])),

@@ -520,6 +520,7 @@ class Rod(BodyDefaults):
             self._before, self._after, self._turn, self._arm, self._kind, self._stiffness, self._rest,
             settings.strain_damping + self.elastic.rayleigh_beta / dt, self._force, self._both_rotations, self._step_force,
         )  # fmt: skip
+        kernels.take_pulls(self._kind, self._step_force, self._ceiling, self._geometry)
         self._acting = self._step_force
         self._responses[:] = 0.0
         axes = 0.5 * (self._both_rotations[0] + self._both_rotations[1])[[1, -2], 2::3]

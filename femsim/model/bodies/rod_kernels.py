@@ -249,6 +249,19 @@ def joint_states(
     return energy
 
 
+@njit(cache=True)
+def take_pulls(kind: np.ndarray, force: np.ndarray, ceiling: float, geometry: np.ndarray) -> None:
+    """Take the tension of ``geometry`` from forces (n + 1, 9) N that act in place of those of the same poses.
+
+    Half-way through a step, links that turn stand apart as they do at neither end of it: their stiffness makes a pull of that
+    which does not act.
+    """
+    for k in range(kind.shape[0]):
+        if kind[k] != ABSENT:
+            pull = max(dot(vector_at(force, k, 0), vector_at(geometry, k, _AXIS)), 0.0)
+            geometry[k, _TENSION] = pull if kind[k] == BALL else min(pull, ceiling)
+
+
 @njit(cache=True, forceinline=True)
 def _across(A: Matrix, factor: float, d: Vector) -> Matrix:
     """Return A + factor (I - d d^T), d of unit length."""
