@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import pkgutil
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
@@ -233,16 +235,40 @@ def test_at_the_limit_the_best_answer_is_returned() -> None:
     assert solution.message.endswith("returned is the best iterate, that of iteration 6). A note.")
 
 
-@pytest.mark.parametrize("failed", [False, True])
-def test_a_method_that_is_over_is_asked_once(failed: bool) -> None:
+@pytest.mark.parametrize(("over", "failed"), [(True, False), (True, True), (False, True)])
+def test_a_method_that_cannot_go_on_is_asked_once(over: bool, failed: bool) -> None:
     """It failed, whatever its best answer is, unless that converged."""
     problem, right, far, _ = answer_and_others()
     for lam, status in ((far, "failed" if failed else "stopped at the limit"), (right, "converged")):
         method = Scripted(lam)
-        method.over, method.failed = True, failed
+        method.over, method.failed = over, failed
         judge = Judge(problem, 1e-6)
         drive(method, judge, 50)
         assert len(method.asked) == 1 and judge.solution({}, {}).status == status
+
+
+@pytest.mark.parametrize(
+    ("name", "where"), [("canal", "augmented.AugmentedLagrangian.advance"), ("subadmm", "subadmm_kernels.iterate")]
+)
+def test_a_method_that_fails_after_a_good_iterate_ends(name: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was asked for more: a swinging rope led `canal` to an error there, and `subadmm` would never have ended."""
+    module, _, function = f"contact.solvers.{where}".rpartition(".")
+    owner = pkgutil.resolve_name(module)
+    real, calls = getattr(owner, function), 0
+
+    def fails_later(*args: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        done = real(*args)
+        if calls > 1 and name == "canal":
+            args[0].failed, args[0].dynamics = True, math.inf
+        elif calls > 1:
+            args[6][:] = math.nan
+        return done
+
+    monkeypatch.setattr(owner, function, fails_later)
+    solution = make_solver(name, tolerance=1e-14).solve(two_links())
+    assert calls == 2 and solution.status == "failed" and np.isfinite(solution.v).all()
 
 
 # ---------------------------------------------------------------------- common options

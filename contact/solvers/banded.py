@@ -97,6 +97,8 @@ class Banded:
 class _NewtonSteps:
     """The iterations of :class:`Banded` on one problem; a singular matrix of a step is a failure."""
 
+    over = False
+
     def __init__(self, problem: ContactProblem, warm_start: WarmStart | None) -> None:
         self.problem, law = problem, isotropic(problem)
         nc, n = problem.n_contacts, problem.n // 6
@@ -129,10 +131,6 @@ class _NewtonSteps:
         )
         kernels.contact_velocities(link, jacobian, law.phi, self.v, self._u)
         self.best, self.failed = -1, False
-
-    @property
-    def over(self) -> bool:
-        return self.failed
 
     def until(self, aim: float, limit: int) -> list[Row]:
         """One Newton step; before those after the first, contacts that hold too much let others slide."""

@@ -525,7 +525,7 @@ class Method(Protocol):
     best : int
         Row of the history, from 0, that holds the iterate of :meth:`answer`.
     over, failed : bool
-        Whether the method cannot go on, by a limit of its own or because it failed; whether a value is not finite.
+        Whether the method cannot go on, by a limit of its own; whether a value is not finite, which ends it as well.
     """
 
     @property
@@ -558,6 +558,6 @@ def drive(method: Method, judge: Judge, limit: int) -> None:
         judge.record(rows)
         if method.failed and not judge.converged:
             judge.failed = True
-        if finished or method.over or len(judge.rows) >= limit:
+        if finished or method.over or method.failed or len(judge.rows) >= limit:
             return
         aim *= _TIGHTER

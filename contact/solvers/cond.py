@@ -296,6 +296,8 @@ class Cond:
 class FixedPoint:
     """The iterations of :class:`Cond` on one problem."""
 
+    over = False
+
     def __init__(
         self,
         nodal: NodalContactProblem,
@@ -349,8 +351,6 @@ class FixedPoint:
     def failed(self) -> bool:
         """Whether a value is not finite."""
         return not self.state.progress.finite
-
-    over = failed
 
     def until(self, aim: float, limit: int) -> np.ndarray:
         """Iterate until residuals and balances, judged in the loop, are at most ``aim``."""
