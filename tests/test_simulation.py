@@ -346,6 +346,20 @@ def test_a_step_that_fails_leaves_the_simulation_where_it_was(monkeypatch: pytes
     assert recorded is not None and recorded.status == "failed" and recorded.message.startswith("step 3 at 0.03 s failed")
 
 
+def test_a_simulation_ends_where_a_run_does() -> None:
+    """A ball without a floor leaves the scene; the step that shows it stands, the next one is not taken, and one can go back."""
+    scene = fs.Scene("fall", dt=0.05, duration=1.0, theta=1.0)
+    scene.add_rigid("ball", fs.Sphere(0.01), mass=0.1)
+    run = fs.simulate(scene, duration=5.0)
+    sim = fs.Simulation(scene)
+    start = sim.save()
+    with pytest.raises(fs.StepFailedError, match=r"step \d+ is not taken: ball has left the scene.* Go back to a saved state"):
+        sim.step(100)
+    assert run.status == "failed" and sim.state.step == run.steps["step"][-1] and sim.verdict == run.verdict == "wrong"
+    sim.restore(start)
+    assert sim.step(3).verdict == "good"
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

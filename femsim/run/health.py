@@ -332,6 +332,7 @@ class HealthWatch:
 
     def recall(self, memory: dict[str, Any]) -> None:
         """Go on from what :meth:`memory` gave."""
+        self.stop = ""
         self.findings = Findings({key: Reason(**fields) for key, fields in memory["reasons"].items()})
         self._energy = dict(memory["energy"])
         self._inverted = list(memory["inverted"])

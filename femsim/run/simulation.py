@@ -247,7 +247,8 @@ class Simulation:
         InputError
             A number of steps below 1.
         StepFailedError
-            A step gave numbers that nothing can go on with; those before it stand.
+            A step gave numbers that nothing can go on with, or the one before it made energy a million times what went in, or a
+            body has left the scene, where a run ends too; those before it stand.
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise InputError(f"step: n is {n!r}; allowed are whole numbers from 1.")
@@ -262,6 +263,9 @@ class Simulation:
         timings, halvings, lengths = dict(stepper.timings), engine.call.max_halvings, engine.begun.lengths
         stepper.system.pushed = pushed(stepper, self._pushes.values())
         number = before.step + 1
+        if engine.health.stop:  # as a run does
+            self._failure = f"step {number} is not taken: {engine.health.stop}."
+            raise StepFailedError(f"{self._failure} Go back to a saved state, or begin again.")
         try:
             report: StepReport = (
                 take_step(stepper, halvings) if lengths is None else take_adaptive_step(stepper, lengths, halvings)
