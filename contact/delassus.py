@@ -103,6 +103,7 @@ class DelassusOperator:
 
     def _factorize(self, A: sp.csc_matrix, patch: np.ndarray) -> None:
         """Factorize A and keep exactly these rows."""
+        self.factorized = False  # where that fails, what was there before is gone
         self.factorization.factorize(A, patch)
         self._pattern = (A.indptr, A.indices)
         self._data, self._added = A.data.copy(), []

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from slow_twins import body_between_nodes, nodes_on_floor, random_spd
 from small_matrices import BACKENDS
 
-from contact import ContactProblem, make_problem
+from contact import ContactError, ContactProblem, make_problem
 from contact.delassus import DelassusOperator
 
 
@@ -30,6 +32,19 @@ def assert_exact(operator: DelassusOperator, problem: ContactProblem, J: sp.csr_
     assert np.array_equal(W, W.T) and W.flags.c_contiguous and W.shape == (J.shape[0],) * 2
     np.testing.assert_allclose(operator.begin(b), dense @ inverse @ b, rtol=0, atol=1e-12)
     np.testing.assert_allclose(operator.finish(lam), inverse @ (b + dense.T @ lam), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_after_a_factorization_that_failed_there_is_none(backend: str) -> None:
+    """Nor that of the matrix before, some of whose parts are gone: the next problem gets its own."""
+    problem, operator = soft(), DelassusOperator(backend)
+    operator.factorize(problem)
+    assert operator.fits(problem, problem.J)
+    with pytest.raises(ContactError, match="not positive definite"):
+        operator.factorize(replace(problem, A=-problem.A), np.union1d(np.unique(problem.J.indices), [problem.n - 7]))
+    assert not operator.fits(problem, problem.J)
+    operator.factorize(problem)
+    assert_exact(operator, problem, problem.J)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

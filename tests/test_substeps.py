@@ -229,6 +229,14 @@ def test_a_state_goes_on_in_another_process_to_the_last_bit(seed: int, tmp_path:
     assert not stepper.state.differences(fresh.state)
 
 
+def test_a_speed_beyond_that_of_light_is_no_answer() -> None:
+    """What is looked for so far away divides by zero; the step has failed, whatever its residuals say."""
+    stepper = Stepper(cube_scene(), Exacting())
+    stepper.state.v[:] = 1e9
+    with pytest.raises(ContactError, match=r"lead to a speed of .*e\+09 m/s or rad/s; take a smaller dt"):
+        take_step(stepper, 2)
+
+
 def test_a_state_knows_its_energy() -> None:
     """At the start, where asking for it is no step, and after a step."""
     scene = cube_scene()

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from contact import ContactProblem, Solution, Solver, WarmStart, metrics
+from contact import ContactError, ContactProblem, Solution, Solver, WarmStart, metrics
 from contact.compressed import times_transposed
 from femsim.model.bodies.body import StepSettings
 from femsim.step.contacts import ContactRows
@@ -19,6 +19,8 @@ from femsim.step.system import System
 NOT_SOLVED = "The nonlinear equations of the step"
 #: Part of the nonlinear tolerance that the residuals of a contact problem may reach which its solver did not call converged.
 _NEARLY = 0.1
+#: Speed, m/s or rad/s, that no answer has: equations that led there are not solved, and nothing can be found where it goes.
+_LIGHT = 3e8
 #: Linearisations before the last that the next one looks back on.
 _MEMORY = 8
 #: A step goes on to linearise ahead until the first residual of one that did is below this part of the tolerance.
@@ -247,6 +249,8 @@ def _attempt(
     """Solve the contact problem of the present linearisation; bodies and couplings take its forces."""
     problem = rows.problem(system, settings.dt)
     solution = _but_for_repeated(solver.solve(problem, warm), newton)
+    if (fastest := float(np.abs(solution.v).max(initial=0.0))) > _LIGHT:
+        raise ContactError(f"The equations of the step lead to a speed of {fastest:.1e} m/s or rad/s; take a smaller dt.")
     system.accept(solution.v, solution.row_forces)
     led = rows if follow is None or not np.isfinite(solution.v).all() else follow(solution.v)
     push = problem.pushed(solution.lam) if led is rows else times_transposed(led.J, solution.lam.ravel())
