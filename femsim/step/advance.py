@@ -17,7 +17,7 @@ from femsim.step.system import System
 from femsim.step.vitals import Vitals
 
 #: How a step may end, from good to bad. Contacts without a solution have none in parts of the step either.
-SOLVED, NOT_CONVERGED, INSIDE_OUT, INFEASIBLE, NOT_FINITE = range(5)
+SOLVED, MADE_ENERGY, NOT_CONVERGED, INSIDE_OUT, INFEASIBLE, NOT_FINITE = range(6)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,8 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
         stepper.system.take_acted(report.acted)
         return report
     damped = _by_backward_euler(stepper, before) if stepper.settings.conserving else None
-    if damped is not None and damped.report is not None and damped.grade <= whole.grade:
+    worst = SOLVED if whole.grade == MADE_ENERGY else whole.grade
+    if damped is not None and damped.report is not None and damped.grade <= worst:
         stepper.state = replace(stepper.state, halving_is_vain=damped.grade != SOLVED)
         return damped.report
     if whole.report is None:
@@ -144,8 +145,10 @@ def attempt(stepper: Stepper) -> Attempt:
         grade = INFEASIBLE
     elif report.inverted_elements and newly_inside_out(stepper.system, old, stepper.state):
         grade = INSIDE_OUT
+    elif report.sank or not report.solution.converged:
+        grade = NOT_CONVERGED
     else:
-        grade = SOLVED if report.solution.converged and not (report.sank or report.gained) else NOT_CONVERGED
+        grade = MADE_ENERGY if report.gained else SOLVED
     return Attempt(dt, grade, report, None)
 
 
