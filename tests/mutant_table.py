@@ -197,6 +197,26 @@ MUTANTS = (
         "test_substeps.py::test_halving_is_tried_again_after_a_step_that_is_solved",
     ),
     Mutant(
+        "physics", "a step may make energy from nothing", STEP + "stepper.py",
+        "return made > GAINED * max(held, old.energy, self.least_energy)", "return False",
+        "test_rod_momentum.py::test_a_whip_cracks_and_makes_no_energy",
+    ),
+    Mutant(
+        "physics", "a solved step that makes energy is no better than one that is not solved", STEP + "advance.py",
+        "grade = MADE_ENERGY if report.gained else SOLVED", "grade = NOT_CONVERGED if report.gained else SOLVED",
+        "test_rod_momentum.py::test_a_solved_step_that_makes_energy_is_better_than_one_that_is_not_solved",
+    ),
+    Mutant(
+        "physics", "a rope of threads is as stiff as a solid rod", BODIES + "rod.py",
+        "*section.bending_factor * solid", "*solid",
+        "test_rod.py::test_links_are_bricks test_cable_scenes.py::test_hanging_cable_is_a_catenary",
+    ),
+    Mutant(
+        "physics", "factors that could not be made count as made", "contact/delassus.py",
+        "        self.factorized = False  # where that fails, what was there before is gone\n", "",
+        "test_delassus.py::test_after_a_factorization_that_failed_there_is_none",
+    ),
+    Mutant(
         "physics", "the error of a step is that without its first order", STEP + "adaptive.py",
         "dt * (first * speed + second * jerk)", "dt * second * jerk",
         "test_adaptive.py::test_backward_euler_falls_short_by_half_of_g_dt_squared",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import Browser, find_browser
+from imageio.v3 import imread
 
 import femsim as fs
 from femsim.run.frames import Shown
@@ -118,6 +120,26 @@ def test_the_mouse_pulls_and_the_buttons_stop_it_and_start_it_again(player_of: C
     assert not view.asked_again()
 
 
+def test_bodies_that_rest_stay_on_the_page(player_of: Callable[..., Player], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A browser has no body to take hold of while it loads one; a soft body is loaded again only where that can be seen."""
+    player = player_of(box_and_cube())
+    go_on(player, 100)
+    loaded, real = [0], pkgutil.resolve_name("viz.scene_page:_glb")
+
+    def counted(*arguments: Any) -> bytes:
+        loaded[0] += 1
+        return bytes(real(*arguments))
+
+    monkeypatch.setattr("viz.scene_page._glb", counted)
+    go_on(player, 60)
+    assert loaded == [0]
+    at = player.sim.points("cube").max(axis=0)
+    player.view.drag("cube", "start", at, at)
+    player.view.drag("cube", "update", at, at + np.array([0.0, 0.0, 0.1]))
+    go_on(player, 40)
+    assert loaded[0] > 3
+
+
 def test_a_step_that_fails_is_said_and_stops_it(player_of: Callable[..., Player], monkeypatch: pytest.MonkeyPatch) -> None:
     player = player_of(box_and_cube())
     go_on(player, 2)
@@ -150,14 +172,25 @@ def test_wrong_input(tmp_path: Path, call: Callable[..., tuple[int, str, str]]) 
     assert status == 2 and "did you mean 'cond'" in err
 
 
-def test_a_body_is_pulled_in_a_real_browser(tmp_path: Path, player_of: Callable[..., Player]) -> None:
+@pytest.mark.parametrize("kind", ["rigid", "soft"])
+def test_a_body_is_pulled_in_a_real_browser(kind: str, tmp_path: Path, player_of: Callable[..., Player]) -> None:
     program = find_browser()
     if program is None:
         pytest.skip("no Chromium on this machine (apt-get install chromium)")
     scene = fs.Scene("box", dt=0.01, duration=0.1)
     scene.add_floor()
-    scene.add_rigid("box", fs.Box((0.05, 0.05, 0.05)), mass=0.5, position=(0.0, 0.0, 0.05))
+    if kind == "rigid":
+        scene.add_rigid("box", fs.Box((0.05, 0.05, 0.05)), mass=0.5, position=(0.0, 0.0, 0.05))
+    else:
+        rubber = fs.Elastic(2e5, 0.4, 500.0, rayleigh_beta=1e-2)
+        scene.add_soft("box", fs.box_tets((0.1, 0.1, 0.1), 2), rubber, position=(0.0, 0.0, 0.0501))
     player = player_of(scene)
+
+    def height() -> float:
+        """Of the middle of the body, m."""
+        sim = player.sim
+        return float(sim.pose("box")[1][2] if kind == "rigid" else sim.points("box")[:, 2].mean())
+
     with Browser(program, tmp_path / "profile") as page:
         page.open(player.view.url)
         end = time.monotonic() + 120.0  # a busy machine without a graphics card draws few pictures a second
@@ -167,8 +200,12 @@ def test_a_body_is_pulled_in_a_real_browser(tmp_path: Path, player_of: Callable[
             go_on(player, steps)
             return True
 
-        while "health: good" not in page.text():
-            goes_on(5)
+        def drawn() -> bool:
+            """Whether the body is in the middle of the page, some time after its words; before, a press turns the camera."""
+            return bool(imread(page.picture(), extension=".png")[400, 600, :3].min() < 220)
+
+        while "health: good" not in page.text() or not drawn():
+            goes_on(20)
 
         def mouse(kind: str, y: float, **more: Any) -> None:
             page.call("Input.dispatchMouseEvent", type=kind, x=600, y=y, button="left", **more)
@@ -184,9 +221,9 @@ def test_a_body_is_pulled_in_a_real_browser(tmp_path: Path, player_of: Callable[
             mouse("mouseReleased", 250, clickCount=1)
             return False
 
-        while not pulled():  # its picture may come later than its words
-            mouse("mouseMoved", 400)
-        while player.sim.pose("box")[1][2] < 0.055:  # as may the way of the mouse
+        mouse("mouseMoved", 400)
+        assert pulled()
+        while height() < 0.055:  # as may the way of the mouse
             goes_on(5)
         assert set(player.sim.save().pushes) == {"box"}
         mouse("mouseReleased", 250, clickCount=1)

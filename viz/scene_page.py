@@ -36,6 +36,9 @@ from viz.survey import (
 __all__ = ["ScenePage", "import_viser"]
 
 ASPECT = 1.3  # width by height of the picture beside the panel
+#: Part of the size of the scene by which points move, and of 255 by which colours change, that nobody sees: what has not changed
+#: by more stays on the page, where the mouse can take hold of it; while a browser loads a body anew there is none to hold.
+_UNSEEN, _SAME_COLOUR = 2e-4, 3
 #: What the soft bodies may be cut by, and what the menu says of none.
 CUTS, NO_CUT = ("x < at", "x > at", "y < at", "y > at", "z < at", "z > at"), "none"
 
@@ -77,6 +80,7 @@ class ScenePage:
         self._survey = self._look_through(field, bool(field))
         self._skins: dict[str, Skin] = {}
         self._drawn_points: dict[str, npt.NDArray[Any]] = {}
+        self._drawn_skins: dict[str, tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]] = {}
         self._handles: dict[str, Any] = {}
         self._cut_skins: set[str] = set()  # bodies whose surface is that of a cut
         self._rigid = RigidColours(self._survey.still)
@@ -200,6 +204,7 @@ class ScenePage:
         if self._looks and (field, cut == NO_CUT) != (self._looks[0], self._looks[1] == NO_CUT):
             self._survey = self._look_through(field, inside=cut != NO_CUT)
         if self._looks and (field, cut) != self._looks:
+            self._drawn_skins.clear()
             self._drawn_points.clear()  # colours or the cut may change while points do not
         self._looks = field, cut
         clip = self._clip()
@@ -244,6 +249,10 @@ class ScenePage:
         else:
             colour = ROD if has_radius(data) else COLOURS[0] if deformable else self._rigid.of(name)
             colours = np.tile(_linear(_rgb(colour)), (skin.mesh.n_points, 1))
+        points, drawn = np.array(skin.mesh.points), self._drawn_skins.get(name)
+        if drawn is not None and drawn[0].shape == points.shape and self._looks_like(*drawn, points, colours):
+            return values is not None
+        self._drawn_skins[name] = points, colours
         glb = _glb(skin.mesh, colours)
         if name in self._handles:
             self._handles[name].glb_data = glb
@@ -251,6 +260,14 @@ class ScenePage:
             self._handles[name] = self._server.scene.add_glb(f"/bodies/{name}", glb)
             self._added(name)
         return values is not None
+
+    def _looks_like(
+        self, points: FloatArray, colours: npt.NDArray[np.uint8], new: FloatArray, new_colours: npt.NDArray[np.uint8]
+    ) -> bool:
+        """Whether a body that was drawn looks as it would now."""
+        moved = float(np.abs(new - points).max(initial=0.0))
+        changed = int(np.abs(new_colours.astype(np.int64) - colours.astype(np.int64)).max(initial=0))
+        return moved <= _UNSEEN * self._survey.size and changed <= _SAME_COLOUR
 
     def _added(self, name: str) -> None:
         """Say that a body is on the page now."""
