@@ -341,7 +341,7 @@ def test_cylinders_of_equal_length_lie_as_a_pyramid_and_across_each_other():
 def test_a_heap_of_cylinders_comes_down_and_stays_above_the_floor(seed):
     """Contacts of opposite normals between one pair, or a deep crossing of axes, would burst the heap."""
     rng = np.random.default_rng(seed)
-    scene = fs.Scene("heap", dt=0.005, duration=1.0, default_friction=0.4, nonlinear_tolerance=None, theta=1.0)
+    scene = fs.Scene("heap", dt=0.005, duration=1.0, default_friction=0.4, theta=1.0)
     scene.add_floor()
     for k in range(8):
         shape = Cylinder(*rng.uniform(0.008, 0.02, 2).tolist())
@@ -353,7 +353,7 @@ def test_a_heap_of_cylinders_comes_down_and_stays_above_the_floor(seed):
         report = stepper.step()
         assert report.solution.status == "converged"
         now = report.kinetic_energy + report.potential_energy
-        assert now < energy + 2e-3  # J, of 0.3 J at the start; of a dozen heaps, by two kinds of BLAS, the most was 6.3e-4
+        assert now < energy + 2e-4  # J, of 0.3 J at the start; of a dozen heaps, by two kinds of BLAS, the most was 7.9e-5
         energy = now
     assert report.max_penetration < 1e-4
     assert stepper.placed.translation[1:, 2].min() > 0.0
