@@ -282,8 +282,8 @@ class Stepper:
         return penetration > bound + self.contacts.max_penetration(self.state, self.placed)
 
     def _gained(self, report: StepReport) -> bool:
-        """Whether a solved step made more than :data:`GAINED` of the energy of the bodies from nothing."""
-        if self.newton.tolerance is None:
+        """Whether an energy-momentum step made more than :data:`GAINED` of the energy of the bodies from nothing."""
+        if self.newton.tolerance is None or not self.settings.conserving:
             return False
         old, held = self.state, report.kinetic_energy + report.elastic_energy
         made = (held - old.energy) - (report.work - old.work) - report.vitals.pushed
