@@ -91,6 +91,9 @@ class ContactProblem:
         b - b_prescribed.
     rows : Rows, optional
         Joints, limits and motors: A v = b + J^T lam + G^T lam_r then. Solvers see them through ``contact.reduction``.
+    points : ndarray, (n,), m, optional
+        Where the points of groups of nodes are, at the rows of their velocities; other rows are zero. Solvers of large bodies
+        take smooth motions from them, no answer depends on them beyond the tolerance.
     """
 
     A: sp.csc_matrix
@@ -102,6 +105,7 @@ class ContactProblem:
     groups: tuple[Group, ...]
     b_prescribed: np.ndarray | None = None
     rows: Rows | None = None
+    points: np.ndarray | None = None
 
     @property
     def n(self) -> int:
