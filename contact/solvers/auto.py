@@ -12,7 +12,7 @@ import numpy as np
 from contact.errors import ContactError
 from contact.linear import DenseCholesky
 from contact.local import LocalProblem
-from contact.metrics import contact_velocity, residuals
+from contact.metrics import contact_residual, contact_velocity, residuals
 from contact.problem import ContactProblem
 from contact.solvers import multigrid
 from contact.solvers.banded import Banded, BandedOptions
@@ -53,9 +53,15 @@ _FEW_ROWS, _FEW_CONTACTS, _FEW_ITERATIONS, _FEW_SHARPER = 48, 12, 3, 1e-2
 _FEW_SPREAD = 100.0
 #: Problems for which a pick rests after it failed: so many the first time, twice as many after each failure, up to the most.
 _REST_LEAST, _REST_MOST = 8, 64
-#: Seconds of a Newton step of COND-Newton for each row**1.5, and how many it takes: from a start whose contact law holds nearly,
-#: and from others (measured on a pile of 7500 rows: a step takes 30 ms, 1900 iterations of COND 400).
-_NEWTON_STEP_SECOND, _STEPS_FROM_RIGHT, _STEPS = 4.5e-8, 2, 6
+#: Kinds of starts: far from the contact law, near it, and as good as on it, where the equations of a step are linearised anew;
+#: the bound of the last, and what COND and Newton's method need from each kind before it is learnt: a factor on the iterations
+#: expected, and Newton steps (measured on a pile of 7500 rows: a step takes 30 ms, 1900 iterations of COND 400).
+_FAR, _NEAR, _ANEW = 0, 1, 2
+_ON_THE_LAW, _PACES, _STEPS = 1e-6, (1.0, 1.0, 0.5), (6.0, 2.0, 1.0)
+#: Part of what was learnt of Newton steps that is forgotten with each problem that COND takes, so that they are tried again.
+_FORGOTTEN = 0.05
+#: Seconds of a Newton step of COND-Newton for each row**1.5.
+_NEWTON_STEP_SECOND = 4.5e-8
 #: Seconds of such a step for each entry of A where multigrid solves it (measured from 3000 to 32 000 rows: 2.3e-8 to 3.4e-8).
 _MULTIGRID_SECOND = 3e-8
 #: Solvers that cannot take every problem (contacts that act on three groups, groups of many rows); the exact one is asked then.
@@ -188,6 +194,14 @@ def _pressing_rows(problem: ContactProblem, warm_start: WarmStart | None) -> int
     return 3 * int(pressing.sum())
 
 
+def _kind_of(problem: ContactProblem, warm_start: WarmStart | None) -> int:
+    """Kind of a start by its contact residual."""
+    if warm_start is None:
+        return _FAR
+    residual = contact_residual(problem, warm_start.v, warm_start.lam)
+    return _ANEW if residual <= _ON_THE_LAW else (_NEAR if residual <= RIGHT else _FAR)
+
+
 def _fits_dense(problem: ContactProblem, warm_start: WarmStart | None) -> bool:
     """Whether the contacts that press or approach are few enough for dense matrices over them."""
     return 3 * problem.n_contacts <= _DENSE_ROWS or _pressing_rows(problem, warm_start) <= _DENSE_ROWS
@@ -249,23 +263,26 @@ class Auto:
         self._cond, self._exact, self._banded = Cond(cond), Exact(exact), Banded(BandedOptions(tolerance=o.tolerance))
         self.linear_algebra = self._exact.linear_algebra
         self._slow_factors = _SUPERLU if self.linear_algebra == "superlu" else 1.0
-        #: of A; of COND's iterations over those expected; and of the problems for which the exact solver had to factorize
-        self._conditioning, self._pace, self._renewed = 1.0, 1.0, 0.0
+        #: of A, and of the problems for which the exact solver had to factorize; then, by kinds of starts, COND's iterations over
+        #: those expected, and Newton steps; the kind of the last problem
+        self._conditioning, self._renewed = 1.0, 0.0
+        self._paces, self._steps, self._kind = np.array(_PACES), np.array(_STEPS), _FAR
         self._diagonal = np.zeros(0)
         self._resting = _Rest()
 
     def memory(self) -> dict[str, np.ndarray]:
         """Return what one solve leaves for the next: the estimates, and what both solvers keep."""
         own = {
-            "estimates": np.array([self._conditioning, self._pace, self._renewed]), "diagonal": self._diagonal,
-            "rest": self._resting.as_numbers(),
+            "estimates": np.array([self._conditioning, self._renewed]), "diagonal": self._diagonal,
+            "paces": self._paces.copy(), "steps": self._steps.copy(), "rest": self._resting.as_numbers(),
         }  # fmt: skip
         solvers: dict[str, Remembering] = {"cond": self._cond, "cond-newton": self._cond_newton, "exact": self._exact}
         return own | {f"{name}/{key}": value for name, one in solvers.items() for key, value in one.memory().items()}
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take it back."""
-        self._conditioning, self._pace, self._renewed = (float(value) for value in memory.get("estimates", (1.0, 1.0, 0.0)))
+        self._conditioning, self._renewed = (float(value) for value in memory.get("estimates", (1.0, 0.0)))
+        self._paces, self._steps = np.array(memory.get("paces", _PACES)), np.array(memory.get("steps", _STEPS))
         self._diagonal = np.array(memory.get("diagonal", np.zeros(0)))
         self._resting = _Rest.from_numbers(memory["rest"]) if "rest" in memory else _Rest()
         for name, one in (("cond", self._cond), ("cond-newton", self._cond_newton), ("exact", self._exact)):
@@ -282,34 +299,31 @@ class Auto:
         if problem.n <= _CANAL_ROWS and 3 * problem.n_contacts > problem.n:
             return "few" if _are_few(problem) else "canal"
         self._estimate(problem)
-        iterations = self._pace * self._expected_iterations()
+        self._kind = _kind_of(problem, warm_start)
+        iterations = float(self._paces[self._kind]) * self._expected_iterations()
         rows = float(_pressing_rows(problem, warm_start))
         anew = self._renewed * _ROW_SECOND * rows
         exact = self._slow_factors * (_SOLVE_SECOND + anew) * problem.n**1.5 + _SWEEP_SECOND * rows**2 + _NEWTON_SECOND * rows**3
         cond = iterations * self._iteration_seconds(problem)
-        if self._newton_is_faster(problem, warm_start, cond, exact):
+        if problem.n > _CANAL_ROWS and self._newton_seconds(problem) < min(cond, exact):
             return "cond-newton"
         if cond >= exact:
             return "exact" if rows <= _DENSE_ROWS else "canal"
         return "cond"
 
-    def _newton_is_faster(self, problem: ContactProblem, warm_start: WarmStart | None, cond: float, exact: float) -> bool:
-        """Whether COND finished by Newton will do for less than the seconds that COND needs from zero, and the exact solver.
+    def _newton_seconds(self, problem: ContactProblem) -> float:
+        """Seconds that COND finished by Newton should take.
 
         From a start that holds the contact law nearly, as where the equations of a step are linearised anew, Newton's method goes
-        on at once, and COND has fewer decades left; from others there is a phase of COND first.
+        on at once; from others there is a phase of COND first.
         """
-        step = self._slow_factors * _NEWTON_STEP_SECOND * problem.n**1.5
-        if multigrid.serves(problem):
-            step = min(step, _MULTIGRID_SECOND * problem.A.nnz)
-        if problem.n <= _CANAL_ROWS or min(cond, exact) <= _STEPS_FROM_RIGHT * step:
-            return False  # of so few rows a solve is mostly what surrounds it, which is less in the others
-        start = None if warm_start is None else residuals(problem, warm_start.v, warm_start.lam)
-        if start is None or not start.contact <= RIGHT:
-            return min(cond, exact) > _STEPS * step + self._cond_newton.phase * self._iteration_seconds(problem)
-        tolerance = self.options.tolerance
-        left = math.log(max(start.dynamics / tolerance, start.contact / tolerance, 1.0)) / -math.log(tolerance)
-        return min(left * cond, exact) > _STEPS_FROM_RIGHT * step
+        seconds = float(self._steps[self._kind]) * self._newton_step_seconds(problem)
+        return seconds + (self._cond_newton.phase * self._iteration_seconds(problem) if self._kind == _FAR else 0.0)
+
+    def _newton_step_seconds(self, problem: ContactProblem) -> float:
+        """Seconds of one Newton step."""
+        direct = self._slow_factors * _NEWTON_STEP_SECOND * problem.n**1.5
+        return min(direct, _MULTIGRID_SECOND * problem.A.nnz) if multigrid.serves(problem) else float(direct)
 
     @staticmethod
     def _iteration_seconds(problem: ContactProblem) -> float:
@@ -321,15 +335,20 @@ class Auto:
         decades = -math.log10(self.options.tolerance)
         return max(_COND_ITERATIONS * decades * math.sqrt(self._conditioning), 10.0)
 
-    def _learn(self, name: str, found: Solution) -> None:
-        """Take in how many iterations COND needed beside those expected, a failure many times more, or if factors were made."""
+    def _learn(self, problem: ContactProblem, name: str, found: Solution) -> None:
+        """Take in what a solver needed beside what was expected, a failure many times more, or if factors were made."""
+        kind = self._kind
         if name == "exact":
             self._renewed += _LEARNING * (min(found.details["factorizations"], 1) - self._renewed)
-        if name != "cond":
-            return
-        iterations, converged = found.iterations, found.converged
-        seen = iterations / self._expected_iterations() if converged else _FAILURE * self._pace
-        self._pace = min(max(self._pace + _LEARNING * (seen - self._pace), _PACE_LEAST), _PACE_MOST)
+        elif name == "cond-newton" and kind != _FAR:
+            # phases of COND count as the steps that take as long
+            share = self._iteration_seconds(problem) / self._newton_step_seconds(problem)
+            seen = found.details["newton_steps"] + share * found.details["cond_iterations"]
+            self._steps[kind] += _LEARNING * (seen - self._steps[kind])
+        elif name == "cond":
+            seen = found.iterations / self._expected_iterations() if found.converged else _FAILURE * self._paces[kind]
+            self._paces[kind] = min(max(self._paces[kind] + _LEARNING * (seen - self._paces[kind]), _PACE_LEAST), _PACE_MOST)
+            self._steps += _FORGOTTEN * (_STEPS - self._steps)
 
     def _estimate(self, problem: ContactProblem) -> None:
         """Update the estimate of the conditioning when A has changed much."""
@@ -381,7 +400,7 @@ class Auto:
                     raise
                 continue
             if name == first:
-                self._learn(name, found)
+                self._learn(problem, name, found)
             if found.status in ("converged", "infeasible"):
                 break
             start = None if found.status == "failed" else WarmStart(found.v, found.lam)

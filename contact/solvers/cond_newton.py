@@ -32,8 +32,10 @@ _SETTLED, _LONGEST = 0.02, 200
 _LONGER = 4
 #: Most Newton steps after a phase, and steps that do not halve the residual before it is given up.
 _NEWTON, _VAIN = 6, 3
-#: Proximal shift relative to the compliance of a contact: this part of the residual, within these bounds. Trial forces.
-_SHIFT_SHARE, _SHIFT_LEAST, _SHIFT_MOST, _TRIAL_SCALE = 0.1, 1e-6, 1e-3, 1.0
+#: ... and from a start that holds the contact law nearly, where the states of a whole front of contacts may be wrong nonetheless.
+_VAIN_AT_START = 2
+#: Proximal shift relative to the compliance of a contact, the same in all steps, so that factors serve several; trial forces.
+_SHIFT, _TRIAL_SCALE = 1e-5, 1.0
 #: Newton steps that iterate leave this part of the residual in the dynamics; where that is no more than so many times what is asked
 #: for, they go on to this part of what is.
 _FORCED, _NEARLY, _BELOW = 1e-4, 100.0, 0.1
@@ -169,7 +171,7 @@ class _Search:
             self.v, self.lam = np.array(warm_start.v, dtype=np.float64), np.array(warm_start.lam, dtype=np.float64).reshape(nc, 3)
         newton.take(self.law)
         self._before = self._work()
-        self._rules = newton.law(_SHIFT_MOST, _TRIAL_SCALE)
+        self._rules = newton.law(_SHIFT, _TRIAL_SCALE)
         self._states = np.full(nc, -1, dtype=np.int8)
         self._fixed_point: FixedPoint | None = None
         #: true residuals of a warm start that Newton's method may take as it is
@@ -233,7 +235,7 @@ class _Search:
         """Newton steps from the start, whose true residual is given; COND goes on from there where they lead nowhere."""
         started, start = time.perf_counter(), (self.v, self.lam)
         self._start = None
-        self._correct(aim, self.v, to_isotropic(self.problem, self.lam), residual)
+        self._correct(aim, self.v, to_isotropic(self.problem, self.lam), residual, residual, _VAIN_AT_START)
         if not self.worst <= residual:
             self.v, self.lam = start
         self.timings["newton"] += time.perf_counter() - started
@@ -276,22 +278,22 @@ class _Search:
         self.timings["cond"] += time.perf_counter() - started
         return v, lam, residual
 
-    def _correct(self, aim: float, v: np.ndarray, lam: np.ndarray, residual: float) -> None:
-        """Newton steps from v and the isotropic lam, whose true residual is given."""
+    def _correct(
+        self, aim: float, v: np.ndarray, lam: np.ndarray, residual: float, least: float = np.inf, most_vain: int = _VAIN
+    ) -> None:
+        """Newton steps from v and the isotropic lam, whose true residual is given, until so many do not halve the least one."""
         v, lam, vain, newton = v.copy(), lam.copy(), 0, self._newton
-        least = np.inf
         for _ in range(min(_NEWTON, self._end - len(self.rows))):
-            rules = newton.law(min(max(_SHIFT_LEAST, _SHIFT_SHARE * residual), _SHIFT_MOST), _TRIAL_SCALE)
             share = _FORCED * min(residual, 1.0)
             if share <= _NEARLY * aim:
                 share = _BELOW * aim
-            if not newton.step(rules, v, lam, lam.copy(), share):
+            if not newton.step(self._rules, v, lam, lam.copy(), share):
                 return
             self.counts["newton_steps"] += 1
             self.rows.append((None, None, newton.step_size))
             residual = self._keep_admissible(v, lam)
             vain += not residual <= 0.5 * least
-            if residual <= aim or vain >= _VAIN:
+            if residual <= aim or vain >= most_vain:
                 return
             least = min(residual, least)
 

@@ -21,7 +21,7 @@ from contact.sparse_lu import SparseFactors, make_sparse_factors
 #: Matrices of at most so many rows, or with more than this share of entries, are solved densely.
 _DENSE_ROWS, _DENSE_SHARE = 150, 0.3
 #: Most steps of GMRES with older factors.
-_LAGGED_STEPS = 10
+_LAGGED_STEPS = 16
 #: Older factors are not tried where more contacts than so many have changed their state.
 _FEW = 2
 
