@@ -49,8 +49,8 @@ class HealthWatch:
         self._names = stepper.scene.part_names
         self.findings, self.stop = Findings(), ""
         system, start = stepper.system, stepper.state.energy
-        #: energies in J: put in, lowest of kinetic + elastic + known losses - work, largest that passed, work at the last step, the part of
-        #: it that undid penetrations, and the least that counts; what friction, Prony terms and all else took
+        #: energies in J: put in, lowest of kinetic + elastic + known losses - work, largest that passed, work at the last step,
+        #: the part of it that undid penetrations, and the least that counts; what friction, Prony terms and all else took
         self._energy = {
             "in": start, "lowest": start, "passed": start, "work": 0.0, "pushed": 0.0, "least": stepper.least_energy,
             "start": start, "friction": 0.0, "viscous": 0.0, "other": 0.0,
