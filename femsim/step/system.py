@@ -53,6 +53,8 @@ class System:
         The part of b that prescribed velocities make, see ``ContactProblem.b_prescribed``.
     groups : tuple of Group
         Rows of each body.
+    prescribed, prescribes : ndarray, (n,), bool, and bool
+        Rows of v whose velocity is given, and whether there are any.
     joints : list of int
         Couplings that hold by rows of the contact problem, see :meth:`joint_rows`.
     opening : float, m or rad
@@ -176,7 +178,7 @@ class System:
 
     def set_prescribed(self, prescribed: np.ndarray) -> None:
         """Choose the rows of v whose velocity is given: (n,) bool."""
-        self.prescribed = prescribed
+        self.prescribed, self.prescribes = prescribed, bool(prescribed.any())
         rows, columns = self.A.indices, self._columns_of_entries
         touched = prescribed[rows] | prescribed[columns]
         off_diagonal = rows != columns
