@@ -83,15 +83,13 @@ PASSED_ON, SLIDES = 0.75, 1e-5
 
 
 @njit(cache=True)
-def gather_links(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, diagonal: np.ndarray, upper: np.ndarray) -> bool:
-    """Fill the diagonal blocks (n, 6, 6) and the blocks (n, 6, 6) right of them from a CSC matrix; False when it has others."""
-    n = diagonal.shape[0]
-    for i in range(n):
-        for r in range(6):
-            for c in range(6):
-                diagonal[i, r, c] = 0.0
-                upper[i, r, c] = 0.0
-    for j in range(n):
+def find_links(indptr: np.ndarray, indices: np.ndarray, place: np.ndarray) -> bool:
+    """Fill where the entries of the diagonal blocks and of those right of them stand in a CSC matrix; False when it has others.
+
+    ``place`` (n, 2, 6, 6) int64 is -1 for entries that the pattern has not.
+    """
+    place[:] = -1
+    for j in range(place.shape[0]):
         for c in range(6):
             column = 6 * j + c
             for k in range(indptr[column], indptr[column + 1]):
@@ -99,21 +97,21 @@ def gather_links(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, diag
                 if row < -6 or row >= 12:
                     return False
                 if row < 0:
-                    upper[j - 1, row + 6, c] = data[k]
+                    place[j - 1, 1, row + 6, c] = k
                 elif row < 6:
-                    diagonal[j, row, c] = data[k]
+                    place[j, 0, row, c] = k
     return True
 
 
 @njit(cache=True)
-def is_chain(indptr: np.ndarray, indices: np.ndarray) -> bool:
-    """Whether a CSC pattern with sorted rows is block tridiagonal with 6x6 blocks."""
-    for column in range(indptr.shape[0] - 1):
-        first = indptr[column]
-        last = indptr[column + 1] - 1
-        if last >= first and (indices[first] // 6 < column // 6 - 1 or indices[last] // 6 > column // 6 + 1):
-            return False
-    return True
+def gather_links(place: np.ndarray, data: np.ndarray, diagonal: np.ndarray, upper: np.ndarray) -> None:
+    """Fill the diagonal blocks (n, 6, 6) and the blocks (n, 6, 6) right of them with entries that :func:`find_links` has found."""
+    for i in range(place.shape[0]):
+        for r in range(6):
+            for c in range(6):
+                own, right = place[i, 0, r, c], place[i, 1, r, c]
+                diagonal[i, r, c] = data[np.uint64(own)] if own >= 0 else 0.0
+                upper[i, r, c] = data[np.uint64(right)] if right >= 0 else 0.0
 
 
 @njit(cache=True)
