@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from contact import jacobian_kernels as kernels
 from contact.errors import ContactError
+from contact.metrics_kernels import Groups, net_forces
 from contact.rows import Rows
 
 GroupKind = Literal["nodes", "links", "generalized"]
@@ -175,7 +176,7 @@ class ContactProblem:
     def b_size(self) -> float:
         """Sum of all |b| on nodes and links, N, without torques, computed once."""
         points = [self.b[g.start : g.stop].reshape(-1, g.stride)[:, :3] for g in self.groups if g.stride]
-        return sum(float(np.abs(b).sum()) for b in points)
+        return sum((float(np.abs(b).sum()) for b in points), 0.0)
 
     @cached_property
     def group_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -188,6 +189,14 @@ class ContactProblem:
         found = np.zeros((len(self.groups), self.n_contacts), dtype=np.bool_)
         kernels.touched(self.J.indptr, self.J.indices, self.group_rows[1], found)
         return found
+
+    @cached_property
+    def measured_groups(self) -> Groups:
+        """What the balance of bodies is measured with, made once."""
+        start, stop, stride = self.group_rows
+        loads, moving, least = np.empty((3, len(start)))
+        net_forces(start, stop, stride, self.b if self.b_prescribed is None else self.b - self.b_prescribed, loads)
+        return Groups(start, stop, stride, self.diagonal, self.touches, loads, moving, least)
 
     @property
     def n_contacts(self) -> int:
