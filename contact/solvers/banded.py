@@ -180,7 +180,7 @@ class _NewtonSteps:
         return [(None, None, norm(self._work.step))]
 
     def _to_spread(self) -> kernels.SpreadWork:
-        """What goes along the chains, once it is needed."""
+        """Return what goes along the chains, once it is needed."""
         link, n = self._contacts.link, len(self.v)
         nc, chain = len(link), np.zeros(n, dtype=np.int64)
         kernels.number_chains(self._chain.upper, chain)

@@ -13,7 +13,6 @@ import numpy as np
 
 from contact.compiled import njit
 
-
 Row = tuple[float, float, float, float, float, float]
 
 
@@ -105,7 +104,7 @@ def find_links(indptr: np.ndarray, indices: np.ndarray, place: np.ndarray) -> bo
 
 @njit(cache=True)
 def gather_links(place: np.ndarray, data: np.ndarray, diagonal: np.ndarray, upper: np.ndarray) -> None:
-    """Fill the diagonal blocks (n, 6, 6) and the blocks (n, 6, 6) right of them with entries that :func:`find_links` has found."""
+    """Fill the diagonal blocks (n, 6, 6) and those right of them with the entries that :func:`find_links` has found."""
     for i in range(place.shape[0]):
         for r in range(6):
             for c in range(6):
@@ -183,7 +182,7 @@ def _factorize(a: np.ndarray, i: int, pivot: np.ndarray) -> bool:
 
 @njit(cache=True, inner=True)
 def _substitute(a: np.ndarray, pivot: np.ndarray, i: int, right: np.ndarray, x: np.ndarray) -> None:
-    """Solve in place with the factors of :func:`_factorize`: six columns, block i of ``right`` (n, 6, 6), and row i of x (n, 6)."""
+    """Solve in place with the factors of :func:`_factorize`: block i of ``right`` (n, 6, 6), six columns, and row i of x (n, 6)."""
     for k in range(6):
         p = pivot[i, k]
         if p != k:

@@ -248,8 +248,9 @@ class PointFamily:
         if middle:
             self._follow_turns(moved, out.keep, given, out.phi, middle=True)
         return FamilyRows(
-            moved, out.keep, out.indptr, out.indices, out.data, out.phi, rows.friction, rows.key, frame, rows.gap, rows.restitution
-        )
+            moved, out.keep, out.indptr, out.indices, out.data, out.phi, rows.friction, rows.key, frame, rows.gap,
+            rows.restitution,
+        )  # fmt: skip
 
     def _follow_turns(self, found: Found, keep: np.ndarray, given: Given, phi: np.ndarray, *, middle: bool) -> None:
         """Add to phi (kept, 3) how far the path of points on driven bases that turn in the step leaves its tangent.

@@ -375,8 +375,9 @@ class Stepper:
 
 
 class _Ended(NamedTuple):
-    """Where a step leads: what solved it, its end, the contact velocities ``u`` (nc, 3) of its answer, in m/s, the velocities that
-    it ends with, where the parts are there, and the contacts as they are there.
+    """Where a step leads: what solved it, its end, the contact velocities ``u`` (nc, 3), m/s, of its answer, and the end itself.
+
+    That is the velocities there, where the parts are, and the contacts as they are there.
     """
 
     solved: Solved
