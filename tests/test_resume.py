@@ -145,7 +145,7 @@ def test_a_broken_checkpoint_falls_back_to_the_one_before(rich: Path, tmp_path: 
     paths = found_checkpoints(folder)
     assert [path.name for path in paths] == ["step_000000015.checkpoint", "step_000000010.checkpoint"]
     whole = paths[0].read_bytes()
-    for broken in (whole[:-1], whole[:200], b"", whole[:-40] + bytes(40), whole.replace(b"checkpoint 2", b"checkpoint 1", 1)):
+    for broken in (whole[:-1], whole[:200], b"", whole[:-40] + bytes(40), whole.replace(b"checkpoint 3", b"checkpoint 2", 1)):
         paths[0].write_bytes(broken)
         with pytest.raises(fs.InputError, match=r"the checkpoint .* cannot be used"):
             read_checkpoint(paths[0])

@@ -6,7 +6,7 @@
 ``soft``, ``soft_bodies``
     What soft bodies share; ``corotational`` (linear elements, the default) and ``hyperelastic`` (any law, linear or quadratic
     elements) are its materials, between which the other chooses; ``viscous`` are Prony terms beside them, ``soft_output`` what
-    is shown.
+    is shown, ``node_kernels`` means at nodes.
 ``rod``
     Cosserat rods; ``rod_shape`` checks their shape at the start, ``rod_output`` is what is shown.
 ``links``, ``articulated``, ``tree``, ``tree_joints``

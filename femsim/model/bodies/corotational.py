@@ -6,7 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
-from femsim.model.bodies import corotational_kernels as kernels, soft_output_kernels as outputs
+from femsim.model.bodies import (
+    corotational_kernels as kernels,
+    corotational_momentum_kernels as momentum,
+    soft_output_kernels as outputs,
+)
 from femsim.model.bodies.law_kernels import COROTATIONAL
 from femsim.model.bodies.soft import Load, PointElements, SoftBody, block_pattern, von_mises
 from materials import Elastic
@@ -157,6 +161,9 @@ class CorotationalBody(SoftBody):
         """Rotation of each tetrahedron from rest, (m, 4): unit quaternions w, x, y, z, w >= 0."""
         quaternions = self._quaternions()
         return np.where(quaternions[:, :1] < 0.0, -quaternions, quaternions)
+
+    def _rotation_of_elements(self) -> np.ndarray:
+        return self._quaternions()
 
     def _quaternions(self) -> np.ndarray:
         """Rotations of the last update, (m, 4), unpacked from chunks."""

@@ -16,6 +16,7 @@ from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSet
 from femsim.model.bodies.calming import CALMING, calm_edges, edge_stiffness
 from femsim.model.bodies.deforming import Deforming, surface
 from femsim.model.bodies.momentum_kernels import step_forces
+from femsim.model.bodies.node_kernels import node_rotations
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, Marker, describe_elastic, point_fields
 from femsim.model.bodies.soft_output import PressedSurface
 from femsim.model.bodies.viscous import Branches
@@ -234,6 +235,10 @@ class SoftBody(BodyDefaults, ABC):
     def rotations(self) -> np.ndarray:
         """Rotation of each drawn tetrahedron from rest at the last update, (m, 4): unit quaternions w, x, y, z, w >= 0."""
 
+    @abstractmethod
+    def _rotation_of_elements(self) -> np.ndarray:
+        """Give a quaternion of the rotation of each element at the last update, (e, 4), of either sign."""
+
     @property
     def lame_lambda(self) -> np.ndarray:
         """First Lame constant of each element, (e,), Pa; a view."""
@@ -393,6 +398,12 @@ class SoftBody(BodyDefaults, ABC):
         self._keep_viscous(settings)
         self._fill_matrix(stiffness, (1.0 - share) * self._mass_factor(implicit), data, branch)
         data += share * self._viscous
+
+    def row_rotations(self) -> np.ndarray:
+        """Rotation of each node at the last update, the mean of those of its elements."""
+        out = np.empty((self.n_nodes, 3, 3))
+        node_rotations(self.elements, self._rotation_of_elements(), out)
+        return out
 
     def _mass_factor(self, implicit: float) -> float:
         return 1.0 / implicit + self.elastic.rayleigh_alpha
