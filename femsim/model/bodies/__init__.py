@@ -14,8 +14,8 @@
     them.
 ``kinds``
     Bodies by their class, for the few who work on one kind alone.
-``momentum_kernels``, ``rod_momentum_kernels``
-    The energy-momentum step of soft bodies and of rods; ``calming`` takes from it what is too fast for a step.
+``momentum_kernels``, ``corotational_momentum_kernels``, ``rod_momentum_kernels``
+    The energy-momentum step of soft bodies, of linear elements in chunks, and of rods; ``calming`` takes from it what is too fast for a step.
 
 Compiled code of NAME is in ``NAME_kernels``, that of ``articulated`` in ``rigid_kernels``; vectors, matrices and rotations for
 all of it in ``rotation_kernels``, elastic laws in ``law_kernels``.

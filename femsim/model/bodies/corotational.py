@@ -57,6 +57,7 @@ class CorotationalBody(SoftBody):
         self._ratio = np.empty(m + padding)
         self._quaternion = np.tile(np.repeat([1.0, 0.0, 0.0, 0.0], kernels.CHUNK), chunks)
         self._scratch = np.zeros(kernels.SCRATCH)
+        self._step_scratch = np.zeros(momentum.STEP_SCRATCH)
         self._rotated = np.empty((m, 4, 3))
         self._diagonal = np.empty((n, 6))
         self._strain = np.zeros((m, 6))
@@ -94,6 +95,12 @@ class CorotationalBody(SoftBody):
             self._quaternion, self._scratch, self._rotated, self.internal_force, self._strain,
         )  # fmt: skip
         return energy, inverted
+
+    def _step_forces(self, x0: np.ndarray, x1: np.ndarray, damping: float, force: np.ndarray) -> None:
+        """Fill the forces of an energy-momentum step, elements in chunks."""
+        momentum.step_forces_in_chunks(
+            x0, x1, self.tets, self._gradient, self._volume, self._lame_lambda, self._lame_mu, damping, self._step_scratch, force
+        )
 
     def _fill_matrix(self, stiffness_factor: float, mass_factor: float, data: np.ndarray, branch: float = 0.0) -> None:
         """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update; a branch leaves the bulk modulus."""

@@ -374,7 +374,7 @@ class SoftBody(BodyDefaults, ABC):
             force = np.empty_like(force)
             x0 = start.q.reshape(-1, 3)
             damping = settings.strain_damping + self.elastic.rayleigh_beta / settings.dt
-            step_forces(x0, x1, *self.point_elements(), damping, force)
+            self._step_forces(x0, x1, damping, force)
         if self.branches is not None:
             force = force if settings.conserving else force.copy()
             self.branches.add_forces(moved.reshape(-1, 3), x1 if settings.conserving else None, force)
@@ -385,6 +385,10 @@ class SoftBody(BodyDefaults, ABC):
             out += self._viscous_share(implicit) * (
                 self._viscous_matrix() @ v_hat - self._mass_factor(implicit) * self._row_mass * v_hat
             )
+
+    def _step_forces(self, x0: np.ndarray, x1: np.ndarray, damping: float, force: np.ndarray) -> None:
+        """Fill the forces of an energy-momentum step, see :func:`momentum_kernels.step_forces`."""
+        step_forces(x0, x1, *self.point_elements(), damping, force)
 
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
         """Fill M/(theta dt) + alpha M + theta dt K of the last residual + beta K of the start (energy-momentum: of the same)."""
