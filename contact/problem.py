@@ -15,6 +15,7 @@ from contact import jacobian_kernels as kernels
 from contact.errors import ContactError
 from contact.metrics_kernels import Groups, net_forces
 from contact.rows import Rows
+from contact.turns import Turns
 
 GroupKind = Literal["nodes", "links", "generalized"]
 _STRIDE: dict[GroupKind, int] = {"nodes": 3, "links": 6, "generalized": 0}
@@ -92,6 +93,8 @@ class ContactProblem:
         b - b_prescribed.
     rows : Rows, optional
         Joints, limits and motors: A v = b + J^T lam + G^T lam_r then. Solvers see them through ``contact.reduction``.
+    turns : Turns, optional
+        How parts of v have turned: solvers that keep factors of an earlier A turn them along. It changes no solution.
     """
 
     A: sp.csc_matrix
@@ -103,6 +106,7 @@ class ContactProblem:
     groups: tuple[Group, ...]
     b_prescribed: np.ndarray | None = None
     rows: Rows | None = None
+    turns: Turns | None = None
 
     @property
     def n(self) -> int:

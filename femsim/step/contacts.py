@@ -163,8 +163,9 @@ class ContactRows:
     def problem(self, system: System, dt: float) -> ContactProblem:
         """Contact problem of a step (s) with the assembled system."""
         return ContactProblem(
-            system.A, system.b, self.J, self.phi, self.friction, dt, system.groups, system.b_prescribed, system.joint_rows()
-        )
+            system.A, system.b, self.J, self.phi, self.friction, dt, system.groups, system.b_prescribed, system.joint_rows(),
+            system.turns(),
+        )  # fmt: skip
 
 
 def within(speeds: Sequence[float | np.ndarray], time: float, margins: Sequence[float | np.ndarray]) -> bool:

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from contact import Group, Rows, make_rows
 from contact.masses_kernels import Masses
 from contact.metrics_kernels import relative
+from contact.turns import Turns
 from femsim.model.bodies.body import Body, StepSettings, StepStart
 from femsim.model.couplings import Coupling
 from femsim.step import residual_kernels as kernels
@@ -358,6 +359,19 @@ class System:
         data[self._cleared] = 0.0
         self.b[self._rows] = data[self._diagonal] * v_prescribed[self._rows]
         self.b_prescribed = self.b - own
+
+    def turns(self) -> Turns | None:
+        """How rows of bodies have turned where their elements were updated last; None where none turn. What is held does not."""
+        found = [
+            (v, turn) for body, v in zip(self.bodies, self.v_slices, strict=True) if (turn := body.row_rotations()) is not None
+        ]
+        if not found:
+            return None
+        rows = np.concatenate([np.arange(v.start, v.stop, 3) for v, _ in found])
+        rotation = np.concatenate([turn for _, turn in found])
+        if self._rows.size:
+            rotation[self.prescribed[rows[:, None] + np.arange(3)].any(axis=1)] = np.eye(3)
+        return Turns(rows, rotation)
 
     def reaction(self, v_hat: np.ndarray, contact_force: np.ndarray) -> np.ndarray:
         """Generalized force (n,) that the drives exert on prescribed rows, N or N m; zero elsewhere.
