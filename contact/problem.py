@@ -95,6 +95,9 @@ class ContactProblem:
         Joints, limits and motors: A v = b + J^T lam + G^T lam_r then. Solvers see them through ``contact.reduction``.
     turns : Turns, optional
         How parts of v have turned: solvers that keep factors of an earlier A turn them along. It changes no solution.
+    points : ndarray, (n,), m, optional
+        Where the points of groups of nodes are, at the rows of their velocities; other rows are zero. Solvers of large bodies
+        take smooth motions from them, no answer depends on them beyond the tolerance.
     """
 
     A: sp.csc_matrix
@@ -107,6 +110,7 @@ class ContactProblem:
     b_prescribed: np.ndarray | None = None
     rows: Rows | None = None
     turns: Turns | None = None
+    points: np.ndarray | None = None
 
     @property
     def n(self) -> int:

@@ -40,8 +40,8 @@ from contact import (
 from contact.metrics import natural_map_scale
 from contact.problem import isotropic
 from contact.solvers import cond_contact_kernels as on_contacts, cond_kernels as kernels, cond_system_kernels as system
-from contact.solvers.block_rows import apply_blocks
-from contact.solvers.cond import Cond, CondOptions, _BlockPattern
+from contact.solvers.block_rows import BlockPattern, apply_blocks
+from contact.solvers.cond import Cond, CondOptions
 from contact.solvers.cond_groups import Acceleration, ContactArrays, Guard, Iterates, Matrix, Rules, Steps
 
 
@@ -149,7 +149,7 @@ def test_the_block_pattern_holds_a(n: int) -> None:
         A = sp.csc_matrix(dense)
         size = 3 * ((n + 2) // 3) + 3
         rows = np.sort(rng.permutation(size)[:n])  # padding anywhere
-        pattern = _BlockPattern(A, rows, size)
+        pattern = BlockPattern(A, rows, size)
         for factor in (1.0, -3.0):
             A.data *= factor
             system.scatter_entries(A.data, pattern.places, pattern.values)

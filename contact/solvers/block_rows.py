@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
@@ -24,7 +25,7 @@ from contact.compiled import njit
 
 
 @intrinsic
-def _block_row(_typing: Any, values: Any, col: Any, x: Any, y: Any, first: Any, last: Any, row: Any) -> Any:
+def block_row(_typing: Any, values: Any, col: Any, x: Any, y: Any, first: Any, last: Any, row: Any) -> Any:
     """Fill y[3 row : 3 row + 3] with the sum over k in first..last-1 of block k times x[3 col[k] : 3 col[k] + 3]."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -87,4 +88,33 @@ def apply_blocks(ptr: np.ndarray, col: np.ndarray, values: np.ndarray, x: np.nda
         C-order.
     """
     for i in range(ptr.shape[0] - 1):
-        _block_row(values, col, x, y, ptr[i], ptr[i + 1], i)
+        block_row(values, col, x, y, ptr[i], ptr[i + 1], i)
+
+
+class BlockPattern:
+    """3x3 block rows of A in the rows of x, and the place of each entry of its CSC data there; depends on the pattern of A only.
+
+    ``values`` holds the blocks as ``block_rows.apply_blocks`` wants them: each by columns, and one zero behind the last. Entries
+    that A does not have are set here, once: ones on the diagonal of padding rows, else zeros.
+    """
+
+    def __init__(self, A: sp.csc_matrix, rows: np.ndarray, size: int) -> None:
+        self.indptr, self.indices = A.indptr, A.indices
+        padding = np.setdiff1d(np.arange(size), rows)
+        columns = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+        values = np.concatenate([np.arange(1.0, A.nnz + 1.0), -np.ones(len(padding))])
+        i, j = np.concatenate([rows[A.indices], padding]), np.concatenate([rows[columns], padding])
+        blocks = sp.csr_matrix((values, (i, j)), shape=(size, size)).tobsr((3, 3))
+        blocks.sort_indices()
+        self.ptr = blocks.indptr.astype(np.int64)
+        self.col = blocks.indices.astype(np.int32)
+        flat = blocks.data.transpose(0, 2, 1).ravel()
+        self.values = np.zeros(9 * len(self.col) + 1)
+        self.values[:-1][flat < 0] = 1.0
+        own = np.flatnonzero(flat > 0)
+        self.places = np.empty(A.nnz, dtype=np.uint32)  # without a sign, which a kernel would ask for at each entry
+        self.places[flat[own].astype(np.int64) - 1] = own
+
+    def matches(self, A: sp.csc_matrix) -> bool:
+        """Whether A has the arrays of this pattern."""
+        return A.indptr is self.indptr and A.indices is self.indices

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
 from contact.linear import same_pattern
 from contact.local import LocalProblem
@@ -17,7 +16,7 @@ from contact.nodalize import AUTO_GAIN_FACTOR, NodalContactProblem, layout, noda
 from contact.problem import ContactProblem, isotropic
 from contact.solvers import cond_contact_kernels as contact_kernels, cond_kernels as iteration, cond_system_kernels as kernels
 from contact.solvers.base import BALANCE_FACTOR, Check, Judge, OperatorOptions, Solution, WarmStart, drive
-from contact.solvers.block_rows import apply_blocks
+from contact.solvers.block_rows import BlockPattern, apply_blocks
 from contact.solvers.cond_groups import (
     Acceleration,
     Bodies,
@@ -115,34 +114,6 @@ class CondOptions(OperatorOptions):
         ]
 
 
-class _BlockPattern:
-    """3x3 block rows of A in the rows of x, and the place of each entry of its CSC data there; depends on the pattern of A only.
-
-    ``values`` holds the blocks as ``block_rows.apply_blocks`` wants them: each by columns, and one zero behind the last. Entries
-    that A does not have are set here, once: ones on the diagonal of padding rows, else zeros.
-    """
-
-    def __init__(self, A: sp.csc_matrix, rows: np.ndarray, size: int) -> None:
-        self.indptr, self.indices = A.indptr, A.indices
-        padding = np.setdiff1d(np.arange(size), rows)
-        columns = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-        values = np.concatenate([np.arange(1.0, A.nnz + 1.0), -np.ones(len(padding))])
-        i, j = np.concatenate([rows[A.indices], padding]), np.concatenate([rows[columns], padding])
-        blocks = sp.csr_matrix((values, (i, j)), shape=(size, size)).tobsr((3, 3))
-        blocks.sort_indices()
-        self.ptr = blocks.indptr.astype(np.int64)
-        self.col = blocks.indices.astype(np.int32)
-        flat = blocks.data.transpose(0, 2, 1).ravel()
-        self.values = np.zeros(9 * len(self.col) + 1)
-        self.values[:-1][flat < 0] = 1.0
-        own = np.flatnonzero(flat > 0)
-        self.places = np.empty(A.nnz, dtype=np.uint32)  # without a sign, which a kernel would ask for at each entry
-        self.places[flat[own].astype(np.int64) - 1] = own
-
-    def matches(self, A: sp.csc_matrix) -> bool:
-        return A.indptr is self.indptr and A.indices is self.indices
-
-
 class Cond:
     """Contact nodalization and diagonalization.
 
@@ -162,7 +133,7 @@ class Cond:
 
     def __init__(self, options: CondOptions | None = None) -> None:
         self.options = options or CondOptions()
-        self._pattern: _BlockPattern | None = None
+        self._pattern: BlockPattern | None = None
         self._eigenvector: np.ndarray | None = None
         #: pattern of A that a recalled eigenvector belongs to
         self._recalled: tuple[np.ndarray, np.ndarray] | None = None
@@ -240,7 +211,7 @@ class Cond:
         """Gather the arrays of the iteration that starts from v and lam."""
         problem, options = nodal.problem, self.options
         if self._pattern is None or not self._pattern.matches(problem.A):
-            self._pattern = _BlockPattern(problem.A, nodal.rows, nodal.virtual_start)
+            self._pattern = BlockPattern(problem.A, nodal.rows, nodal.virtual_start)
             if not same_pattern(self._recalled, problem.A):
                 self._eigenvector = None
             self._recalled = None

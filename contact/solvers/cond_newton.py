@@ -32,8 +32,11 @@ _SETTLED, _LONGEST = 0.02, 200
 _LONGER = 4
 #: Most Newton steps after a phase, and steps that do not halve the residual before it is given up.
 _NEWTON, _VAIN = 6, 3
-#: Proximal shift relative to the compliance of a contact: as large as the residual, within these bounds. Trial forces.
-_SHIFT_LEAST, _SHIFT_MOST, _TRIAL_SCALE = 1e-6, 1e-3, 1.0
+#: Proximal shift relative to the compliance of a contact: this part of the residual, within these bounds. Trial forces.
+_SHIFT_SHARE, _SHIFT_LEAST, _SHIFT_MOST, _TRIAL_SCALE = 0.1, 1e-6, 1e-3, 1.0
+#: Newton steps that iterate leave this part of the residual in the dynamics; where that is no more than so many times what is asked
+#: for, they go on to this part of what is.
+_FORCED, _NEARLY, _BELOW = 1e-4, 100.0, 0.1
 #: A cycle has gained where it leaves at most this part of the residual; this many in vain hand over to the augmented Lagrangian.
 _GAINED, _VAIN_CYCLES = 0.1, 3
 #: Newton's method takes over from the augmented Lagrangian below this residual; it restarts its acceleration when that doubles.
@@ -101,13 +104,13 @@ class CondNewton:
 
     def memory(self) -> dict[str, np.ndarray]:
         """Return what one solve leaves for the next: COND's eigenvector, pattern and factors of the Newton system, the phase."""
-        parts = {"cond": self._cond.memory(), "newton": self._newton.sparse.memory()}
+        parts = {"cond": self._cond.memory(), "newton": self._newton.memory()}
         own = {f"{name}/{key}": value for name, part in parts.items() for key, value in part.items()}
         return own | {"phase": np.array(self._phase)}
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take it back."""
-        for name, one in (("cond", self._cond), ("newton", self._newton.sparse)):
+        for name, one in (("cond", self._cond), ("newton", self._newton)):
             one.recall({key.partition("/")[2]: value for key, value in memory.items() if key.startswith(f"{name}/")})
         self._phase = int(memory.get("phase", _FIRST))
 
@@ -165,7 +168,7 @@ class _Search:
         if warm_start is not None:
             self.v, self.lam = np.array(warm_start.v, dtype=np.float64), np.array(warm_start.lam, dtype=np.float64).reshape(nc, 3)
         newton.take(self.law)
-        self._before = newton.sparse.factorizations, newton.sparse.krylov_steps
+        self._before = self._work()
         self._rules = newton.law(_SHIFT_MOST, _TRIAL_SCALE)
         self._states = np.full(nc, -1, dtype=np.int8)
         self._fixed_point: FixedPoint | None = None
@@ -196,8 +199,13 @@ class _Search:
 
     def spent(self) -> dict[str, int]:
         """Factorizations and Krylov steps of this problem."""
-        sparse, before = self._newton.sparse, self._before
-        return {"factorizations": sparse.factorizations - before[0], "krylov_steps": sparse.krylov_steps - before[1]}
+        found = [now - before for now, before in zip(self._work(), self._before, strict=True)]
+        return {"factorizations": found[0], "krylov_steps": found[1]}
+
+    def _work(self) -> tuple[int, int]:
+        """Factorizations, those of coarse matrices too, and Krylov steps of all problems so far."""
+        sparse, multigrid = self._newton.sparse, self._newton.multigrid
+        return sparse.factorizations + multigrid.renewals, sparse.krylov_steps + multigrid.steps
 
     def until(self, aim: float, limit: int) -> list[Row]:
         """Cycles until the residuals are at most ``aim``; a cycle is not begun when the limit is reached."""
@@ -273,8 +281,11 @@ class _Search:
         v, lam, vain, newton = v.copy(), lam.copy(), 0, self._newton
         least = np.inf
         for _ in range(min(_NEWTON, self._end - len(self.rows))):
-            rules = newton.law(min(max(_SHIFT_LEAST, residual), _SHIFT_MOST), _TRIAL_SCALE)
-            if not newton.step(rules, v, lam, lam.copy()):
+            rules = newton.law(min(max(_SHIFT_LEAST, _SHIFT_SHARE * residual), _SHIFT_MOST), _TRIAL_SCALE)
+            share = _FORCED * min(residual, 1.0)
+            if share <= _NEARLY * aim:
+                share = _BELOW * aim
+            if not newton.step(rules, v, lam, lam.copy(), share):
                 return
             self.counts["newton_steps"] += 1
             self.rows.append((None, None, newton.step_size))

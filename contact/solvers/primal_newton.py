@@ -14,12 +14,14 @@ from contact.jacobian_kernels import gather
 from contact.linear import Backend
 from contact.problem import ContactProblem
 from contact.solvers import banded_kernels as banded, primal_kernels as kernels
+from contact.solvers.krylov import gmres
+from contact.solvers.multigrid import MultigridWay
 from contact.sparse_lu import SparseFactors, make_sparse_factors
 
 #: Matrices of at most so many rows, or with more than this share of entries, are solved densely.
 _DENSE_ROWS, _DENSE_SHARE = 150, 0.3
-#: Most steps of GMRES with older factors, and the part of the right-hand side that they may leave.
-_LAGGED_STEPS, _ACCURACY = 10, 1e-9
+#: Most steps of GMRES with older factors.
+_LAGGED_STEPS = 10
 #: Older factors are not tried where more contacts than so many have changed their state.
 _FEW = 2
 
@@ -42,8 +44,11 @@ class Way(Protocol):
         """Factorize with gains (nc, 3, 3), N s/m; False where that broke down."""
         ...
 
-    def solve(self, r: np.ndarray) -> np.ndarray:
-        """Return x, (n,), m/s, for r (n,), N, to about nine digits; NaN where that broke down."""
+    def solve(self, r: np.ndarray, left: float = 0.0) -> np.ndarray | None:
+        """Return x, (n,), m/s, for r (n,), N, to about nine digits; NaN where that broke down, None where another way may do.
+
+        ``left``: what may be left of the residual in the norm ||r||^2 = sum r_i^2 / A_ii instead.
+        """
         ...
 
 
@@ -70,7 +75,7 @@ class DenseWay:
             self._factors = sl.lu_factor(self._A + self._J.T @ pushed, overwrite_a=True, check_finite=False)
         return bool(self._factors[0].diagonal().all())
 
-    def solve(self, r: np.ndarray) -> np.ndarray:
+    def solve(self, r: np.ndarray, left: float = 0.0) -> np.ndarray:
         """Substitute."""
         return np.asarray(sl.lu_solve(self._factors, r, check_finite=False))
 
@@ -101,7 +106,7 @@ class BandedWay:
         self._gain = gain
         return True
 
-    def solve(self, r: np.ndarray) -> np.ndarray:
+    def solve(self, r: np.ndarray, left: float = 0.0) -> np.ndarray:
         """Sweep along the chains; NaN where a block is singular."""
         x = r.reshape(-1, 6).copy()
         if not kernels.solve_links(self._contacts, (self._diagonal, self._upper), self._gain, self._work, x):
@@ -207,47 +212,22 @@ class SparseWay:
             return False
         return kernels.differing(self._factored_gain, self._gain) <= _FEW
 
-    def solve(self, r: np.ndarray) -> np.ndarray:
+    def solve(self, r: np.ndarray, left: float = 0.0) -> np.ndarray:
         """Substitute, or steps of GMRES where the factors are old; NaN where a factorization broke down."""
         if not self._fresh:
-            x = self._gmres(r)
-            if x is not None:
-                return x
+            found = gmres(self._substitute, self._problem.weight, r, left, _LAGGED_STEPS)
+            self.krylov_steps += found.steps
+            if found.x is not None:
+                return found.x
             if not self._make_factors(self._values.copy(), self._gain.copy()):
                 return np.full(len(r), np.nan)
         return self._factors.solve(r)
 
-    def _gmres(self, r: np.ndarray) -> np.ndarray | None:
-        """GMRES with the factors on the left; None where too few steps bring the preconditioned residual down."""
-        n, limit = len(r), _LAGGED_STEPS
-        basis, H = np.empty((limit + 1, n)), np.zeros((limit + 1, limit))
-        product = np.empty(n)
-        basis[0] = self._factors.solve(r)
-        start = float(np.linalg.norm(basis[0]))
-        if not (start > 0.0 and np.isfinite(start)):
-            return np.zeros(n) if start == 0.0 else None
-        basis[0] /= start
-        for k in range(limit):
-            gather(self._indptr, self._indices, self._values, basis[k], product)
-            w = self._factors.solve(product)
-            self.krylov_steps += 1
-            for _ in range(2):  # twice is enough for a basis that is orthogonal to rounding
-                part = basis[: k + 1] @ w
-                w -= part @ basis[: k + 1]
-                H[: k + 1, k] += part
-            H[k + 1, k] = np.linalg.norm(w)
-            if not np.isfinite(H[k + 1, k]):
-                return None
-            right = np.zeros(k + 2)
-            right[0] = start
-            y = np.linalg.lstsq(H[: k + 2, : k + 1], right, rcond=None)[0]
-            left = float(np.linalg.norm(right - H[: k + 2, : k + 1] @ y)) / start
-            if left <= _ACCURACY or H[k + 1, k] == 0.0:
-                return np.asarray(y @ basis[: k + 1])
-            if left > _ACCURACY ** ((k + 1) / limit) and k >= 2:
-                return None  # at this pace it will not get there
-            basis[k + 1] = w / H[k + 1, k]
-        return None
+    def _substitute(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Answer by the old factors, and the product of the matrix with it."""
+        x, product = self._factors.solve(r), np.empty(len(r))
+        gather(self._indptr, self._indices, self._values, x, product)
+        return x, product
 
 
 class PrimalNewton:
@@ -267,6 +247,7 @@ class PrimalNewton:
 
     def __init__(self, backend: Backend = "auto", threads: int = 1) -> None:
         self._dense, self._banded, self.sparse = DenseWay(), BandedWay(), SparseWay(backend, threads)
+        self.multigrid = MultigridWay(backend, threads)
         self.way: Way = self.sparse
 
     def take(self, law: ContactProblem) -> None:
@@ -276,9 +257,10 @@ class PrimalNewton:
         kernels.count_columns(J.indptr, J.indices, law.n, ptr)
         columns = kernels.Columns(ptr, np.empty(int(ptr[-1]), dtype=np.int32), np.empty((int(ptr[-1]), 3)))
         kernels.fill_columns(J.indptr, J.indices, J.data, law.n, *columns)
-        self.problem = law
+        self.problem, self._columns = law, columns
         self.rho = law.scales
-        self.way = next(way for way in (self._banded, self._dense, self.sparse) if way.take(law, columns))
+        ways: tuple[Way, ...] = self._banded, self._dense, self.multigrid, self.sparse
+        self.way = next(way for way in ways if way.take(law, columns))
         self._gain, self._change = np.empty((nc, 3, 3)), np.empty((nc, 3))
         self.state = np.full(nc, -1, dtype=np.int8)
         self.changed = nc
@@ -288,16 +270,36 @@ class PrimalNewton:
         """Parameters of the linearisation, relative to the compliances of the contacts."""
         return kernels.Law(self.problem.friction, 1.0 / self.rho, shift, trial_scale)
 
-    def step(self, rules: kernels.Law, v: np.ndarray, lam: np.ndarray, centre: np.ndarray) -> bool:
-        """One Newton step on v (n,), m/s, and lam (nc, 3), N, in place; False where the matrix cannot be factorized."""
+    def memory(self) -> dict[str, np.ndarray]:
+        """Return what one problem leaves for the next: pattern and factors of the sparse way, the coarse matrix of multigrid."""
+        parts = {"sparse": self.sparse.memory(), "multigrid": self.multigrid.memory()}
+        return {f"{name}/{key}": value for name, part in parts.items() for key, value in part.items()}
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Take it back."""
+        for name, way in (("sparse", self.sparse), ("multigrid", self.multigrid)):
+            way.recall({key.partition("/")[2]: value for key, value in memory.items() if key.startswith(f"{name}/")})
+
+    def step(self, rules: kernels.Law, v: np.ndarray, lam: np.ndarray, centre: np.ndarray, share: float = 0.0) -> bool:
+        """One Newton step on v (n,), m/s, and lam (nc, 3), N, in place; False where the matrix cannot be factorized.
+
+        ``share`` is the residual of the dynamics that the step may leave, where it iterates; 0 for none beyond rounding.
+        """
         problem = self.problem
         u = problem.moved(v).reshape(-1, 3) + problem.phi
         self.changed = kernels.linearise(rules, lam, u, centre, self._gain, self._change, self.state)
-        if not (np.isfinite(self._gain).all() and self.way.factorize(self._gain)):
+        if not np.isfinite(self._gain).all():
             return False
-        pushed = problem.pushed(lam + self._change)
-        r = problem.b + pushed - problem.A @ v
-        dv = self.way.solve(r)
+        Av = problem.times(v)
+        r = problem.b + problem.pushed(lam + self._change) - Av
+        size = max(float(np.linalg.norm(problem.weight * problem.b)), float(np.linalg.norm(problem.weight * Av)))
+        dv = self.way.solve(r, share * size) if self.way.factorize(self._gain) else None
+        if dv is None and self.way is self.multigrid:
+            self.way = self.sparse
+            self.sparse.take(problem, self._columns)
+            dv = self.sparse.solve(r, share * size) if self.sparse.factorize(self._gain) else None
+        if dv is None:
+            return False
         v += dv
         self.step_size = float(np.linalg.norm(dv))
         kernels.add_forces(self._gain, self._change, problem.moved(dv).reshape(-1, 3), lam)

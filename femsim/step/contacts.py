@@ -164,7 +164,7 @@ class ContactRows:
         """Contact problem of a step (s) with the assembled system."""
         return ContactProblem(
             system.A, system.b, self.J, self.phi, self.friction, dt, system.groups, system.b_prescribed, system.joint_rows(),
-            system.turns(),
+            system.turns(), system.points(),
         )  # fmt: skip
 
 

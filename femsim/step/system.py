@@ -232,6 +232,14 @@ class System:
             self.external += self.pushed
         self._prescribe(v_prescribed)
 
+    def points(self) -> np.ndarray:
+        """Where the points of bodies of points were at the start of the step that was assembled, (n,), m; other rows are zero."""
+        found = np.zeros(self.n)
+        for body, start, v in zip(self.bodies, self._starts, self.v_slices, strict=True):
+            if body.kind == "nodes" and body.n_q == body.n_v:
+                found[v] = start.q
+        return found
+
     def moved(self, state: State, v_hat: np.ndarray, time: float) -> State:
         """Where a velocity, (n,), leads from a state in a time, s; only its coordinates are of then."""
         moved = [

@@ -1,0 +1,81 @@
+"""GMRES with a preconditioner that gives the product with the matrix beside its answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+#: Steps after which the pace so far decides whether it will get there.
+_TRIED = 3
+#: Part of the residual after the first answer that may be left where nobody says how much; and of the right-hand side, rounding.
+_ACCURACY, _ROUNDING = 1e-9, 1e-14
+#: A vector that keeps more than this part of its length needs no second orthogonalisation.
+_KEEPS = 0.7
+
+#: x = M r and K x, for a right-hand side r.
+Preconditioner = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+class Found(NamedTuple):
+    """Answer x, (n,), or None where too few steps lead there, steps after the first application, and digits asked of them."""
+
+    x: np.ndarray | None
+    steps: int
+    digits: float
+
+
+def gmres(both: Preconditioner, weight: np.ndarray, r: np.ndarray, left: float, limit: int) -> Found:
+    """Solve K x = r until ||weight (r - K x)|| is at most ``left``.
+
+    One application of the preconditioner comes first: what contacts hold is stiff by orders of magnitude, and is gone from the
+    residual after it. Preconditioned on the right, so the residual that is made small is the true one.
+
+    Parameters
+    ----------
+    both : callable
+        Preconditioner, which returns K M r beside M r; M is linear.
+    weight, r : ndarray, (n,)
+        Weights of the norm, positive, and the right-hand side.
+    left : float
+        What may be left; 0 for nine digits.
+    limit : int
+        Most steps after the first application; where the pace says that it takes more, it stops.
+    """
+    x, product = both(r)
+    rest = weight * (r - product)
+    start = float(np.linalg.norm(rest))
+    if not math.isfinite(start):
+        return Found(None, 0, 0.0)
+    aim = left or max(_ACCURACY * start, _ROUNDING * float(np.linalg.norm(weight * r)))
+    if start <= aim:
+        return Found(x, 0, 0.0)
+    digits = math.log10(start / aim)
+    basis, H = np.empty((limit + 1, len(r))), np.zeros((limit + 1, limit))
+    answers = np.empty((limit, len(r)))
+    basis[0] = rest / start
+    for k in range(limit):
+        answers[k], product = both(basis[k] / weight)
+        w = weight * product
+        before = float(np.linalg.norm(w))
+        for _ in range(2):
+            part = basis[: k + 1] @ w
+            w -= part @ basis[: k + 1]
+            H[: k + 1, k] += part
+            H[k + 1, k] = np.linalg.norm(w)
+            if H[k + 1, k] > _KEEPS * before:
+                break
+        if not np.isfinite(H[k + 1, k]):
+            return Found(None, k + 1, digits)
+        right = np.zeros(k + 2)
+        right[0] = start
+        y = np.linalg.lstsq(H[: k + 2, : k + 1], right, rcond=None)[0]
+        now = float(np.linalg.norm(right - H[: k + 2, : k + 1] @ y))
+        if now <= aim or H[k + 1, k] == 0.0:
+            return Found(x + y @ answers[: k + 1], k + 1, digits)
+        if k + 1 >= _TRIED and (now >= start or math.log(aim / start) / math.log(now / start) * (k + 1) > limit):
+            return Found(None, k + 1, digits)
+        basis[k + 1] = w / H[k + 1, k]
+    return Found(None, limit, digits)
