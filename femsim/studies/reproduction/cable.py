@@ -223,7 +223,7 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         f"Second table: own runs of {raw['steps']} steps with the parameters of the experiment, medians; errors of one step go "
         "into the next.",
         f"The paper's error of {paper['cond']['error']:.1f} N is against its experiment, which is not public; ours are against "
-        f"the converged answer. The paper's DT is {paper['dynamics_ms']} ms.",
+        "the converged answer.",
     ]
     pictures = []
     if "published" in raw:

@@ -70,10 +70,9 @@ def measure_gripper(settings: Settings) -> Raw:
 def write_mat(raws: dict[str, Raw], figures: Path) -> str:
     """Table II, Figure 7 and text."""
     paper = published("table_II")
-    point = f"The paper's DT is {paper['dynamics_ms']} ms."
     return scene_section(
         raws["mat"], paper, figures / "fig7_mat.png", scene="the mat that is folded", curve="internal force",
-        caption="Penetration and internal force of the mat", points=[point],
+        caption="Penetration and internal force of the mat", points=[],
     )  # fmt: skip
 
 
@@ -81,7 +80,7 @@ def write_ball(raws: dict[str, Raw], figures: Path) -> str:
     """Table III, Figure 8 and text."""
     paper = published("table_III")
     point = (
-        f"The paper's DT is {paper['dynamics_ms']} ms. Its PGS penetrates by {paper['pgs']['penetration']:.0f} mm; ours solves "
+        f"The paper's PGS penetrates by {paper['pgs']['penetration']:.0f} mm; ours solves "
         "each contact exactly and starts from the forces of the step before."
     )
     return scene_section(
@@ -95,8 +94,7 @@ def write_gripper(raws: dict[str, Raw], figures: Path) -> str:
     paper = published("table_VI")
     point = (
         f"The paper's errors of force ({paper['cond']['error']:.3f} N) and displacement ({paper['displacement_mm']} mm) are "
-        "against its own experiment, which is not public: nothing here compares with them. "
-        f"Its DT is {paper['dynamics_ms']} ms."
+        "against its own experiment, which is not public: nothing here compares with them."
     )
     return scene_section(
         raws["gripper"], paper, figures / "fig10_gripper.png", scene="the silicone gripper", curve="contact force on a finger",
