@@ -11,6 +11,7 @@ from contact.delassus_kernels import congruence
 from contact.jacobian_kernels import gather, scatter
 from contact.linear import Backend, DenseCholesky, Factorization, make_factorization, same_pattern
 from contact.problem import ContactProblem
+from contact.turns import Turned, Turns, whole_triples
 
 #: Largest patch whose Schur complement is formed, in rows for each row of J; beyond it W is solved for column by column.
 _PATCH_PER_ROW = 2.0
@@ -52,17 +53,23 @@ class DelassusOperator:
         self._extra = np.zeros((0, 0))
         self._data = np.zeros(0)
         self._added: list[np.ndarray] = []
+        #: how the factorized A had turned, and what has turned since
+        self._turns: Turns | None = None
+        self._since: Turned | None = None
         self.factorized = False
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Return what gives these factors again, for :meth:`recall`: the matrix, the rows kept and those added, if any."""
+        """Return what gives these factors again, for :meth:`recall`: the matrix, its turns, the rows kept and those added."""
         if not self.factorized or self._pattern is None:
             return {}
         indptr, indices = self._pattern
         sizes = np.array([len(rows) for rows in self._added], dtype=np.int64)
         added = np.concatenate([np.zeros(0, dtype=np.int64), *self._added])
-        patch = self.factorization.patch
-        return {"indptr": indptr, "indices": indices, "data": self._data, "patch": patch, "sizes": sizes, "added": added}
+        patch, turns = self.factorization.patch, {}
+        if self._turns is not None:
+            turns = {"turned_rows": self._turns.rows, "turned": self._turns.rotation}
+        own = {"indptr": indptr, "indices": indices, "data": self._data, "patch": patch, "sizes": sizes, "added": added}
+        return own | turns
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Make the factors again that :meth:`memory` told of, to the last bit: the same calls in the same order.
@@ -77,6 +84,8 @@ class DelassusOperator:
             return
         indptr, n = memory["indptr"], len(memory["indptr"]) - 1
         self._factorize(sp.csc_matrix((memory["data"], memory["indices"], indptr), shape=(n, n)), memory["patch"])
+        if "turned" in memory:
+            self._turns = Turns(memory["turned_rows"], memory["turned"])
         for rows in np.split(memory["added"], np.cumsum(memory["sizes"])[:-1]) if len(memory["sizes"]) else ():
             self._add(rows)
 
@@ -97,9 +106,12 @@ class DelassusOperator:
         """
         if patch is None:
             patch = np.unique(problem.J.indices)
+        if problem.turns is not None:
+            patch = whole_triples(patch, problem.turns, problem.n)
         if not self._keeps(len(patch), problem.J.shape[0], problem.n):
             patch = np.zeros(0, dtype=np.int64)
         self._factorize(problem.A, patch)
+        self._turns = problem.turns
 
     def _factorize(self, A: sp.csc_matrix, patch: np.ndarray) -> None:
         """Factorize A and keep exactly these rows."""
@@ -112,16 +124,22 @@ class DelassusOperator:
         self._place[self._rows] = np.arange(len(self._rows))
         self._extra = np.zeros((A.shape[0], 0))
         self._compliance = self.factorization.compliance
+        self._turns = self._since = None
         self.factorized = True
 
     def fits(self, problem: ContactProblem, J: sp.csr_matrix) -> bool:
         """Whether the factorization can serve A of this problem and rows J: same pattern of A, few new rows in J (then added)."""
         if not self.factorized or not same_pattern(self._pattern, problem.A):
             return False
+        self._since, now = None, problem.turns
+        if now is not None and self._turns is not None and np.array_equal(now.rows, self._turns.rows):
+            self._since = Turned(self._turns, now, problem.n)
         if not len(self._rows):
             # without a patch each row of J costs a solve: only for few of them, or where no patch would help
             return J.shape[0] <= _MOST_EXTRA or not self._keeps(len(np.unique(J.indices)), J.shape[0], problem.n)
         missing = np.unique(J.indices[self._place[J.indices] < 0])
+        if now is not None and len(missing):
+            missing = whole_triples(missing, now, problem.n)
         if len(missing) + self._extra.shape[1] > _MOST_EXTRA:
             return False
         if len(missing):
@@ -149,8 +167,11 @@ class DelassusOperator:
         self._extra = np.hstack([self._extra, columns])
 
     def operator(self, J: sp.csr_matrix) -> np.ndarray:
-        """W = J A^-1 J^T, (rows of J, rows of J), symmetric, C-order; J stays that of :meth:`begin` and :meth:`finish`."""
-        m = J.shape[0]
+        """W = J A^-1 J^T, (rows of J, rows of J), symmetric, C-order; J stays that of :meth:`begin` and :meth:`finish`.
+
+        What has turned since A was factorized turns J back, and not the compliance: W = (J R) A^-1 (J R)^T.
+        """
+        m, J = J.shape[0], J if self._since is None else self._since.jacobian(J)
         W = np.empty((m, m))
         if len(self._rows):
             self._entries = (J.indptr, self._place[J.indices], J.data)
@@ -164,6 +185,7 @@ class DelassusOperator:
 
     def begin(self, b: np.ndarray) -> np.ndarray:
         """J A^-1 b, (rows of J,); remembers b for :meth:`finish`."""
+        b = b if self._since is None else self._since.back(b)
         if not len(self._rows):
             inner = self._solution = self.factorization.solve(b)
         else:
@@ -176,6 +198,11 @@ class DelassusOperator:
 
     def finish(self, lam: np.ndarray) -> np.ndarray:
         """A^-1 (b + J^T lam), (n,), with b of the last :meth:`begin`."""
+        step = self._finished(lam)
+        return step if self._since is None else self._since.forth(step)
+
+    def _finished(self, lam: np.ndarray) -> np.ndarray:
+        """Return the same, where A was factorized."""
         force, m = np.empty(len(self._rows) or len(self._place)), len(self.factorization.patch)
         scatter(*self._entries, lam, force)
         if not len(self._rows):

@@ -88,7 +88,9 @@ class PointContacts:
 
     def copy(self) -> PointContacts:
         """Return the contacts with arrays of their own."""
-        return self.select(slice(None))
+        return PointContacts(
+            self.point.copy(), self.shape.copy(), self.gap.copy(), self.frame.copy(), self.position.copy(), self.feature.copy()
+        )
 
     def select(self, which: slice | BoolArray) -> PointContacts:
         """Return some of the contacts, by mask (n,) or slice, with arrays of their own."""
@@ -190,6 +192,9 @@ class Detector:
         Body and surface material of each shape.
     features : int
         ``PointContacts.feature`` is less than this.
+    nested : bool
+        Whether the contacts within a margin are those within any larger one whose gap is below it, in the same order: where all
+        are of points on shapes, one by one.
 
     Raises
     ------
@@ -248,9 +253,10 @@ class Detector:
         self._may_contact = matrix
         self._mutual = bool((matrix == matrix.T).all())
         #: shapes that are boxes, and bodies whose points are corners of some; edges of others cannot cross
-        self._box = np.array([isinstance(placed.shape, Box) for placed in self.shapes], dtype=np.bool_)
+        self._box: BoolArray = np.array([isinstance(placed.shape, Box) for placed in self.shapes], dtype=np.bool_)
         self._cornered = np.zeros(n_bodies, dtype=np.bool_)
         self._cornered[self.shape_body[self._shape_corner >= 0]] = True
+        self._boxes_meet = bool((matrix[np.ix_(self.shape_body[self._box], self._cornered)]).any() or not self._mutual)
         self._edge = np.zeros((3, 3))
         self._rolls = bool((self._shape_rim >= 0).any())
 
@@ -272,9 +278,12 @@ class Detector:
         walls = [len(placed.shape.points) - 1 for placed in self.shapes if isinstance(placed.shape, Revolved)]
         self.features = max([FEATURES, *walls, *([] if self._creases is None else [self._creases.features])])
         self._take_faces(shape_face, int(most_per_pair))
+        beyond_points = self._boxes_meet or self._rolls or self._creases is not None or self._faces is not None
         self._shape_centre = self._centres(shape_centre)
         self._is_centre = np.zeros(n_points, dtype=np.bool_)
         self._is_centre[self._shape_centre[self._shape_centre >= 0]] = True
+        self._has_centres = bool(self._is_centre.any())
+        self.nested = not (beyond_points or self._has_centres or self._thins is not None)
         #: points of shapes whose distance says all that spheres need to know
         self._covered = self._is_centre.copy()
         for firsts in (self._shape_corner, *(_firsts("", value, n_shapes) for value in (shape_edge, shape_face))):
@@ -343,6 +352,8 @@ class Detector:
 
     def _edges_may_cross(self, n_pairs: int) -> bool:
         """Whether a box has corners of another one near it; where not, the kernel of the edges is neither called nor compiled."""
+        if not self._boxes_meet:
+            return False
         shape, run = self._broad.pairs[:n_pairs].T
         return bool((self._box[shape] & self._cornered[self._broad.run_body[run]]).any())
 
@@ -462,7 +473,7 @@ class Detector:
         self._take_margin(margin)
         n_pairs = self._broad.candidates(where, self._reach, rotation, translation)
         n = self._points_on_shapes(where, rotation, translation, n_pairs)
-        if self._is_centre.any() and n <= len(self._point):
+        if self._has_centres and n <= len(self._point):
             n = self._without_twins(n)
         n = self._edges_and_faces(n, rotation, translation, n_pairs)
         if n > len(self._point) and self._grows:

@@ -146,13 +146,7 @@ def measure_law(u: np.ndarray, lam: np.ndarray, rho: np.ndarray, friction: np.nd
     relaxed : bool
         Judge the contact residual by the convex relaxation of papers/001 eq. (28), uh = u, that the proximal operator solves.
     """
-    return LocalMetrics(
-        contact_residual=natural_map(u, lam, rho, friction, relaxed),
-        cone_violation=distance_to_cone(lam, friction),
-        complementarity=float(np.abs(u[:, 0] * lam[:, 0]).max(initial=0.0)),
-        penetration_velocity=float((-u[:, 0]).max(initial=0.0)),
-        slip_alignment=alignment(u, lam, rho),
-    )
+    return LocalMetrics(natural_map(u, lam, rho, friction, relaxed), *kernels.law_sizes(u, lam, rho, friction))
 
 
 # ---------------------------------------------------------------------- the same, of a problem and (v, lam)
@@ -229,16 +223,9 @@ def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
 def _balance(
     problem: ContactProblem, v: np.ndarray, lam: np.ndarray, terms: _Terms, size: float, loads: np.ndarray | None = None
 ) -> float:
-    start, stop, stride = problem.group_rows
-    moving, least = np.empty(len(start)), np.empty(len(start))
-    kernels.moving_forces(start, stop, stride, problem.diagonal, v, moving)
-    if loads is None:
-        loads = np.empty(len(start))
-        kernels.net_forces(
-            start, stop, stride, problem.b if problem.b_prescribed is None else problem.b - problem.b_prescribed, loads
-        )
-    kernels.least_scales(loads, moving, lam.reshape(problem.phi.shape), problem.touches, problem.b_size, least)
-    return float(kernels.worst_balance(start, stop, stride, least, problem.diagonal, terms.b, terms.Av, terms.force, size * size))
+    groups = problem.measured_groups if loads is None else problem.measured_groups._replace(loads=loads)
+    forces = lam.reshape(problem.phi.shape)
+    return float(kernels.balances(groups, terms.Av, terms.b, terms.force, v, forces, size * size, problem.b_size))
 
 
 # ---------------------------------------------------------------------- rows

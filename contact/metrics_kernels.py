@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,33 @@ TINY = 1e-300
 NET_FRACTION = 0.01
 #: ... and to this part of the sum of all |b|, far above rounding, where nothing acts on a body or all of it cancels.
 NOISE_FRACTION = 1e-6
+
+
+class Groups(NamedTuple):
+    """Bodies of a problem, and room for what is measured of each.
+
+    Attributes
+    ----------
+    start, stop, stride : ndarray, (groups,)
+        Rows of each, and rows from one node or link to the next, 0 for generalized groups.
+    diagonal : ndarray, (n,), N s/m
+        Diagonal of A.
+    touches : ndarray, (groups, nc), bool
+        Whether each takes part in each contact.
+    loads : ndarray, (groups,), N
+        Load on each.
+    moving, least : ndarray, (groups,), N
+        Room for :func:`moving_forces` and :func:`least_scales`.
+    """
+
+    start: np.ndarray
+    stop: np.ndarray
+    stride: np.ndarray
+    diagonal: np.ndarray
+    touches: np.ndarray
+    loads: np.ndarray
+    moving: np.ndarray
+    least: np.ndarray
 
 
 @njit(cache=True)
@@ -275,6 +303,40 @@ def worst_balance(
             scale = larger(larger(terms_b, larger(terms_a, terms_f)), NOISE_FRACTION * NOISE_FRACTION * size)
         worst = larger(worst, math.sqrt(relative(total, scale)))
     return worst
+
+
+@njit(cache=True)
+def balances(
+    groups: Groups, Av: np.ndarray, b: np.ndarray, force: np.ndarray, v: np.ndarray, lam: np.ndarray, size: float, b_size: float
+) -> float:
+    """Worst relative force balance of a body, see ``contact.metrics.balance``.
+
+    Parameters
+    ----------
+    groups : Groups
+        Bodies and the rows of A.
+    Av, b, force, v : ndarray, (n,)
+        A v, b and J^T lam, N; velocity.
+    lam : ndarray, (nc, 3), N
+        Contact forces.
+    size : float
+        Squared scale of the dynamics residual of the whole problem.
+    b_size : float, N
+        Sum of all |b| on nodes and links.
+    """
+    start, stop, stride = groups.start, groups.stop, groups.stride
+    moving_forces(start, stop, stride, groups.diagonal, v, groups.moving)
+    least_scales(groups.loads, groups.moving, lam, groups.touches, b_size, groups.least)
+    return worst_balance(start, stop, stride, groups.least, groups.diagonal, b, Av, force, size)
+
+
+@njit(cache=True)
+def law_sizes(u: np.ndarray, lam: np.ndarray, rho: np.ndarray, friction: np.ndarray) -> tuple[float, float, float, float]:
+    """Largest distance to the cone, |u_n lam_n|, approach -u_n and :func:`alignment`, over all contacts; 0 without any."""
+    product = approach = 0.0
+    for m in range(lam.shape[0]):
+        product, approach = larger(product, abs(u[m, 0] * lam[m, 0])), larger(approach, -u[m, 0])
+    return distance_to_cone(lam, friction), product, approach, alignment(u, lam, rho, TINY)
 
 
 @njit(cache=True, inner=True)

@@ -13,7 +13,9 @@ import scipy.sparse as sp
 
 from contact import jacobian_kernels as kernels
 from contact.errors import ContactError
+from contact.metrics_kernels import Groups, net_forces
 from contact.rows import Rows
+from contact.turns import Turns
 
 GroupKind = Literal["nodes", "links", "generalized"]
 _STRIDE: dict[GroupKind, int] = {"nodes": 3, "links": 6, "generalized": 0}
@@ -91,6 +93,8 @@ class ContactProblem:
         b - b_prescribed.
     rows : Rows, optional
         Joints, limits and motors: A v = b + J^T lam + G^T lam_r then. Solvers see them through ``contact.reduction``.
+    turns : Turns, optional
+        How parts of v have turned: solvers that keep factors of an earlier A turn them along. It changes no solution.
     points : ndarray, (n,), m, optional
         Where the points of groups of nodes are, at the rows of their velocities; other rows are zero. Solvers of large bodies
         take smooth motions from them, no answer depends on them beyond the tolerance.
@@ -105,6 +109,7 @@ class ContactProblem:
     groups: tuple[Group, ...]
     b_prescribed: np.ndarray | None = None
     rows: Rows | None = None
+    turns: Turns | None = None
     points: np.ndarray | None = None
 
     @property
@@ -149,6 +154,10 @@ class ContactProblem:
         kernels.scatter(J.indptr, J.indices, J.data, flat, out)
         return out
 
+    def with_rows(self, J: sp.csr_matrix, friction: np.ndarray) -> ContactProblem:
+        """Return the problem with another J, (3 nc, n), and friction, (nc,) or (nc, 2), of its contacts."""
+        return ContactProblem(self.A, self.b, J, self.phi, friction, self.dt, self.groups, self.b_prescribed, self.rows)
+
     def loaded(self, row_forces: np.ndarray) -> ContactProblem:
         """Return the problem without rows, whose b has what these forces, (p,), N, push: b + G^T lam_r."""
         if self.rows is None:
@@ -179,7 +188,7 @@ class ContactProblem:
     def b_size(self) -> float:
         """Sum of all |b| on nodes and links, N, without torques, computed once."""
         points = [self.b[g.start : g.stop].reshape(-1, g.stride)[:, :3] for g in self.groups if g.stride]
-        return sum(float(np.abs(b).sum()) for b in points)
+        return sum((float(np.abs(b).sum()) for b in points), 0.0)
 
     @cached_property
     def group_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -192,6 +201,14 @@ class ContactProblem:
         found = np.zeros((len(self.groups), self.n_contacts), dtype=np.bool_)
         kernels.touched(self.J.indptr, self.J.indices, self.group_rows[1], found)
         return found
+
+    @cached_property
+    def measured_groups(self) -> Groups:
+        """What the balance of bodies is measured with, made once."""
+        start, stop, stride = self.group_rows
+        loads, moving, least = np.empty((3, len(start)))
+        net_forces(start, stop, stride, self.b if self.b_prescribed is None else self.b - self.b_prescribed, loads)
+        return Groups(start, stop, stride, self.diagonal, self.touches, loads, moving, least)
 
     @property
     def n_contacts(self) -> int:

@@ -432,6 +432,11 @@ MUTANTS = (
         "test_health_watch.py",
     ),
     Mutant(
+        "judges", "friction hides energy from nowhere", RUN + "health.py",
+        "balance = held - work + report.friction_loss + report.viscous_loss", "balance = held - work + report.viscous_loss",
+        "test_health_watch.py",
+    ),
+    Mutant(
         "judges", "creep is that of one step", RUN + "health.py",
         "way = self._crept.get(pair, 0.0) + creep.share", "way = creep.share",
         "test_health_watch.py",

@@ -43,7 +43,9 @@ def gathered(problem: ContactProblem) -> tuple[np.ndarray, np.ndarray, np.ndarra
     n, nc = problem.n // 6, problem.n_contacts
     diagonal, upper = np.empty((n, 6, 6)), np.empty((n, 6, 6))
     link, jacobian = np.empty(nc, dtype=np.int64), np.empty((nc, 3, 6))
-    assert kernels.gather_links(problem.A.indptr, problem.A.indices, problem.A.data, diagonal, upper)
+    place = np.empty((n, 2, 6, 6), dtype=np.int64)
+    assert kernels.find_links(problem.A.indptr, problem.A.indices, place)
+    kernels.gather_links(place, problem.A.data, diagonal, upper)
     assert kernels.gather_contacts(problem.J.indptr, problem.J.indices, problem.J.data, link, jacobian)
     return diagonal, upper, link, jacobian
 
@@ -199,7 +201,7 @@ def test_two_coefficients_of_friction() -> None:
 
 def test_what_does_not_fit_is_refused_with_a_sentence() -> None:
     problem = chain(4, 3, np.random.default_rng(RNG_SEED))
-    assert Banded.fits(problem)
+    assert Banded().fits(problem)
     far = problem.A.tolil()
     far[0, 20] = far[20, 0] = 0.1
     across = problem.J.tolil()
@@ -207,8 +209,8 @@ def test_what_does_not_fit_is_refused_with_a_sentence() -> None:
     for other in (replace(problem, A=sp.csc_matrix(far)), replace(problem, J=sp.csr_matrix(across))):
         with pytest.raises(ContactError, match="block tridiagonal with 6x6 blocks and each contact act on one link"):
             make_solver("banded").solve(other)
-        assert not Banded.fits(other)
-    assert not Banded.fits(replace(problem, groups=(Group("soft", 0, problem.n, "nodes"),)))
+        assert not Banded().fits(other)
+    assert not Banded().fits(replace(problem, groups=(Group("soft", 0, problem.n, "nodes"),)))
 
 
 def spread_plainly(

@@ -57,6 +57,28 @@ def test_energy_rises_from_its_lowest() -> None:
     assert watched.reason("energy").value == pytest.approx(0.1) and watched.reason("energy").verdict == "doubtful"
 
 
+def test_known_losses_do_not_hide_what_comes_from_nowhere() -> None:
+    """Friction or a dashpot that takes as much as comes from nowhere leaves kinetic + elastic - work as it was."""
+    for loss in ("friction_loss", "viscous_loss"):
+        watched = Watched()
+        for lost in (0.0, 0.1):
+            watched.tell(kinetic_energy=1.0, work=1.0, **{loss: lost})
+        assert watched.reason("energy").value == pytest.approx(0.1)
+
+
+def test_energy_that_went_adds_up() -> None:
+    """1 J of work went in; friction took 0.2 J, dashpots 0.1 J, 0.4 J are there: 0.3 J went elsewhere."""
+    watched = Watched()
+    watched.tell(kinetic_energy=0.3, elastic_energy=0.1, work=1.0, friction_loss=0.2, viscous_loss=0.1)
+    start = watched.stepper.state.energy
+    energy = watched.watch.as_json()["energy"]
+    assert energy["passed_J"] == pytest.approx(1.0 + start)
+    assert (energy["friction_loss_J"], energy["viscous_loss_J"]) == (0.2, 0.1)
+    assert energy["other_loss_J"] == pytest.approx(0.3 + start)
+    watched.tell(kinetic_energy=np.inf, work=1.0)
+    assert watched.watch.as_json()["energy"]["other_loss_J"] is None
+
+
 def test_work_that_is_taken_out_is_no_loss() -> None:
     """A drive that brakes takes 0.48 J of 0.8 J: 0.4 J are then 0.08 J too much, of the 0.8 J that passed."""
     watched = Watched(speed=10.0)

@@ -7,8 +7,12 @@ import pytest
 from scipy.linalg import sqrtm
 
 from femsim.model.bodies import momentum_kernels as kernels
+from femsim.model.bodies.corotational import CorotationalBody
+from femsim.model.bodies.corotational_momentum_kernels import STEP_SCRATCH, step_forces_in_chunks
 from femsim.model.bodies.law_kernels import COROTATIONAL, MOONEY_RIVLIN, OGDEN, ST_VENANT_KIRCHHOFF, STABLE_NEO_HOOKEAN
 from femsim.model.bodies.rotation_kernels import as_matrix, commuting_product, gram
+from materials import Elastic
+from meshes.generate import box_tets
 
 LAMBDA, MU, PRESSURE = 7e4, 3e4, 4e3
 CONSTANTS = {MOONEY_RIVLIN: np.array([0.3, 0.2]), OGDEN: np.array([1.2, -0.4, 1.7, -2.5])}
@@ -128,3 +132,28 @@ def test_products_of_symmetric_matrices() -> None:
     A = F.T @ F
     B = A @ A - 2.0 * A
     np.testing.assert_allclose(full(commuting_product(entries(A), entries(B))), A @ B, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.7])
+@pytest.mark.parametrize("change", [0.0, 1e-13, 1e-5, 2e-3, 2e-2, 0.3, 3.0], ids=str)
+def test_chunks_of_elements_have_the_forces_of_single_ones(change: float, damping: float) -> None:
+    """From nothing that is strained to elements that are inverted: those that do not suit take the way of single elements."""
+    mesh = box_tets((0.04, 0.03, 0.05), (2, 2, 3))  # 72 elements: two chunks and a part
+    body = CorotationalBody("box", mesh.points, mesh.tets, Elastic(1e5, 0.4, 1000.0), velocity=np.zeros(3))
+    body._lame_lambda[:40] *= 2.0
+    body._lame_mu[20:60] *= 0.5
+    rng = np.random.default_rng(7)
+    edge, turn = 0.015, np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    turn *= np.sign(np.linalg.det(turn))
+    x0 = mesh.points @ turn + 0.02 * edge * rng.standard_normal(mesh.points.shape)
+    x1 = x0 @ turn + 0.1 + change * edge * rng.standard_normal(mesh.points.shape)
+    x1[0] += 2.0 * change**4 * edge  # some change much more than others
+    wanted, found = np.empty_like(x0), np.empty_like(x0)
+    kernels.step_forces(x0, x1, *body.point_elements(), damping, wanted)
+    scratch = np.full(STEP_SCRATCH, np.nan)
+    step_forces_in_chunks(
+        x0, x1, mesh.tets, body._gradient, body._volume, body._lame_lambda, body._lame_mu, damping, scratch, found
+    )
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
+    alone = (scratch.reshape(-1, 32)[30, :8] == 0.0).sum()  # of the last chunk, 8 elements
+    assert alone == 0 if change <= 2e-3 else alone > 0

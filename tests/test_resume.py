@@ -20,7 +20,7 @@ from small_scene import FILE, cube_scene, scene_file
 
 import femsim as fs
 from contact import SOLVERS, Remembering, make_solver
-from femsim.run.checkpoint import Checkpoints, Every, found_checkpoints, read_checkpoint
+from femsim.run.checkpoint import VERSION, Checkpoints, Every, found_checkpoints, read_checkpoint
 from femsim.step.advance import take_step
 from femsim.step.stepper import Stepper
 
@@ -145,7 +145,9 @@ def test_a_broken_checkpoint_falls_back_to_the_one_before(rich: Path, tmp_path: 
     paths = found_checkpoints(folder)
     assert [path.name for path in paths] == ["step_000000015.checkpoint", "step_000000010.checkpoint"]
     whole = paths[0].read_bytes()
-    for broken in (whole[:-1], whole[:200], b"", whole[:-40] + bytes(40), whole.replace(b"checkpoint 2", b"checkpoint 1", 1)):
+    older = whole.replace(f"checkpoint {VERSION}".encode(), f"checkpoint {VERSION - 1}".encode(), 1)
+    assert older != whole
+    for broken in (whole[:-1], whole[:200], b"", whole[:-40] + bytes(40), older):
         paths[0].write_bytes(broken)
         with pytest.raises(fs.InputError, match=r"the checkpoint .* cannot be used"):
             read_checkpoint(paths[0])

@@ -12,8 +12,8 @@ A solver is a class with ``description``, an options dataclass that extends :cla
     ``cond_contact_kernels`` what they do to contacts, ``cond_system_kernels`` to A and W, ``cond_groups`` the arrays that they
     take; ``block_rows`` is a product in vector instructions.
 ``exact``, ``banded``, ``auto``
-    The accurate solver, with ``dense`` where W is dense and ``primal_newton`` (``primal_kernels``) where W is never formed;
-    the solver of rods alone; the choice among them.
+    The accurate solver, whose iterates ``mixing`` extrapolates, with ``dense`` where W is dense and ``primal_newton``
+    (``primal_kernels``) where W is never formed; the solver of rods alone; the choice among them.
 ``condensed``, ``sweeps``, ``apgd``
     What rivals on W share; PGS with its ``local_kernels``; APGD.
 ``splitting``, ``ccs``, ``subadmm``

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from contact.errors import ContactError
 from contact.metrics import natural_map_scale, norm
@@ -59,16 +60,23 @@ class Banded:
 
     def __init__(self, options: BandedOptions | None = None) -> None:
         self.options = options or BandedOptions()
+        self._pattern: _Pattern | None = None
+        #: the problem that was asked about last, and its contacts on links
+        self._asked: tuple[ContactProblem, _OnLinks | None] | None = None
 
-    @staticmethod
-    def fits(problem: ContactProblem) -> bool:
+    def fits(self, problem: ContactProblem) -> bool:
         """Whether all bodies are rods, which nothing joins, and every contact acts on one link of one of them."""
         if not problem.groups or any(group.kind != "links" for group in problem.groups):
             return False
-        if not kernels.is_chain(problem.A.indptr, problem.A.indices):
-            return False
-        link, jacobian = np.empty(problem.n_contacts, dtype=np.int64), np.empty((problem.n_contacts, 3, 6))
-        return bool(kernels.gather_contacts(problem.J.indptr, problem.J.indices, problem.J.data, link, jacobian))
+        return self._gathered(problem) is not None
+
+    def _gathered(self, problem: ContactProblem) -> _OnLinks | None:
+        """Contacts of a problem and where its links are in A; None where it is of another kind."""
+        if self._asked is None or self._asked[0] is not problem:
+            if self._pattern is None or not self._pattern.is_of(problem.A):
+                self._pattern = _Pattern.of(problem.A)
+            self._asked = problem, _on_links(problem, self._pattern)
+        return self._asked[1]
 
     @takes_rows
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
@@ -87,11 +95,53 @@ class Banded:
             A problem of another kind.
         """
         started = time.perf_counter()
-        newton = _NewtonSteps(problem, warm_start)
+        on_links = self._gathered(problem)
+        if on_links is None:
+            raise ContactError(
+                "solver 'banded' takes rods alone: A must be block tridiagonal with 6x6 blocks and each contact act on one link; "
+                "use 'exact' or 'auto'."
+            )
+        newton = _NewtonSteps(problem, warm_start, on_links)
         gathered = time.perf_counter()
         judge = Judge(problem, self.options.tolerance)
         drive(newton, judge, self.options.max_iterations)
         return judge.solution({"gather": gathered - started, "iterate": time.perf_counter() - gathered}, {})
+
+
+class _Pattern(NamedTuple):
+    """Where the blocks of links are in matrices of one pattern, (n, 2, 6, 6), see ``find_links``; None where it has others."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    place: np.ndarray | None
+
+    @classmethod
+    def of(cls, A: sp.csc_matrix) -> _Pattern:
+        n = A.shape[0] // 6
+        place = np.empty((n, 2, 6, 6), dtype=np.int64)
+        found = A.shape[0] == 6 * n and kernels.find_links(A.indptr, A.indices, place)
+        return cls(A.indptr, A.indices, place if found else None)
+
+    def is_of(self, A: sp.csc_matrix) -> bool:
+        """Whether a matrix has the very arrays of this pattern."""
+        return self.indptr is A.indptr and self.indices is A.indices
+
+
+class _OnLinks(NamedTuple):
+    """Where the links of a problem are in A; link of each contact, (nc,), and its rows of J there, (nc, 3, 6)."""
+
+    place: np.ndarray
+    link: np.ndarray
+    jacobian: np.ndarray
+
+
+def _on_links(problem: ContactProblem, pattern: _Pattern) -> _OnLinks | None:
+    """Gather the contacts of a problem; None where it has others than those on one link of a chain."""
+    law, nc = isotropic(problem), problem.n_contacts
+    link, jacobian = np.empty(nc, dtype=np.int64), np.empty((nc, 3, 6))
+    if pattern.place is None or not kernels.gather_contacts(law.J.indptr, law.J.indices, law.J.data, link, jacobian):
+        return None
+    return _OnLinks(pattern.place, link, jacobian)
 
 
 class _NewtonSteps:
@@ -99,20 +149,12 @@ class _NewtonSteps:
 
     over = False
 
-    def __init__(self, problem: ContactProblem, warm_start: WarmStart | None) -> None:
+    def __init__(self, problem: ContactProblem, warm_start: WarmStart | None, on_links: _OnLinks) -> None:
         self.problem, law = problem, isotropic(problem)
         nc, n = problem.n_contacts, problem.n // 6
         diagonal, upper = np.empty((n, 6, 6)), np.empty((n, 6, 6))
-        link, jacobian = np.empty(nc, dtype=np.int64), np.empty((nc, 3, 6))
-        if not (
-            problem.n == 6 * n
-            and kernels.gather_links(law.A.indptr, law.A.indices, law.A.data, diagonal, upper)
-            and kernels.gather_contacts(law.J.indptr, law.J.indices, law.J.data, link, jacobian)
-        ):
-            raise ContactError(
-                "solver 'banded' takes rods alone: A must be block tridiagonal with 6x6 blocks and each contact act on one link; "
-                "use 'exact' or 'auto'."
-            )
+        place, link, jacobian = on_links
+        kernels.gather_links(place, law.A.data, diagonal, upper)
         self.v, self.lam = np.zeros((n, 6)), np.zeros((nc, 3))
         if warm_start is not None:
             self.v[:] = np.reshape(warm_start.v, (n, 6))
@@ -124,21 +166,26 @@ class _NewtonSteps:
             np.empty((n, 6)), np.empty((n, 6, 6)), np.empty((n, 6, 6)), np.empty((n, 6), dtype=np.int64),
             np.empty((nc, 3, 3)), np.empty((nc, 3)),
         )  # fmt: skip
-        chain = np.zeros(n, dtype=np.int64)
-        kernels.number_chains(upper, chain)
-        self._spread = kernels.SpreadWork(
-            np.argsort(link, kind="stable"), chain, np.empty(nc, dtype=np.int64), np.empty((nc, 3)), np.empty(3)
-        )
+        self._spread: kernels.SpreadWork | None = None
         kernels.contact_velocities(link, jacobian, law.phi, self.v, self._u)
         self.best, self.failed = -1, False
 
     def until(self, aim: float, limit: int) -> list[Row]:
         """One Newton step; before those after the first, contacts that hold too much let others slide."""
         if self.best >= 0:
+            self._spread = self._spread or self._to_spread()
             kernels.spread(self._contacts, self._work.gain, self.lam, self._spread)
         self.failed = not kernels.newton_step(self._chain, self._contacts, _RULES, self.v, self.lam, self._u, self._work)
         self.best += 1
         return [(None, None, norm(self._work.step))]
+
+    def _to_spread(self) -> kernels.SpreadWork:
+        """Return what goes along the chains, once it is needed."""
+        link, n = self._contacts.link, len(self.v)
+        nc, chain = len(link), np.zeros(n, dtype=np.int64)
+        kernels.number_chains(self._chain.upper, chain)
+        order = np.argsort(link, kind="stable")
+        return kernels.SpreadWork(order, chain, np.empty(nc, dtype=np.int64), np.empty((nc, 3)), np.empty(3))
 
     def answer(self) -> tuple[np.ndarray, np.ndarray]:
         return self.v.ravel(), from_isotropic(self.problem, self.lam)

@@ -13,6 +13,8 @@ import numpy as np
 
 from contact.compiled import njit
 
+Row = tuple[float, float, float, float, float, float]
+
 
 class Chain(NamedTuple):
     """A and b of rods: diagonal blocks and those above them, ``diagonal`` and ``upper`` (n, 6, 6), N s/m; ``b`` (n, 6), N."""
@@ -80,15 +82,13 @@ PASSED_ON, SLIDES = 0.75, 1e-5
 
 
 @njit(cache=True)
-def gather_links(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, diagonal: np.ndarray, upper: np.ndarray) -> bool:
-    """Fill the diagonal blocks (n, 6, 6) and the blocks (n, 6, 6) right of them from a CSC matrix; False when it has others."""
-    n = diagonal.shape[0]
-    for i in range(n):
-        for r in range(6):
-            for c in range(6):
-                diagonal[i, r, c] = 0.0
-                upper[i, r, c] = 0.0
-    for j in range(n):
+def find_links(indptr: np.ndarray, indices: np.ndarray, place: np.ndarray) -> bool:
+    """Fill where the entries of the diagonal blocks and of those right of them stand in a CSC matrix; False when it has others.
+
+    ``place`` (n, 2, 6, 6) int64 is -1 for entries that the pattern has not.
+    """
+    place[:] = -1
+    for j in range(place.shape[0]):
         for c in range(6):
             column = 6 * j + c
             for k in range(indptr[column], indptr[column + 1]):
@@ -96,21 +96,21 @@ def gather_links(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, diag
                 if row < -6 or row >= 12:
                     return False
                 if row < 0:
-                    upper[j - 1, row + 6, c] = data[k]
+                    place[j - 1, 1, row + 6, c] = k
                 elif row < 6:
-                    diagonal[j, row, c] = data[k]
+                    place[j, 0, row, c] = k
     return True
 
 
 @njit(cache=True)
-def is_chain(indptr: np.ndarray, indices: np.ndarray) -> bool:
-    """Whether a CSC pattern with sorted rows is block tridiagonal with 6x6 blocks."""
-    for column in range(indptr.shape[0] - 1):
-        first = indptr[column]
-        last = indptr[column + 1] - 1
-        if last >= first and (indices[first] // 6 < column // 6 - 1 or indices[last] // 6 > column // 6 + 1):
-            return False
-    return True
+def gather_links(place: np.ndarray, data: np.ndarray, diagonal: np.ndarray, upper: np.ndarray) -> None:
+    """Fill the diagonal blocks (n, 6, 6) and those right of them with the entries that :func:`find_links` has found."""
+    for i in range(place.shape[0]):
+        for r in range(6):
+            for c in range(6):
+                own, right = place[i, 0, r, c], place[i, 1, r, c]
+                diagonal[i, r, c] = data[np.uint64(own)] if own >= 0 else 0.0
+                upper[i, r, c] = data[np.uint64(right)] if right >= 0 else 0.0
 
 
 @njit(cache=True)
@@ -132,43 +132,78 @@ def gather_contacts(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, l
     return True
 
 
+# Rows of six numbers go as tuples below: kept in registers, they take a third of the time of loops over arrays.
+
+
+@njit(cache=True, forceinline=True)
+def _row(a: np.ndarray, i: int, r: int) -> Row:
+    """Row r of block i of (n, 6, 6)."""
+    return a[i, r, 0], a[i, r, 1], a[i, r, 2], a[i, r, 3], a[i, r, 4], a[i, r, 5]
+
+
+@njit(cache=True, forceinline=True)
+def _put_row(a: np.ndarray, i: int, r: int, x: Row) -> None:
+    """Write row r of block i of (n, 6, 6)."""
+    a[i, r, 0], a[i, r, 1], a[i, r, 2], a[i, r, 3], a[i, r, 4], a[i, r, 5] = x
+
+
+@njit(cache=True, forceinline=True)
+def _less(x: Row, factor: float, y: Row) -> Row:
+    """Return x - factor y."""
+    return (
+        x[0] - factor * y[0], x[1] - factor * y[1], x[2] - factor * y[2],
+        x[3] - factor * y[3], x[4] - factor * y[4], x[5] - factor * y[5],
+    )  # fmt: skip
+
+
 @njit(cache=True, inner=True)
-def _factorize(a: np.ndarray, pivot: np.ndarray) -> bool:
-    """LU with partial pivoting of a 6x6 matrix in place; False when it is singular."""
+def _factorize(a: np.ndarray, i: int, pivot: np.ndarray) -> bool:
+    """LU with partial pivoting of block i of (n, 6, 6) in place; False when it is singular."""
     for k in range(6):
         p = k
         for r in range(k + 1, 6):
-            if abs(a[r, k]) > abs(a[p, k]):
+            if abs(a[i, r, k]) > abs(a[i, p, k]):
                 p = r
-        pivot[k] = p
-        if a[p, k] == 0.0:
+        pivot[i, k] = p
+        if a[i, p, k] == 0.0:
             return False
         if p != k:
-            for c in range(6):
-                a[k, c], a[p, c] = a[p, c], a[k, c]
-        inverse = 1.0 / a[k, k]
+            own, other = _row(a, i, k), _row(a, i, p)
+            _put_row(a, i, k, other)
+            _put_row(a, i, p, own)
+        inverse = 1.0 / a[i, k, k]
         for r in range(k + 1, 6):
-            a[r, k] *= inverse
-            factor = a[r, k]
+            factor = a[i, r, k] * inverse
+            a[i, r, k] = factor
             for c in range(k + 1, 6):
-                a[r, c] -= factor * a[k, c]
+                a[i, r, c] -= factor * a[i, k, c]
     return True
 
 
 @njit(cache=True, inner=True)
-def _substitute(a: np.ndarray, pivot: np.ndarray, x: np.ndarray) -> None:
-    """Solve with the factors of :func:`_factorize`, x (6,) in place."""
+def _substitute(a: np.ndarray, pivot: np.ndarray, i: int, right: np.ndarray, x: np.ndarray) -> None:
+    """Solve in place with the factors of :func:`_factorize`: block i of ``right`` (n, 6, 6), six columns, and row i of x (n, 6)."""
     for k in range(6):
-        p = pivot[k]
+        p = pivot[i, k]
         if p != k:
-            x[k], x[p] = x[p], x[k]
+            own, other = _row(right, i, k), _row(right, i, p)
+            _put_row(right, i, k, other)
+            _put_row(right, i, p, own)
+            x[i, k], x[i, p] = x[i, p], x[i, k]
     for r in range(1, 6):
+        row, value = _row(right, i, r), x[i, r]
         for c in range(r):
-            x[r] -= a[r, c] * x[c]
+            row = _less(row, a[i, r, c], _row(right, i, c))
+            value -= a[i, r, c] * x[i, c]
+        _put_row(right, i, r, row)
+        x[i, r] = value
     for r in range(5, -1, -1):
+        row, value, d = _row(right, i, r), x[i, r], a[i, r, r]
         for c in range(r + 1, 6):
-            x[r] -= a[r, c] * x[c]
-        x[r] /= a[r, r]
+            row = _less(row, a[i, r, c], _row(right, i, c))
+            value -= a[i, r, c] * x[i, c]
+        _put_row(right, i, r, (row[0] / d, row[1] / d, row[2] / d, row[3] / d, row[4] / d, row[5] / d))
+        x[i, r] = value / d
 
 
 @njit(cache=True, inner=True)
@@ -177,34 +212,30 @@ def solve_tridiagonal(
 ) -> bool:
     """Solve in place a block tridiagonal system; the blocks below the diagonal are the transposes of ``symmetric_upper``.
 
-    ``diagonal`` (n, 6, 6) is overwritten by its factors, ``upper`` (n, 6, 6) by D^-1 U, transposed; x (n, 6) by the
-    solution. False when a block is singular.
+    ``diagonal`` (n, 6, 6) is overwritten by its factors, ``upper`` (n, 6, 6) by D^-1 U; x (n, 6) by the solution. False when a
+    block is singular.
     """
     n = x.shape[0]
     for i in range(n):
-        if i > 0:
-            below, right = symmetric_upper[i - 1], upper[i - 1]
-            for r in range(6):
-                for k in range(6):
-                    factor = below[k, r]
-                    if factor != 0.0:
-                        x[i, r] -= factor * x[i - 1, k]
-                        for c in range(6):
-                            diagonal[i, r, c] -= factor * right[c, k]
-        if not _factorize(diagonal[i], pivot[i]):
+        for r in range(6 if i > 0 else 0):
+            row, value = _row(diagonal, i, r), x[i, r]
+            for k in range(6):
+                factor = symmetric_upper[i - 1, k, r]
+                row = _less(row, factor, _row(upper, i - 1, k))
+                value -= factor * x[i - 1, k]
+            _put_row(diagonal, i, r, row)
+            x[i, r] = value
+        if not _factorize(diagonal, i, pivot):
             return False
-        _substitute(diagonal[i], pivot[i], x[i])
-        if i + 1 < n:
-            for c in range(6):
-                for r in range(6):
-                    upper[i, c, r] = symmetric_upper[i, r, c]
-            for c in range(6):
-                _substitute(diagonal[i], pivot[i], upper[i, c])
+        for r in range(6):
+            _put_row(upper, i, r, _row(symmetric_upper, i, r))
+        _substitute(diagonal, pivot, i, upper, x)
     for i in range(n - 2, -1, -1):
-        for c in range(6):
-            factor = x[i + 1, c]
-            for r in range(6):
-                x[i, r] -= upper[i, c, r] * factor
+        for r in range(6):
+            value = x[i, r]
+            for c in range(6):
+                value -= upper[i, r, c] * x[i + 1, c]
+            x[i, r] = value
     return True
 
 

@@ -144,9 +144,10 @@ class DenseSolver:
 
     def residual(self, q: np.ndarray, lam: np.ndarray) -> float:
         """Set u afresh and return the residual of the present problem, forces relative to forces and velocities to velocities."""
-        self._set_velocities(q, lam)
-        velocity, self.speed, self.reach = kernels.velocity_error(lam, self._u, q, self.friction, self.rho)
-        self.forces_alone = relative_residual(lam, self._u, self.friction, self.rho)
+        velocity, self.speed, self.reach, wrong, size = kernels.judge(
+            self.WT, q, lam, self._shift, self._centre, self.friction, self.rho, self._u
+        )
+        self.forces_alone = float(relative(wrong, size))
         return float(larger(self.forces_alone, velocity / max(self.speed, TINY) / VELOCITY_FACTOR))
 
     def _set_velocities(self, q: np.ndarray, lam: np.ndarray) -> None:

@@ -172,6 +172,25 @@ def velocity_error(lam: np.ndarray, u: np.ndarray, q: np.ndarray, mu: np.ndarray
 
 
 @njit(cache=True)
+def judge(
+    WT: np.ndarray,
+    q: np.ndarray,
+    lam: np.ndarray,
+    shift: np.ndarray,
+    centre: np.ndarray,
+    mu: np.ndarray,
+    rho: np.ndarray,
+    u: np.ndarray,
+) -> tuple[float, float, float, float, float]:
+    """Fill u afresh, proximal part included; return what :func:`velocity_error` and :func:`natural_map` say of it."""
+    velocities(WT, q, lam, u)
+    add_proximal(shift, centre, lam, u)
+    error, speed, reach = velocity_error(lam, u, q, mu, rho)
+    residual, size = natural_map(lam, u, mu, rho, np.bool_(True))
+    return error, speed, reach, residual, size
+
+
+@njit(cache=True)
 def classify(
     lam: np.ndarray, u: np.ndarray, scale: np.ndarray, mu: np.ndarray, active: np.ndarray, slides: np.ndarray, trial: np.ndarray
 ) -> int:

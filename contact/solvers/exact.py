@@ -19,6 +19,7 @@ from contact.metrics import LawArguments, Residuals, contact_velocity, dynamics_
 from contact.problem import ContactProblem, force_scales, from_isotropic, isotropic, to_isotropic
 from contact.solvers.base import BALANCE_FACTOR, Check, FactorizationOptions, Judge, Row, Solution, WarmStart, drive
 from contact.solvers.dense import DenseResult, DenseSolver
+from contact.solvers.mixing import Iterate, Mixing
 from contact.solvers.with_rows import takes_rows
 
 #: An older factorization is renewed when, at the pace of the last iteration, more than this many would still be needed.
@@ -186,6 +187,7 @@ class _Refinement:
         self.timings = dict.fromkeys(("factorize", "operator", "contact", "refine", "judge"), 0.0)
         self.counts = {"factorizations": 0, "sweeps": 0, "newton_steps": 0}
         self.best = -1
+        self._mixing, self._iterate = Mixing(), Iterate(self.v, self._Av, self.forces, self.v, self._Av)
         self._dense: DenseSolver | None = None
         self._fresh = False
         self._before = self._sharper = 1.0
@@ -222,10 +224,12 @@ class _Refinement:
         self.counts["newton_steps"] += found.newton_steps
         self.timings["contact"] += clock() - started
         started = clock()
-        step = operator.finish(new - old)
-        self.v += step
+        step, Av = operator.finish(new - old), self._Av
+        self.v = self.v + step
         self.u, self._Av = contact_velocity(law, self.v), law.times(self.v)
+        self.forces = self.forces.copy()
         self.forces[chosen] = new.reshape(-1, 3)
+        self._iterate = Iterate(self.v, self._Av, self.forces, step, self._Av - Av)
         self.timings["refine"] += clock() - started
         self.best += 1
         return [(None, None, norm(step))]
@@ -270,6 +274,10 @@ class _Refinement:
         if not self._fresh and _too_slow(self._before, lacking, tolerance):
             self.operator.forget()
             self._dense = None
+        if self._dense is None or lacking >= self._before:
+            self._mixing.forget()
+        self.v, self._Av, self.forces = self._mixing.extrapolated(self._iterate)
+        self.u = contact_velocity(self.law, self.v)
         self._before, self._started = lacking, last.dynamics
 
     def _watch(self, *, changed: bool) -> None:

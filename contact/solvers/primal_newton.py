@@ -92,9 +92,10 @@ class BandedWay:
             return False
         self._diagonal, self._upper = np.empty((n, 6, 6)), np.empty((n, 6, 6))
         self._contacts = kernels.LinkBlocks(np.empty(nc, dtype=np.int64), np.empty((nc, 3, 6)))
-        J, A = problem.J, problem.A
-        if not banded.gather_links(A.indptr, A.indices, A.data, self._diagonal, self._upper):
+        J, A, place = problem.J, problem.A, np.empty((n, 2, 6, 6), dtype=np.int64)
+        if not banded.find_links(A.indptr, A.indices, place):
             return False
+        banded.gather_links(place, A.data, self._diagonal, self._upper)
         if not banded.gather_contacts(J.indptr, J.indices, J.data, *self._contacts):
             return False
         self._work = np.empty((n, 6, 6)), np.empty((n, 6, 6)), np.empty((n, 6), dtype=np.int64)

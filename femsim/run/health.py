@@ -49,9 +49,12 @@ class HealthWatch:
         self._names = stepper.scene.part_names
         self.findings, self.stop = Findings(), ""
         system, start = stepper.system, stepper.state.energy
-        #: energies in J: put in, lowest of kinetic + elastic - work, largest that passed, work at the last step, the part of
-        #: it that undid penetrations, and the least that counts
-        self._energy = {"in": start, "lowest": start, "passed": start, "work": 0.0, "pushed": 0.0, "least": stepper.least_energy}
+        #: energies in J: put in, lowest of kinetic + elastic + known losses - work, largest that passed, work at the last step,
+        #: the part of it that undid penetrations, and the least that counts; what friction, Prony terms and all else took
+        self._energy = {
+            "in": start, "lowest": start, "passed": start, "work": 0.0, "pushed": 0.0, "least": stepper.least_energy,
+            "start": start, "friction": 0.0, "viscous": 0.0, "other": 0.0,
+        }  # fmt: skip
         self._inverted = [0] * len(system.bodies)
         self._words = [("", "")] * len(system.bodies)
         self._crept: dict[tuple[int, int], float] = {}
@@ -120,9 +123,12 @@ class HealthWatch:
         gain, e["work"] = work - e["work"], work
         e["in"] += max(gain, 0.0)
         e["passed"] = max(e["passed"], held, e["in"], abs(report.friction_loss))
-        balance = held - work
+        e["friction"], e["viscous"] = report.friction_loss, report.viscous_loss
+        # what is known to be lost must not hide what comes from nowhere
+        balance = held - work + report.friction_loss + report.viscous_loss
         created = balance - e["lowest"]
         e["lowest"] = min(e["lowest"], balance)
+        e["other"] = e["start"] - balance
         scale = max(e["passed"], e["least"])
         self.findings.judge(
             "energy", [], created / scale, self._bounds.energy, when,
@@ -244,6 +250,16 @@ class HealthWatch:
             if did:
                 self._first[name] = self._first[name] if self._counts[name] else when
                 self._counts[name] += 1
+
+    def as_json(self) -> dict[str, Any]:
+        """Verdict, reasons and where the energy went, for run.json; J, and null where it is not finite.
+
+        ``other_J`` closes the balance: what damping of the material, impacts and the time step itself took.
+        """
+        e = self._energy
+        energy = {"passed_J": e["passed"], **{f"{name}_loss_J": e[name] for name in ("friction", "viscous", "other")}}
+        finite = {name: value if math.isfinite(value) else None for name, value in energy.items()}
+        return self.findings.as_json() | {"energy": finite}
 
     # ------------------------------------------------------------------ who and where
 

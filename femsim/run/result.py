@@ -358,6 +358,7 @@ class Run:
             lines.append(f"backward Euler     {damped} steps that energy-momentum could not solve{_at(s, 'theta', 'first')}")
         lines.append(f"iterations         mean {s['iterations'].mean():.1f}, largest {int(s['iterations'].max())}")
         lines.append(f"answered by        {_answered(self.info.get('solver', {}).get('answered', {}))}")
+        lines += [f"energy             {text}" for text in _energies(health.get("energy", {}), float(s["theta"].max()))]
         lines += [f"friction           {text}" for text in _frictions(self.info.get("friction", []))]
         stages = ", ".join(f"{stage} {np.median(s[f'ms_{stage}']):.2f}" for stage in STAGES)
         lines.append(f"ms a step          {np.median(s['ms_step']):.2f} median ({stages}), {s['ms_step'].mean():.2f} mean")
@@ -387,6 +388,19 @@ def end_with(run: Run) -> None:
 def _answered(steps: Mapping[str, int]) -> str:
     """Solvers and their numbers of steps, most first."""
     return ", ".join(f"{name} in {count} steps" for name, count in sorted(steps.items(), key=lambda item: -item[1])) or "unknown"
+
+
+def _energies(energy: Mapping[str, float | None], theta: float) -> list[str]:
+    """One line on where the energy of a run went; none where nothing passed, or where it is not finite."""
+    passed = energy.get("passed_J")
+    took = {name: energy.get(f"{name}_loss_J") for name in ("friction", "viscous", "other")}
+    if not passed or None in took.values():
+        return []
+    parts = {name: f"{100.0 * (loss or 0.0) / passed:.1f} %" for name, loss in took.items()}
+    prony = f", Prony terms {parts['viscous']}" if took["viscous"] else ""
+    slows = " (theta = 1 damps motion)" if theta == 1.0 else ""
+    rest = f"damping, impacts and the time step {parts['other']}{slows}"
+    return [f"of {passed:.3g} J friction took {parts['friction']}{prony}, {rest}"]
 
 
 def _frictions(pairs: Sequence[Mapping[str, Any]]) -> list[str]:

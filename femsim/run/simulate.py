@@ -320,7 +320,7 @@ def record(
         recorder.health.finish(len(recorder.steps.rows))
         info.update(
             status=status, message=message, problems=recorder.problems, solver=info["solver"] | {"answered": recorder.answered},
-            health=health(recorder.steps.table()) | recorder.health.findings.as_json(),
+            health=health(recorder.steps.table()) | recorder.health.as_json(),
         )  # fmt: skip
         file.write_last()
         if kept:
@@ -349,7 +349,7 @@ def finish(
         status=status,
         message=message + ("" if status in FINISHED else kept),
         timings_s={stage: stepper.timings[stage] for stage in STAGES} | {"wall": wall, "first_step": course.first_step},
-        health=health(steps) | recorder.health.findings.as_json(),
+        health=health(steps) | recorder.health.as_json(),
         problems=recorder.problems,
         solver=info["solver"] | {"answered": recorder.answered},
     )
@@ -368,7 +368,7 @@ def _lengths(scene: Scene, dt: float | Literal["auto"] | None) -> StepLengths | 
 
 def note_verdict(recorder: Recorder, file: RunFile) -> None:
     """Say in run.json what the verdict has become, for who looks on."""
-    file.info["health"] = recorder.health.findings.as_json()
+    file.info["health"] = recorder.health.as_json()
     with suppress(OSError):  # the tables will say so
         file.write()
 

@@ -44,12 +44,15 @@ class Found:
         Where the parts are.
     margin : float or ndarray, m
         Within what it was found.
+    every : PointContacts or None
+        Of contacts that followed the bodies, all that is found where they are now.
     """
 
     contacts: Any
     points: np.ndarray
     placed: Placed
     margin: float | np.ndarray = 0.0
+    every: Any = None
 
 
 @dataclass(frozen=True)
@@ -155,8 +158,11 @@ class Family(Protocol):
         """Contacts with what :meth:`accept` returned, contact by contact."""
         ...
 
-    def gaps(self, state: State, placed: Placed, reach: float) -> tuple[np.ndarray, np.ndarray]:
-        """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
+    def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m).
+
+        ``known`` is something that the family found before; of the same ``placed`` it may have them already.
+        """
         ...
 
     def max_penetration(self, state: State, placed: Placed) -> float:

@@ -164,8 +164,17 @@ class ContactRows:
         """Contact problem of a step (s) with the assembled system."""
         return ContactProblem(
             system.A, system.b, self.J, self.phi, self.friction, dt, system.groups, system.b_prescribed, system.joint_rows(),
-            system.points(),
+            system.turns(), system.points(),
         )  # fmt: skip
+
+
+def within(speeds: Sequence[float | np.ndarray], time: float, margins: Sequence[float | np.ndarray]) -> bool:
+    """Whether no gap that closes at most at these speeds, m/s, of each family closes by more than its margin, m, in a time, s."""
+    for speed, margin in zip(speeds, margins, strict=True):
+        closer = time * speed <= margin
+        if not (closer.all() if isinstance(closer, np.ndarray) else closer):
+            return False
+    return True
 
 
 class Contacts:
@@ -202,14 +211,11 @@ class Contacts:
 
     def margins(self, placed: Placed, rates: Rates, base: float, time: float) -> list[float | np.ndarray]:
         """Return the detection margin of each family, m: a base (m), and how far gaps may close in a time (s)."""
-        return [base + time * family.speeds(placed, rates) for family in self.families]
+        return [base + time * speeds for speeds in self.speeds(placed, rates)]
 
-    def within(self, placed: Placed, rates: Rates, time: float, margins: Sequence[float | np.ndarray]) -> bool:
-        """Whether no gap closes by more than its margin, m, in a time, s."""
-        return all(
-            bool(np.all(time * family.speeds(placed, rates) <= margin))
-            for family, margin in zip(self.families, margins, strict=True)
-        )
+    def speeds(self, placed: Placed, rates: Rates) -> list[float | np.ndarray]:
+        """Bounds of the speeds, m/s, at which the gaps of each family may close."""
+        return [family.speeds(placed, rates) for family in self.families]
 
     def detect(self, state: State, placed: Placed, margins: Sequence[float | np.ndarray]) -> tuple[Found, ...]:
         """Find the contacts of a state, in which parts are placed so, within the margin of each family, m."""
@@ -224,7 +230,16 @@ class Contacts:
             friction = [one if one.ndim == 2 else np.repeat(one[:, None], 2, axis=1) for one in friction]
         return self._joined(each, joined(friction), given)
 
-    def moved(self, rows: ContactRows, there: State, v_prescribed: np.ndarray, dt: float, *, middle: bool) -> ContactRows:
+    def moved(
+        self,
+        rows: ContactRows,
+        there: State,
+        v_prescribed: np.ndarray,
+        dt: float,
+        *,
+        middle: bool,
+        placed: Placed | None = None,
+    ) -> ContactRows:
         """Rows of the same contacts, with their gaps and friction, where the bodies are in another state.
 
         Parameters
@@ -239,9 +254,11 @@ class Contacts:
             Time step.
         middle : bool
             Whether normals, and the points that are closest, are found again there.
+        placed : Placed, optional
+            Where the parts are there. Default: read from the state.
         """
         given = Given(self.system.prescribed, v_prescribed, dt, self.rules.correction, self.rules.max_correction)
-        placed = self.places.read(there)
+        placed = self.places.read(there) if placed is None else placed
         each = tuple(
             family.moved(own, there, placed, given, middle=middle)
             for family, own in zip(self.families, rows.families, strict=True)
@@ -358,10 +375,14 @@ class Contacts:
         """Largest penetration in a state, m."""
         return max(family.max_penetration(state, placed) for family in self.families)
 
-    def overlapping(self, state: State, placed: Placed) -> tuple[np.ndarray, np.ndarray]:
-        """Parts (n, 2) and gaps (n,), m, all negative, of what overlaps in a state in which parts are placed so."""
-        parts, gaps = zip(*(family.gaps(state, placed, 0.0) for family in self.families), strict=True)
-        return joined(parts), joined(gaps)
+    def overlapping(self, state: State, placed: Placed, rows: ContactRows | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Parts (n, 2) and gaps (n,), m, all negative, of what overlaps in a state in which parts are placed so.
+
+        ``rows`` may be those of :meth:`moved` there, so that what was found for them is not looked for again.
+        """
+        found = [None] * len(self.families) if rows is None else [own.found for own in rows.families]
+        each = [family.gaps(state, placed, 0.0, known) for family, known in zip(self.families, found, strict=True)]
+        return joined([parts for parts, _ in each]), joined([gaps for _, gaps in each])
 
     def gaps(self, state: State, reach: float) -> tuple[np.ndarray, np.ndarray]:
         """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""

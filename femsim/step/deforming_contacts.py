@@ -114,7 +114,7 @@ class DeformingFamily:
         """Largest penetration in a state, m."""
         return max(-float(self._find(self._place_points(state), 0.0).gap.min(initial=0.0)), 0.0)
 
-    def gaps(self, state: State, placed: Placed, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
         found = self._find(self._place_points(state), reach)
         return np.asarray(self._number[found.body]), np.asarray(found.gap).copy()

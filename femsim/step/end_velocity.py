@@ -98,6 +98,8 @@ def weakened(friction: np.ndarray, rows: ContactRows, solved: Solved, end: EndVe
     """
     lam = solved.solution.lam
     gained = end.work[:, 1:].sum(axis=1)
+    if not (gained > 0.0).any():
+        return None
     share = np.ones(len(lam))
     less = np.flatnonzero((gained > 0.0) & (lam[:, 0] > np.maximum(end.lam[:, 0], 0.0)))
     share[less] = np.maximum(end.lam[less, 0], 0.0) / lam[less, 0]
@@ -147,7 +149,7 @@ def end_velocity(
     turned = (settings.theta < 1.0 and newton.tolerance is not None) or rows.restitution[closed].any()
     if not (len(closed) and turned and np.isfinite(new.v).all() and np.isfinite(lam).all()):
         return plain
-    own = replace(problem, J=rows.J, friction=rows.friction)
+    own = problem.with_rows(rows.J, rows.friction)
     surface, law = rows.surface[closed], isotropic(own)
     offset = surface.copy()
     offset[:, 0] += rows.restitution[closed] * np.minimum(_normal(own, old.v)[closed] + surface[:, 0], 0.0)

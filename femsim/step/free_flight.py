@@ -55,8 +55,7 @@ def keep_momentum(
     driven : collection of int
         Bodies that a motion drives.
     """
-    # couplings of the joints of a robot alone push within it
-    coupled = {k for c in system.couplings for k, rows in c.rows if system.bodies[k].kind != "generalized" or (rows < 6).any()}
+    coupled = system.coupled
     pushed = problem.pushed(lam) if lam.any() else None
     for k, (body, q, v) in enumerate(zip(system.bodies, system.q_slices, system.v_slices, strict=True)):
         led = body.driven_rows()

@@ -112,7 +112,7 @@ class LimitFamily:
             np.full((n, 2, 3), -1), np.zeros((n, 2, 3)),
         )  # fmt: skip
 
-    def gaps(self, state: State, placed: Placed, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> tuple[np.ndarray, np.ndarray]:
         """None: they are no distances between parts."""
         return np.zeros((0, 2), dtype=np.int64), np.zeros(0)
 

@@ -134,7 +134,7 @@ def linearise_ahead(
     """
     if newton.tolerance is None:
         return None
-    place = np.where(system.prescribed, v_prescribed, v_hat)
+    place = np.where(system.prescribed, v_prescribed, v_hat) if system.prescribes else v_hat.copy()
     if not np.isfinite(system.residual(settings, place, np.zeros(system.n), newton.still)):
         system.recall(state)  # what searches began there would go on from there
         system.assemble(state, settings, v_prescribed)
@@ -189,7 +189,7 @@ def solve_step(
     last = attempt(begun, warm, follow)
     residuals, iterations, effort = [last.residual], last.solution.iterations, _effort(solver, last.solution)
     needed = newton.tolerance is not None and not last.holds(newton.tolerance * (1.0 if place is None else _AT_REST))
-    places, led_to = [np.zeros(system.n) if place is None else place], [last]
+    places, led_to = [system.at_rest if place is None else place], [last]
     while newton.tolerance is not None and not last.holds(newton.tolerance) and len(residuals) < newton.max_solves:
         if not np.isfinite(last.residual) or not _leads_on(last, newton.tolerance):
             break
@@ -232,9 +232,10 @@ class _Iterate:
 
 def _steady(system: System, before: np.ndarray, v_hat: np.ndarray) -> bool:
     """Whether the velocity before is a better guess of v_hat than none, by :data:`_STEADY`, in the norm of the diagonal of A."""
-    root = np.sqrt(system.A.diagonal())
-    change = root * np.where(system.prescribed, 0.0, v_hat - before)
-    return bool(np.linalg.norm(change) <= _STEADY * np.linalg.norm(root * v_hat))
+    root, change = np.sqrt(system.diagonal()), v_hat - before
+    if system.prescribes:
+        change = np.where(system.prescribed, 0.0, change)
+    return metrics.norm(root * change) <= _STEADY * metrics.norm(root * v_hat)
 
 
 def _attempt(
@@ -311,7 +312,7 @@ def _next_place(
     last = led_to[-1]
     if len(places) > 1:
         v = np.array([one.solution.v for one in led_to])
-        gap = np.sqrt(system.A.diagonal()) * (v - np.array(places))
+        gap = np.sqrt(system.diagonal()) * (v - np.array(places))
         share = np.linalg.lstsq((gap[:-1] - gap[-1]).T, -gap[-1], rcond=1e-8)[0]
         shares = np.append(share, 1.0 - share.sum())
         place, push = shares @ v, shares @ np.array([one.push for one in led_to])

@@ -61,14 +61,13 @@ class Places:
         self._system, self._moving = system, [(k, part) for k, part in enumerate(parts) if part.body >= 0]
         n = len(parts)
         self.row, rows = np.full(n, STATIC, dtype=np.int64), [np.zeros(0, dtype=np.int64)] * n
-        #: rigid parts of each body that has several, with their links; the others one by one
-        self._links: dict[int, tuple[list[int], list[int]]] = {}
+        links: dict[int, tuple[list[int], list[int]]] = {}
         for k, part in self._moving:
             body, start = system.bodies[part.body], system.v_slices[part.body].start
             if body.rigid:
                 self.row[k] = start
                 rows[k] = start + body.link_rows(part.link)
-                own = self._links.setdefault(part.body, ([], []))
+                own = links.setdefault(part.body, ([], []))
                 own[0].append(k)
                 own[1].append(part.link)
         self.joint_start = np.concatenate([[0], np.cumsum([len(own) for own in rows])]).astype(np.int64)
@@ -77,11 +76,14 @@ class Places:
         self._soft = [(k, part) for k, part in self._moving if not system.bodies[part.body].rigid]
         rotation, place, screw = np.tile(np.eye(3), (n, 1, 1)), np.zeros((n, 3)), np.zeros((len(self.joint_row), 6))
         self._still = Placed(rotation, place, place, screw, place)
-        #: entries of the screws of the parts of each of these bodies
-        self._entries = {
-            index: np.concatenate([np.arange(self.joint_start[k], self.joint_start[k + 1]) for k in own]).astype(np.int64)
-            for index, (own, _) in self._links.items()
-        }
+        #: of each body with rigid parts these, their links, and the entries of their screws
+        self._links = [
+            (
+                index, _run(own), named,
+                np.concatenate([np.arange(self.joint_start[k], self.joint_start[k + 1]) for k in own]).astype(np.int64),
+            )
+            for index, (own, named) in links.items()
+        ]  # fmt: skip
 
     def read(self, state: State) -> Placed:
         """Read a state."""
@@ -89,12 +91,13 @@ class Places:
         placed = Placed(
             still.rotation.copy(), still.translation.copy(), still.origin.copy(), still.screw.copy(), still.reference.copy()
         )
-        for index, (parts, links) in self._links.items():
+        for index, parts, links, entries in self._links:
             body, q = self._system.bodies[index], state.q[self._system.q_slices[index]]
             found = body.link_places(q, links)
             placed.rotation[parts], placed.translation[parts] = found.rotation, found.centre
             placed.origin[parts], placed.reference[parts] = found.origin, found.reference
-            placed.screw[self._entries[index]] = found.screw
+            if len(entries):
+                placed.screw[entries] = found.screw
         for k, part in self._soft:
             body, q = self._system.bodies[part.body], state.q[self._system.q_slices[part.body]]
             placed.reference[k] = body.reference(q, part.link)
@@ -108,3 +111,9 @@ class Places:
         out[row + 3 : row + 6] += torque
         if own.stop > own.start:  # each row of a joint once
             out[self.joint_row[own]] += placed.screw[own, :3] @ force + placed.screw[own, 3:] @ torque
+
+
+def _run(numbers: list[int]) -> slice | np.ndarray:
+    """Numbers as a slice where they follow one another: arrays take it in a fraction of the time of a list."""
+    first, count = numbers[0], len(numbers)
+    return slice(first, first + count) if numbers == list(range(first, first + count)) else np.array(numbers)

@@ -71,6 +71,13 @@ class PointFamily:
             columns.append(np.full(new, 6 if part.turns else 3))
             point_surface.append(np.full(new, k))
             count += new
+        #: where all points are while nothing moves, and the parts that move theirs
+        self._still, self._moving = np.empty((count, 3)), []
+        for k, (part, (where, local)) in enumerate(zip(parts, self._own, strict=True)):
+            if local is None or (part.body >= 0 and len(local)):
+                self._moving.append((k, part, where, local))
+            else:
+                self._still[where] = local @ np.eye(3) + np.zeros(3)
         self.point_part = np.concatenate(part_of).astype(np.int64)
         self._row = np.concatenate(rows).astype(np.int64)
         self._columns = np.concatenate(columns).astype(np.int64)
@@ -107,18 +114,18 @@ class PointFamily:
 
     def _place_points(self, state: State, placed: Placed) -> np.ndarray:
         """World positions of all points, (p, 3), m."""
-        points = np.empty((len(self.point_part), 3))
-        for k, (part, (where, local)) in enumerate(zip(self._parts, self._own, strict=True)):
+        points = self._still.copy()
+        for k, part, where, local in self._moving:
             if local is None:
                 q = state.q[self._system.q_slices[part.body]]
                 points[where] = self._system.bodies[part.body].contact_points(q, part.nodes)
-            elif len(local):
+            else:
                 points[where] = local @ placed.rotation[k].T + placed.translation[k]
         return points
 
     def _find(self, points: np.ndarray, placed: Placed, margin: float | np.ndarray) -> PointContacts:
         """Contacts within a margin, m, or the two of :meth:`speeds`, but those that the rules exclude; arrays of their own."""
-        one = float(np.max(margin))
+        one = float(margin.max()) if isinstance(margin, np.ndarray) else float(margin)
         found = self._detector.detect(points, *self._detector.world_poses(placed.rotation, placed.translation), one)
         if not self._without and (self._within is None or np.ndim(margin) == 0):
             return found.copy()
@@ -141,7 +148,7 @@ class PointFamily:
         The points of a rod are the centres of its links: their distance to a shape decides on contact. With links of one robot
         that may have contact a second bound, (2,), is that of their approach: what its base does closes no gap between them.
         """
-        moving = [v for v in (rates.v_hat, rates.v_prescribed) if v is rates.v_hat or v.any()]
+        moving = [rates.v_hat, rates.v_prescribed] if self._system.prescribes and rates.v_prescribed.any() else [rates.v_hat]
         speed = sum(self.fastest(placed, v) for v in moving)
         if self._within is None:
             return speed
@@ -163,10 +170,18 @@ class PointFamily:
         gap = self._find(self._place_points(state, placed), placed, 0.0).gap
         return float(-gap.min()) if len(gap) else 0.0
 
-    def gaps(self, state: State, placed: Placed, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
-        found = self._find(self._place_points(state, placed), placed, reach)
-        return np.stack([self.point_part[found.point], self.shape_part[found.shape]], axis=1), found.gap
+        if known is not None and known.placed is placed and known.every is not None and self._detector.nested:
+            found: PointContacts = known.every
+            near = np.flatnonzero(found.gap < reach)
+            point, shape, gap = found.point[near], found.shape[near], found.gap[near]
+        else:
+            found = self._find(self._place_points(state, placed), placed, reach)
+            point, shape, gap = found.point, found.shape, found.gap
+        parts = np.empty((len(gap), 2), dtype=np.int64)
+        parts[:, 0], parts[:, 1] = self.point_part[point], self.shape_part[shape]
+        return parts, gap
 
     def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
         """None: what is inside a shape is pushed out however deep it is."""
@@ -222,15 +237,20 @@ class PointFamily:
         kernels.follow(
             keep, self._pairs(c), before, after, self.shape_part, self._pairs(now), place, frame, position
         )  # fmt: skip
-        c = PointContacts(c.point[keep], c.shape[keep], c.gap[keep], frame, position, c.feature[keep])
-        moved = Found(c, points, placed, found.margin)
+        if len(keep) < len(c):
+            c = PointContacts(c.point[keep], c.shape[keep], c.gap[keep], frame, position, c.feature[keep])
+        else:
+            c = PointContacts(c.point, c.shape, c.gap, frame, position, c.feature)
+        moved = Found(c, points, placed, found.margin, now)
         out = self._filled(moved, given)
         if len(out.keep) < len(c):  # one that nothing can press there, at the edge of that
             return rows
         if middle:
             self._follow_turns(moved, out.keep, given, out.phi, middle=True)
-        kept = {name: getattr(rows, name) for name in ("friction", "key", "gap", "restitution")}
-        return FamilyRows(moved, out.keep, out.indptr, out.indices, out.data, out.phi, frame=frame, **kept)
+        return FamilyRows(
+            moved, out.keep, out.indptr, out.indices, out.data, out.phi, rows.friction, rows.key, frame, rows.gap,
+            rows.restitution,
+        )  # fmt: skip
 
     def _follow_turns(self, found: Found, keep: np.ndarray, given: Given, phi: np.ndarray, *, middle: bool) -> None:
         """Add to phi (kept, 3) how far the path of points on driven bases that turn in the step leaves its tangent.
@@ -238,6 +258,8 @@ class PointFamily:
         What such a base holds then ends the step where the base is, instead of creeping outwards by half of (dt w)^2 r. Contacts
         are those of the start or of the middle.
         """
+        if not self._system.prescribes:
+            return
         c: PointContacts = found.contacts
         for k, row in enumerate(self._places.row):
             turn = given.v[row + 3 : row + 6]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from contact.metrics import norm
 from femsim.step.state import State
 
 #: Velocities before the last one that a state keeps.
@@ -33,14 +34,16 @@ def predicted(state: State, dt: float, weight: np.ndarray, still: float = 0.0) -
     still : float, m/s
         Where velocities changed by less from step to step they are taken for constant, so that rest stays rest to the last bit.
     """
-    none = still * float(np.linalg.norm(weight))
     known = [state.v_hat, *state.before] if state.dt == dt else [state.v_hat]
+    if len(known) < 2:
+        return state.v_hat
+    none = still * norm(weight)
     guess, least = state.v_hat, np.inf
     for weights in _WEIGHTS:
         if len(known) <= len(weights):
             break
         missed = known[0] - _continued(weights, known[1:])
-        error = float(np.linalg.norm(weight * missed))
+        error = norm(weight * missed)
         if guess is state.v_hat and error <= none:
             break
         if error < _CLEARLY * least:

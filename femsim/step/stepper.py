@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from femsim.scene.own_contact import own_pairs
 from femsim.scene.pairs import ignored_pairs, led_parts
 from femsim.scene.scene import Scene
 from femsim.step.contact_family import Rates
-from femsim.step.contacts import ContactRows, Contacts
+from femsim.step.contacts import ContactRows, Contacts, within
 from femsim.step.end_velocity import EndVelocity, end_velocity, weakened
 from femsim.step.free_flight import keep_momentum
 from femsim.step.joint_velocity import jointed_mobility
@@ -107,6 +108,7 @@ class Stepper:
         scene.mover = self
         self.scene, self.solver = scene, solver
         conserving = scene.integrator == "energy-momentum"
+        self._gravity = float(np.linalg.norm(scene.gravity))
         self.settings = StepSettings(
             scene.dt if dt is None else dt, scene.theta, scene.gravity, conserving, scene.strain_damping if conserving else 0.0
         )
@@ -121,6 +123,8 @@ class Stepper:
         self.timings = dict.fromkeys(STAGES, 0.0)
         self.on_restore: list[Callable[[Memory], None]] = []
         self._placed = (self.state.q.copy(), self.contacts.places.read(self.state))
+        self._nothing, self._little = np.zeros(self.system.n), [_HARDLY * scene.margin] * len(self.contacts.families)
+        self._paced: tuple[Placed, np.ndarray, list[float | np.ndarray]] = (self._placed[1], self._nothing, [])
         self.vital_signs = VitalSigns(scene, self.system, self.contacts, self.state)
         self.notes = check_start(scene, self.contacts, self.vital_signs, self.state, self.settings.dt)
 
@@ -134,7 +138,8 @@ class Stepper:
             v_prescribed = prescribed_velocity(self.scene, system, state, settings)
             system.assemble(state, settings, v_prescribed)
         rows, solved = self._solve(v_prescribed)
-        solved, new, u, end = self._end(rows, solved, v_prescribed)
+        ended = self._end(rows, solved, v_prescribed)
+        solved, new, u, end, arrived = ended.solved, ended.state, ended.u, ended.velocity, ended.placed
         rows = solved.rows
         problem, solution = solved.problem, solved.solution
         self.problem = problem
@@ -145,8 +150,7 @@ class Stepper:
         with self.timed("accept"):
             forces, memory = contacts.accept(rows, end.lam, u, end.work, end.late)
         with self.timed("measure"):
-            arrived = contacts.places.read(new)
-            overlaps = contacts.overlapping(new, arrived)
+            overlaps = contacts.overlapping(new, arrived, ended.rows)
             penetration = max(0.0, -float(overlaps[1].min(initial=0.0)))
             report = measure(self.scene, system, solved, end, forces, state, new, penetration, self.newton.still)
             report.sank, report.theta = self._sank(penetration), settings.theta
@@ -186,7 +190,7 @@ class Stepper:
             if (
                 again == _MOST_SEARCHES - 1
                 or not np.isfinite(v_hat).all()
-                or contacts.within(placed, rates, settings.dt, margins)
+                or within(self._speeds(rates), settings.dt, margins)
             ):
                 break
             margins = self._margins(placed, rates)
@@ -200,8 +204,8 @@ class Stepper:
             return self.state.v_hat
         return predicted(self.state, self.settings.dt, self.system.free_weight(), self.newton.still)
 
-    def _end(self, rows: ContactRows, solved: Solved, v_prescribed: np.ndarray) -> tuple[Solved, State, np.ndarray, EndVelocity]:
-        """Where a solved step leads, the velocities of its contacts, and those that it ends with.
+    def _end(self, rows: ContactRows, solved: Solved, v_prescribed: np.ndarray) -> _Ended:
+        """Where a solved step leads, and the velocities that it ends with.
 
         Solved again with less friction, as long as friction did work on bodies.
         """
@@ -210,9 +214,9 @@ class Stepper:
             with self.timed("advance"):
                 new = self.system.advance(self.state, solved.solution.v, self.settings)
                 u = contact_velocity(solved.problem, solved.solution.v)
-                there = solved.rows.with_friction(rows.friction)
+                arrived, there = self.contacts.places.read(new), solved.rows.with_friction(rows.friction)
                 if self.follows and not self._hardly_moves(solved.solution.v):
-                    there = self.contacts.moved(there, new, v_prescribed, self.settings.dt, middle=False)
+                    there = self.contacts.moved(there, new, v_prescribed, self.settings.dt, middle=False, placed=arrived)
                 projected = self.settings.theta < 1.0
                 joints = jointed_mobility(self.system, self.state, new, projected=projected)
                 impulses = np.zeros(0)
@@ -232,7 +236,7 @@ class Stepper:
                 break
             friction = allowed
             solved = self._solve_again(rows.with_friction(friction), solved, v_prescribed)
-        return solved, new, u, end
+        return _Ended(solved, new, u, end, arrived, there)
 
     def _solve_again(self, rows: ContactRows, solved: Solved, v_prescribed: np.ndarray) -> Solved:
         """Solve a step once more with other rows, from what came of it."""
@@ -271,8 +275,14 @@ class Stepper:
 
     def _hardly_moves(self, v_hat: np.ndarray) -> bool:
         """Whether a step leads nothing that has contacts away from where it was."""
-        little = [_HARDLY * self.scene.margin] * len(self.contacts.families)
-        return self.contacts.within(self.placed, Rates(v_hat, np.zeros_like(v_hat)), self.settings.dt, little)
+        return within(self._speeds(Rates(v_hat, self._nothing)), self.settings.dt, self._little)
+
+    def _speeds(self, rates: Rates) -> list[float | np.ndarray]:
+        """Bounds of the speeds at which gaps may close, asked once for each velocity where none is prescribed."""
+        placed, v_hat = self.placed, rates.v_hat
+        if not (self._paced[0] is placed and self._paced[1] is v_hat) or self.system.prescribes:
+            self._paced = (placed, v_hat, self.contacts.speeds(placed, rates))
+        return self._paced[2]
 
     def _sank(self, penetration: float) -> bool:
         """Whether a solved step ends deeper than it began, by more than :data:`SUNK` of the margin: gaps are linear in a step."""
@@ -292,7 +302,7 @@ class Stepper:
     def _least_energy(self) -> float:
         """Least energy, J, that counts: of motion hardly faster than still, of lifts that contacts at rest make by rounding."""
         scene, mass = self.scene, sum(body.mass for body in self.system.bodies)
-        lifted = float(np.linalg.norm(scene.gravity)) * _LIFTED * scene.margin
+        lifted = self._gravity * _LIFTED * scene.margin
         return max(mass * max(0.5 * (_HARDLY_MOVES * self.newton.still) ** 2, lifted), TINY)
 
     def restore(self, state: State) -> None:
@@ -337,7 +347,7 @@ class Stepper:
         what is prescribed in this one.
         """
         time_ahead = 1.5 * self.settings.dt
-        base = self.scene.margin + time_ahead * float(np.linalg.norm(self.settings.gravity)) * self.settings.dt
+        base = self.scene.margin + time_ahead * self._gravity * self.settings.dt
         return self.contacts.margins(placed, rates, base, time_ahead)
 
     # ------------------------------------------------------------------ readings of the current state
@@ -362,6 +372,20 @@ class Stepper:
         """Body of a part of the scene; None for obstacles."""
         index = self.scene.parts[part].body
         return self.scene.bodies[index] if index >= 0 else None
+
+
+class _Ended(NamedTuple):
+    """Where a step leads: what solved it, its end, the contact velocities ``u`` (nc, 3), m/s, of its answer, and the end itself.
+
+    That is the velocities there, where the parts are, and the contacts as they are there.
+    """
+
+    solved: Solved
+    state: State
+    u: np.ndarray
+    velocity: EndVelocity
+    placed: Placed
+    rows: ContactRows
 
 
 class _Timed:

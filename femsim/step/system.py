@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from contact import Group, Rows, make_rows
 from contact.masses_kernels import Masses
 from contact.metrics_kernels import relative
+from contact.turns import Turns
 from femsim.model.bodies.body import Body, StepSettings, StepStart
 from femsim.model.couplings import Coupling
 from femsim.step import residual_kernels as kernels
@@ -27,6 +28,9 @@ _LEFT_OPEN = 1e-12
 #: Rounding of the forces in the equations of a step, over the largest terms that they are sums of; and the nonlinear residual
 #: above which it is never the excuse.
 _ROUNDINGS, _MOST_ROUNDING = 32.0 * np.finfo(np.float64).eps, 1e-6
+
+
+_NONE = np.zeros(0)
 
 
 class System:
@@ -53,6 +57,12 @@ class System:
         The part of b that prescribed velocities make, see ``ContactProblem.b_prescribed``.
     groups : tuple of Group
         Rows of each body.
+    at_rest : ndarray, (n,)
+        Zeros, never written to.
+    prescribed, prescribes : ndarray, (n,), bool, and bool
+        Rows of v whose velocity is given, and whether there are any.
+    coupled : frozenset of int
+        Bodies that couplings push from outside; those of the joints of a robot alone push within it.
     joints : list of int
         Couplings that hold by rows of the contact problem, see :meth:`joint_rows`.
     opening : float, m or rad
@@ -87,13 +97,16 @@ class System:
         self._coupled_rows = [np.concatenate([self.v_slices[k].start + r for k, r in c.rows]) for c in self.couplings]
         self._coupled_entries: list[np.ndarray] = []
         self._between = np.zeros(0, dtype=np.int64)
+        self.coupled = frozenset(
+            k for c in self.couplings for k, r in c.rows if self.bodies[k].kind != "generalized" or (r < 6).any()
+        )
         if self.couplings:
             rows, starts = self._couple(rows, starts)
         self.A = sp.csc_matrix((np.zeros(len(rows)), rows, starts), shape=(nv, nv))
         self.b, self.external, self.calmed = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self.pushed: np.ndarray | None = None
         self._residual, self._inertia, self._external_there = np.zeros(nv), np.zeros(nv), np.zeros(nv)
-        self._lacking, self._given = np.zeros(nv), np.zeros(nv)
+        self._lacking, self._given, self.at_rest = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         #: couplings that hold by rows instead of forces
         self.joints = [k for k, coupling in enumerate(self.couplings) if coupling.joins]
         self._row_joints: list[tuple[int, int]] = []
@@ -176,7 +189,7 @@ class System:
 
     def set_prescribed(self, prescribed: np.ndarray) -> None:
         """Choose the rows of v whose velocity is given: (n,) bool."""
-        self.prescribed = prescribed
+        self.prescribed, self.prescribes = prescribed, bool(prescribed.any())
         rows, columns = self.A.indices, self._columns_of_entries
         touched = prescribed[rows] | prescribed[columns]
         off_diagonal = rows != columns
@@ -272,7 +285,7 @@ class System:
         if self.pushed is not None:
             out -= self.pushed
             external += self.pushed
-        diagonal = self.A.data[self._on_diagonal]
+        diagonal = self.diagonal()
         terms = Terms(out, contact_force, self.joint_push(), self._inertia, external, self.b)
         lacking, largest, b_size, trace = kernels.sizes(diagonal, self.prescribed, terms, self._lacking)
         self.opening = max((float(np.abs(self.couplings[k].opening).max(initial=0.0)) for k in self.joints), default=0.0)
@@ -285,19 +298,24 @@ class System:
             self.rounding = min(relative(rounded, scale), _MOST_ROUNDING)
         return residual
 
+    def diagonal(self) -> np.ndarray:
+        """Diagonal of A, (n,)."""
+        return self.A.data[self._on_diagonal]
+
     def free_weight(self) -> np.ndarray:
         """Root of the diagonal of A, (n,), the same in every frame: vectors have one value for three rows; 0 where prescribed."""
-        diagonal = self.A.data[self._on_diagonal].copy()
+        diagonal = self.diagonal()
         for body, v in zip(self.bodies, self.v_slices, strict=True):
             own = diagonal[v]
             vectors = own[: 6 if body.kind == "generalized" else len(own)].reshape(-1, 3)
             vectors[:] = vectors.mean(axis=1)[:, None]
-        return np.where(self.prescribed, 0.0, np.sqrt(diagonal))
+        root = np.sqrt(diagonal)
+        return np.where(self.prescribed, 0.0, root) if self.prescribes else root
 
     def lacks_most(self) -> int:
         """Return the number of the body with the largest share in the last :meth:`residual`; -1 where nothing is lacking."""
         with np.errstate(over="ignore", invalid="ignore"):  # where an attempt to solve a step runs away
-            share = self._lacking * self._lacking / self.A.data[self._on_diagonal]
+            share = self._lacking * self._lacking / self.diagonal()
         shares = [float(share[v].sum()) for v in self.v_slices]
         worst = int(np.argmax(shares)) if shares else -1
         return worst if worst >= 0 and shares[worst] > 0.0 else -1
@@ -338,9 +356,9 @@ class System:
 
     def _prescribe(self, v_prescribed: np.ndarray) -> None:
         """Move prescribed velocities, (n,), to the right-hand side."""
-        self._given = np.where(self.prescribed, v_prescribed, 0.0)
-        if not self._rows.size:
+        if not self.prescribes:
             return
+        self._given = np.where(self.prescribed, v_prescribed, 0.0)
         data, rows, columns = self.A.data, self.A.indices, self._columns_of_entries
         self._column_data = data[self._columns].copy()
         self._reaction_b = self.b[self._rows].copy()
@@ -349,6 +367,19 @@ class System:
         data[self._cleared] = 0.0
         self.b[self._rows] = data[self._diagonal] * v_prescribed[self._rows]
         self.b_prescribed = self.b - own
+
+    def turns(self) -> Turns | None:
+        """How rows of bodies have turned where their elements were updated last; None where none turn. What is held does not."""
+        found = [
+            (v, turn) for body, v in zip(self.bodies, self.v_slices, strict=True) if (turn := body.row_rotations()) is not None
+        ]
+        if not found:
+            return None
+        rows = np.concatenate([np.arange(v.start, v.stop, 3) for v, _ in found])
+        rotation = np.concatenate([turn for _, turn in found])
+        if self._rows.size:
+            rotation[self.prescribed[rows[:, None] + np.arange(3)].any(axis=1)] = np.eye(3)
+        return Turns(rows, rotation)
 
     def reaction(self, v_hat: np.ndarray, contact_force: np.ndarray) -> np.ndarray:
         """Generalized force (n,) that the drives exert on prescribed rows, N or N m; zero elsewhere.
@@ -370,6 +401,9 @@ class System:
 
     def joint_rows(self) -> Rows | None:
         """Rows of the joints for the contact problem, in the order of the couplings; None where nothing is joined by rows."""
+        if not self.joints:
+            self._row_joints = []
+            return None
         held_by = [(k, held) for k in self.joints if (held := self.couplings[k].constraint()) is not None]
         self._row_joints = [(k, row) for k, held in held_by for row in range(len(held.offset))]
         if not held_by:
@@ -421,11 +455,15 @@ class System:
 
     def joint_forces(self) -> np.ndarray:
         """Last forces of the rows of :meth:`joint_rows`."""
+        if not self.joints:
+            return _NONE
         joints = [self.couplings[k] for k in self.joints]
-        return np.concatenate([np.zeros(0), *(joint.row_forces for joint in joints if joint.constraint() is not None)])
+        return np.concatenate([_NONE, *(joint.row_forces for joint in joints if joint.constraint() is not None)])
 
     def joint_push(self) -> np.ndarray:
         """Force of the rows of all joints, (n,), N and N m, where they were placed last."""
+        if not self.joints:
+            return self.at_rest
         out = np.zeros(self.n)
         for k in self.joints:
             np.add.at(out, self._coupled_rows[k], self.couplings[k].push())
@@ -433,6 +471,8 @@ class System:
 
     def joints_pushed(self) -> np.ndarray:
         """Force of all joints in the last step, (n,), N and N m."""
+        if not self.joints:
+            return self.at_rest
         out = np.zeros(self.n)
         for k in self.joints:
             np.add.at(out, self._coupled_rows[k], self.couplings[k].pushed)
@@ -463,6 +503,8 @@ class System:
     def carried(self, old: State, new: State, change: np.ndarray) -> np.ndarray:
         """Momentum that a change of velocity (n,) at the end of a step gives to prescribed rows, (n,), N s and N m s."""
         out = np.zeros(self.n)
+        if not self.prescribes:
+            return out
         for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
             held = self.prescribed[v]
             if not (held.any() and change[v].any()):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from femsim.base.rotations import cross, quaternion_to_matrix, rotate_quaternion
-from femsim.model.bodies.body import BodyForces, BodyStep, StepSettings, StepStart
+from femsim.model.bodies.body import BodyForces, BodyStep, LinkPlaces, StepSettings, StepStart
 from femsim.model.bodies.links import LinkedBody
 from femsim.model.bodies.rigid_kernels import Links, Placed, free_rotation, place_links, turn_by_cayley
 from femsim.model.frames import LinkFrame
@@ -201,6 +201,8 @@ class ArticulatedBody(LinkedBody[_Configuration]):
         self.joint_damping = np.zeros(self.n_joints)
         self.bias = np.zeros(self.n_v)
         self._conserving = False
+        self._asked_links: tuple[int, ...] = ()
+        self._asked_axes: list[np.ndarray] = []
         self._step_mass = np.zeros((self.n_v, self.n_v))  # that of the last residual of an energy-momentum step
 
     @property
@@ -475,6 +477,22 @@ class ArticulatedBody(LinkedBody[_Configuration]):
     def link_lever(self, q: np.ndarray, link: int, point: np.ndarray) -> np.ndarray:
         """Arm (3,), m, of a point about the base's centre of mass."""
         return point - q[:3]
+
+    def link_places(self, q: np.ndarray, links: Sequence[int]) -> LinkPlaces:
+        """Poses, origins, references and screws of links, from one configuration."""
+        configuration, axes, count = self._configuration(q), self._axes_of(tuple(links)), len(links)
+        centre, screw = q[:3] + configuration.lever[list(links)], np.zeros((len(axes), 6))
+        for k, axis in enumerate(axes):
+            screw[k, :3] = configuration.rotation @ axis
+        rotation, origin = configuration.rotation[None].repeat(count, axis=0), q[None, :3].repeat(count, axis=0)
+        return LinkPlaces(rotation, centre, origin, centre, screw)
+
+    def _axes_of(self, links: tuple[int, ...]) -> list[np.ndarray]:
+        """Axes of the prismatic joints of links, in the base's frame."""
+        if links != self._asked_links:  # the same ones in every step
+            found = [self.links[link].axis for link in links]
+            self._asked_links, self._asked_axes = links, [axis for axis in found if axis is not None]
+        return self._asked_axes
 
     def link_rows(self, link: int) -> np.ndarray:
         """Row of the prismatic joint of a finger."""

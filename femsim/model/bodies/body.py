@@ -217,6 +217,13 @@ class Body(Protocol):
         """Fill the block of A (CSC data), the derivative of the last :meth:`residual` by v_hat, or a definite stand-in."""
         ...
 
+    def row_rotations(self) -> np.ndarray | None:
+        """Rotation since the start of each triple of rows of its block of A, (n_v / 3, 3, 3), as it was filled last; None: none.
+
+        Factors of an earlier block turn along: R A R^T with these blocks in R should come near to the present one.
+        """
+        ...
+
     def accept(self, v_hat: np.ndarray) -> None:
         """Take the solution of the equations that were assembled last, before anything else is evaluated."""
         ...
@@ -558,6 +565,10 @@ class BodyDefaults(OutputDefaults):
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
         """Fill A of ``assemble``."""
         data[:] = self._linear
+
+    def row_rotations(self) -> np.ndarray | None:
+        """Return None: it does not turn, or its block of A does not turn with it."""
+        return None
 
     def accept(self, v_hat: np.ndarray) -> None:
         """Nothing is kept."""

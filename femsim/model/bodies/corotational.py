@@ -6,7 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
-from femsim.model.bodies import corotational_kernels as kernels, soft_output_kernels as outputs
+from femsim.model.bodies import (
+    corotational_kernels as kernels,
+    corotational_momentum_kernels as momentum,
+    soft_output_kernels as outputs,
+)
 from femsim.model.bodies.law_kernels import COROTATIONAL
 from femsim.model.bodies.soft import Load, PointElements, SoftBody, block_pattern, von_mises
 from materials import Elastic
@@ -53,6 +57,7 @@ class CorotationalBody(SoftBody):
         self._ratio = np.empty(m + padding)
         self._quaternion = np.tile(np.repeat([1.0, 0.0, 0.0, 0.0], kernels.CHUNK), chunks)
         self._scratch = np.zeros(kernels.SCRATCH)
+        self._step_scratch = np.zeros(momentum.STEP_SCRATCH)
         self._rotated = np.empty((m, 4, 3))
         self._diagonal = np.empty((n, 6))
         self._strain = np.zeros((m, 6))
@@ -90,6 +95,12 @@ class CorotationalBody(SoftBody):
             self._quaternion, self._scratch, self._rotated, self.internal_force, self._strain,
         )  # fmt: skip
         return energy, inverted
+
+    def _step_forces(self, x0: np.ndarray, x1: np.ndarray, damping: float, force: np.ndarray) -> None:
+        """Fill the forces of an energy-momentum step, elements in chunks."""
+        momentum.step_forces_in_chunks(
+            x0, x1, self.tets, self._gradient, self._volume, self._lame_lambda, self._lame_mu, damping, self._step_scratch, force
+        )
 
     def _fill_matrix(self, stiffness_factor: float, mass_factor: float, data: np.ndarray, branch: float = 0.0) -> None:
         """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update; a branch leaves the bulk modulus."""
@@ -157,6 +168,9 @@ class CorotationalBody(SoftBody):
         """Rotation of each tetrahedron from rest, (m, 4): unit quaternions w, x, y, z, w >= 0."""
         quaternions = self._quaternions()
         return np.where(quaternions[:, :1] < 0.0, -quaternions, quaternions)
+
+    def _rotation_of_elements(self) -> np.ndarray:
+        return self._quaternions()
 
     def _quaternions(self) -> np.ndarray:
         """Rotations of the last update, (m, 4), unpacked from chunks."""

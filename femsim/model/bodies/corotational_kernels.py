@@ -57,7 +57,7 @@ _CHUNK_STEPS = 3
 
 
 @njit(cache=True, forceinline=True)
-def _matrix(packed: np.ndarray, o: int) -> Matrix:
+def packed_matrix(packed: np.ndarray, o: int) -> Matrix:
     """Read the matrix of a lane, its entries CHUNK apart from place ``o`` on."""
     return (
         packed[o], packed[o + CHUNK], packed[o + 2 * CHUNK], packed[o + 3 * CHUNK], packed[o + 4 * CHUNK],
@@ -66,7 +66,7 @@ def _matrix(packed: np.ndarray, o: int) -> Matrix:
 
 
 @njit(cache=True, forceinline=True)
-def _put_matrix(packed: np.ndarray, o: int, A: Matrix) -> None:
+def put_packed_matrix(packed: np.ndarray, o: int, A: Matrix) -> None:
     """Fill the matrix of a lane."""
     packed[o] = A[0]
     packed[o + CHUNK] = A[1]
@@ -98,7 +98,7 @@ def _put_quaternion(packed: np.ndarray, o: int, q: Quaternion) -> None:
 def deformation_gradients(w: np.ndarray, gradient: np.ndarray, start: int) -> None:
     """Replace the edges x_a - x_0 of a chunk by F = sum_a (x_a - x_0) grad_a^T; ``gradient`` flat, the chunk's at ``start``."""
     for k in range(CHUNK):
-        _put_matrix(w, _F + k, transposed_times(_matrix(w, _F + k), _matrix(gradient, start + k)))
+        put_packed_matrix(w, _F + k, transposed_times(packed_matrix(w, _F + k), packed_matrix(gradient, start + k)))
 
 
 @njit(cache=True, inner=True, error_model="numpy")
@@ -111,7 +111,7 @@ def rotation_steps(w: np.ndarray) -> None:
     angle^3 |F|^3 <= 1e-17 det H. The status row says refused, stepped or converged.
     """
     for k in range(CHUNK):
-        F, q = _matrix(w, _F + k), _quaternion(w, _Q + k)
+        F, q = packed_matrix(w, _F + k), _quaternion(w, _Q + k)
         B = transposed_times(rotation_of(q), F)
         H = (B[4] + B[8], B[0] + B[8], B[0] + B[4], -0.5 * (B[1] + B[3]), -0.5 * (B[2] + B[6]), -0.5 * (B[5] + B[7]))
         C = cofactors(H)
@@ -169,7 +169,7 @@ def chunk_forces(
     the Lame constants (Pa) are by element.
     """
     for k in range(CHUNK):
-        F, R, G = _matrix(w, _F + k), rotation_of(_quaternion(w, _Q + k)), _matrix(gradient, start + k)
+        F, R, G = packed_matrix(w, _F + k), rotation_of(_quaternion(w, _Q + k)), packed_matrix(gradient, start + k)
         w[_DET + k] = determinant(F)
         (e00, e11, e22), (e01, e12, e02) = _co_rotated_strain(R, F)
         w[_STRAIN + k] = e00
@@ -186,8 +186,8 @@ def chunk_forces(
         two_mu = 2.0 * v * mu
         s01, s12, s02 = two_mu * e01, two_mu * e12, two_mu * e02
         S = (two_mu * e00 + pressure, s01, s02, s01, two_mu * e11 + pressure, s12, s02, s12, two_mu * e22 + pressure)
-        _put_matrix(w, _FORCE + k, times_transposed(G, times(R, S)))
-        _put_matrix(w, _ROTATED + k, times_transposed(G, scaled_matrix(math.sqrt(v * mu), R)))
+        put_packed_matrix(w, _FORCE + k, times_transposed(G, times(R, S)))
+        put_packed_matrix(w, _ROTATED + k, times_transposed(G, scaled_matrix(math.sqrt(v * mu), R)))
 
 
 @njit(cache=True)
@@ -248,7 +248,7 @@ def element_forces(
         if unfinished > 0:
             for k in range(lanes):
                 if w[_STATUS + k] != _CONVERGED:
-                    q, _ = polar_quaternion(_matrix(w, _F + k), _quaternion(w, _Q + k))
+                    q, _ = polar_quaternion(packed_matrix(w, _F + k), _quaternion(w, _Q + k))
                     _put_quaternion(w, _Q + k, q)
         for k in range(4 * CHUNK):
             quaternion[4 * first + k] = w[_Q + k]

@@ -149,6 +149,9 @@ class HyperelasticBody(SoftBody):
         """Von Mises stress (of the true stress) of each drawn tetrahedron at the last update, (len(tets),), Pa."""
         return von_mises(self.stress)
 
+    def _rotation_of_elements(self) -> np.ndarray:
+        return np.ascontiguousarray(self._quaternion[:, 0])
+
     def _point_lambda(self) -> np.ndarray:
         """Part of lambda that acts at the integration points, (m,), Pa."""
         if self._weight.shape[1] == 1:

@@ -68,8 +68,8 @@ from femsim.model.bodies.rotation_kernels import (
 
 # |dC| below which the quotient adds less than rounding, |dC|^2 of the stress; and below which three points of Gauss' rule
 # give the change of energy to rounding, |dC|^7 / 2e6: where they are, and their weight
-_TINY_CHANGE, _SMALL_CHANGE = 1e-9, 2e-2
-_GAUSS_POINT, _GAUSS_WEIGHT = 0.5 * math.sqrt(0.6), 5.0 / 18.0
+TINY_CHANGE, SMALL_CHANGE = 1e-9, 2e-2
+GAUSS_POINT, GAUSS_WEIGHT = 0.5 * math.sqrt(0.6), 5.0 / 18.0
 # principal stretches are at least this; C is all but singular where det C is at most this part of (tr C)^3
 _SMALL_STRETCH, _FLAT = 1e-6, 1e-9
 # |I - Z Y|^2 up to which the iteration for U goes on, and below which one more step is exact to rounding; most iterations
@@ -213,13 +213,13 @@ def discrete_stress(
     middle, gained = symmetric_scaled(0.5, symmetric_plus(before, after)), symmetric_minus(after, before)
     S = _stress(middle, law, constants, lame_lambda, lame_mu, pressure, work)
     square = symmetric_square(gained)
-    if square <= _TINY_CHANGE * _TINY_CHANGE:
+    if square <= TINY_CHANGE * TINY_CHANGE:
         return S
-    if square < _SMALL_CHANGE * _SMALL_CHANGE:
-        offset = symmetric_scaled(_GAUSS_POINT, gained)
+    if square < SMALL_CHANGE * SMALL_CHANGE:
+        offset = symmetric_scaled(GAUSS_POINT, gained)
         low = _stress(symmetric_minus(middle, offset), law, constants, lame_lambda, lame_mu, pressure, work)
         high = _stress(symmetric_plus(middle, offset), law, constants, lame_lambda, lame_mu, pressure, work)
-        lacking = _GAUSS_WEIGHT * symmetric_product(symmetric_plus(symmetric_minus(low, S), symmetric_minus(high, S)), gained)
+        lacking = GAUSS_WEIGHT * symmetric_product(symmetric_plus(symmetric_minus(low, S), symmetric_minus(high, S)), gained)
     else:
         s0, s1 = _principal(before, work)[0], _principal(after, work)[0]
         dilatation_0, dilatation_1 = dilatation(law, s0), dilatation(law, s1)
@@ -261,6 +261,34 @@ def _upright(x: np.ndarray, elements: np.ndarray, gradient: np.ndarray, points: 
     return upright
 
 
+@njit(cache=True, inner=True)
+def point_stress(
+    start: Matrix,
+    end: Matrix,
+    upright: bool,
+    law: int,
+    constants: np.ndarray,
+    lame_lambda: float,
+    lame_mu: float,
+    pressure: float,
+    damping: float,
+    work: np.ndarray,
+) -> Matrix:
+    """First Piola-Kirchhoff stress, Pa, of a step from F0 = ``start`` to F1 = ``end``; ``upright``: whether none is inverted."""
+    middle = scaled_matrix(0.5, plus(start, end))
+    before, after = gram(start), gram(end)
+    if upright:
+        P = times(middle, as_matrix(discrete_stress(before, after, law, constants, lame_lambda, lame_mu, pressure, work)))
+    else:
+        P = _middle_stress(middle, law, constants, lame_lambda, lame_mu, pressure, work)
+    if damping > 0.0:
+        strained = symmetric_scaled(0.5, symmetric_minus(after, before))
+        slowing = symmetric_scaled(2.0 * lame_mu, strained)
+        slowing = add_to_symmetric(slowing, lame_lambda * (strained[0] + strained[1] + strained[2]))
+        P = plus(P, times(middle, as_matrix(symmetric_scaled(damping, slowing))))
+    return P
+
+
 @njit(cache=True)
 def step_forces(
     x0: np.ndarray,
@@ -295,16 +323,7 @@ def step_forces(
         for p in range(weight.shape[1]):
             start = deformation_gradient(x0, elements, gradient, e, p)
             end = deformation_gradient(x1, elements, gradient, e, p)
-            middle = scaled_matrix(0.5, plus(start, end))
-            before, after = gram(start), gram(end)
-            if upright:
-                P = times(middle, as_matrix(discrete_stress(before, after, law, constants, la, mu, pressure, work)))
-            else:
-                P = _middle_stress(middle, law, constants, la, mu, pressure, work)
-            if damping > 0.0:
-                strained = symmetric_scaled(0.5, symmetric_minus(after, before))
-                slowing = add_to_symmetric(symmetric_scaled(2.0 * mu, strained), la * (strained[0] + strained[1] + strained[2]))
-                P = plus(P, times(middle, as_matrix(symmetric_scaled(damping, slowing))))
+            P = point_stress(start, end, upright, law, constants, la, mu, pressure, damping, work)
             for a in range(elements.shape[1]):
                 push = times_vector(P, shape_gradient(gradient, e, p, a))
                 for c in range(3):

@@ -242,6 +242,11 @@ class Rod(BodyDefaults):
         slender = mass * lengths**2 / 12.0
         rotary = density * lengths[:, None] * [section.second_moment_1, section.second_moment_2, section.polar_moment]
         self.link_inertia = np.ascontiguousarray(rotary + slender[:, None] * [1.0, 1.0, 0.0])
+        #: the same with the frames of the ends around them, which nothing moves
+        self._padded = (
+            np.pad(self.link_mass, 1, constant_values=np.inf),
+            np.pad(self.link_inertia, ((1, 1), (0, 0)), constant_values=np.inf),
+        )
         self._damping = lengths[:, None] * [self.translational_damping, self.rotational_damping]
 
     def _make_joints(self) -> None:
@@ -621,8 +626,7 @@ class Rod(BodyDefaults):
             kind[-k] = kernels.ABSENT if end.on is not None else kind[-k]
         calm_joints(
             poses, self._arm, kind, self._stiffness, CALMING * settings.strain_damping * settings.dt**2,
-            np.pad(self.link_mass, 1, constant_values=np.inf),
-            np.pad(self.link_inertia, ((1, 1), (0, 0)), constant_values=np.inf), rates, on_frame,
+            *self._padded, rates, on_frame,
         )  # fmt: skip
         v.reshape(-1, 6)[:] = rates[1:-1]
         wrench = on_frame[[0, -1]] / settings.dt

@@ -16,6 +16,7 @@ from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSet
 from femsim.model.bodies.calming import CALMING, calm_edges, edge_stiffness
 from femsim.model.bodies.deforming import Deforming, surface
 from femsim.model.bodies.momentum_kernels import step_forces
+from femsim.model.bodies.node_kernels import node_rotations
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, Marker, describe_elastic, point_fields
 from femsim.model.bodies.soft_output import PressedSurface
 from femsim.model.bodies.viscous import Branches
@@ -234,6 +235,10 @@ class SoftBody(BodyDefaults, ABC):
     def rotations(self) -> np.ndarray:
         """Rotation of each drawn tetrahedron from rest at the last update, (m, 4): unit quaternions w, x, y, z, w >= 0."""
 
+    @abstractmethod
+    def _rotation_of_elements(self) -> np.ndarray:
+        """Give a quaternion of the rotation of each element at the last update, (e, 4), of either sign."""
+
     @property
     def lame_lambda(self) -> np.ndarray:
         """First Lame constant of each element, (e,), Pa; a view."""
@@ -369,7 +374,7 @@ class SoftBody(BodyDefaults, ABC):
             force = np.empty_like(force)
             x0 = start.q.reshape(-1, 3)
             damping = settings.strain_damping + self.elastic.rayleigh_beta / settings.dt
-            step_forces(x0, x1, *self.point_elements(), damping, force)
+            self._step_forces(x0, x1, damping, force)
         if self.branches is not None:
             force = force if settings.conserving else force.copy()
             self.branches.add_forces(moved.reshape(-1, 3), x1 if settings.conserving else None, force)
@@ -380,6 +385,10 @@ class SoftBody(BodyDefaults, ABC):
             out += self._viscous_share(implicit) * (
                 self._viscous_matrix() @ v_hat - self._mass_factor(implicit) * self._row_mass * v_hat
             )
+
+    def _step_forces(self, x0: np.ndarray, x1: np.ndarray, damping: float, force: np.ndarray) -> None:
+        """Fill the forces of an energy-momentum step, see :func:`momentum_kernels.step_forces`."""
+        step_forces(x0, x1, *self.point_elements(), damping, force)
 
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
         """Fill M/(theta dt) + alpha M + theta dt K of the last residual + beta K of the start (energy-momentum: of the same)."""
@@ -393,6 +402,12 @@ class SoftBody(BodyDefaults, ABC):
         self._keep_viscous(settings)
         self._fill_matrix(stiffness, (1.0 - share) * self._mass_factor(implicit), data, branch)
         data += share * self._viscous
+
+    def row_rotations(self) -> np.ndarray:
+        """Rotation of each node at the last update, the mean of those of its elements."""
+        out = np.empty((self.n_nodes, 3, 3))
+        node_rotations(self.elements, self._rotation_of_elements(), out)
+        return out
 
     def _mass_factor(self, implicit: float) -> float:
         return 1.0 / implicit + self.elastic.rayleigh_alpha

@@ -31,7 +31,6 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         markdown(["scene", "stop", "plain", "Chebyshev", "Barzilai-Borwein", "paper: off / on"], lines),
         points=[
             f"Plain COND needs by the paper's stop, as a multiple of that with Chebyshev acceleration: {said}.",
-            "Barzilai-Borwein steps (IV-C2: both sizes in turn, Jacobi-scaled, guarded) stand beside it; the paper gives no "
-            "figures for them.",
+            "The paper gives no figures for Barzilai-Borwein steps (IV-C2; here both sizes in turn, Jacobi-scaled, guarded).",
         ],
     )

@@ -221,9 +221,9 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
     ]  # fmt: skip
     points = [
         f"Second table: own runs of {raw['steps']} steps with the parameters of the experiment, medians; errors of one step go "
-        "into the next. `auto` picks `banded`.",
+        "into the next.",
         f"The paper's error of {paper['cond']['error']:.1f} N is against its experiment, which is not public; ours are against "
-        f"the converged answer. The paper's DT is {paper['dynamics_ms']} ms.",
+        "the converged answer.",
     ]
     pictures = []
     if "published" in raw:
@@ -233,7 +233,7 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         size = float(np.linalg.norm(published["theirs"], axis=1).mean())
         pictures = [image("The published program and ours", figure)]
         points.append(
-            f"The program published with the paper ({PUBLISHED_LINKS} links, {PUBLISHED_DAMPING} N s/m and N m s/rad for every "
+            f"The program published with the paper ({PUBLISHED_LINKS} links, {PUBLISHED_DAMPING} N s/m and N m s/rad a "
             f"link): with its damping and path our force is {number(published['error'][0])} N off its own in the mean "
             f"({percent(published['error'][0] / size)}), {number(published['error'][1])} N at most."
         )

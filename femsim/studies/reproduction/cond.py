@@ -54,16 +54,14 @@ def _lead() -> list[str]:
     """How the page is to be read."""
     return [
         "- Times are CPU time of one thread in ms; the paper's are from "
-        f"{published('cores')} cores of {published('machine')}. W comes from the Schur complement of MKL Pardiso here, from one "
-        "solve a contact row there.",
-        "- Residuals are the true ones of the contact law and of the dynamics (`contact/metrics.py`), never a step norm. *Step* "
-        "is the paper's stop: the norm of the change of an iteration, in m/s; there the best iterate up to that one is returned.",
+        f"{published('cores')} cores of {published('machine')}. DT is the time of assembly and detection.",
+        "- Residuals are the true ones of the contact law and of the dynamics (`contact/metrics.py`). *Step* is the paper's "
+        "stop: the norm of the change of an iteration, in m/s.",
         "- In Tables II, III, V, VI, VII and IX the solvers answer the same steps of a run that our own solver drives; in the "
-        "paper each solver drives a run of its own. DT is the time of assembly and detection.",
-        "- Sizes, grips, densities, damping and paths that the paper does not give are ours. They decide the conditioning of A "
-        "(by the estimate that `auto` uses), which decides how many iterations COND needs.",
-        "- In Figures 7 to 10 the line is the run, the marks are the solvers stopped by their step norm on sampled steps, and "
-        "less than 1e-12 mm is drawn as that.",
+        "paper each solver drives a run of its own.",
+        "- Sizes, grips, densities, damping and paths that the paper does not give are ours. They decide the conditioning of A, "
+        "and so how many iterations COND needs.",
+        "- In Figures 7 to 10 the line is the run, the marks are the solvers stopped by their step norm on sampled steps.",
     ]
 
 

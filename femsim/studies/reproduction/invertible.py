@@ -98,7 +98,7 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
             f"{paper['ball']}), at {TOLERANCES[1]:.0e} by {number(ball[1])} mN: the difference falls with the residual.",
             f"Mat: the norms differ by {number(differences['mat', f'{TOLERANCES[0]:.0e}'])} mN (paper: {paper['mat']}), since "
             "contacts with the fingers and of the mat with itself have virtual nodes or several nodes.",
-            f"Jitter of the mat (mean second difference of the norm from step to step): proximal {number(jitter['proximal'])} N, "
-            f"strict {number(jitter['strict'])} N. The paper sees jitter of the proximal operator while the mat slides.",
+            f"Jitter of the mat (mean second difference of the norm): proximal {number(jitter['proximal'])} N, strict "
+            f"{number(jitter['strict'])} N. The paper sees jitter of the proximal operator while the mat slides.",
         ],
     )

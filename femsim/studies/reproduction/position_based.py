@@ -83,9 +83,7 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
             limit = 1.3 * float(np.abs(np.array(raw["curves"]["reference"])[:, k]).max()) or 1.0
             axis.set(xlabel="time [s]", ylabel=f"force on the tool, {'xyz'[k]} [N]", ylim=(-limit, limit))
         axes[0].legend(fontsize=6)
-    coarse, fine, cond, ours = (
-        rows[name] for name in ("XPBD, 100 substeps", "XPBD, 200 substeps", "COND, 200 iterations", "banded (what auto picks)")
-    )
+    coarse, fine, cond = (rows[name] for name in ("XPBD, 100 substeps", "XPBD, 200 substeps", "COND, 200 iterations"))
     theirs_coarse, theirs_fine, theirs = (
         paper[name] for name in ("XPBD, 100 substeps", "XPBD, 200 substeps", "COND, 200 iterations")
     )
@@ -102,6 +100,5 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
             f"{theirs_fine[2] / theirs[2]:.0f} times).",
             f"The paper's {theirs[1]} N for COND is the same for 100 and 200 iterations because it is the distance of its model "
             "from its experiment.",
-            f"The converged run, which needs no such choice, takes {number(ours['ms'])} ms a step.",
         ],
     )

@@ -113,7 +113,6 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
             f"n^{exponents['cond', 'to residual 1e-05'][0]:.2f}, with {number(counts[0])} iterations on the smallest mat and "
             f"{number(counts[-1])} on the largest; one iteration as n^{exponents['cond', 'of an iteration'][0]:.2f}.",
             f"PGS and APGD grow as n^{exponents['pgs', FIRST][0]:.2f} and n^{exponents['apgd', FIRST][0]:.2f} (paper: more than "
-            f"linearly): W is dense in the contacts. They are measured on the smaller mats only, and at most {DUAL_LIMIT} of "
-            "their iterations.",
+            f"linearly): W is dense in the contacts. Measured on the smaller mats only, at most {DUAL_LIMIT} iterations.",
         ],
     )

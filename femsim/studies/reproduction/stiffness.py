@@ -139,7 +139,7 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
     raw, published_counts = raws["stiffness"], published("table_IV")
     by_modulus = {modulus: raw["rows"][f"{modulus:g}"] for modulus in MODULI}
     lines = []
-    for name in (*SOLVERS, "exact"):
+    for name in ("cond", "pgs", "apgd", "exact"):
         for stop in [EXACT_RULE] if name == "exact" else rules(name):
             paper = (
                 " / ".join(f"{n:g}" for n in published_counts[name]) if stop == STEP_RULE and name in published_counts else "-"
@@ -170,8 +170,8 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
     theirs = {name: counts[2] / counts[0] for name, counts in published_counts.items() if name in SOLVERS}
     dual = ", ".join(f"{name} {number(growth(name, STEP_RULE), 2)} (paper {theirs[name]:.1f})" for name in ("pgs", "apgd"))
     return section(
-        f"{samples} steps spread over the run of the main job at each stiffness; all start from the run that is solved exactly. "
-        "Cells: mean iterations; largest true residual; error of the contact forces on the nodes, relative, mean / largest; mean "
+        f"{samples} steps spread over the run of the main job at each stiffness, which is solved exactly. Cells: mean "
+        "iterations; largest true residual; relative error of the contact forces on the nodes, mean / largest; mean "
         "solver time (CPU).",
         markdown(header, lines),
         "Whole runs by COND, in which the errors of a step go into the next (relative to the mean force of a run solved "
@@ -181,8 +181,8 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
             f"From 0.1 to 10 MPa the iterations of COND grow by a factor of {number(growth('cond', STEP_RULE), 2)} by the "
             f"paper's stop and of {number(growth('cond', RESIDUAL_RULE), 2)} to the same true residual (paper: "
             f"{theirs['cond']:.2f}, insensitive to stiffness); those of the others by the paper's stop: {dual}. A stiffer ball "
-            "has fewer contacts here, so W is smaller.",
-            "The step norm is no measure of the error: stopped at the same one, the relative force error of COND at 10 MPa is "
+            "has fewer contacts here.",
+            "Stopped at the same step norm, the relative force error of COND at 10 MPa is "
             f"{times(growth('cond', STEP_RULE, 'relative_error'))} that at 0.1 MPa.",
             f"With the paper's mean of {FIXED} iterations in every step, a run at 10 MPa ends with forces wrong by "
             f"{percent(fixed['error'])} in the mean and a node {number(fixed['moved'], 2)} mm from where it belongs. Stopped by "

@@ -111,6 +111,30 @@ def ranks(profiles: dict[str, Profile]) -> dict[str, tuple[int, float]]:
     return {name: (1 + sum(other > area for other in areas.values()), area) for name, area in areas.items()}
 
 
+def _sets_table(rows: Sequence[_Row], known: dict[str, Traits]) -> list[list[str]]:
+    """Lines of the sets: ranges over their problems, and the problem that the fewest solvers solve."""
+    count = {name: sum(row.status == "converged" and row.problem == name for row in rows) for name in known}
+    lines = []
+    for of in dict.fromkeys(_set_of(name) for name in known):
+        names = [name for name in known if _set_of(name) == of]
+        velocities = [known[name].velocities for name in names if known[name].velocities]  # files in local form have none
+        sizes = [velocities, [known[name].contacts for name in names], [known[name].rows for name in names]]
+        hardest = min(names, key=lambda name: count[name])
+        lines.append(
+            [of, str(len(names)), *(_range(values) for values in sizes), _range([count[name] for name in names]), hardest]
+        )
+    return lines
+
+
+def _set_of(problem: str) -> str:
+    return problem.partition(", ")[0] if ", " in problem else SETS[0]
+
+
+def _range(values: Sequence[int]) -> str:
+    low, high = min(values), max(values)
+    return str(low) if low == high else f"{low} to {high}"
+
+
 def _named(solver: str) -> str:
     return f"`{solver}`" if solver in PAPER else f"`{solver}` *"
 
@@ -146,18 +170,7 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
                 *(number(float(np.median(first))) if np.isfinite(np.median(first)) else "-" for first in firsts),
             ]
         )  # fmt: skip
-    count = {name: sum(row.status == "converged" and row.problem == name for row in rows) for name in known}
-    table = [
-        [
-            name, str(of.velocities or "-"), str(of.contacts), str(of.rows), "-" if math.isnan(of.rank) else f"{of.rank:.0f}",
-            str(of.constraints), "-" if math.isnan(of.mass_ratio) else f"{of.mass_ratio:.3g}", ", ".join(of.categories) or "-",
-            str(count[name]),
-        ]
-        for name, of in known.items()
-    ]  # fmt: skip
-    solvers = len(names)
     shown = ("solver", "answers", "natural map, N", "dual, relative", "complementarity, relative")
-    sizes = ("problem", "velocities", "contacts", "rows", "rank", "constraints", "mass ratio", "categories")
     best = {measure: min(found, key=lambda name: found[name][0]) for measure, found in placed.items()}
     own_best = {measure: min(PAPER, key=lambda name: found[name][0]) for measure, found in placed.items()}
     return section(
@@ -176,11 +189,8 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
             [*shown, *(f"to {level:g}" for level in LEVELS)],
             metrics,
         ),
-        "The problems:",
-        markdown(
-            [*sizes, f"solved by, of {solvers}"],
-            table,
-        ),
+        f"The problems by set (each one's traits are in the raw numbers), and how many of the {len(names)} solvers solve one:",
+        markdown(["set", "problems", "velocities", "contacts", "rows", "solved by", "by the fewest"], _sets_table(rows, known)),
         points=[
             f"First by iterations: `{best['iterations']}`, of those of the paper `{own_best['iterations']}`; by time "
             f"`{best['ms']}`, of "

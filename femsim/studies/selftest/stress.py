@@ -243,8 +243,9 @@ def violations(holds: Holds, steps: Mapping[str, np.ndarray], watch: Watch) -> l
 
 
 def energy_created(steps: Mapping[str, np.ndarray], least: float) -> float:
-    """Energy that came from nowhere over the largest that passed: how far E - W rose above its lowest value before."""
-    balance = steps["kinetic_energy_J"] + steps["elastic_energy_J"] - steps["work_J"]
+    """Energy that came from nowhere over the largest that passed: how far E + known losses - W rose above its lowest value."""
+    held, lost = steps["kinetic_energy_J"] + steps["elastic_energy_J"], steps["friction_loss_J"] + steps["viscous_loss_J"]
+    balance = held + lost - steps["work_J"]
     rise = balance - np.minimum.accumulate(balance)
     gains = np.clip(np.diff(steps["work_J"], prepend=0.0), 0.0, None)
     passed = np.maximum.accumulate(np.maximum(steps["kinetic_energy_J"] + steps["elastic_energy_J"], np.cumsum(gains)))
