@@ -36,8 +36,8 @@ _NEWTON, _VAIN = 6, 3
 _VAIN_AT_START = 2
 #: Proximal shift relative to the compliance of a contact, the same in all steps, so that factors serve several; trial forces.
 _SHIFT, _TRIAL_SCALE = 1e-5, 1.0
-#: Newton steps that iterate leave this part of the residual in the dynamics; where that is no more than so many times what is asked
-#: for, they go on to this part of what is.
+#: Newton steps that iterate leave this part of the residual in the dynamics; where that is no more than so many times what is
+#: asked for, they go on to this part of what is.
 _FORCED, _NEARLY, _BELOW = 1e-4, 100.0, 0.1
 #: A cycle has gained where it leaves at most this part of the residual; this many in vain hand over to the augmented Lagrangian.
 _GAINED, _VAIN_CYCLES = 0.1, 3

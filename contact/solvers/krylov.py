@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 #: Steps after which the pace so far decides whether it will get there.
 _TRIED = 3
@@ -53,29 +54,46 @@ def gmres(both: Preconditioner, weight: np.ndarray, r: np.ndarray, left: float, 
     if start <= aim:
         return Found(x, 0, 0.0)
     digits = math.log10(start / aim)
-    basis, H = np.empty((limit + 1, len(r))), np.zeros((limit + 1, limit))
-    answers = np.empty((limit, len(r)))
+    basis, R = np.empty((limit + 1, len(r))), np.zeros((limit, limit))
+    answers, rotations = np.empty((limit, len(r))), np.empty((limit, 2))
+    right = np.zeros(limit + 1)
+    right[0] = start
     basis[0] = rest / start
     for k in range(limit):
         answers[k], product = both(basis[k] / weight)
         w = weight * product
-        before = float(np.linalg.norm(w))
-        for _ in range(2):
-            part = basis[: k + 1] @ w
-            w -= part @ basis[: k + 1]
-            H[: k + 1, k] += part
-            H[k + 1, k] = np.linalg.norm(w)
-            if H[k + 1, k] > _KEEPS * before:
-                break
-        if not np.isfinite(H[k + 1, k]):
+        column, last = _orthogonalise(basis[: k + 1], w)
+        if not math.isfinite(last):
             return Found(None, k + 1, digits)
-        right = np.zeros(k + 2)
-        right[0] = start
-        y = np.linalg.lstsq(H[: k + 2, : k + 1], right, rcond=None)[0]
-        now = float(np.linalg.norm(right - H[: k + 2, : k + 1] @ y))
-        if now <= aim or H[k + 1, k] == 0.0:
+        for i in range(k):
+            c, d = rotations[i]
+            column[i], column[i + 1] = c * column[i] + d * column[i + 1], c * column[i + 1] - d * column[i]
+        length = math.hypot(column[k], last)
+        if length == 0.0:
+            return Found(None, k + 1, digits)
+        c, d = rotations[k] = column[k] / length, last / length
+        column[k] = length
+        R[: k + 1, k] = column
+        right[k], right[k + 1] = c * right[k], -d * right[k]
+        now = abs(float(right[k + 1]))
+        if now <= aim:
+            y = solve_triangular(R[: k + 1, : k + 1], right[: k + 1], check_finite=False)
             return Found(x + y @ answers[: k + 1], k + 1, digits)
         if k + 1 >= _TRIED and (now >= start or math.log(aim / start) / math.log(now / start) * (k + 1) > limit):
             return Found(None, k + 1, digits)
-        basis[k + 1] = w / H[k + 1, k]
+        basis[k + 1] = w / last
     return Found(None, limit, digits)
+
+
+def _orthogonalise(basis: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, float]:
+    """Take the parts along the basis, (k, n), out of w, in place; return them, (k,), and the length that is left."""
+    before = math.sqrt(float(w @ w))
+    column = basis @ w
+    w -= column @ basis
+    length = math.sqrt(float(w @ w))
+    if length <= _KEEPS * before:
+        part = basis @ w
+        w -= part @ basis
+        column += part
+        length = math.sqrt(float(w @ w))
+    return column, length

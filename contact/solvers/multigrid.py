@@ -165,7 +165,7 @@ class MultigridWay:
         self.steps = self.renewals = 0
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Return what gives aggregates, modes and the coarse matrix again, with the states of the contacts and the pace of those."""
+        """Return what gives aggregates, modes and coarse matrix again, and the states of the contacts and the pace then."""
         return self._kept
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:

@@ -13,7 +13,7 @@ from contact.compiled import njit
 from contact.solvers.block_rows import block_row
 from contact.solvers.primal_kernels import OPEN, SLIDE, STICK, Columns
 
-#: Kinds of a block row: a point, and the first and the second three of the six unknowns of an aggregate that is no body of points.
+#: Kinds of a block row: a point, and the first and the second three unknowns of an aggregate of something else.
 POINT, FIRST, SECOND = 0, 1, 2
 
 
