@@ -19,6 +19,7 @@ from contact.solvers.auto import Auto, AutoOptions
 from contact.solvers.cond_newton import CondNewton, CondNewtonOptions
 from contact.solvers.krylov import gmres
 from contact.solvers.multigrid import MultigridWay
+from contact.solvers.primal_newton import SparseWay
 from femsim import box_tets
 
 
@@ -71,7 +72,7 @@ def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def prepared(problem: ContactProblem, gain: np.ndarray) -> MultigridWay:
-    way = MultigridWay()
+    way = MultigridWay(SparseWay())
     assert way.take(problem, columns_of(problem))
     assert way.factorize(gain)
     return way
@@ -216,23 +217,25 @@ def test_it_solves_newton_systems_as_dense_factors_do(scale: float) -> None:
     gain, r = stiff_gains(problem.n_contacts, scale), np.random.default_rng(6).standard_normal(problem.n)
     way = prepared(problem, gain)
     x, plain = way.solve(r), np.linalg.solve(system_of(problem, gain), r)
-    assert x is not None
+    assert way.name == "multigrid"
     np.testing.assert_allclose(x, plain, rtol=0, atol=1e-7 * np.abs(plain).max())
     assert 0 < way.steps < 40 and way.renewals == 1
 
 
 @pytest.mark.usefixtures("any_size")
 def test_steps_do_not_grow_with_the_body_and_the_modes_are_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    def steps(divisions: int) -> int:
+    def solved(divisions: int) -> MultigridWay:
         problem = block(divisions, 1e6)
         way = prepared(problem, stiff_gains(problem.n_contacts))
-        x = way.solve(problem.b)
-        return way.steps if x is not None else 1000
+        way.solve(problem.b)
+        return way
 
-    small, large = steps(5), steps(15)
-    assert large <= 1.4 * small + 2
+    small, large = solved(5), solved(15)
+    assert small.name == large.name == "multigrid"
+    assert 0 < large.steps <= 1.4 * small.steps + 2
     monkeypatch.setattr(kernels, "fill_modes", lambda *arguments: arguments[-1].shape.fill(0.0))
-    assert steps(15) > 2 * large
+    without = solved(15)
+    assert without.name == "sparse" or without.steps > 2 * large.steps
 
 
 @pytest.mark.usefixtures("any_size")
@@ -240,12 +243,11 @@ def test_the_coarse_matrix_is_kept_until_it_does_not_serve() -> None:
     problem = block(5)
     gain = stiff_gains(problem.n_contacts)
     way = prepared(problem, gain)
-    assert way.solve(problem.b) is not None
+    way.solve(problem.b)
     stiffer = replace(problem, A=sp.csc_matrix((1.05 * problem.A.data, problem.A.indices, problem.A.indptr), problem.A.shape))
     assert way.take(stiffer, columns_of(stiffer)) and way.factorize(1.1 * gain) and way.renewals == 1
     plain = np.linalg.solve(system_of(stiffer, 1.1 * gain), problem.b)
     found = way.solve(problem.b)
-    assert found is not None
     np.testing.assert_allclose(found, plain, rtol=0, atol=1e-7 * np.abs(plain).max())
     assert way.factorize(np.zeros_like(gain)) and way.renewals == 2  # all open
     way._kept["pace"][:] = 1.0, 2.0  # slow

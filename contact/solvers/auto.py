@@ -225,8 +225,9 @@ class Auto:
     that failed where another converged rests: that one takes its place for the next problems that it would be picked for.
 
     Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A and J, the
-    exact solver's solves with the factors of A and dense work on the contacts that press or approach. What COND then really
-    needs corrects its side of the comparison, so the choice depends on the problems solved before, never on a clock.
+    exact solver's solves with the factors of A and dense work on the contacts that press or approach, and the Newton steps
+    of COND-Newton, by multigrid where a body is large. What COND and Newton's method then really need, by kinds of starts, corrects
+    their sides of the comparison, so the choice depends on the problems solved before, never on a clock.
 
     Parameters
     ----------
@@ -322,8 +323,12 @@ class Auto:
 
     def _newton_step_seconds(self, problem: ContactProblem) -> float:
         """Seconds of one Newton step."""
-        direct = self._slow_factors * _NEWTON_STEP_SECOND * problem.n**1.5
-        return min(direct, _MULTIGRID_SECOND * problem.A.nnz) if multigrid.serves(problem) else float(direct)
+        direct = self._direct_step_seconds(problem)
+        return min(direct, _MULTIGRID_SECOND * problem.A.nnz) if multigrid.serves(problem) else direct
+
+    def _direct_step_seconds(self, problem: ContactProblem) -> float:
+        """Seconds of one with direct factors."""
+        return float(self._slow_factors * _NEWTON_STEP_SECOND * problem.n**1.5)
 
     @staticmethod
     def _iteration_seconds(problem: ContactProblem) -> float:
@@ -341,9 +346,10 @@ class Auto:
         if name == "exact":
             self._renewed += _LEARNING * (min(found.details["factorizations"], 1) - self._renewed)
         elif name == "cond-newton" and kind != _FAR:
-            # phases of COND count as the steps that take as long
-            share = self._iteration_seconds(problem) / self._newton_step_seconds(problem)
-            seen = found.details["newton_steps"] + share * found.details["cond_iterations"]
+            # phases of COND, and steps with direct factors where others were expected, count as the steps that take as long
+            expected, details = self._newton_step_seconds(problem), found.details
+            taken = expected if details["way"] == "multigrid" else self._direct_step_seconds(problem)
+            seen = (taken * details["newton_steps"] + self._iteration_seconds(problem) * details["cond_iterations"]) / expected
             self._steps[kind] += _LEARNING * (seen - self._steps[kind])
         elif name == "cond":
             seen = found.iterations / self._expected_iterations() if found.converged else _FAILURE * self._paces[kind]

@@ -71,7 +71,7 @@ class CholeskyWay:
         self._factor, bad = sl.lapack.dpotrf(H, lower=1, overwrite_a=1, clean=0)
         return not bad
 
-    def solve(self, r: np.ndarray) -> np.ndarray:
+    def solve(self, r: np.ndarray, left: float = 0.0) -> np.ndarray:
         """Substitute."""
         return np.asarray(sl.lapack.dpotrs(self._factor, r, lower=1)[0])
 

@@ -84,8 +84,8 @@ class CondNewton:
     Notes
     -----
     ``Solution.details`` holds ``cond_iterations``, ``newton_steps`` (both kinds), ``cycles`` (phases of COND), ``outer`` (outer
-    iterations of the augmented Lagrangian), ``factorizations`` and ``krylov_steps`` (with older factors) of the sparse way,
-    ``states`` (open, stick, slide) and ``way`` (how the Newton systems are solved: banded, dense or sparse).
+    iterations of the augmented Lagrangian), ``factorizations`` of the sparse way and of coarse matrices, ``krylov_steps``
+    with multigrid or older factors, ``states`` (open, stick, slide) and ``way`` (how the Newton systems are solved: banded, dense, multigrid or sparse).
     """
 
     description = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +22,9 @@ from contact.solvers import multigrid_kernels as kernels, primal_kernels
 from contact.solvers.block_rows import BlockPattern
 from contact.solvers.cond_system_kernels import scatter_entries
 from contact.solvers.krylov import gmres
+
+if TYPE_CHECKING:
+    from contact.solvers.primal_newton import Way
 
 #: Rows from which on it pays; of fewer the other ways take less.
 _LEAST_ROWS = 2400
@@ -147,15 +151,21 @@ class MultigridWay:
 
     Parameters
     ----------
+    direct : Way
+        The other way, which takes any problem; it has the problem at hand from then on.
     backend, threads
         Of the factors of the coarse matrix, see ``contact.linear.make_factorization``.
     """
 
-    name = "multigrid"
-
-    def __init__(self, backend: Backend = "auto", threads: int = 1) -> None:
+    def __init__(self, direct: Way, backend: Backend = "auto", threads: int = 1) -> None:
+        self._direct, self._gave_up = direct, False
         self._factors = make_factorization(backend, threads)
         self.forget()
+
+    @property
+    def name(self) -> str:
+        """Name of the way that the last system was solved."""
+        return self._direct.name if self._gave_up else "multigrid"
 
     def forget(self) -> None:
         """Drop everything."""
@@ -179,6 +189,7 @@ class MultigridWay:
         if point is None:
             return False
         structure = self._fit(problem)
+        self._gave_up = False
         self._problem, self._columns, self._point = problem, columns, point
         self._states = np.empty(problem.n_contacts, dtype=np.int8)
         scatter_entries(problem.A.data, structure.pattern.places, structure.pattern.values)
@@ -204,6 +215,9 @@ class MultigridWay:
 
     def factorize(self, gain: np.ndarray) -> bool:
         """Take gains (nc, 3, 3), N s/m; make the coarse matrix anew where the last one does not serve. False if that fails."""
+        self._gain = gain
+        if self._gave_up:
+            return self._direct.factorize(gain)
         kernels.add_gains(self._columns, self._structure.rows, self._point, gain, self._blocks.added, self._held)  # type: ignore[union-attr]
         kernels.invert_diagonal(self._blocks, self._inverse)
         kernels.find_kinds(gain, self._states)
@@ -214,24 +228,29 @@ class MultigridWay:
                 self._make(self._kept["modes"], self._kept["coarse"])
         except ContactError:
             self._kept, self._modes = {}, None
-            return False
+            return self._give_up()
         return True
+
+    def _give_up(self) -> bool:
+        """Leave this problem to the direct way; whether it has factors."""
+        self._gave_up = True
+        return self._direct.take(self._problem, self._columns) and self._direct.factorize(self._gain)
 
     def _serves(self) -> bool:
         """Whether the coarse matrix that is kept will do."""
         kept = self._kept
         if not kept or len(kept["states"]) != len(self._states) or kept["pace"][1] > _SLOWER * kept["pace"][0]:
             return False
-        return np.count_nonzero(kept["states"] != self._states) <= _DIFFERING * len(self._states)
+        return int(np.count_nonzero(kept["states"] != self._states)) <= _DIFFERING * len(self._states)
 
     def _renew(self) -> None:
         """Make modes and coarse matrix of what was taken."""
         structure = self._structure
         assert structure is not None
         points, count = structure.points(self._problem), np.bincount(structure.aggregate, minlength=structure.count)
-        centre = np.column_stack([np.bincount(structure.aggregate, points[:, c], structure.count) for c in range(3)])
+        sums = [np.bincount(structure.aggregate, points[:, c], structure.count) for c in range(3)]
+        centre = np.column_stack(sums) / count[:, None]
         modes = kernels.Modes(structure.aggregate, np.empty((len(structure.aggregate), 3, 6)))
-        centre /= count[:, None]
         kernels.fill_modes(self._blocks, structure.kind, points, centre, structure.box, self._held, modes)
         blocks = np.empty((structure.coarse_blocks, 6, 6))
         kernels.galerkin(self._blocks, self._held, modes, structure.coarse, blocks)
@@ -254,8 +273,10 @@ class MultigridWay:
         coarse = sp.csc_matrix((data, structure.indices, structure.indptr), shape=(size, size))
         self._factors.factorize(coarse, np.zeros(0, dtype=np.int64))
 
-    def solve(self, r: np.ndarray, left: float = 0.0) -> np.ndarray | None:
-        """Return x, (n,), m/s, for r (n,), N; None where the steps do not lead there. See :class:`~primal_newton.Way`."""
+    def solve(self, r: np.ndarray, left: float = 0.0) -> np.ndarray:
+        """Take steps of GMRES, or the direct way where they do not lead there."""
+        if self._gave_up:
+            return self._direct.solve(r, left)
         structure = self._structure
         assert structure is not None
         right = np.zeros(structure.size)
@@ -265,7 +286,9 @@ class MultigridWay:
         if found.digits > _MEASURES:
             pace, first = found.steps / found.digits, self._kept["pace"][0]
             self._kept = self._kept | {"pace": np.array([first or pace, pace if found.x is not None else np.inf])}
-        return None if found.x is None else found.x[structure.rows]
+        if found.x is not None:
+            return np.asarray(found.x[structure.rows])
+        return self._direct.solve(r, left) if self._give_up() else np.full(len(r), np.nan)
 
     def _cycle(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """One cycle for a right-hand side, and the product with its answer."""

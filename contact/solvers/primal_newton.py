@@ -27,14 +27,12 @@ _FEW = 2
 
 
 class Way(Protocol):
-    """One way to solve (A + J^T gain J) x = r.
+    """One way to solve (A + J^T gain J) x = r."""
 
-    Attributes
-    ----------
-    name : str
-    """
-
-    name: str
+    @property
+    def name(self) -> str:
+        """Name of the way."""
+        ...
 
     def take(self, problem: ContactProblem, columns: kernels.Columns) -> bool:
         """Take a problem and its J by contacts; False where this way is not made for it."""
@@ -44,10 +42,10 @@ class Way(Protocol):
         """Factorize with gains (nc, 3, 3), N s/m; False where that broke down."""
         ...
 
-    def solve(self, r: np.ndarray, left: float = 0.0) -> np.ndarray | None:
-        """Return x, (n,), m/s, for r (n,), N, to about nine digits; NaN where that broke down, None where another way may do.
+    def solve(self, r: np.ndarray, left: float = 0.0) -> np.ndarray:
+        """Return x, (n,), m/s, for r (n,), N, to about nine digits; NaN where that broke down.
 
-        ``left``: what may be left of the residual in the norm ||r||^2 = sum r_i^2 / A_ii instead.
+        ``left``: what may be left of the residual in the norm ||r||^2 = sum r_i^2 / A_ii, where more than that.
         """
         ...
 
@@ -247,7 +245,7 @@ class PrimalNewton:
 
     def __init__(self, backend: Backend = "auto", threads: int = 1) -> None:
         self._dense, self._banded, self.sparse = DenseWay(), BandedWay(), SparseWay(backend, threads)
-        self.multigrid = MultigridWay(backend, threads)
+        self.multigrid = MultigridWay(self.sparse, backend, threads)
         self.way: Way = self.sparse
 
     def take(self, law: ContactProblem) -> None:
@@ -257,7 +255,7 @@ class PrimalNewton:
         kernels.count_columns(J.indptr, J.indices, law.n, ptr)
         columns = kernels.Columns(ptr, np.empty(int(ptr[-1]), dtype=np.int32), np.empty((int(ptr[-1]), 3)))
         kernels.fill_columns(J.indptr, J.indices, J.data, law.n, *columns)
-        self.problem, self._columns = law, columns
+        self.problem = law
         self.rho = law.scales
         ways: tuple[Way, ...] = self._banded, self._dense, self.multigrid, self.sparse
         self.way = next(way for way in ways if way.take(law, columns))
@@ -293,13 +291,9 @@ class PrimalNewton:
         Av = problem.times(v)
         r = problem.b + problem.pushed(lam + self._change) - Av
         size = max(float(np.linalg.norm(problem.weight * problem.b)), float(np.linalg.norm(problem.weight * Av)))
-        dv = self.way.solve(r, share * size) if self.way.factorize(self._gain) else None
-        if dv is None and self.way is self.multigrid:
-            self.way = self.sparse
-            self.sparse.take(problem, self._columns)
-            dv = self.sparse.solve(r, share * size) if self.sparse.factorize(self._gain) else None
-        if dv is None:
+        if not self.way.factorize(self._gain):
             return False
+        dv = self.way.solve(r, share * size)
         v += dv
         self.step_size = float(np.linalg.norm(dv))
         kernels.add_forces(self._gain, self._change, problem.moved(dv).reshape(-1, 3), lam)
