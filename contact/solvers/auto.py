@@ -226,8 +226,8 @@ class Auto:
 
     Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A and J, the
     exact solver's solves with the factors of A and dense work on the contacts that press or approach, and the Newton steps
-    of COND-Newton, by multigrid where a body is large. What COND and Newton's method then really need, by kinds of starts, corrects
-    their sides of the comparison, so the choice depends on the problems solved before, never on a clock.
+    of COND-Newton, by multigrid where a body is large. What COND and Newton's method then really need, by kinds of starts,
+    corrects their sides of the comparison, so the choice depends on the problems solved before, never on a clock.
 
     Parameters
     ----------

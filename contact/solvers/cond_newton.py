@@ -85,7 +85,8 @@ class CondNewton:
     -----
     ``Solution.details`` holds ``cond_iterations``, ``newton_steps`` (both kinds), ``cycles`` (phases of COND), ``outer`` (outer
     iterations of the augmented Lagrangian), ``factorizations`` of the sparse way and of coarse matrices, ``krylov_steps``
-    with multigrid or older factors, ``states`` (open, stick, slide) and ``way`` (how the Newton systems are solved: banded, dense, multigrid or sparse).
+    with multigrid or older factors, ``states`` (open, stick, slide) and ``way`` (how the Newton systems are solved: banded,
+    dense, multigrid or sparse).
     """
 
     description = (
