@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from contact import Group, Rows, make_rows
+from contact.jacobian_kernels import scatter
 from contact.masses_kernels import Masses
 from contact.metrics_kernels import relative
 from femsim.model.bodies.body import Body, StepSettings, StepStart
@@ -328,7 +329,8 @@ class System:
                 body.tangent(settings, own)
         for _ in self._add_couplings(settings):
             pass
-        self.b[:] = self.A @ v_hat - self._residual
+        scatter(self.A.indptr, self.A.indices, self.A.data, v_hat, self.b)
+        self.b -= self._residual
         self._prescribe(v_hat)
 
     @contextmanager
