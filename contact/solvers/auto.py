@@ -428,7 +428,7 @@ class Auto:
             **solution.details, "picked": _known_as(name), "tried": tried, "conditioning": self._conditioning,
             "max_iterations": options[name].max_iterations,
         }  # fmt: skip
-        return replace(solution, message=f"{solution.message} {said}", details=details)
+        return solution.told(message=f"{solution.message} {said}", details=details)
 
     @staticmethod
     def _error(problem: ContactProblem, solution: Solution) -> float:

@@ -182,7 +182,7 @@ def _factorize(a: np.ndarray, i: int, pivot: np.ndarray) -> bool:
 
 @njit(cache=True, inner=True)
 def _substitute(a: np.ndarray, pivot: np.ndarray, i: int, right: np.ndarray, x: np.ndarray) -> None:
-    """Solve in place with the factors of :func:`_factorize`: block i of ``right`` (n, 6, 6), six columns, and row i of x (n, 6)."""
+    """Solve in place with the factors of :func:`_factorize`: six columns, ``right[i]`` of (n, 6, 6), and row i of x (n, 6)."""
     for k in range(6):
         p = pivot[i, k]
         if p != k:

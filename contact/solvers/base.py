@@ -130,6 +130,13 @@ class Solution:
         """Whether the tolerance was reached by true residuals."""
         return self.status == "converged"
 
+    def told(self, *, message: str | None = None, iterations: int | None = None, details: dict[str, Any]) -> Solution:
+        """Return the same answer with other details, and where given another message and number of iterations."""
+        return Solution(
+            self.v, self.lam, self.status, self.message if message is None else message,
+            self.iterations if iterations is None else iterations, self.history, self.timings, details, self.row_forces,
+        )  # fmt: skip
+
 
 class Solver(Protocol):
     """Anything that solves a :class:`~contact.problem.ContactProblem`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -96,7 +97,7 @@ class DenseSolver:
         self._u = np.empty(3 * k)
         # of the last residual: largest velocity of the problem, largest that a force could undo, and the natural map
         self.speed, self.reach, self.forces_alone = 0.0, 0.0, np.inf
-        self._shift, self._centre = np.zeros(k), np.zeros(3 * k)
+        self._shift, self._shifted, self._centre = np.zeros(k), False, np.zeros(3 * k)
         self._factors: tuple[np.ndarray, np.ndarray] | None = None
         self._singular_from = k + 1
         self._factored_active, self._factored_slides = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
@@ -138,8 +139,10 @@ class DenseSolver:
 
     def shift_to(self, shift: float, centre: np.ndarray) -> None:
         """Make the problem the proximal one with s = shift around centre, (3k,); shift 0 is the problem itself."""
-        self._shift[:] = shift * self._compliance
-        self._centre[:] = centre
+        if shift or self._shifted:  # without a shift nothing depends on the centre
+            self._shift[:] = shift * self._compliance
+            self._centre[:] = centre
+        self._shifted = bool(self._shift.any()) if shift else False
         self._factors = None if shift else self._factors
 
     def residual(self, q: np.ndarray, lam: np.ndarray) -> float:
@@ -163,21 +166,18 @@ class DenseSolver:
         u = self._u
         count = kernels.classify(lam, u, self._scale, self.friction, self._active, self._slides, self._trial)
         active, slides = self._active[:count], self._slides[:count]
-        opened = np.ones(len(self.friction), dtype=np.bool_)
-        opened[active] = False
         forces = lam.reshape(-1, 3)
-        if forces[opened].any():
-            forces[opened] = 0.0
-            self._set_velocities(q, lam)
+        if count < len(forces):
+            opened = np.ones(len(forces), dtype=np.bool_)
+            opened[active] = False
+            if forces[opened].any():
+                forces[opened] = 0.0
+                self._set_velocities(q, lam)
         if not count:
             return self.residual(q, lam)
         right = np.empty(3 * count)
         kernels.newton_right(lam, u, self._scale, self.friction, active, slides, self._trial, right)
-        if (
-            self._factors is not None
-            and np.array_equal(active, self._factored_active)
-            and np.array_equal(slides, self._factored_slides)
-        ):
+        if self._factors is not None and self._is_factored(active, slides):
             start = forces[active].copy()
             forces[active] += sl.lapack.dgetrs(*self._factors, right)[0].reshape(-1, 3)
             after = self.residual(q, lam)
@@ -187,23 +187,28 @@ class DenseSolver:
             self._set_velocities(q, lam)
         factor, pivots = self._factorize(active, slides)
         change = sl.lapack.dgetrs(factor, pivots, right)[0]
-        if not np.isfinite(change).all():
+        if not math.isfinite(change.dot(change)) and not np.isfinite(change).all():
             self._factors = None
             return np.inf
         self._factors, self._factored_active, self._factored_slides = (factor, pivots), active.copy(), slides.copy()
         forces[active] += change.reshape(-1, 3)
         return self.residual(q, lam)
 
+    def _is_factored(self, active: np.ndarray, slides: np.ndarray) -> bool:
+        """Whether the factors are those of these closed contacts and of these that slide."""
+        if len(active) != len(self._factored_active):
+            return False
+        return bool((active == self._factored_active).all() and (slides == self._factored_slides).all())
+
     def _factorize(self, active: np.ndarray, slides: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """LU factors and pivots of the Newton matrix, with ``_NULL_SHIFT`` where it is singular and the problem is not proximal.
 
         As many closed contacts as were singular before, or more, are taken to be so.
         """
-        matrix, proximal = np.empty((3 * len(active), 3 * len(active))), bool(self._shift.any())
+        matrix, proximal = np.empty((3 * len(active), 3 * len(active))), self._shifted
         arguments = (self._scale, self.friction, active, slides, self._trial, matrix)
         if proximal or len(active) < self._singular_from:
-            kernels.newton_matrix(self.WT, self._shift, *arguments)
-            size = 0.0 if proximal else float(np.abs(matrix).sum(axis=1).max())
+            size = kernels.newton_matrix(self.WT, self._shift, *arguments)
             factor, pivots, _ = sl.lapack.dgetrf(matrix.T, overwrite_a=1)
             if proximal or sl.lapack.dgecon(factor, size)[0] >= _SINGULAR:
                 return factor, pivots
@@ -300,9 +305,9 @@ class _Search:
         while residuals[-1] > tolerance and len(residuals) <= most and self.sweeps < self.limit:
             residuals.append(solver.newton_step(self.q, self.lam, residuals[-1]))
             self.sweeps, self.newton_steps = self.sweeps + 1, self.newton_steps + 1
-            if not np.isfinite(residuals[-1]) or (len(residuals) > 4 and min(residuals[-3:]) > _HOPELESS * min(residuals)):
+            if not math.isfinite(residuals[-1]) or (len(residuals) > 4 and min(residuals[-3:]) > _HOPELESS * min(residuals)):
                 break
-        if not solver._shift.any():
+        if not solver._shifted:
             self._keep()
         return residuals[-1] <= tolerance
 

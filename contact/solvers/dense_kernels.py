@@ -253,8 +253,8 @@ def newton_matrix(
     slides: np.ndarray,
     trial: np.ndarray,
     matrix: np.ndarray,
-) -> None:
-    """Fill the matrix (transposed: row = unknown) of the semi-smooth Newton step on the closed contacts.
+) -> float:
+    """Fill the matrix (transposed: row = unknown) of the semi-smooth Newton step on the closed contacts; return its 1-norm.
 
     Unknown: the changes of force of the closed contacts; open ones already hold zero. Normal rows ask u_n = 0, sticking rows
     u_t = 0, sliding rows the linearised lam_t = mu lam_n y_t / |y_t| with the sensitivity of the direction (Alart-Curnier), times
@@ -301,3 +301,10 @@ def newton_matrix(
                         x_1 += w * (1.0 - turn * (1.0 - d_1 * d_1))
                 out[3 * ci + 1] = x_0
                 out[3 * ci + 2] = x_1
+    largest = 0.0
+    for row in range(3 * count):
+        total = 0.0
+        for c in range(3 * count):
+            total += abs(matrix[row, c])
+        largest = larger(largest, total)
+    return largest

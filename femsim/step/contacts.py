@@ -12,7 +12,8 @@ Each call takes what the one before it found::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -124,8 +125,8 @@ class ContactRows:
         Offset of the contact velocity.
     friction : ndarray, (nc,) or (nc, 2)
         Coefficients.
-    surface : ndarray, (nc, 3), m/s
-        The part of phi that prescribed velocities make.
+    given : Given
+        What the step gives to them.
     restitution : ndarray, (nc,)
         Part of the speed of approach with which each contact parts.
     """
@@ -134,8 +135,15 @@ class ContactRows:
     J: sp.csr_matrix
     phi: np.ndarray
     friction: np.ndarray
-    surface: np.ndarray
+    given: Given
     restitution: np.ndarray
+
+    @cached_property
+    def surface(self) -> np.ndarray:
+        """The part of phi that prescribed velocities make, (nc, 3), m/s."""
+        surface = self.phi.copy()
+        surface[:, 0] -= normal_offsets(joined([own.gap for own in self.families]), self.given)
+        return surface
 
     def sticky(self, reach: float) -> np.ndarray:
         """Friction without that of deforming bodies further apart than ``reach``, m; as :attr:`friction`.
@@ -153,7 +161,9 @@ class ContactRows:
 
     def with_friction(self, friction: np.ndarray) -> ContactRows:
         """Return the same with other coefficients."""
-        return self if friction is self.friction else replace(self, friction=friction)
+        if friction is self.friction:
+            return self
+        return ContactRows(self.families, self.J, self.phi, friction, self.given, self.restitution)
 
     @property
     def placed(self) -> Placed:
@@ -273,9 +283,7 @@ class Contacts:
         phi = joined([rows.phi for rows in each])
         indices, data = joined([rows.indices for rows in each]), joined([rows.data for rows in each])
         J = compressed_rows(indptr, indices, data, self.system.n)
-        surface = phi.copy()
-        surface[:, 0] -= normal_offsets(joined([rows.gap for rows in each]), given)
-        return ContactRows(each, J, phi, friction, surface, joined([rows.restitution for rows in each]))
+        return ContactRows(each, J, phi, friction, given, joined([rows.restitution for rows in each]))
 
     def warm_start(self, rows: ContactRows, memory: Memory, v_hat: np.ndarray) -> WarmStart:
         """Velocity of the last step, and the forces of contacts that persist, turned into the frames of this step."""

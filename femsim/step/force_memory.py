@@ -35,6 +35,8 @@ class ForceMemory:
 
     def recall(self, keys: np.ndarray, frames: np.ndarray) -> np.ndarray:
         """Return the forces (nc, 3) in the frames (nc, 3, 3) of contacts that were there; zero for new ones."""
+        if len(keys) == len(self.keys) and (keys == self.keys).all():
+            return np.asarray(np.einsum("mij,mj->mi", frames, self.forces))
         lam = np.zeros((len(keys), 3))
         if len(self.keys) and len(keys):
             place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)

@@ -37,6 +37,8 @@ class Mobility:
     def __init__(self, bodies: Sequence[Body], q_slices: Sequence[slice], v_slices: Sequence[slice]) -> None:
         self._bodies, self._q_slices, self._v_slices = tuple(bodies), tuple(q_slices), tuple(v_slices)
         self._known: tuple[list[np.ndarray], Masses] | None = None
+        #: rows of v of the blocks of bodies that have only such of one size, by the first row and how many of what size they are
+        self._in_order: dict[tuple[int, ...], np.ndarray] = {}
 
     def masses(self, old: State, new: State, held: np.ndarray) -> Masses:
         """M^-1 at the end of a step, with nothing on rows that are held, (n,) bool; it is overwritten by the next.
@@ -50,11 +52,11 @@ class Mobility:
         blocks: list[np.ndarray] = []
         for body, q, v in zip(self._bodies, self._q_slices, self._v_slices, strict=True):
             inertia = body.inertia(old.q[q], new.q[q])
-            for own, masses in _blocks(inertia, body.n_v):
-                rows.append(own + v.start)
+            for own, masses in self._rows_and_blocks(inertia, v):
+                rows.append(own)
                 blocks.append(masses)
         known = self._known
-        if known is None or len(known[0]) != len(rows) or not all(map(np.array_equal, known[0], rows)):
+        if known is None or len(known[0]) != len(rows) or not all(map(_same, known[0], rows)):
             known = self._known = rows, _layout(rows, len(held))
         at = 0
         for own, masses in zip(rows, blocks, strict=True):
@@ -64,6 +66,21 @@ class Mobility:
             at += count
         return known[1]
 
+    def _rows_and_blocks(self, inertia: np.ndarray | sp.spmatrix, v: slice) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Rows of v (k, m) and masses (k, m, m) of the blocks of a body, of each size."""
+        if isinstance(inertia, sp.dia_matrix):
+            inertia = inertia.data[0][:, None, None]
+        if not isinstance(inertia, np.ndarray):
+            return [(own + v.start, masses) for own, masses in _blocks(inertia)]
+        key = (v.start, *inertia.shape)
+        if key not in self._in_order:
+            self._in_order[key] = np.arange(v.start, v.stop).reshape(inertia.shape[:2])
+        return [(self._in_order[key], inertia)]
+
+
+def _same(a: np.ndarray, b: np.ndarray) -> bool:
+    return a is b or np.array_equal(a, b)
+
 
 def mass_times(inertia: np.ndarray | sp.spmatrix, v: np.ndarray) -> np.ndarray:
     """M v, (n,), of a mass matrix as bodies give it, see ``Body.inertia``."""
@@ -72,12 +89,8 @@ def mass_times(inertia: np.ndarray | sp.spmatrix, v: np.ndarray) -> np.ndarray:
     return np.asarray(inertia @ v)
 
 
-def _blocks(inertia: np.ndarray | sp.spmatrix, n: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Split a mass matrix into blocks: rows (k, m) and masses (k, m, m) of those of each size."""
-    if isinstance(inertia, np.ndarray):
-        return [(np.arange(n).reshape(inertia.shape[:2]), inertia)]
-    if isinstance(inertia, sp.dia_matrix):
-        return [(np.arange(n)[:, None], inertia.data[0][:, None, None])]
+def _blocks(inertia: sp.spmatrix) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Split a sparse mass matrix into blocks: rows (k, m) and masses (k, m, m) of those of each size."""
     matrix = sp.csr_matrix(inertia)
     _, block_of = connected_components(matrix, directed=False)
     order, sizes = np.argsort(block_of, kind="stable"), np.bincount(block_of)

@@ -204,7 +204,7 @@ def solve_step(
         iterations += last.solution.iterations
         effort += _effort(solver, last.solution)
     details = {**last.solution.details, "effort": effort / len(residuals)}
-    solution = _judged(last, replace(last.solution, iterations=iterations, details=details), len(residuals), newton)
+    solution = _judged(last, last.solution.told(iterations=iterations, details=details), len(residuals), newton)
     ahead = needed and _steady(system, warm.v, solution.v)
     return Solved(last.problem, solution, tuple(residuals), last.rows, patience > 0, ahead)
 

@@ -154,6 +154,38 @@ def fill_within(
     return entry, offset
 
 
+@njit(cache=True, inner=True)
+def are_free(prescribed: np.ndarray, first: int, count: int) -> bool:
+    """Whether none of so many rows of v is prescribed."""
+    for row in range(first, first + count):
+        if prescribed[row]:
+            return False
+    return True
+
+
+@njit(cache=True, inner=True)
+def fill_alone(pairs: Pairs, points: Points, m: int, first: int, rows: Rows, entry: int) -> int:
+    """Append the three rows of J of contact m from row ``first`` on, of a point against what nothing moves; return the entries.
+
+    What :func:`fill_rows` does, without its questions: most contacts of ropes and cloths are such.
+    """
+    frame, indices, data = pairs.frame, rows.indices, rows.data
+    point = pairs.point[m]
+    row, columns, lever = points.row[point], points.columns[point], between(points.place, point, pairs.position, m)
+    for i in range(3):
+        force = (frame[m, i, 0], frame[m, i, 1], frame[m, i, 2])
+        for c in range(columns):
+            indices[entry + c] = row + c
+        data[entry], data[entry + 1], data[entry + 2] = force
+        if columns == 6:
+            data[entry + 3] = lever[1] * force[2] - lever[2] * force[1]
+            data[entry + 4] = lever[2] * force[0] - lever[0] * force[2]
+            data[entry + 5] = lever[0] * force[1] - lever[1] * force[0]
+        entry += columns
+        rows.indptr[first + i + 1] = entry
+    return entry
+
+
 @njit(cache=True)
 def fill_rows(
     pairs: Pairs, points: Points, shape_part: np.ndarray, rigid: RigidParts, given: Given, rows: Rows
@@ -177,7 +209,11 @@ def fill_rows(
         point_leads = rigid_row[other] < 0 or point_first < rigid_row[other]
         first_entry = entry
         within = node_row < 0 and point_first >= 0 and point_first == rigid_row[other]
-        for i in range(3):
+        alone = node_row >= 0 and rigid_row[other] < 0 and are_free(prescribed, node_row, points.columns[point])
+        if alone:
+            entry = fill_alone(pairs, points, m, 3 * kept, rows, entry)
+            rows.phi[kept, 0], rows.phi[kept, 1], rows.phi[kept, 2] = 0.0, 0.0, 0.0
+        for i in range(0 if alone else 3):
             offset = 0.0
             if within:
                 force = (frame[m, i, 0], frame[m, i, 1], frame[m, i, 2])

@@ -156,10 +156,11 @@ class Stepper:
             report.sank, report.theta = self._sank(penetration), settings.theta
             report.vitals = self.vital_signs.read(problem, solution.lam, forces, new, arrived, overlaps)
             report.gained = self._gained(report)
-            self.state = replace(
-                system.remember(new), step=report.step, work=report.work, friction_loss=report.friction_loss,
-                dt=settings.dt, level=state.level, halving_is_vain=state.halving_is_vain, contacts=memory, sensors=state.sensors,
-                ahead=solved.ahead, before=remembered(state, settings.dt), energy=report.kinetic_energy + report.elastic_energy,
+            bodies, couplings = system.memories(new.q)
+            self.state = State(
+                new.q, new.v, new.t, new.v_hat, report.step, report.work, report.friction_loss, state.halving_is_vain,
+                bodies, couplings, memory, state.sensors, settings.dt, state.level, solved.ahead,
+                remembered(state, settings.dt), report.kinetic_energy + report.elastic_energy,
             )  # fmt: skip
             self._placed = (new.q.copy(), arrived)
         return report

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from contact import Group, Rows, make_rows
+from contact.jacobian_kernels import scatter
 from contact.masses_kernels import Masses
 from contact.metrics_kernels import relative
 from contact.turns import Turns
@@ -19,7 +20,7 @@ from femsim.model.couplings import Coupling
 from femsim.step import residual_kernels as kernels
 from femsim.step.mobility import Mobility, mass_times
 from femsim.step.residual_kernels import Terms
-from femsim.step.state import State
+from femsim.step.state import Memory, State
 
 #: Entries of rows of joints below this part of the terms that they are sums of are rounding.
 _ROUNDED = 1e-13
@@ -30,7 +31,7 @@ _LEFT_OPEN = 1e-12
 _ROUNDINGS, _MOST_ROUNDING = 32.0 * np.finfo(np.float64).eps, 1e-6
 
 
-_NONE = np.zeros(0)
+_NONE, _NO_FORCES = np.zeros(0), np.zeros((0, 3))
 
 
 class System:
@@ -106,6 +107,7 @@ class System:
         self.b, self.external, self.calmed = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self.pushed: np.ndarray | None = None
         self._residual, self._inertia, self._external_there = np.zeros(nv), np.zeros(nv), np.zeros(nv)
+        self._reach = np.ones(nv)
         self._lacking, self._given, self.at_rest = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         #: couplings that hold by rows instead of forces
         self.joints = [k for k, coupling in enumerate(self.couplings) if coupling.joins]
@@ -142,6 +144,8 @@ class System:
 
     def coupling_forces(self, body: int) -> np.ndarray:
         """Force of each coupling on a body in the last step, (k, 3), N."""
+        if not self.couplings:
+            return _NO_FORCES
         pairs = [pair for c in self.couplings for pair in zip(c.rows, c.forces, strict=True)]
         return np.array([force for (k, _), force in pairs if k == body]).reshape(-1, 3)
 
@@ -156,8 +160,13 @@ class System:
 
     def remember(self, state: State) -> State:
         """State with what bodies and couplings remember in it."""
-        bodies = (body.memory(state.q[q]) for body, q in zip(self.bodies, self.q_slices, strict=True))
-        return replace(state, bodies=tuple(bodies), couplings=tuple(coupling.memory() for coupling in self.couplings))
+        bodies, couplings = self.memories(state.q)
+        return replace(state, bodies=bodies, couplings=couplings)
+
+    def memories(self, q: np.ndarray) -> tuple[tuple[Memory, ...], tuple[Memory, ...]]:
+        """Return what bodies and couplings remember at coordinates (nq,)."""
+        bodies = [body.memory(q[own]) for body, own in zip(self.bodies, self.q_slices, strict=True)]
+        return tuple(bodies), tuple([coupling.memory() for coupling in self.couplings])
 
     def recall(self, state: State) -> None:
         """Make bodies and couplings remember what a state says."""
@@ -293,8 +302,9 @@ class System:
         scale = max(largest, floor, 1e-6 * b_size, still * math.sqrt(trace))
         residual, self.rounding = relative(lacking, scale), 0.0
         if residual <= _MOST_ROUNDING:
-            reach = np.concatenate([_reach(body, q) for body, q in zip(self.bodies, moved, strict=True)])
-            rounded = _ROUNDINGS * kernels.rounding(diagonal, self.prescribed, v_hat, reach, implicit)
+            for body, q, v in zip(self.bodies, moved, self.v_slices, strict=True):
+                _fill_reach(body, q, self._reach[v])
+            rounded = _ROUNDINGS * kernels.rounding(diagonal, self.prescribed, v_hat, self._reach, implicit)
             self.rounding = min(relative(rounded, scale), _MOST_ROUNDING)
         return residual
 
@@ -328,7 +338,8 @@ class System:
                 body.tangent(settings, own)
         for _ in self._add_couplings(settings):
             pass
-        self.b[:] = self.A @ v_hat - self._residual
+        scatter(self.A.indptr, self.A.indices, self.A.data, v_hat, self.b)
+        self.b -= self._residual
         self._prescribe(v_hat)
 
     @contextmanager
@@ -550,13 +561,13 @@ def _stacked(parts: Sequence[tuple[np.ndarray, np.ndarray]], n: int) -> sp.csr_m
     return out
 
 
-def _reach(body: Body, q: np.ndarray) -> np.ndarray:
-    """Sizes of the coordinates that each row of v changes, (n_v,), m; of turns 1."""
+def _fill_reach(body: Body, q: np.ndarray, out: np.ndarray) -> None:
+    """Fill the sizes of the coordinates that each row of v changes, (n_v,), m; those of turns stay the 1 that they are."""
     if body.kind == "nodes":
-        return np.abs(q)
-    if body.kind == "generalized" and body.n_q != body.n_v + 1:  # it has joints that turn by a quaternion
-        return np.concatenate([np.abs(q[:3]), np.ones(body.n_v - 3)])
-    poses = q[None] if body.kind == "generalized" else q.reshape(-1, 7)
-    sizes = np.ones((len(poses), poses.shape[1] - 1))
-    sizes[:, :3], sizes[:, 6:] = np.abs(poses[:, :3]), np.abs(poses[:, 7:])
-    return sizes.ravel()
+        np.abs(q, out=out)
+    elif body.kind == "links":
+        np.abs(q.reshape(-1, 7)[:, :3], out=out.reshape(-1, 6)[:, :3])
+    else:
+        np.abs(q[:3], out=out[:3])
+        if body.n_q == body.n_v + 1:  # no joint turns by a quaternion
+            np.abs(q[7:], out=out[6:])

@@ -191,7 +191,7 @@ class ArticulatedBody(LinkedBody[_Configuration]):
             np.concatenate([position, quaternion / np.linalg.norm(quaternion), joints]),
             np.concatenate([velocity, angular_velocity, np.zeros(self.n_joints)]),
         )
-        self._masses = np.array([link.mass for link in self.links])
+        self._masses, self._mass = np.array([link.mass for link in self.links]), float(sum(link.mass for link in self.links))
         self._offsets = np.array([link.offset for link in self.links], dtype=np.float64)
         self._axes = np.array([np.zeros(3) if link.axis is None else link.axis for link in self.links], dtype=np.float64)
         self._inertia = np.sum([link.inertia for link in self.links], axis=0)
@@ -208,7 +208,7 @@ class ArticulatedBody(LinkedBody[_Configuration]):
     @property
     def mass(self) -> float:
         """Total mass, kg."""
-        return float(sum(link.mass for link in self.links))
+        return self._mass
 
     def _found(self, q: np.ndarray, asked: bytes) -> _Configuration:
         """Rotation, levers and mass matrix of coordinates."""

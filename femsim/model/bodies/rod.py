@@ -491,8 +491,9 @@ class Rod(BodyDefaults):
             self._start_rotation, start.v, v_hat, self.link_mass, self.link_inertia, self._damping, self._force, implicit,
             self.elastic.rayleigh_alpha, out, inertia,
         )  # fmt: skip
-        kernels.joint_blocks(self._kind, self._arm, self._geometry, beta, 0.0, self._damping_blocks)
-        kernels.add_joint_responses(self._damping_blocks, self._velocities, self._responses, out)
+        if beta > 0.0:
+            kernels.joint_blocks(self._kind, self._arm, self._geometry, beta, 0.0, self._damping_blocks)
+            kernels.add_joint_responses(self._damping_blocks, self._velocities, self._responses, out)
         out -= external
 
     def _conserving_residual(
@@ -546,7 +547,8 @@ class Rod(BodyDefaults):
         kernels.joint_blocks(self._kind, self._arm, self._geometry, known, implicit, self._blocks)
         for k, joint in enumerate((0, self.n_links)):
             kernels.joint_response(self._blocks, joint, self._velocities[joint : joint + 2].ravel(), self._known_response[k])
-        kernels.joint_blocks(self._kind, self._arm, self._geometry, factor, implicit, self._blocks)
+        if known != factor:
+            kernels.joint_blocks(self._kind, self._arm, self._geometry, factor, implicit, self._blocks)
         rotation = self._rotation if settings.conserving else self._start_rotation
         kernels.system(
             rotation, np.zeros(self.n_v), self.link_mass, self.link_inertia, self._damping, self._kind, self._force,

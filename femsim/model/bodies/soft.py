@@ -171,6 +171,7 @@ class SoftBody(BodyDefaults, ABC):
         self._make_elements()
         self._unturned = self._quaternion.copy()
         self._row_mass = np.repeat(self.node_mass, 3)
+        self._inertia: sp.dia_matrix | None = None
         #: its Prony terms, if it has any
         self.branches = Branches(elastic.prony, self._branch_points) if elastic.prony else None
         self.reset()
@@ -259,7 +260,7 @@ class SoftBody(BodyDefaults, ABC):
     def carry(self, mass: np.ndarray) -> None:
         """Hang further mass on the nodes, (n,) kg: weight and inertia without stiffness."""
         self.node_mass = self.node_mass + mass
-        self._row_mass = np.repeat(self.node_mass, 3)
+        self._row_mass, self._inertia = np.repeat(self.node_mass, 3), None
 
     def start_at(self, points: np.ndarray) -> None:
         """Start from other positions than those at rest, (n, 3) m: strained, as a hand would hold it."""
@@ -467,7 +468,9 @@ class SoftBody(BodyDefaults, ABC):
 
     def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.dia_matrix:
         """Masses of the nodes."""
-        return sp.dia_matrix((self._row_mass[None], [0]), shape=(self.n_v, self.n_v))
+        if self._inertia is None:
+            self._inertia = sp.dia_matrix((self._row_mass[None], [0]), shape=(self.n_v, self.n_v))
+        return self._inertia
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Linear momentum, kg m/s."""
