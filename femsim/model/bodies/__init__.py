@@ -6,7 +6,8 @@
 ``soft``, ``soft_bodies``
     What soft bodies share; ``corotational`` (linear elements, the default; ``corotational_tangent_kernels`` are its second
     derivatives) and ``hyperelastic`` (any law, linear or quadratic elements) are its materials, between which the other
-    chooses; ``viscous`` are Prony terms beside them, ``soft_output`` what is shown, ``node_kernels`` means at nodes.
+    chooses; ``viscous`` are Prony terms beside them, ``soft_output`` what is shown, ``node_kernels`` means at nodes,
+    ``block_pattern`` where the entries of A are.
 ``rod``
     Cosserat rods; ``rod_shape`` checks their shape at the start, ``rod_output`` is what is shown.
 ``links``, ``articulated``, ``tree``, ``tree_joints``

@@ -12,8 +12,9 @@ from femsim.model.bodies import (
     corotational_tangent_kernels as tangents,
     soft_output_kernels as outputs,
 )
+from femsim.model.bodies.block_pattern import block_pattern
 from femsim.model.bodies.law_kernels import COROTATIONAL
-from femsim.model.bodies.soft import Load, PointElements, SoftBody, block_pattern, von_mises
+from femsim.model.bodies.soft import Load, PointElements, SoftBody, von_mises
 from materials import Elastic
 
 
