@@ -23,7 +23,8 @@ _NEARLY = 0.1
 _LIGHT = 3e8
 #: Linearisations before the last that the next one looks back on.
 _MEMORY = 8
-#: A step goes on to linearise ahead until the first residual of one that did is below this part of the tolerance.
+#: A step goes on to linearise ahead until the first residual of one that did is below this part of the tolerance, and would be
+#: below the tolerance if it had not.
 _AT_REST = 1e-2
 #: Linearisations that may leave more than half of the least residual before them while contacts follow the bodies: after the
 #: last one contacts stay where they are.
@@ -186,9 +187,9 @@ def solve_step(
     attempt = partial(_attempt, system, settings, solver, newton)
     begun = rows if place is None or follow is None else follow(place)
     follow = follow if patience else None
-    last = attempt(begun, warm, follow)
+    last = attempt(begun, warm, follow, place)
     residuals, iterations, effort = [last.residual], last.solution.iterations, _effort(solver, last.solution)
-    needed = newton.tolerance is not None and not last.holds(newton.tolerance * (1.0 if place is None else _AT_REST))
+    needed = newton.tolerance is not None and _needed_more(system, newton.tolerance, place, last)
     places, led_to = [system.at_rest if place is None else place], [last]
     while newton.tolerance is not None and not last.holds(newton.tolerance) and len(residuals) < newton.max_solves:
         if not np.isfinite(last.residual) or not _leads_on(last, newton.tolerance):
@@ -196,7 +197,7 @@ def solve_step(
         place = _next_place(system, settings, newton, places, led_to)
         system.linearise(settings, place)
         there = last.led if follow is None or place is last.solution.v else follow(place)
-        last = attempt(there, WarmStart(last.solution.v, last.solution.lam, last.solution.row_forces), follow)
+        last = attempt(there, WarmStart(last.solution.v, last.solution.lam, last.solution.row_forces), follow, place)
         places, led_to = [*places[-_MEMORY:], place], [*led_to[-_MEMORY:], last]
         patience -= last.residual > 0.5 * min(residuals)
         follow = follow if patience > 0 else None
@@ -230,6 +231,20 @@ class _Iterate:
         return self.residual <= max(tolerance, self.rounding)
 
 
+def _needed_more(system: System, tolerance: float, place: np.ndarray | None, first: _Iterate) -> bool:
+    """Whether one linearisation at the start was not enough for a step, or would not have been for one linearised at a place.
+
+    Of the latter the residual is about that of the place times the square of how much further the start is.
+    """
+    if place is None or not first.holds(_AT_REST * tolerance):
+        return not first.holds(tolerance if place is None else _AT_REST * tolerance)
+    if first.residual <= first.rounding:
+        return False
+    root, v = np.sqrt(system.diagonal()), first.solution.v
+    whole, way = (root * np.where(system.prescribed, 0.0, change) for change in (v, v - place))
+    return bool(first.residual * (whole @ whole) > tolerance * (way @ way))
+
+
 def _steady(system: System, before: np.ndarray, v_hat: np.ndarray) -> bool:
     """Whether the velocity before is a better guess of v_hat than none, by :data:`_STEADY`, in the norm of the diagonal of A."""
     root, change = np.sqrt(system.diagonal()), v_hat - before
@@ -246,10 +261,24 @@ def _attempt(
     rows: ContactRows,
     warm: WarmStart,
     follow: Follow | None,
+    place: np.ndarray | None,
 ) -> _Iterate:
-    """Solve the contact problem of the present linearisation; bodies and couplings take its forces."""
+    """Solve the contact problem of the linearisation about a place, None for the start; bodies and couplings take its forces.
+
+    Where it cannot be solved, again with an A that is surely positive definite, if that is another one.
+    """
     problem = rows.problem(system, settings.dt)
-    solution = _but_for_repeated(solver.solve(problem, warm), newton)
+    solution: Solution | None = None
+    try:
+        solution = solver.solve(problem, warm)
+    except ContactError:
+        if place is None:
+            raise
+    if place is not None and not (solution is not None and solution.converged):
+        _lacking(system, settings, newton, place, np.zeros(system.n))
+        if system.linearise(settings, place, positive=True) or solution is None:
+            problem, solution = rows.problem(system, settings.dt), None
+    solution = _but_for_repeated(solver.solve(problem, warm) if solution is None else solution, newton)
     if (fastest := float(np.abs(solution.v).max(initial=0.0))) > _LIGHT:
         raise ContactError(f"The equations of the step lead to a speed of {fastest:.1e} m/s or rad/s; take a smaller dt.")
     system.accept(solution.v, solution.row_forces)

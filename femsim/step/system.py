@@ -330,17 +330,25 @@ class System:
         worst = int(np.argmax(shares)) if shares else -1
         return worst if worst >= 0 and shares[worst] > 0.0 else -1
 
-    def linearise(self, settings: StepSettings, v_hat: np.ndarray) -> None:
-        """Fill A and b about v_hat, at which :meth:`residual` was asked last: A v = b is Newton's equation for the next v_hat."""
+    def linearise(self, settings: StepSettings, v_hat: np.ndarray, *, positive: bool = False) -> bool:
+        """Fill A and b about v_hat, at which :meth:`residual` was asked last: A v = b is Newton's equation for the next v_hat.
+
+        ``positive`` asks for an A that is surely positive definite, after the other one; returns whether it is another one.
+        """
         self.external[:] = self._external_there
+        other = False
         for k, body in enumerate(self.bodies):
             with self._block(k) as own:
-                body.tangent(settings, own)
+                if positive:
+                    other |= body.positive_tangent(settings, own)
+                else:
+                    body.tangent(settings, own)
         for _ in self._add_couplings(settings):
             pass
         scatter(self.A.indptr, self.A.indices, self.A.data, v_hat, self.b)
         self.b -= self._residual
         self._prescribe(v_hat)
+        return other
 
     @contextmanager
     def _block(self, k: int) -> Iterator[np.ndarray]:

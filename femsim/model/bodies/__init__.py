@@ -4,9 +4,10 @@
     What the system asks of a body, and what frames, sensors and the run folder ask; ``deforming``: the surfaces and strands by
     which bodies have contact with each other.
 ``soft``, ``soft_bodies``
-    What soft bodies share; ``corotational`` (linear elements, the default) and ``hyperelastic`` (any law, linear or quadratic
-    elements) are its materials, between which the other chooses; ``viscous`` are Prony terms beside them, ``soft_output`` what
-    is shown, ``node_kernels`` means at nodes.
+    What soft bodies share; ``corotational`` (linear elements, the default; ``corotational_tangent_kernels`` are its second
+    derivatives) and ``hyperelastic`` (any law, linear or quadratic elements) are its materials, between which the other
+    chooses; ``viscous`` are Prony terms beside them, ``soft_output`` what is shown, ``node_kernels`` means at nodes,
+    ``block_pattern`` where the entries of A are.
 ``rod``
     Cosserat rods; ``rod_shape`` checks their shape at the start, ``rod_output`` is what is shown.
 ``links``, ``articulated``, ``tree``, ``tree_joints``
@@ -15,7 +16,8 @@
 ``kinds``
     Bodies by their class, for the few who work on one kind alone.
 ``momentum_kernels``, ``corotational_momentum_kernels``, ``rod_momentum_kernels``
-    The energy-momentum step of soft bodies, of linear elements in chunks, and of rods; ``calming`` takes from it what is too fast for a step.
+    The energy-momentum step of soft bodies, of linear elements in chunks, and of rods; ``calming`` takes from it what is too
+    fast for a step.
 
 Compiled code of NAME is in ``NAME_kernels``, that of ``articulated`` in ``rigid_kernels``; vectors, matrices and rotations for
 all of it in ``rotation_kernels``, elastic laws in ``law_kernels``.

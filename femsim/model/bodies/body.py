@@ -217,6 +217,10 @@ class Body(Protocol):
         """Fill the block of A (CSC data), the derivative of the last :meth:`residual` by v_hat, or a definite stand-in."""
         ...
 
+    def positive_tangent(self, settings: StepSettings, data: np.ndarray) -> bool:
+        """Fill the same, surely positive definite, after :meth:`tangent` at the same place; whether that is another one."""
+        ...
+
     def row_rotations(self) -> np.ndarray | None:
         """Rotation since the start of each triple of rows of its block of A, (n_v / 3, 3, 3), as it was filled last; None: none.
 
@@ -565,6 +569,11 @@ class BodyDefaults(OutputDefaults):
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
         """Fill A of ``assemble``."""
         data[:] = self._linear
+
+    def positive_tangent(self: Body, settings: StepSettings, data: np.ndarray) -> bool:
+        """Fill the tangent, which is positive definite."""
+        self.tangent(settings, data)
+        return False
 
     def row_rotations(self) -> np.ndarray | None:
         """Return None: it does not turn, or its block of A does not turn with it."""

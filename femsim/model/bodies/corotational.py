@@ -9,10 +9,12 @@ import numpy as np
 from femsim.model.bodies import (
     corotational_kernels as kernels,
     corotational_momentum_kernels as momentum,
+    corotational_tangent_kernels as tangents,
     soft_output_kernels as outputs,
 )
+from femsim.model.bodies.block_pattern import block_pattern
 from femsim.model.bodies.law_kernels import COROTATIONAL
-from femsim.model.bodies.soft import Load, PointElements, SoftBody, block_pattern, von_mises
+from femsim.model.bodies.soft import Load, PointElements, SoftBody, von_mises
 from materials import Elastic
 
 
@@ -113,6 +115,26 @@ class CorotationalBody(SoftBody):
             self._corner_row, self._corner_column, self._rotated.reshape(-1, 3), ratio, self.node_mass,
             stiffness_factor, mass_factor, self._diagonal, data,
         )  # fmt: skip
+
+    def _fill_tangent(self, elastic: float, viscous: float, mass_factor: float, data: np.ndarray, *, positive: bool) -> int:
+        """Fill the second derivatives, see ``corotational_tangent_kernels``; with Prony terms, the stiffness turned along."""
+        if self.branches is not None:
+            return super()._fill_tangent(elastic, viscous, mass_factor, data, positive=positive)
+        scratch, blocks = self._tangent_room
+        indefinite = tangents.element_tangents(
+            self._gradient, self._volume, self._lame_lambda, self._lame_mu, self._quaternion, self._strain,
+            elastic, viscous, positive, scratch, blocks,
+        )  # fmt: skip
+        tangents.tangent_blocks(
+            self._column_ptr, self._column_start, self._stride, self._block_row, self._mirror, self._block_ptr,
+            self._corner_row, self._corner_column, blocks, self.node_mass, mass_factor, self._diagonal, data,
+        )  # fmt: skip
+        return indefinite
+
+    @cached_property
+    def _tangent_room(self) -> tuple[np.ndarray, np.ndarray]:
+        """Scratch for the second derivatives and the blocks of each element, made where a step needs them."""
+        return np.zeros(tangents.TANGENT_SCRATCH), np.empty((len(self.tets), 6, 9))
 
     @cached_property
     def _points(self) -> tuple[np.ndarray, np.ndarray]:

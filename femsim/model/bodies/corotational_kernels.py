@@ -80,7 +80,7 @@ def put_packed_matrix(packed: np.ndarray, o: int, A: Matrix) -> None:
 
 
 @njit(cache=True, forceinline=True)
-def _quaternion(packed: np.ndarray, o: int) -> Quaternion:
+def packed_quaternion(packed: np.ndarray, o: int) -> Quaternion:
     """Read the quaternion of a lane."""
     return packed[o], packed[o + CHUNK], packed[o + 2 * CHUNK], packed[o + 3 * CHUNK]
 
@@ -111,7 +111,7 @@ def rotation_steps(w: np.ndarray) -> None:
     angle^3 |F|^3 <= 1e-17 det H. The status row says refused, stepped or converged.
     """
     for k in range(CHUNK):
-        F, q = packed_matrix(w, _F + k), _quaternion(w, _Q + k)
+        F, q = packed_matrix(w, _F + k), packed_quaternion(w, _Q + k)
         B = transposed_times(rotation_of(q), F)
         H = (B[4] + B[8], B[0] + B[8], B[0] + B[4], -0.5 * (B[1] + B[3]), -0.5 * (B[2] + B[6]), -0.5 * (B[5] + B[7]))
         C = cofactors(H)
@@ -169,7 +169,7 @@ def chunk_forces(
     the Lame constants (Pa) are by element.
     """
     for k in range(CHUNK):
-        F, R, G = packed_matrix(w, _F + k), rotation_of(_quaternion(w, _Q + k)), packed_matrix(gradient, start + k)
+        F, R, G = packed_matrix(w, _F + k), rotation_of(packed_quaternion(w, _Q + k)), packed_matrix(gradient, start + k)
         w[_DET + k] = determinant(F)
         (e00, e11, e22), (e01, e12, e02) = _co_rotated_strain(R, F)
         w[_STRAIN + k] = e00
@@ -248,7 +248,7 @@ def element_forces(
         if unfinished > 0:
             for k in range(lanes):
                 if w[_STATUS + k] != _CONVERGED:
-                    q, _ = polar_quaternion(packed_matrix(w, _F + k), _quaternion(w, _Q + k))
+                    q, _ = polar_quaternion(packed_matrix(w, _F + k), packed_quaternion(w, _Q + k))
                     _put_quaternion(w, _Q + k, q)
         for k in range(4 * CHUNK):
             quaternion[4 * first + k] = w[_Q + k]
@@ -309,9 +309,8 @@ def stiffness_blocks(
     (j, i) in column i. The 15 arguments are the pattern, state, factors and results of one body.
     """
     common = ratio[0] if ratio.shape[0] > 0 else 0.0
+    diagonal[:] = 0.0
     for j in range(mass.shape[0]):
-        place = column_start[j]
-        column = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         for k in range(column_ptr[j], column_ptr[j + 1]):
             S = T = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
             for p in range(block_ptr[k], block_ptr[k + 1]):
@@ -322,19 +321,34 @@ def stiffness_blocks(
                     T = plus(T, outer(scaled(ratio[a >> 2] - common, ga), gb))
             K = add_to_diagonal(plus(plus(T, scaled_matrix(common, S)), transposed(S)), S[0] + S[4] + S[8])
             K = scaled_matrix(stiffness_factor, K)
-            _put_block(data, place, stride[j], K)
-            place += 3
-            i = block_row[k]
-            _put_block(data, np.int64(mirror[k]), stride[i], transposed(K))
-            both = (K[0], K[4], K[8], K[1] + K[3], K[2] + K[6], K[5] + K[7])
-            for c in range(6):
-                diagonal[i, c] += both[c]
-            column = (
-                column[0] + both[0], column[1] + both[1], column[2] + both[2],
-                column[3] + both[3], column[4] + both[4], column[5] + both[5],
-            )  # fmt: skip
-        for c in range(6):
-            diagonal[j, c] = column[c]  # rows below j add to it later
+            place_pair(data, diagonal, K, j, block_row[k], column_start[j] + 3 * (k - column_ptr[j]), mirror[k], stride)
+    place_diagonals(data, diagonal, column_ptr, column_start, stride, mass, mass_factor)
+
+
+@njit(cache=True, forceinline=True)
+def place_pair(
+    data: np.ndarray, diagonal: np.ndarray, K: Matrix, j: int, i: int, place: int, mirror: int, stride: np.ndarray
+) -> None:
+    """Fill block (i, j) at ``place`` and (j, i) at ``mirror``; add both to the sums of columns i and j."""
+    _put_block(data, np.int64(place), stride[j], K)
+    _put_block(data, np.int64(mirror), stride[i], transposed(K))
+    both = (K[0], K[4], K[8], K[1] + K[3], K[2] + K[6], K[5] + K[7])
+    for c in range(6):
+        diagonal[i, c] += both[c]
+        diagonal[j, c] += both[c]
+
+
+@njit(cache=True, inner=True)
+def place_diagonals(
+    data: np.ndarray,
+    diagonal: np.ndarray,
+    column_ptr: np.ndarray,
+    column_start: np.ndarray,
+    stride: np.ndarray,
+    mass: np.ndarray,
+    mass_factor: float,
+) -> None:
+    """Fill the diagonal blocks, minus the sums of the others in their columns and the masses times a factor."""
     for j in range(mass.shape[0]):
         place = column_start[j] + 3 * (column_ptr[j + 1] - column_ptr[j])
         inertia = mass_factor * mass[j]

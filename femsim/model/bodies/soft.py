@@ -27,39 +27,6 @@ from materials import Elastic
 Load = Callable[[float], np.ndarray]
 
 
-def block_pattern(keys: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """CSC pattern of a matrix of 3 x 3 blocks.
-
-    Parameters
-    ----------
-    keys : ndarray of int64
-        column n + row of the blocks, in any order, repeated or not.
-    n : int
-        Block rows.
-
-    Returns
-    -------
-    indptr, indices : ndarray of int64
-        The pattern, (3 n + 1,) and sorted rows.
-    unique : ndarray of int64
-        The keys, sorted, each once.
-    place : ndarray of int64
-        Where the block of each unique key begins in its first scalar column.
-    """
-    unique = np.unique(keys)
-    column, row = unique // n, unique % n
-    block_count = np.bincount(column, minlength=n)
-    block_start = np.concatenate([[0], np.cumsum(block_count)])
-    # CSC of scalars: the three columns of a block column have the same rows
-    indptr = np.concatenate([[0], np.cumsum(np.repeat(3 * block_count, 3))]).astype(np.int64)
-    rows_of_column = (3 * row[:, None] + np.arange(3)).ravel()
-    indices = np.concatenate([np.tile(rows_of_column[3 * block_start[c] : 3 * block_start[c + 1]], 3) for c in range(n)]).astype(
-        np.int64
-    )
-    place = indptr[3 * column] + 3 * (np.arange(len(unique)) - block_start[column])
-    return indptr, indices, unique, place
-
-
 def von_mises(stress: np.ndarray) -> np.ndarray:
     """Von Mises values, (m,), of stresses (m, 6): xx, yy, zz, xy, yz, zx."""
     xx, yy, zz, xy, yz, zx = stress.T
@@ -166,6 +133,7 @@ class SoftBody(BodyDefaults, ABC):
         self.node_mass = np.empty(n)
         self.internal_force = np.empty((n, 3))
         self.inverted_elements = 0
+        self._indefinite = 0
         self._energy = 0.0
         self._updated_at = np.full(self.n_q, np.nan)
         self._make_elements()
@@ -393,16 +361,34 @@ class SoftBody(BodyDefaults, ABC):
 
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
         """Fill M/(theta dt) + alpha M + theta dt K of the last residual + beta K of the start (energy-momentum: of the same)."""
+        self._linearise(settings, data, positive=False)
+
+    def positive_tangent(self, settings: StepSettings, data: np.ndarray) -> bool:
+        """Fill the same with the stiffness of each element positive semidefinite; whether that is another one."""
+        other = self._indefinite > 0
+        self._linearise(settings, data, positive=True)
+        return other
+
+    def _linearise(self, settings: StepSettings, data: np.ndarray, *, positive: bool) -> None:
         implicit, beta = settings.theta * settings.dt, self.elastic.rayleigh_beta
-        stiffness = _stiffness_factor(settings) + (beta if settings.conserving else 0.0)
-        branch = self._branch_share(implicit, stiffness)
+        viscous = _stiffness_factor(settings) - implicit + (beta if settings.conserving else 0.0)
         if not beta or settings.conserving:
-            self._fill_matrix(stiffness, self._mass_factor(implicit), data, branch)
+            self._indefinite = self._fill_tangent(implicit, viscous, self._mass_factor(implicit), data, positive=positive)
             return
         share = self._viscous_share(implicit)
         self._keep_viscous(settings)
-        self._fill_matrix(stiffness, (1.0 - share) * self._mass_factor(implicit), data, branch)
+        inertia = (1.0 - share) * self._mass_factor(implicit)
+        self._indefinite = self._fill_tangent(implicit, viscous, inertia, data, positive=positive)
         data += share * self._viscous
+
+    def _fill_tangent(self, elastic: float, viscous: float, mass_factor: float, data: np.ndarray, *, positive: bool) -> int:
+        """Fill the CSC entries of mass_factor M + elastic K + viscous K, the latter as strain is damped, at the last update.
+
+        Returns how many elements have an indefinite K; none where ``positive``.
+        """
+        stiffness = elastic + viscous
+        self._fill_matrix(stiffness, mass_factor, data, self._branch_share(elastic, stiffness))
+        return 0
 
     def row_rotations(self) -> np.ndarray:
         """Rotation of each node at the last update, the mean of those of its elements."""

@@ -1,0 +1,245 @@
+"""Newton's tangent of co-rotational elements: a plain twin, finite differences of the residual, stand-ins, fewer solves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.linalg import polar
+
+import femsim as fs
+from contact import ContactError
+from contact.solvers import Exact, ExactOptions
+from femsim.model.bodies import corotational_tangent_kernels as kernels
+from femsim.model.bodies.body import StepSettings, StepStart
+from femsim.model.bodies.corotational import CorotationalBody
+from femsim.model.bodies.soft import SoftBody
+from femsim.step.stepper import Stepper
+from materials import Elastic
+from meshes.generate import box_tets
+
+NOTHING = np.zeros(3)
+
+
+def box(nu: float = 0.4, beta: float = 0.0, cells: tuple[int, int, int] = (2, 2, 3)) -> CorotationalBody:
+    mesh = box_tets((0.04, 0.03, 0.05), cells)
+    rubber = Elastic(1e5, nu, 1000.0, rayleigh_beta=beta)
+    return CorotationalBody("box", mesh.points, mesh.tets, rubber, velocity=np.zeros(3))
+
+
+def strained(body: CorotationalBody, strain: float, seed: int = 0) -> np.ndarray:
+    """Positions turned and strained by about a part, (3 n,)."""
+    rng = np.random.default_rng(seed)
+    turn = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    turn *= np.sign(np.linalg.det(turn))
+    edge = 0.015
+    return np.asarray(((body.rest + strain * edge * rng.standard_normal(body.rest.shape)) @ turn.T).ravel())
+
+
+def residual(body: CorotationalBody, start: StepStart, settings: StepSettings, v: np.ndarray) -> np.ndarray:
+    out, inertia, external = np.empty(body.n_v), np.empty(body.n_v), np.empty(body.n_v)
+    body.residual(start.q + settings.theta * settings.dt * v, start, settings, v, external, out, inertia)
+    return out
+
+
+def filled(body: CorotationalBody, fill: Any) -> np.ndarray:
+    data = np.full(len(body.pattern()[1]), np.nan)
+    fill(data)
+    indptr, indices = body.pattern()
+    return np.asarray(sp.csc_matrix((data, indices, indptr), shape=(body.n_v, body.n_v)).toarray())
+
+
+def cross(a: np.ndarray) -> np.ndarray:
+    return np.cross(np.eye(3), a)
+
+
+def twin(body: CorotationalBody, q: np.ndarray, elastic: float, viscous: float) -> np.ndarray:
+    """The formulas as they stand, element by element, with the inverse of tr(U) I - U."""
+    out = np.zeros((body.n_v, body.n_v))
+    x = q.reshape(-1, 3)
+    gradient, volume = body.point_elements().gradient[:, 0], body.point_elements().weight[:, 0]
+    for e, nodes in enumerate(body.tets):
+        F = x[nodes].T @ gradient[e]
+        R, U = polar(F)
+        g, h = gradient[e] @ R.T, gradient[e] @ F.T
+        la, mu = body.lame_lambda[e], body.lame_mu[e]
+        W = R @ np.linalg.inv(np.trace(U) * np.eye(3) - U) @ R.T
+        c = 2.0 * mu - la * (np.trace(U) - 3.0)
+        for a in range(4):
+            for b in range(4):
+                H = 2.0 * mu * (g[a] @ g[b]) * np.eye(3) + la * np.outer(g[a], g[b]) - c * cross(g[a]).T @ W @ cross(g[b])
+                D = la * np.outer(h[a], h[b]) + mu * np.outer(h[b], h[a]) + mu * (gradient[e, a] @ gradient[e, b]) * F @ F.T
+                rows, columns = (slice(3 * nodes[k], 3 * nodes[k] + 3) for k in (a, b))
+                out[rows, columns] += volume[e] * (elastic * H + viscous * D)
+    return out
+
+
+@pytest.mark.parametrize(("elastic", "viscous"), [(1.0, 0.0), (0.0, 1.0), (0.7, 1.6)])
+def test_the_blocks_are_those_of_the_formulas(elastic: float, viscous: float) -> None:
+    body = box()  # 72 elements: two chunks and a part
+    body._lame_lambda[:40] *= 2.0
+    body._lame_mu[20:60] *= 0.5
+    q = strained(body, 0.05)
+    body.update_elements(q)
+    found = filled(body, lambda data: body._fill_tangent(elastic, viscous, 0.3, data, positive=False))
+    wanted = twin(body, q, elastic, viscous) + 0.3 * np.diag(body._row_mass)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-11 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("theta", [0.5, 1.0])
+@pytest.mark.parametrize("beta", [0.0, 0.01])
+def test_the_tangent_is_the_derivative_of_the_residual(theta: float, beta: float) -> None:
+    """At strains of 10 %, where the stiffness that only turns along is wrong by several percent."""
+    body, settings = box(beta=beta), StepSettings(0.01, theta, NOTHING)
+    start = StepStart(strained(body, 0.0), np.zeros(body.n_v), 0.0)
+    v = (strained(body, 0.1) - start.q) / (theta * settings.dt)
+    room = np.empty(len(body.pattern()[1])), np.empty(body.n_v), np.empty(body.n_v)
+    body.assemble(start.q, start.v, 0.0, settings, *room)
+    way, h = np.random.default_rng(1).standard_normal(body.n_v), 1e-5
+    slope = (residual(body, start, settings, v + h * way) - residual(body, start, settings, v - h * way)) / (2.0 * h)
+    residual(body, start, settings, v)
+    A = filled(body, lambda data: body.tangent(settings, data))
+    np.testing.assert_allclose(A @ way, slope, rtol=0, atol=1e-7 * np.abs(slope).max())
+    turned = A @ way + theta * settings.dt * _turned_for_exact(body, way)
+    assert np.abs(turned - slope).max() > 1e-2 * np.abs(slope).max()
+
+
+def _turned_for_exact(body: CorotationalBody, way: np.ndarray) -> np.ndarray:
+    """What changes where the stiffness only turns along."""
+    turned = filled(body, lambda data: SoftBody._fill_tangent(body, 1.0, 0.0, 0.0, data, positive=False))
+    exact = filled(body, lambda data: body._fill_tangent(1.0, 0.0, 0.0, data, positive=False))
+    return np.asarray((turned - exact) @ way)
+
+
+def test_the_tangent_of_an_energy_momentum_step_takes_viscosity_where_the_strain_is() -> None:
+    """Viscosity of strain is most of the stiffness of a step; it was the largest error of the tangent."""
+    body, settings = box(beta=0.01), StepSettings(0.01, 0.5, NOTHING, conserving=True, strain_damping=0.05)
+    start = StepStart(strained(body, 0.08), np.zeros(body.n_v), 0.0)
+    rng = np.random.default_rng(2)
+    v, way, h = 0.02 * rng.standard_normal(body.n_v), rng.standard_normal(body.n_v), 1e-6
+    slope = (residual(body, start, settings, v + h * way) - residual(body, start, settings, v - h * way)) / (2.0 * h)
+    residual(body, start, settings, v)
+    A = filled(body, lambda data: body.tangent(settings, data))
+    factors = 0.5 * settings.dt, settings.dt * (0.05 + 0.01 / settings.dt), body._mass_factor(0.5 * settings.dt)
+    turned = filled(body, lambda data: SoftBody._fill_tangent(body, *factors, data, positive=False))
+    np.testing.assert_allclose(A, A.T, rtol=0, atol=1e-13 * np.abs(A).max())
+    error, old = (np.linalg.norm(matrix @ way - slope) / np.linalg.norm(slope) for matrix in (A, turned))
+    assert error < 0.03 and error < 0.2 * old
+
+
+# ---------------------------------------------------------------------- definite stand-ins
+
+
+def squeezed(body: CorotationalBody, part: float) -> np.ndarray:
+    """Pressed together along z, as thick as before."""
+    return np.asarray((body.rest * [1.0, 1.0, 1.0 - part]).ravel())
+
+
+def test_elements_that_are_pressed_together_can_be_made_definite() -> None:
+    body, settings = box(), StepSettings(0.01, 1.0, NOTHING)
+    q = squeezed(body, 0.2)
+    body.update_elements(q)
+    kept, stand_in = (filled(body, lambda data, p=p: body._fill_tangent(1.0, 0.0, 0.0, data, positive=p)) for p in (False, True))
+    scale = np.abs(kept).max()
+    assert np.linalg.eigvalsh(kept).min() < -1e-3 * scale
+    assert np.linalg.eigvalsh(stand_in).min() > -1e-10 * scale
+    data = np.empty(len(body.pattern()[1]))
+    body.tangent(settings, data)
+    assert body.positive_tangent(settings, data)
+    body.update_elements(squeezed(body, -0.2))  # stretched: nothing to do
+    body.tangent(settings, data)
+    same = data.copy()
+    assert not body.positive_tangent(settings, data) and np.array_equal(data, same)
+
+
+@pytest.mark.parametrize("positive", [False, True])
+def test_each_element_is_definite_where_asked_for_and_where_it_is_all_but_inverted(positive: bool) -> None:
+    """Random elements, some inverted: blocks are finite, and the whole of an element is semidefinite."""
+    body = box(cells=(1, 1, 1))
+    scratch, blocks = np.zeros(kernels.TANGENT_SCRATCH), np.empty((len(body.tets), 6, 9))
+    met = [0, 0]
+    for seed in range(60):
+        body.update_elements(strained(body, 1.5, seed))
+        left = kernels.element_tangents(
+            body._gradient, body._volume, body._lame_lambda, body._lame_mu, body._quaternion, body._strain, 1.0, 0.0, positive,
+            scratch, blocks,
+        )  # fmt: skip
+        assert np.isfinite(blocks).all() and not (positive and left)
+        indefinite = 0
+        for e in range(len(body.tets)):
+            K = np.zeros((4, 3, 4, 3))
+            for pair, (a, b) in enumerate([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]):
+                K[a, :, b] = blocks[e, pair].reshape(3, 3)
+                K[b, :, a] = K[a, :, b].T
+            for a in range(4):
+                K[a, :, a] = -sum(K[a, :, b] for b in range(4) if b != a)
+            values = np.linalg.eigvalsh(K.reshape(12, 12))
+            U = np.eye(3) + body._strain[e][[0, 3, 5, 3, 1, 4, 5, 4, 2]].reshape(3, 3)
+            flat = np.trace(U) - np.linalg.eigvalsh(U).max() <= 0.5
+            met[0] += flat
+            assert values.min() > -1e-9 * values.max() or not (positive or flat)
+            indefinite += values.min() < -1e-6 * values.max()
+        assert indefinite <= left
+        met[1] += left
+    assert met[0] > 10 and (met[1] > 10) != positive
+
+
+def column() -> fs.Scene:
+    """A slender column, pressed far beyond where it would buckle; it stays straight."""
+    scene = fs.Scene("column", dt=0.05, duration=1.0, theta=1.0, gravity=(0.0, 0.0, 0.0), integrator="theta")
+    rubber = fs.Elastic(1e6, 0.3, 1000.0)
+    bar = scene.add_soft("bar", fs.box_tets((0.01, 0.01, 0.1), (1, 1, 10)), rubber, position=(0.0, 0.0, 0.05))
+    scene.hold(bar, lambda x: x[:, 2] < 1e-9, fs.Motion([0.0, 1.0], [(0.0, 0.0, 0.0)] * 2))
+    scene.hold(bar, lambda x: x[:, 2] > 0.0999, fs.Motion([0.0, 0.2], [(0.0, 0.0, 0.0), (0.0, 0.0, -0.02)], smooth=False))
+    return scene
+
+
+def test_where_the_tangent_is_not_definite_a_step_is_solved_with_one_that_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+    whole = SoftBody.positive_tangent
+
+    def counted(self: SoftBody, settings: StepSettings, data: np.ndarray) -> bool:
+        asked.append(whole(self, settings, data))
+        return asked[-1]
+
+    monkeypatch.setattr(SoftBody, "positive_tangent", counted)
+    stepper = Stepper(column(), Exact(ExactOptions()))
+    for _ in range(4):
+        report = stepper.step()
+        assert report.solution.converged and report.nonlinear_residual <= 1e-4
+    assert any(asked)
+    monkeypatch.setattr(SoftBody, "positive_tangent", lambda self, settings, data: self.tangent(settings, data) or False)
+    stepper = Stepper(column(), Exact(ExactOptions()))
+    with pytest.raises(ContactError, match="not positive definite"):
+        for _ in range(4):
+            stepper.step()
+
+
+# ---------------------------------------------------------------------- steps
+
+
+def sheared(integrator: str) -> fs.Scene:
+    """A rubber strip between two ends, one of which is moved aside and up: it bends, turns and is strained by 20 %."""
+    scene = fs.Scene("sheared", dt=0.01, duration=0.5, integrator=integrator, theta=1.0 if integrator == "theta" else None)
+    rubber = fs.Elastic(1e5, 0.42, 1000.0, rayleigh_beta=0.01)
+    strip = scene.add_soft("strip", fs.box_tets((0.008, 0.01, 0.06), (2, 2, 12)), rubber, position=(0.0, 0.0, 0.03))
+    scene.hold(strip, lambda x: x[:, 2] < 1e-9, fs.Motion([0.0, 1.0], [(0.0, 0.0, 0.0)] * 2))
+    scene.hold(strip, lambda x: x[:, 2] > 0.0599, fs.Motion([0.0, 0.5], [(0.0, 0.0, 0.0), (0.05, 0.0, 0.005)]))
+    return scene
+
+
+@pytest.mark.parametrize("integrator", ["theta", "energy-momentum"])
+def test_fast_steps_need_fewer_solves(integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def solves() -> int:
+        stepper, total = Stepper(sheared(integrator), Exact(ExactOptions())), 0
+        for _ in range(40):
+            report = stepper.step()
+            assert report.solution.converged and report.nonlinear_residual <= 1e-4
+            total += report.solves
+        return total
+
+    exact = solves()
+    monkeypatch.setattr(CorotationalBody, "_fill_tangent", SoftBody._fill_tangent)
+    assert exact < 0.8 * solves()
