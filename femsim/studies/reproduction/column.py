@@ -128,7 +128,7 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         image("Residuals of the column", figures / "admm_column.png"),
         points=[
             f"A, ADMM with balanced steps: {its(a, 'ADMM, n_s = 5')} iterations (paper: {given['a_admm']}), "
-            f"{its(a, 'ADMM, n_s = 1')} with n_s = 1, {its(a, 'ADMM, n_s = 20')} with n_s = 20 (paper: a small n_s is best here). "
+            f"{its(a, 'ADMM, n_s = 1')} with n_s = 1, {its(a, 'ADMM, n_s = 20')} with n_s = 20 (paper: a small n_s is best). "
             "The primal residual, here that of the dynamics, is "
             f"{number(balanced['first_primal'], 2)} after the first iteration (paper: {given['a_primal']}).",
             f"A, FADMM with rho 0.05: {its(a, 'FADMM, rho = 0.05')} (paper: {given['a_fadmm']}); {best[1]} needs {best[0]} "
