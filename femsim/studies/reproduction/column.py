@@ -13,7 +13,6 @@ from femsim.studies.reproduction.measuring import REFERENCE, Raw, Settings
 from femsim.studies.reproduction.paper import published
 from femsim.studies.reproduction.splittings import (
     FIXED_RHO,
-    HEADER,
     JACOBI,
     OURS,
     SPECTRAL,
@@ -110,10 +109,12 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
     best = min(
         (value, row["label"]) for row in _named(a, *(f"FADMM, rho = {r:g}" for r in RHOS)) if (value := below(row, TOLERANCE))
     )
-    blocks = []
-    for case, rows in (("A", a), ("B", b)):
-        lines = [[*cells(row), number(row["error"], 2)] for row in rows if row["label"] not in _DRAWN]
-        blocks += [f"Case {case}:", markdown([*HEADER, "error of the force on the bodies"], lines)]
+    lines = [
+        [label, *("; ".join(cells(row)[1:4]) + f" ({number(row['error'], 2)})" for row in _named([*a, *b], label))]
+        for label in (row["label"] for row in a)
+        if label not in _DRAWN
+    ]
+    columns = [f"{case}: iterations to 1e-2; 1e-4; 1e-6 (error of the force on the bodies)" for case in "AB"]
     given = published("test_1", "003")
     return section(
         f"20 spheres of {given['mass']} kg in a column, the {given['heavy']}th of {given['heavy_mass']} kg, one of "
@@ -123,12 +124,12 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         f"{TOLERANCE:g} of the contact law, at most {limit} iterations. The paper splits impulses and we forces, so that its "
         "rho is ours "
         "over the time step.",
-        *blocks,
+        markdown(["method", *columns], lines),
         image("Residuals of the column", figures / "admm_column.png"),
         points=[
-            f"A, ADMM with balanced steps: {its(a, 'ADMM, n_s = 5')} iterations (paper: {given['a_admm']}); with n_s = 1 "
-            f"{its(a, 'ADMM, n_s = 1')}, with n_s = 20 {its(a, 'ADMM, n_s = 20')} (paper: a small n_s is best here). The primal "
-            "residual, here that of the dynamics, is "
+            f"A, ADMM with balanced steps: {its(a, 'ADMM, n_s = 5')} iterations (paper: {given['a_admm']}), "
+            f"{its(a, 'ADMM, n_s = 1')} with n_s = 1, {its(a, 'ADMM, n_s = 20')} with n_s = 20 (paper: a small n_s is best). "
+            "The primal residual, here that of the dynamics, is "
             f"{number(balanced['first_primal'], 2)} after the first iteration (paper: {given['a_primal']}).",
             f"A, FADMM with rho 0.05: {its(a, 'FADMM, rho = 0.05')} (paper: {given['a_fadmm']}); {best[1]} needs {best[0]} "
             "(paper: greatly "

@@ -152,7 +152,7 @@ def _head(evaluation: Evaluation, records: Mapping[str, Raw], raw: str) -> str:
     versions = dict.fromkeys(", ".join(f"{name} {v}" for name, v in record["versions"].items()) for record in records.values())
     table = [
         [
-            name, record["size"], record["made"], f"{record['cpu_s']:.0f}",
+            name, record["made"], f"{record['cpu_s']:.0f}",
             f"{record['load'][0]:.1f} to {record['load'][1]:.1f}", f"`{record['code']}`", f"[{name}.json]({raw}/{name}.json)",
         ]
         for name in evaluation.parts
@@ -166,6 +166,6 @@ def _head(evaluation: Evaluation, records: Mapping[str, Raw], raw: str) -> str:
             "",
             f"Machine: {'; '.join(machines)}. Versions: {'; '.join(versions)}. All parts together: {total / 60.0:.1f} minutes.",
             "",
-            markdown(["part", "size", "made", "CPU s", "load", "code", "raw numbers"], table),
+            markdown(["part", "made", "CPU s", "load", "code", "raw numbers"], table),
         ]
     )

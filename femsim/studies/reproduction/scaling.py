@@ -103,8 +103,7 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
     exponent, straight = exponents["cond", FIRST]
     return section(
         "A square mat of 0.3 x 0.3 x 0.01 m (E 75 kPa, mu 0.3) that is pulled over the floor, steps "
-        f"{', '.join(map(str, SAMPLED))}, mean. All nodes of its lower side touch, so contacts grow with nodes. CPU time, one "
-        "thread.",
+        f"{', '.join(map(str, SAMPLED))}, mean. All nodes of its lower side have contact, so contacts grow with nodes.",
         markdown(header, lines),
         image("Solver time over nodes", figures / "fig11_scaling.png"),
         points=[

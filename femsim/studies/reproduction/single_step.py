@@ -132,6 +132,8 @@ def _table(rows: Raw) -> str:
     """Table of medians at some counts of iterations."""
     lines = []
     for label, row in rows.items():
+        if label == LITERAL:  # drawn, and in Table II
+            continue
         counts, residual = row["counts"], np.array(row["residual"])
         shown = [k for k, count in enumerate(counts) if count in (5, 10, 20, 100, 1000)] or [len(counts) - 1]
         for k in shown:

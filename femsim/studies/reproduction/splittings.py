@@ -114,7 +114,7 @@ def below(row: Raw, level: float) -> int | None:
 def cells(row: Raw) -> list[str]:
     """Columns of a row: iterations to 1e-2, 1e-4 and 1e-6, factorizations, ms."""
     its = [below(row, level) for level in (1e-2, 1e-4, TOLERANCE)]
-    shown = [f"not in {len(row['residual'])}" if value is None else str(value) for value in its]
+    shown = [f">{len(row['residual'])}" if value is None else str(value) for value in its]
     return [row["label"], *shown, "-" if row["factorizations"] is None else str(row["factorizations"]), number(row["ms"])]
 
 

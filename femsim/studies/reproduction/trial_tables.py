@@ -183,7 +183,7 @@ def common_text(raw: Raw, paper: Raw) -> list[str]:
     here = {name: ms[name] / ms["cond"] for name in theirs}
     claims = {
         "COND is the fastest by its stop": min(here.values()) > 1.0,
-        f"it is {min(theirs.values()):.0f} times as fast or more": min(here.values()) >= min(theirs.values()),
+        f"COND is at least {min(theirs.values()):.0f} times as fast": min(here.values()) >= min(theirs.values()),
         "COND needs the fewest iterations": counts["cond"] <= min(counts["pgs"], counts["apgd"]),
         "COND penetrates least": min(penetration, key=lambda name: penetration[name]) == "cond",
     }
@@ -195,8 +195,7 @@ def common_text(raw: Raw, paper: Raw) -> list[str]:
         f"Time relative to COND, by the paper's stop: PGS {times(ms['pgs'] / ms['cond'])}, APGD {times(ms['apgd'] / ms['cond'])} "
         f"(paper: {theirs['pgs']:.0f} and {theirs['apgd']:.0f}); to the residual {RESIDUAL:.0e} "
         f"{times(same['pgs'] / same['cond'])} and {times(same['apgd'] / same['cond'])}. `auto` to {REFERENCE:.0e}: "
-        f"{times(auto / ms['cond'])}.",
-        f"Conditioning of A, median of these steps: {number(kappa)}.",
+        f"{times(auto / ms['cond'])}. Conditioning of A, median of these steps: {number(kappa)}.",
     ]
     return sentences
 
