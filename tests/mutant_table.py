@@ -569,12 +569,16 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "CANAL forgets the slip of De Saxce", "contact/solvers/augmented.py",
-        "self.slip = self._anderson.next(self.slip, slip, self._slow)", "self.slip = 0.0 * slip",
+        "self.slip = self._anderson.next(self.slip, slip, self.changed == 0 or self._slow)", "self.slip = 0.0 * slip",
         "test_canal.py::test_piles_are_solved_in_a_few_tens_of_newton_steps",
     ),
     Mutant(
         "physics", "SubADMM has its slacks the wrong way", "contact/solvers/subadmm_kernels.py",
-        "(state.moved[p, c] + state.gap[m, c])", "(state.moved[p, c] - state.gap[m, c])",
+        "(moved[p, c] + gap[m, c])", "(moved[p, c] - gap[m, c])",
         "test_subadmm.py::test_its_iterates_are_those_of_the_equations_with_slacks_and_multipliers",
+    ),
+    Mutant(
+        "bits", "threads do not wait for each other", "contact/together.py", "    if threads > 1:\n", "    if threads > 99:\n",
+        "test_together.py::test_threads_see_what_the_others_wrote_before_they_met",
     ),
 )  # fmt: skip

@@ -55,3 +55,12 @@ def pile(ring: int, seed: int, *, force: float = 5.0, torque: float = 0.2, frict
             phi[m] = rng.uniform(0.0, 2e-5) / dt
     groups = [Group(f"dish {i}", 6 * i, 6 * i + 6, "generalized") for i in range(len(MASSES))]
     return make_problem(sp.csc_matrix(A), b, sp.csr_matrix(J), phi, friction, dt=dt, groups=groups)
+
+
+def side_by_side(count: int, ring: int = 3) -> ContactProblem:
+    """So many piles that do not know of each other, with seeds from 0 on."""
+    piles = [pile(ring, seed) for seed in range(count)]
+    A, J = sp.block_diag([p.A for p in piles], format="csc"), sp.block_diag([p.J for p in piles], format="csr")
+    b, phi = np.concatenate([p.b for p in piles]), np.concatenate([p.phi for p in piles])
+    groups = [Group(f"body {i}", 6 * i, 6 * i + 6, "generalized") for i in range(4 * count)]
+    return make_problem(A, b, J, phi, np.concatenate([p.friction for p in piles]), dt=1.0 / 240.0, groups=groups)

@@ -263,7 +263,7 @@ def test_a_method_that_fails_after_a_good_iterate_ends(name: str, where: str, mo
         if calls > 1 and name == "canal":
             args[0].failed, args[0].dynamics = True, math.inf
         elif calls > 1:
-            args[6][:] = math.nan
+            args[8][:] = math.nan
         return done
 
     monkeypatch.setattr(owner, function, fails_later)

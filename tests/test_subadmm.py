@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from fclib_check import check, read_problem
 from full_sets import full_set, needs_full_sets
-from piles import pile
+from piles import pile, side_by_side
 from random_problems import random_global, random_local
 from slow_twins import random_spd
 from small_blocks import soft_block
@@ -160,13 +160,41 @@ def test_stored_zeros_of_the_matrix_join_nothing() -> None:
 def test_pieces_hold_the_jacobian() -> None:
     problem = chain(3)
     pieces = find_pieces(problem, find_subsystems(problem))
-    np.testing.assert_array_equal(pieces.shares, [1, 2, 2, 3, 1])
+    np.testing.assert_array_equal(np.diff(pieces.first), [1, 2, 2, 3, 1])
     J = np.zeros(problem.J.shape)
     for p, m in enumerate(pieces.contact):
         own = slice(pieces.ptr[p], pieces.ptr[p + 1])
         J[3 * m : 3 * m + 3, pieces.col[own]] += pieces.jac[own].T
         assert len(set(find_subsystems(problem)[pieces.col[own]])) == 1
     np.testing.assert_array_equal(J, problem.J.toarray())
+
+
+# ---------------------------------------------------------------------- threads
+
+
+@pytest.mark.parametrize("problem", [chain(0), pile(5, 1), side_by_side(40), soft_block(1e5, 4)])
+def test_any_number_of_threads_gives_the_same_bits(problem: ContactProblem, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of the residuals, and where the penalty changes."""
+    monkeypatch.setattr(subadmm, "_MANY", 0)
+    teams: list[int] = []
+    made = subadmm.Team
+    monkeypatch.setattr(subadmm, "Team", lambda threads: teams.append(threads) or made(threads))
+    one, *others = (
+        make_solver("subadmm", max_iterations=60, adaptive="paper", gamma=1.01, tolerance=1e-14, threads=threads).solve(problem)
+        for threads in (1, 2, 3, 7)
+    )
+    assert teams == [1, 2, 3, 7] and one.details["factorizations"] > 1
+    for other in others:
+        np.testing.assert_array_equal(one.v, other.v)
+        np.testing.assert_array_equal(one.lam, other.lam)
+        np.testing.assert_array_equal(one.history.dynamics, other.history.dynamics)
+        np.testing.assert_array_equal(one.history.contact, other.history.contact)
+        assert one.details == other.details
+
+
+def test_few_contacts_are_not_worth_a_second_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("contact.together.ThreadPoolExecutor", None)  # nobody makes one
+    assert make_solver("subadmm", max_iterations=20, threads=2).solve(chain(0)).iterations == 20
 
 
 # ---------------------------------------------------------------------- whole solves

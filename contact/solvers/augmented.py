@@ -6,8 +6,8 @@ Outer iteration, with the slip speeds s of the De Saxce term and the forces lam 
     lam = P_K(t),    u = J v + phi + (lam - lam_old) / beta,    s = |u_t|
 
 Departures: beta is a multiple of the force per velocity of each contact; it grows only where the constraint error, not that of
-s, is what lags; s is accelerated (Anderson) where its plain update is slow; an inner problem is solved to a part of the residual
-of the outer one.
+s, is what lags; s is accelerated (Anderson) where no contact changed its state, so that its update is smooth, and where it is
+slow; an inner problem is solved to a part of the residual of the outer one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LINE_SEARCH = 1e-3
 _INNER, _INNER_LEAST, _INNER_MOST, ROUNDING = 0.1, 1e-12, 1e-2, 1e-7
 #: ... or always to this.
 _TIGHT = 1e-10
-#: Slip speeds are accelerated when their error fell by less than the second number over the first number of iterations.
+#: Slip speeds are slow when their error fell by less than the second number over the first number of iterations.
 _SLOW_OVER, _SLOW = 10, 0.1
 #: Combinations with a larger sum of coefficients are not trusted.
 _WILDEST = 1e3
@@ -220,7 +220,7 @@ class AugmentedLagrangian:
         self.al_error = float(np.linalg.norm(error))
         self.slip_error = float(np.linalg.norm(mu * (slip - self.slip)))
         self._slips.append(self.slip_error)
-        self.slip = self._anderson.next(self.slip, slip, self._slow)
+        self.slip = self._anderson.next(self.slip, slip, self.changed == 0 or self._slow)
         self.lam = new
         if self.al_error > _LAG * before and (plan.rule == "paper" or self.al_error > _SHARE * self.slip_error):
             self.beta = min(plan.growth * self.beta, plan.most)

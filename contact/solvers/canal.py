@@ -44,7 +44,8 @@ class CanalOptions(FactorizationOptions):
         When it grows: where the error of the constraints fell by less than a factor of 4 and is not small beside that of the slip
         speeds, or whenever it fell so little (papers/000 Alg. 1), which drives it to its largest where slip is slow.
     acceleration : int
-        Window of the Anderson acceleration of the slip speeds, which sets in where they are slow; 0 for none.
+        Window of the Anderson acceleration of the slip speeds, which sets in where no contact changes its state, or where they
+        are slow; 0 for none.
     inner : {"adaptive", "tight"}
         Inner problems are solved to a tenth of the last residual, or always to 1e-10.
     inner_method : {"newton", "damped", "dogleg"}
@@ -101,7 +102,7 @@ class Canal:
     problems of few unknowns with many contacts, where W is singular, and large ratios of mass or stiffness.
 
     Departures from the papers: penalties relative to each contact; they grow only where the constraints are what lags; slip
-    speeds are accelerated where they are slow; inner tolerances follow the residual, and true residuals end it.
+    speeds are accelerated; inner tolerances follow the residual, and true residuals end it.
 
     Parameters
     ----------

@@ -21,6 +21,7 @@ from contact.solvers.base import Check, FactorizationOptions, Judge, Row, Soluti
 from contact.solvers.converted import solve_converted
 from contact.solvers.penalty import Fixed, Rule, Sizes
 from contact.solvers.with_rows import takes_rows
+from contact.together import Team
 
 #: Subsystems of at most so many rows are dense blocks of one kernel; larger ones are solved by sparse factors.
 _SMALL = 48
@@ -28,6 +29,8 @@ _SMALL = 48
 _DENSE_SHARE = 0.3
 #: Iterations between two looks at the penalty are a multiple of this.
 _CHUNK = 10
+#: Fewer pieces of contacts than this are not worth a second thread.
+_MANY = 400
 #: Least and largest factor on the penalty, and how much later than the last look at it the next one is.
 _LEAST, _MOST, _RARER = 0.1, 10.0, 2.0
 
@@ -56,6 +59,9 @@ class SubadmmOptions(FactorizationOptions):
         See ``adaptive``.
     every : int
         See ``adaptive``; a multiple of 10.
+    threads : int
+        Threads for bodies and contacts, where these are many; factors of large bodies are made by one. The answer is the same,
+        bit by bit, for any number. Default 1.
     """
 
     solver_name: ClassVar[str] = "subadmm"
@@ -91,10 +97,10 @@ class Subadmm:
         z_p+ = J_p v + (lam+ - lam) / beta
 
     with the strict operator T, k pieces of a contact, and the sums over the pieces of subsystem j. The multipliers of the papers
-    are -lam and are not kept (eqs. 34 to 39). Every subsystem, and then every contact, can be treated by itself; here one thread
-    does it, in their order. There is no proof of convergence, for the strict operator is not that of a convex problem.
+    are -lam and are not kept (eqs. 34 to 39). Every subsystem, and then every contact, is treated by itself, by as many threads
+    as ``threads`` says. There is no proof of convergence, for the strict operator is not that of a convex problem.
 
-    Departures: penalties relative to each contact; looks at them ever rarer; no threads. Bodies of one kinematic tree are not
+    Departures: penalties relative to each contact; looks at them ever rarer. Bodies of one kinematic tree are not
     split (Table III "No Body"): a problem does not say which rows of J belong to which of them.
 
     Parameters
@@ -134,7 +140,8 @@ class Subadmm:
         iterations = _Iterations(problem, warm_start, self.options)
         prepared = clock()
         judge = Judge(problem, self.options.tolerance)
-        drive(iterations, judge, self.options.max_iterations)
+        with iterations.team:
+            drive(iterations, judge, self.options.max_iterations)
         times = {"prepare": prepared - started, "iterate": clock() - prepared}
         return judge.solution(times, iterations.details())
 
@@ -168,7 +175,33 @@ def find_pieces(law: ContactProblem, system: np.ndarray) -> kernels.Pieces:
     col, jac = np.empty(most, dtype=np.int64), np.empty((most, 3))
     found = kernels.split_columns(J.indptr, J.indices, J.data, system, contact, ptr, col, jac)
     contact, ptr, end = contact[:found].copy(), ptr[: found + 1].copy(), int(ptr[found])
-    return kernels.Pieces(contact, ptr, col[:end].copy(), jac[:end].copy(), np.bincount(contact, minlength=law.n_contacts))
+    first = np.searchsorted(contact, np.arange(law.n_contacts + 1)).astype(np.int64)
+    return kernels.Pieces(contact, ptr, col[:end].copy(), jac[:end].copy(), first)
+
+
+def _systems(system: np.ndarray, pieces: kernels.Pieces) -> kernels.Systems:
+    """Rows and pieces of each subsystem, and room for the matrices of the small ones."""
+    sizes = np.bincount(system) if len(system) else np.zeros(0, dtype=np.int64)
+    row, ptr = _sorted(system, len(sizes))
+    piece, own = _sorted(system[pieces.col[pieces.ptr[:-1]]], len(sizes))
+    small = sizes <= _SMALL
+    ends = np.cumsum(np.where(small, sizes**2, 0))
+    start = np.where(small, ends - sizes**2, -1).astype(np.int64)
+    place = np.empty(len(system), dtype=np.int64)
+    place[row] = np.arange(len(row)) - ptr[system[row]]
+    return kernels.Systems(ptr, row, own, piece, start, system, place, np.zeros(int(ends[-1]) if len(ends) else 0))
+
+
+def _sorted(owner: np.ndarray, owners: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return what belongs to each owner, one after the other, in its order, and where each begins."""
+    ends = np.cumsum(np.bincount(owner, minlength=owners))
+    return np.argsort(owner, kind="stable").astype(np.int64), np.concatenate([[0], ends]).astype(np.int64)
+
+
+def _cut(work: np.ndarray, shares: int) -> np.ndarray:
+    """Return where shares of about equal work begin, (shares + 1,) int64."""
+    done = np.concatenate([[0.0], np.cumsum(work)])
+    return np.searchsorted(done, np.linspace(0.0, done[-1], shares + 1)).clip(0, len(work)).astype(np.int64)
 
 
 class _Large:
@@ -185,7 +218,7 @@ class _Large:
         self._contact = np.repeat(pieces.contact, 3)
         filled = self._A.nnz + float(np.square(np.diff(pieces.ptr)).sum())
         self._dense = filled > _DENSE_SHARE * len(rows) ** 2
-        self._factorization = make_factorization(options.backend, options.threads)
+        self._factorization = make_factorization(options.backend)  # by one thread, for the bits of several depend on their number
 
     def factorize(self, beta: np.ndarray) -> None:
         """Factorize A + sum beta J_p^T J_p; ContactError where A is not positive definite."""
@@ -246,18 +279,22 @@ class _Iterations:
         lam = np.array(to_isotropic(problem, lam))
         system = find_subsystems(problem) if options.split == "subsystem" else np.zeros(problem.n, dtype=np.int64)
         self._pieces, self._data = find_pieces(law, system), kernels.Data(law.b, law.weight, law.phi, law.friction, law.scales)
-        sizes = np.bincount(system) if len(system) else np.zeros(0, dtype=np.int64)
-        self.subsystems, self.large = len(sizes), int((sizes > _SMALL).sum())
-        self._blocks = _blocks(system, sizes)
-        rows = np.flatnonzero(self._blocks.block < 0)
+        self._systems = systems = _systems(system, self._pieces)
+        self.subsystems, self.large = len(systems.start), int((systems.start < 0).sum())
+        rows = np.flatnonzero(systems.start[system] < 0)
         self._large = _Large(law, rows, self._pieces, options) if len(rows) else None
         self._A = law.A
         moved = np.empty((len(self._pieces.contact), 3))
-        kernels.move_pieces(self._pieces, v, moved)
+        kernels.move_all(self._pieces, systems, v, moved)
         self._state = kernels.State(v, lam, np.zeros_like(lam), moved)
-        n, most = problem.n, int(sizes.max(initial=1))
-        of_rows = np.empty(n), np.empty(n), np.empty(n)
-        self._room = kernels.Room(*of_rows, np.empty_like(moved), np.empty_like(lam), np.empty(min(most, _SMALL)))
+        right, residual, pushed, x = np.empty((4, problem.n))
+        blocks = -(-len(lam) // kernels.BLOCK)
+        sums = np.empty((self.subsystems, 3)), np.empty((blocks, 5))
+        self._room = kernels.Room(right, residual, pushed, np.empty_like(moved), np.empty_like(lam), x, *sums)
+        self.team = Team(options.threads if len(moved) >= _MANY else 1)
+        work = np.diff(systems.own) + 0.1 * np.diff(systems.ptr)
+        cuts = _cut(work, self.team.threads), _cut(np.ones(blocks), self.team.threads)
+        self._shares = kernels.Shares(*cuts, self.team.met)
         scales = law.scales
         if options.scaling == "mean" and len(scales):
             scales = np.full(len(scales), np.exp(np.log(scales).mean()))
@@ -270,8 +307,12 @@ class _Iterations:
 
     def _factorize(self) -> None:
         self._beta, A = self.penalty * self._scales, self._A
-        good = kernels.factorize_blocks(A.indptr, A.indices, A.data, self._pieces, self._beta, self._blocks)
-        if not good:
+
+        def factorize(thread: int) -> bool:
+            bounds = self._shares.system[thread : thread + 2].tolist()
+            return kernels.factorize_systems(A.indptr, A.indices, A.data, self._pieces, self._beta, self._systems, *bounds)
+
+        if not all(self.team.run(factorize)):
             raise ContactError("A is not positive definite (its factorization broke down); check materials, time step and units.")
         if self._large is not None:
             self._large.factorize(self._beta)
@@ -304,15 +345,15 @@ class _Iterations:
         return rows
 
     def _chunk(self, count: int, aim: float) -> np.ndarray:
-        """Iterate; return the rows (k, 3) as ``kernels.update_contacts`` fills them."""
-        rows, beta, room = np.empty((count, 3)), self._beta, self._room
-        pieces, blocks, data, state, large = self._pieces, self._blocks, self._data, self._state, self._large
+        """Iterate; return the rows (k, 3) of ``kernels.residuals``."""
+        rows, room, state, large, run = np.empty((count, 3)), self._room, self._state, self._large, self.team.run
+        given = self._pieces, self._systems, self._data, self._beta, state, room, self._shares
         if large is None:
-            return rows[: kernels.iterate(pieces, blocks, data, beta, state, room, rows, aim)]
+            return rows[: run(lambda thread: kernels.iterate(*given, thread, rows, aim))[0]]
         for i, row in enumerate(rows):
-            kernels.solve_bodies(pieces, blocks, data, beta, state, room)
+            run(lambda thread: kernels.solve_bodies(*given, thread))
             state.v[large.rows] = large.solve(room.right)
-            kernels.update_contacts(pieces, data, beta, state, room, row)
+            row[:] = run(lambda thread: kernels.update_contacts(*given, thread))[0]
             if row[:2].max() <= aim or not np.isfinite(row).all():
                 return rows[: i + 1]
         return rows
@@ -330,17 +371,3 @@ class _Iterations:
             "penalty": self.penalty,
             "returned_iteration": self.best + 1,
         }
-
-
-def _blocks(system: np.ndarray, sizes: np.ndarray) -> kernels.Blocks:
-    """Rows and room for the matrices of the small subsystems."""
-    small = np.flatnonzero(sizes <= _SMALL)
-    number = np.full(len(sizes), -1, dtype=np.int64)
-    number[small] = np.arange(len(small))
-    block = number[system]
-    row = np.argsort(block, kind="stable")[int((block < 0).sum()) :].astype(np.int64)
-    ptr = np.concatenate([[0], np.cumsum(sizes[small])]).astype(np.int64)
-    start = np.concatenate([[0], np.cumsum(sizes[small] ** 2)]).astype(np.int64)
-    place = np.full(len(system), -1, dtype=np.int64)
-    place[row] = np.arange(len(row)) - ptr[block[row]]
-    return kernels.Blocks(ptr, row, start[:-1].copy(), block, place, np.zeros(int(start[-1])))

@@ -1,4 +1,8 @@
-"""Compiled kernels of SubADMM: right-hand sides and solves body by body, forces contact by contact."""
+"""Compiled kernels of SubADMM: right-hand sides and solves body by body, forces contact by contact.
+
+Both are cut into shares for threads; residuals are added up body by body and by :data:`BLOCK` contacts, so that no bit depends
+on the shares.
+"""
 
 from __future__ import annotations
 
@@ -11,31 +15,38 @@ from contact.compiled import njit
 from contact.cone import project_strict
 from contact.metrics_kernels import law_parts, relative
 from contact.solvers.canal_kernels import cholesky, substitute, weighted
+from contact.together import wait
+
+#: Contacts whose residuals are added up by themselves.
+BLOCK = 64
 
 
 class Pieces(NamedTuple):
     """J by contacts and subsystems: piece p has three entries ``jac`` in each of the columns ``col[ptr[p]:ptr[p + 1]]``.
 
-    ``contact`` (pieces,) is the contact of each, ``shares`` (nc,) the pieces of each contact.
+    ``contact`` (pieces,) is the contact of each, in order; contact m has those from ``first[m]`` to ``first[m + 1]``.
     """
 
     contact: np.ndarray
     ptr: np.ndarray
     col: np.ndarray
     jac: np.ndarray
-    shares: np.ndarray
+    first: np.ndarray
 
 
-class Blocks(NamedTuple):
-    """Small subsystems: rows ``row[ptr[j]:ptr[j + 1]]`` of subsystem j, and its matrix, square, from ``start[j]`` on in ``data``.
+class Systems(NamedTuple):
+    """Subsystems: s has rows ``row[ptr[s]:ptr[s + 1]]`` of A and pieces ``piece[own[s]:own[s + 1]]`` of J.
 
-    ``block`` (n,) is the subsystem of each row of A, -1 where it is a large one, and ``place`` (n,) its row in the matrix.
+    Those of few rows have a matrix, square, from ``start[s]`` on in ``data``; of large ones ``start[s]`` is -1. ``of_row`` (n,)
+    is the subsystem of each row of A, and ``place`` (n,) its row in the matrix.
     """
 
     ptr: np.ndarray
     row: np.ndarray
+    own: np.ndarray
+    piece: np.ndarray
     start: np.ndarray
-    block: np.ndarray
+    of_row: np.ndarray
     place: np.ndarray
     data: np.ndarray
 
@@ -60,7 +71,11 @@ class State(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Arrays to work in: right-hand side, residual and J^T lam (n,), forces (pieces, 3), u (nc, 3), one block's row (n,)."""
+    """Arrays to work in: right-hand side, residual and J^T lam (n,), forces (pieces, 3), u (nc, 3), sums.
+
+    ``of_systems`` (subsystems, 3) and ``of_contacts`` (blocks of contacts, 5) are what residuals are added up from; ``x`` (n,)
+    has the rows of the subsystems in their order.
+    """
 
     right: np.ndarray
     residual: np.ndarray
@@ -68,6 +83,19 @@ class Room(NamedTuple):
     force: np.ndarray
     u: np.ndarray
     x: np.ndarray
+    of_systems: np.ndarray
+    of_contacts: np.ndarray
+
+
+class Shares(NamedTuple):
+    """What each thread does: subsystems ``system[t]:system[t + 1]`` and blocks of contacts ``block[t]:block[t + 1]``.
+
+    ``met`` is that of :func:`contact.together.wait`.
+    """
+
+    system: np.ndarray
+    block: np.ndarray
+    met: np.ndarray
 
 
 @njit(cache=True)
@@ -112,43 +140,44 @@ def split_columns(
     return total
 
 
-@njit(cache=True)
-def factorize_blocks(
-    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, pieces: Pieces, beta: np.ndarray, blocks: Blocks
-) -> bool:
-    """Fill the matrices A_j + sum beta J_p^T J_p of the small subsystems and factorize them; False where that breaks down."""
-    blocks.data[:] = 0.0
-    for j in range(indptr.shape[0] - 1):
-        s = blocks.block[j]
-        if s >= 0:
-            size = blocks.ptr[s + 1] - blocks.ptr[s]
-            for k in range(indptr[j], indptr[j + 1]):
-                if blocks.block[indices[k]] == s:
-                    blocks.data[blocks.start[s] + blocks.place[indices[k]] * size + blocks.place[j]] += data[k]
-    for p in range(pieces.contact.shape[0]):
-        first, last = pieces.ptr[p], pieces.ptr[p + 1]
-        if first == last or blocks.block[pieces.col[first]] < 0:
+@njit(cache=True, nogil=True)
+def factorize_systems(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, pieces: Pieces, beta: np.ndarray, systems: Systems, first: int,
+    last: int,
+) -> bool:  # fmt: skip
+    """Fill A_j + sum beta J_p^T J_p of the small ones of these subsystems and factorize them; False where that breaks down."""
+    place = systems.place
+    for s in range(first, last):
+        if systems.start[s] < 0:
             continue
-        s, factor = blocks.block[pieces.col[first]], beta[pieces.contact[p]]
-        size = blocks.ptr[s + 1] - blocks.ptr[s]
-        for a in range(first, last):
-            row = blocks.start[s] + blocks.place[pieces.col[a]] * size
-            for c in range(first, last):
-                entry = 0.0
-                for r in range(3):
-                    entry += pieces.jac[a, r] * pieces.jac[c, r]
-                blocks.data[row + blocks.place[pieces.col[c]]] += factor * entry
-    for s in range(blocks.start.shape[0]):
-        size = blocks.ptr[s + 1] - blocks.ptr[s]
-        if not cholesky(blocks.data[blocks.start[s] : blocks.start[s] + size * size].reshape(size, size)):
+        size = systems.ptr[s + 1] - systems.ptr[s]
+        H = systems.data[systems.start[s] : systems.start[s] + size * size].reshape(size, size)
+        H[:] = 0.0
+        for i in range(systems.ptr[s], systems.ptr[s + 1]):
+            j = systems.row[i]
+            for k in range(indptr[j], indptr[j + 1]):
+                if systems.of_row[indices[k]] == s:
+                    H[place[indices[k]], place[j]] += data[k]
+        for i in range(systems.own[s], systems.own[s + 1]):
+            p = systems.piece[i]
+            factor = beta[pieces.contact[p]]
+            for a in range(pieces.ptr[p], pieces.ptr[p + 1]):
+                row = H[place[pieces.col[a]]]
+                for c in range(pieces.ptr[p], pieces.ptr[p + 1]):
+                    entry = 0.0
+                    for r in range(3):
+                        entry += pieces.jac[a, r] * pieces.jac[c, r]
+                    row[place[pieces.col[c]]] += factor * entry
+        if not cholesky(H):
             return False
     return True
 
 
-@njit(cache=True)
-def move_pieces(pieces: Pieces, v: np.ndarray, moved: np.ndarray) -> None:
-    """Fill moved (pieces, 3) = J_p v."""
-    for p in range(pieces.contact.shape[0]):
+@njit(cache=True, inner=True)
+def move_pieces(pieces: Pieces, systems: Systems, s: int, v: np.ndarray, moved: np.ndarray) -> None:
+    """Fill moved (pieces, 3) = J_p v of the pieces of a subsystem."""
+    for i in range(systems.own[s], systems.own[s + 1]):
+        p = systems.piece[i]
         x_0 = x_1 = x_2 = 0.0
         for k in range(pieces.ptr[p], pieces.ptr[p + 1]):
             x = v[pieces.col[k]]
@@ -158,60 +187,58 @@ def move_pieces(pieces: Pieces, v: np.ndarray, moved: np.ndarray) -> None:
         moved[p, 0], moved[p, 1], moved[p, 2] = x_0, x_1, x_2
 
 
+@njit(cache=True)
+def move_all(pieces: Pieces, systems: Systems, v: np.ndarray, moved: np.ndarray) -> None:
+    """Fill moved (pieces, 3) = J_p v."""
+    for s in range(systems.start.shape[0]):
+        move_pieces(pieces, systems, s, v, moved)
+
+
 @njit(cache=True, inner=True)
-def add_pieces(pieces: Pieces, force: np.ndarray, out: np.ndarray) -> None:
-    """Add J_p^T force, (pieces, 3), to out (n,)."""
-    for p in range(pieces.contact.shape[0]):
-        for k in range(pieces.ptr[p], pieces.ptr[p + 1]):
-            out[pieces.col[k]] += pieces.jac[k, 0] * force[p, 0] + pieces.jac[k, 1] * force[p, 1] + pieces.jac[k, 2] * force[p, 2]
+def add_piece(pieces: Pieces, p: int, f_0: float, f_1: float, f_2: float, out: np.ndarray) -> None:
+    """Add J_p^T f to out (n,)."""
+    for k in range(pieces.ptr[p], pieces.ptr[p + 1]):
+        out[pieces.col[k]] += pieces.jac[k, 0] * f_0 + pieces.jac[k, 1] * f_1 + pieces.jac[k, 2] * f_2
 
 
-@njit(cache=True)
-def solve_bodies(pieces: Pieces, blocks: Blocks, data: Data, beta: np.ndarray, state: State, room: Room) -> None:
-    """Fill the right-hand sides of all subsystems and the velocities of the small ones (papers/000 eq. 34)."""
-    for p in range(pieces.contact.shape[0]):
-        m = pieces.contact[p]
-        for c in range(3):
-            room.force[p, c] = beta[m] * (state.moved[p, c] + state.gap[m, c]) + state.lam[m, c]
-    room.right[:] = data.b
-    add_pieces(pieces, room.force, room.right)
-    for s in range(blocks.start.shape[0]):
-        first, last = blocks.ptr[s], blocks.ptr[s + 1]
-        size = last - first
-        x = room.x[:size]
+@njit(cache=True, nogil=True)
+def solve_bodies(
+    pieces: Pieces, systems: Systems, data: Data, beta: np.ndarray, state: State, room: Room, shares: Shares, thread: int
+) -> None:
+    """Fill the right-hand sides of the subsystems of a thread, and velocities of the small ones (papers/000 eq. 34)."""
+    force, moved, gap, lam = room.force, state.moved, state.gap, state.lam
+    for s in range(shares.system[thread], shares.system[thread + 1]):
+        first, last = systems.ptr[s], systems.ptr[s + 1]
+        for i in range(first, last):
+            room.right[systems.row[i]] = data.b[systems.row[i]]
+        for i in range(systems.own[s], systems.own[s + 1]):
+            p = systems.piece[i]
+            m = pieces.contact[p]
+            for c in range(3):
+                force[p, c] = beta[m] * (moved[p, c] + gap[m, c]) + lam[m, c]
+            add_piece(pieces, p, force[p, 0], force[p, 1], force[p, 2], room.right)
+        if systems.start[s] < 0:
+            continue
+        size, x = last - first, room.x[first:last]
         for i in range(size):
-            x[i] = room.right[blocks.row[first + i]]
-        substitute(blocks.data[blocks.start[s] : blocks.start[s] + size * size].reshape(size, size), x)
+            x[i] = room.right[systems.row[first + i]]
+        substitute(systems.data[systems.start[s] : systems.start[s] + size * size].reshape(size, size), x)
         for i in range(size):
-            state.v[blocks.row[first + i]] = x[i]
+            state.v[systems.row[first + i]] = x[i]
+        move_pieces(pieces, systems, s, state.v, moved)
 
 
-@njit(cache=True)
-def update_contacts(pieces: Pieces, data: Data, beta: np.ndarray, state: State, room: Room, row: np.ndarray) -> None:
-    """Take over new forces and slacks at new velocities (papers/000 eqs. 35 to 39), contact by contact.
-
-    Fills ``row``: dynamics and contact residual of the pair, and the largest slack error over the largest contact velocity.
-    ``room.force`` holds on entry what :func:`solve_bodies` pushed with.
-    """
+@njit(cache=True, inner=True)
+def project_contacts(pieces: Pieces, data: Data, beta: np.ndarray, state: State, room: Room, block: int) -> None:
+    """Take over new forces and slacks of a block of contacts (papers/000 eqs. 35 to 39), and add their residuals up."""
     u, lam, gap, moved = room.u, state.lam, state.gap, state.moved
-    # A v - b - J^T lam without a product with A: what was pushed with, less what the penalty holds of it
-    for p in range(pieces.contact.shape[0]):
-        m, x_0, x_1, x_2 = pieces.contact[p], 0.0, 0.0, 0.0
-        for k in range(pieces.ptr[p], pieces.ptr[p + 1]):
-            x = state.v[pieces.col[k]]
-            x_0 += pieces.jac[k, 0] * x
-            x_1 += pieces.jac[k, 1] * x
-            x_2 += pieces.jac[k, 2] * x
-        moved[p, 0], moved[p, 1], moved[p, 2] = x_0, x_1, x_2
-        for c in range(3):
-            room.force[p, c] -= beta[m] * moved[p, c]
-    u[:] = data.phi
-    for p in range(pieces.contact.shape[0]):
-        for c in range(3):
-            u[pieces.contact[p], c] += moved[p, c]
     wrong = strength = motion = slack = speed = 0.0
-    for m in range(lam.shape[0]):
-        step = beta[m] / max(pieces.shares[m], 1)
+    for m in range(BLOCK * block, min(BLOCK * (block + 1), lam.shape[0])):
+        for c in range(3):
+            u[m, c] = data.phi[m, c]
+            for p in range(pieces.first[m], pieces.first[m + 1]):
+                u[m, c] += moved[p, c]
+        step = beta[m] / max(pieces.first[m + 1] - pieces.first[m], 1)
         n_0, n_1, n_2 = project_strict(
             lam[m, 0] - step * u[m, 0], lam[m, 1] - step * u[m, 1], lam[m, 2] - step * u[m, 2], data.friction[m]
         )
@@ -223,37 +250,88 @@ def update_contacts(pieces: Pieces, data: Data, beta: np.ndarray, state: State, 
         strength += n_0 * n_0 + n_1 * n_1 + n_2 * n_2
         for c in range(3):
             slack, speed = max(slack, abs(gap[m, c])), max(speed, abs(u[m, c]))
-    for p in range(pieces.contact.shape[0]):
-        for c in range(3):
-            room.force[p, c] -= lam[pieces.contact[p], c]
-    room.residual[:] = 0.0
-    add_pieces(pieces, room.force, room.residual)
-    for p in range(pieces.contact.shape[0]):
-        for c in range(3):
-            room.force[p, c] = lam[pieces.contact[p], c]
-    room.pushed[:] = 0.0
-    add_pieces(pieces, room.force, room.pushed)
-    size = weighted(data.weight, room.residual)
-    scale = max(weighted(data.weight, data.b), weighted(data.weight, room.pushed))
-    for i in range(data.b.shape[0]):
-        room.residual[i] += data.b[i] + room.pushed[i]
-    row[0] = relative(size, max(scale, weighted(data.weight, room.residual)))
-    row[1] = relative(math.sqrt(wrong), max(math.sqrt(strength), math.sqrt(motion)))
-    row[2] = relative(slack, speed)
+    sums = room.of_contacts[block]
+    sums[0], sums[1], sums[2], sums[3], sums[4] = wrong, motion, strength, slack, speed
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
+def add_dynamics(pieces: Pieces, systems: Systems, data: Data, beta: np.ndarray, state: State, room: Room, s: int) -> None:
+    """Add the squares of A v - b - J^T lam, J^T lam and A v of a subsystem up.
+
+    The first without a product with A: what was pushed with, ``room.force``, less what the penalty and the new forces hold of it.
+    """
+    residual, pushed = room.residual, room.pushed
+    for i in range(systems.ptr[s], systems.ptr[s + 1]):
+        residual[systems.row[i]] = pushed[systems.row[i]] = 0.0
+    for i in range(systems.own[s], systems.own[s + 1]):
+        p = systems.piece[i]
+        m, force, moved = pieces.contact[p], room.force[p], state.moved[p]
+        f_0, f_1, f_2 = state.lam[m, 0], state.lam[m, 1], state.lam[m, 2]
+        r_0, r_1, r_2 = force[0] - beta[m] * moved[0], force[1] - beta[m] * moved[1], force[2] - beta[m] * moved[2]
+        add_piece(pieces, p, r_0 - f_0, r_1 - f_1, r_2 - f_2, residual)
+        add_piece(pieces, p, f_0, f_1, f_2, pushed)
+    rr = ff = aa = 0.0
+    for i in range(systems.ptr[s], systems.ptr[s + 1]):
+        j = systems.row[i]
+        weight = data.weight[j]
+        rr += (weight * residual[j]) ** 2
+        ff += (weight * pushed[j]) ** 2
+        aa += (weight * (residual[j] + data.b[j] + pushed[j])) ** 2
+    sums = room.of_systems[s]
+    sums[0], sums[1], sums[2] = rr, ff, aa
+
+
+@njit(cache=True, inner=True)
+def residuals(data: Data, room: Room) -> tuple[float, float, float]:
+    """Dynamics and contact residual of the pair, and the largest slack error over the largest contact velocity."""
+    rr = ff = aa = wrong = motion = strength = slack = speed = 0.0
+    for s in range(room.of_systems.shape[0]):
+        rr, ff, aa = rr + room.of_systems[s, 0], ff + room.of_systems[s, 1], aa + room.of_systems[s, 2]
+    for k in range(room.of_contacts.shape[0]):
+        sums = room.of_contacts[k]
+        wrong, motion, strength = wrong + sums[0], motion + sums[1], strength + sums[2]
+        slack, speed = max(slack, sums[3]), max(speed, sums[4])
+    dynamics = relative(math.sqrt(rr), max(weighted(data.weight, data.b), math.sqrt(max(ff, aa))))
+    return dynamics, relative(math.sqrt(wrong), math.sqrt(max(strength, motion))), relative(slack, speed)
+
+
+@njit(cache=True, nogil=True)
+def update_contacts(
+    pieces: Pieces, systems: Systems, data: Data, beta: np.ndarray, state: State, room: Room, shares: Shares, thread: int
+) -> tuple[float, float, float]:
+    """Take over new forces and slacks at new velocities; return what :func:`residuals` does, the same in every thread.
+
+    ``room.force`` holds on entry what :func:`solve_bodies` pushed with.
+    """
+    threads = shares.system.shape[0] - 1
+    for s in range(shares.system[thread], shares.system[thread + 1]):
+        if systems.start[s] < 0:
+            move_pieces(pieces, systems, s, state.v, state.moved)
+    wait(shares.met, thread, threads)
+    for block in range(shares.block[thread], shares.block[thread + 1]):
+        project_contacts(pieces, data, beta, state, room, block)
+    wait(shares.met, thread, threads)
+    for s in range(shares.system[thread], shares.system[thread + 1]):
+        add_dynamics(pieces, systems, data, beta, state, room, s)
+    wait(shares.met, thread, threads)
+    return residuals(data, room)
+
+
+@njit(cache=True, nogil=True)
 def iterate(
-    pieces: Pieces, blocks: Blocks, data: Data, beta: np.ndarray, state: State, room: Room, rows: np.ndarray, aim: float
-) -> int:
+    pieces: Pieces, systems: Systems, data: Data, beta: np.ndarray, state: State, room: Room, shares: Shares, thread: int,
+    rows: np.ndarray, aim: float,
+) -> int:  # fmt: skip
     """Iterate until both residuals are at most ``aim`` or a value is not finite, at most as often as there are rows.
 
-    For problems without large subsystems; fills rows (k, 3) as :func:`update_contacts`, and returns how many.
+    For problems without large subsystems; the first thread fills rows (k, 3) with what :func:`residuals` returns, and each
+    returns how many.
     """
     for i in range(rows.shape[0]):
-        solve_bodies(pieces, blocks, data, beta, state, room)
-        update_contacts(pieces, data, beta, state, room, rows[i])
-        worst = max(rows[i, 0], rows[i, 1])
-        if worst <= aim or not math.isfinite(rows[i, 0] + rows[i, 1]):
+        solve_bodies(pieces, systems, data, beta, state, room, shares, thread)
+        dynamics, contact, slack = update_contacts(pieces, systems, data, beta, state, room, shares, thread)
+        if thread == 0:
+            rows[i, 0], rows[i, 1], rows[i, 2] = dynamics, contact, slack
+        if max(dynamics, contact) <= aim or not math.isfinite(dynamics + contact):
             return i + 1
     return rows.shape[0]
