@@ -156,7 +156,9 @@ class ContactProblem:
 
     def with_rows(self, J: sp.csr_matrix, friction: np.ndarray) -> ContactProblem:
         """Return the problem with another J, (3 nc, n), and friction, (nc,) or (nc, 2), of its contacts."""
-        return ContactProblem(self.A, self.b, J, self.phi, friction, self.dt, self.groups, self.b_prescribed, self.rows)
+        return ContactProblem(
+            self.A, self.b, J, self.phi, friction, self.dt, self.groups, self.b_prescribed, self.rows, self.turns, self.points
+        )  # fmt: skip
 
     def loaded(self, row_forces: np.ndarray) -> ContactProblem:
         """Return the problem without rows, whose b has what these forces, (p,), N, push: b + G^T lam_r."""
