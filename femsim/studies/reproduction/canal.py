@@ -19,7 +19,7 @@ def _lead() -> list[str]:
         "where the velocities u follow from the forces. It adds N s and m/s.",
         "- `canal` and `subadmm` are our defaults: penalties relative to each contact. `canal`, as printed, has the rule of "
         "the paper for "
-        "the penalty, inner problems to 1e-10, and no acceleration. Solvers return the best iterate that they have seen.",
+        "the penalty, inner problems to 1e-10, and no acceleration.",
         "- Assembly and piling by robot arms under a budget of time (sections VII-A2, VII-B2) are not made.",
     ]  # fmt: skip
 

@@ -239,9 +239,7 @@ def write_dishes(raws: dict[str, Raw], figures: Path) -> str:
             f"{given['pgs']}).",
             f"Time: {_growth(rows[CANAL])}.",
             _beside(rows),
-            "The outer loop of CANAL converges linearly, since slip speeds lag by an iteration: superlinear (paper) are its "
-            "inner "
-            "Newton steps.",
+            "The outer loop of CANAL converges linearly; superlinear (paper) are its inner Newton steps.",
         ],
     )  # fmt: skip
 

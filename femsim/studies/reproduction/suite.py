@@ -166,11 +166,11 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         middles = [np.median([math.inf if row[key] is None else row[key] for row in own]) for key in METRICS]
         metrics.append(
             [
-                _named(name), str(len(own)), *(short(float(value)) for value in middles),
-                *(number(float(np.median(first))) if np.isfinite(np.median(first)) else "-" for first in firsts),
+                _named(name), *(short(float(value)) for value in middles),
+                *(number(float(np.median(first))) if np.isfinite(np.median(first)) else "-" for first in firsts[1:]),
             ]
         )  # fmt: skip
-    shown = ("solver", "answers", "natural map, N", "dual, relative", "complementarity, relative")
+    shown = ("solver", "natural map, N", "dual, relative", "complementarity, relative")
     best = {measure: min(found, key=lambda name: found[name][0]) for measure, found in placed.items()}
     own_best = {measure: min(PAPER, key=lambda name: found[name][0]) for measure, found in placed.items()}
     return section(
@@ -186,7 +186,7 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         "Metrics of the paper, the largest of a contact, median over all answers, and iterations to residuals (median over all "
         "problems; a dash where half of them never get there):",
         markdown(
-            [*shown, *(f"to {level:g}" for level in LEVELS)],
+            [*shown, *(f"to {level:g}" for level in LEVELS[1:])],
             metrics,
         ),
         f"The problems by set (each one's traits are in the raw numbers), and how many of the {len(names)} solvers solve one:",
