@@ -1,6 +1,6 @@
 """Compact time series: VTKHDF with h5py and gzip, topology only once; for ParaView 5.12 and newer.
 
-The layout (vtkHDFReader of VTK 9.7 and pyvista 0.49 open every file; docs/outputs.md lists layouts that fail)::
+The layout (vtkHDFReader of VTK 9.7 and pyvista 0.49 open every file)::
 
     frames.vtkhdf           "MultiBlockDataSet" of all parts: links to the data below, with times and number of steps of its own
     frames/NAME.vtkhdf      one part, "UnstructuredGrid" (tetrahedra) or "PolyData" (triangles, lines, points), at all times
