@@ -3,7 +3,7 @@
     python -m benchmarks.solves [--steps N] [--repeat N] [SCENE...]
 
 Each scene takes its steps twice side by side, one of each in turn: as it is shipped, and linearised once a step. The least of the
-repeated CPU times of a step counts. Prints a table for docs/method.md.
+repeated CPU times of a step counts. Prints a table for data/results/checks.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Free spin, 2 rev/s at 10 ms: what bodies keep of angular momentum and energy; prints the tables of docs/method.md.
+"""Free spin, 2 rev/s at 10 ms: what bodies keep of angular momentum and energy; prints the tables of data/results/checks.md.
 
     python -m benchmarks.spinning laws           # ten turns of a bar, every law, linear and quadratic elements; ten minutes
     python -m benchmarks.spinning tight          # ten turns of some of them, solved to 5e-9, undamped; two minutes
