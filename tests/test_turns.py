@@ -208,6 +208,14 @@ def test_what_is_held_does_not_turn_and_rigid_bodies_say_nothing() -> None:
     assert turns is not None and list(turns.rows) == list(range(0, 3 * nodes, 3))
     np.testing.assert_array_equal(turns.rotation[1], np.eye(3))
     np.testing.assert_allclose(np.delete(turns.rotation, 1, axis=0), np.tile(turn, (nodes - 1, 1, 1)), atol=1e-9)
+    # of a body of which nothing is held, bent or not, there is one rotation: its translations stay free of its stiffness
+    system.set_prescribed(np.zeros(system.n, dtype=np.bool_))
+    state.q[: 3 * nodes] += 0.001 * np.random.default_rng(5).standard_normal(3 * nodes)
+    system.assemble(state, SETTINGS, np.zeros(system.n))
+    turns = system.turns()
+    assert turns is not None and (turns.rotation == turns.rotation[0]).all()
+    assert np.linalg.det(turns.rotation[0]) == pytest.approx(1.0)
+    np.testing.assert_allclose(turns.rotation[0], turn, atol=0.1)
     assert System(scene.bodies[1:]).turns() is None
 
 

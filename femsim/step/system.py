@@ -388,17 +388,24 @@ class System:
         self.b_prescribed = self.b - own
 
     def turns(self) -> Turns | None:
-        """How rows of bodies have turned where their elements were updated last; None where none turn. What is held does not."""
-        found = [
-            (v, turn) for body, v in zip(self.bodies, self.v_slices, strict=True) if (turn := body.row_rotations()) is not None
-        ]
+        """How rows of bodies have turned where their elements were updated last; None where none turn. What is held does not.
+
+        A body of which nothing is held turns as a whole: factors that turn node by node resist its translation, and would let
+        its momentum balance to the tolerance of the solver only, where others balance it to rounding.
+        """
+        turned = zip(self.v_slices, (body.row_rotations() for body in self.bodies), strict=True)
+        found = [(v, turn) for v, turn in turned if turn is not None]
         if not found:
             return None
+        for v, turn in found:
+            held = self.prescribed[v].reshape(-1, 3).any(axis=1)
+            if held.any():
+                turn[held] = np.eye(3)
+            else:
+                left, _, right = np.linalg.svd(turn.sum(axis=0))
+                turn[:] = left @ np.diag([1.0, 1.0, np.sign(np.linalg.det(left @ right))]) @ right
         rows = np.concatenate([np.arange(v.start, v.stop, 3) for v, _ in found])
-        rotation = np.concatenate([turn for _, turn in found])
-        if self._rows.size:
-            rotation[self.prescribed[rows[:, None] + np.arange(3)].any(axis=1)] = np.eye(3)
-        return Turns(rows, rotation)
+        return Turns(rows, np.concatenate([turn for _, turn in found]))
 
     def reaction(self, v_hat: np.ndarray, contact_force: np.ndarray) -> np.ndarray:
         """Generalized force (n,) that the drives exert on prescribed rows, N or N m; zero elsewhere.

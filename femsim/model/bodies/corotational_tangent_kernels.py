@@ -32,6 +32,7 @@ from femsim.model.bodies.corotational_kernels import (
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Vector,
+    add_to_symmetric,
     lowest_eigenvalue,
     plus,
     rotation_of,
@@ -125,6 +126,10 @@ def _limit_twist(
         if w[_FLAG + k] == 0.0:
             continue
         z = symmetric_part(packed_matrix(w, _Z + k))
+        # Z - 2 I has no eigenvalue beyond its norm
+        if not positive and symmetric_square(add_to_symmetric(z, -2.0)) < (2.0 - _FLAT) ** 2:
+            left += 1
+            continue
         lowest = lowest_eigenvalue(z)
         if positive or not lowest > _FLAT:
             # c = mu times the lowest eigenvalue, over the determinant: mu over the product of the two others
@@ -136,9 +141,9 @@ def _limit_twist(
     return left
 
 
-@njit(cache=True, inner=True, error_model="numpy")
+@njit(cache=True, forceinline=True, error_model="numpy")
 def _fill_block(w: np.ndarray, a: int, b: int, o: int) -> None:
-    """Fill the blocks of corners a + 1 and b + 1 of a chunk at ``o``."""
+    """Fill the blocks of corners a + 1 and b + 1 of a chunk at ``o``; numbers that are known where this is compiled."""
     for k in range(CHUNK):
         at, dot = (3 * a + b) * CHUNK + k, w[_DOT + (3 * a + b) * CHUNK + k]
         twist, viscous = w[_TWIST + k], w[_VISCOUS + k]
@@ -152,6 +157,17 @@ def _fill_block(w: np.ndarray, a: int, b: int, o: int) -> None:
         K = plus(K, _outer(w[_VISCOUS_BULK + k], h_a, h_b))
         K = plus(K, _outer(viscous, h_b, h_a))
         put_packed_matrix(w, o + k, K)
+
+
+@njit(cache=True, inner=True, error_model="numpy")
+def _fill_blocks(w: np.ndarray) -> None:
+    """Fill the blocks of a chunk."""
+    _fill_block(w, 0, 0, _BLOCK)
+    _fill_block(w, 0, 1, _BLOCK + 9 * CHUNK)
+    _fill_block(w, 0, 2, _BLOCK + 18 * CHUNK)
+    _fill_block(w, 1, 1, _BLOCK + 27 * CHUNK)
+    _fill_block(w, 1, 2, _BLOCK + 36 * CHUNK)
+    _fill_block(w, 2, 2, _BLOCK + 45 * CHUNK)
 
 
 @njit(cache=True)
@@ -186,11 +202,7 @@ def element_tangents(
             w[_Q + k] = quaternion[4 * first + k]
         _prepare(w, gradient, 9 * first, volume, lame_lambda, lame_mu, first, elastic, viscous)
         indefinite += _limit_twist(w, volume, lame_mu, first, lanes, elastic, positive)
-        block = _BLOCK
-        for a in range(3):
-            for b in range(a, 3):
-                _fill_block(w, a, b, block)
-                block += 9 * CHUNK
+        _fill_blocks(w)
         for k in range(lanes):
             _write(w, k, blocks, first + k)
     return indefinite
