@@ -7,6 +7,7 @@ contact law decides, and it is measured in every iteration from u, without a sol
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -151,7 +152,8 @@ class _DualIterations:
         while len(rows) < limit and not self.over:
             before = method.u.copy()
             method.advance()
-            step = float(np.linalg.norm(method.u - before))
+            before -= method.u
+            step = math.sqrt(before @ before)
             contact = self._residual()
             method.watch(contact)
             done = contact <= aim and self._residual(by_w=True) <= aim
@@ -160,7 +162,7 @@ class _DualIterations:
                 contact = self._residual()
                 done = contact <= aim and self._residual(by_w=True) <= aim
             rows.append((None, contact, step))
-            self.failed = not np.isfinite(contact)
+            self.failed = not math.isfinite(contact)
             own = self._own_residual(contact)
             if own < self.law_residual or done:
                 self.best, self.law_residual, self.lam = self._done, own, method.lam.copy()

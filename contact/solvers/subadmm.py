@@ -30,7 +30,7 @@ _DENSE_SHARE = 0.3
 #: Iterations between two looks at the penalty are a multiple of this.
 _CHUNK = 10
 #: Fewer pieces of contacts than this are not worth a second thread.
-_MANY = 400
+_MANY = 1500
 #: Least and largest factor on the penalty, and how much later than the last look at it the next one is.
 _LEAST, _MOST, _RARER = 0.1, 10.0, 2.0
 

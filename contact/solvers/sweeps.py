@@ -143,7 +143,8 @@ class _Sweeps:
 
     def watch(self, residual: float) -> None:
         """Shorten the steps where they go round in a circle."""
-        self._least_now = min(self._least_now, residual)
+        if residual < self._least_now:
+            self._least_now = residual
         if self._sweeps % _PERIOD == 0:
             circles = abs(self._least_now - self._least_before) <= _SAME * self._least_before < np.inf
             if circles and self._least_now > self.options.tolerance:
