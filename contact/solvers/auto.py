@@ -302,7 +302,8 @@ class Auto:
         if problem.n <= _CANAL_ROWS and 3 * problem.n_contacts > problem.n:
             return "few" if _are_few(problem) else "canal"
         self._estimate(problem)
-        self._kind = _kind_of(problem, warm_start)
+        if problem.n > _CANAL_ROWS:  # of fewer rows Newton steps are not asked for
+            self._kind = _kind_of(problem, warm_start)
         iterations = self._pace * _SHARES[self._kind] * self._expected_iterations()
         rows = float(_pressing_rows(problem, warm_start))
         anew = self._renewed * _ROW_SECOND * rows
