@@ -228,7 +228,7 @@ def test_where_cond_and_exact_are_dear_newton_finishes(monkeypatch: pytest.Monke
     """As in a pile: COND needs many iterations, and the exact solver new factors for every problem."""
     problem = soft_block(1e5, 7)
     solver = Auto(AutoOptions(tolerance=1e-8))
-    solver._paces[:] = 50.0
+    solver._pace = 50.0
     monkeypatch.setattr(auto_module, "_NEWTON_STEP_SECOND", 1e-9)
     assert solver.pick(problem) == "exact"
     monkeypatch.setattr(auto_module, "_ROW_SECOND", 0.0)

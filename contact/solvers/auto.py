@@ -54,10 +54,11 @@ _FEW_SPREAD = 100.0
 #: Problems for which a pick rests after it failed: so many the first time, twice as many after each failure, up to the most.
 _REST_LEAST, _REST_MOST = 8, 64
 #: Kinds of starts: far from the contact law, near it, and as good as on it, where the equations of a step are linearised anew;
-#: the bound of the last, and what COND and Newton's method need from each kind before it is learnt: a factor on the iterations
-#: expected, and Newton steps (measured on a pile of 7500 rows: a step takes 30 ms, 1900 iterations of COND 400).
+#: the bound of the last, and what COND and Newton's method need from each kind: a factor on the iterations expected (measured on
+#: mats, cubes and piles: half as many where all but the dynamics holds), and Newton steps before they are learnt (measured
+#: on a pile of 7500 rows: a step takes 30 ms, 1900 iterations of COND 400).
 _FAR, _NEAR, _ANEW = 0, 1, 2
-_ON_THE_LAW, _PACES, _STEPS = 1e-6, (1.0, 1.0, 0.5), (6.0, 2.0, 1.0)
+_ON_THE_LAW, _SHARES, _STEPS = 1e-6, (1.0, 1.0, 0.5), (6.0, 2.0, 1.0)
 #: Part of what was learnt of Newton steps that is forgotten with each problem that COND takes, so that they are tried again.
 _FORGOTTEN = 0.05
 #: Seconds of a Newton step of COND-Newton for each row**1.5.
@@ -264,10 +265,10 @@ class Auto:
         self._cond, self._exact, self._banded = Cond(cond), Exact(exact), Banded(BandedOptions(tolerance=o.tolerance))
         self.linear_algebra = self._exact.linear_algebra
         self._slow_factors = _SUPERLU if self.linear_algebra == "superlu" else 1.0
-        #: of A, and of the problems for which the exact solver had to factorize; then, by kinds of starts, COND's iterations over
-        #: those expected, and Newton steps; the kind of the last problem
+        #: of A, and factorizations that the exact solver makes for a problem; then COND's iterations over those expected, Newton
+        #: steps by kinds of starts, and the kind of the last problem
         self._conditioning, self._renewed = 1.0, 0.0
-        self._paces, self._steps, self._kind = np.array(_PACES), np.array(_STEPS), _FAR
+        self._pace, self._steps, self._kind = 1.0, np.array(_STEPS), _FAR
         self._diagonal = np.zeros(0)
         self._resting = _Rest()
 
@@ -275,7 +276,7 @@ class Auto:
         """Return what one solve leaves for the next: the estimates, and what both solvers keep."""
         own = {
             "estimates": np.array([self._conditioning, self._renewed]), "diagonal": self._diagonal,
-            "paces": self._paces.copy(), "steps": self._steps.copy(), "rest": self._resting.as_numbers(),
+            "pace": np.array(self._pace), "steps": self._steps.copy(), "rest": self._resting.as_numbers(),
         }  # fmt: skip
         solvers: dict[str, Remembering] = {"cond": self._cond, "cond-newton": self._cond_newton, "exact": self._exact}
         return own | {f"{name}/{key}": value for name, one in solvers.items() for key, value in one.memory().items()}
@@ -283,7 +284,7 @@ class Auto:
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take it back."""
         self._conditioning, self._renewed = (float(value) for value in memory.get("estimates", (1.0, 0.0)))
-        self._paces, self._steps = np.array(memory.get("paces", _PACES)), np.array(memory.get("steps", _STEPS))
+        self._pace, self._steps = float(memory.get("pace", 1.0)), np.array(memory.get("steps", _STEPS))
         self._diagonal = np.array(memory.get("diagonal", np.zeros(0)))
         self._resting = _Rest.from_numbers(memory["rest"]) if "rest" in memory else _Rest()
         for name, one in (("cond", self._cond), ("cond-newton", self._cond_newton), ("exact", self._exact)):
@@ -295,13 +296,15 @@ class Auto:
 
     def _pick(self, problem: ContactProblem, warm_start: WarmStart | None) -> str:
         """Name the same, or "few" for the exact solver with dense factors."""
+        self._kind = _FAR
         if self._banded.fits(problem):
             return "banded"
         if problem.n <= _CANAL_ROWS and 3 * problem.n_contacts > problem.n:
             return "few" if _are_few(problem) else "canal"
         self._estimate(problem)
-        self._kind = _kind_of(problem, warm_start)
-        iterations = float(self._paces[self._kind]) * self._expected_iterations()
+        if problem.n > _CANAL_ROWS:  # of fewer rows Newton steps are not asked for
+            self._kind = _kind_of(problem, warm_start)
+        iterations = self._pace * _SHARES[self._kind] * self._expected_iterations()
         rows = float(_pressing_rows(problem, warm_start))
         anew = self._renewed * _ROW_SECOND * rows
         exact = self._slow_factors * (_SOLVE_SECOND + anew) * problem.n**1.5 + _SWEEP_SECOND * rows**2 + _NEWTON_SECOND * rows**3
@@ -341,10 +344,10 @@ class Auto:
         return max(_COND_ITERATIONS * decades * math.sqrt(self._conditioning), 10.0)
 
     def _learn(self, problem: ContactProblem, name: str, found: Solution) -> None:
-        """Take in what a solver needed beside what was expected, a failure many times more, or if factors were made."""
+        """Take in what a solver needed beside what was expected, a failure many times more, or what factors were made."""
         kind = self._kind
         if name == "exact":
-            self._renewed += _LEARNING * (min(found.details["factorizations"], 1) - self._renewed)
+            self._renewed += _LEARNING * (found.details["factorizations"] - self._renewed)
         elif name == "cond-newton" and kind != _FAR:
             # phases of COND, and steps with direct factors where others were expected, count as the steps that take as long
             expected, details = self._newton_step_seconds(problem), found.details
@@ -352,8 +355,9 @@ class Auto:
             seen = (taken * details["newton_steps"] + self._iteration_seconds(problem) * details["cond_iterations"]) / expected
             self._steps[kind] += _LEARNING * (seen - self._steps[kind])
         elif name == "cond":
-            seen = found.iterations / self._expected_iterations() if found.converged else _FAILURE * self._paces[kind]
-            self._paces[kind] = min(max(self._paces[kind] + _LEARNING * (seen - self._paces[kind]), _PACE_LEAST), _PACE_MOST)
+            iterations = _SHARES[kind] * self._expected_iterations()
+            seen = found.iterations / iterations if found.converged else _FAILURE * self._pace
+            self._pace = min(max(self._pace + _LEARNING * (seen - self._pace), _PACE_LEAST), _PACE_MOST)
             self._steps += _FORGOTTEN * (_STEPS - self._steps)
 
     def _estimate(self, problem: ContactProblem) -> None:
