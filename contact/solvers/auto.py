@@ -27,7 +27,7 @@ from contact.solvers.with_rows import takes_rows
 _LANCZOS_STEPS = 30
 #: Another estimate is made when the diagonal of A has changed by this factor, or its size.
 _CHANGE = 2.0
-#: Iterations of COND a decade of the tolerance and square root of the conditioning (measured, see docs/results.md).
+#: Iterations of COND a decade of the tolerance and square root of the conditioning (measured, see data/results/solvers.md).
 _COND_ITERATIONS = 0.6
 #: Seconds of one COND iteration for each entry of A and of J, and of one exact solve for each row**1.5, each (row of W)**2 and
 #: **3 (one core of an AMD EPYC; only their ratios matter).
