@@ -578,7 +578,7 @@ MUTANTS = (
         "test_subadmm.py::test_its_iterates_are_those_of_the_equations_with_slacks_and_multipliers",
     ),
     Mutant(
-        "bits", "threads do not wait for each other", "contact/together.py", "    if threads > 1:\n", "    if threads > 99:\n",
+        "physics", "threads do not wait for each other", "contact/together.py", "    if threads > 1:\n", "    if threads > 99:\n",
         "test_together.py::test_threads_see_what_the_others_wrote_before_they_met",
     ),
 )  # fmt: skip
