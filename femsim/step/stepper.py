@@ -188,11 +188,7 @@ class Stepper:
             searched.append(solved)
             v_hat, ahead = solved.solution.v, True
             rates = Rates(v_hat, v_prescribed)
-            if (
-                again == _MOST_SEARCHES - 1
-                or not np.isfinite(v_hat).all()
-                or within(self._speeds(rates), settings.dt, margins)
-            ):
+            if again == _MOST_SEARCHES - 1 or not np.isfinite(v_hat).all() or within(self._speeds(rates), settings.dt, margins):
                 break
             margins = self._margins(placed, rates)
             with self.timed("assemble"):
