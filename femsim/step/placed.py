@@ -72,7 +72,6 @@ class Places:
                 own[1].append(part.link)
         self.joint_start = np.concatenate([[0], np.cumsum([len(own) for own in rows])]).astype(np.int64)
         self.joint_row = np.concatenate([*rows, np.zeros(0, dtype=np.int64)]).astype(np.int64)
-        self.most_joints = max((len(own) for own in rows), default=0)
         self._soft = [(k, part) for k, part in self._moving if not system.bodies[part.body].rigid]
         rotation, place, screw = np.tile(np.eye(3), (n, 1, 1)), np.zeros((n, 3)), np.zeros((len(self.joint_row), 6))
         self._still = Placed(rotation, place, place, screw, place)

@@ -82,6 +82,10 @@ class PointFamily:
         self._row = np.concatenate(rows).astype(np.int64)
         self._columns = np.concatenate(columns).astype(np.int64)
         self.shape_part = np.array([s.body for s in shapes], dtype=np.int64)
+        moved = np.where(places.row >= 0, kernels.MOST_COLUMNS + np.diff(places.joint_start), 0)
+        of_points = np.where(self._row >= 0, self._columns, moved[self.point_part])
+        #: entries of J that a contact has at most, on both sides
+        self._most_entries = 3 * int(of_points.max(initial=0) + moved[self.shape_part].max(initial=0))
         self._detector = Detector(
             shapes,
             self.point_part,
@@ -217,7 +221,7 @@ class PointFamily:
     def _filled(self, found: Found, given: Given) -> Rows:
         """Entries of J and phi of contacts, of those that something can press."""
         c: PointContacts = found.contacts
-        rows, rigid = room(len(c), 3 * 2 * (kernels.MOST_COLUMNS + self._places.most_joints)), self._rigid_parts(found.placed)
+        rows, rigid = room(len(c), self._most_entries), self._rigid_parts(found.placed)
         kept, entries = kernels.fill_rows(self._pairs(c), self._points(found), self.shape_part, rigid, given, rows)
         return rows.cut(kept, entries)
 

@@ -99,7 +99,7 @@ class Placing(NamedTuple):
     rotation: np.ndarray
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def along_screw(screw: np.ndarray, e: int, lever: Triple, force: Triple) -> float:
     """Power of a force at a lever from the origin of a part, where a joint moves it by row e of ``screw`` (m, 6)."""
     value = force[0] * screw[e, 0] + force[1] * screw[e, 1] + force[2] * screw[e, 2]
@@ -109,7 +109,7 @@ def along_screw(screw: np.ndarray, e: int, lever: Triple, force: Triple) -> floa
     return value
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def same_screw(screw: np.ndarray, e: int, f: int) -> bool:
     """Whether rows e and f of ``screw`` (m, 6) are the same, to the last bit."""
     for c in range(6):
@@ -118,7 +118,7 @@ def same_screw(screw: np.ndarray, e: int, f: int) -> bool:
     return True
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def fill_within(
     own: int,
     other: int,
@@ -154,7 +154,7 @@ def fill_within(
     return entry, offset
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def are_free(prescribed: np.ndarray, first: int, count: int) -> bool:
     """Whether none of so many rows of v is prescribed."""
     for row in range(first, first + count):
@@ -163,7 +163,7 @@ def are_free(prescribed: np.ndarray, first: int, count: int) -> bool:
     return True
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def fill_alone(pairs: Pairs, points: Points, m: int, first: int, rows: Rows, entry: int) -> int:
     """Append the three rows of J of contact m from row ``first`` on, of a point against what nothing moves; return the entries.
 
@@ -186,7 +186,7 @@ def fill_alone(pairs: Pairs, points: Points, m: int, first: int, rows: Rows, ent
     return entry
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def fill_rows(
     pairs: Pairs, points: Points, shape_part: np.ndarray, rigid: RigidParts, given: Given, rows: Rows
 ) -> tuple[int, int]:
@@ -249,7 +249,7 @@ def fill_rows(
     return int(kept), int(entry)
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def follow(
     keep: np.ndarray,
     pairs: Pairs,
@@ -286,13 +286,13 @@ def follow(
                 position[k, c] = now.position[found, c]
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def times_column(frame: np.ndarray, m: int, r: int, rotation: np.ndarray, part: int, c: int) -> float:
     """Row r of frame m times column c of the rotation of a part."""
     return frame[m, r, 0] * rotation[part, 0, c] + frame[m, r, 1] * rotation[part, 1, c] + frame[m, r, 2] * rotation[part, 2, c]
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def fastest(v: np.ndarray, nodes: np.ndarray, rigid: RigidParts, centre: np.ndarray, reach: np.ndarray) -> float:
     """Bound of the speed (m/s) of every point of every part at the velocities v (n,).
 
@@ -319,7 +319,7 @@ def fastest(v: np.ndarray, nodes: np.ndarray, rigid: RigidParts, centre: np.ndar
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def add_forces(
     keep: np.ndarray,
     pairs: Pairs,

@@ -75,7 +75,7 @@ class Sums(NamedTuple):
     node_force: np.ndarray
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def can_press(data: np.ndarray, first: int, tangents: int, stop: int) -> bool:
     """Whether anything moves along the normal of a contact with entries first to stop - 1 of J, those of tangents behind its own.
 
@@ -90,7 +90,7 @@ def can_press(data: np.ndarray, first: int, tangents: int, stop: int) -> bool:
     return normal > 1e-9 * largest
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def normal_offset(gap: float, dt: float, correction: float, max_correction: float) -> float:
     """Return the normal part of phi: gap/dt, for a penetration only correction * gap/dt and at most max_correction m/s."""
     return gap / dt if gap >= 0.0 else max(correction * gap / dt, -max_correction)
@@ -102,7 +102,7 @@ def normal_offsets(gap: np.ndarray, given: Given) -> np.ndarray:
     return np.asarray(np.where(gap >= 0.0, gap / given.dt, pushed_out))
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def keep_contact(m: int, gap: float, first: int, kept: int, entry: int, given: Given, rows: Rows) -> tuple[int, int]:
     """Keep contact m, with entries of J from ``first`` on, where anything can press it; return (contacts kept, entries).
 
@@ -115,7 +115,7 @@ def keep_contact(m: int, gap: float, first: int, kept: int, entry: int, given: G
     return kept + 1, entry
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def moment_entry(c: int, lever: Triple, force: Triple) -> float:
     """Component c of the cross product of lever and force."""
     if c == 0:
@@ -125,13 +125,13 @@ def moment_entry(c: int, lever: Triple, force: Triple) -> float:
     return lever[0] * force[1] - lever[1] * force[0]
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def length(a: Triple) -> float:
     """Length of a vector."""
     return float(np.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]))
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def turn_frame(frame: np.ndarray, m: int, normal: Triple) -> bool:
     """Turn frame m of (nc, 3, 3) on the shortest way so that its first row is this normal; False where that is half a turn away.
 
@@ -150,7 +150,7 @@ def turn_frame(frame: np.ndarray, m: int, normal: Triple) -> bool:
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def turn_frames(frame: np.ndarray, place: np.ndarray, now: np.ndarray, turned: np.ndarray) -> None:
     """:func:`turn_frame` of frames (nc, 3, 3) to the normals of the frames number ``place`` (nc,) of ``now`` (m, 3, 3).
 
@@ -164,19 +164,19 @@ def turn_frames(frame: np.ndarray, place: np.ndarray, now: np.ndarray, turned: n
 # Rows of arrays go by array and number below: a view of each would cost more than what is done with it.
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def triple(a: np.ndarray, i: int) -> Triple:
     """Row i of an array (n, 3)."""
     return a[i, 0], a[i, 1], a[i, 2]
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def between(a: np.ndarray, i: int, b: np.ndarray, j: int) -> Triple:
     """Vector from row i of a to row j of b, both (n, 3)."""
     return b[j, 0] - a[i, 0], b[j, 1] - a[i, 1], b[j, 2] - a[i, 2]
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def put_entry(
     column: int, value: float, prescribed: np.ndarray, v: np.ndarray, indices: np.ndarray, data: np.ndarray, entry: int
 ) -> tuple[int, float]:
@@ -188,7 +188,7 @@ def put_entry(
     return entry + 1, 0.0
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def world_force(frame: np.ndarray, m: int, lam: np.ndarray, k: int) -> Triple:
     """Force lam (row k of (kept, 3), normal first) of a contact with the frame m of (nc, 3, 3), in world components."""
     return (
@@ -198,7 +198,7 @@ def world_force(frame: np.ndarray, m: int, lam: np.ndarray, k: int) -> Triple:
     )
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def add_side(part: int, sign: float, lever: Triple, force: Triple, wrench: np.ndarray, force_sum: np.ndarray) -> None:
     """Add the force of a contact at a lever from the reference of a part to the wrench on it."""
     for c in range(3):

@@ -515,6 +515,9 @@ class Rod(BodyDefaults):
             self._velocities[-k] = self._end_motion[k, 6 * k : 6 * k + 6]
             if end.on is None:
                 self._after[-k] = self._frame_next[k]
+            if end.kind == "free":
+                frames[k] = self._before[-k]
+                continue
             old, new = self._before[-k], self._after[-k]
             frames[k, :3] = 0.5 * (old[:3] + new[:3])
             frames[k, 3:] = old[3:] + np.copysign(1.0, old[3:] @ new[3:]) * new[3:]
@@ -529,7 +532,7 @@ class Rod(BodyDefaults):
         kernels.take_pulls(self._kind, self._step_force, self._ceiling, self._geometry)
         self._acting = self._step_force
         self._responses[:] = 0.0
-        axes = 0.5 * (self._both_rotations[0] + self._both_rotations[1])[[1, -2], 2::3]
+        axes = 0.5 * (self._both_rotations[0, [1, -2], 2::3] + self._both_rotations[1, [1, -2], 2::3])
         self._external_forces(moved, start.t + 0.5 * dt, settings.gravity, external.reshape(-1, 6), axes)
         momentum_kernels.step_equations(
             self._before[1:-1], self._after[1:-1], start.v, v_hat, self.link_mass, self.link_inertia, self._damping,
