@@ -173,7 +173,7 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "contact forces of the last step are not turned", STEP + "force_memory.py",
-        "np.einsum(\"mij,mj->mi\"", "np.einsum(\"mji,mj->mi\"",
+        "np.einsum(\"mij,mj->mi\", frames[same]", "np.einsum(\"mji,mj->mi\", frames[same]",
         "test_contact_rows.py",
     ),
     Mutant(

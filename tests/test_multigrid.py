@@ -114,6 +114,30 @@ def test_a_cycle_is_sweep_correction_sweep() -> None:
 
 
 @pytest.mark.usefixtures("any_size")
+@pytest.mark.parametrize("held", [False, True])
+def test_a_rough_answer_leaves_no_net_force(held: bool) -> None:
+    """Of GMRES to two digits: what is left sums to nothing over the rows that are free to move."""
+    problem, gain = block(4), stiff_gains(block(4).n_contacts)
+    free = np.ones(problem.n, dtype=bool)
+    if held:  # two nodes and one direction of a third are prescribed
+        free[[30, 31, 32, 60, 61, 62, 91]] = False
+        keep = sp.diags(free.astype(float))
+        A = keep @ problem.A @ keep + sp.diags((~free) * problem.diagonal)
+        J = problem.J @ keep
+        problem = replace(
+            make_problem(A, problem.b, J, problem.phi, problem.friction, dt=problem.dt, groups=problem.groups),
+            points=problem.points,
+        )
+    way, r = prepared(problem, gain), np.random.default_rng(5).standard_normal(problem.n)
+    x = way.solve(r, 1e-2 * float(np.linalg.norm(problem.weight * r)))
+    left = r - system_of(problem, gain) @ x
+    assert np.abs(left[free]).max() > 1e-6
+    sums = np.where(free, left, 0.0).reshape(-1, 3).sum(axis=0)
+    assert np.abs(sums).max() < 1e-11 * np.abs(r).sum()
+    assert not held or np.abs(left[~free]).max() < 1e-13
+
+
+@pytest.mark.usefixtures("any_size")
 def test_the_coarse_matrix_is_that_of_the_modes() -> None:
     problem = with_plate(block(4))
     gain = stiff_gains(problem.n_contacts)

@@ -35,11 +35,14 @@ def test_it_ends_as_it_states(name: str) -> None:
 
 
 def test_energy_from_nowhere_is_seen() -> None:
-    """Work of 1 J, and then 0.5 J more than that."""
+    """Work of 1 J, and then 0.5 J more than that; or as much that friction takes away at once."""
     steps = {name: np.array(values) for name, values in (
-        ("kinetic_energy_J", [0.0, 1.0, 1.5]), ("elastic_energy_J", [0.0, 0.0, 0.0]), ("work_J", [0.0, 1.0, 1.0])
+        ("kinetic_energy_J", [0.0, 1.0, 1.5]), ("elastic_energy_J", [0.0, 0.0, 0.0]), ("work_J", [0.0, 1.0, 1.0]),
+        ("friction_loss_J", [0.0, 0.0, 0.0]), ("viscous_loss_J", [0.0, 0.0, 0.0]),
     )}  # fmt: skip
     assert energy_created(steps, 1e-9) == pytest.approx(0.5 / 1.5)
+    steps |= {"kinetic_energy_J": np.array([0.0, 1.0, 1.0]), "friction_loss_J": np.array([0.0, 0.0, 0.5])}
+    assert energy_created(steps, 1e-9) == pytest.approx(0.5)
 
 
 def test_a_scene_that_runs_although_it_must_be_refused_fails() -> None:

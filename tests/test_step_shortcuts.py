@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_banded import chain
-from test_contact_rows import make_contacts
+from posed_contacts import make_contacts
+from random_chains import chain
 
 import femsim as fs
 from contact import Detector, make_solver

@@ -81,6 +81,9 @@ class _Structure:
         body = places.of_row[::3]
         self.is_point = places.stride[body] == 3
         self.kind = np.where(self.is_point, kernels.POINT, (np.arange(len(body)) - places.start[body] // 3) % 2 + kernels.FIRST)
+        #: body of each block row that is a point, -1 of others
+        self.body = np.where(self.is_point, body, -1)
+        self.bodies = len(problem.groups)
         self.box = _BOX * self._edge(self.points(problem))
         if aggregate is None:
             aggregate = self._aggregate(self.points(problem), body)
@@ -172,6 +175,8 @@ class MultigridWay:
         self._structure: _Structure | None = None
         self._kept: dict[str, np.ndarray] = {}
         self._modes: kernels.Modes | None = None
+        #: matrix of the translations of each body, (bodies, 3, 3), made when it is asked for
+        self._translations: np.ndarray | None = None
         self.steps = self.renewals = 0
 
     def memory(self) -> dict[str, np.ndarray]:
@@ -215,7 +220,7 @@ class MultigridWay:
 
     def factorize(self, gain: np.ndarray) -> bool:
         """Take gains (nc, 3, 3), N s/m; make the coarse matrix anew where the last one does not serve. False if that fails."""
-        self._gain = gain
+        self._gain, self._translations = gain, None
         if self._gave_up:
             return self._direct.factorize(gain)
         kernels.add_gains(self._columns, self._structure.rows, self._point, gain, self._blocks.added, self._held)  # type: ignore[union-attr]
@@ -287,8 +292,26 @@ class MultigridWay:
             pace, first = found.steps / found.digits, self._kept["pace"][0]
             self._kept = self._kept | {"pace": np.array([first or pace, pace if found.x is not None else np.inf])}
         if found.x is not None:
-            return np.asarray(found.x[structure.rows])
+            return np.asarray(self._balanced(found.x, right)[structure.rows])
         return self._direct.solve(r, left) if self._give_up() else np.full(len(r), np.nan)
+
+    def _balanced(self, x: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Move each body as a whole until what is left of the residual has no sum over it: forces then balance to rounding."""
+        structure = self._structure
+        assert structure is not None
+        if self._translations is None:
+            self._free, self._translations = np.empty(structure.size), np.empty((structure.bodies, 3, 3))
+            kernels.find_free(self._blocks, self._free)
+            kernels.translations(self._blocks, structure.body, self._free, self._translations)
+            idle = self._translations.diagonal(axis1=1, axis2=2) == 0.0
+            self._translations += idle[:, :, None] * np.eye(3)
+        lacking = np.empty((structure.bodies, 3))
+        kernels.net_lacking(self._blocks, structure.body, self._free, right, x, lacking)
+        moved = np.linalg.solve(self._translations, lacking[:, :, None])[:, :, 0]
+        points = structure.body >= 0
+        x = x.reshape(-1, 3).copy()
+        x[points] += self._free.reshape(-1, 3)[points] * moved[structure.body[points]]
+        return x.ravel()
 
     def _cycle(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """One cycle for a right-hand side, and the product with its answer."""

@@ -252,3 +252,56 @@ def sweep_up(
         block_row(values, col, change, sums, ptr[i], diagonal[i], i)
         for c in range(3):
             product[3 * i + c] = b[3 * i + c] + sums[3 * i + c]
+
+
+@njit(cache=True)
+def find_free(blocks: Blocks, free: np.ndarray) -> None:
+    """Mark rows, (3 rows,) by 1, that some other entry joins to others; what prescribes a velocity leaves its row alone, 0."""
+    for i in range(blocks.ptr.shape[0] - 1):
+        for a in range(3):
+            size = 0.0
+            for k in range(blocks.ptr[i], blocks.ptr[i + 1]):
+                for b in range(3):
+                    if k != blocks.diagonal[i] or a != b:
+                        size += abs(blocks.values[9 * k + 3 * b + a])
+            free[3 * i + a] = 1.0 if size > 0.0 else 0.0
+
+
+@njit(cache=True)
+def translations(blocks: Blocks, body: np.ndarray, free: np.ndarray, stiffness: np.ndarray) -> None:
+    """Fill the matrix, (bodies, 3, 3), of the translations of the free rows of each body; ``body`` (rows,) is -1 for none."""
+    stiffness[:] = 0.0
+    for i in range(blocks.ptr.shape[0] - 1):
+        g = body[i]
+        if g < 0:
+            continue
+        for a in range(3):
+            if free[3 * i + a] == 0.0:
+                continue
+            for b in range(3):
+                stiffness[g, a, b] += free[3 * i + b] * blocks.added[i, a, b]
+            for k in range(blocks.ptr[i], blocks.ptr[i + 1]):
+                j = blocks.col[k]
+                if body[j] == g:
+                    for b in range(3):
+                        stiffness[g, a, b] += free[3 * j + b] * blocks.values[9 * k + 3 * b + a]
+
+
+@njit(cache=True)
+def net_lacking(blocks: Blocks, body: np.ndarray, free: np.ndarray, r: np.ndarray, x: np.ndarray, lacking: np.ndarray) -> None:
+    """Fill the sums, (bodies, 3), of r - K x over the free rows of each body."""
+    lacking[:] = 0.0
+    for i in range(blocks.ptr.shape[0] - 1):
+        g = body[i]
+        if g < 0:
+            continue
+        for a in range(3):
+            if free[3 * i + a] == 0.0:
+                continue
+            left = r[3 * i + a]
+            for b in range(3):
+                left -= blocks.added[i, a, b] * x[3 * i + b]
+            for k in range(blocks.ptr[i], blocks.ptr[i + 1]):
+                for b in range(3):
+                    left -= blocks.values[9 * k + 3 * b + a] * x[3 * blocks.col[k] + b]
+            lacking[g, a] += left

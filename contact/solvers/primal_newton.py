@@ -20,8 +20,8 @@ from contact.sparse_lu import SparseFactors, make_sparse_factors
 
 #: Matrices of at most so many rows, or with more than this share of entries, are solved densely.
 _DENSE_ROWS, _DENSE_SHARE = 150, 0.3
-#: Most steps of GMRES with older factors.
-_LAGGED_STEPS = 16
+#: Most steps of GMRES with older factors, and the part of what may be left that they leave, so that forces balance better.
+_LAGGED_STEPS, _SHARPER = 16, 1e-2
 #: Older factors are not tried where more contacts than so many have changed their state.
 _FEW = 2
 
@@ -213,7 +213,7 @@ class SparseWay:
     def solve(self, r: np.ndarray, left: float = 0.0) -> np.ndarray:
         """Substitute, or steps of GMRES where the factors are old; NaN where a factorization broke down."""
         if not self._fresh:
-            found = gmres(self._substitute, self._problem.weight, r, left, _LAGGED_STEPS)
+            found = gmres(self._substitute, self._problem.weight, r, _SHARPER * left, _LAGGED_STEPS)
             self.krylov_steps += found.steps
             if found.x is not None:
                 return found.x

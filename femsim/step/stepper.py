@@ -169,6 +169,8 @@ class Stepper:
         """Find the contacts and solve the step; again, with those in reach of what came of it, where that went further."""
         contacts, state, settings = self.contacts, self.state, self.settings
         placed, v_hat = self.placed, self._expected()
+        if self.system.prescribes:  # solvers that iterate begin with what is prescribed, and keep it to the last bit
+            v_hat = np.where(self.system.prescribed, v_prescribed, v_hat)
         margins, ahead = self._margins(placed, Rates(state.v_hat, v_prescribed)), state.ahead
         searched: list[Solved] = []
         for again in range(_MOST_SEARCHES):

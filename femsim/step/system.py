@@ -119,6 +119,12 @@ class System:
         self._columns_of_entries = np.repeat(np.arange(nv), np.diff(self.A.indptr))
         self._on_diagonal = np.flatnonzero(self._columns_of_entries == self.A.indices)
         self.set_prescribed(self.prescribed)
+        self._starts = self._started(self.initial_state())
+
+    def _started(self, state: State, v: np.ndarray | None = None) -> list[StepStart]:
+        """Where each body is in a state, and its velocity, or that of ``v``, (n,)."""
+        velocity = state.v if v is None else v
+        return [StepStart(state.q[q], velocity[rows], state.t) for q, rows in zip(self.q_slices, self.v_slices, strict=True)]
 
     def _couple(self, rows: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Add the blocks of the couplings to the pattern of the bodies, row indices and starts of columns; return the new one."""
@@ -228,7 +234,7 @@ class System:
             v_start = state.v.copy()
             jump = v_prescribed[self._rows] - state.v[self._rows]
             v_start[self._rows] = v_prescribed[self._rows] - settings.theta * jump
-        self._starts = [StepStart(state.q[q], v_start[v], state.t) for q, v in zip(self.q_slices, self.v_slices, strict=True)]
+        self._starts = self._started(state, v_start)
         for coupling in self.couplings:
             coupling.prepare([state.q[self.q_slices[k]] for k, _ in coupling.rows], state.t + settings.theta * settings.dt)
         for k, (body, start, v) in enumerate(zip(self.bodies, self._starts, self.v_slices, strict=True)):
