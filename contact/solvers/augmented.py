@@ -257,6 +257,9 @@ class _Anderson:
         if not self._window:
             return image
         error = image - s
+        if not np.isfinite(error).all():
+            self.forget()
+            return image
         if self._last is not None:
             self._steps.append(image - self._last[0])
             self._errors.append(error - self._last[1])
