@@ -17,6 +17,7 @@ from femsim.model.bodies.body import StepSettings, StepStart
 from femsim.model.bodies.corotational import CorotationalBody
 from femsim.model.bodies.soft import SoftBody
 from femsim.step.stepper import Stepper
+from femsim.step.system import System
 from materials import Elastic
 from meshes.generate import box_tets
 
@@ -184,6 +185,24 @@ def test_each_element_is_definite_where_asked_for_and_where_it_is_all_but_invert
         assert indefinite <= left
         met[1] += left
     assert met[0] > 10 and (met[1] > 10) != positive
+
+
+def test_a_matrix_whose_diagonal_is_not_positive_is_never_left() -> None:
+    """Its diagonal is the norm of the residual, and solvers divide by its root: an overload failed for want of eigenvalues."""
+    system, settings = System([box()]), StepSettings(0.05, 1.0, NOTHING)
+    (body,) = system.bodies
+    assert isinstance(body, CorotationalBody)
+    state = system.remember(system.initial_state())
+    system.assemble(state, settings, np.zeros(system.n))
+    v = (0.45 * body.rest.ravel() - state.q) / settings.dt  # pressed together from all sides
+    system.residual(settings, v, np.zeros(system.n))
+    plain = np.diag(filled(body, lambda data: body.tangent(settings, data)))
+    assert plain.min() < -1e-2 * plain.max()
+    system.linearise(settings, v)
+    assert system.diagonal().min() > 0.0 and np.linalg.eigvalsh(system.A.toarray()).min() > 0.0
+    np.testing.assert_allclose(system.A @ v - system.b, system._residual, rtol=0, atol=1e-10 * np.abs(system.b).max())
+    system.residual(settings, v, np.zeros(system.n))
+    assert not system.linearise(settings, v, positive=True)  # it is that which was left
 
 
 def column() -> fs.Scene:

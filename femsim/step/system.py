@@ -339,9 +339,20 @@ class System:
     def linearise(self, settings: StepSettings, v_hat: np.ndarray, *, positive: bool = False) -> bool:
         """Fill A and b about v_hat, at which :meth:`residual` was asked last: A v = b is Newton's equation for the next v_hat.
 
-        ``positive`` asks for an A that is surely positive definite, after the other one; returns whether it is another one.
+        ``positive`` asks for an A that is surely positive definite, after the other one; returns whether it is another one. An A
+        whose diagonal is not positive is never left: its diagonal is the norm of the residual.
         """
         self.external[:] = self._external_there
+        other = self._fill_tangents(settings, positive=positive)
+        if not positive and self.diagonal().min(initial=1.0) <= 0.0:
+            self._fill_tangents(settings, positive=True)
+        scatter(self.A.indptr, self.A.indices, self.A.data, v_hat, self.b)
+        self.b -= self._residual
+        self._prescribe(v_hat)
+        return other
+
+    def _fill_tangents(self, settings: StepSettings, *, positive: bool) -> bool:
+        """Fill A with the tangents of bodies and couplings; whether any that were asked to be positive definite are others."""
         other = False
         for k, body in enumerate(self.bodies):
             with self._block(k) as own:
@@ -351,9 +362,6 @@ class System:
                     body.tangent(settings, own)
         for _ in self._add_couplings(settings):
             pass
-        scatter(self.A.indptr, self.A.indices, self.A.data, v_hat, self.b)
-        self.b -= self._residual
-        self._prescribe(v_hat)
         return other
 
     @contextmanager
