@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from slow_twins import random_spd
 from small_blocks import soft_block
+from test_feasibility import net_of_springs
 
-from contact import WarmStart, measure
+from contact import WarmStart, make_solver, measure
 from contact.solvers import Exact, ExactOptions
 from contact.solvers.mixing import Iterate, Mixing
 
@@ -71,3 +72,14 @@ def test_older_factors_need_fewer_iterations_with_contacts_too(monkeypatch: pyte
     mixed = iterations()
     monkeypatch.setattr(Mixing, "extrapolated", lambda _self, last: (last.v, last.Av, last.forces))
     assert mixed < 0.7 * iterations()
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_nothing_is_extrapolated_where_only_the_contact_law_is_missing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A net so stiff that contact problems need all of their sweeps: combinations of their answers took it further away."""
+    problem = net_of_springs(seed)
+    found = make_solver("exact", tolerance=1e-7).solve(problem)
+    assert found.converged and found.iterations > 3
+    monkeypatch.setattr(Mixing, "extrapolated", lambda _self, last: (last.v, last.Av, last.forces))
+    alone = make_solver("exact", tolerance=1e-7).solve(problem)
+    assert np.array_equal(found.v, alone.v) and np.array_equal(found.lam, alone.lam)

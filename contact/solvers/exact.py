@@ -276,9 +276,20 @@ class _Refinement:
             self._dense = None
         if self._dense is None or lacking >= self._before:
             self._mixing.forget()
+        self._extrapolate(lacking)
+        self._before, self._started = lacking, last.dynamics
+
+    def _extrapolate(self, lacking: float) -> None:
+        """Go on from the extrapolation of what the last iterations led to, where the dynamics lack more than the tolerance.
+
+        Below it, steps are what the contact problem was solved to, and rounding: a combination of them is no nearer, and it is no
+        answer of a contact problem, from which the next search would find the law at once.
+        """
+        if lacking <= self.options.tolerance:
+            self._mixing.forget()
+            return
         self.v, self._Av, self.forces = self._mixing.extrapolated(self._iterate)
         self.u = contact_velocity(self.law, self.v)
-        self._before, self._started = lacking, last.dynamics
 
     def _watch(self, *, changed: bool) -> None:
         """Count iterations that hardly came nearer with what they had: the same contacts, and factors that serve."""
