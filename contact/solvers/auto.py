@@ -53,6 +53,9 @@ _FEW_ROWS, _FEW_CONTACTS, _FEW_ITERATIONS, _FEW_SHARPER = 48, 12, 3, 1e-2
 _FEW_SPREAD = 100.0
 #: Problems for which a pick rests after it failed: so many the first time, twice as many after each failure, up to the most.
 _REST_LEAST, _REST_MOST = 8, 64
+#: Newton steps of COND-Newton are asked for above so many rows: of fewer a solve is mostly what surrounds it, and the exact solver
+#: leaves no net force on a body, where forces put back on the cone of friction leave one of the size of the tolerance.
+_NEWTON_ROWS = 1000
 #: Kinds of starts: far from the contact law, near it, and as good as on it, where the equations of a step are linearised anew;
 #: the bound of the last, and what COND and Newton's method need from each kind: a factor on the iterations expected (measured on
 #: mats, cubes and piles: half as many where all but the dynamics holds), and Newton steps before they are learnt (measured
@@ -302,14 +305,14 @@ class Auto:
         if problem.n <= _CANAL_ROWS and 3 * problem.n_contacts > problem.n:
             return "few" if _are_few(problem) else "canal"
         self._estimate(problem)
-        if problem.n > _CANAL_ROWS:  # of fewer rows Newton steps are not asked for
+        if problem.n > _NEWTON_ROWS:
             self._kind = _kind_of(problem, warm_start)
         iterations = self._pace * _SHARES[self._kind] * self._expected_iterations()
         rows = float(_pressing_rows(problem, warm_start))
         anew = self._renewed * _ROW_SECOND * rows
         exact = self._slow_factors * (_SOLVE_SECOND + anew) * problem.n**1.5 + _SWEEP_SECOND * rows**2 + _NEWTON_SECOND * rows**3
         cond = iterations * self._iteration_seconds(problem)
-        if problem.n > _CANAL_ROWS and self._newton_seconds(problem) < min(cond, exact):
+        if problem.n > _NEWTON_ROWS and self._newton_seconds(problem) < min(cond, exact):
             return "cond-newton"
         if cond >= exact:
             return "exact" if rows <= _DENSE_ROWS else "canal"
