@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,9 +24,6 @@ _NEARLY = 0.1
 _LIGHT = 3e8
 #: Linearisations before the last that the next one looks back on.
 _MEMORY = 8
-#: A step goes on to linearise ahead until the first residual of one that did is below this part of the tolerance, and would be
-#: below the tolerance if it had not.
-_AT_REST = 1e-2
 #: Linearisations that may leave more than half of the least residual before them while contacts follow the bodies: after the
 #: last one contacts stay where they are.
 PATIENCE = 2
@@ -76,8 +74,9 @@ class Solved:
         Whether contacts followed the bodies to the end; False where residuals did not fall while they did.
     ahead : bool
         Whether the next step should be linearised first where the velocity of this one leads it, and not where it starts: that
-        costs an assembly and saves a contact problem. After a step that needed more than one, and then until the first
-        residual of a step shows that it is not needed any more; and only while velocities change little from step to step.
+        costs an assembly and saves a contact problem. After a step that needed more than one, and then until what forces and
+        joints at the place were beyond their linearisation at the start would have been within the tolerance; and only while
+        velocities change little from step to step.
     """
 
     problem: ContactProblem
@@ -107,9 +106,28 @@ class Solved:
         return len(self.residuals)
 
 
+class Ahead(NamedTuple):
+    """Where the equations of a step were linearised ahead of its start, and what they are there beyond their linearisation at it.
+
+    Attributes
+    ----------
+    place : ndarray, (n,)
+        Velocity that leads there.
+    force : ndarray, (n,), N and N m
+        Forces of inertia, bodies, couplings and joints there, the latter with the row forces of the last step, beyond those that
+        the linearisation at the start says.
+    rate : float, m/s or rad/s
+        The largest velocity of a row of the joints there, in the same way.
+    """
+
+    place: np.ndarray
+    force: np.ndarray
+    rate: float
+
+
 def linearise_ahead(
     system: System, state: State, settings: StepSettings, v_hat: np.ndarray, v_prescribed: np.ndarray, newton: Newton
-) -> np.ndarray | None:
+) -> Ahead | None:
     """Linearise the equations of a step where an estimate of its velocity leads, and return the place.
 
     Parameters
@@ -129,19 +147,28 @@ def linearise_ahead(
 
     Returns
     -------
-    place : ndarray, (n,), or None
-        Velocity that the equations are linearised about; None where one linearisation is asked for, which is that of the start,
-        or where the forces there are not finite.
+    ahead : Ahead or None
+        Where the equations are linearised; None where one linearisation is asked for, which is that of the start, or where the
+        forces there are not finite.
     """
     if newton.tolerance is None:
         return None
     place = np.where(system.prescribed, v_prescribed, v_hat) if system.prescribes else v_hat.copy()
+    force, rates = _by_linearisation(system, place)
     if not np.isfinite(system.residual(settings, place, np.zeros(system.n), newton.still)):
         system.recall(state)  # what searches began there would go on from there
         system.assemble(state, settings, v_prescribed)
         return None
     system.linearise(settings, place)
-    return place
+    there, rates_there = _by_linearisation(system, place)
+    beyond = np.abs(rates_there - rates).max(initial=0.0) if len(rates) == len(rates_there) else np.inf
+    return Ahead(place, there - force, float(beyond))
+
+
+def _by_linearisation(system: System, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what the equations lack at a velocity without contacts, and velocities of rows of joints, as they are linearised."""
+    lacking, rows = system.A @ v - system.b, system.joint_rows()
+    return (lacking, np.zeros(0)) if rows is None else (lacking - system.joint_push(), rows.G @ v + rows.offset)
 
 
 def solve_step(
@@ -151,7 +178,7 @@ def solve_step(
     solver: Solver,
     warm: WarmStart,
     newton: Newton,
-    place: np.ndarray | None = None,
+    ahead: Ahead | None = None,
     follow: Follow | None = None,
     patience: int = PATIENCE,
 ) -> Solved:
@@ -175,7 +202,7 @@ def solve_step(
         Where it starts.
     newton : Newton
         When to stop.
-    place : ndarray, (n,), optional
+    ahead : Ahead, optional
         What :func:`linearise_ahead` returned. Default: the system is linearised where the step starts.
     follow : callable, optional
         Gives the rows of the contacts at the middle of the step by its v_hat, so that forces act where bodies are then. Default:
@@ -184,12 +211,12 @@ def solve_step(
         Linearisations that may leave more than half of the least residual before them while contacts follow; with 0 they are
         placed once, where the system is linearised.
     """
-    attempt = partial(_attempt, system, settings, solver, newton)
+    attempt, place = partial(_attempt, system, settings, solver, newton), None if ahead is None else ahead.place
     begun = rows if place is None or follow is None else follow(place)
     follow = follow if patience else None
     last = attempt(begun, warm, follow, place)
     residuals, iterations, effort = [last.residual], last.solution.iterations, _effort(solver, last.solution)
-    needed = newton.tolerance is not None and _needed_more(system, newton.tolerance, place, last)
+    needed = newton.tolerance is not None and _needed_more(system, newton, rows, ahead, last)
     places, led_to = [system.at_rest if place is None else place], [last]
     while newton.tolerance is not None and not last.holds(newton.tolerance) and len(residuals) < newton.max_solves:
         if not np.isfinite(last.residual) or not _leads_on(last, newton.tolerance):
@@ -206,8 +233,8 @@ def solve_step(
         effort += _effort(solver, last.solution)
     details = {**last.solution.details, "effort": effort / len(residuals)}
     solution = _judged(last, last.solution.told(iterations=iterations, details=details), len(residuals), newton)
-    ahead = needed and _steady(system, warm.v, solution.v)
-    return Solved(last.problem, solution, tuple(residuals), last.rows, patience > 0, ahead)
+    goes_on = needed and _steady(system, warm.v, solution.v)
+    return Solved(last.problem, solution, tuple(residuals), last.rows, patience > 0, goes_on)
 
 
 @dataclass(frozen=True)
@@ -231,18 +258,21 @@ class _Iterate:
         return self.residual <= max(tolerance, self.rounding)
 
 
-def _needed_more(system: System, tolerance: float, place: np.ndarray | None, first: _Iterate) -> bool:
-    """Whether one linearisation at the start was not enough for a step, or would not have been for one linearised at a place.
+def _needed_more(system: System, newton: Newton, rows: ContactRows, ahead: Ahead | None, first: _Iterate) -> bool:
+    """Whether one linearisation at the start was not enough for a step, or would not have been for one linearised ahead.
 
-    Of the latter the residual is about that of the place times the square of how much further the start is.
+    Its answer would have lacked what forces are beyond that linearisation where it leads; ``rows`` are the contacts of the start.
     """
-    if place is None or not first.holds(_AT_REST * tolerance):
-        return not first.holds(tolerance if place is None else _AT_REST * tolerance)
-    if first.residual <= first.rounding:
-        return False
-    root, v = np.sqrt(system.diagonal()), first.solution.v
-    whole, way = (root * np.where(system.prescribed, 0.0, change) for change in (v, v - place))
-    return bool(first.residual * (whole @ whole) > tolerance * (way @ way))
+    assert newton.tolerance is not None
+    if ahead is None:
+        return not first.holds(newton.tolerance)
+    beyond = ahead.force
+    if first.led is not rows:
+        beyond = beyond - first.push + times_transposed(rows.J, first.solution.lam.ravel())
+    if system.prescribes:
+        beyond = np.where(system.prescribed, 0.0, beyond)
+    lacking = metrics.norm(beyond / np.sqrt(system.diagonal()))
+    return ahead.rate > newton.still or lacking > max(newton.tolerance, first.rounding) * system.scale
 
 
 def _steady(system: System, before: np.ndarray, v_hat: np.ndarray) -> bool:

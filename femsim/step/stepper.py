@@ -179,14 +179,14 @@ class Stepper:
             with self.timed("build"):
                 rows = contacts.rows(found, v_prescribed, settings.dt)
             with self.timed("solve"):
-                place = None
+                linearised = None
                 if ahead:
-                    place = linearise_ahead(self.system, state, settings, v_hat, v_prescribed, self.newton)
+                    linearised = linearise_ahead(self.system, state, settings, v_hat, v_prescribed, self.newton)
                 start = contacts.warm_start(rows, state.contacts, v_hat)
                 warm = replace(start, row_forces=self.system.joint_forces())
                 loose = rows.with_friction(self._friction(rows))
                 follow, patience = self._follow(loose, v_prescribed), PATIENCE if all(one.followed for one in searched) else 0
-                solved = solve_step(self.system, settings, loose, self.solver, warm, self.newton, place, follow, patience)
+                solved = solve_step(self.system, settings, loose, self.solver, warm, self.newton, linearised, follow, patience)
             searched.append(solved)
             v_hat, ahead = solved.solution.v, True
             rates = Rates(v_hat, v_prescribed)
@@ -244,10 +244,10 @@ class Stepper:
             system.recall(state)
             system.assemble(state, self.settings, v_prescribed)
         with self.timed("solve"):
-            place = linearise_ahead(system, state, self.settings, solution.v, v_prescribed, self.newton)
+            linearised = linearise_ahead(system, state, self.settings, solution.v, v_prescribed, self.newton)
             warm = WarmStart(solution.v, solution.lam, solution.row_forces)
             follow, patience = self._follow(rows, v_prescribed), PATIENCE if solved.followed else 0
-            again = solve_step(system, self.settings, rows, self.solver, warm, self.newton, place, follow, patience)
+            again = solve_step(system, self.settings, rows, self.solver, warm, self.newton, linearised, follow, patience)
         return Solved.of((solved, again))
 
     @property

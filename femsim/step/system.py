@@ -68,6 +68,8 @@ class System:
         Couplings that hold by rows of the contact problem, see :meth:`joint_rows`.
     opening : float, m or rad
         The largest opening of a joint where the last :meth:`residual` led.
+    scale : float
+        What the last :meth:`residual` is relative to, in its norm.
     rounding : float
         Part of the last :meth:`residual` that the rounding of its terms may make, at most 1e-6; 0 where more is lacking.
     """
@@ -107,7 +109,7 @@ class System:
         self.b, self.external, self.calmed = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self.pushed: np.ndarray | None = None
         self._residual, self._inertia, self._external_there = np.zeros(nv), np.zeros(nv), np.zeros(nv)
-        self._reach = np.ones(nv)
+        self._reach, self.scale = np.ones(nv), 0.0
         self._lacking, self._given, self.at_rest = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         #: couplings that hold by rows instead of forces
         self.joints = [k for k, coupling in enumerate(self.couplings) if coupling.joins]
@@ -305,7 +307,7 @@ class System:
         lacking, largest, b_size, trace = kernels.sizes(diagonal, self.prescribed, terms, self._lacking)
         self.opening = max((float(np.abs(self.couplings[k].opening).max(initial=0.0)) for k in self.joints), default=0.0)
         floor = 1e-3 * math.sqrt(2.0 * max(elastic, 0.0) / implicit)
-        scale = max(largest, floor, 1e-6 * b_size, still * math.sqrt(trace))
+        self.scale = scale = max(largest, floor, 1e-6 * b_size, still * math.sqrt(trace))
         residual, self.rounding = relative(lacking, scale), 0.0
         if residual <= _MOST_ROUNDING:
             for body, q, v in zip(self.bodies, moved, self.v_slices, strict=True):
