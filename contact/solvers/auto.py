@@ -53,8 +53,8 @@ _FEW_ROWS, _FEW_CONTACTS, _FEW_ITERATIONS, _FEW_SHARPER = 48, 12, 3, 1e-2
 _FEW_SPREAD = 100.0
 #: Problems for which a pick rests after it failed: so many the first time, twice as many after each failure, up to the most.
 _REST_LEAST, _REST_MOST = 8, 64
-#: Newton steps of COND-Newton are asked for above so many rows: of fewer a solve is mostly what surrounds it, and the exact solver
-#: leaves no net force on a body, where forces put back on the cone of friction leave one of the size of the tolerance.
+#: Newton steps of COND-Newton are asked for above so many rows: of fewer a solve is mostly what surrounds it, and the exact
+#: solver leaves no net force on a body, where forces put back on the cone of friction leave one of the size of the tolerance.
 _NEWTON_ROWS = 1000
 #: Kinds of starts: far from the contact law, near it, and as good as on it, where the equations of a step are linearised anew;
 #: the bound of the last, and what COND and Newton's method need from each kind: a factor on the iterations expected (measured on
