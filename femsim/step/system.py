@@ -20,10 +20,9 @@ from femsim.model.couplings import Coupling
 from femsim.step import residual_kernels as kernels
 from femsim.step.mobility import Mobility, mass_times
 from femsim.step.residual_kernels import Terms
+from femsim.step.stacked import stacked
 from femsim.step.state import Memory, State
 
-#: Entries of rows of joints below this part of the terms that they are sums of are rounding.
-_ROUNDED = 1e-13
 #: What is left open of joints whose sides are both prescribed, over one metre or radian a step and the speeds of the sides.
 _LEFT_OPEN = 1e-12
 #: Rounding of the forces in the equations of a step, over the largest terms that they are sums of; and the nonlinear residual
@@ -451,7 +450,7 @@ class System:
         if not held_by:
             return None
         parts = [(self._coupled_rows[k], held) for k, held in held_by]
-        G = _stacked([(rows, held.G) for rows, held in parts], self.n)
+        G = stacked([(rows, held.G) for rows, held in parts], self.n)
         given = np.concatenate([held.offset for _, held in parts])
         offset, size = given + G @ self._given, np.abs(given) + abs(G) @ np.abs(self._given)
         G.data[self.prescribed[G.indices]] = 0.0
@@ -473,7 +472,7 @@ class System:
     def joint_jacobian(self, state: State) -> sp.csr_matrix:
         """Rows of joints that velocities of a state keep, (p, n)."""
         parts = [(self._coupled_rows[k], self.couplings[k].constraint_at(self._q_of(k, state))) for k in self.joints]
-        return _stacked(parts, self.n)
+        return stacked(parts, self.n)
 
     def release_joints(self, state: State, impulses: np.ndarray) -> bool:
         """Let joints go of the rows of :meth:`joint_jacobian` whose bounds impulses (p,), N s, exceed; whether any did."""
@@ -569,27 +568,6 @@ class System:
         for coupling in self.couplings:
             coupling.settle([new.q[self.q_slices[k]] for k, _ in coupling.rows])
         return new
-
-
-def _stacked(parts: Sequence[tuple[np.ndarray, np.ndarray]], n: int) -> sp.csr_matrix:
-    """Dense rows (p, m), each over columns (m,) of n, one below the other; columns may be named twice, and are added.
-
-    Of a loop within one robot what the base does to both sides cancels, and much else in a plane one. What is left of a row by
-    rounding is no row at all: entries below :data:`_ROUNDED` of what they are sums of become zero.
-    """
-    values, columns, starts, at = [np.zeros(0)], [np.zeros(0, dtype=np.int64)], [np.zeros(1, dtype=np.int64)], 0
-    for where, G in parts:
-        p, m = G.shape
-        values.append(G.ravel())
-        columns.append(np.tile(where, p))
-        starts.append(at + m * np.arange(1, p + 1))
-        at += p * m
-    indptr = np.concatenate(starts)
-    out = sp.csr_matrix((np.concatenate(values), np.concatenate(columns), indptr), shape=(len(indptr) - 1, n))
-    largest = np.maximum.reduceat(np.abs(np.append(out.data, 0.0)), indptr[:-1]) if len(indptr) > 1 else np.zeros(0)
-    out.sum_duplicates()
-    out.data[np.abs(out.data) <= np.repeat(_ROUNDED * largest, np.diff(out.indptr))] = 0.0
-    return out
 
 
 def _fill_reach(body: Body, q: np.ndarray, out: np.ndarray) -> None:
