@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from joined_bars import double_pendulum
 
 import femsim as fs
 from contact.solvers import make_solver
@@ -140,3 +141,22 @@ def test_where_forces_are_not_finite_the_start_is_taken() -> None:
     with np.errstate(all="ignore"):
         assert linearise_ahead(system, state, settings, np.full(system.n, 1e200), given, stepper.newton) is None
     assert system.A.data.tobytes() == A.tobytes() and system.b.tobytes() == b.tobytes()
+
+
+def test_what_joints_open_beyond_their_linearisation_counts() -> None:
+    """Bars that swing: the opening that a velocity leads to, against what the rows at the start say of it."""
+    stepper = Stepper(double_pendulum(0.01, 0.5), make_solver("exact"))
+    for _ in range(20):
+        stepper.step()
+    system, state, settings = stepper.system, stepper.state, stepper.settings
+    given = np.zeros(system.n)
+    system.assemble(state, settings, given)
+    rows = system.joint_rows()
+    ahead = linearise_ahead(system, state, settings, state.v_hat, given, stepper.newton)
+    assert rows is not None and ahead is not None
+    said = settings.dt * (rows.G @ state.v_hat + rows.offset)
+    opening = np.concatenate([system.couplings[k].opening for k in system.joints])
+    assert ahead.rate == pytest.approx(np.abs(opening - said).max() / settings.dt, rel=1e-6)
+    assert ahead.rate > stepper.newton.still  # so the next step is linearised ahead too
+    stepper.step()
+    assert stepper.state.ahead

@@ -192,7 +192,7 @@ def test_boxes_that_a_robot_pushes_have_the_momentum_that_it_gives_them() -> Non
     assert len(boxes) == 15
     momentum = 8.0 * sum(state.v[v][:3] for v in boxes)
     impulse = -scene.dt * (run.sensors["push"].force + run.sensors["floor"].force).sum(axis=0) - [0.0, 0.0, 15 * 8.0 * G * 0.85]
-    np.testing.assert_allclose(impulse, momentum, atol=1e-7)
+    np.testing.assert_allclose(impulse, momentum, atol=1e-6)  # 1e-9 of what their weight gives
     assert momentum[1] > 8.0  # two of the stacks go
 
 

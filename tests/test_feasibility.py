@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.linalg as sl
 from slow_twins import body_between_nodes, project_cones
+from stiff_nets import net_of_springs
 
 import femsim as fs
 from contact import (
@@ -58,20 +59,6 @@ def boxes(*masses: float) -> ContactProblem:
     groups = [Group(f"box {i}", 3 * i, 3 * i + 3, "nodes") for i in range(n)]
     A, J = np.kron(np.diag(masses), np.eye(3)), np.kron(np.eye(n), FLOOR)
     return make_problem(A, b, J, np.zeros(n), 0.5, dt=0.01, groups=groups)
-
-
-def net_of_springs(seed: int, stiffness: float = 1e8) -> ContactProblem:
-    """20 nodes joined by springs, A = K D^T D + I, all on a floor, with a random load: one stiff free body."""
-    rng, n = np.random.default_rng(seed), 20
-    joined = [(i, (i + k) % n) for k in (1, 2, 7) for i in range(n)]
-    x = rng.standard_normal((n, 3))
-    D = np.zeros((len(joined), 3 * n))
-    for row, (i, j) in enumerate(joined):
-        along = (x[i] - x[j]) / np.linalg.norm(x[i] - x[j])
-        D[row, 3 * i : 3 * i + 3], D[row, 3 * j : 3 * j + 3] = along, -along
-    b = 0.3 * rng.standard_normal(3 * n)
-    b[2::3] -= 1.0
-    return make_problem(stiffness * D.T @ D + np.eye(3 * n), b, np.kron(np.eye(n), FLOOR), np.zeros(n), 0.5, dt=0.01)
 
 
 # ---------------------------------------------------------------------- problems without a solution

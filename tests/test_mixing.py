@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from slow_twins import random_spd
 from small_blocks import soft_block
-from test_feasibility import net_of_springs
+from stiff_nets import net_of_springs
 
 from contact import WarmStart, make_solver, measure
 from contact.solvers import Exact, ExactOptions

@@ -264,7 +264,7 @@ def test_a_driven_body_goes_where_the_robot_went(tmp_path: Path) -> None:
         assert sim.targets["robot"].startswith("displacement")
         for k in (13, 50, 75, 100):
             rotation, position = sim.step(k - sim.state.step).pose("hand")
-            assert np.abs(position).max() < 1e-13  # the tool goes round it
+            assert np.abs(position).max() < 3e-13  # the tool goes round it
             assert np.abs(rotation @ [0.1, 0.0, 0.0] - places[k]).max() < 1e-12
 
 

@@ -17,7 +17,11 @@ OWNERS = {
     "test_bad_files": ["foreign/child.py"],
     "test_bench": ["femsim/studies/problems/bench.py"],
     "test_auto": ["contact/solvers/auto.py"],
-    "test_corotational_tangent": ["femsim/model/bodies/corotational.py", "femsim/model/bodies/soft.py"],
+    "test_corotational_tangent": [
+        "femsim/model/bodies/corotational.py",
+        "femsim/model/bodies/soft.py",
+        "femsim/step/system.py",
+    ],
     "test_momentum_kernels": ["femsim/model/bodies/momentum_kernels.py", "femsim/model/bodies/corotational.py"],
     "test_multigrid": ["contact/solvers/multigrid.py", "contact/solvers/auto.py"],
     "test_turns": ["contact/delassus.py"],
