@@ -314,7 +314,7 @@ class Auto:
         cond = iterations * self._iteration_seconds(problem)
         if problem.n > _NEWTON_ROWS and self._newton_seconds(problem) < min(cond, exact):
             return "cond-newton"
-        if cond >= exact:
+        if cond >= _SHARES[self._kind] * exact:  # a good start spares the exact solver as much
             return "exact" if rows <= _DENSE_ROWS else "canal"
         return "cond"
 
