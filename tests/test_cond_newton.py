@@ -322,7 +322,7 @@ def test_phases_become_as_long_as_problems_need_and_shorter_again(monkeypatch: p
         ("ball_E10_dt1e-2", 30, 7),
         ("mat_E0.5_dt1e-2_mu0.4", 60, 9),
         ("Spheres-i099-356-679", 60, 15),
-        ("chain160_dt1e-3_mu0.3", 400, 250),
+        ("chain160_dt1e-3_mu0.3", 450, 250),
     ],
 )
 def test_problems_of_the_full_set_from_nothing(name: str, most_cond: int, most_newton: int) -> None:
