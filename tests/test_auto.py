@@ -98,6 +98,22 @@ def test_canal_takes_the_place_of_exact_where_a_dense_matrix_of_contacts_is_too_
     assert stopped.details["tried"] == ("cond", "canal") and "exact" not in stopped.message
 
 
+def test_a_good_start_favours_neither_cond_nor_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It spares both the same part: the step of a gripper with many contacts does not try thousands of iterations."""
+    problem = soft_block(1e5, 6)
+    picks: dict[int, list[str]] = {}
+    monkeypatch.setattr(auto_module, "_NEWTON_ROWS", 0)
+    monkeypatch.setattr(Auto, "_newton_seconds", lambda *_: np.inf)
+    for kind in (auto_module._FAR, auto_module._ANEW):
+        monkeypatch.setattr(auto_module, "_kind_of", lambda *_, kind=kind: kind)
+        picks[kind] = []
+        for seconds in np.geomspace(1e-8, 1.0, 60):
+            monkeypatch.setattr(Auto, "_iteration_seconds", staticmethod(lambda *_, seconds=seconds: seconds))
+            picks[kind].append(Auto().pick(problem))
+    assert set(picks[auto_module._FAR]) == {"cond", "exact"}
+    assert picks[auto_module._ANEW] == picks[auto_module._FAR]
+
+
 def test_a_pick_that_failed_rests_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """For 8 problems, for 16 after it failed again; what it remembers goes through its memory."""
     monkeypatch.setattr(auto_module, "_FAILURE", 1.0)  # else COND looks dearer, and is picked no more
