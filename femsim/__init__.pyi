@@ -119,6 +119,9 @@ from femsim.studies.problems.bench import (
     BenchRow as BenchRow,
     bench as bench,
 )
+from femsim.studies.problems.redraw import (
+    redraw_bench as redraw_bench,
+)
 from femsim.studies.problems.solve import (
     SolvedProblem as SolvedProblem,
     solve_problem as solve_problem,

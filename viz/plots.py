@@ -366,7 +366,8 @@ def plot_performance(profiles: Mapping[str, tuple[FloatArray, FloatArray]], path
         axis.set_xlabel(f"{label} [1]")
         axis.set_ylabel("share of problems [1]")
         axis.set_title(title, loc="left", fontsize=9)
-        figure.legend(loc="outside right upper")
+        for text in figure.legend(loc="outside right upper").get_texts():
+            text.set_parse_math(False)  # a $ in a name is no formula
         try:
             save_figure(figure, path)
         except OSError as error:

@@ -68,7 +68,7 @@ def solve(
 
 @app.command
 def bench(
-    problems: Annotated[tuple[Path, ...], Parameter(negative=())],
+    problems: Annotated[tuple[Path, ...], Parameter(negative=())] = (),
     /,
     *,
     solvers: str | None = None,
@@ -79,6 +79,7 @@ def bench(
     repeat: Whole = 3,
     time_limit: float | None = None,
     plugin: Annotated[tuple[Path, ...], Parameter(negative=())] = (),
+    from_: Path | None = None,
     out: Path | None = None,
     quiet: Flag = False,
 ) -> int:
@@ -108,15 +109,24 @@ def bench(
         CPU time of a solve in s; what takes longer counts as not solved.
     plugin
         Python file that registers solvers of your own by femsim.register_solver; may be given several times.
+    from_
+        The bench.csv of a benchmark: its page and profiles are drawn again and nothing is solved. Lines may be taken out, or
+        those of several tables joined; no other option but --out.
     out
         Folder of the page bench.md, bench.json, bench.csv, the profiles and the plots; it must not exist. Default runs/bench,
         with a number behind it where that exists.
     quiet
         No progress bar.
     """
+    folder = out if out is not None else default_folder("bench", False)
+    if from_ is not None:
+        given = {
+            "a problem": problems, "--solvers": solvers, "--tolerance": tolerance != 1e-6, "--max-iterations": max_iterations,
+            "--steps": steps, "--set": set_, "--repeat": repeat != 3, "--time-limit": time_limit, "--plugin": plugin,
+        }  # fmt: skip
+        return _redraw(from_, folder, [name for name, value in given.items() if value])
     if "numpy" not in sys.modules:  # threads that wait use CPU time too
         os.environ.setdefault("OMP_NUM_THREADS", "1")
-    folder = out if out is not None else default_folder("bench", False)
     with Bar("benchmarking", quiet) as progress:
         from femsim.studies.problems.arena import load_plugin
         from femsim.studies.problems.bench import bench
@@ -155,6 +165,19 @@ def bench(
     )
     unsolved = {row.problem for row in rows} - {row.problem for row in rows if row.status == "converged"}
     return NOT_CONVERGED if unsolved or any(row.status != "not applicable" for row in shortfalls) else OK
+
+
+def _redraw(table: Path, folder: Path, given: list[str]) -> int:
+    """Draw a benchmark again from its table."""
+    from femsim.studies.problems.redraw import redraw_bench
+
+    if given:
+        raise InputError(f"--from solves nothing, but {given[0]} is given; leave it out.")
+    rows = redraw_bench(table, folder)
+    solved = sum(row.status == "converged" for row in rows)
+    print(f"{len(rows)} lines, {solved} of them converged; nothing was solved")
+    print(f"result     {folder} (bench.md, bench.csv, profiles)")
+    return OK
 
 
 def _step_list(text: str) -> list[int]:

@@ -113,6 +113,8 @@ class BenchRow:
         papers/004: largest |uh . lam|, and over the largest |u| |lam| as ``complementarity_relative``.
     most_accurate : str
         Solver whose larger residual is the smallest on this problem; empty when none has an answer.
+    tolerance : float
+        What the residuals had to keep.
     curve_ms, curve_residual : ndarray, (iterations,), ms and 1
         CPU time at the end of each iteration and the larger residual there, from the history of the solver. Only the total is
         measured: ``cpu_ms`` is split evenly over the iterations, after the stages before "iterate" where the solver times them.
@@ -143,6 +145,7 @@ class BenchRow:
     complementarity: float = math.nan
     complementarity_relative: float = math.nan
     most_accurate: str = ""
+    tolerance: float = math.nan
     curve_ms: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
     curve_residual: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
 
@@ -251,7 +254,7 @@ def bench(
     if time_limit is not None and not 0 < time_limit < math.inf:
         raise InputError(f"the time limit is {time_limit} s; allowed are positive numbers.")
     sources = _sources(problems, steps, parameters or {})
-    folder = None if out is None else _new_folder(Path(out))
+    folder = None if out is None else new_folder(Path(out))
     try:
         rows: list[BenchRow] = []
         known: dict[str, Traits] = {}
@@ -328,7 +331,8 @@ def _chosen_steps(scene: Scene, path: Path, steps: Sequence[int] | None) -> list
     return sorted(set(steps))
 
 
-def _new_folder(folder: Path) -> Path:
+def new_folder(folder: Path) -> Path:
+    """Make the folder of the results, which must not exist."""
     if folder.exists():
         raise InputError(f"the output folder {folder} exists; choose another by out.")
     try:
@@ -461,7 +465,7 @@ def _row(
     """Fill the columns of one solver that need no other solver."""
     contact = problem.file.problem
     velocities = 0 if isinstance(contact, LocalProblem) else contact.n
-    row = BenchRow(problem.name, contact.n_contacts, velocities, name, attempt.status, attempt.message)
+    row = BenchRow(problem.name, contact.n_contacts, velocities, name, attempt.status, attempt.message, tolerance=tolerance)
     solution = attempt.solution
     if solution is None or answer is None:
         return row
@@ -536,14 +540,18 @@ def _matvec_ms(problem: ContactProblem | LocalProblem) -> float:
 # ---------------------------------------------------------------------- files
 
 
-def _write(folder: Path, rows: list[BenchRow], settings: dict[str, Any], fresh: list[str], known: dict[str, Traits]) -> None:
-    """Write all rows so far, traits of their problems, and the plots of the problems that are new."""
+def write_rows(path: Path, rows: Sequence[BenchRow]) -> None:
+    """Write a CSV file with a line of each row, without its curves."""
     columns = [f.name for f in fields(BenchRow) if not f.name.startswith("curve")]
-    path = folder / "bench.csv"
     with write_errors(path, _ADVICE), replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(columns)
         writer.writerows([_cell(getattr(row, name)) for name in columns] for row in rows)
+
+
+def _write(folder: Path, rows: list[BenchRow], settings: dict[str, Any], fresh: list[str], known: dict[str, Traits]) -> None:
+    """Write all rows so far, traits of their problems, and the plots of the problems that are new."""
+    write_rows(folder / "bench.csv", rows)
     content = {
         "settings": settings,
         "versions": versions(),
