@@ -111,6 +111,8 @@ def natural_map(u: np.ndarray, lam: np.ndarray, rho: np.ndarray, friction: np.nd
 
     ``||lam - P_K(lam - rho uh)|| / max(||lam||, ||rho uh||)``. Arguments as for :func:`measure_law`.
     """
+    if not len(lam):
+        return 0.0
     rho_u, wrong = np.empty(lam.shape), np.empty(lam.shape)
     kernels.natural_map_parts(u, lam, rho, friction, relaxed, rho_u, wrong)
     return float(relative(norm(wrong), larger(norm(lam), norm(rho_u))))

@@ -361,6 +361,8 @@ def force_scales(W_diagonal: np.ndarray) -> np.ndarray:
     W_diagonal : ndarray, (nc, 3), m/(N s)
         Diagonal of the Delassus operator, normal first.
     """
+    if not len(W_diagonal):
+        return np.zeros(0)
     trace = W_diagonal.sum(axis=1)
     if (W_diagonal > 0.0).all():
         return np.asarray(3.0 / trace)

@@ -44,6 +44,38 @@ def sunk_box(*, on_a_box: bool) -> tuple[Stepper, State]:
     return stepper, there
 
 
+@pytest.mark.parametrize("rough", [False, True])
+def test_nothing_near_is_as_contacts_are_but_for_their_number(rough: bool) -> None:
+    """Rows and forces of a box in the air have the shapes and kinds of numbers of those of one that lies."""
+    scene = fs.Scene("thrown", dt=0.01, duration=1.0)
+    scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), density=500.0, position=(0.0, 0.0, 0.02))
+    scene.add_floor()
+    if rough:
+        scene.set_friction("box", "floor", (0.3, 0.6), direction=(1.0, 0.0, 0.0))
+    stepper = Stepper(scene, make_solver("auto"))
+    contacts, nothing, made = stepper.contacts, np.zeros(stepper.system.n), []
+    for height in (0.0, 1.0):
+        there = stepper.state.copy()
+        there.q[2] += height
+        placed = contacts.places.read(there)
+        rows = contacts.rows(contacts.detect(there, placed, [1e-3]), nothing, 0.01)
+        made.append((rows, placed, contacts.accept(rows, np.ones((len(rows.phi), 3)), np.zeros((len(rows.phi), 3)))))
+    (lying, _, (pressed, known)), (flying, placed, (free, unknown)) = made
+    assert len(lying.phi) == 4 and len(flying.phi) == 0
+    pairs: list[tuple[object, object]] = [(lying, flying), (pressed, free), (pressed.contacts, free.contacts)]
+    for lies, flies in [*pairs, *zip(lying.families, flying.families, strict=True), *zip(known, unknown, strict=True)]:
+        for name, expected in vars(lies).items():
+            own = getattr(flies, name)
+            if isinstance(expected, np.ndarray):
+                assert own.dtype == expected.dtype and own.shape[1:] == expected.shape[1:], name
+    assert flying.J.shape == (0, stepper.system.n) and flying.J.indices.dtype == lying.J.indices.dtype
+    assert flying.placed is placed and free.contacts.reference is placed.reference
+    for acting, least in ((pressed, 4.0), (free, 0.0)):
+        assert acting.force_sum.sum() >= least and np.abs(acting.generalized).max() >= least
+    assert not (free.wrench.any() or free.force_sum.any() or free.node_force.any() or free.generalized.any())
+    assert free.generalized.shape == pressed.generalized.shape and free.wrench.shape == pressed.wrench.shape
+
+
 @pytest.mark.parametrize("on_a_box", [False, True])
 def test_overlaps_are_those_that_a_search_finds(on_a_box: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all contacts are of points, those found for the end of a step say it; edges are looked for again."""

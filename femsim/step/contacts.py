@@ -314,6 +314,8 @@ class Contacts:
             The contacts at the end of the step, and the part of ``lam`` that acts there, (nc, 3), N. Default: none.
         """
         placed = rows.placed
+        if not len(lam):
+            return self._nothing_acts(placed)
         sums, world = self._summed(rows, lam)
         generalized = self._generalized(placed, sums)
         if late is not None and late[0].families is not rows.families:
@@ -338,6 +340,18 @@ class Contacts:
             placed.reference, placed.rotation,
         )  # fmt: skip
         return ContactForces(contacts, *sums, generalized), memory
+
+    def _nothing_acts(self, placed: Placed) -> tuple[ContactForces, Memory]:
+        """Return the forces of a step without contacts, in which parts are placed so."""
+        none, vectors, weights = np.zeros(0), np.zeros((0, 3)), np.zeros((0, 2, 3))
+        whole, pairs, points = (np.zeros(shape, dtype=np.int64) for shape in (0, (0, 2), (0, 2, 3)))
+        contacts = StepContacts(
+            vectors, vectors, none, vectors, whole, pairs, vectors, vectors, vectors, none, points, weights, placed.reference,
+            placed.rotation,
+        )  # fmt: skip
+        parts, n = len(self.parts), self.system.n
+        nothing = ContactForces(contacts, np.zeros((parts, 6)), np.zeros(parts), np.zeros(n), np.zeros(n))
+        return nothing, self.no_memory()
 
     def _summed(self, rows: ContactRows, lam: np.ndarray) -> tuple[Sums, np.ndarray]:
         """Sum forces (nc, 3), N, normal first, on parts and nodes; return them in the world too, (nc, 3)."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from contact import ContactError, ContactProblem, Solution, Solver, WarmStart, metrics
 from contact.compressed import times_transposed
+from contact.jacobian_kernels import scatter
 from femsim.model.bodies.body import StepSettings
 from femsim.step.contacts import ContactRows
 from femsim.step.state import State
@@ -167,7 +168,9 @@ def linearise_ahead(
 
 def _by_linearisation(system: System, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return what the equations lack at a velocity without contacts, and velocities of rows of joints, as they are linearised."""
-    lacking, rows = system.A @ v - system.b, system.joint_rows()
+    A, lacking, rows = system.A, np.empty(system.n), system.joint_rows()
+    scatter(A.indptr, A.indices, A.data, v, lacking)
+    lacking -= system.b
     return (lacking, np.zeros(0)) if rows is None else (lacking - system.joint_push(), rows.G @ v + rows.offset)
 
 

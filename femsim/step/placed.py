@@ -55,6 +55,8 @@ class Places:
         First of the six rows of v that move a rigid part; -1 for none.
     joint_start, joint_row : ndarray, (np + 1,) and (m,)
         Rows of v of the joints between the base and each rigid part: entries ``joint_start[k]`` to ``joint_start[k + 1]``.
+    still : Placed
+        Where parts are that nothing moves.
     """
 
     def __init__(self, system: System, parts: Sequence[Part]) -> None:
@@ -74,7 +76,7 @@ class Places:
         self.joint_row = np.concatenate([*rows, np.zeros(0, dtype=np.int64)]).astype(np.int64)
         self._soft = [(k, part) for k, part in self._moving if not system.bodies[part.body].rigid]
         rotation, place, screw = np.tile(np.eye(3), (n, 1, 1)), np.zeros((n, 3)), np.zeros((len(self.joint_row), 6))
-        self._still = Placed(rotation, place, place, screw, place)
+        self.still = Placed(rotation, place, place, screw, place)
         #: of each body with rigid parts these, their links, and the entries of their screws
         self._links = [
             (
@@ -86,7 +88,7 @@ class Places:
 
     def read(self, state: State) -> Placed:
         """Read a state."""
-        still = self._still
+        still = self.still
         placed = Placed(
             still.rotation.copy(), still.translation.copy(), still.origin.copy(), still.screw.copy(), still.reference.copy()
         )

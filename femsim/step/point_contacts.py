@@ -95,6 +95,14 @@ class PointFamily:
             most_per_pair=rules.most_per_pair,
             **first_points([placed.shape for placed in shapes], firsts),
         )
+        #: rows where nothing is near anything
+        whole, number, vectors = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 3))
+        indptr, indices = np.zeros(1, dtype=np.int32), np.zeros(0, dtype=np.int32)
+        friction = np.zeros((0, 2)) if rules.anisotropic else number
+        nothing = Found(None, vectors, places.still)
+        self._no_rows = FamilyRows(
+            nothing, whole, indptr, indices, number, vectors, friction, whole, np.zeros((0, 3, 3)), number, number
+        )
         #: first and last point, half-open, and the part that they have no contact with
         self._without = [
             (self._own[rule.part][0].start + rule.first, self._own[rule.part][0].start + rule.last, rule.other)
@@ -205,6 +213,8 @@ class PointFamily:
 
     def rows(self, found: Found, given: Given) -> FamilyRows:
         """Rows of the contacts, without those that nothing can press."""
+        if not len(found.contacts):
+            return replace(self._no_rows, found=found)
         friction = self._detector.friction(found.contacts, self._rules.friction)
         if self._rules.anisotropic:
             found, friction = self._turn_frames(found, friction)
