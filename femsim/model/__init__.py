@@ -4,8 +4,9 @@
     Soft bodies, rods, rigid bodies and grippers: constant data, and methods that read a state.
 `frames`
     Frames that bodies carry and that hold the ends of rods.
-`parts`, `fields`
-    What of a body comes into contact and is sensed; the fields of the frames, each declared once.
+`parts`, `faces`, `fields`
+    What of a body comes into contact and is sensed; corners, edges and faces of rigid parts; the fields of the frames, each
+    declared once.
 `couplings`, `actuators`
     Forces between bodies that are implicit in the system: rod ends that bodies hold, chambers under pressure, tendons.
 `joints`, `joint_friction`

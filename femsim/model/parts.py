@@ -36,6 +36,8 @@ class Part:
         Surface of a soft body, node numbers, outward; without it the body has contact with shapes only.
     self_contact : bool
         Whether a soft body or rod has contact with itself.
+    by_faces : bool
+        Whether soft bodies and rods have contact with the corners, edges and faces of a rigid part, not only by their points.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Part:
     turns: bool = False
     triangles: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
     self_contact: bool = False
+    by_faces: bool = False
 
     def __repr__(self) -> str:
         owner = "obstacle" if self.body < 0 else f"body {self.body}" + (f", link {self.link}" if self.link else "")

@@ -178,7 +178,8 @@ class HealthWatch:
                 "between_nodes", self._of(between), between.share, self._bounds.between_nodes, when,
                 f"{thin} is {1e3 * between.depth:.3g} mm inside of {soft}, {between.share:.0%} of the elements of {soft} "
                 f"({1e3 * sizes.part[between.parts[1]]:.3g} mm): it went between its surface nodes, where no contact is",
-                "Take elements there that are smaller than the shape is thick, or a thicker shape.",
+                f"Say scene.contact_by_faces({thin!r}) if it is made of Box and Mesh; else take elements there that are smaller "
+                "than the shape is thick, or a thicker shape.",
             )  # fmt: skip
         creep = vitals.creep
         if creep.share > 0.0:

@@ -1,4 +1,4 @@
-"""Which bodies of a scene have no contact, said pair by pair or by groups; and sensors on all pairs that have."""
+"""Which bodies of a scene have no contact, pair by pair or by groups, and which by faces; sensors on all pairs that have."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
+from femsim.model.faces import flat
 from femsim.model.parts import Part
 from femsim.scene.checks import Handle, name_of
 from femsim.scene.contents import SceneContents
@@ -46,6 +47,33 @@ def ignore_contact(scene: SceneContents, a: Handle | str, b: Handle | str | None
             "body or rod has contact with itself by self_contact=True alone."
         )
     scene.ignored.append(IgnoredContact((first, second)))
+
+
+def contact_by_faces(scene: SceneContents, bodies: Sequence[Handle | str]) -> None:
+    """Let soft bodies and rods have contact with faces, see :meth:`femsim.scene.scene.Scene.contact_by_faces`."""
+    if not bodies:
+        raise InputError("contact_by_faces names nothing; give rigid bodies, links or obstacles, e.g. 'box', 'gripper.left'.")
+    for what in bodies:
+        side = _side(scene, what)
+        chosen = [part for part, meant in zip(scene.parts, side.of(scene.parts), strict=True) if meant]
+        for part in chosen:
+            body = scene.body_of(part)
+            if body is not None and not body.rigid:
+                raise InputError(
+                    f"contact_by_faces: {part.name!r} deforms, and has contact by its surface anyway; name rigid bodies, "
+                    "links or obstacles."
+                )
+            for shape, _, _ in part.shapes:
+                if not flat(shape):
+                    raise InputError(
+                        f"contact_by_faces: {part.name!r} has a {type(shape).__name__}, which is round, and contact with it is "
+                        "exact at the nodes; name parts that are made of Box and Mesh."
+                    )
+        shaped = [part for part in chosen if part.shapes]
+        if not shaped:
+            raise InputError(f"contact_by_faces: {side.name!r} has no shape, so nothing has contact with it; name another part.")
+        for part in shaped:
+            part.by_faces = True
 
 
 def _side(scene: SceneContents, what: Handle | str) -> Side:

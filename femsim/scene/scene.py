@@ -769,6 +769,25 @@ class Scene(SceneContents):
         """
         pairs.ignore_contact(self, a, b)
 
+    def contact_by_faces(self, *bodies: Handle | str) -> None:
+        """Let soft bodies and rods have contact with the corners, edges and faces of rigid parts, as they have with each other.
+
+        Without it they have contact with shapes at their own nodes alone: the corner of a box sinks between the nodes of a coarse
+        mesh, and a cable lies on an edge only where the centre of a link does.
+
+        Parameters
+        ----------
+        *bodies : Handle or str
+            Rigid bodies, obstacles, links of grippers and robots, surfaces or groups, made of `Box` and `Mesh`. Contact of rigid
+            parts with each other stays what it is.
+
+        Raises
+        ------
+        InputError
+            A name that nothing has, a body that deforms, or a shape that is round.
+        """
+        pairs.contact_by_faces(self, bodies)
+
     def sense_pairs(self) -> list[str]:
         """Record the contacts of each pair of parts that may have some: a sensor of kind "pair" each, named "A-B".
 

@@ -24,7 +24,7 @@ from femsim.base.rotations import across
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step.contact_family import Family, FamilyRows, Found, Rates, Sides, joined
-from femsim.step.deforming_contacts import deforming_contacts
+from femsim.step.deforming_contacts import deforming_contacts, find_able, without_faces
 from femsim.step.force_memory import ForceMemory
 from femsim.step.joint_limits import LimitFamily
 from femsim.step.placed import Placed, Places
@@ -208,9 +208,10 @@ class Contacts:
     def __init__(self, system: System, parts: list[Part], rules: ContactRules) -> None:
         self.system, self.parts, self.rules = system, parts, rules
         self.places = Places(system, parts)
+        able = find_able(system, parts)
         self.families: list[Family] = [
-            PointFamily(system, parts, self.places, rules),
-            *deforming_contacts(system, parts, rules),
+            PointFamily(system, parts, self.places, without_faces(rules, parts, able)),
+            *deforming_contacts(system, parts, self.places, rules, able),
         ]
         limits = LimitFamily(system, parts)
         if len(limits.row):

@@ -1,29 +1,33 @@
-"""Contacts of deforming bodies with each other and with themselves: surfaces of soft bodies and strands of rods."""
+"""Contacts of surfaces and strands: of soft bodies and rods with one another and themselves, and with faces of rigid parts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from contact import DeformableContacts, DeformableDetector
+from femsim.base.errors import InputError
 from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import ContactRules, NoContact
+from femsim.model.faces import faces
 from femsim.model.parts import Part
 from femsim.step import deforming_rows_kernels as kernels
 from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, room
-from femsim.step.placed import Placed
+from femsim.step.placed import Placed, Places
+from femsim.step.point_rows_kernels import RigidParts
 from femsim.step.rows_kernels import Given, Rows, Sums, turn_frames
 from femsim.step.state import State
 from femsim.step.system import System
 
 
 class DeformingFamily:
-    """The family of contacts between deforming bodies.
+    """The family of contacts between surfaces and strands.
 
     A soft body has contact by its surface, a rod by its centre line at its contact radius: the chain of the centres of its
-    links, continued straight to its two ends. The ends move with the two links beside them.
+    links, continued straight to its two ends. The ends move with the two links beside them. Rigid parts and obstacles have
+    contact with these by their faces where the scene says so.
 
     Parameters
     ----------
@@ -31,38 +35,65 @@ class DeformingFamily:
         The bodies.
     parts : sequence of Part
         All parts.
+    places : Places
+        The rows of v that move rigid parts.
     able : dict of int to Deforming
         Surfaces and strands by the number of their part.
+    pairs : ndarray, (k, k), bool
+        Which of them may have contact with each other, on the diagonal which with themselves.
     rules : ContactRules
-        Which of them may have contact, and how.
+        How they have it.
     """
 
     hidden = False
 
-    def __init__(self, system: System, parts: Sequence[Part], able: dict[int, Deforming], rules: ContactRules) -> None:
-        self._system, self._rules = system, rules
+    def __init__(
+        self,
+        system: System,
+        parts: Sequence[Part],
+        places: Places,
+        able: dict[int, Deforming],
+        pairs: np.ndarray,
+        rules: ContactRules,
+    ) -> None:
+        self._system, self._places, self._rules = system, places, rules
         self._number, self._able = np.array(list(able), dtype=np.int64), list(able.values())
         self._owners = [parts[k] for k in able]
         self._where: list[slice] = []
-        node, row, count = [np.zeros((0, 2))], [np.zeros(0)], 0
+        #: rigid parts that move theirs; their origins stand behind all points
+        self._carriers = np.array([k for k in able if _rigid(system, parts[k]) and places.row[k] >= 0], dtype=np.int64)
+        node, weights, row, count = [np.zeros((0, 2))], [np.zeros((0, 2))], [np.zeros(0)], 0
+        total = sum(len(one.rest) for one in self._able)
         columns = np.full(system.n, 3, dtype=np.int64)
-        for part, one in zip(self._owners, self._able, strict=True):
-            rows = system.v_slices[part.body]
-            if part.turns:
-                columns[rows] = 6
-            node.append(np.where(one.node >= 0, one.node + count, -1))
-            row.append(rows.start + system.bodies[part.body].contact_rows(part.nodes)[one.number])
+        for k, part, one in zip(able, self._owners, self._able, strict=True):
+            if _rigid(system, part):
+                origin = total + int(np.searchsorted(self._carriers, k)) if places.row[k] >= 0 else -1
+                node.append(np.tile([origin, -1], (len(one.rest), 1)))
+                weights.append(np.tile([1.0, 0.0], (len(one.rest), 1)))
+                row.append(np.zeros(len(one.rest)))  # not read
+            else:
+                rows = system.v_slices[part.body]
+                if part.turns:
+                    columns[rows] = 6
+                node.append(np.where(one.node >= 0, one.node + count, -1))
+                weights.append(one.weight)
+                row.append(rows.start + system.bodies[part.body].contact_rows(part.nodes)[one.number])
             self._where.append(slice(count, count + len(one.rest)))
             count += len(one.rest)
+        columns[places.row[self._carriers]] = 6
         self._node = np.ascontiguousarray(np.concatenate(node), dtype=np.int64)
-        self._weight = np.concatenate([np.zeros((0, 2)), *(one.weight for one in self._able)])
-        self._row, self._columns = np.concatenate(row).astype(np.int64), columns
+        self._weight = np.concatenate(weights)
+        self._row = np.concatenate([*row, places.row[self._carriers]]).astype(np.int64)
+        self._part = np.concatenate([np.full(count, -1), self._carriers]).astype(np.int64)
+        self._columns = columns
         self._own = np.concatenate([np.zeros(0), *(one.number for one in self._able)]).astype(np.int64)
         rest = np.concatenate([np.zeros((0, 3)), *(one.rest for one in self._able)])
-        self._detector = DeformableDetector([one.shape for one in self._able], _pairs(able, parts, rules), rest)
+        self._detector = DeformableDetector([one.shape for one in self._able], pairs, rest)
         self._without = [self._points_without(rule) for rule in rules.no_contact if rule.part in able and rule.other in able]
         self._scratch = kernels.Nodes.empty()
-        self._turns = np.array([part.turns for part in self._owners], dtype=np.bool_)
+        self._turns = np.array([part.turns or _rigid(system, part) for part in self._owners], dtype=np.bool_)
+        joints = int(np.diff(places.joint_start)[self._carriers].max(initial=0))
+        self._most_entries = kernels.MOST_ENTRIES + 3 * joints
 
     def _points_without(self, rule: NoContact) -> tuple[int, int, int, int]:
         """First and last point, half-open, of links without contact, the number of their rod here, and of the other body."""
@@ -77,10 +108,17 @@ class DeformingFamily:
 
     # ------------------------------------------------------------------ detection
 
-    def _place_points(self, state: State) -> np.ndarray:
+    def _each(self) -> Iterator[tuple[int, Part, Deforming, slice]]:
+        """Go through the parts: number, part, what it has, and which points are its."""
+        return zip(self._number.tolist(), self._owners, self._able, self._where, strict=True)
+
+    def _place_points(self, state: State, placed: Placed) -> np.ndarray:
         """World positions of all points, (p, 3), m."""
-        points = np.empty((len(self._row), 3))
-        for part, one, where in zip(self._owners, self._able, self._where, strict=True):
+        points = np.empty((len(self._node), 3))
+        for k, part, one, where in self._each():
+            if _rigid(self._system, part):
+                points[where] = one.rest @ placed.rotation[k].T + placed.translation[k]
+                continue
             q = state.q[self._system.q_slices[part.body]]
             points[where] = one.positions(self._system.bodies[part.body].contact_points(q, part.nodes))
         return points
@@ -97,32 +135,46 @@ class DeformingFamily:
 
     def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
         """Find the contacts of a state within a margin, one number or one for each two bodies, m."""
-        points = self._place_points(state)
+        points = self._place_points(state, placed)
         return Found(self._find(points, margin), points, placed, margin)
 
     def speeds(self, placed: Placed, rates: Rates) -> np.ndarray:
         """Bounds of the speed (m/s) at which points of each two bodies may near each other, (bodies, bodies)."""
-        own = rates.v_hat[self._row[:, None] + np.arange(3)]
-        each = np.einsum("pi,pic->pc", self._weight, own[self._node])
+        own = rates.v_hat[self._row[: len(self._node), None] + np.arange(3)]
+        each = np.einsum("pi,pic->pc", self._weight, own[np.minimum(self._node, len(own) - 1)])
+        for k, part, one, where in self._each():
+            if _rigid(self._system, part):
+                each[where] = self._carried(placed, rates, k, one)
         means = np.array([each[where].mean(axis=0) for where in self._where])
         spread = np.array(
             [np.linalg.norm(each[where] - mean, axis=1).max() for where, mean in zip(self._where, means, strict=True)]
         )
         return np.asarray(np.linalg.norm(means[:, None] - means, axis=2) + spread[:, None] + spread)
 
+    def _carried(self, placed: Placed, rates: Rates, k: int, one: Deforming) -> np.ndarray:
+        """Velocities of the points of rigid part k, (n, 3), m/s."""
+        places, row = self._places, self._places.row[k]
+        if row < 0:
+            return np.zeros((len(one.rest), 3))
+        v = np.where(self._system.prescribed, rates.v_prescribed, rates.v_hat)
+        joints = slice(places.joint_start[k], places.joint_start[k + 1])
+        twist = v[row : row + 6] + v[places.joint_row[joints]] @ placed.screw[joints]
+        lever = one.rest @ placed.rotation[k].T + (placed.translation[k] - placed.origin[k])
+        return np.asarray(twist[:3] + np.cross(twist[3:], lever))
+
     def max_penetration(self, state: State, placed: Placed) -> float:
         """Largest penetration in a state, m."""
-        return max(-float(self._find(self._place_points(state), 0.0).gap.min(initial=0.0)), 0.0)
+        return max(-float(self._find(self._place_points(state, placed), 0.0).gap.min(initial=0.0)), 0.0)
 
     def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
-        found = self._find(self._place_points(state), reach)
+        found = self._find(self._place_points(state, placed), reach)
         return np.asarray(self._number[found.body]), np.asarray(found.gap).copy()
 
     def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
         """Parts that overlap, (part, part, depth, largest depth that is undone), m; slow. A rod may overlap what holds it."""
         joined = {frozenset((rod, other)) for _, _, rod, other in self._without}
-        found = self._detector.overlaps(self._place_points(state))
+        found = self._detector.overlaps(self._place_points(state, self._places.read(state)))
         return [
             (int(self._number[a]), int(self._number[b]), depth, bound) for a, b, depth, bound in found if {a, b} not in joined
         ]
@@ -135,7 +187,10 @@ class DeformingFamily:
         )  # fmt: skip
 
     def _points(self, found: Found) -> kernels.Points:
-        return kernels.Points(self._node, self._weight, self._row, self._columns, found.points)
+        place = found.points
+        if len(self._carriers):
+            place = np.concatenate([place, found.placed.origin[self._carriers]])
+        return kernels.Points(self._node, self._weight, self._row, self._columns, place, self._part)
 
     def rows(self, found: Found, given: Given) -> FamilyRows:
         """Rows of the contacts, without those that nothing can press."""
@@ -151,9 +206,10 @@ class DeformingFamily:
 
     def _filled(self, found: Found, given: Given) -> Rows:
         """Entries of J and phi of contacts, of those that something can press."""
-        rows = room(len(found.contacts), kernels.MOST_ENTRIES)
+        rows, places, placed = room(len(found.contacts), self._most_entries), self._places, found.placed
+        rigid = RigidParts(places.row, placed.origin, places.joint_start, places.joint_row, placed.screw)
         pairs = self._pairs(found.contacts)
-        return rows.cut(*kernels.fill_rows(pairs, self._points(found), given, self._scratch, rows))
+        return rows.cut(*kernels.fill_rows(pairs, self._points(found), rigid, given, self._scratch, rows))
 
     def moved(self, rows: FamilyRows, there: State, placed: Placed, given: Given, *, middle: bool) -> FamilyRows:
         """Rows of the same contacts where the bodies are in another state.
@@ -163,7 +219,7 @@ class DeformingFamily:
         found = rows.found
         c: DeformableContacts = found.contacts.select(rows.keep)
         radius = np.einsum("msc,mc->ms", c.position - _weighted(c.weight, c.point, found.points), rows.frame[:, 0])
-        points, frame, point, weight = self._place_points(there), rows.frame.copy(), c.point.copy(), c.weight.copy()
+        points, frame, point, weight = self._place_points(there, placed), rows.frame.copy(), c.point.copy(), c.weight.copy()
         now = self._find(points, found.margin)
         place, known = matched(rows.key, now.key), np.empty(len(c), dtype=np.bool_)
         turn_frames(frame, place, now.frame, known)
@@ -206,18 +262,52 @@ def _weighted(weight: np.ndarray, point: np.ndarray, points: np.ndarray) -> np.n
     return np.asarray(np.einsum("msi,msic->msc", weight, points[point]))
 
 
-def _pairs(able: dict[int, Deforming], parts: Sequence[Part], rules: ContactRules) -> np.ndarray:
-    """Which of the parts that can may have contact, (k, k), themselves on the diagonal."""
+def _rigid(system: System, part: Part) -> bool:
+    """Whether a part is an obstacle or a part of a rigid body."""
+    return part.body < 0 or system.bodies[part.body].rigid
+
+
+def find_able(system: System, parts: Sequence[Part]) -> dict[int, Deforming]:
+    """Surfaces and strands by the number of their part: of parts that deform, and of rigid ones that have contact by faces."""
+    able: dict[int, Deforming] = {}
+    for k, part in enumerate(parts):
+        if part.by_faces:
+            able[k] = faces(part)
+        elif part.body >= 0 and (one := system.bodies[part.body].deforming(part)) is not None:
+            able[k] = one
+    return able
+
+
+def without_faces(rules: ContactRules, parts: Sequence[Part], able: Collection[int]) -> ContactRules:
+    """Rules of the contacts between points and shapes: without the pairs of what deforms with rigid parts that have faces.
+
+    Raises
+    ------
+    InputError
+        Friction of such a pair differs by direction.
+    """
+    by_faces = np.array([part.by_faces for part in parts], dtype=np.bool_)
+    if not by_faces.any():
+        return rules
+    deforms = np.zeros(len(parts), dtype=np.bool_)
+    deforms[list(able)] = True
+    apart = np.outer(deforms & ~by_faces, by_faces)
+    for pair in rules.anisotropic:
+        for a, b in np.argwhere(pair.pairs & apart):
+            raise InputError(
+                f"friction of {parts[a].name!r} and {parts[b].name!r} differs by direction, which contact by faces does not "
+                f"know; give one coefficient, or leave {parts[b].name!r} out of contact_by_faces."
+            )
+    return replace(rules, pairs=rules.pairs & ~apart & ~apart.T)
+
+
+def deforming_contacts(
+    system: System, parts: Sequence[Part], places: Places, rules: ContactRules, able: dict[int, Deforming]
+) -> list[DeformingFamily]:
+    """Return the family of the parts ``able``; no family where none of them may have contact with another or itself."""
     numbers = list(able)
     pairs = rules.pairs[np.ix_(numbers, numbers)]
-    pairs = pairs | pairs.T
+    rigid = np.array([parts[k].by_faces for k in numbers], dtype=np.bool_)
+    pairs = (pairs | pairs.T) & ~np.outer(rigid, rigid)
     np.fill_diagonal(pairs, [parts[k].self_contact for k in numbers])
-    return np.asarray(pairs)
-
-
-def deforming_contacts(system: System, parts: Sequence[Part], rules: ContactRules) -> list[DeformingFamily]:
-    """Return the family of the parts that deform; no family where none of them may have contact with another or itself."""
-    able = {
-        k: one for k, part in enumerate(parts) if part.body >= 0 and (one := system.bodies[part.body].deforming(part)) is not None
-    }
-    return [DeformingFamily(system, parts, able, rules)] if _pairs(able, parts, rules).any() else []
+    return [DeformingFamily(system, parts, places, able, np.asarray(pairs), rules)] if pairs.any() else []

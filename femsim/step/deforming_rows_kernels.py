@@ -1,4 +1,4 @@
-"""Kernels of contacts between deforming bodies: rows of the contact problem, and forces on parts and nodes."""
+"""Kernels of contacts between surfaces and strands: rows of the contact problem, and forces on parts and nodes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from contact.compiled import njit
+from femsim.step.point_rows_kernels import RigidParts
 from femsim.step.rows_kernels import (
     Given,
     Rows,
     Sums,
+    Triple,
     add_side,
     keep_contact,
     moment_entry,
@@ -21,12 +23,12 @@ from femsim.step.rows_kernels import (
 
 #: Nodes that one side of a contact may rest on: three points with two nodes each.
 SIDE_NODES = 6
-#: Entries of J that one contact may have: three rows, two sides, six columns a node.
+#: Entries of J that one contact may have, beside those of the joints of a rigid part: three rows, two sides, six columns a node.
 MOST_ENTRIES = 3 * 2 * SIDE_NODES * 6
 
 
 class Pairs(NamedTuple):
-    """Contacts between deforming bodies.
+    """Contacts between surfaces and strands.
 
     Attributes
     ----------
@@ -53,7 +55,7 @@ class Pairs(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Points of surfaces and strands.
+    """Points of surfaces and strands, and behind them the origins of rigid parts that move theirs.
 
     Attributes
     ----------
@@ -65,6 +67,8 @@ class Points(NamedTuple):
         At these rows, how many move the node: 3, or 6 where it turns.
     place : ndarray, (p, 3), m
         Where it is.
+    part : ndarray, (p,)
+        Rigid part whose origin a point is; -1 for all others.
     """
 
     node: np.ndarray
@@ -72,6 +76,7 @@ class Points(NamedTuple):
     row: np.ndarray
     columns: np.ndarray
     place: np.ndarray
+    part: np.ndarray
 
 
 class Nodes(NamedTuple):
@@ -87,17 +92,20 @@ class Nodes(NamedTuple):
         Its weight, negative on side 1.
     lever : ndarray, (2 * SIDE_NODES, 3), m
         The weighted vector from the node to where the force acts.
+    point : ndarray, (2 * SIDE_NODES,)
+        Number of the point that the node is.
     """
 
     row: np.ndarray
     pull: np.ndarray
     lever: np.ndarray
+    point: np.ndarray
 
     @staticmethod
     def empty() -> Nodes:
         """Room for one contact."""
         most = 2 * SIDE_NODES
-        return Nodes(np.empty(most, dtype=np.int64), np.empty(most), np.empty((most, 3)))
+        return Nodes(np.empty(most, dtype=np.int64), np.empty(most), np.empty((most, 3)), np.empty(most, dtype=np.int64))
 
 
 @njit(cache=True, inner=True)
@@ -112,7 +120,7 @@ def insert_node(row: int, count: int, nodes: Nodes) -> tuple[int, int]:
     if place > 0 and nodes.row[place - 1] == row:
         return place - 1, count
     for m in range(count, place, -1):
-        nodes.row[m], nodes.pull[m] = nodes.row[m - 1], nodes.pull[m - 1]
+        nodes.row[m], nodes.pull[m], nodes.point[m] = nodes.row[m - 1], nodes.pull[m - 1], nodes.point[m - 1]
         for c in range(3):
             nodes.lever[m, c] = nodes.lever[m - 1, c]
     nodes.row[place], nodes.pull[place] = row, 0.0
@@ -138,16 +146,27 @@ def gather_nodes(m: int, pairs: Pairs, points: Points, nodes: Nodes) -> int:
                 weight = sign * pairs.weight[m, side, i] * points.weight[p, j]
                 place, count = insert_node(points.row[k], count, nodes)
                 nodes.pull[place] += weight
+                nodes.point[place] = k
                 for c in range(3):
                     nodes.lever[place, c] += weight * (pairs.position[m, side, c] - points.place[k, c])
     return int(count)
 
 
+@njit(cache=True, inner=True)
+def pull_by_joint(screw: np.ndarray, e: int, pull: float, lever: Triple, axis: Triple) -> float:
+    """Velocity along an axis that a joint gives where a contact acts on a rigid part, by row e of ``screw`` (m, 6)."""
+    value = pull * (axis[0] * screw[e, 0] + axis[1] * screw[e, 1] + axis[2] * screw[e, 2])
+    for c in range(3):
+        value += screw[e, 3 + c] * moment_entry(c, lever, axis)
+    return value
+
+
 @njit(cache=True)
-def fill_rows(pairs: Pairs, points: Points, given: Given, nodes: Nodes, rows: Rows) -> tuple[int, int]:
+def fill_rows(pairs: Pairs, points: Points, rigid: RigidParts, given: Given, nodes: Nodes, rows: Rows) -> tuple[int, int]:
     """Fill J and phi; return (contacts kept, entries of J).
 
-    The contact velocity is u = frame (v_0 - v_1) at the positions of the two sides. Prescribed rows of v, contacts that
+    The contact velocity is u = frame (v_0 - v_1) at the positions of the two sides; a rigid part has six columns and those of
+    its joints. Prescribed rows of v, contacts that
     nothing can press and the normal part of phi are treated as in :func:`femsim.step.point_rows_kernels.fill_rows`.
     """
     prescribed, v, indptr, indices, data = given.prescribed, given.v, rows.indptr, rows.indices, rows.data
@@ -165,6 +184,11 @@ def fill_rows(pairs: Pairs, points: Points, given: Given, nodes: Nodes, rows: Ro
                 for c in range(columns[row]):
                     value = pull * axis[c] if c < 3 else moment_entry(c - 3, lever, axis)
                     entry, moved = put_entry(row + c, value, prescribed, v, indices, data, entry)
+                    offset += moved
+                part = points.part[nodes.point[k]]
+                for e in range(rigid.joint_start[part] if part >= 0 else 0, rigid.joint_start[part + 1] if part >= 0 else 0):
+                    value = pull_by_joint(rigid.screw, e, pull, lever, axis)
+                    entry, moved = put_entry(rigid.joint_row[e], value, prescribed, v, indices, data, entry)
                     offset += moved
             indptr[3 * kept + i + 1] = entry
             rows.phi[kept, i] = offset
@@ -185,7 +209,8 @@ def add_forces(
 ) -> None:
     """Add the forces lam (kept, 3) of the contacts ``keep`` to ``sums``; fill ``world`` (kept, 3), the force on side 0.
 
-    ``reference`` (parts, 3) is what torques on parts are about. On each side the force acts at its own position.
+    ``reference`` (parts, 3) is what torques on parts are about. On each side the force acts at its own position. On a rigid part
+    it is in the sums of the part alone.
     """
     node_force, position = sums.node_force, pairs.position
     for k in range(keep.shape[0]):
@@ -195,6 +220,8 @@ def add_forces(
             world[k, c] = force[c]
         for n in range(gather_nodes(m, pairs, points, nodes)):
             row, pull, lever = nodes.row[n], nodes.pull[n], triple(nodes.lever, n)
+            if points.part[nodes.point[n]] >= 0:
+                continue
             for c in range(3):
                 node_force[row + c] += pull * force[c]
             if points.columns[row] == 6:

@@ -38,7 +38,7 @@ def _check_soft(scene: Scene, contacts: Contacts, state: State) -> None:
         if depth > bound:
             raise InputError(
                 f"{names} by {1e3 * depth:.3g} mm at the start; allowed are {1e3 * bound:.3g} mm (half of an element, "
-                "or of the radii of rods). Move them apart."
+                "of a rigid part with faces, or of the radii of rods). Move them apart."
             )
         if depth > scene.margin:
             warnings.warn(f"{names} by {1e3 * depth:.3g} mm at the start and will be pushed apart.", stacklevel=5)
@@ -77,12 +77,14 @@ def _check_thin(scene: Scene, thin: Sequence[Thin]) -> list[str]:
             raise InputError(
                 f"scene {scene.name!r}: {name!r} is {across[1]:.3g} mm across, and the surface nodes of "
                 f"{soft!r} are {edge:.3g} mm apart: it would pass between them without a force, "
-                f"since contact is at the nodes. Take elements of {across[1]:.2g} mm there, a thicker shape, or "
-                "thin_shapes=True of the scene where they never have contact."
+                f"since contact is at the nodes. Say scene.contact_by_faces({name!r}) if it is made of Box and Mesh; else take "
+                f"elements of {across[1]:.2g} mm there, a thicker shape, or thin_shapes=True of the scene where they never have "
+                "contact."
             )
         if one.plate and not one.needle:
             notes[one.part, one.soft] = (
                 f"{name} is {across[0]:.3g} mm thick, and the surface nodes of {soft} are {edge:.3g} mm apart: with its edge it "
-                "may pass between them without a force; the health verdict says so if it does"
+                f"may pass between them without a force; scene.contact_by_faces({name!r}) gives it contact there, and the health "
+                "verdict says so if it passes"
             )
     return list(notes.values())

@@ -61,11 +61,13 @@ class Thin:
 
 
 def thin_shapes(parts: Sequence[Part], rules: ContactRules, sizes: np.ndarray) -> Iterator[Thin]:
-    """Shapes thinner than the edges of soft bodies that may have contact with them.
+    """Shapes thinner than the edges of soft bodies that may have contact with them by the nodes of these alone.
 
     ``sizes``, (np,), m, are those of `femsim.step.vitals.Sizes.part`.
     """
     for k, part in enumerate(parts):
+        if part.by_faces:
+            continue
         for number, (shape, _, _) in enumerate(part.shapes):
             lower, upper = shape.aabb
             extents = np.sort(upper - lower)
