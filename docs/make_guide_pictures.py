@@ -101,8 +101,36 @@ def touching() -> None:
         shutil.copy(drawn.frames[-1], PICTURES / "touching.png")
 
 
+def faces() -> None:
+    """Draw soft and rigid boxes on each other, with contact at nodes and by faces."""
+    import shutil
+    import tempfile
+
+    import femsim as fs
+
+    rubber = fs.Elastic(1e6, 0.3, 1000.0, name="rubber")
+    with tempfile.TemporaryDirectory() as scratch:
+        runs = [Path(scratch) / "at nodes", Path(scratch) / "by faces"]
+        for run in runs:
+            scene = fs.Scene("stack", dt=0.01, duration=0.4)
+            scene.add_floor()
+            for k in range(4):
+                place = (0.0, 0.0, 0.02 * (k + 0.5))
+                if k % 2 == 0:
+                    scene.add_soft(f"cube{k}", fs.box_tets((0.02, 0.02, 0.02), 1), rubber, position=place)
+                    continue
+                scene.add_rigid(f"box{k}", fs.Box((0.01, 0.01, 0.01)), density=1000.0, position=place)
+                if run.name == "by faces":
+                    scene.contact_by_faces(f"box{k}")
+            fs.simulate(scene, out=run, max_halvings=0)
+        drawn = fs.render_run(
+            runs, out=Path(scratch) / "drawn", field="displacement", camera="24,14,1.0", size=(800, 520), stills=2, mp4=False
+        )
+        shutil.copy(drawn.frames[-1], PICTURES / "by_faces.png")
+
+
 if __name__ == "__main__":
     import sys
 
-    for name in sys.argv[1:] or ("finger", "cable", "gripper", "touching"):
-        {"finger": finger, "cable": cable, "gripper": gripper, "touching": touching}[name]()
+    for name in sys.argv[1:] or ("finger", "cable", "gripper", "touching", "faces"):
+        {"finger": finger, "cable": cable, "gripper": gripper, "touching": touching, "faces": faces}[name]()

@@ -21,7 +21,7 @@ CABLE = fs.Elastic(1e6, 0.4, 1200.0, rayleigh_beta=1e-3, name="cable")
 
 
 def held_scene() -> fs.Scene:
-    """A soft block between the fingers of a free gripper, on a tilted box, below a tilted obstacle, a rod beside it."""
+    """A soft block between the fingers of a gripper, on a box, below a lever on a hinge, beside an obstacle and a rod; askew."""
     scene = fs.Scene("held", dt=0.005, duration=0.1)
     scene.add_soft("block", fs.box_tets((0.04, 0.04, 0.04), 2), RUBBER)
     fingers = [fs.Finger(f"f{s}", fs.Box((0.005, 0.008, 0.007)), (s * 0.03, 0.0, -0.05), (-s, 0.1, 0.0)) for s in (-1, 1)]
@@ -29,13 +29,21 @@ def held_scene() -> fs.Scene:
     scene.add_rigid(
         "box", fs.Box((0.01, 0.012, 0.005)), density=900.0, position=(0.004, 0.006, -0.026), rotation=(0.1, 0.05, 0.7)
     )
+    links = [
+        fs.RobotLink("foot", 0.3, inertia=1e-4 * np.eye(3)),
+        fs.RobotLink(
+            "lever", 0.05, (0.03, 0.0, 0.0), 1e-5 * np.eye(3), shapes=[fs.Piece(fs.Box((0.03, 0.004, 0.005)), (0.03, 0.0, 0.0))]
+        ),
+    ]
+    hinge = fs.RobotJoint("hinge", "foot", "lever", "revolute", (0.0, 0.0, 0.0), axis=(0.0, 1.0, 0.0), limits=(-2.0, 2.0))
+    scene.add_robot(fs.Robot("arm", links, [hinge]), position=(-0.03, 0.004, 0.029), rotation=(0.1, 0.05, 0.1))
     octahedron = np.vstack([np.eye(3), -np.eye(3)]) * 0.012
     triangles = [[0, 1, 2], [1, 3, 2], [3, 4, 2], [4, 0, 2], [1, 0, 5], [3, 1, 5], [4, 3, 5], [0, 4, 5]]
     scene.add_obstacle("stone", fs.Mesh(octahedron, triangles), position=(-0.004, 0.034, 0.003), rotation=(0.3, 0.2, 0.1))
     x = np.linspace(-0.03, 0.03, 9)
     points = np.column_stack([x, 0 * x - 0.0235, 0.1 * x + 0.004])
     scene.add_rod("rod", points, fs.circular_section(0.003), CABLE, contact="surface")
-    scene.contact_by_faces("gripper", "box", "stone")
+    scene.contact_by_faces("gripper", "box", "arm", "stone")
     return scene
 
 
@@ -72,12 +80,12 @@ def test_rows_are_the_velocities_where_contacts_act() -> None:
     sides_of = family.sides(own, np.zeros((len(own), 3)))
     parts = sides_of.part
     touched = {frozenset((names[a], names[b])) for a, b in parts}
-    for name in ("gripper.f-1", "gripper.f1", "box", "stone"):
+    for name in ("gripper.f-1", "gripper.f1", "box", "arm.lever", "stone"):
         assert frozenset((name, "block")) in touched
     assert {frozenset(("rod", "block")), frozenset(("rod", "stone"))} & touched
     assert {VERTEX_FACE, EDGE_EDGE} <= set(c.kind[own.keep])
     rng, h = np.random.default_rng(0), 1e-6
-    v = rng.standard_normal(system.n)
+    v = np.where(system.prescribed, 0.0, rng.standard_normal(system.n))  # the foot of the arm stands
     ends = [system.moved(stepper.state, v, s * h) for s in (1.0, -1.0)]
     u = (J @ v).reshape(-1, 3)
     rigid = [part.body < 0 or system.bodies[part.body].rigid for part in stepper.scene.parts]
@@ -109,8 +117,29 @@ def test_forces_are_those_of_the_problem_and_add_up() -> None:
     rows, _ = all_rows(stepper)
     lam = np.random.default_rng(1).standard_normal((len(rows.phi), 3))
     forces, _ = stepper.contacts.accept(rows, lam, np.zeros_like(lam))
-    np.testing.assert_allclose(forces.generalized, rows.J.T @ lam.ravel(), atol=1e-11)
+    free = ~stepper.system.prescribed
+    np.testing.assert_allclose(forces.generalized[free], (rows.J.T @ lam.ravel())[free], atol=1e-11)
     np.testing.assert_allclose(forces.wrench[:, :3].sum(axis=0), 0.0, atol=1e-11)
+
+
+def test_forces_that_follow_act_at_one_point() -> None:
+    """Within a step contacts act at one place on both sides, also where they are still open: no force turns all bodies."""
+    scene = fs.Scene("near", dt=0.005, duration=0.1, gravity=(0, 0, 0))
+    scene.add_soft("block", fs.box_tets((0.04, 0.04, 0.04), 2), RUBBER)
+    scene.add_rigid("box", fs.Box((0.01, 0.012, 0.005)), density=900.0, position=(0.004, 0.006, 0.028), rotation=(0.1, 0.05, 0.7))
+    scene.contact_by_faces("box")
+    stepper = Stepper(scene, make_solver("exact"))
+    rows, _ = all_rows(stepper)
+    system = stepper.system
+    there = system.moved(stepper.state, 0.05 * np.random.default_rng(2).standard_normal(system.n), 0.005)
+    moved = stepper.contacts.moved(rows, there, np.zeros(system.n), 0.005, middle=True)
+    assert len(moved.phi) >= 4 and moved.families[1].found.contacts.gap.min() > 1e-4
+    lam = np.random.default_rng(3).standard_normal(len(moved.phi) * 3)
+    force = moved.J.T @ lam
+    on_block, on_box = (force[system.v_slices[k]] for k in (0, 1))
+    x, centre = there.q[system.q_slices[0]].reshape(-1, 3), moved.placed.origin[1]
+    torque = np.cross(x, on_block.reshape(-1, 3)).sum(axis=0) + np.cross(centre, on_box[:3]) + on_box[3:]
+    np.testing.assert_allclose(torque, 0.0, atol=1e-13)
 
 
 def test_contacts_with_faces_are_not_contacts_at_nodes_too() -> None:
