@@ -32,6 +32,7 @@ from viz.survey import (
     has_radius,
     is_shown_body,
     is_soft,
+    refuse_idle_field,
 )
 
 __all__ = ["ScenePage", "import_viser"]
@@ -74,7 +75,9 @@ class ScenePage:
             raise VizError(f"port is {port}; allowed are 1 to 65535.")
         self._series: FrameSeries = series
         fields = self._fields()
-        if field is None:
+        if field is not None:
+            refuse_idle_field(field, [self._frame(0)])
+        else:
             field = chosen_field(self._frame(0)) or (fields[0] if fields else "")
         self._first_field = field
         self._survey = self._look_through(field, bool(field))
