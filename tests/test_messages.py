@@ -242,18 +242,19 @@ def test_a_wrong_entry_of_a_card_is_one_sentence(content: str, words: list[str],
         assert line.startswith(f"{path}: {said}")
 
 
-def test_a_sweep_file_that_is_to_be_calibrated_gets_a_sentence_for_each_key(tmp_path: Path) -> None:
+def test_a_sweep_file_is_no_calibration_and_a_value_of_no_kind_is_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "sweep.toml"
-    path.write_text('scene = "a.py"\n[parameters]\nradius = { values = [1, 2] }\nhard = [[1]]\n')
+    path.write_text('scene = "a.py"\n[parameters]\nradius = { values = [1, 2] }\n')
+    with pytest.raises(fs.InputError, match="is a sweep file; femsim sweep runs it"):
+        fs.calibrate(path)
+    path.write_text("experiments = []\n" + path.read_text() + "hard = [[1]]\n")
     with pytest.raises(fs.InputError) as caught:
         fs.calibrate(path)
-    said = "but must be true or false, an integer, a number, a string or a list{}."
-    assert str(caught.value).splitlines() == [
-        f"{path}: free is missing; add it.",
-        f"{path}: parameters.radius is {{'values': [1, 2]}}, {said.format('')}",
-        f"{path}: parameters.hard is [[1]], {said.format(' of such')}",
-        f"{path}: experiments is missing; add it.",
-    ]
+    said = "but must be true or false, an integer, a number, a string or a list"
+    lines = str(caught.value).splitlines()
+    assert f"{path}: parameters.radius is {{'values': [1, 2]}}, {said}." in lines
+    assert f"{path}: parameters.hard is [[1]], {said} of such." in lines
+    assert len(lines) == 4 and f"{path}: free is missing; add it." in lines
 
 
 def test_what_is_mixed_up_is_said(
