@@ -125,7 +125,7 @@ def _robot(path: Path) -> Values:
     """A robot file, or a mesh of one that lies beside it; into a scene too, as everybody does with a robot."""
     import femsim as fs
 
-    robot = fs.load_robot(path if path.suffix == ".urdf" else path.parent / "robot.urdf")
+    robot = fs.load_robot(path if path.suffix in (".urdf", ".xml") else path.parent / "robot.urdf")
     fs.Scene("a", dt=0.01, theta=1.0).add_robot(robot)
     return [np.array([robot.mass])]
 
@@ -214,6 +214,15 @@ def _swept(path: Path) -> Values:
     return []
 
 
+def _bench(path: Path) -> Values:
+    """A table of a benchmark, of which everything is drawn again."""
+    import femsim as fs
+
+    with tempfile.TemporaryDirectory(dir=path.parent) as name:
+        rows = fs.redraw_bench(path.parent / "bench.csv", Path(name) / "out")
+    return [np.array([row.tolerance for row in rows])]
+
+
 def _request(path: Path) -> Values:
     """A request to the page of a run, after the server has taken it apart."""
     from websockets.exceptions import SecurityError
@@ -242,4 +251,5 @@ DOORS: dict[str, Callable[[Path], Values]] = {
     "calibration": _calibration, "steps": _steps, "json": _json, "pvd": _pvd, "frame": _frame, "hdf": _hdf,
     "checkpoint": _checkpoint, "saved": _saved, "robot": _robot, "path": _path, "log": _log, "friction": _friction,
     "run": _run, "report": _report, "repair": _repair, "resume": _resume, "row": _row, "swept": _swept, "request": _request,
+    "bench": _bench,
 }  # fmt: skip

@@ -31,7 +31,7 @@ class Seed:
 def seeds(folder: Path) -> list[Seed]:
     """Make good files of every kind, and add the corpus of bad ones that are files and small."""
     out: list[Seed] = []
-    for make in (_meshes, _problems, _logs, _bags, _texts, _robots, _states, _frames, _runs, _sweeps):
+    for make in (_meshes, _problems, _logs, _bags, _texts, _robots, _states, _frames, _runs, _sweeps, _benches):
         out += make(folder)
     for name, (kind, write) in CORPUS.items():
         path = folder / name
@@ -303,6 +303,26 @@ def _sweeps(folder: Path) -> list[Seed]:
         table.to_parquet(place / "results.parquet", index=False)
         out.append(Seed("swept", f"{place.name}/{name}", (place / name).read_bytes()))
     (folder / "case").mkdir()
+    return out
+
+
+def _benches(folder: Path) -> list[Seed]:
+    """The two tables of a benchmark, each in a folder whose other file is good."""
+    from femsim.studies.problems.bench import BenchRow, write_rows
+    from femsim.studies.problems.traits import Traits
+
+    rows = [
+        BenchRow(problem, 4, 30, solver, "converged", "So.", 3, cpu_ms=k + 1.0, tolerance=1e-6)
+        for k, (problem, solver) in enumerate((p, s) for p in ("a", "b, step 2") for s in ("pgs", "exact"))
+    ]
+    traits = "\n".join([",".join(("problem", *Traits._fields, "categories")), "a,30,4,0,12,0.4,nan,True,soft", ""])
+    out = []
+    for name in ("bench.csv", "problems.csv"):
+        place = folder / f"benched_{name.partition('.')[0]}"
+        place.mkdir()
+        write_rows(place / "bench.csv", rows)
+        (place / "problems.csv").write_text(traits)
+        out.append(Seed("bench", f"{place.name}/{name}", (place / name).read_bytes()))
     return out
 
 

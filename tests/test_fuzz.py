@@ -33,6 +33,16 @@ def test_an_input_is_always_the_same(tmp_path: Path) -> None:
     assert first != [fuzz.changed(seeds, 4, number) for number in range(40)]
 
 
+@pytest.mark.parametrize(("kind", "name", "beside"), [("robot", "a.xml", "robot.urdf"), ("bench", "problems.csv", "bench.csv")])
+def test_a_file_is_read_and_not_only_the_one_beside_it(tmp_path: Path, kind: str, name: str, beside: str) -> None:
+    good = next(seed for seed in fuzz.seeds(tmp_path) if seed.kind == kind and seed.name.endswith(name))
+    path = tmp_path / good.name
+    path.write_bytes(good.data)
+    assert (path.parent / beside).is_file() and fuzz.judge(kind, path) == "read"
+    path.write_bytes(good.data[:-20])
+    assert fuzz.judge(kind, path) == "refused"
+
+
 def _hang(_: Any) -> list[np.ndarray]:
     while True:
         pass
@@ -58,7 +68,7 @@ def _sleep_in_the_child_only(path: Path) -> list[np.ndarray]:
 )
 def test_a_failure_is_seen(reader: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuzz, "seeds", lambda folder: [fuzz.Seed("json", "run.json", b"{}")])
-    monkeypatch.setattr(fuzz, "judge", lambda kind, path: "read" if kind == "surface" else _judge("json", path))
+    monkeypatch.setattr(fuzz, "warm", lambda *_: None)
     monkeypatch.setattr(fuzz, "read", lambda kind, path: reader(path))
     monkeypatch.setattr(fuzz, "QUICK", 0.3)
     monkeypatch.setattr(fuzz, "SECONDS", 1.0)
@@ -69,6 +79,3 @@ def test_a_failure_is_seen(reader: Any, words: str, monkeypatch: pytest.MonkeyPa
         assert len(tally.failures) == 2 and all(words in text for text in tally.failures), tally.failures
     else:
         assert not tally.failures and tally.ended["json"] == {"refused by the child's limits": 2}
-
-
-_judge = fuzz.judge

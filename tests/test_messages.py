@@ -199,6 +199,86 @@ def test_names_of_runs_fields_cameras_and_sensors_are_guessed(tmp_path: Path, ca
         assert status == 2 and expected in err, (words, err)
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("scene.frobnicate('b')", "no attribute 'frobnicate'; correct the scene file."),
+        ("scene.add_ridgid('b', fs.Sphere(0.1))", "no attribute 'add_ridgid'; did you mean 'add_rigid'? correct the scene file."),
+        ("scene.add_rigid('b', fs.Sphere(0.1), mas=1.0)", "shape, surface, velocity; correct the scene file."),
+    ],
+)
+def test_a_slip_in_a_scene_file_is_named_with_its_line(
+    line: str, words: str, tmp_path: Path, call: Callable[..., tuple[int, str, str]]
+) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        f"import femsim as fs\n\n\ndef build() -> fs.Scene:\n    scene = fs.Scene('a', dt=0.01, duration=0.1)\n    {line}\n"
+    )
+    status, _, err = call("describe", str(path))
+    assert status == 2 and f"{path}, line 6: build failed with " in err and words in " ".join(err.split())
+    assert "errors.py" not in err
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('[time]\noffset = "none"', ["time.offset is 'none', but must be a number or 'auto'."]),
+        ('[time]\noffset = "10ms"', ["time.offset is '10ms', but must be a number or 'auto': write it without a unit"]),
+        ("[frame]\nrotation = [1, 2]", ["frame.rotation is [1, 2]; allowed are a rotation vector"]),
+        (
+            'senor = "a"\n[time]\noffset = "x"',
+            ["time.offset is 'x', but must be a number", "senor: the key is unknown; did you mean"],
+        ),
+    ],
+)
+def test_a_wrong_entry_of_a_card_is_one_sentence(content: str, words: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "card.toml"
+    path.write_text(content)
+    with pytest.raises(fs.InputError) as caught:
+        fs.read_log(tmp_path / "log.csv", path)
+    lines = str(caught.value).splitlines()
+    assert len(lines) == len(words)
+    for line, said in zip(lines, words, strict=True):
+        assert line.startswith(f"{path}: {said}")
+
+
+def test_a_sweep_file_is_no_calibration_and_a_value_of_no_kind_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text('scene = "a.py"\n[parameters]\nradius = { values = [1, 2] }\n')
+    with pytest.raises(fs.InputError, match="is a sweep file; femsim sweep runs it"):
+        fs.calibrate(path)
+    path.write_text("experiments = []\n" + path.read_text() + "hard = [[1]]\n")
+    with pytest.raises(fs.InputError) as caught:
+        fs.calibrate(path)
+    said = "but must be true or false, an integer, a number, a string or a list"
+    lines = str(caught.value).splitlines()
+    assert f"{path}: parameters.radius is {{'values': [1, 2]}}, {said}." in lines
+    assert f"{path}: parameters.hard is [[1]], {said} of such." in lines
+    assert len(lines) == 4 and f"{path}: free is missing; add it." in lines
+
+
+def test_what_is_mixed_up_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[..., tuple[int, str, str]]
+) -> None:
+    """Run and log in the wrong order, a run given as a scene, a field where nothing can have one."""
+    ball = fs.Scene("drop", dt=0.01, duration=0.12, theta=1.0)
+    ball.add_rigid("ball", fs.Sphere(0.1), density=1e3, position=(0, 0, 0.2))
+    ball.sensor("ball", "ball")
+    monkeypatch.chdir(tmp_path)
+    fs.simulate(ball, out="run", fps=100.0, quiet=True)
+    Path("log.csv").write_text("time,Fx,Fy,Fz\n" + "".join(f"{0.01 * k},0,0,{k}\n" for k in range(9)))
+    status, _, err = call("compare", "log.csv", "run")
+    assert status == 2 and "the run comes first, then the logs." in " ".join(err.split())
+    status, _, err = call("compare", "run", "log.csv", "--sensor", "bal")
+    assert status == 2 and "sensor 'bal', which is asked for, is not in the run; did you mean 'ball'?" in " ".join(err.split())
+    status, _, err = call("run", "run")
+    assert status == 2 and "'run' is the folder of a run, not a scene; femsim resume run goes on with it." in " ".join(
+        err.split()
+    )
+    status, _, err = call("render", "run", "--field", "velocity")
+    assert status == 2 and "the field 'velocity' has nothing to colour" in " ".join(err.split())
+
+
 def test_nearest_and_meant() -> None:
     assert nearest("pos", ["position", "rotation"]) == "position"
     assert nearest("po", ["position", "rotation"]) is None

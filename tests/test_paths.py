@@ -155,7 +155,11 @@ def changed(row: int, x: float) -> str:
         ("1 2 3\n4 5 x\n7 8 9", {}, "line 2: column '3' holds 'x'"),
         ("1 2 3 4 5\n1 2 3 4 5", {}, r"5 columns without names; allowed are 3 \(x, y, z\) or 4"),
         (rows(XYZ, WXYZ), {}, r"7 columns without names.*orientation="),
-        ("a b c\n1 2 3\n4 5 6", {}, "none is one; name three by columns=.*'x_m'"),
+        (
+            "a b c\n1 2 3\n4 5 6",
+            {},
+            r"none is a position \(robot.load_path reads angles of joints\); name three by columns=.*'x_m'",
+        ),
         (
             "left_x,left_y,left_z,b_x,b_y,b_z\n1,2,3,4,5,6\n1,2,3,4,5,6",
             {},

@@ -23,6 +23,7 @@ from urllib.request import HTTPCookieProcessor, ProxyHandler, build_opener
 import numpy as np
 import pytest
 from browser import Browser, find_browser
+from page_surface import placed
 from small_scene import cube_scene, scene_file
 
 import femsim as fs
@@ -30,7 +31,7 @@ from viz import VizError, open_frames, view_run
 from viz.view import LOOK, RunView
 
 viser = pytest.importorskip("viser", reason="the extra view is not installed")
-trimesh = pytest.importorskip("trimesh", reason="the extra view is not installed")
+pytest.importorskip("trimesh", reason="the extra view is not installed")
 
 FIRST_PORT = 18080  # viser takes the next free one
 
@@ -67,13 +68,13 @@ def view_of() -> Iterator[Callable[..., RunView]]:
 
 
 def drawn(view: RunView, name: str) -> Any:
-    """The surface that the page holds of a body."""
-    return trimesh.load(io.BytesIO(view._handles[name].glb_data), file_type="glb", process=False, force="mesh")
+    """The newest surface that the page holds of a body, where it is."""
+    return placed(view._bodies[name].newest)
 
 
 def colours(view: RunView, name: str) -> np.ndarray:
     """The colours of its points, (n, 3 or 4), 0 to 255, as stored."""
-    data = view._handles[name].glb_data
+    data = view._bodies[name].newest.glb_data
     length = int.from_bytes(data[12:16], "little")
     tree = json.loads(data[20 : 20 + length])
     accessor = tree["accessors"][tree["meshes"][0]["primitives"][0]["attributes"]["COLOR_0"]]
@@ -94,7 +95,7 @@ def shrink(run: Path, frames: int) -> str:
 def test_it_shows_the_frame_of_the_slider(run: Path, view_of: Callable[..., RunView]) -> None:
     series = open_frames(run)
     view = view_of(run)
-    assert set(view._handles) == {"cube", "box", "cord"}
+    assert set(view._bodies) == {"cube", "box", "cord"}
     for number in (0, 4, 2):
         view._slider.value = number
         view.tick(0.03)
@@ -206,10 +207,10 @@ def test_a_cut_takes_away_a_part_of_soft_bodies_only_and_gives_it_back(run: Path
     assert drawn(view, "cube").bounds[1, 0] == pytest.approx(middle[0], abs=1e-6)
     view._place.value = 0.0
     view.tick(0.03)
-    assert not view._handles["cube"].visible
+    assert not view._bodies["cube"].visible
     view._cut.value = "none"
     view.tick(0.03)
-    assert view._handles["cube"].visible
+    assert view._bodies["cube"].visible
     assert np.allclose(drawn(view, "cube").bounds, [points.min(axis=0), points.max(axis=0)], atol=1e-6)
 
 

@@ -23,7 +23,7 @@ The tour, in the order of use:
     write; `cells` makes VTK's data sets.
 `view`
     `view_run` shows a run in the browser, even while it is running, with curves of sensors (`view_plot`); `scene_page` draws
-    bodies, contact forces and floor there, `gate` says who may see it.
+    bodies (`page_body`), contact forces and floor there, `gate` says who may see it.
 `play`
     `PlayView` shows a simulation while it is stepped, and what the mouse pulls there; `LiveSeries` holds its newest frame.
 `paraview`

@@ -28,7 +28,7 @@ from viz.errors import VizError
 from viz.film import Film, write_png
 from viz.marks import over, side_by_side
 from viz.stage import Clip, Stage
-from viz.survey import Frame, Survey, box_corners, chosen_field, frames_of, is_shown_body
+from viz.survey import Frame, Survey, box_corners, chosen_field, frames_of, is_shown_body, refuse_idle_field
 
 __all__ = ["RenderResult", "RenderingStatus", "probe_rendering", "render_run"]
 
@@ -254,6 +254,8 @@ def render_run(
     looked_at = sorted({*numbers, *_still_numbers(len(rows), SURVEYED)})  # also of one still: what moves, and how far
     used = [list(dict.fromkeys(rows[number][k] for number in looked_at)) for k in range(len(run_dirs))]
     required = field is not None
+    if field is not None:
+        refuse_idle_field(field, [frames[0] for frames in used])
     field = next((name for frames in used if (name := chosen_field(frames[0]))), "") if field is None else field
     survey = Survey.joint([Survey.of(frames, field, required=required, inside=clip is not None) for frames in used])
     view = _view(camera, survey, width / height, rows[numbers[0]][0])

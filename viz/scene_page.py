@@ -18,6 +18,7 @@ from viz.camera import CAMERAS, VIEW_ANGLE, placed_camera
 from viz.errors import VizError
 from viz.gate import Gate
 from viz.marks import COLOURS, INK, round_down
+from viz.page_body import PageBody
 from viz.series import FrameSeries
 from viz.stage import ARROW, ROD, Clip, RigidColours, Skin, legend
 from viz.survey import (
@@ -31,14 +32,14 @@ from viz.survey import (
     has_radius,
     is_shown_body,
     is_soft,
+    refuse_idle_field,
 )
 
 __all__ = ["ScenePage", "import_viser"]
 
 ASPECT = 1.3  # width by height of the picture beside the panel
-#: Part of the size of the scene by which points move, and of 255 by which colours change, that nobody sees: what has not changed
-#: by more stays on the page, where the mouse can take hold of it; while a browser loads a body anew there is none to hold.
-_UNSEEN, _SAME_COLOUR = 2e-4, 3
+#: Part of the size of the scene by which points of a body move against each other that nobody sees: it is not loaded again.
+_UNSEEN = 2e-4
 #: What the soft bodies may be cut by, and what the menu says of none.
 CUTS, NO_CUT = ("x < at", "x > at", "y < at", "y > at", "z < at", "z > at"), "none"
 
@@ -74,14 +75,15 @@ class ScenePage:
             raise VizError(f"port is {port}; allowed are 1 to 65535.")
         self._series: FrameSeries = series
         fields = self._fields()
-        if field is None:
+        if field is not None:
+            refuse_idle_field(field, [self._frame(0)])
+        else:
             field = chosen_field(self._frame(0)) or (fields[0] if fields else "")
         self._first_field = field
         self._survey = self._look_through(field, bool(field))
         self._skins: dict[str, Skin] = {}
         self._drawn_points: dict[str, npt.NDArray[Any]] = {}
-        self._drawn_skins: dict[str, tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]] = {}
-        self._handles: dict[str, Any] = {}
+        self._bodies: dict[str, PageBody] = {}
         self._cut_skins: set[str] = set()  # bodies whose surface is that of a cut
         self._rigid = RigidColours(self._survey.still)
         self._looks: tuple[str, str] | None = None  # field and cut that were drawn last
@@ -201,10 +203,10 @@ class ScenePage:
 
     def _draw_frame(self, frame: Frame, field: str, arrows: bool, cut: str) -> None:
         """Show a frame as the controls say."""
+        self._settle()
         if self._looks and (field, cut == NO_CUT) != (self._looks[0], self._looks[1] == NO_CUT):
             self._survey = self._look_through(field, inside=cut != NO_CUT)
         if self._looks and (field, cut) != self._looks:
-            self._drawn_skins.clear()
             self._drawn_points.clear()  # colours or the cut may change while points do not
         self._looks = field, cut
         clip = self._clip()
@@ -231,46 +233,38 @@ class ScenePage:
         cut = clip is not None and is_soft(data)
         if clip is not None and cut:
             data = clip.applied(data)
-            if name in self._handles:
-                self._handles[name].visible = data.n_cells > 0
             if not data.n_cells:
+                if name in self._bodies:
+                    self._bodies[name].hide()
                 return False
-        elif name in self._handles:
-            self._handles[name].visible = True
         solid = drawn_solid(data)
-        if name not in self._skins or cut or name in self._cut_skins:  # a cut has other points in every frame
+        fresh = name not in self._skins or cut or name in self._cut_skins  # a cut has other points in every frame
+        if fresh:
             self._skins[name] = Skin(solid)
         self._cut_skins = self._cut_skins | {name} if cut else self._cut_skins - {name}
         skin = self._skins[name]
         skin.move(solid)
+        mesh = skin.mesh
         if values is not None:
             skin.colour(solid, field, scale)
-            colours = _colours(np.asarray(skin.mesh.point_data["colour"]) * scale / self._survey.limit)
+            colours = _colours(np.asarray(mesh.point_data["colour"]) * scale / self._survey.limit)
         else:
             colour = ROD if has_radius(data) else COLOURS[0] if deformable else self._rigid.of(name)
-            colours = np.tile(_linear(_rgb(colour)), (skin.mesh.n_points, 1))
-        points, drawn = np.array(skin.mesh.points), self._drawn_skins.get(name)
-        if drawn is not None and drawn[0].shape == points.shape and self._looks_like(*drawn, points, colours):
-            return values is not None
-        self._drawn_skins[name] = points, colours
-        glb = _glb(skin.mesh, colours)
-        if name in self._handles:
-            self._handles[name].glb_data = glb
-        else:
-            self._handles[name] = self._server.scene.add_glb(f"/bodies/{name}", glb)
-            self._added(name)
+            colours = np.tile(_linear(_rgb(colour)), (mesh.n_points, 1))
+        if name not in self._bodies:
+            self._bodies[name] = PageBody(self._server.scene, name, lambda node: self._added(name, node))
+        normals = np.asarray(mesh.point_data.active_normals, np.float64)
+        points = np.array(mesh.points, np.float64)
+        self._bodies[name].draw(points, normals, mesh.regular_faces, colours, _UNSEEN * self._survey.size, fresh=fresh)
         return values is not None
 
-    def _looks_like(
-        self, points: FloatArray, colours: npt.NDArray[np.uint8], new: FloatArray, new_colours: npt.NDArray[np.uint8]
-    ) -> bool:
-        """Whether a body that was drawn looks as it would now."""
-        moved = float(np.abs(new - points).max(initial=0.0))
-        changed = int(np.abs(new_colours.astype(np.int64) - colours.astype(np.int64)).max(initial=0))
-        return moved <= _UNSEEN * self._survey.size and changed <= _SAME_COLOUR
+    def _settle(self) -> None:
+        """Show what was sent with the last picture and has been loaded since."""
+        for body in self._bodies.values():
+            body.settle()
 
-    def _added(self, name: str) -> None:
-        """Say that a body is on the page now."""
+    def _added(self, name: str, node: Any) -> None:
+        """Say that a node of a body is on the page now."""
 
     def _draw_arrows(self, frame: Frame, shown: bool) -> None:
         """Draw contact forces as arrows that end at the contacts, except those below 1 % of the largest."""
@@ -327,29 +321,6 @@ def _colours(share: FloatArray) -> npt.NDArray[np.uint8]:
     place = np.linspace(0.0, 1.0, len(stops))
     clipped = np.nan_to_num(np.clip(share, 0.0, 1.0))
     return _linear(np.column_stack([np.interp(clipped, place, stops[:, k]) for k in range(3)]))
-
-
-def _glb(mesh: Any, colours: npt.NDArray[np.uint8]) -> bytes:
-    """Pack a surface with normals and colours."""
-    import trimesh
-
-    solid = trimesh.Trimesh(
-        np.asarray(mesh.points),
-        mesh.regular_faces,
-        vertex_normals=np.asarray(mesh.point_data.active_normals),
-        vertex_colors=colours,
-        process=False,
-    )
-    packed: Any = solid.export(file_type="glb", include_normals=True, tree_postprocessor=_make_matt)
-    return bytes(packed)
-
-
-def _make_matt(tree: dict[str, Any]) -> None:
-    """Give a glTF tree one non-metallic material: glTF's default is metal, which is black without an environment."""
-    tree["materials"] = [{"pbrMetallicRoughness": {"metallicFactor": 0.0, "roughnessFactor": 0.9}, "doubleSided": True}]
-    for mesh in tree["meshes"]:
-        for primitive in mesh["primitives"]:
-            primitive["material"] = 0
 
 
 def _bar(title: str, top: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field as attribute
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -270,6 +270,17 @@ def chosen_field(frame: Frame) -> str:
             if is_soft(data) or has_radius(data):
                 (soft if is_soft(data) else rods).update(data.point_data.keys(), data.cell_data.keys())
     return next((name for known, own in ((SOFT_FIELDS, soft), (ROD_FIELDS, rods)) for name in known if name in own), NO_FIELD)
+
+
+def refuse_idle_field(field: str, frames: Iterable[Frame]) -> None:
+    """Raise VizError where a field is asked for, but no frame has a soft body or rod that it could colour."""
+    for frame in frames:
+        for name in frame.series.parts:
+            if is_shown_body(name):
+                data = frame.read(name)
+                if is_soft(data) or has_radius(data):
+                    return
+    raise VizError(f"the field {field!r} has nothing to colour: there are neither soft bodies nor rods; leave it out.")
 
 
 class Surface:

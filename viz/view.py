@@ -103,6 +103,8 @@ class RunView(ScenePage):
                 self._toggle()
         if self._wanted() != self._drawn:
             self._draw()
+        else:
+            self._settle()
         self._plot.show(times[self.shown])
 
     def _toggle(self) -> None:

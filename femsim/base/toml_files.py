@@ -82,6 +82,8 @@ def checked(model: type[Model], content: Mapping[str, Any], source: object) -> M
 def error_sentences(model: type[BaseModel], entries: Iterable[Any], source: object) -> list[str]:
     """Turn errors of pydantic into sentences that name the file, the key and what is allowed; equal ones once.
 
+    Where a value may be of several kinds, pydantic gives an error for each of them; these become one sentence.
+
     Parameters
     ----------
     model : subclass of BaseModel
@@ -91,28 +93,78 @@ def error_sentences(model: type[BaseModel], entries: Iterable[Any], source: obje
     source : object
         The file.
     """
-    return list(dict.fromkeys(f"{source}: {_sentence(model, entry)}" for entry in itertools.islice(entries, MOST_SENTENCES)))
+    groups: dict[Any, list[Any]] = {}
+    for number, entry in enumerate(itertools.islice(entries, MOST_SENTENCES)):
+        depth = _kinds_from(model, entry["loc"])
+        groups.setdefault(number if depth is None else entry["loc"][:depth], []).append(entry)
+    sentences = (
+        _sentence(model, group[0]) if isinstance(key, int) else _sentence_of_kinds(key, group) for key, group in groups.items()
+    )
+    return list(dict.fromkeys(f"{source}: {sentence}" for sentence in sentences))
+
+
+def _sentence_of_kinds(place: Sequence[str | int], group: Sequence[Any]) -> str:
+    """Say what a value is that is of none of the kinds that it may be of; an entry of a list stands for the list."""
+    whole = [entry for entry in group if len(entry["loc"]) == len(place) + 1]
+    kinds = [_said(entry).removeprefix("must be ").partition(", unable")[0] for entry in whole]
+    *most, last = dict.fromkeys(kinds if len(whole) == len(group) else [*kinds, "a list of such"])
+    given = (whole or group)[0]["input"]
+    hint = number_alone(given) if isinstance(given, str) else ""
+    allowed = f"{', '.join(most)}{' or ' if most else ''}{last}"
+    return f"{_where(place)} is {repr(given)[:300]}, but must be {allowed}{f': write it {hint}' if hint else ''}."
+
+
+def _where(place: Sequence[str | int]) -> str:
+    return ".".join(str(part + 1) if isinstance(part, int) else part for part in place)
+
+
+def _said(entry: Any) -> str:
+    """Say in our words what pydantic asks of a value."""
+    message = str(entry["msg"]).removeprefix("Value error, ").strip().rstrip(".")
+    return (
+        message.replace("Input should be a valid", "must be a")
+        .replace("Input should be", "must be")
+        .replace("a integer", "an integer")
+        .replace("a boolean", "true or false")
+    )
+
+
+def _kinds_from(model: type[BaseModel], place: Sequence[str | int]) -> int | None:
+    """Find the step of a place that is no key, but one of several kinds that the value there may be of."""
+    kind: Any = model
+    for depth, step in enumerate(place):
+        if hasattr(kind, "__metadata__"):
+            kind = get_args(kind)[0]
+        if get_origin(kind) in (Union, types.UnionType):
+            members = [member for member in get_args(kind) if member is not type(None)]
+            if len(members) > 1:
+                tables = any(isinstance(member, type) and issubclass(member, BaseModel) for member in members)
+                return None if tables or not isinstance(step, str) else depth
+            kind = members[0]
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            if step not in kind.model_fields:
+                return None
+            kind = kind.model_fields[str(step)].annotation
+        elif get_origin(kind) in (dict, list, tuple):
+            kind = get_args(kind)[-1]
+        else:
+            return None
+    return None
 
 
 def _sentence(model: type[BaseModel], entry: Any) -> str:
     place = entry["loc"]
-    where = ".".join(str(part + 1) if isinstance(part, int) else part for part in place)
-    message = str(entry["msg"]).removeprefix("Value error, ").rstrip(".")
+    where, said = _where(place), _said(entry)
     if entry["type"] == "extra_forbidden":
         return f"{where}: the key is unknown{did_you_mean(str(place[-1]), _keys_at(model, place[:-1]))}"
     if entry["type"] == "missing":
         return f"{where} is missing; add it."
     if entry["type"] == "value_error":
-        return f"{where or 'the file'} {message}."
+        return f"{where or 'the file'} {said}."
     given = entry["input"]
     if entry["type"] in ("model_type", "model_attributes_type", "dict_type"):
         return f"{where} is {repr(given)[:300]}, but must be a table, {{ ... }}."
     hint = number_alone(given) if isinstance(given, str) else ""
-    said = (
-        message.replace("Input should be a valid", "must be a")
-        .replace("Input should be", "must be")
-        .replace("a integer", "an integer")
-    )
     colon = "" if said.startswith("must") else ":"
     return f"{where} is {repr(given)[:300]}, but{colon} {said[0].lower()}{said[1:]}{f': write it {hint}' if hint else ''}."
 

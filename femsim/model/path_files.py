@@ -309,7 +309,10 @@ def _place_columns(table: Table, taken: Sequence[str]) -> list[str]:
             found.setdefault(match[1], {})[match[2]] = name
     whole = {stem: [own[axis] for axis in "xyz"] for stem, own in found.items() if len(own) == 3}
     if len(whole) != 1:
-        which = f"several may be a position: {', '.join(' '.join(names) for names in whole.values())}" if whole else "none is one"
+        several = ", ".join(" ".join(names) for names in whole.values())
+        which = (
+            f"several may be a position: {several}" if whole else "none is a position (robot.load_path reads angles of joints)"
+        )
         raise InputError(
             f"path {table.path}: of its columns {' '.join(table.columns)[:120]!r}, {which}; name three by columns=, or let one "
             "name end in 'x_m', one in 'y_m', one in 'z_m'."

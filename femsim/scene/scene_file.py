@@ -29,7 +29,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from femsim.base.errors import InputError, did_you_mean, number_alone
+from femsim.base import errors
+from femsim.base.errors import InputError, did_you_mean, meant, number_alone
 from femsim.base.place import ROOT
 
 if TYPE_CHECKING:
@@ -234,6 +235,8 @@ def find_scene(path: str | Path) -> Path:
     if str(asked) in ours:
         return ours[str(asked)]
     if asked.is_dir():
+        if (asked / "run.json").is_file():
+            raise InputError(f"{str(asked)!r} is the folder of a run, not a scene; femsim resume {asked} goes on with it.")
         raise InputError(f"scene {str(asked)!r} is a folder; name a scene file in it.")
     beside = [str(file) for file in list_scenes(asked.parent)]
     raise InputError(f"scene file {str(asked)!r} does not exist{did_you_mean(str(asked), (*ours, *beside))}")
@@ -298,10 +301,14 @@ def scene_errors(path: Path, what: str) -> Iterator[None]:
         if isinstance(error, SyntaxError):
             line, message = error.lineno, error.msg
         last = frames[-1]
-        inside = "" if last.filename in (str(path), __file__) else f", from {last.filename} line {last.lineno}"
+        inside = "" if last.filename in (str(path), __file__, errors.__file__) else f", from {last.filename} line {last.lineno}"
+        guess = ""
+        if isinstance(error, AttributeError) and error.obj is not None and "did you mean" not in message:
+            guess = meant(error.name, (name for name in dir(error.obj) if not name.startswith("_")))
+        message = message.rstrip(".") + (f";{guess}" if guess else inside)
         raise InputError(
             f"{path}{f', line {line}' if line else ''}: {what} failed with {type(error).__name__}: "
-            f"{message}{inside}; correct the scene file."
+            f"{message}{'' if guess else ';'} correct the scene file."
         ) from error
 
 

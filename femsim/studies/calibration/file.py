@@ -278,6 +278,8 @@ def read_calibration(path: str | Path) -> CalibrationFile:
         The file is missing or not TOML; every wrong entry, one sentence each.
     """
     content = read_toml(Path(path), "calibration file")
-    if "metrics" in content and "experiments" not in content:
+    fixed = content.get("parameters")
+    varied = isinstance(fixed, dict) and any(isinstance(value, dict) for value in fixed.values())
+    if "experiments" not in content and (varied or "metrics" in content):
         raise InputError(f"{path} is a sweep file; femsim sweep runs it. A calibration file has [free] and [[experiments]].")
     return checked(CalibrationFile, content, path)

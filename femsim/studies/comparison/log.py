@@ -102,9 +102,7 @@ def read_log(
     if not path.exists():
         raise InputError(f"the log {path} does not exist; correct its path.")
     if card.sensor is not None and sensors and card.sensor not in sensors:
-        raise InputError(
-            f"the card asks for sensor {card.sensor!r}, which the run does not have{did_you_mean(card.sensor, sensors)}"
-        )
+        raise InputError(f"sensor {card.sensor!r}, which is asked for, is not in the run{did_you_mean(card.sensor, sensors)}")
     for name in card.markers:
         if markers and name not in markers:
             raise InputError(f"the card maps marker {name!r}, which the run does not have{did_you_mean(name, markers)}")

@@ -100,7 +100,8 @@ def read_run(run: Run | RunSeries | str | Path) -> RunSeries:
         return _checked(name, time, columns, run.info, [])
     folder = Path(run)
     if not folder.is_dir() or not (folder / "run.json").is_file():
-        raise InputError(f"{folder} is not a run folder (it has no run.json); give the folder that 'femsim run' wrote.")
+        logs = "; the run comes first, then the logs" if folder.is_file() else ""
+        raise InputError(f"{folder} is not a run folder (it has no run.json); give the folder that 'femsim run' wrote{logs}.")
     try:
         info = read_json(folder / "run.json")
         status = str(info["status"])

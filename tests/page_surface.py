@@ -1,0 +1,20 @@
+"""The surface that a page in the browser holds of a body, put where its node is."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+
+def placed(node: Any) -> Any:
+    """Read the GLB of a node of viser, and move it as the browser does."""
+    import trimesh
+
+    solid: Any = trimesh.load(io.BytesIO(node.glb_data), file_type="glb", process=False, force="mesh")
+    w, *u = np.asarray(node.wxyz, dtype=np.float64)
+    points = np.asarray(solid.vertices, dtype=np.float64)
+    across = 2.0 * np.cross(u, points)
+    solid.vertices = points + w * across + np.cross(u, across) + np.asarray(node.position)
+    return solid
