@@ -77,6 +77,8 @@ ROWS = {
     "cable160": Row("cable of 160 links", partial(scenes.cable, 160), 0.58, 0.40, 0.25, 150),
     "cable320": Row("cable of 320 links", partial(scenes.cable, 320), 0.78, 0.60, 0.40, 150),
     "box": Row("rigid box sliding", scenes.box, 0.74, 0.25, 0.1, 200, 40),
+    "boxarm": Row("... beside an arm of 7 joints and a gripper, 8 servos", scenes.box_and_arm, 0.0, 0.40, None, 200, 40),
+    "quadrupeds": Row("27 quadrupeds on a floor, 486 velocities", partial(scenes.quadrupeds, 27), 0.0, 10.0, None, 100, 20),
     "cube27": Row("cube of 27 nodes in a gripper", scenes.gripped_cube, 1.10, 0.5, 0.3, 180, 10),
 }
 #: Output of the main job: CPU ms a step that the default output adds.

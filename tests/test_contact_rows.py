@@ -17,6 +17,7 @@ from femsim.model.bodies.corotational import CorotationalBody
 from femsim.step.contact_family import Found
 from femsim.step.contacts import ContactForces, ContactRows, Contacts
 from femsim.step.point_contacts import PointFamily
+from femsim.step.point_rows_kernels import Carried, place_carried
 from femsim.step.state import State
 
 DT = 0.01
@@ -39,6 +40,18 @@ def family(model: Contacts) -> PointFamily:
     (points,) = model.families
     assert isinstance(points, PointFamily)
     return points
+
+
+def test_points_of_rigid_parts_are_where_their_parts_carry_them() -> None:
+    rng = np.random.default_rng(2)
+    pose, place = np.array([random_frame(rng) for _ in range(3)]), rng.normal(size=(3, 3))
+    local, part, point = rng.normal(size=(5, 3)), np.array([2, 0, 0, 2, 1]), np.array([1, 3, 4, 6, 7])
+    out = np.full((8, 3), 9.0)
+    place_carried(Carried(point, part, local), pose, place, out)
+    for k in range(8):
+        i = np.flatnonzero(point == k)
+        wanted = pose[part[i[0]]] @ local[i[0]] + place[part[i[0]]] if len(i) else np.full(3, 9.0)
+        assert out[k] == pytest.approx(wanted, abs=1e-14)
 
 
 def points_of(model: Contacts, part: int) -> np.ndarray:

@@ -99,6 +99,33 @@ class Placing(NamedTuple):
     rotation: np.ndarray
 
 
+class Carried(NamedTuple):
+    """Points that rigid parts carry.
+
+    Attributes
+    ----------
+    point, part : ndarray, (k,)
+        Their numbers among all points, and the parts.
+    local : ndarray, (k, 3), m
+        Where they are in the frames of their parts.
+    """
+
+    point: np.ndarray
+    part: np.ndarray
+    local: np.ndarray
+
+
+@njit(cache=True)
+def place_carried(carried: Carried, rotation: np.ndarray, translation: np.ndarray, out: np.ndarray) -> None:
+    """Fill world positions (p, 3), m, of points that rigid parts carry, by the poses of these: (parts, 3, 3) and (parts, 3)."""
+    for i in range(carried.point.shape[0]):
+        place, part = carried.point[i], carried.part[i]
+        x, y, z = carried.local[i, 0], carried.local[i, 1], carried.local[i, 2]
+        for c in range(3):
+            turned = rotation[part, c, 0] * x + rotation[part, c, 1] * y + rotation[part, c, 2] * z
+            out[place, c] = turned + translation[part, c]
+
+
 @njit(cache=True, inner=True, _nrt=False)
 def along_screw(screw: np.ndarray, e: int, lever: Triple, force: Triple) -> float:
     """Power of a force at a lever from the origin of a part, where a joint moves it by row e of ``screw`` (m, 6)."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.rotations import quaternion_from_matrix
@@ -422,9 +421,9 @@ class TreeBody(LinkedBody[_Configuration]):
         self._lead_base(q, v, v_hat, dt, q_new, v_new)
         self._calmed_to = v_new.copy()
 
-    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
-        """M where the step ends, by which its momentum is counted."""
-        return sp.csc_matrix(self._configuration(q_new).M)
+    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> np.ndarray:
+        """M where the step ends, by which its momentum is counted, (1, n_v, n_v)."""
+        return self._configuration(q_new).M[None]
 
     def damping_power(self, v_hat: np.ndarray) -> float:
         """Power that the joints lose to their damping, W; servo forces count without it in ``external``."""
