@@ -21,6 +21,34 @@ def box() -> fs.Scene:
     return scene
 
 
+def box_and_arm() -> fs.Scene:
+    """Pull the same box while a robot arm of seven joints and a gripper moves beside it, under eight servos."""
+    scene = box()
+    start = {"joint2": 0.604, "joint4": 1.942, "joint6": 0.595}
+    arm = scene.add_robot("arm7.urdf", name="arm", position=(0.0, 1.0, 0.0), joints=start)
+    for k in range(1, 8):
+        at = start.get(f"joint{k}", 0.0)
+        motion = fs.Profile([0.0, 0.4, 5.0], [at, at + 0.05, at - 0.05])
+        scene.drive_joint(arm, f"joint{k}", motion, stiffness=2000.0)
+    scene.drive_joint(arm, "left_jaw", fs.Profile([0.0, 1.0], [0.0, 0.01]), stiffness=2000.0)
+    return scene
+
+
+def quadrupeds(robots: int) -> fs.Scene:
+    """Let quadrupeds of 18 velocities, held by twelve servos each, come to rest on a floor, on four feet each."""
+    scene = fs.Scene("quadrupeds", dt=0.005, duration=1.0, default_friction=0.6)
+    scene.add_floor()
+    robot = fs.load_robot("quadruped.urdf")
+    legs = [f"{end}_{side}" for end in ("front", "hind") for side in ("left", "right")]
+    bent = {f"{leg}_{joint}": angle for leg in legs for joint, angle in (("pitch", 0.6), ("knee", -1.2))}
+    for k in range(robots):
+        x, y = divmod(k, 6)
+        body = scene.add_robot(robot, name=f"robot{k}", base="free", position=(0.9 * x, 0.6 * y, 0.3531), joints=bent)
+        for joint in robot.inverse_dynamics(bent):
+            scene.drive_joint(body, joint, fs.Profile([0.0], [bent.get(joint, 0.0)]), stiffness=400.0, damping=20.0)
+    return scene
+
+
 def gripped_cube() -> fs.Scene:
     """Grip and lift a cube of 27 nodes."""
     scene = fs.Scene("gripped_cube", dt=0.01, duration=2.0)

@@ -371,7 +371,16 @@ def candidate_pairs(
 ) -> int:
     """Update pairs (shape, run), sorted, given the bounds of runs and shapes; return how many there are."""
     count = 0
+    lower, upper = np.empty(3), np.empty(3)
     for s in range(kind.shape[0]):
+        if kind[s] != PLANE:  # the box around the shape, in the world
+            for k in range(3):
+                centre, half = translation[s, k], 0.0
+                for j in range(3):
+                    centre += rotation[s, k, j] * box_centre[s, j]
+                    half += abs(rotation[s, k, j]) * box_half[s, j]
+                half += 1e-12 * (abs(centre) + half)
+                lower[k], upper[k] = centre - half, centre + half
         for g in range(run_body.shape[0]):
             if not may_contact[run_body[g], shape_body[s]]:
                 continue
@@ -384,12 +393,7 @@ def candidate_pairs(
                 near = not height > 0.0
             else:
                 for k in range(3):
-                    centre, half = translation[s, k], 0.0
-                    for j in range(3):
-                        centre += rotation[s, k, j] * box_centre[s, j]
-                        half += abs(rotation[s, k, j]) * box_half[s, j]
-                    half += 1e-12 * (abs(centre) + half)
-                    if box[g, 0, k] > centre + half or box[g, 1, k] < centre - half:
+                    if box[g, 0, k] > upper[k] or box[g, 1, k] < lower[k]:
                         near = False
                         break
             if near:

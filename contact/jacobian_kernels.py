@@ -81,6 +81,17 @@ def diagonal(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, out: np.
 
 
 @njit(cache=True)
+def mark_columns(indptr: np.ndarray, indices: np.ndarray, out: np.ndarray) -> int:
+    """Set out (n,), bool, where a column of J has entries; return how many rows have some."""
+    rows = 0
+    for i in range(indptr.shape[0] - 1):
+        rows += indptr[i + 1] > indptr[i]
+        for k in range(indptr[i], indptr[i + 1]):
+            out[indices[k]] = True
+    return rows
+
+
+@njit(cache=True)
 def touched(indptr: np.ndarray, indices: np.ndarray, stops: np.ndarray, out: np.ndarray) -> None:
     """Set out (groups, nc), bool, where a contact has columns in a group; groups follow one another and end before ``stops``."""
     for i in range(indptr.shape[0] - 1):

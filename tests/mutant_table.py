@@ -141,8 +141,8 @@ MUTANTS = (
         "test_own_contact.py",
     ),
     Mutant(
-        "physics", "a free robot turns by the wrong angular momentum", BODIES + "links.py",
-        "after[3:] -= dt * cross(", "after[3:] += dt * cross(",
+        "physics", "a free robot turns by the wrong angular momentum", BODIES + "rigid_kernels.py",
+        "after[3 + i] -= dt * carried[i]", "after[3 + i] += dt * carried[i]",
         "test_tree.py::test_a_free_robot_keeps_its_momenta",
     ),
     Mutant(
@@ -541,6 +541,11 @@ MUTANTS = (
         "physics", "a joint breaks against the forces of another row", "femsim/model/joints.py",
         "((wrench[:3], strength.force), (wrench[3:],", "((wrench[3:], strength.force), (wrench[:3],",
         "test_contradictions.py",
+    ),
+    Mutant(
+        "judges", "joints beside the contacts count as what contacts push", "contact/solvers/auto.py",
+        "return rows > pushed", "return 3 * problem.n_contacts > problem.n",
+        "test_auto.py::test_what_moves_beside_the_contacts_changes_no_pick",
     ),
     Mutant(
         "judges", "a pick that failed never rests", "contact/solvers/auto.py",

@@ -13,6 +13,7 @@ from small_blocks import soft_block
 
 import femsim as fs
 from contact import ContactError, ContactProblem, Group, WarmStart, make_local_problem, make_problem, measure
+from contact.jacobian_kernels import mark_columns
 from contact.metrics import residuals
 from contact.solvers import Auto, AutoOptions, Cond, CondOptions, Exact, ExactOptions, auto as auto_module, make_solver
 from contact.solvers.auto import conditioning
@@ -315,6 +316,38 @@ def test_few_contacts_on_few_unknowns_are_solved_by_dense_factors() -> None:
     assert solution.converged and solution.details["tried"] == ("exact",) and solution.details["linear_algebra"] == "lapack"
     np.testing.assert_allclose(solution.v, [0.17, 0.0, 0.0, 0.0, 0.0, 0.0], atol=1e-9)
     assert "Picked exact for few unknowns with few contacts." in solution.message
+
+
+def beside(problem: ContactProblem, moved: np.ndarray) -> ContactProblem:
+    """The same with a body of 15 coordinates beside it, of 1e5 kg, that contacts move only by its columns ``moved``."""
+    n, own = problem.n, 15
+    rows = sp.lil_matrix((3 * len(moved), own))
+    rows[3 * np.arange(len(moved)), moved] = 1.0
+    J = sp.block_diag([problem.J, rows.tocsr()]).tocsr()
+    A = sp.block_diag([problem.A, 1e7 * sp.eye(own)]).tocsc()
+    b, phi = np.concatenate([problem.b, np.full(own, 1e6)]), np.concatenate([problem.phi[:, 0], np.zeros(len(moved))])
+    friction = np.concatenate([problem.friction, np.zeros(len(moved))])
+    groups = (*problem.groups, Group("arm", n, n + own, "generalized"))
+    return make_problem(A, b, J, phi, friction, dt=problem.dt, groups=groups)
+
+
+@pytest.mark.parametrize("moved", [[], [7], [7, 9, 14]])
+def test_what_moves_beside_the_contacts_changes_no_pick(moved: list[int]) -> None:
+    """A robot whose joints at most are at their limits: COND was picked for the box beside it, at ten times the cost."""
+    problem, solver = beside(box_on_its_corners(), np.array(moved, dtype=np.int64)), Auto(AutoOptions())
+    solution = solver.solve(problem)
+    assert solution.converged and "Picked exact for few unknowns with few contacts." in solution.message
+    np.testing.assert_allclose(solution.v[:6], [0.17, 0.0, 0.0, 0.0, 0.0, 0.0], atol=1e-9)
+    np.testing.assert_allclose(solution.v[6:], 0.1, rtol=1e-12)
+
+
+def test_columns_on_which_contacts_act_are_marked() -> None:
+    rng = np.random.default_rng(3)
+    J = sp.random(12, 20, 0.1, "csr", random_state=rng)
+    found = np.zeros(20, dtype=np.bool_)
+    rows = mark_columns(J.indptr, J.indices, found)
+    dense = J.toarray() != 0.0
+    assert rows == dense.any(axis=1).sum() < 12 and (found == dense.any(axis=0)).all() and not found.all()
 
 
 def test_where_dense_factors_fail_canal_goes_on() -> None:

@@ -17,6 +17,8 @@ from femsim.model.bodies.corotational import CorotationalBody
 from femsim.step.contact_family import Found
 from femsim.step.contacts import ContactForces, ContactRows, Contacts
 from femsim.step.point_contacts import PointFamily
+from femsim.step.point_rows_kernels import Carried, RigidParts, place_carried, spread_wrenches
+from femsim.step.rows_kernels import Sums
 from femsim.step.state import State
 
 DT = 0.01
@@ -39,6 +41,41 @@ def family(model: Contacts) -> PointFamily:
     (points,) = model.families
     assert isinstance(points, PointFamily)
     return points
+
+
+def test_points_of_rigid_parts_are_where_their_parts_carry_them() -> None:
+    rng = np.random.default_rng(2)
+    pose, place = np.array([random_frame(rng) for _ in range(3)]), rng.normal(size=(3, 3))
+    local, part, point = rng.normal(size=(5, 3)), np.array([2, 0, 0, 2, 1]), np.array([1, 3, 4, 6, 7])
+    out = np.full((8, 3), 9.0)
+    place_carried(Carried(point, part, local), pose, place, out)
+    for k in range(8):
+        i = np.flatnonzero(point == k)
+        wanted = pose[part[i[0]]] @ local[i[0]] + place[part[i[0]]] if len(i) else np.full(3, 9.0)
+        assert out[k] == pytest.approx(wanted, abs=1e-14)
+
+
+def test_wrenches_on_rigid_parts_are_spread_over_the_rows_that_move_them() -> None:
+    """By virtual work: what the rows do to the reference of each part, times its wrench."""
+    rng = np.random.default_rng(5)
+    row, start, joint_row = np.array([0, -1, 6, 6]), np.array([0, 0, 0, 2, 3]), np.array([12, 13, 12])
+    origin, reference, screw, wrench = (
+        rng.normal(size=(4, 3)),
+        rng.normal(size=(4, 3)),
+        rng.normal(size=(3, 6)),
+        rng.normal(size=(4, 6)),
+    )
+    out = np.zeros(14)
+    sums = Sums(wrench, np.array([1.0, 1.0, 1.0, 0.0]), np.zeros(14))  # nothing acts on the last part
+    spread_wrenches(RigidParts(row, origin, start, joint_row, screw), reference, sums, out)
+    for a in range(14):
+        v, power = np.eye(14)[a], 0.0
+        for k in (0, 2):
+            twist = v[row[k] : row[k] + 6] + sum(v[joint_row[e]] * screw[e] for e in range(start[k], start[k + 1]))
+            power += wrench[k, :3] @ (twist[:3] + np.cross(twist[3:], reference[k] - origin[k])) + wrench[k, 3:] @ twist[3:]
+        # the screws of joints act where the origin is, as the rows of the base do
+        assert out[a] == pytest.approx(power, abs=1e-13)
+    assert out[13] != 0.0
 
 
 def points_of(model: Contacts, part: int) -> np.ndarray:

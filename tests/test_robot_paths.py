@@ -160,6 +160,7 @@ def test_wrong_logs_are_a_sentence(text: str, options: dict[str, Any], said: str
         (lambda robot: robot.reach("fore", (0, 0, 3)), "out of reach; the tool lacks"),
         (lambda robot: robot.pose("fore", tool=(0, 0)), "allowed are three finite numbers"),
         (lambda robot: robot.pose("fore", {"elbo": 1.0}), "did you mean 'elbow'"),
+        (lambda robot: robot.follow("tool.csv", "fore"), "path is 'tool.csv'; give what fs.load_path reads from a file"),
     ],
 )
 def test_wrong_calls_are_a_sentence(call: Any, said: str) -> None:

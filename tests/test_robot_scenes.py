@@ -183,6 +183,7 @@ def test_an_arm_lifts_a_soft_ball_and_its_joints_bear_both() -> None:
 
 def arm_scene() -> fs.Scene:
     scene = fs.Scene("arm", dt=0.005)
+    scene.add_floor()
     scene.add_robot("arm7.urdf", name="arm")
     scene.add_rigid("box", fs.Box((0.1, 0.1, 0.1)), mass=1.0, position=(1, 0, 0))
     return scene
@@ -192,17 +193,28 @@ def zero(t: float) -> float:
     return 0.0
 
 
+still = fs.Motion([0.0], [(0.0, 0.0, 0.0)])
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda s: s.add_robot("arm7.urdf", name="arm"), "'arm' is taken"),
         (lambda s: s.add_robot("arm7.urdf", base="hanging"), "base of robot arm7 is 'hanging'; allowed are 'fixed', 'free'"),
         (lambda s: s.add_robot("arm7.urdf", joints={"joint9": 0.1}), "joint 'joint9' is unknown; did you mean"),
-        (lambda s: s.add_robot("arm7.urdf", joints={"joint2": 2.5}), "joint 'joint2' starts at 2.5; its range is -2 to 2"),
+        (lambda s: s.add_robot("arm7.urdf", joints={"joint2": 2.5}), "'joint2' starts at 2.5 rad; its range is -2 to 2\\.$"),
+        (lambda s: s.add_robot("arm7.urdf", joints={"joint2": 90}), "its range is -2 to 2; 90 degrees are 1.571"),
+        (lambda s: s.add_robot("arm7.urdf", joints={"left_jaw": 9}), "'left_jaw' starts at 9 m; its range is 0 to 0.0[0-9]*\\.$"),
+        (lambda s: s.add_robot("arm7.urdf", joints=[0.0] * 7), r"are \[0.0, .*give numbers by names of joints: {'joint1': 0.1}"),
+        (lambda s: s.add_robot(None), "robot is None; give an fs.Robot, or the name or path of a URDF or MJCF file"),
+        (lambda s: s.drive("arm.hand", still), "'arm.hand' is a part of the body 'arm'; name that, and its joints"),
+        (lambda s: s.drive("floor", still), "'floor' is an obstacle, which stands still; add what shall move by add_rigid"),
+        (lambda s: s.drive_joint("arm", "hand_mount", zero), "'hand_mount' is fixed; motors are for joints of one coordinate"),
+        (lambda s: s.drive_joint("arm", "joint1", still), "motion gives .* at 0 s; it must give one number, the place in rad"),
         (lambda s: s.add_robot("arm7.urdf", velocity=(1, 0, 0)), "velocity and angular_velocity are those of a free base"),
         (lambda s: s.drive_joint("box", "joint1", zero), "'box' is a rigid body, no robot"),
         (lambda s: s.drive_joint("arm", "elbow", zero), "joint 'elbow' is unknown"),
-        (lambda s: s.drive_joint("arm", "right_jaw", zero), "joint 'right_jaw' is unknown"),
+        (lambda s: s.drive_joint("arm", "right_jaw", zero), "joint 'right_jaw' mimics 'left_jaw'; drive that one"),
         (lambda s: s.drive_joint("arm", "joint1"), "give a motion or a velocity, an effort"),
         (lambda s: s.drive_joint("arm", "joint1", zero, damping=3.0), "without a stiffness the motion is followed exactly"),
         (lambda s: s.drive_joint("arm", "joint1", velocity=zero), "give damping, N m s/rad"),

@@ -377,6 +377,7 @@ def test_a_simulation_ends_where_a_run_does() -> None:
         (lambda sim: sim.points("ball"), "body 'ball' is unknown"),
         (lambda sim: sim.pose("cube"), "no rigid part is called so"),
         (lambda sim: sim.restore(fs.Simulation(many_drives()).save()), "this scene|that scene|scene 'small_cube' has"),
+        (lambda sim: sim.restore(3), "restore: saved is 3; give what save"),
         (lambda sim: fs.Simulation(cube_scene(), "conda"), "solver 'conda' is unknown"),
     ],
 )

@@ -12,6 +12,8 @@ from scipy.integrate import solve_ivp
 import femsim as fs
 from contact import Capsule
 from femsim.model.bodies import tree_kernels as kernels
+from femsim.model.bodies.rigid_kernels import lead_base
+from femsim.model.bodies.tree_step_kernels import Ends, Equations, Motors, Start, calming, end_joints, fill_equations, linearise
 from femsim.step.stepper import Stepper
 
 G = 9.81
@@ -80,6 +82,97 @@ def test_wrenches_on_links_are_projected_by_the_jacobians(seed: int) -> None:
     kernels.place_links(body.tree, q, places)
     kernels.project(body.tree, places, wrench, out)
     np.testing.assert_allclose(out, sum(body.link_jacobian(q, k).T @ wrench[k] for k in range(len(body.links))), atol=1e-13)
+
+
+@pytest.mark.parametrize("theta", [0.5, 0.8, 1.0])
+def test_the_equations_of_a_step_are_those_of_its_parts(theta: float) -> None:
+    """Plain twins: momenta at both ends where joint speeds jump to what leads them, the mass within, motors, and A v = b."""
+    rng = np.random.default_rng(3)
+    body, dt, gravity = random_body(rng), 0.01, np.array([0.4, -0.3, -G])
+    tree, n, links, implicit = body.tree, body.n_v, len(body.links), theta * dt
+    q, v, v_hat = body.initial_q(), body.initial_v(), rng.standard_normal(n)
+    rows, coordinates = body.limits()[:2]
+    servo = rng.uniform(1.0, 9.0, (6, len(rows)))
+    servo[5, 0] = 1e-3  # a motor at its limit
+    led = rows[1:2]
+
+    def placed(at: np.ndarray) -> kernels.Places:
+        places = kernels.no_places(links)
+        kernels.place_links(tree, at, places)
+        return places
+
+    def momenta(at: np.ndarray, speed: np.ndarray) -> np.ndarray:
+        twist, out = np.empty((links, 6)), np.empty((links, 6))
+        kernels.fill_twists(tree, placed(at), speed, twist)
+        kernels.fill_momenta(tree, placed(at), twist, out)
+        return out
+
+    def equations(moved: np.ndarray, speed: np.ndarray) -> tuple[np.ndarray, ...]:
+        v0, v1, end, rate = v.copy(), v + (speed - v) / theta, q.copy(), np.empty(n)
+        v0[led], v1[led] = speed[led] - (speed[led] - v[led]) / theta, speed[led]
+        kernels.move(tree, q, speed, dt, True, end)
+        kernels.step_rate(tree, placed(moved), momenta(q, v0), momenta(end, v1), v1 - v0, dt, rate)
+        force, damping, M = np.zeros(n), np.full(n, 0.2), body.mass_matrix(moved)
+        feed, target, pace, stiffness, own, limit = servo
+        effort = feed + stiffness * (target - moved[coordinates]) + own * (pace - speed[rows])
+        gain = np.where(np.abs(effort) > limit, 0.0, stiffness * implicit + own)
+        force[rows] = np.clip(effort, -limit, limit) + gain * speed[rows]
+        damping[rows] += gain
+        return M, rate, M[:, :3] @ gravity + force, force, damping
+
+    ends = Ends(placed(q), kernels.no_places(links), kernels.no_places(links), *np.zeros((3, links, 6)))
+    motors = Motors(rows, coordinates, servo, np.full(n, 0.2))
+    start, moved = Start(q, v, led, gravity, dt, implicit, True), q.copy()
+    out = Equations(np.empty((n, n)), np.empty(n), np.empty(n), np.zeros(n), np.empty(n))
+    kernels.move(tree, q, v_hat, implicit, True, moved)
+    fill_equations(tree, ends, motors, start, moved, v_hat, out)
+    for found, wanted in zip(out, equations(moved, v_hat), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-11 * np.abs(wanted).max())
+
+    slope, data, b = np.empty((n, n)), np.empty(n * n), np.empty(n)
+    linearise(tree, ends, motors, start, out, slope, data, b)
+    kernels.move(tree, q, v, implicit, True, moved)
+    M, rate, external, _, damping = equations(moved, v)
+    np.testing.assert_allclose(slope, M / implicit, rtol=1e-12)
+    np.testing.assert_allclose(data.reshape(n, n), M / implicit + np.diag(damping), rtol=1e-12)
+    np.testing.assert_allclose(b, M @ v / implicit - rate + external, rtol=1e-9, atol=1e-9 * np.abs(b).max())
+
+
+@pytest.mark.parametrize("free", [True, False])
+def test_a_step_ends_with_the_momentum_that_it_got(free: bool) -> None:
+    """Plain twins of the kernels of its end: joints that servos calm, the base that momentum leads, and what calming exerts."""
+    rng = np.random.default_rng(4)
+    body, dt, theta = random_body(rng), 0.01, 0.5
+    n, q, v = body.n_v, body.initial_q(), body.initial_v()
+    v_hat, rate, damping, passive = rng.standard_normal((4, n))
+    damping, passive, led = np.abs(damping) * 50.0, np.abs(passive), np.array([8])
+    damping[10] = passive[10] = 0.0
+    M, q_new, v_new, calmed = body.mass_matrix(q), np.empty_like(q), np.empty(n), np.empty(n)
+    end_joints(body.tree, Start(q, v, led, np.zeros(3), dt, theta * dt, False), M, damping, v_hat, q_new, v_new, calmed)
+    assert q_new == pytest.approx(body.moved(q, v_hat, dt), abs=1e-15)
+    factor = 1.0 + (1.0 / theta - 1.0) / (1.0 + 0.25 * (dt * damping / M.diagonal()) ** 2)
+    wanted, less = v + factor * (v_hat - v), (factor - 1.0 / theta) * (v_hat - v)
+    wanted[led], less[led] = v_hat[led], 0.0
+    np.testing.assert_allclose(v_new, wanted, rtol=1e-12)
+    np.testing.assert_allclose(calmed, less, rtol=1e-9, atol=1e-12)
+
+    M_new = body.mass_matrix(q_new)
+    lead_base(M, M_new, v, v_hat, rate, dt, v_new)
+    before = M[:6] @ v
+    after = before + dt * rate[:6]
+    after[3:] -= dt * np.cross(v_hat[:3], 0.5 * (before[:3] + after[:3]))
+    np.testing.assert_allclose(M_new[:6] @ v_new, after, rtol=1e-12, atol=1e-12)
+
+    effort, damped, change = np.ones(n), np.zeros(n), calmed.copy()
+    power = calming(M_new, calmed, v_new, free, passive, damping, dt, effort, damped)
+    if free:
+        change[:6] = -np.linalg.solve(M_new[:6, :6], M_new[:6, 6:] @ calmed[6:])
+    impulse = M_new @ change / dt
+    own = np.divide(passive, damping, out=np.zeros(n), where=damping > 0.0)
+    assert power == pytest.approx((v_new - 0.5 * change) @ impulse, rel=1e-9)
+    np.testing.assert_allclose(effort[6:], 1.0 + ((1.0 - own) * impulse)[6:], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(damped[6:], (own * impulse)[6:], rtol=1e-9, atol=1e-9)
+    assert (effort[:6] == 1.0).all() and not damped[:6].any()
 
 
 # ---------------------------------------------------------------------- motion

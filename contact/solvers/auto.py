@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from contact.errors import ContactError
+from contact.jacobian_kernels import mark_columns
 from contact.linear import DenseCholesky
 from contact.local import LocalProblem
 from contact.metrics import contact_residual, contact_velocity, residuals
@@ -39,8 +40,8 @@ _ROW_SECOND = 3e-10
 _PHASE = 150
 #: Share of the newest solve in what is learnt of both solvers, the bounds of COND's pace, and the factor on it after a failure.
 _LEARNING, _PACE_LEAST, _PACE_MOST, _FAILURE = 0.3, 0.2, 100.0, 10.0
-#: CANAL is picked for at most so many rows of A where contacts have more, so that W is singular. It is left after so many outer
-#: iterations; piles that it suits take 10 to 35.
+#: CANAL is picked for at most so many rows of A where contacts have more than they push, so that W is singular. It is left after
+#: so many outer iterations; piles that it suits take 10 to 35.
 _CANAL_ROWS, _CANAL_ITERATIONS = 200, 60
 #: Outer iterations of CANAL from nothing, after which the exact solver is asked: where forces are not unique, and what sticks
 #: changes, those of the last step may lead it into slow ways.
@@ -181,11 +182,28 @@ def conditioning(problem: ContactProblem) -> float:
     return float(values[-1] / max(values[0], 1e-16 * values[-1]))
 
 
-def _are_few(problem: ContactProblem) -> bool:
-    """Whether unknowns and contacts are few, and alike enough, for the exact solver with dense factors."""
+def _singular(problem: ContactProblem, columns: np.ndarray) -> bool:
+    """Whether contacts have more rows than unknowns that they push, so that W is singular; marks the columns (n,) of J in use.
+
+    Of rigid bodies and robots alone those count that contacts push, not what moves beside them: all unknowns of a body on which
+    they act as a whole, else the joints. Beside bodies that deform all unknowns count, since only the solvers that are picked
+    then keep the wrenches of couplings balanced to rounding.
+    """
+    rows = int(mark_columns(problem.J.indptr, problem.J.indices, columns))
+    if any(group.kind != "generalized" for group in problem.groups):
+        return 3 * problem.n_contacts > problem.n
+    pushed = 0
+    for group in problem.groups:
+        own = columns[group.start : group.stop]
+        pushed += len(own) if own[:6].any() else int(own.sum())
+    return rows > pushed
+
+
+def _are_few(problem: ContactProblem, columns: np.ndarray) -> bool:
+    """Whether unknowns and contacts are few, and the bodies that contacts push (not only their joints) alike enough."""
     if problem.n > _FEW_ROWS or not 0 < problem.n_contacts <= _FEW_CONTACTS:
         return False
-    masses = [float(problem.diagonal[group.start]) for group in problem.groups if group.stop > group.start]
+    masses = [float(problem.diagonal[group.start]) for group in problem.groups if columns[group.start : group.stop][:6].any()]
     return max(masses, default=1.0) <= _FEW_SPREAD * min(masses, default=1.0)
 
 
@@ -302,8 +320,10 @@ class Auto:
         self._kind = _FAR
         if self._banded.fits(problem):
             return "banded"
-        if problem.n <= _CANAL_ROWS and 3 * problem.n_contacts > problem.n:
-            return "few" if _are_few(problem) else "canal"
+        if problem.n <= _CANAL_ROWS and problem.n_contacts:
+            columns = np.zeros(problem.n, dtype=np.bool_)
+            if _singular(problem, columns):
+                return "few" if _are_few(problem, columns) else "canal"
         self._estimate(problem)
         if problem.n > _NEWTON_ROWS:
             self._kind = _kind_of(problem, warm_start)

@@ -65,6 +65,9 @@ class Profile:
             raise InputError(f"Profile: smooth is {smooth!r}; allowed are True, False, 'spline' and 'monotone'.")
         self._cubics = _cubics(self.times, self.values, smooth) if smooth and len(self.times) > 1 else []
         self._starts: list[float] = self.times[:-1].tolist()
+        self._first, self._last, self._end = float(self.times[0]), float(self.times[-1]), float(self.values[-1])
+        #: straight lines: value and slope from each key frame
+        self._lines = list(zip(self.values[:-1].tolist(), (np.diff(self.values) / np.diff(self.times)).tolist(), strict=True))
 
     def __repr__(self) -> str:
         if len(self.times) > MANY:
@@ -87,10 +90,13 @@ class Profile:
 
     def __call__(self, t: float) -> float:
         """Value at time t (s)."""
-        t = float(min(max(t, self.times[0]), self.times[-1]))
-        if not self._cubics:
-            return float(np.interp(t, self.times, self.values))
+        t = float(min(max(t, self._first), self._last))
         piece = bisect_right(self._starts, t) - 1
+        if not self._cubics:
+            if t >= self._last:
+                return self._end
+            value, slope = self._lines[piece]
+            return slope * (t - self._starts[piece]) + value
         value, speed, square, cube = self._cubics[piece]
         s = t - self._starts[piece]
         return value + speed * s + square * (s * s) + cube * (s * s * s)

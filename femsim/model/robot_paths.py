@@ -537,6 +537,8 @@ class Following(ABC):
         InputError
             Where the path leaves the reach, with the pose and what lacks; where a joint would be too fast; no such link or joint.
         """
+        if not isinstance(path, ToolPath):
+            raise InputError(f"follow of {self.name}: path is {path!r}; give what fs.load_path reads from a file.")
         what, body = f"follow of {self.name}", self._placed(position, rotation, joints)
         own = tool_of(what, body.links, link, tool, tool_rotation)
         return follow(what, body, own, path, relative=relative, turn_free=turn_free, faster=faster)

@@ -245,7 +245,7 @@ class Robot(Following):
         for role, axis in (("axis", joint.axis), ("axis2", joint.axis2)):
             a = np.asarray(axis, dtype=np.float64)
             if a.shape != (3,) or not _LEAST < math.hypot(*a) < math.inf:
-                raise InputError(f"{what} has {role} {axis!r}; allowed are three numbers, not all zero.")
+                raise InputError(f"{what} has {role} {a.tolist()}; allowed are three numbers, not all zero.")
         if not joint.limits[0] < joint.limits[1]:
             raise InputError(f"{what} has limits {joint.limits}; the lower one must be below the upper one.")
         for role, value in (("damping", joint.damping), ("friction", joint.friction), ("rotor_inertia", joint.rotor_inertia)):
@@ -369,6 +369,10 @@ class Robot(Following):
         """
         tree, moving = self._tree()
         known = [joint.name for joint in moving]
+        for what, values in (("joints", joints), ("speeds", speeds)):
+            if not isinstance(values, Mapping):
+                example = f"{{{known[0]!r}: 0.1}}" if known else "{}"
+                raise InputError(f"{what} of robot {name} are {values!r}; give numbers by names of joints: {example}.")
         for given in (*joints, *speeds):
             if given not in known:
                 raise InputError(f"robot {name}: joint {given!r} is unknown{did_you_mean(given, known)}")
@@ -383,7 +387,7 @@ class Robot(Following):
             low, high = joint.limits
             at = float(joints.get(joint.name, min(max(0.0, low), high)))  # type: ignore[arg-type]
             if not (np.isfinite(at) and low <= at <= high):
-                raise InputError(f"robot {name}: joint {joint.name!r} starts at {at:g}; its range is {low:g} to {high:g}.")
+                raise InputError(_out_of_range(f"robot {name}: joint {joint.name!r}", at, low, high, int(tree.kind[joint.link])))
             q[joint.coordinate] = at
             v[joint.row] = float(speeds.get(joint.name, 0.0))  # type: ignore[arg-type]
         v[:3], v[3:6] = (
@@ -489,6 +493,13 @@ class Robot(Following):
 def _count(first: np.ndarray, kind: np.ndarray, base: int, spherical: int) -> int:
     """Length of q or v, by the first entry of each joint."""
     return max([base, *(int(f) + (spherical if k == SPHERICAL else 1) for f, k in zip(first, kind, strict=True) if f >= 0)])
+
+
+def _out_of_range(what: str, at: float, low: float, high: float, kind: int) -> str:
+    """Say that a joint starts beyond its range; and that angles are in rad, where degrees may have been meant."""
+    unit, turned = ("m", at) if kind == PRISMATIC else ("rad", math.radians(at))
+    degrees = abs(at) > 2.0 * math.pi and low <= turned <= high
+    return f"{what} starts at {at:g} {unit}; its range is {low:g} to {high:g}{f'; {at:g} degrees are {turned:.4g}' * degrees}."
 
 
 def _quaternion(robot: str, joint: str, value: float | Sequence[float]) -> np.ndarray:

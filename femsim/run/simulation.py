@@ -416,6 +416,8 @@ class Simulation:
         InputError
             It is of another scene, or this one records.
         """
+        if not isinstance(saved, Saved):
+            raise InputError(f"restore: saved is {saved!r}; give what save() returned, or fs.Saved.read(file).")
         if self._recording is not None:
             raise InputError("a simulation that records cannot go back, since a run goes on in time; fork it, or do not record.")
         unknown = set(saved.commands) - set(self._engine.scene.commands)

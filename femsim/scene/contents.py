@@ -135,6 +135,13 @@ class SceneContents:
         """
         names = [b.name for b in self.bodies]
         if name not in names:
+            part = next((part for part in self.parts if part.name == name), None)
+            if part is not None and part.body < 0:
+                raise InputError(f"{name!r} is an obstacle, which stands still; add what shall move by add_rigid.")
+            if part is not None:
+                raise InputError(
+                    f"{name!r} is a part of the body {names[part.body]!r}; name that, and its joints for what they move."
+                )
             raise InputError(f"body {name!r} is unknown in scene {self.name!r}{did_you_mean(name, names)}")
         return self.bodies[names.index(name)]
 

@@ -12,6 +12,7 @@ from femsim.base.errors import InputError, did_you_mean
 from femsim.base.rotations import quaternion_from_vector
 from femsim.model.bodies import kinds
 from femsim.model.bodies.tree import TreeBody
+from femsim.model.bodies.tree_kernels import FIXED
 from femsim.model.commands import MOTION
 from femsim.model.joint_friction import JointFriction
 from femsim.model.parts import Part
@@ -50,6 +51,8 @@ def add_robot(
     self_contact: bool,
 ) -> Handle:
     """Add a robot, see :meth:`femsim.scene.scene.Scene.add_robot`."""
+    if not isinstance(robot, Robot | str | Path):
+        raise InputError(f"robot is {robot!r}; give an fs.Robot, or the name or path of a URDF or MJCF file.")
     if not isinstance(robot, Robot):
         robot = load_robot(robot)
     name = robot.name if name is None else name
@@ -119,7 +122,7 @@ def drive_joint(
     body = robot_of(scene, "drive_joint", what)
     names = body.joint_names()
     if joint not in names:
-        raise InputError(f"drive_joint of {body.name}: joint {joint!r} is unknown{did_you_mean(joint, names)}")
+        raise InputError(f"drive_joint of {body.name}: joint {joint!r} {_undriven(body, joint, names)}")
     own, label = body.joint(joint), f"{body.name}.{joint}"
     call = f"drive_joint of {label}"
     for given, function in {"motion": motion, "velocity": velocity, "effort": effort}.items():
@@ -147,7 +150,12 @@ def drive_joint(
     if not most > 0.0:
         raise InputError(f"{call}: max_effort is {most!r} {force}; allowed are positive numbers.")
     if exact and motion is not None:
-        begin, start = float(motion(0.0)), float(body.initial_q()[own.coordinate])
+        first, start = motion(0.0), float(body.initial_q()[own.coordinate])
+        try:
+            begin = float(first)
+        except (TypeError, ValueError):
+            said = f"{call}: motion gives {first!r} at 0 s; it must give one number, the place in {unit}; use fs.Profile."
+            raise InputError(said) from None
         if not abs(begin - start) <= _JUMP:
             raise InputError(
                 f"{call}: the motion begins at {begin:g} {unit} and the joint at {start:g}; let it start there by joints="
@@ -162,6 +170,18 @@ def drive_joint(
         if wanted is not None:
             functions[field] = scene.command(label + (end if functions else ""), wanted, said, units)
     body.drive_joint(joint, {**functions, "stiffness": gain, "damping": damping, "max_effort": most, "exact": exact})
+
+
+def _undriven(body: TreeBody, joint: str, names: Sequence[str]) -> str:
+    """Why a joint is none that is driven; the end of a sentence."""
+    link = body.joint_link(joint)
+    if link < 0:
+        return f"is unknown{did_you_mean(joint, names)}"
+    kind, row = int(body.tree.kind[link]), int(body.tree.row[link])
+    leaders = [one.name for one in body.joints if one.row == row and one.name in names]
+    if kind != FIXED and leaders:
+        return f"mimics {leaders[0]!r}; drive that one, it follows."
+    return f"is {'fixed' if kind == FIXED else 'spherical'}; motors are for joints of one coordinate: {', '.join(names)}."
 
 
 def robot_of(scene: SceneContents, call: str, what: Handle | str) -> TreeBody:

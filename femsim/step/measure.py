@@ -58,6 +58,7 @@ def measure(
     reaction = system.reaction(solution.v, forces.generalized + system.joints_pushed()) + end.held
     work = old.work + dt * float((system.external + reaction) @ solution.v)
     work += dt * sum(coupling.power for coupling in system.couplings)
+    contact_force, force_sum = _on_bodies(scene, forces, len(system.bodies))
     momentum, kinetic, elastic, potential, balance = np.zeros(3), 0.0, 0.0, 0.0, 0.0
     inverted, unbalanced = 0, -1
     mount: dict[str, np.ndarray] = {}
@@ -70,13 +71,12 @@ def measure(
         )  # fmt: skip
         after = body.momentum(new.q[q], new.v[v])
         rate = (after - body.momentum(old.q[q], old.v[v])) / dt
-        parts = [k for k, part in enumerate(scene.parts) if part.body == index]
-        contact = forces.wrench[parts, :3].sum(axis=0)
+        contact = contact_force[index]
         couplings = system.coupling_forces(index)
         # relative to the largest force: net contact, outside, of the drive, of a coupling (see metrics.balance)
         largest = max(norm(force) for force in (contact, own.outside, own.held, *couplings))
         least = max(body.mass * still / dt, TINY)  # finite, also where forces are not
-        scale = max(least, largest, NET_FRACTION * float(forces.force_sum[parts].sum()), NOISE_FRACTION * own.magnitude)
+        scale = max(least, largest, NET_FRACTION * float(force_sum[index]), NOISE_FRACTION * own.magnitude)
         left = norm(rate - own.outside - own.held - couplings.sum(axis=0) - contact) / scale
         balance, unbalanced = max(balance, left), index if left > balance else unbalanced
         if own.drive is not None:
@@ -98,6 +98,15 @@ def measure(
         unbalanced=unbalanced, lacking=system.lacks_most(),
         contradicting=system.joints_with(solution.details.get("contradicting_rows", ())),
     )  # fmt: skip
+
+
+def _on_bodies(scene: Scene, forces: ContactForces, bodies: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sum of the contact forces on each body, (bodies, 3), N, and of their sizes, (bodies,), N; without those on obstacles."""
+    owner = [part.body for part in scene.parts]
+    force, size = np.zeros((bodies + 1, 3)), np.zeros(bodies + 1)  # obstacles are number -1, the last
+    np.add.at(force, owner, forces.wrench[:, :3])
+    np.add.at(size, owner, forces.force_sum)
+    return force[:-1], size[:-1]
 
 
 def _add_holds(mount: dict[str, np.ndarray], scene: Scene, system: System, old: State, reaction: np.ndarray) -> None:

@@ -71,14 +71,19 @@ class PointFamily:
             columns.append(np.full(new, 6 if part.turns else 3))
             point_surface.append(np.full(new, k))
             count += new
-        #: where all points are while nothing moves, and the parts that move theirs
-        self._still, self._moving = np.empty((count, 3)), []
-        for k, (part, (where, local)) in enumerate(zip(parts, self._own, strict=True)):
-            if local is None or (part.body >= 0 and len(local)):
-                self._moving.append((k, part, where, local))
-            else:
-                self._still[where] = local @ np.eye(3) + np.zeros(3)
         self.point_part = np.concatenate(part_of).astype(np.int64)
+        #: where all points are while nothing moves, the parts that deform and move theirs, and the points of those that are rigid
+        self._still, self._deforming = np.zeros((count, 3)), []
+        carried, places_of = np.zeros(count, dtype=np.bool_), np.zeros((count, 3))
+        for part, (where, local) in zip(parts, self._own, strict=True):
+            if local is None:
+                self._deforming.append((part, where))
+            elif part.body >= 0:
+                carried[where], places_of[where] = True, local
+            else:
+                self._still[where] = local
+        own_points = np.flatnonzero(carried)
+        self._carried_points = kernels.Carried(own_points, self.point_part[own_points], places_of[own_points])
         self._row = np.concatenate(rows).astype(np.int64)
         self._columns = np.concatenate(columns).astype(np.int64)
         self.shape_part = np.array([s.body for s in shapes], dtype=np.int64)
@@ -127,12 +132,10 @@ class PointFamily:
     def _place_points(self, state: State, placed: Placed) -> np.ndarray:
         """World positions of all points, (p, 3), m."""
         points = self._still.copy()
-        for k, part, where, local in self._moving:
-            if local is None:
-                q = state.q[self._system.q_slices[part.body]]
-                points[where] = self._system.bodies[part.body].contact_points(q, part.nodes)
-            else:
-                points[where] = local @ placed.rotation[k].T + placed.translation[k]
+        kernels.place_carried(self._carried_points, placed.rotation, placed.translation, points)
+        for part, where in self._deforming:
+            q = state.q[self._system.q_slices[part.body]]
+            points[where] = self._system.bodies[part.body].contact_points(q, part.nodes)
         return points
 
     def _find(self, points: np.ndarray, placed: Placed, margin: float | np.ndarray) -> PointContacts:

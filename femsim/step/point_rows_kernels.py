@@ -99,6 +99,58 @@ class Placing(NamedTuple):
     rotation: np.ndarray
 
 
+@njit(cache=True)
+def spread_wrenches(rigid: RigidParts, reference: np.ndarray, sums: Sums, out: np.ndarray) -> None:
+    """Add to ``out`` (n,) the wrenches on rigid parts about their ``reference`` (parts, 3), m, by the rows that move them."""
+    for k in range(rigid.row.shape[0]):
+        row = rigid.row[k]
+        if row < 0 or sums.force_sum[k] == 0.0:
+            continue
+        x, y = reference[k, 0] - rigid.origin[k, 0], reference[k, 1] - rigid.origin[k, 1]
+        z = reference[k, 2] - rigid.origin[k, 2]
+        fx, fy, fz = sums.wrench[k, 0], sums.wrench[k, 1], sums.wrench[k, 2]
+        tx = sums.wrench[k, 3] + (y * fz - z * fy)
+        ty = sums.wrench[k, 4] + (z * fx - x * fz)
+        tz = sums.wrench[k, 5] + (x * fy - y * fx)
+        out[row] += fx
+        out[row + 1] += fy
+        out[row + 2] += fz
+        out[row + 3] += tx
+        out[row + 4] += ty
+        out[row + 5] += tz
+        for e in range(rigid.joint_start[k], rigid.joint_start[k + 1]):
+            screw = rigid.screw[e]
+            along = screw[0] * fx + screw[1] * fy + screw[2] * fz
+            out[rigid.joint_row[e]] += along + (screw[3] * tx + screw[4] * ty + screw[5] * tz)
+
+
+class Carried(NamedTuple):
+    """Points that rigid parts carry.
+
+    Attributes
+    ----------
+    point, part : ndarray, (k,)
+        Their numbers among all points, and the parts.
+    local : ndarray, (k, 3), m
+        Where they are in the frames of their parts.
+    """
+
+    point: np.ndarray
+    part: np.ndarray
+    local: np.ndarray
+
+
+@njit(cache=True)
+def place_carried(carried: Carried, rotation: np.ndarray, translation: np.ndarray, out: np.ndarray) -> None:
+    """Fill world positions (p, 3), m, of points that rigid parts carry, by the poses of these: (parts, 3, 3) and (parts, 3)."""
+    for i in range(carried.point.shape[0]):
+        place, part = carried.point[i], carried.part[i]
+        x, y, z = carried.local[i, 0], carried.local[i, 1], carried.local[i, 2]
+        for c in range(3):
+            turned = rotation[part, c, 0] * x + rotation[part, c, 1] * y + rotation[part, c, 2] * z
+            out[place, c] = turned + translation[part, c]
+
+
 @njit(cache=True, inner=True, _nrt=False)
 def along_screw(screw: np.ndarray, e: int, lever: Triple, force: Triple) -> float:
     """Power of a force at a lever from the origin of a part, where a joint moves it by row e of ``screw`` (m, 6)."""

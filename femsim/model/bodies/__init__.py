@@ -12,7 +12,7 @@
     Cosserat rods; ``rod_shape`` checks their shape at the start, ``rod_output`` is what is shown.
 ``links``, ``articulated``, ``tree``, ``tree_joints``
     What bodies of rigid links share; rigid bodies and grippers; robots, which are trees of links, their joints and what drives
-    them.
+    them; ``tree_step_kernels`` are the equations of their step.
 ``kinds``
     Bodies by their class, for the few who work on one kind alone.
 ``momentum_kernels``, ``corotational_momentum_kernels``, ``rod_momentum_kernels``

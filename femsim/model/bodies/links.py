@@ -8,8 +8,8 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from contact import GroupKind
-from femsim.base.rotations import cross
 from femsim.model.bodies.body import BodyDefaults
+from femsim.model.bodies.rigid_kernels import lead_base
 
 
 class Configuration(Protocol):
@@ -80,10 +80,7 @@ class LinkedBody(BodyDefaults, ABC, Generic[_Found]):
         self, q: np.ndarray, v: np.ndarray, v_hat: np.ndarray, dt: float, q_new: np.ndarray, v_new: np.ndarray
     ) -> None:
         """Fill the velocity of the base by linear momentum, and angular momentum about its centre, which moves."""
-        M, before = self._configuration(q_new).M, self._configuration(q).M[:6] @ v
-        after = before + dt * self._step_rate[:6]
-        after[3:] -= dt * cross(v_hat[:3], 0.5 * (before[:3] + after[:3]))
-        v_new[:6] = np.linalg.solve(M[:6, :6], after - M[:6, 6:] @ v_new[6:])
+        lead_base(self._configuration(q).M, self._configuration(q_new).M, v, v_hat, self._step_rate, dt, v_new)
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Linear momentum, kg m/s."""

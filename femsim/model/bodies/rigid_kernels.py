@@ -1,4 +1,4 @@
-"""Kernels of bodies of rigid links: their mass matrix, and the free rotation of a rigid body."""
+"""Kernels of bodies of rigid links: their mass matrix, the velocity of their base, and the free rotation of a rigid body."""
 
 from __future__ import annotations
 
@@ -155,3 +155,59 @@ def _turned_by_cayley(r: Vector, x: Vector) -> Vector:
         x[1] + one * (across[1] + 0.5 * twice[1]),
         x[2] + one * (across[2] + 0.5 * twice[2]),
     )
+
+
+@njit(cache=True, error_model="numpy")
+def solve_base(M: np.ndarray, x: np.ndarray) -> None:
+    """Replace x (6,) by the solution y of M[:6, :6] y = x, M being symmetric and positive definite there, by Cholesky."""
+    L = np.zeros((6, 6))
+    for r in range(6):
+        for c in range(r + 1):
+            total = M[r, c]
+            for k in range(c):
+                total -= L[r, k] * L[c, k]
+            L[r, c] = math.sqrt(total) if r == c else total / L[c, c]
+    for r in range(6):
+        for k in range(r):
+            x[r] -= L[r, k] * x[k]
+        x[r] /= L[r, r]
+    for r in range(5, -1, -1):
+        for k in range(r + 1, 6):
+            x[r] -= L[k, r] * x[k]
+        x[r] /= L[r, r]
+
+
+@njit(cache=True, error_model="numpy")
+def lead_base(
+    M: np.ndarray, M_new: np.ndarray, v: np.ndarray, v_hat: np.ndarray, rate: np.ndarray, dt: float, v_new: np.ndarray
+) -> None:
+    """Fill the velocity of a base, the first six of v_new (n_v,), by linear momentum, and angular momentum about its centre.
+
+    Parameters
+    ----------
+    M, M_new : ndarray, (n_v, n_v)
+        Mass matrices where the step starts and ends.
+    v, v_hat : ndarray, (n_v,)
+        Velocity at the start, and representative velocity; the centre moves by the latter.
+    rate : ndarray, (n_v,), N and N m
+        Rate of momentum.
+    dt : float, s
+        Time step.
+    v_new : ndarray, (n_v,)
+        Its joints are read.
+    """
+    n = v.shape[0]
+    before, after = np.zeros(6), np.empty(6)
+    for i in range(6):
+        for a in range(n):
+            before[i] += M[i, a] * v[a]
+        after[i] = before[i] + dt * rate[i]
+    mean = (0.5 * (before[0] + after[0]), 0.5 * (before[1] + after[1]), 0.5 * (before[2] + after[2]))
+    carried = cross((v_hat[0], v_hat[1], v_hat[2]), mean)
+    for i in range(3):
+        after[3 + i] -= dt * carried[i]
+    for i in range(6):
+        for a in range(6, n):
+            after[i] -= M_new[i, a] * v_new[a]
+    solve_base(M_new, after)
+    v_new[:6] = after

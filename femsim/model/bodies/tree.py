@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.rotations import quaternion_from_matrix
-from femsim.model.bodies import tree_kernels as kernels
+from femsim.model.bodies import tree_kernels as kernels, tree_step_kernels as step_kernels
 from femsim.model.bodies.body import BodyForces, BodyStep, LinkPlaces, StepSettings, StepStart
 from femsim.model.bodies.links import LinkedBody
 from femsim.model.bodies.tree_joints import Motor, TreeJoint
-from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, REVOLUTE, SPHERICAL, Ends, Motors, Places, Tree
+from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, REVOLUTE, SPHERICAL, Places, Tree
+from femsim.model.bodies.tree_step_kernels import Ends, Equations, Motors, Start
 from femsim.model.frames import LinkFrame
 
 #: A motion that a joint follows exactly may leave its range by so much, rad or m.
@@ -95,7 +95,9 @@ class TreeBody(LinkedBody[_Configuration]):
             self._passive[joint.row : joint.row + (3 if tree.kind[joint.link] == SPHERICAL else 1)] = joint.damping
         self._servo = np.zeros((6, len(joints_1)))  # feed, target, pace, stiffness, damping, limit of a step
         self._servo[5] = np.inf
+        #: joints that follow a motion exactly, by number, their ranges, and their rows of v
         self._exact, self._exact_ranges = np.zeros(0, dtype=np.int64), np.zeros((0, 2))
+        self._led = self._own_rows[self._exact]
         self._conserving = False
         #: generalized force of motors, and of damping, in the last step; damping of the joints that is implicit in A
         self.effort, self.damped, self.joint_damping = np.zeros(self.n_v), np.zeros(self.n_v), np.zeros(self.n_v)
@@ -170,6 +172,7 @@ class TreeBody(LinkedBody[_Configuration]):
         self._servo[:, own] = 0.0, 0.0, 0.0, 0.0, 0.0, np.inf
         self.motors[own] = replace(Motor(), **{words.get(key, key): value for key, value in drive.items()})
         self._exact = np.array([k for k, motor in enumerate(self.motors) if motor.exact], dtype=np.int64)
+        self._led = self._own_rows[self._exact]
         self._exact_ranges = self.limits()[2][self._exact]
 
     def limits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -180,7 +183,7 @@ class TreeBody(LinkedBody[_Configuration]):
 
     def driven_rows(self) -> np.ndarray:
         """Rows of v of the joints that follow a motion exactly."""
-        return self._own_rows[self._exact]
+        return self._led
 
     def driven_velocity(self, q: np.ndarray, t: float, dt: float) -> np.ndarray:
         """Speeds of these joints that end a step exactly on their motion.
@@ -211,8 +214,7 @@ class TreeBody(LinkedBody[_Configuration]):
     def _found(self, q: np.ndarray, asked: bytes) -> _Configuration:
         """Places and mass matrix of coordinates."""
         places, M = kernels.no_places(len(self.links)), np.empty((self.n_v, self.n_v))
-        kernels.place_links(self.tree, q, places)
-        kernels.fill_mass(self.tree, places, M)
+        kernels.configure(self.tree, q, places, M)
         return _Configuration(asked, places, M)
 
     def mass_matrix(self, q: np.ndarray) -> np.ndarray:
@@ -302,17 +304,6 @@ class TreeBody(LinkedBody[_Configuration]):
             elif motor.velocity is not None:
                 own[2] = motor.velocity(place)
 
-    def _fill_motors(self, q: np.ndarray, v: np.ndarray, external: np.ndarray) -> None:
-        """Add the motors at coordinates and velocities within the step to ``external``, linear in v about these."""
-        kernels.fill_motors(self._drives, q, v, self._implicit, self._force, self.joint_damping)
-        external += self._force
-
-    def _fill_tangent(self, M: np.ndarray, data: np.ndarray) -> None:
-        """Fill M/(theta dt) and the damping of the joints."""
-        np.divide(M, self._implicit, out=self._slope)
-        data[:] = self._slope.ravel()
-        data[:: self.n_v + 1] += self.joint_damping
-
     def assemble(
         self,
         q: np.ndarray,
@@ -330,21 +321,21 @@ class TreeBody(LinkedBody[_Configuration]):
         """
         self._implicit, self._conserving = settings.theta * settings.dt, settings.conserving
         self._start_motors(t, settings)
-        M, rate = self._evaluate(StepStart(q, v, t), settings, v, self.moved(q, v, self._implicit), external)
-        self._rate_there, self._place = rate, v.copy()
-        self._fill_tangent(M, data)
-        b[:] = self._slope @ v - rate + external
+        ends, start, out = self._equations(q, v, settings, external)
+        self._rate_there, self._place = out.rate, v.copy()
+        step_kernels.linearise(self.tree, ends, self._drives, start, out, self._slope, data, b)
 
-    def _evaluate(
-        self, start: StepStart, settings: StepSettings, v_hat: np.ndarray, moved: np.ndarray, external: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Mass matrix (n_v, n_v) and rate of momentum (n_v,) of a step, N and N m; fill the external forces."""
-        v0, v1 = self._ends(start.v, v_hat, settings.theta)
-        M, rate, end = np.empty((self.n_v, self.n_v)), np.empty(self.n_v), self.moved(start.q, v_hat, settings.dt)
-        ends = Ends(self._configuration(start.q).places, self._middle, self._end, *self._momenta)
-        kernels.step_equations(self.tree, ends, moved, end, v0, v1, settings.dt, settings.gravity, M, external, rate)
-        self._fill_motors(moved, v_hat, external)
-        return M, rate
+    def _equations(
+        self, q: np.ndarray, v: np.ndarray, settings: StepSettings, external: np.ndarray
+    ) -> tuple[Ends, Start, Equations]:
+        """Where a step begins, with room for where it leads, how it is taken, and room for its equations."""
+        places = self._configuration(q).places
+        out = Equations(np.empty((self.n_v, self.n_v)), np.empty(self.n_v), external, self._force, self.joint_damping)
+        return Ends(places, self._middle, self._end, *self._momenta), self._start(q, v, settings), out
+
+    def _start(self, q: np.ndarray, v: np.ndarray, settings: StepSettings) -> Start:
+        """From where a step is taken, and how."""
+        return Start(q, v, self._led, settings.gravity, settings.dt, settings.theta * settings.dt, self._conserving)
 
     def moved(self, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
         """Pose by the exponential map, in an energy-momentum step by Cayley's."""
@@ -363,22 +354,16 @@ class TreeBody(LinkedBody[_Configuration]):
         inertia: np.ndarray,
     ) -> None:
         """Fill what d'Alembert's equations of the step lack at v_hat."""
-        M, rate = self._evaluate(start, settings, v_hat, moved, external)
-        inertia[:] = rate
-        out[:] = inertia - external + self.joint_damping * v_hat
-        self._asked = (M, rate, v_hat.copy())
-
-    def _ends(self, v: np.ndarray, v_hat: np.ndarray, theta: float) -> tuple[np.ndarray, np.ndarray]:
-        """Velocities at both ends of a step; those of joints that follow a motion jump to it."""
-        v0, v1 = v.copy(), v + (v_hat - v) / theta
-        led = self._own_rows[self._exact]
-        v0[led], v1[led] = v_hat[led] - (v_hat[led] - v[led]) / theta, v_hat[led]
-        return v0, v1
+        ends, begun, there = self._equations(start.q, start.v, settings, external)
+        step_kernels.fill_equations(self.tree, ends, self._drives, begun, moved, v_hat, there)
+        inertia[:] = there.rate
+        out[:] = there.rate - external + self.joint_damping * v_hat
+        self._asked = (there.M, there.rate, v_hat.copy())
 
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
         """Fill A of ``assemble`` with the mass matrix of the last residual."""
         M, self._rate_there, self._place = self._asked
-        self._fill_tangent(M, data)
+        step_kernels.fill_slope(M, self.joint_damping, self._implicit, self._slope, data)
 
     def accept(self, v_hat: np.ndarray) -> None:
         """Take the efforts of the joints and the rate of momentum of the equations that were solved."""
@@ -396,15 +381,9 @@ class TreeBody(LinkedBody[_Configuration]):
         v_new: np.ndarray,
     ) -> None:
         """Fill the state at the end of the step; the base has the velocity that the momentum of the whole leaves to it."""
-        dt = settings.dt
-        kernels.move(self.tree, q, v_hat, dt, self._conserving, q_new)
-        r = dt * self.joint_damping / self._configuration(q).M.diagonal()
-        factor = 1.0 + (1.0 / settings.theta - 1.0) / (1.0 + 0.25 * r * r)
-        v_new[:] = v + factor * (v_hat - v)
-        v_new[self._own_rows[self._exact]] = v_hat[self._own_rows[self._exact]]
-        self._calmed = (factor - 1.0 / settings.theta) * (v_hat - v)
-        self._calmed[self._own_rows[self._exact]] = 0.0
-        self._lead_base(q, v, v_hat, dt, q_new, v_new)
+        start, M = self._start(q, v, settings), self._configuration(q).M
+        step_kernels.end_joints(self.tree, start, M, self.joint_damping, v_hat, q_new, v_new, self._calmed)
+        self._lead_base(q, v, v_hat, settings.dt, q_new, v_new)
         self._calmed_to = v_new.copy()
 
     def fly(
@@ -422,9 +401,9 @@ class TreeBody(LinkedBody[_Configuration]):
         self._lead_base(q, v, v_hat, dt, q_new, v_new)
         self._calmed_to = v_new.copy()
 
-    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.csc_matrix:
-        """M where the step ends, by which its momentum is counted."""
-        return sp.csc_matrix(self._configuration(q_new).M)
+    def inertia(self, q: np.ndarray, q_new: np.ndarray) -> np.ndarray:
+        """M where the step ends, by which its momentum is counted, (1, n_v, n_v)."""
+        return self._configuration(q_new).M[None]
 
     def damping_power(self, v_hat: np.ndarray) -> float:
         """Power that the joints lose to their damping, W; servo forces count without it in ``external``."""
@@ -434,8 +413,7 @@ class TreeBody(LinkedBody[_Configuration]):
 
     def balance(self, step: BodyStep) -> BodyForces:
         """Sum up the forces of a step; who drives the base also exerts what turning links need."""
-        led = self._own_rows[self._exact]
-        self.effort[led] = step.drive[led]
+        self.effort[self._led] = step.drive[self._led]
         power = self._add_calming(step) if self._calmed.any() else 0.0
         held, drive = np.zeros(3), None
         if step.driven:
@@ -451,17 +429,14 @@ class TreeBody(LinkedBody[_Configuration]):
         float
             Power, W, of these impulses: what they change the kinetic energy by, over the step. Servos brake and push with it.
         """
-        M, change, middle = self._configuration(step.q_new).M, self._calmed.copy(), self._calmed_to.copy()
+        M, middle = self._configuration(step.q_new).M, self._calmed_to.copy()
         if step.driven:
             middle[:6] = step.v_hat[:6]
-        else:
-            change[:6] = -np.linalg.solve(M[:6, :6], M[:6, 6:] @ change[6:])
-        impulse = M @ change / step.dt
-        own = np.divide(self._passive, self.joint_damping, out=np.zeros(self.n_v), where=self.joint_damping > 0.0)
-        self.effort[6:] += ((1.0 - own) * impulse)[6:]
-        self.damped[6:] += (own * impulse)[6:]
-        middle -= 0.5 * change
-        return float(middle @ impulse)
+        return float(
+            step_kernels.calming(
+                M, self._calmed, middle, not step.driven, self._passive, self.joint_damping, step.dt, self.effort, self.damped
+            )
+        )
 
     def _turning_force(self, step: BodyStep) -> np.ndarray:
         """Force (3,), N, that changes the linear momentum of a step beside that in its equations.
@@ -471,8 +446,7 @@ class TreeBody(LinkedBody[_Configuration]):
         old, new = self._configuration(step.q).M[:3], self._configuration(step.q_new).M[:3]
         end = step.v_new.copy()
         end[6:] = (step.v + (step.v_hat - step.v) * (step.dt / self._implicit) + self._calmed)[6:]
-        led = self._own_rows[self._exact]
-        end[led] = step.v_hat[led]
+        end[self._led] = step.v_hat[self._led]
         return np.asarray((new @ end - old @ step.v) / step.dt - self._step_rate[:3])
 
     def acted(self) -> dict[str, np.ndarray]:

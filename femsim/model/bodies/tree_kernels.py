@@ -311,6 +311,13 @@ def fill_mass(tree: Tree, places: Places, M: np.ndarray) -> None:
 
 
 @njit(cache=True)
+def configure(tree: Tree, q: np.ndarray, places: Places, M: np.ndarray) -> None:
+    """Fill where the links are at coordinates q (n_q,), and the mass matrix (n_v, n_v) there."""
+    place_links(tree, q, places)
+    fill_mass(tree, places, M)
+
+
+@njit(cache=True)
 def fill_jacobian(tree: Tree, places: Places, link: int, S: np.ndarray) -> None:
     """Fill the Jacobian (6, n_v) of a link: velocity of its centre of mass, then its angular velocity."""
     S[:] = 0.0
@@ -479,82 +486,3 @@ def fill_all_screws(tree: Tree, places: Places, links: np.ndarray, starts: np.nd
     for k in range(links.shape[0]):
         first, last = starts[k], starts[k + 1]
         fill_screws(tree, places, links[k], rows[first:last], out[first:last])
-
-
-class Motors(NamedTuple):
-    """What drives the joints of one coordinate in a step.
-
-    Attributes
-    ----------
-    row, coordinate : ndarray, (k,)
-        Row of v and entry of q of each.
-    servo : ndarray, (6, k)
-        Effort that is added, target, its speed, stiffness, damping and limit.
-    passive : ndarray, (n_v,)
-        Damping of the joints.
-    """
-
-    row: np.ndarray
-    coordinate: np.ndarray
-    servo: np.ndarray
-    passive: np.ndarray
-
-
-@njit(cache=True)
-def fill_motors(motors: Motors, q: np.ndarray, v: np.ndarray, implicit: float, force: np.ndarray, damping: np.ndarray) -> None:
-    """Fill force and damping (n_v,) of the joints, so that their effort is ``force - damping v`` about q and v.
-
-    Where a motor is at its limit its effort is that, and has no damping.
-    """
-    damping[:] = motors.passive
-    for k in range(motors.row.shape[0]):
-        feed, target, pace = motors.servo[0, k], motors.servo[1, k], motors.servo[2, k]
-        stiffness, own, limit = motors.servo[3, k], motors.servo[4, k], motors.servo[5, k]
-        r = motors.row[k]
-        effort, gain = feed + stiffness * (target - q[motors.coordinate[k]]) + own * (pace - v[r]), stiffness * implicit + own
-        if abs(effort) > limit:
-            effort, gain = math.copysign(limit, effort), 0.0
-        force[r] = effort + gain * v[r]
-        damping[r] += gain
-
-
-class Ends(NamedTuple):
-    """Where a step begins, where it is within its length and where it ends, with room for momenta and twists (links, 6)."""
-
-    before: Places
-    middle: Places
-    after: Places
-    first: np.ndarray
-    last: np.ndarray
-    twist: np.ndarray
-
-
-@njit(cache=True)
-def step_equations(
-    tree: Tree,
-    ends: Ends,
-    moved: np.ndarray,
-    end: np.ndarray,
-    v0: np.ndarray,
-    v1: np.ndarray,
-    dt: float,
-    gravity: np.ndarray,
-    M: np.ndarray,
-    weight: np.ndarray,
-    rate: np.ndarray,
-) -> None:
-    """Fill mass matrix, force of gravity and rate of momentum, (n_v,), of a step that is at ``moved`` and leads to ``end``.
-
-    More than ten parameters: the coordinates within the step and at its end, the velocities at both ends, what acts, and what
-    becomes of it.
-    """
-    fill_twists(tree, ends.before, v0, ends.twist)
-    fill_momenta(tree, ends.before, ends.twist, ends.first)
-    place_links(tree, end, ends.after)
-    fill_twists(tree, ends.after, v1, ends.twist)
-    fill_momenta(tree, ends.after, ends.twist, ends.last)
-    place_links(tree, moved, ends.middle)
-    fill_mass(tree, ends.middle, M)
-    step_rate(tree, ends.middle, ends.first, ends.last, v1 - v0, dt, rate)
-    for a in range(M.shape[0]):
-        weight[a] = M[a, 0] * gravity[0] + M[a, 1] * gravity[1] + M[a, 2] * gravity[2]

@@ -1,0 +1,220 @@
+"""Kernels of a step of trees of rigid links: its equations where it leads, the motors in them, and the velocities at its end."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from contact.compiled import njit
+from femsim.model.bodies.rigid_kernels import solve_base
+from femsim.model.bodies.tree_kernels import Places, Tree, fill_mass, fill_momenta, fill_twists, move, place_links, step_rate
+
+
+class Motors(NamedTuple):
+    """What drives the joints of one coordinate in a step.
+
+    Attributes
+    ----------
+    row, coordinate : ndarray, (k,)
+        Row of v and entry of q of each.
+    servo : ndarray, (6, k)
+        Effort that is added, target, its speed, stiffness, damping and limit.
+    passive : ndarray, (n_v,)
+        Damping of the joints.
+    """
+
+    row: np.ndarray
+    coordinate: np.ndarray
+    servo: np.ndarray
+    passive: np.ndarray
+
+
+@njit(cache=True)
+def fill_motors(motors: Motors, q: np.ndarray, v: np.ndarray, implicit: float, force: np.ndarray, damping: np.ndarray) -> None:
+    """Fill force and damping (n_v,) of the joints, so that their effort is ``force - damping v`` about q and v.
+
+    Where a motor is at its limit its effort is that, and has no damping.
+    """
+    damping[:] = motors.passive
+    for k in range(motors.row.shape[0]):
+        feed, target, pace = motors.servo[0, k], motors.servo[1, k], motors.servo[2, k]
+        stiffness, own, limit = motors.servo[3, k], motors.servo[4, k], motors.servo[5, k]
+        r = motors.row[k]
+        effort, gain = feed + stiffness * (target - q[motors.coordinate[k]]) + own * (pace - v[r]), stiffness * implicit + own
+        if abs(effort) > limit:
+            effort, gain = math.copysign(limit, effort), 0.0
+        force[r] = effort + gain * v[r]
+        damping[r] += gain
+
+
+class Ends(NamedTuple):
+    """Where a step begins, where it is within its length and where it ends, with room for momenta and twists (links, 6)."""
+
+    before: Places
+    middle: Places
+    after: Places
+    first: np.ndarray
+    last: np.ndarray
+    twist: np.ndarray
+
+
+class Start(NamedTuple):
+    """From where a tree takes a step, and how.
+
+    Attributes
+    ----------
+    q, v : ndarray, (n_q,) and (n_v,)
+        Coordinates and velocities.
+    led : ndarray, (k,)
+        Rows of v of joints that follow a motion.
+    gravity : ndarray, (3,), m/s^2
+        Acceleration of gravity.
+    dt, implicit : float, s
+        Time step, and the part of it after which forces are evaluated, theta dt.
+    cayley : bool
+        Whether what turns does so by Cayley's map.
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    led: np.ndarray
+    gravity: np.ndarray
+    dt: float
+    implicit: float
+    cayley: bool
+
+
+class Equations(NamedTuple):
+    """Mass matrix (n_v, n_v), rate of momentum, external forces, and force and damping of the motors of a step, (n_v,)."""
+
+    M: np.ndarray
+    rate: np.ndarray
+    external: np.ndarray
+    force: np.ndarray
+    damping: np.ndarray
+
+
+@njit(cache=True)
+def fill_equations(
+    tree: Tree, ends: Ends, motors: Motors, start: Start, moved: np.ndarray, v_hat: np.ndarray, out: Equations
+) -> None:
+    """Fill the equations of a step that is at ``moved`` (n_q,) and has the representative velocity v_hat (n_v,).
+
+    Velocities of joints that follow a motion jump to it where the step begins. Some small work arrays are made.
+    """
+    n, theta = v_hat.shape[0], start.implicit / start.dt
+    v0, v1, end = start.v.copy(), np.empty(n), start.q.copy()
+    for a in range(n):
+        v1[a] = start.v[a] + (v_hat[a] - start.v[a]) / theta
+    for a in start.led:
+        v0[a] = v_hat[a] - (v_hat[a] - start.v[a]) / theta
+        v1[a] = v_hat[a]
+    move(tree, start.q, v_hat, start.dt, start.cayley, end)
+    fill_twists(tree, ends.before, v0, ends.twist)
+    fill_momenta(tree, ends.before, ends.twist, ends.first)
+    place_links(tree, end, ends.after)
+    fill_twists(tree, ends.after, v1, ends.twist)
+    fill_momenta(tree, ends.after, ends.twist, ends.last)
+    place_links(tree, moved, ends.middle)
+    fill_mass(tree, ends.middle, out.M)
+    step_rate(tree, ends.middle, ends.first, ends.last, v1 - v0, start.dt, out.rate)
+    fill_motors(motors, moved, v_hat, start.implicit, out.force, out.damping)
+    for a in range(n):
+        weight = out.M[a, 0] * start.gravity[0] + out.M[a, 1] * start.gravity[1] + out.M[a, 2] * start.gravity[2]
+        out.external[a] = weight + out.force[a]
+
+
+@njit(cache=True)
+def fill_slope(M: np.ndarray, damping: np.ndarray, implicit: float, slope: np.ndarray, data: np.ndarray) -> None:
+    """Fill the slope M/(theta dt) of the rate of momentum, (n_v, n_v), and its entries with the damping of joints, (n_v n_v,)."""
+    n, k = M.shape[0], 0
+    for a in range(n):
+        for c in range(n):
+            slope[a, c] = M[a, c] / implicit
+            data[k] = slope[a, c]
+            if a == c:
+                data[k] += damping[a]
+            k += 1
+
+
+@njit(cache=True)
+def linearise(
+    tree: Tree, ends: Ends, motors: Motors, start: Start, out: Equations, slope: np.ndarray, data: np.ndarray, b: np.ndarray
+) -> None:
+    """Fill the equations of a step that its start leads through, and A v = b for it: :func:`fill_slope`, and b (n_v,)."""
+    moved = start.q.copy()
+    move(tree, start.q, start.v, start.implicit, start.cayley, moved)
+    fill_equations(tree, ends, motors, start, moved, start.v, out)
+    fill_slope(out.M, out.damping, start.implicit, slope, data)
+    for a in range(b.shape[0]):
+        total = 0.0
+        for c in range(b.shape[0]):
+            total += slope[a, c] * start.v[c]
+        b[a] = total - out.rate[a] + out.external[a]
+
+
+@njit(cache=True)
+def end_joints(
+    tree: Tree, start: Start, M: np.ndarray, damping: np.ndarray, v_hat: np.ndarray,
+    q_new: np.ndarray, v_new: np.ndarray, calmed: np.ndarray,
+) -> None:  # fmt: skip
+    """Fill where a step with v_hat ends, the velocities there, and by how much less of them joints are left that are damped hard.
+
+    ``M`` is the mass matrix where the step starts; a base that is free gets its velocity by :func:`lead_base`.
+    """
+    theta = start.implicit / start.dt
+    q_new[:] = start.q
+    move(tree, start.q, v_hat, start.dt, start.cayley, q_new)
+    for a in range(v_hat.shape[0]):
+        r = start.dt * damping[a] / M[a, a]
+        factor = 1.0 + (1.0 / theta - 1.0) / (1.0 + 0.25 * r * r)
+        v_new[a] = start.v[a] + factor * (v_hat[a] - start.v[a])
+        calmed[a] = (factor - 1.0 / theta) * (v_hat[a] - start.v[a])
+    for a in start.led:
+        v_new[a], calmed[a] = v_hat[a], 0.0
+
+
+@njit(cache=True)
+def calming(
+    M: np.ndarray, calmed: np.ndarray, middle: np.ndarray, free: bool, passive: np.ndarray, damping: np.ndarray, dt: float,
+    effort: np.ndarray, damped: np.ndarray,
+) -> float:  # fmt: skip
+    """Add the impulses that changed velocities by ``calmed`` (n_v,) to efforts and damping; return their power, W.
+
+    Parameters
+    ----------
+    M : ndarray, (n_v, n_v)
+        Mass matrix where the step ends.
+    calmed, middle : ndarray, (n_v,)
+        Changes, and the velocities after them.
+    free : bool
+        Whether the base gives way.
+    passive, damping : ndarray, (n_v,)
+        Damping of the joints alone, and with that of servos, which share the impulses so.
+    dt : float, s
+        Time step.
+    effort, damped : ndarray, (n_v,), N m and N
+        Added to.
+    """
+    n = calmed.shape[0]
+    change, given = calmed.copy(), np.zeros(6)
+    if free:
+        for i in range(6):
+            for a in range(6, n):
+                given[i] -= M[i, a] * calmed[a]
+        solve_base(M, given)
+        change[:6] = given
+    power = 0.0
+    for a in range(n):
+        impulse = 0.0
+        for c in range(n):
+            impulse += M[a, c] * change[c]
+        impulse /= dt
+        power += (middle[a] - 0.5 * change[a]) * impulse
+        if a >= 6:
+            own = passive[a] / damping[a] if damping[a] > 0.0 else 0.0
+            effort[a] += (1.0 - own) * impulse
+            damped[a] += own * impulse
+    return power
