@@ -34,6 +34,8 @@ from foreign.whole import replacing
 #: Compressed columns and rows in FCLib's field nz; zero and more is the number of triplets.
 _COLUMNS, _ROWS = -1, -2
 _OURS = "femsim"
+#: Softness of contacts, three numbers each.
+_SOFTNESS = f"{_OURS}/softness"
 #: Fields of rows beside G, in the order of ``make_rows``.
 _BOUNDS = ("offset", "low", "high", "softness")
 #: Memory of W as a full matrix: not more than this many times the file, and these bytes.
@@ -240,8 +242,9 @@ class _Reader:
         dt, groups, second = self.extras(n, nc)
         friction = friction if second is None else np.column_stack([friction, second])
         rows = self.rows(n)
+        soft = self.sized(_SOFTNESS, 3 * nc).reshape(nc, 3) if self.holds(_SOFTNESS) else None
         try:
-            return make_problem(M, self.vector("f", n), J, phi, friction, dt=dt, groups=groups, rows=rows)
+            return make_problem(M, self.vector("f", n), J, phi, friction, dt=dt, groups=groups, rows=rows, softness=soft)
         except ContactError as error:
             raise self.error(self.group, f"{error} (Here A is M, b is f, J is H^T, phi is w.)") from error
 
@@ -408,10 +411,11 @@ def write_fclib(
 ) -> None:
     """Write a contact problem in the HDF5 layout of FCLib, matrices by compressed columns.
 
-    A :class:`ContactProblem` takes the global form and keeps its time step, its groups, its second friction coefficients and its
-    rows with bounds or softness in a group ``femsim``, so that :func:`read_fclib` returns the same arrays bit for bit. Other
-    readers see the first coefficients and the rigid equalities. A :class:`LocalProblem` takes the local form, with the
-    equalities that were eliminated from it. An existing file is replaced only when the new one is complete.
+    A :class:`ContactProblem` takes the global form and keeps its time step, its groups, its second friction coefficients, the
+    softness of its contacts and its rows with bounds or softness in a group ``femsim``, so that :func:`read_fclib` returns the
+    same arrays bit for bit. Other readers see the first coefficients, hard contacts and the rigid equalities. A
+    :class:`LocalProblem` takes the local form, with the equalities that were eliminated from it. An existing file is replaced
+    only when the new one is complete.
 
     Parameters
     ----------
@@ -524,4 +528,6 @@ def _extras(problem: ContactProblem, h5py: Any) -> dict[str, Any]:
     }
     if problem.friction.ndim == 2:
         extras["friction_second"] = np.ascontiguousarray(problem.friction[:, 1])
+    if problem.softness is not None:
+        extras["softness"] = problem.softness.ravel()
     return extras

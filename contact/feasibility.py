@@ -93,6 +93,8 @@ def closing_contacts(problem: ContactProblem | LocalProblem, u: np.ndarray, lam:
         compliance, net = W.diagonal()[::3], math.sqrt(max(float(normal.ravel() @ (W @ normal.ravel())), 0.0))
     else:
         compliance, net = problem.compliance[:, 0], norm(problem.weight * problem.pushed(normal))
+        if problem.softness is not None:
+            net = math.hypot(net, norm(np.sqrt(problem.softness) * normal))
     alone = float(pressing @ np.sqrt(compliance))
     if alone * approach < _OUT_OF_REACH * speed * net:
         return nothing

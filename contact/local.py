@@ -201,9 +201,10 @@ def measure_local(problem: LocalProblem, r: np.ndarray) -> LocalMetrics:
 def to_global(problem: LocalProblem) -> ContactProblem:
     """Find a problem A v = b + J^T lam whose Delassus operator is W, with the same forces and contact velocities.
 
-    With W = V S V^T: A is the identity of the size of the rank, ``J = V sqrt(S)``, b = 0 and phi = q. Eigenvalues within rounding
-    of zero are left out, and negative ones up to 1e-6 of the largest (files written as text). The unknowns are one group of
-    kind "generalized"; they have no unit of their own, and dt, which only reports use, is 1 s.
+    With W = L L^T: A is the identity of the size of the rank, J = L, b = 0 and phi = q. L comes from a Cholesky factorization
+    with pivots where that leaves nothing of W but rounding; else, with W = V S V^T, it is ``V sqrt(S)``, where eigenvalues
+    within rounding of zero are left out, and negative ones up to 1e-6 of the largest (files written as text). The unknowns are
+    one group of kind "generalized"; they have no unit of their own, and dt, which only reports use, is 1 s.
 
     Parameters
     ----------
@@ -223,20 +224,43 @@ def to_global(problem: LocalProblem) -> ContactProblem:
             f"{largest:.3g}, so no problem with a matrix A has it; use a solver that takes W as it is, or (W + W^T)/2, which is "
             "another problem."
         )
-    values, vectors = sl.eigh(0.5 * (W + W.T)) if nc else (np.zeros(0), np.zeros((0, 0)))
+    symmetric = 0.5 * (W + W.T)
+    J = _cholesky_root(symmetric)
+    if J is None:
+        J = _eigen_root(symmetric)
+    J[~W.any(axis=1)] = 0.0  # exactly, as second tangents of a plane problem are
+    if not J.shape[1]:  # nothing moves: one velocity that no contact feels
+        J = np.zeros((3 * nc, 1))
+    rank = J.shape[1]
+    made = (sp.identity(rank, format="csc"), np.zeros(rank), sp.csr_matrix(J), problem.q, problem.friction)
+    groups = (Group("all", 0, rank, "generalized"),)
+    if (problem.q[~J[::3].any(axis=1), 0] < 0).any():  # nothing can open those contacts: say so
+        return make_problem(*made, dt=1.0, groups=groups)
+    return ContactProblem(*made, 1.0, groups)  # of numbers that were checked
+
+
+def _cholesky_root(W: np.ndarray) -> np.ndarray | None:
+    """Return L, (m, rank), with W = L L^T to rounding, by a Cholesky factorization with pivots; None where more is left."""
+    m, largest = len(W), float(W.diagonal().max(initial=0.0))
+    if not largest > 0.0:
+        return None
+    rounding = m * np.finfo(np.float64).eps * largest
+    factor, order, rank, _ = sl.lapack.dpstrf(W, tol=rounding, lower=1)
+    root = np.empty((m, rank))
+    root[order - 1] = np.tril(factor[:, :rank])
+    left = root @ root.T
+    left -= W
+    return root if float(np.abs(left).max()) <= rounding else None
+
+
+def _eigen_root(W: np.ndarray) -> np.ndarray:
+    """Return L, (m, rank), with W = L L^T but for its eigenvalues that are not above rounding; see :func:`to_global`."""
+    values, vectors = sl.eigh(W) if len(W) else (np.zeros(0), np.zeros((0, 0)))
     top = float(np.abs(values).max(initial=0.0))
-    if nc and values[0] < -ROUNDING * top:
+    if len(W) and values[0] < -ROUNDING * top:
         raise NotApplicableError(
             f"W has the eigenvalue {values[0]:.3g} beside a largest of {top:.3g}; a Delassus operator has no negative ones. "
             "Check its sign and the order of its rows."
         )
     kept = values > len(values) * np.finfo(np.float64).eps * top
-    J = vectors[:, kept] * np.sqrt(values[kept])
-    J[~W.any(axis=1)] = 0.0  # exactly, as second tangents of a plane problem are
-    if not kept.any():  # nothing moves: one velocity that no contact feels
-        J = np.zeros((3 * nc, 1))
-    rank = J.shape[1]
-    groups = [Group("all", 0, rank, "generalized")]
-    return make_problem(
-        sp.identity(rank, format="csc"), np.zeros(rank), sp.csr_matrix(J), problem.q, problem.friction, dt=1.0, groups=groups
-    )
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))

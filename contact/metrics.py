@@ -46,7 +46,7 @@ class Metrics(LocalMetrics):
 
 
 def contact_velocity(problem: ContactProblem, v: np.ndarray) -> np.ndarray:
-    """Velocity in the contact frames, u = J v + phi, (nc, 3), m/s, normal first."""
+    """Velocity in the contact frames, u = J v + phi, (nc, 3), m/s, normal first; what soft contacts give way is not in it."""
     return problem.moved(v).reshape(-1, 3) + problem.phi
 
 
@@ -84,6 +84,21 @@ def _terms(
     return _Terms(problem.times(v) if Av is None else Av, problem.b, force)
 
 
+def _sizes(problem: ContactProblem, terms: _Terms, lam: np.ndarray) -> tuple[float, float, float]:
+    """Residual of the dynamics, largest term in the same norm, N, and residual in the plain norm.
+
+    Forces on what is soft in contacts count among the terms, as if it had rows of A: two soft contacts that squeeze a body
+    between them push with no net force on it.
+    """
+    if problem.softness is None:
+        return terms.sizes(problem.weight)
+    wrong, lam = terms.Av - terms.b - terms.force, lam.reshape(-1, 3)
+    soft, plain = norm(np.sqrt(problem.softness) * lam), norm(lam[problem.softness > 0])
+    weighted = [norm(problem.weight * term) for term in (terms.Av, terms.b, terms.force)]
+    size, largest = math.hypot(max(weighted), soft), math.hypot(max(map(norm, (terms.Av, terms.b, terms.force))), plain)
+    return float(relative(norm(problem.weight * wrong), size)), size, float(relative(norm(wrong), largest))
+
+
 def dynamics_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray, Av: np.ndarray | None = None) -> float:
     """Relative residual of the dynamics, unit-free.
 
@@ -91,7 +106,7 @@ def dynamics_residual(problem: ContactProblem, v: np.ndarray, lam: np.ndarray, A
     change when a component of v changes its unit (papers/001 gives no such measure; see papers/004 for the family). ``Av``,
     (n,), N, is A v where the caller has it.
     """
-    return _terms(problem, v, lam, Av).sizes(problem.weight)[0]
+    return _sizes(problem, _terms(problem, v, lam, Av), lam)[0]
 
 
 def dynamics_residual_plain(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
@@ -100,7 +115,7 @@ def dynamics_residual_plain(problem: ContactProblem, v: np.ndarray, lam: np.ndar
     The formula of :func:`dynamics_residual` without its weights: it mixes forces and torques where v has both, and rows with a
     large A hide the others.
     """
-    return _terms(problem, v, lam).sizes(problem.weight)[2]
+    return _sizes(problem, _terms(problem, v, lam), lam)[2]
 
 
 # ---------------------------------------------------------------------- the contact law, one formula each
@@ -178,7 +193,7 @@ class LawArguments(NamedTuple):
 def law_arguments(
     problem: ContactProblem, v: np.ndarray, lam: np.ndarray, regularization: float = 0.0, slip: np.ndarray | None = None
 ) -> LawArguments:
-    """Arguments of :func:`measure_law`, with u + regularization lam for u.
+    """Arguments of :func:`measure_law`, with u + regularization lam for u, and + softness lam of soft contacts.
 
     ``slip``, (nc, 3), m/s, is added to the contact velocities.
     """
@@ -188,6 +203,8 @@ def law_arguments(
         u += slip
     if regularization:
         u += regularization * lam
+    if problem.softness is not None:
+        u += problem.softness * lam
     if not problem.is_isotropic:
         u[:, 1:] *= problem.tangent_stretch
     same = isotropic(problem)
@@ -219,7 +236,7 @@ def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
     that is 225 times at the tolerance 5e-8 of solvers.
     """
     terms = _terms(problem, v, lam)
-    return _balance(problem, v, lam, terms, terms.sizes(problem.weight)[1])
+    return _balance(problem, v, lam, terms, _sizes(problem, terms, lam)[1])
 
 
 def _balance(
@@ -302,7 +319,7 @@ def residuals(
     ``relaxed`` and ``row_forces`` are those of :func:`measure`; rows without forces do not count.
     """
     terms = _terms(problem, v, lam, Av, row_forces)
-    dynamics, size, plain = terms.sizes(problem.weight)
+    dynamics, size, plain = _sizes(problem, terms, lam)
     contact = natural_map(*(law or law_arguments(problem, v, lam))[:4], relaxed)
     return Residuals(dynamics, contact, _balance(problem, v, lam, terms, size, loads), plain)
 
@@ -338,7 +355,7 @@ def measure(
     """
     rows = row_residual(problem, v, row_forces)
     terms = _terms(problem, v, lam, row_forces=row_forces)
-    dynamics, size, plain = terms.sizes(problem.weight)
+    dynamics, size, plain = _sizes(problem, terms, lam)
     law = measure_law(*law_arguments(problem, v, lam, regularization)[:4], relaxed)
     return Metrics(
         **vars(law),

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from contact import nodalize_kernels as kernels
-from contact.errors import ContactError
+from contact.errors import ContactError, NotApplicableError
 from contact.problem import ContactProblem, Group, group_rows, make_problem
 
 #: Largest group of kind "generalized", whose block of A is inverted densely.
@@ -236,7 +236,10 @@ def nodalize(
     split = kernels.JacobianRows(J.indptr, J.indices, J.data), groups, virtual_start, parts, np.empty(3, dtype=np.int64)
     nv = kernels.split_jacobian(*split)
     if nv < 0:
-        raise ContactError(f"contact {-nv - 1} acts on three bodies or nodes of J; allowed are at most two.")
+        raise NotApplicableError(
+            f"contact {-nv - 1} acts on three bodies or nodes of J; allowed are at most two, of which what is soft in a contact "
+            "takes one. Use another solver."
+        )
     gains = np.full(nv, np.nan if gain is None else gain)
     if gain is None and nv:
         compliance = np.empty(nv)

@@ -98,6 +98,9 @@ class ContactProblem:
     points : ndarray, (n,), m, optional
         Where the points of groups of nodes are, at the rows of their velocities; other rows are zero. Solvers of large bodies
         take smooth motions from them, no answer depends on them beyond the tolerance.
+    softness : ndarray, (nc, 3), m/(N s), optional
+        Velocity by which each contact gives way to its force, C of papers/003: u = J v + phi + softness lam then. Solvers see it
+        through ``contact.reduction``. Default hard contacts.
     """
 
     A: sp.csc_matrix
@@ -111,6 +114,7 @@ class ContactProblem:
     rows: Rows | None = None
     turns: Turns | None = None
     points: np.ndarray | None = None
+    softness: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -157,7 +161,8 @@ class ContactProblem:
     def with_rows(self, J: sp.csr_matrix, friction: np.ndarray) -> ContactProblem:
         """Return the problem with another J, (3 nc, n), and friction, (nc,) or (nc, 2), of its contacts."""
         return ContactProblem(
-            self.A, self.b, J, self.phi, friction, self.dt, self.groups, self.b_prescribed, self.rows, self.turns, self.points
+            self.A, self.b, J, self.phi, friction, self.dt, self.groups, self.b_prescribed, self.rows, self.turns, self.points,
+            self.softness,
         )  # fmt: skip
 
     def loaded(self, row_forces: np.ndarray) -> ContactProblem:
@@ -168,9 +173,11 @@ class ContactProblem:
 
     @cached_property
     def compliance(self) -> np.ndarray:
-        """Diagonal of J diag(A)^-1 J^T, (nc, 3), m/(N s), computed once."""
+        """Diagonal of J diag(A)^-1 J^T, and the softness where there is one, (nc, 3), m/(N s), computed once."""
         J, out = self.J, np.empty((self.n_contacts, 3))
         kernels.compliances(J.indptr, J.indices, J.data, self.diagonal, out.ravel())
+        if self.softness is not None:
+            out += self.softness
         return out
 
     @cached_property
@@ -179,7 +186,9 @@ class ContactProblem:
         stretch = np.column_stack([np.ones(self.n_contacts), self.tangent_stretch])
         J = self.J.copy()
         J.data = J.data * np.repeat(stretch.ravel(), np.diff(J.indptr))
-        return replace(self, J=J, phi=stretch * self.phi, friction=np.sqrt(self.friction[:, 0] * self.friction[:, 1]))
+        friction = np.sqrt(self.friction[:, 0] * self.friction[:, 1])
+        softness = None if self.softness is None else stretch * stretch * self.softness
+        return replace(self, J=J, phi=stretch * self.phi, friction=friction, softness=softness)
 
     @cached_property
     def scales(self) -> np.ndarray:
@@ -218,6 +227,11 @@ class ContactProblem:
         return int(self.friction.shape[0])
 
     @property
+    def is_plain(self) -> bool:
+        """Whether there are no rows and contacts are hard: what solvers take as it is."""
+        return self.rows is None and self.softness is None
+
+    @property
     def is_isotropic(self) -> bool:
         """Whether every contact has one coefficient in all directions."""
         return self.friction.ndim == 1
@@ -250,6 +264,7 @@ def make_problem(
     groups: Sequence[Group] | None = None,
     rows: Rows | None = None,
     points: npt.ArrayLike | None = None,
+    softness: npt.ArrayLike | None = None,
 ) -> ContactProblem:
     """Validate arrays once and build a :class:`ContactProblem`.
 
@@ -275,11 +290,14 @@ def make_problem(
     points : ndarray, (n,), m, optional
         Where the points of groups of nodes are, at the rows of their velocities; zero in other rows. Solvers are faster with them
         where bodies are large.
+    softness : float or ndarray, (nc,) or (nc, 3), m/(N s), optional
+        Velocity by which contacts give way to their forces, one number a contact or one for each direction. Default none.
 
     Raises
     ------
     ContactError
-        Wrong sizes, non-finite values, asymmetric A, non-positive diagonal, friction out of range, or groups with holes.
+        Wrong sizes, non-finite values, asymmetric A, non-positive diagonal, friction or softness out of range, or groups with
+        holes.
     """
     A = sp.csc_matrix(A, dtype=np.float64)
     A.sum_duplicates()
@@ -321,8 +339,9 @@ def make_problem(
             mu = np.ascontiguousarray(mu[:, 0])
     if not (np.isfinite(dt) and dt > 0):
         raise ContactError(f"dt is {dt} s; it must be a positive number of seconds.")
+    soft = None if softness is None else _checked_softness(softness, nc)
     normal = np.abs(J).max(axis=1).toarray().ravel()[::3] if nc else np.zeros(0)
-    stuck = np.flatnonzero((normal == 0) & (phi[:, 0] < 0))
+    stuck = np.flatnonzero((normal == 0) & (phi[:, 0] < 0) & (True if soft is None else soft[:, 0] == 0))
     if len(stuck):
         raise ContactError(
             f"contact {stuck[0]} approaches at phi_n = {phi[stuck[0], 0]:.3g} m/s, but its normal row of J is zero: nothing can "
@@ -347,7 +366,19 @@ def make_problem(
     if where is not None and (where.shape != (n,) or not np.isfinite(where).all()):
         raise ContactError(f"points has shape {where.shape}; it needs {n} finite numbers, one for each row of v.")
     own_rows = rows if rows is not None and rows.n_rows else None
-    return ContactProblem(A, b, J, phi, mu, float(dt), groups, rows=own_rows, points=where)
+    return ContactProblem(A, b, J, phi, mu, float(dt), groups, rows=own_rows, points=where, softness=soft)
+
+
+def _checked_softness(given: npt.ArrayLike, nc: int) -> np.ndarray | None:
+    """Return the softness of contacts as (nc, 3), or None where all are hard."""
+    values = np.asarray(given, dtype=np.float64)
+    if values.shape not in ((), (nc,), (nc, 3)):
+        raise ContactError(f"softness has shape {values.shape}; allowed are a number, ({nc},) or ({nc}, 3) for {nc} contacts.")
+    values = np.ascontiguousarray(np.broadcast_to(values[:, None] if values.ndim == 1 else values, (nc, 3)))
+    wrong = np.flatnonzero(~((values >= 0) & np.isfinite(values)).all(axis=1))
+    if len(wrong):
+        raise ContactError(f"softness of contact {wrong[0]} is {values[wrong[0]]}; allowed are finite values >= 0.")
+    return values if values.any() else None
 
 
 def force_scales(W_diagonal: np.ndarray) -> np.ndarray:

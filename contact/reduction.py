@@ -1,9 +1,10 @@
-"""Problems with rows as problems without: joints eliminated, limits and motors as contacts, so that every solver takes them.
+"""Problems with rows or soft contacts as problems without: joints eliminated, limits and motors as contacts; for every solver.
 
-With the unknowns x = (v, a), a of the softness of rows and of motors, a problem with rows becomes one of contacts alone, exactly:
+With the unknowns x = (v, a), a of what is soft and of motors, such a problem becomes one of hard contacts alone, exactly:
 
 ======================= ==========================================================================================
 softness s of a row     an unknown a with the matrix 1/s on which the force of the row acts too: a = s lam_r
+softness of a contact   three such unknowns, one for each direction; they move with nothing else
 limit                   a contact without friction and without tangents
 motor, dry friction     a contact whose tangent is the row and whose normal is an unknown pressed on by half the span of the
                         bounds, coefficient 1: its friction force is at most that, and opposes w
@@ -29,7 +30,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from contact.problem import ContactProblem, Group
-from contact.rows import Rows
+from contact.rows import Rows, make_rows
 
 #: Rows of a set that depend on others to this part of the largest are redundant; row lengths are 1.
 _RANK = 1e-10
@@ -96,7 +97,7 @@ class Reduction:
     Parameters
     ----------
     problem : ContactProblem
-        With rows.
+        With rows, soft contacts, or both.
 
     Attributes
     ----------
@@ -107,10 +108,10 @@ class Reduction:
     """
 
     def __init__(self, problem: ContactProblem) -> None:
-        if problem.rows is None:
-            raise ValueError("the problem has no rows")
-        self.problem, self.rows = problem, problem.rows
-        rows, n = self.rows, problem.n
+        if problem.is_plain:
+            raise ValueError("the problem has neither rows nor soft contacts")
+        rows, n = problem.rows or make_rows(sp.csr_matrix((0, problem.n))), problem.n
+        self.problem, self.rows = problem, rows
         acts = np.diff(rows.G.indptr) > 0  # a row without entries moves nothing
         below, above = np.isfinite(rows.low), np.isfinite(rows.high)
         self._given = below & above & (rows.low == rows.high)
@@ -125,6 +126,8 @@ class Reduction:
         self._shift[~acts] = _of_idle_rows(rows)[~acts]
         self._sense = np.where(above & ~below, -1.0, 1.0)
         soft = np.flatnonzero((rows.softness > 0) & acts & ~self._given)
+        #: contacts that are soft
+        self._soft = np.zeros(0, dtype=np.int64) if problem.softness is None else np.flatnonzero(problem.softness.any(axis=1))
         self._extended = self._extend(n, soft)
         self.reduced = self._reduce(n)
 
@@ -134,7 +137,7 @@ class Reduction:
         """Return A and b of x, J of all contacts, and the equalities E over x."""
         problem, rows = self.problem, self.rows
         ns, nm, nc = len(soft), len(self._motors), problem.n_contacts
-        if len(self._equal) == rows.n_rows and not ns:  # rigid joints alone, nothing to add
+        if len(self._equal) == rows.n_rows and not ns and not len(self._soft):  # rigid joints alone, nothing to add
             self._half, self._J, self._phi, self._friction = np.zeros(0), problem.J, problem.phi, problem.friction
             self._given_offset = rows.offset
             return problem.A, problem.b, problem.J, rows.G
@@ -147,12 +150,20 @@ class Reduction:
         b = np.concatenate([problem.b + rows.G.T @ self._shift, np.zeros(ns), -self._half])
         offset = self._sense * (rows.offset + rows.softness * self._shift)
         J = sp.hstack([problem.J, sp.csr_matrix((3 * nc, ns + nm))], format="csr")
-        nl = len(self._limits)
+        nl, more = len(self._limits), 3 * len(self._soft)
         normal = sp.csr_matrix((np.ones(nm), (np.arange(nm), n + ns + np.arange(nm))), shape=(nm, n + ns + nm))
         stacked = sp.vstack([own[self._limits], normal, of_motor], format="coo")
         # rows of the stack: normals of limits, then normals and tangents of motors
         place = np.concatenate([3 * np.arange(nl), 3 * (nl + np.arange(nm)), 3 * (nl + np.arange(nm)) + 1])
         extra = sp.csr_matrix((stacked.data, (place[stacked.row], stacked.col)), shape=(3 * (nl + nm), n + ns + nm))
+        E = own[self._equal]
+        if more:
+            matrix, giving = self._of_soft_contacts()
+            A, b = sp.block_diag([A, matrix], format="csc"), np.concatenate([b, np.zeros(more)])
+            J, extra, E = (
+                sp.hstack([J, giving], format="csr"),
+                *(sp.hstack([part, sp.csr_matrix((part.shape[0], more))], format="csr") for part in (extra, E)),
+            )
         self._J = sp.vstack([J, extra], format="csr")
         phi = np.zeros((nl + nm, 3))
         phi[:nl, 0], phi[nl:, 1] = offset[self._limits], offset[self._motors]
@@ -161,7 +172,22 @@ class Reduction:
         friction = problem.friction
         self._friction = np.concatenate([friction, mu if friction.ndim == 1 else np.column_stack([mu, mu])])
         self._given_offset = offset[self._equal]
-        return A, b, self._J, own[self._equal]
+        return A, b, self._J, E
+
+    def _of_soft_contacts(self) -> tuple[sp.dia_matrix, sp.csr_matrix]:
+        """Matrix of the unknowns of soft contacts, three each, and what they add to the velocities of contacts, (3 nc, 3 k).
+
+        Where a soft contact is hard in one direction, nothing acts on the unknown of that direction, which stays zero.
+        """
+        assert self.problem.softness is not None
+        own = self.problem.softness[self._soft]
+        gives = own > 0
+        matrix = sp.diags(1.0 / np.where(gives, own, own.max(axis=1)[:, None]).ravel())
+        place = (3 * self._soft[:, None] + np.arange(3))[gives]
+        giving = sp.csr_matrix(
+            (np.ones(len(place)), (place, np.flatnonzero(gives))), shape=(3 * self.problem.n_contacts, own.size)
+        )
+        return matrix, giving
 
     @cached_property
     def joined(self) -> list[_Joined]:
@@ -235,9 +261,10 @@ class Reduction:
             free = group.start + np.flatnonzero(~taken[group.start : group.stop])
             kept.append(free)
             add(group.name, len(free), group.kind)
-        own = n + np.flatnonzero(~taken[n:])
+        own, more = n + np.flatnonzero(~taken[n:]), 3 * len(self._soft)
         kept.append(own)
-        add("rows", len(own), "generalized")
+        add("rows", len(own) - more, "generalized")
+        add("soft contacts", more, "nodes")  # each by itself, like a node; nothing joins them
         for k, one in enumerate(self.joined):
             blocks.append((one.columns, one.basis))
             add(f"joined {k}", one.basis.shape[1], "generalized")
@@ -269,9 +296,14 @@ class Reduction:
 
     # ------------------------------------------------------------------ the way between them
 
-    def shorten(self, v: np.ndarray) -> np.ndarray:
-        """Return y of velocities v, (n,), the nearest ones that equalities allow; unknowns of rows start at zero."""
+    def shorten(self, v: np.ndarray, lam: np.ndarray) -> np.ndarray:
+        """Return y of velocities v, (n,), the nearest ones that equalities allow.
+
+        Unknowns of rows start at zero, those of soft contacts where their forces lam, (nc, 3), N, push them.
+        """
         x = np.concatenate([v, np.zeros(len(self._x0) - len(v))]) - self._x0
+        if self.problem.softness is not None:
+            x[len(x) - 3 * len(self._soft) :] = (self.problem.softness * lam.reshape(-1, 3))[self._soft].ravel()
         if not self.joined:
             return np.asarray(self._Z.T @ x)
         weight = self._extended[0].diagonal()

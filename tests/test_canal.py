@@ -5,13 +5,14 @@ The kernels of ``canal_kernels`` and ``strict_with_slope`` have their twins here
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from full_sets import CHECKERS, checker, full_set, needs_full_sets
-from piles import pile
+from piles import pile, side_by_side
 from random_problems import random_global, random_local
 from slow_twins import random_spd
 from small_blocks import soft_block
@@ -100,6 +101,21 @@ def test_steps_in_one_kernel_are_those_of_its_plain_twin(seed: int) -> None:
         np.testing.assert_allclose(v, v_twin, atol=1e-9 * np.abs(v).max())
         np.testing.assert_array_equal(state, state_twin)
     assert 3 <= ways[2][0].steps < 50 and ways[2][0].residual <= 1e-11 and ways[1][0].steps == 2
+
+
+def test_the_kernel_serves_few_rows_and_bodies_whose_contacts_have_few_columns() -> None:
+    def with_zeros(problem: ContactProblem) -> ContactProblem:
+        m, n = problem.J.shape
+        entries = (problem.J.toarray().ravel(), np.tile(np.arange(n), m), n * np.arange(m + 1))
+        return replace(problem, J=sp.csr_matrix(entries, shape=(m, n)))
+
+    bodies = side_by_side(4, 4)  # 96 rows, ten columns a contact
+    full, few = with_zeros(bodies), with_zeros(pile(4, 0))
+    kinds = [isinstance(DenseBase(problem).inner(), CompiledNewton) for problem in (bodies, full, few)]
+    assert kinds == [True, False, True]
+    by_kernel, by_lapack = (make_solver("canal", tolerance=1e-10).solve(problem) for problem in (bodies, full))
+    assert by_kernel.converged and by_lapack.converged
+    np.testing.assert_allclose(by_kernel.v, by_lapack.v, atol=1e-6 * np.abs(by_kernel.v).max())
 
 
 def test_a_matrix_that_is_not_positive_definite_is_a_failure_of_the_kernel() -> None:

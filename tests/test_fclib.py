@@ -392,6 +392,8 @@ def triangle(file: Any) -> None:
         ("global", item("femsim/groups/stop", 0, 14), ("group", "14")),
         ("global", put("femsim/groups/start", np.array([0])), ("femsim/groups", "different lengths")),
         ("global", put("femsim/friction_second", np.ones(3)), ("femsim/friction_second", "3 entries", "4")),
+        ("global", put("femsim/softness", np.ones(3)), ("femsim/softness", "3 entries", "12")),
+        ("global", put("femsim/softness", -np.ones(12)), ("fclib_global", "softness of contact 0")),
     ],
 )  # fmt: skip
 def test_a_wrong_file_is_a_sentence(

@@ -159,6 +159,33 @@ def test_the_global_form_has_the_same_operator(nc: int, rank: int, plane: bool) 
         assert there[name] == pytest.approx(value, rel=1e-9), name
 
 
+def test_a_clean_w_has_a_triangular_root_and_one_with_the_rounding_of_text_one_of_eigenvectors() -> None:
+    rng = np.random.default_rng(4)
+    clean = random_local(rng, 6, rank=11)
+    found = to_global(clean)
+    assert found.n == 11 and found.J.nnz == sum(18 - k for k in range(11))  # a trapezoid, its rows in the order of W
+    # 8 digits, as in files written as text: negative eigenvalues, which no triangle has
+    text = make_local_problem(np.vectorize(lambda value: float(f"{value:.7e}"))(clean.W), clean.q, clean.friction)
+    assert np.linalg.eigvalsh(text.W)[0] < 0
+    other = to_global(text)
+    assert other.J.nnz == 18 * other.n
+    assert np.abs((other.J @ other.J.T).toarray() - text.W).max() <= 1e-7 * np.abs(text.W).max()
+    lam = make_solver("exact", tolerance=1e-10).solve_local(clean).lam  # type: ignore[attr-defined]
+    for problem in (found, other):
+        again = make_solver("exact", tolerance=1e-10).solve(problem)
+        assert again.converged
+        u, expected = problem.J @ again.v + problem.phi.ravel(), clean.contact_velocity(lam).ravel()
+        assert u == pytest.approx(expected, abs=1e-5 * np.abs(expected).max())
+
+
+def test_a_contact_that_nothing_opens_is_refused_in_both_forms() -> None:
+    W = np.zeros((6, 6))
+    W[:3, :3] = np.eye(3)
+    with pytest.raises(ContactError, match="contact 1 approaches at phi_n = -1 m/s"):
+        to_global(make_local_problem(W, [-1.0, 0, 0, -1.0, 0, 0], 0.3))
+    assert to_global(make_local_problem(W, [-1.0, 0, 0, 1.0, 0, 0], 0.3)).n == 3
+
+
 def test_a_problem_and_its_condensed_form_have_the_same_answer() -> None:
     """Delassus operator of bodies between nodes, by dense inversion: COND's forces on it solve the original."""
     problem = body_between_nodes(np.random.default_rng(3), 4, 3, inertia=3.0)

@@ -73,6 +73,11 @@ def test_the_tiny_wall_gives_its_section(raws: Raw, tmp_path: Path) -> None:
     assert raw["velocities"] == 42 and raw["speeds"][0] < 16.0 and raw["penetration"] < 0.01
     named = {row["label"]: row for row in raw["rows"]}
     assert below(named["`canal`"], 1e-6)
+    assert raw["soft"][0][1]["residual"] == named[OURS.label]["residual"]  # softness 0 is hard
+    one, other = raw["soft"][-1]
+    assert below(one, 1e-6) and one["softness"] == 1e-4 and one["sum"] == pytest.approx(other["sum"], rel=1e-3)
+    sums = [pair[0]["sum"] for pair in raw["soft"]]
+    assert sums == sorted(sums, reverse=True) and sums[-1] < 0.1 * sums[0]  # contacts that give way press less in the step
 
 
 def test_a_robot_at_rest_beside_boxes_gives_its_section(tmp_path: Path) -> None:

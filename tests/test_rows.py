@@ -270,7 +270,7 @@ def test_the_reduced_problem_has_the_velocities_of_the_given_one(seed: int) -> N
     # the unknowns of softness and motors are no part of v, so they start at zero: without them y comes back
     without = Reduction(replace(problem, rows=make_rows(rows.G[:3], rows.offset[:3])))
     y = rng.standard_normal(without.reduced.n)
-    assert without.shorten(without.expand(y, np.zeros((2, 3)))[0]) == pytest.approx(y, abs=1e-12)
+    assert without.shorten(without.expand(y, np.zeros((2, 3)))[0], np.zeros((2, 3))) == pytest.approx(y, abs=1e-12)
 
 
 def test_all_velocities_of_a_node_are_joined_together_and_others_stay_nodes() -> None:

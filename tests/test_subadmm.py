@@ -236,6 +236,9 @@ def test_an_adapted_penalty_saves_iterations_and_looks_at_it_ever_rarer() -> Non
     rule = subadmm._SlackRule(10, 10.0, 0.0)
     for primal, factor in ((9.0, 1.0), (0.12, 1.0), (16.0, 0.25), (1 / 16.0, 4.0), (1e9, 0.1), (1e-9, 10.0), (np.inf, 1.0)):
         assert rule.factor(10, Sizes(primal, 0.0, 0.0, 0.0, 1.0, 1.0)) == pytest.approx(factor)
+    # where the contact law holds far better than the dynamics, the penalty does not grow, but may fall
+    for primal, contact, factor in ((1e9, 0.9e-3, 1.0), (1e9, 1.1e-3, 0.1), (1e-9, 1e-9, 10.0)):
+        assert rule.factor(10, Sizes(primal, 0.0, 0.0, 0.0, 1.0, contact)) == pytest.approx(factor)
 
 
 def test_one_penalty_for_all_is_the_geometric_mean() -> None:

@@ -37,7 +37,8 @@ def condense(problem: ContactProblem | LocalProblem) -> LocalProblem:
     ----------
     problem : ContactProblem or LocalProblem
         With two coefficients a contact the result is in the variables of :func:`contact.problem.isotropic`. With rows,
-        equalities are eliminated, and limits and motors are contacts behind the others (``contact.reduction``).
+        equalities are eliminated, and limits and motors are contacts behind the others (``contact.reduction``). Softness of
+        contacts is on the diagonal of W.
 
     Raises
     ------
@@ -46,7 +47,7 @@ def condense(problem: ContactProblem | LocalProblem) -> LocalProblem:
     """
     if isinstance(problem, LocalProblem):
         return problem
-    if problem.rows is not None:
+    if not problem.is_plain:
         problem = Reduction(problem).reduced
     same, operator = isotropic(problem), DelassusOperator()
     operator.factorize(same)

@@ -262,6 +262,9 @@ class _SlackRule:
         ratio = sizes.primal / sizes.dynamics
         if not np.isfinite(ratio) or 1 / self._gamma < ratio < self._gamma:
             return 1.0
+        # where all contacts stick, their velocities vanish with the error, which so stays as large beside them for any penalty
+        if ratio > 1.0 and sizes.contact < sizes.dynamics / self._gamma**3:
+            return 1.0
         return 1.0 / float(np.clip(np.sqrt(ratio), _LEAST, _MOST))
 
 

@@ -1,4 +1,4 @@
-"""Solvers of contacts alone on problems with rows: reduced, solved, and judged as given."""
+"""Solvers of hard contacts alone on problems with rows or soft contacts: reduced, solved, and judged as given."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Solve = TypeVar("Solve", bound=Callable[..., Solution])
 
 
 def takes_rows(solve: Solve) -> Solve:
-    """Make a method ``solve`` of a solver take problems with rows, which it meets as problems without (``contact.reduction``).
+    """Make a method ``solve`` of a solver take rows and soft contacts, which it meets as hard contacts (``contact.reduction``).
 
     The answer has ``row_forces``. It counts as converged only where dynamics, balance, contact law and the law of the rows hold
     in the problem as it was given; the history is that of the reduced problem. Where all holds but rows that repeat others and
@@ -34,7 +34,7 @@ def takes_rows(solve: Solve) -> Solve:
 
     @wraps(solve)
     def solved(self: Any, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
-        if problem.rows is None:
+        if problem.is_plain:
             return solve(self, problem, warm_start)
         reduction = Reduction(problem)
         found = solve(self, reduction.reduced, _start(reduction, warm_start))
@@ -62,7 +62,7 @@ def _start(reduction: Reduction, warm_start: WarmStart | None) -> WarmStart | No
     forces = warm_start.row_forces
     if forces is None or len(forces) != reduction.rows.n_rows:
         forces = np.zeros(reduction.rows.n_rows)
-    return WarmStart(reduction.shorten(warm_start.v), reduction.contacts(warm_start.lam, forces))
+    return WarmStart(reduction.shorten(warm_start.v, warm_start.lam), reduction.contacts(warm_start.lam, forces))
 
 
 def _judged(reduction: Reduction, found: Solution, tolerance: float) -> tuple[Solution, str]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contact import ContactProblem, make_solver
+from contact import ContactProblem, Solution, make_solver
 from contact.cone import project_forces
 from contact.linear import make_factorization
 from contact.metrics import natural_map_scale
@@ -78,6 +78,9 @@ SPECTRAL = Method("spectral projected gradient", "spectral", {})
 def curve(problem: ContactProblem, method: Method, limit: int) -> Raw:
     """Solve a problem from nothing; what it took, and the residual after each iteration.
 
+    A solver goes on while a body is not in balance, and its balance is asked for more sharply than these residuals. What it takes
+    is that to the residual of :data:`TOLERANCE`, by another solve that ends there, where it comes so far.
+
     Parameters
     ----------
     problem : ContactProblem
@@ -92,17 +95,27 @@ def curve(problem: ContactProblem, method: Method, limit: int) -> Raw:
         lam, worst = _iterate(problem, _FIXED_POINTS[method.solver], limit)
         details: Raw = {}
     else:
-        solution = make_solver(method.solver, tolerance=TOLERANCE, max_iterations=limit, **method.options).solve(problem)
+        solution = _solve(problem, method, limit)
         lam, details = solution.lam, solution.details
         worst = np.maximum(solution.history.dynamics, solution.history.contact).tolist()
-    return {
+    seconds = time.process_time() - started
+    row = {
         "label": method.label,
-        "ms": 1e3 * (time.process_time() - started),
         "factorizations": details.get("factorizations"),
         "residual": [float(f"{value:.{_DIGITS}g}") for value in worst],
         "forces": lam.tolist(),
         "first_primal": None if not details else float(solution.history.dynamics[0]),
     }
+    reached = below(row, TOLERANCE)
+    if reached and reached < len(worst):
+        started = time.process_time()
+        row["factorizations"] = _solve(problem, method, reached).details.get("factorizations")
+        seconds = time.process_time() - started
+    return row | {"ms": 1e3 * seconds}
+
+
+def _solve(problem: ContactProblem, method: Method, limit: int) -> Solution:
+    return make_solver(method.solver, tolerance=TOLERANCE, max_iterations=limit, **method.options).solve(problem)
 
 
 def below(row: Raw, level: float) -> int | None:
@@ -118,7 +131,7 @@ def cells(row: Raw) -> list[str]:
     return [row["label"], *shown, "-" if row["factorizations"] is None else str(row["factorizations"]), number(row["ms"])]
 
 
-HEADER = ["method", "iterations to 1e-2", "1e-4", "1e-6", "factorizations", "CPU ms"]
+HEADER = ["method", "iterations to 1e-2", "1e-4", "1e-6", "factorizations", "CPU ms, to there or in all"]
 
 
 def draw(axes: Any, rows: Sequence[Raw], title: str) -> None:
