@@ -7,11 +7,13 @@ import gc
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
+from numba.core.types.functions import BaseFunction
 
 from contact.compiled import njit, one_at_a_time
 
@@ -92,6 +94,78 @@ def test_garbage_is_collected_again_after_compiling_also_after_a_failure() -> No
         assert gc.isenabled()
         good(np.float32(1.0))
     assert gc.isenabled() and len(seen) >= 3 and not any(seen)
+
+
+def test_numbers_that_stand_in_a_call_are_compiled_as_any_other() -> None:
+    @njit(cache=False, inner=True)
+    def weighed(x: float, n: int, minus: bool = False) -> float:
+        return -n * x if minus else n * x
+
+    @njit(cache=False)
+    def total(x: float, m: int) -> float:
+        count = 0
+        count += m
+        return weighed(x, 2) + weighed(x, 3, False) + weighed(x, m, True) + weighed(x, n=count, minus=True)
+
+    assert total(1.0, 4) == 2.0 + 3.0 - 4.0 - 4.0
+    integer, truth = numba.int64, numba.bool_
+    given = {(numba.float64, integer, numba.types.Omitted(False)), (numba.float64, integer, truth)}
+    assert set(weighed.overloads) == given
+
+
+def divided(x: float, y: float) -> float:
+    return x / y
+
+
+@numba.extending.overload(divided, strict=False)  # the annotations of a lambda differ
+def divided_by_what_the_caller_thinks_of_zeros(x: numba.types.Type, y: numba.types.Type) -> Callable[[float, float], float]:
+    return lambda x, y: x / y
+
+
+def test_what_numba_makes_of_an_operator_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    ask = BaseFunction.get_call_type
+
+    def counting(function: BaseFunction, *call: object) -> object:
+        asked.append((function, *call[:2]))
+        return ask(function, *call)
+
+    monkeypatch.setattr(BaseFunction, "get_call_type", counting)
+
+    @njit(cache=False)
+    def product(x: np.ndarray, y: float) -> float:
+        return x[0] * y + x[1] * y + x[2] * y - x[3] * y
+
+    assert product(np.arange(4, dtype=np.float32), 2.0) == 0.0  # float32: not asked by another test
+    assert 1 <= len(asked) == len(set(asked))
+    assert BaseFunction.get_call_type is counting
+
+    @njit(cache=False)
+    def bad(x: float) -> float:
+        return product(x) + x.nothing  # type: ignore[attr-defined,no-any-return]
+
+    with pytest.raises(numba.TypingError):
+        bad(1.0)
+    assert BaseFunction.get_call_type is counting
+
+
+def test_what_is_remembered_is_that_of_the_options_of_the_caller() -> None:
+    """A function of numba is compiled for the options of who calls it: with the wrong ones, zeros would raise or not."""
+
+    @njit(cache=False)
+    def careful(x: float, y: float) -> float:
+        return divided(x, y)
+
+    @njit(cache=False, error_model="numpy")
+    def careless(x: float, y: float) -> float:
+        return divided(x, y)
+
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            careful(1.0, 0.0)
+        assert careless(1.0, 0.0) == np.inf
+        careful.recompile()
+        careless.recompile()
 
 
 def test_one_process_at_a_time_writes_the_files_of_a_kernel(tmp_path: Path) -> None:
