@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gc
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -147,6 +148,33 @@ def test_what_numba_makes_of_an_operator_is_asked_once(monkeypatch: pytest.Monke
     with pytest.raises(numba.TypingError):
         bad(1.0)
     assert BaseFunction.get_call_type is counting
+
+
+def test_shorter_ways_lead_to_the_same_code() -> None:
+    """Loops, branches, calls, arrays that are made and dropped: compiled by numba itself, the instructions are the same."""
+
+    def mixed(x: np.ndarray, n: int) -> float:
+        work, total, last = np.zeros(n), 0.0, 0.0
+        for k in range(n):
+            work[k] = doubled(x[k]) if x[k] > 0.0 else max(x[k], -1.0) ** 2
+            if work[k] > 10.0:
+                break
+            while last < work[k]:
+                last += 0.5
+            total += work[k] / (last + 1.0) if last > -0.5 else 0.0
+        return total + work[n - 1]
+
+    here, there = njit(cache=False)(mixed), numba.jit(nopython=True, no_cfunc_wrapper=True)(mixed)
+    x = np.array([1.5, -0.5, 3.0, 7.0, -2.0])
+    assert here(x, 5) == there(x, 5) == mixed(x, 5)
+
+    def instructions(kernel: object) -> list[str]:
+        (text,) = kernel.inspect_llvm().values()  # type: ignore[attr-defined]
+        names = r'[%@]("[^"]*"|[^\s,()]+)'
+        return [re.sub(names, "", line) for line in text.splitlines() if line.startswith("  ")]
+
+    assert len(instructions(here)) > 100 and any(" fmul double" in line for line in instructions(here))
+    assert instructions(here) == instructions(there)
 
 
 def test_what_is_remembered_is_that_of_the_options_of_the_caller() -> None:
