@@ -119,7 +119,7 @@ class _Shorter:
             if self._depth == 1:
                 self._ask, self._process = BaseFunction.get_call_type, PostProcessor.run
                 BaseFunction.get_call_type = lambda function, *call: self._answer(function, *call)  # type: ignore[method-assign]
-                PostProcessor.run = lambda one, *ends, **named: self._after_pass(one, *ends, **named)  # type: ignore[method-assign]
+                PostProcessor.run = lambda one, *ends, **named: self._after_pass(one, *ends, **named)
         try:
             yield
         finally:
