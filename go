@@ -102,13 +102,14 @@ run_main_job() {
     [ "$status" = 0 ] || [ "$status" = 3 ] || exit "$status"
     if [ "$pictures" = yes ]; then
         "$venv/bin/femsim" render "$run"
+        say "ready: the film is $run/pictures/run.mp4; how to go on: README.md, $venv/bin/femsim --help"
     else
-        say "no pictures of $run: this machine cannot render (see above)."
+        say "ready: $run; no pictures of it, since this machine cannot render (see above)."
     fi
 }
 
 case ${1:-} in
-    "") set_up; prepare_pictures; run_main_job; compile_kernels; exit "$status" ;;
+    "") set_up; prepare_pictures; compile_kernels; run_main_job; exit "$status" ;;
     setup) set_up; compile_kernels; prepare_pictures; say "ready: $venv/bin/femsim --help" ;;
     test)
         shift; set_up

@@ -110,7 +110,7 @@ MAT_ROWS = (
     Row("contacts", "", 0),
 )
 START_ROWS = (
-    Row("first step, empty kernel cache", "s", S, 20.0),  # target
+    Row("first step, empty kernel cache", "s", S, 12.0),  # target
     Row("first step, kernels cached", "s", S, 2.0),  # target
     Row("femsim --help", "s", S),
 )

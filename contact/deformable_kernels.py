@@ -17,7 +17,6 @@ from contact.side_kernels import (
     EDGE_EDGE,
     POINT_SEGMENT,
     SNAP,
-    ZERO,
     Bodies,
     Output,
     Side,
@@ -280,7 +279,7 @@ def find_contacts(
     when ``work.near`` has too little room.
     """
     fit_features(features, used, triangle_trees, edge_trees)
-    count = ZERO
+    count = 0
     for k in range(pairs.shape[0]):
         a, b = pairs[k, 0], pairs[k, 1]
         limit = margin[a, b]

@@ -503,7 +503,7 @@ class Detector:
                 table.size,
                 table.box_centre,
                 table.box_half,
-                table.grid_values,
+                table.grid_values if len(table.grid_values) else None,
                 table.grid_index,
                 table.grid_place,
                 rotation,

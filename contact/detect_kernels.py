@@ -250,11 +250,14 @@ def shape_distance(
     z: float,
     kind: IntArray,
     size: FloatArray,
-    grid_values: FloatArray,
+    grid_values: FloatArray | None,
     grid_index: IntArray,
     grid_place: FloatArray,
 ) -> Distance:
-    """Signed distance and outward unit normal of shape ``s`` of the table at a point of its own frame."""
+    """Signed distance and outward unit normal of shape ``s`` of the table at a point of its own frame.
+
+    With ``grid_values`` of None, where no shape of the table has any, what reads them is not compiled: half of it.
+    """
     k = kind[s]
     if k == PLANE:
         return z, 0.0, 0.0, 1.0
@@ -266,6 +269,8 @@ def shape_distance(
         return capsule_distance(x, y, z, size[s, 0], size[s, 1])
     if k == CYLINDER:
         return cylinder_distance(x, y, z, size[s, 0], size[s, 1])
+    if grid_values is None:
+        return inf, 0.0, 0.0, 1.0
     if k == REVOLVED:
         return revolved_distance(x, y, z, size[s, 0], grid_values, grid_index[s, 0], grid_index[s, 1])
     if k == THREAD:
@@ -435,7 +440,7 @@ def detect_points(
     size: FloatArray,
     box_centre: FloatArray,
     box_half: FloatArray,
-    grid_values: FloatArray,
+    grid_values: FloatArray | None,
     grid_index: IntArray,
     grid_place: FloatArray,
     rotation: FloatArray,
@@ -484,7 +489,7 @@ def detect_points(
             own = point_corner[i]
             walls = grid_index[s, 1] - 1 if kind[s] == REVOLVED and own != TURNED else 1
             for wall in range(walls):
-                if walls > 1:
+                if grid_values is not None and walls > 1:
                     d, nx, ny, nz = wall_distance(x, y, z, size[s, 0], grid_values, grid_index[s, 0], walls + 1, wall)
                 else:
                     d, nx, ny, nz = shape_distance(s, x, y, z, kind, size, grid_values, grid_index, grid_place)

@@ -165,7 +165,7 @@ def split_jacobian(J: JacobianRows, groups: GroupRows, virtual_start: int, parts
     for m in range(node.shape[0]):
         for i in range(3):
             heads[i] = J.indptr[3 * m + i]
-        sides = np.int64(0)  # a literal 0 would be compiled beside it
+        sides = 0
         node[m, 0] = -1
         node[m, 1] = -1
         column = next_column(J, m, heads)

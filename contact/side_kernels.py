@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,6 @@ BoolArray = npt.NDArray[np.bool_]
 
 #: Kinds of contacts: vertex on surface, edge on edge, point on segment.
 VERTEX_FACE, EDGE_EDGE, POINT_SEGMENT = 0, 1, 2
-#: Start of counters that are handed to kernels: a plain 0 has a type of its own, for which numba compiles the kernel once more.
-ZERO: Any = np.int64(0)
 #: Weights below this count as zero: the closest point then lies on an edge or a vertex.
 SNAP = 1e-7
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from contact.compiled import njit
 from contact.distance_kernels import closest_on_triangle
-from contact.side_kernels import SNAP, VERTEX_FACE, ZERO, Kept, Near, Output, Side, Work, write_contact, write_side
+from contact.side_kernels import SNAP, VERTEX_FACE, Kept, Near, Output, Side, Work, write_contact, write_side
 from contact.surface_kernels import Features
 from contact.tree_kernels import Tree, search_point
 from contact.vector_kernels import Vector, dot, minus, row, times, write_row
@@ -193,7 +193,7 @@ def possible_contacts(
     """
     points, triangles, face_normal = features.points, features.triangles, features.face_normal
     n_triangles, n_edges = triangles.shape[0], features.edges.shape[0]
-    here, outward, count = row(points, p), row(features.vertex_normal, p), ZERO
+    here, outward, count = row(points, p), row(features.vertex_normal, p), 0
     for k in range(n_near):
         feature, t = near.feature[k], near.triangle[k]
         n_repeats = repeats(near.feature, n_near, k)

@@ -128,6 +128,18 @@ def test_wrong_input_to_run(arguments: list[str], words: tuple[str, ...], scene:
     assert not Path("runs").exists() or not os.listdir("runs")
 
 
+def test_the_first_run_says_that_it_compiles(scene: str, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where somebody looks on; compiling begins before there is a progress bar."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    wrong = ("run", scene, "--out", "/dev/null/run")  # ends it before the first step
+    assert "compiling" not in call(*wrong)[2]
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert "compiling" not in call(*wrong, "--quiet")[2]
+    assert call(*wrong)[2].startswith("femsim: compiling kernels first, once for all runs")
+    (tmp_path / "kernel.nbi").touch()
+    assert "compiling" not in call(*wrong)[2]
+
+
 def test_wrong_scenes(scene: str, call: Call) -> None:
     Path(scene).write_text("import femsim as fs\n\n\ndef build():\n    return 1 / 0\n")
     assert_sentence(*call("run", scene), f"{scene}, line 5", "ZeroDivisionError", "correct the scene file")

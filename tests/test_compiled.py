@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import gc
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
+from numba.core.types.functions import BaseFunction
 
 from contact.compiled import njit, one_at_a_time
 
@@ -92,6 +95,105 @@ def test_garbage_is_collected_again_after_compiling_also_after_a_failure() -> No
         assert gc.isenabled()
         good(np.float32(1.0))
     assert gc.isenabled() and len(seen) >= 3 and not any(seen)
+
+
+def test_numbers_that_stand_in_a_call_are_compiled_as_any_other() -> None:
+    @njit(cache=False, inner=True)
+    def weighed(x: float, n: int, minus: bool = False) -> float:
+        return -n * x if minus else n * x
+
+    @njit(cache=False)
+    def total(x: float, m: int) -> float:
+        count = 0
+        count += m
+        return weighed(x, 2) + weighed(x, 3, False) + weighed(x, m, True) + weighed(x, n=count, minus=True)
+
+    assert total(1.0, 4) == 2.0 + 3.0 - 4.0 - 4.0
+    integer, truth = numba.int64, numba.bool_
+    given = {(numba.float64, integer, numba.types.Omitted(False)), (numba.float64, integer, truth)}
+    assert set(weighed.overloads) == given
+
+
+def divided(x: float, y: float) -> float:
+    return x / y
+
+
+@numba.extending.overload(divided, strict=False)  # the annotations of a lambda differ
+def divided_by_what_the_caller_thinks_of_zeros(x: numba.types.Type, y: numba.types.Type) -> Callable[[float, float], float]:
+    return lambda x, y: x / y
+
+
+def test_what_numba_makes_of_an_operator_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    ask = BaseFunction.get_call_type
+
+    def counting(function: BaseFunction, *call: object) -> object:
+        asked.append((function, *call[:2]))
+        return ask(function, *call)
+
+    monkeypatch.setattr(BaseFunction, "get_call_type", counting)
+
+    @njit(cache=False)
+    def product(x: np.ndarray, y: float) -> float:
+        return x[0] * y + x[1] * y + x[2] * y - x[3] * y
+
+    assert product(np.arange(4, dtype=np.float32), 2.0) == 0.0  # float32: not asked by another test
+    assert 1 <= len(asked) == len(set(asked))
+    assert BaseFunction.get_call_type is counting
+
+    @njit(cache=False)
+    def bad(x: float) -> float:
+        return product(x) + x.nothing  # type: ignore[attr-defined,no-any-return]
+
+    with pytest.raises(numba.TypingError):
+        bad(1.0)
+    assert BaseFunction.get_call_type is counting
+
+
+def test_shorter_ways_lead_to_the_same_code() -> None:
+    """Loops, branches, calls, arrays that are made and dropped: compiled by numba itself, the instructions are the same."""
+
+    def mixed(x: np.ndarray, n: int) -> float:
+        work, total, last = np.zeros(n), 0.0, 0.0
+        for k in range(n):
+            work[k] = doubled(x[k]) if x[k] > 0.0 else max(x[k], -1.0) ** 2
+            if work[k] > 10.0:
+                break
+            while last < work[k]:
+                last += 0.5
+            total += work[k] / (last + 1.0) if last > -0.5 else 0.0
+        return total + work[n - 1]
+
+    here, there = njit(cache=False)(mixed), numba.jit(nopython=True, no_cfunc_wrapper=True)(mixed)
+    x = np.array([1.5, -0.5, 3.0, 7.0, -2.0])
+    assert here(x, 5) == there(x, 5) == mixed(x, 5)
+
+    def instructions(kernel: object) -> list[str]:
+        (text,) = kernel.inspect_llvm().values()  # type: ignore[attr-defined]
+        names = r'[%@]("[^"]*"|[^\s,()]+)'
+        return [re.sub(names, "", line) for line in text.splitlines() if line.startswith("  ")]
+
+    assert len(instructions(here)) > 100 and any(" fmul double" in line for line in instructions(here))
+    assert instructions(here) == instructions(there)
+
+
+def test_what_is_remembered_is_that_of_the_options_of_the_caller() -> None:
+    """A function of numba is compiled for the options of who calls it: with the wrong ones, zeros would raise or not."""
+
+    @njit(cache=False)
+    def careful(x: float, y: float) -> float:
+        return divided(x, y)
+
+    @njit(cache=False, error_model="numpy")
+    def careless(x: float, y: float) -> float:
+        return divided(x, y)
+
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            careful(1.0, 0.0)
+        assert careless(1.0, 0.0) == np.inf
+        careful.recompile()
+        careless.recompile()
 
 
 def test_one_process_at_a_time_writes_the_files_of_a_kernel(tmp_path: Path) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import tracemalloc
 
+import numba
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 from contact.broad_phase import BroadPhase
 from contact.detect import Detector, first_points
+from contact.detect_kernels import detect_points
 from contact.errors import ContactError
 from contact.shapes import (
     Box,
@@ -329,6 +331,22 @@ def test_same_bits_twice_and_in_a_new_detector():
     third = other.detect(points, *other.world_poses(*poses), 0.02)
     for name in ("point", "shape", "gap", "frame", "position"):
         assert getattr(first, name).tobytes() == getattr(second, name).tobytes() == getattr(third, name).tobytes()
+
+
+def test_shapes_without_values_of_their_own_need_no_code_for_those_and_give_the_same_bits():
+    """Shapes that have grids, profiles or threads make twice as much code; here one of them is far away, and adds no contact."""
+    full, points, poses, _ = random_scene(4)
+    assert any(isinstance(placed.shape, Mesh) for placed in full.shapes)
+    simple = [placed for placed in full.shapes if not isinstance(placed.shape, Mesh)]
+    far = PlacedShape(Mesh(CUBE, CUBE_TRIANGLES, resolution=15), body=9, translation=np.array([1e3, 0.0, 0.0]))
+    found = []
+    for shapes, what in ((simple, numba.types.none), ([*simple, far], numba.types.float64[::1])):
+        detector = Detector(shapes, full.point_body, full.point_radius, np.zeros(len(points), dtype=int), COLLIDE)
+        found.append(detector.detect(points, *detector.world_poses(*poses), 0.02).copy())
+        assert any(signature[10] == what for signature in detect_points.signatures)
+    assert found[0].n > 20
+    for name in ("point", "shape", "gap", "frame", "position"):
+        assert getattr(found[0], name).tobytes() == getattr(found[1], name).tobytes()
 
 
 def test_answers_are_views_and_detection_allocates_nothing():

@@ -48,6 +48,26 @@ def test_a_python_that_is_none_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "venv").exists()
 
 
+def test_kernels_are_compiled_before_the_main_job_which_is_rendered_and_said_to_be_ready(tmp_path: Path) -> None:
+    """With programs that only write down how they are called, where the virtual environment has Python and femsim."""
+    (tmp_path / "bin").mkdir()
+    for name in ("python", "femsim"):
+        program = tmp_path / "bin" / name
+        program.write_text(f'#!/bin/sh\necho "{name} $*" >>"{tmp_path}/calls"\n')
+        program.chmod(0o755)
+    done = go(FEMSIM_VENV=str(tmp_path))
+    calls = [line for line in (tmp_path / "calls").read_text().splitlines() if line.startswith("femsim")]
+    *_, run = calls[-1].split()
+    scene = "scenes/soft_ball_gripping.py"
+    assert calls == [
+        "femsim doctor --rendering",
+        "femsim doctor --compile",
+        f"femsim run {scene} --out {run}",
+        f"femsim render {run}",
+    ]
+    assert done.returncode == 0 and f"go: ready: the film is {run}/pictures/run.mp4" in done.stdout
+
+
 def test_the_readme_names_the_commands() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert "    ./go" in readme and "    ./go test" in readme

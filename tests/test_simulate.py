@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +199,10 @@ def test_summary(done: tuple[fs.Run, Path]) -> None:
         assert stage in text
     for line in ("iterations", "max penetration", "dynamics residual", "contact residual", "wrench balance", "answered by"):
         assert any(row.startswith(line) for row in text.splitlines()), line
+    run = replace(run, steps=run.steps | {"ms_step": np.array([19700.0, 7.0, 8.0, 9.0])})
+    assert " 8.00 mean after the first step of 19.7 s" in run.summary()
+    run.steps["ms_step"][0] = 19.0  # as any other
+    assert " 10.75 mean\n" in run.summary()
 
 
 def test_parameters_of_a_scene_file_are_in_run_json(tmp_path: Path) -> None:

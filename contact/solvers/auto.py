@@ -63,6 +63,9 @@ _NEWTON_ROWS = 1000
 #: on a pile of 7500 rows: a step takes 30 ms, 1900 iterations of COND 400).
 _FAR, _NEAR, _ANEW = 0, 1, 2
 _ON_THE_LAW, _SHARES, _STEPS = 1e-6, (1.0, 1.0, 0.5), (6.0, 2.0, 1.0)
+#: Newton steps are asked for where they should take at most so much of what the others do: at a tie, what those have set up stays
+#: in use, and no hierarchy is made for one solve in 200 (as in the first step of the main job, which also compiles it).
+_CLEARLY = 0.9
 #: Part of what was learnt of Newton steps that is forgotten with each problem that COND takes, so that they are tried again.
 _FORGOTTEN = 0.05
 #: Seconds of a Newton step of COND-Newton for each row**1.5.
@@ -332,7 +335,7 @@ class Auto:
         anew = self._renewed * _ROW_SECOND * rows
         exact = self._slow_factors * (_SOLVE_SECOND + anew) * problem.n**1.5 + _SWEEP_SECOND * rows**2 + _NEWTON_SECOND * rows**3
         cond = iterations * self._iteration_seconds(problem)
-        if problem.n > _NEWTON_ROWS and self._newton_seconds(problem) < min(cond, exact):
+        if problem.n > _NEWTON_ROWS and self._newton_seconds(problem) < _CLEARLY * min(cond, exact):
             return "cond-newton"
         if cond >= _SHARES[self._kind] * exact:  # a good start spares the exact solver as much
             return "exact" if rows <= _DENSE_ROWS else "canal"

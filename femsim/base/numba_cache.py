@@ -46,6 +46,12 @@ def folder_in_use() -> str:
     return os.environ.get("NUMBA_CACHE_DIR", "")
 
 
+def is_folder_empty() -> bool:
+    """Return whether the folder of this process has no compiled kernels yet, so that all that is called will be compiled."""
+    folder = folder_in_use()
+    return not folder or next(Path(folder).rglob("*.nbi"), None) is None
+
+
 class _BeforeNumba:
     """Stands first among the finders of modules, finds nothing, and names the folder when Python looks for numba."""
 

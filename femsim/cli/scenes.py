@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from femsim.base.errors import InputError
+from femsim.base.numba_cache import is_folder_empty
 from femsim.base.status import OK, WRONG_INPUT, exit_status
 from femsim.cli.base import Assignments, Flag, Whole, app
 from femsim.cli.tools import default_folder, make_console, make_table, read_assignments
@@ -101,6 +102,8 @@ def run(
         max_iterations = solver_options.pop("max_iterations", None)
     path = find_scene(scene)
     built = load_scene(path, **read_assignments(set_))
+    if not quiet and sys.stderr.isatty() and is_folder_empty():
+        print("femsim: compiling kernels first, once for all runs: about 20 s ...", file=sys.stderr, flush=True)
     with scene_errors(path, "a function of the scene"):
         from femsim.run.simulate import simulate
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _MOST_PAIRS = 8
 #: Most reasons of the health verdict that a summary lists.
 _MOST_REASONS = 5
+#: A first step that takes more ms than this, and so many times the median of the others, compiled kernels.
+_COMPILES, _MANY_TIMES = 1000.0, 20.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -361,7 +363,7 @@ class Run:
         lines += [f"energy             {text}" for text in _energies(health.get("energy", {}), float(s["theta"].max()))]
         lines += [f"friction           {text}" for text in _frictions(self.info.get("friction", []))]
         stages = ", ".join(f"{stage} {np.median(s[f'ms_{stage}']):.2f}" for stage in STAGES)
-        lines.append(f"ms a step          {np.median(s['ms_step']):.2f} median ({stages}), {s['ms_step'].mean():.2f} mean")
+        lines.append(f"ms a step          {np.median(s['ms_step']):.2f} median ({stages}), {_mean(s['ms_step'])}")
         lines.append(f"max penetration    {1e3 * s['max_penetration_m'].max():.3g} mm{_at(s, 'max_penetration_m')}")
         lines.append(f"dynamics residual  {s['dynamics_residual'].max():.2e}{_at(s, 'dynamics_residual')}")
         lines.append(f"contact residual   {s['contact_residual'].max():.2e}{_at(s, 'contact_residual')}")
@@ -422,6 +424,14 @@ def _halved(steps: dict[str, np.ndarray]) -> str:
 def _parts(steps: dict[str, np.ndarray]) -> str:
     most, error = _at(steps, "substeps", "most"), 1e3 * steps["time_error_m"].max()
     return f"mean {steps['substeps'].mean():.1f}, largest {int(steps['substeps'].max())}{most}, time error up to {error:.2g} mm"
+
+
+def _mean(ms: np.ndarray) -> str:
+    """Say the mean time of the (n,) steps, ms, as the progress bar does: without a first one that compiles kernels."""
+    first, others = ms[0], ms[1:]
+    if len(others) and first > max(_COMPILES, _MANY_TIMES * np.median(others)):
+        return f"{others.mean():.2f} mean after the first step of {1e-3 * first:.1f} s, which compiles kernels once for all"
+    return f"{ms.mean():.2f} mean"
 
 
 def _at(steps: dict[str, np.ndarray], name: str, what: str = "worst") -> str:

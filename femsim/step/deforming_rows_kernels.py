@@ -132,7 +132,7 @@ def insert_node(row: int, count: int, nodes: Nodes) -> tuple[int, int]:
 @njit(cache=True, inner=True)
 def gather_nodes(m: int, pairs: Pairs, points: Points, nodes: Nodes) -> int:
     """Fill the nodes that contact m rests on, those on both sides once; return how many there are."""
-    count = np.int64(0)  # as in fill_rows
+    count = 0
     for side in range(2):
         sign = 1.0 if side == 0 else -1.0
         for i in range(3):
@@ -171,7 +171,7 @@ def fill_rows(pairs: Pairs, points: Points, rigid: RigidParts, given: Given, nod
     """
     prescribed, v, indptr, indices, data = given.prescribed, given.v, rows.indptr, rows.indices, rows.data
     frame, columns = pairs.frame, points.columns
-    kept, entry = np.int64(0), np.int64(0)  # a literal 0 would be compiled beside it, in all that is called
+    kept, entry = 0, 0
     indptr[0] = 0
     for m in range(pairs.gap.shape[0]):
         count = gather_nodes(m, pairs, points, nodes)

@@ -252,7 +252,7 @@ def fill_rows(
     """
     prescribed, v, indptr, indices, data = given.prescribed, given.v, rows.indptr, rows.indices, rows.data
     frame, position, rigid_row = pairs.frame, pairs.position, rigid.row
-    kept, entry = np.int64(0), np.int64(0)  # a literal 0 would be compiled beside it, in all that is called
+    kept, entry = 0, 0
     indptr[0] = 0
     for m in range(pairs.gap.shape[0]):
         point, other = pairs.point[m], shape_part[pairs.shape[m]]
