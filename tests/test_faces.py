@@ -147,7 +147,7 @@ def test_contacts_with_faces_are_not_contacts_at_nodes_too() -> None:
     stepper = Stepper(held_scene(), make_solver("exact"))
     points, surfaces = (
         {frozenset(pair) for pair in family.gaps(stepper.state, stepper.placed, 0.02)[0].tolist()}
-        for family in stepper.contacts.families
+        for family in stepper.contacts.families[:2]  # the third is that of the limits of joints
     )
     assert points and surfaces and not points & surfaces
     contacts = []
