@@ -246,7 +246,7 @@ class _Refinement:
         J = law.J if chosen.all() else rows_of_contacts(law.J, chosen)
         self._fresh = not (self.options.lag and self.operator.fits(law, J))
         if self._fresh:
-            self.operator.factorize(law, _patch(law, chosen, self.u))
+            self.operator.factorize(law, _patch(law, chosen, self.u), J)
             self.counts["factorizations"] += 1
         factorized = time.perf_counter()
         self.timings["factorize"] += factorized - started
