@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from contact.delassus_kernels import congruence
 from contact.jacobian_kernels import gather, scatter
-from contact.linear import Backend, DenseCholesky, Factorization, make_factorization, same_pattern
+from contact.linear import Backend, DenseCholesky, Factorization, Pardiso, make_factorization, same_pattern
 from contact.problem import ContactProblem
 from contact.turns import Turned, Turns, whole_triples
 
@@ -19,6 +19,8 @@ _PATCH_PER_ROW = 2.0
 _PATCH_OF_ALL = 0.8
 #: Most rows that are added to the patch by solves before a new factorization is cheaper.
 _MOST_EXTRA = 48
+#: ... and with a new factorization before a new order of elimination is cheaper, which takes as long as the numbers do.
+_FEW_EXTRA = 24
 #: Right-hand sides solved for at once.
 _CHUNK = 64
 
@@ -44,6 +46,8 @@ class DelassusOperator:
     def __init__(self, backend: Backend = "auto", threads: int = 1, factorization: Factorization | None = None) -> None:
         self.factorization: Factorization = factorization or make_factorization(backend, threads)
         self._pattern: tuple[np.ndarray, np.ndarray] | None = None
+        #: rows that the last factorization kept, none where it failed
+        self._kept = np.zeros(0, dtype=np.int64)
         self.forget()
 
     def forget(self) -> None:
@@ -89,7 +93,7 @@ class DelassusOperator:
         for rows in np.split(memory["added"], np.cumsum(memory["sizes"])[:-1]) if len(memory["sizes"]) else ():
             self._add(rows)
 
-    def factorize(self, problem: ContactProblem, patch: np.ndarray | None = None) -> None:
+    def factorize(self, problem: ContactProblem, patch: np.ndarray | None = None, J: sp.csr_matrix | None = None) -> None:
         """Factorize A of a problem.
 
         Parameters
@@ -98,6 +102,9 @@ class DelassusOperator:
             Its A is factorized.
         patch : ndarray of int, optional
             Rows to keep, sorted. Default: those that its contacts act on.
+        J : scipy.sparse.csr_matrix, optional
+            Rows that :meth:`operator` will be asked for. Where the rows kept last hold nearly all of theirs, these are kept again
+            instead, and the others added: the order of elimination stays.
 
         Raises
         ------
@@ -110,16 +117,31 @@ class DelassusOperator:
             patch = whole_triples(patch, problem.turns, problem.n)
         if not self._keeps(len(patch), problem.J.shape[0], problem.n):
             patch = np.zeros(0, dtype=np.int64)
+        missing = self._kept[:0]
+        if (
+            J is not None
+            and len(self._kept)
+            and isinstance(self.factorization, Pardiso)
+            and same_pattern(self._pattern, problem.A)
+        ):
+            lacking = np.setdiff1d(J.indices, self._kept)
+            if problem.turns is not None and len(lacking):
+                lacking = whole_triples(lacking, problem.turns, problem.n)
+            if len(lacking) <= _FEW_EXTRA:
+                patch, missing = self._kept, lacking
         self._factorize(problem.A, patch)
         self._turns = problem.turns
+        if len(missing):
+            self._add(missing)
 
     def _factorize(self, A: sp.csc_matrix, patch: np.ndarray) -> None:
         """Factorize A and keep exactly these rows."""
         self.factorized = False  # where that fails, what was there before is gone
+        self._kept = patch[:0]
         self.factorization.factorize(A, patch)
         self._pattern = (A.indptr, A.indices)
         self._data, self._added = A.data.copy(), []
-        self._rows = self.factorization.patch
+        self._rows = self._kept = self.factorization.patch
         self._place = np.full(A.shape[0], -1, dtype=np.int32)
         self._place[self._rows] = np.arange(len(self._rows))
         self._extra = np.zeros((A.shape[0], 0))

@@ -78,6 +78,32 @@ def test_rows_outside_the_patch_are_added_exactly_until_they_are_too_many(backen
     assert_exact(operator, problem, all_but_two)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_rows_of_before_are_kept_again_where_they_hold_nearly_all_that_are_asked_for(backend: str) -> None:
+    """So that the order of elimination stays; other backends have none, and take the patch that they are given."""
+    problem = soft(n_nodes=40, n_contacts=24)
+    kept, near, far = (problem.J[:24], problem.J[6:36], problem.J[12:63])
+    patches = [np.unique(J.indices) for J in (kept, near, far)]
+    stiffer = changed(problem, 2.0 * problem.A)
+    operator = DelassusOperator(backend)  # type: ignore[arg-type]
+    operator.factorize(problem, patches[0], kept)
+    operator.forget()
+    operator.factorize(stiffer, patches[1], near)
+    assert_exact(operator, stiffer, near)
+    assert np.array_equal(operator.factorization.patch, patches[0 if backend == "pardiso" else 1])
+    twin = DelassusOperator(backend)  # type: ignore[arg-type]
+    twin.recall(operator.memory())
+    assert np.array_equal(twin.operator(near), operator.operator(near))
+    operator.factorize(problem, patches[2], far)  # 39 rows of it are new
+    assert_exact(operator, problem, far)
+    assert np.array_equal(operator.factorization.patch, patches[2])
+    with pytest.raises(ContactError, match="not positive definite"):
+        operator.factorize(replace(problem, A=-problem.A), patches[0], kept)
+    operator.factorize(problem, patches[1], near)  # nothing is left of what was kept before the failure
+    assert_exact(operator, problem, problem.J[6:36])
+    assert np.array_equal(operator.factorization.patch, patches[1])
+
+
 def test_a_patch_of_nearly_everything_is_solved_for_column_by_column() -> None:
     for problem in (soft(2, 5, 5), soft(3, 40, 1)):
         operator = DelassusOperator()

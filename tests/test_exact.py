@@ -212,6 +212,29 @@ def test_an_indefinite_matrix_is_refused_and_the_next_problem_is_not() -> None:
     assert_solved(problem, solver.solve(problem))
 
 
+def test_the_factors_keep_the_rows_of_contacts_that_press_and_of_those_that_close_soonest() -> None:
+    """A hundred rows of contacts in all; at the same gap the faster one, and one that moves away only where there is room."""
+    rng = np.random.default_rng(7)
+    nodes, contacts = 400, 200
+    gaps, speeds = rng.uniform(0.5, 5.0, contacts), rng.uniform(-0.4, 0.4, contacts)
+    gaps[:30], speeds[:30] = 0.1, 1.0  # these press
+    J = sp.kron(sp.eye(contacts, nodes), UP).tocsr()
+    v = np.zeros((nodes, 3))
+    v[:contacts, 2] = -speeds
+    problem = make_problem(sp.eye(3 * nodes).tocsc(), v.ravel(), J, gaps, 0.3, dt=0.01)
+    solver = Exact()
+    assert_solved(problem, solver.solve(problem, WarmStart(v.ravel(), np.zeros((contacts, 3)))))
+    steps = np.where(speeds > 0, gaps / speeds, np.inf)
+    soonest = np.argsort(steps)[:100]
+    assert np.isfinite(steps[soonest]).all() and np.isinf(steps).any()
+    assert set(soonest) != set(np.argsort(gaps - speeds)[:100])
+    np.testing.assert_array_equal(np.unique(solver.memory()["patch"] // 3), np.sort(soonest))
+    few = with_parts(problem, J=J[:270], phi=problem.phi[:90], friction=problem.friction[:90])  # there is room for all
+    solver = Exact()
+    solver.solve(few, WarmStart(v.ravel(), np.zeros((90, 3))))
+    np.testing.assert_array_equal(np.unique(solver.memory()["patch"] // 3), np.arange(90))
+
+
 # ---------------------------------------------------------------------- odd contacts, odd units
 
 

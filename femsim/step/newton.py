@@ -23,6 +23,9 @@ NOT_SOLVED = "The nonlinear equations of the step"
 _NEARLY = 0.1
 #: Speed, m/s or rad/s, that no answer has: equations that led there are not solved, and nothing can be found where it goes.
 _LIGHT = 3e8
+#: Tangents of bodies of nodes serve once more where the residual is below this many tolerances: each such solve leaves some
+#: hundredths of it.
+_LAGGED = 20.0
 #: Linearisations before the last that the next one looks back on.
 _MEMORY = 8
 #: Linearisations that may leave more than half of the least residual before them while contacts follow the bodies: after the
@@ -215,19 +218,28 @@ def solve_step(
         placed once, where the system is linearised.
     """
     attempt, place = partial(_attempt, system, settings, solver, newton), None if ahead is None else ahead.place
+    begun_at = warm.v
     begun = rows if place is None or follow is None else follow(place)
     follow = follow if patience else None
     last = attempt(begun, warm, follow, place)
     residuals, iterations, effort = [last.residual], last.solution.iterations, _effort(solver, last.solution)
     needed = newton.tolerance is not None and _needed_more(system, newton, rows, ahead, last)
     places, led_to = [system.at_rest if place is None else place], [last]
+    lagged = place is None  # then A is that of the start, which lacks second derivatives
     while newton.tolerance is not None and not last.holds(newton.tolerance) and len(residuals) < newton.max_solves:
         if not np.isfinite(last.residual) or not _leads_on(last, newton.tolerance):
             break
         place = _next_place(system, settings, newton, places, led_to)
-        system.linearise(settings, place)
+        lagged = not lagged and last.residual <= _LAGGED * newton.tolerance
+        system.linearise(settings, place, lagged=lagged)
         there = last.led if follow is None or place is last.solution.v else follow(place)
-        last = attempt(there, WarmStart(last.solution.v, last.solution.lam, last.solution.row_forces), follow, place)
+        warm = WarmStart(last.solution.v, last.solution.lam, last.solution.row_forces)
+        last = attempt(there, warm, follow, place)
+        if lagged and not last.solution.converged:
+            lagged = False
+            _lacking(system, settings, newton, place, np.zeros(system.n))
+            system.linearise(settings, place)
+            last = attempt(there, warm, follow, place)
         places, led_to = [*places[-_MEMORY:], place], [*led_to[-_MEMORY:], last]
         patience -= last.residual > 0.5 * min(residuals)
         follow = follow if patience > 0 else None
@@ -236,7 +248,7 @@ def solve_step(
         effort += _effort(solver, last.solution)
     details = {**last.solution.details, "effort": effort / len(residuals)}
     solution = _judged(last, last.solution.told(iterations=iterations, details=details), len(residuals), newton)
-    goes_on = needed and _steady(system, warm.v, solution.v)
+    goes_on = needed and _steady(system, begun_at, solution.v)
     return Solved(last.problem, solution, tuple(residuals), last.rows, patience > 0, goes_on)
 
 

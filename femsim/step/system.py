@@ -337,14 +337,15 @@ class System:
         worst = int(np.argmax(shares)) if shares else -1
         return worst if worst >= 0 and shares[worst] > 0.0 else -1
 
-    def linearise(self, settings: StepSettings, v_hat: np.ndarray, *, positive: bool = False) -> bool:
+    def linearise(self, settings: StepSettings, v_hat: np.ndarray, *, positive: bool = False, lagged: bool = False) -> bool:
         """Fill A and b about v_hat, at which :meth:`residual` was asked last: A v = b is Newton's equation for the next v_hat.
 
         ``positive`` asks for an A that is surely positive definite, after the other one; returns whether it is another one. An A
-        whose diagonal is not positive is never left: its diagonal is the norm of the residual.
+        whose diagonal is not positive is never left: its diagonal is the norm of the residual. ``lagged`` keeps the blocks of
+        bodies of nodes as they were filled last, which is near enough for a small step.
         """
         self.external[:] = self._external_there
-        other = self._fill_tangents(settings, positive=positive)
+        other = self._fill_tangents(settings, positive=positive, lagged=lagged)
         if not positive and self.diagonal().min(initial=1.0) <= 0.0:
             self._fill_tangents(settings, positive=True)
         scatter(self.A.indptr, self.A.indices, self.A.data, v_hat, self.b)
@@ -352,10 +353,13 @@ class System:
         self._prescribe(v_hat)
         return other
 
-    def _fill_tangents(self, settings: StepSettings, *, positive: bool) -> bool:
+    def _fill_tangents(self, settings: StepSettings, *, positive: bool, lagged: bool = False) -> bool:
         """Fill A with the tangents of bodies and couplings; whether any that were asked to be positive definite are others."""
         other = False
         for k, body in enumerate(self.bodies):
+            if lagged and body.kind == "nodes":
+                self._restore_block(k)
+                continue
             with self._block(k) as own:
                 if positive:
                     other |= body.positive_tangent(settings, own)
@@ -374,6 +378,11 @@ class System:
         else:
             yield buffer
             self.A.data[entries] = buffer
+
+    def _restore_block(self, k: int) -> None:
+        """Undo what others changed in a body's block of A."""
+        if (buffer := self._buffers[k]) is not None:
+            self.A.data[self._entries[k]] = buffer
 
     def _add_couplings(self, settings: StepSettings) -> list[tuple[np.ndarray, np.ndarray]]:
         """Add the blocks of the couplings to A; return the rows and the force of each."""
