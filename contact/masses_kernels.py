@@ -91,9 +91,11 @@ def invert(blocks: np.ndarray, held: np.ndarray, out: np.ndarray) -> bool:
                 else:
                     return False
         for c in range(m):
-            for r in range(m):
+            for r in range(c):
+                x[r] = 0.0
+            for r in range(c, m):
                 total = 1.0 if r == c and not held[k * m + c] else 0.0
-                for i in range(r):
+                for i in range(c, r):
                     total -= L[r, i] * x[i]
                 x[r] = total / L[r, r]
             for r in range(m - 1, -1, -1):

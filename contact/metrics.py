@@ -1,9 +1,9 @@
 """THE yardstick: residuals of a contact solution, computed outside all solvers.
 
 Every function takes the problem and the returned pair (v, lam) and recomputes what it needs from ``A, b, J`` and
-``phi``; nothing a solver reports about itself enters. Signs and scalings follow the Signorini-Coulomb law in the
-form of De Saxce: with u = J v + phi and uh = u + (mu |u_t|, 0, 0), the law is  K* contains uh,  lam in K,  uh . lam = 0,
-which is lam = P_K(lam - rho uh) for any rho > 0.
+``phi``; nothing a solver reports about itself enters, and what is ``known`` was computed here before. Signs and scalings
+follow the Signorini-Coulomb law in the form of De Saxce: with u = J v + phi and uh = u + (mu |u_t|, 0, 0), the law is
+K* contains uh,  lam in K,  uh . lam = 0, which is lam = P_K(lam - rho uh) for any rho > 0.
 """
 
 from __future__ import annotations
@@ -332,6 +332,7 @@ def measure(
     regularization: float = 0.0,
     relaxed: bool = False,
     row_forces: np.ndarray | None = None,
+    known: Residuals | None = None,
 ) -> Metrics:
     """All metrics of a returned pair.
 
@@ -352,15 +353,11 @@ def measure(
         Judge the contact residual by the convex relaxation that the proximal operator solves, see :func:`measure_law`.
     row_forces : ndarray, (p,), N
         Forces of the rows of a problem that has rows; G^T of them is part of all sums of forces.
+    known : Residuals, optional
+        What :func:`residuals` gave for the same arguments, of which there is nothing to compute again.
     """
-    rows = row_residual(problem, v, row_forces)
-    terms = _terms(problem, v, lam, row_forces=row_forces)
-    dynamics, size, plain = _sizes(problem, terms, lam)
-    law = measure_law(*law_arguments(problem, v, lam, regularization)[:4], relaxed)
-    return Metrics(
-        **vars(law),
-        dynamics_residual=dynamics,
-        dynamics_residual_plain=plain,
-        balance=_balance(problem, v, lam, terms, size),
-        row_residual=rows,
-    )
+    law = law_arguments(problem, v, lam, regularization)
+    found = known or residuals(problem, v, lam, relaxed=relaxed, law=law, row_forces=row_forces)
+    cone, product, approach, slip = kernels.law_sizes(*law[:4])
+    row = row_residual(problem, v, row_forces)
+    return Metrics(found.contact, cone, product, approach, slip, found.dynamics, found.plain, found.balance, row)

@@ -79,6 +79,17 @@ def test_a_soft_block_is_for_cond_and_a_stiff_one_for_exact() -> None:
         assert f"Picked {expected} for a conditioning of about {conditioning(problem):.0f}." in solution.message
 
 
+def test_few_unknowns_are_for_exact_however_soft(monkeypatch: pytest.MonkeyPatch) -> None:
+    """COND takes no less time there, and its kernels need not be loaded."""
+    problem = soft_block(1e3, 2)
+    assert problem.n <= 120 and 3 * problem.n_contacts <= problem.n
+    solution = Auto(AutoOptions(tolerance=1e-8)).solve(problem)
+    assert solution.converged and solution.details["tried"] == ("exact",)
+    assert "Picked exact for few unknowns." in solution.message
+    monkeypatch.setattr(auto_module, "_COND_ROWS", 0)
+    assert Auto(AutoOptions(tolerance=1e-8)).pick(problem) == "cond"  # by the estimates of both
+
+
 def test_where_cond_stops_at_its_limit_exact_goes_on() -> None:
     problem = soft_block(1e4)
     solution = Auto(AutoOptions(tolerance=1e-8, max_iterations=4)).solve(problem)
@@ -194,6 +205,7 @@ def test_the_estimate_is_renewed_when_the_diagonal_doubles(monkeypatch: pytest.M
         return conditioning(problem)
 
     monkeypatch.setattr(auto_module, "conditioning", counting)
+    monkeypatch.setattr(auto_module, "_COND_ROWS", 0)
     problem, solver = body_between_nodes(np.random.default_rng(0), 6, 5), Auto()
 
     def scaled(factor: float, row: int | None = None) -> ContactProblem:

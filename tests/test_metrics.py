@@ -95,6 +95,14 @@ def test_measure_returns_each_metric_and_takes_flat_forces() -> None:
     assert len(set(found.values())) == 9 and sorted(found.values())[1] > 1e-3  # none is a copy of another, none is zero here
 
 
+def test_what_is_known_is_not_computed_again() -> None:
+    problem, v, lam = random_pair(np.random.default_rng(1))
+    plain = measure(problem, v, lam)
+    assert measure(problem, v, lam, known=m.residuals(problem, v, lam)) == plain
+    told = measure(problem, v, lam, known=m.Residuals(1.0, 2.0, 3.0, 4.0))
+    assert told == replace(plain, dynamics_residual=1.0, contact_residual=2.0, balance=3.0, dynamics_residual_plain=4.0)
+
+
 def test_without_contacts_only_the_dynamics_count() -> None:
     A, v = np.diag([1.0, 2.0, 4.0]), np.array([1.0, 1.0, 1.0])
     problem = make_problem(A, np.array([1.0, 2.0, 4.0]), np.zeros((0, 3)), np.zeros(0), 0.3, dt=0.01)

@@ -29,6 +29,19 @@ def test_a_quarter_turn_about_z_by_hand() -> None:
     np.testing.assert_allclose(r.quaternion_to_matrix(q), [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-15)
 
 
+def test_the_nearest_rotation_is_that_of_least_distance() -> None:
+    """Of matrices near a rotation, and of those near a reflection."""
+    for k, q in enumerate(random_quaternions(20, 4)):
+        M = r.quaternion_to_matrix(q) + 0.1 * np.random.default_rng(k).standard_normal((3, 3))
+        for matrix in (M, -M):
+            R = r.nearest_rotation(matrix)
+            np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-14)
+            assert np.linalg.det(R) == pytest.approx(1.0)
+            for axis in 0.01 * np.vstack([np.eye(3), -np.eye(3)]):
+                near = r.quaternion_to_matrix(r.quaternion_from_vector(axis)) @ R
+                assert np.linalg.norm(near - matrix) > np.linalg.norm(R - matrix)
+
+
 def test_matrices_agree_with_scipy() -> None:
     for q in random_quaternions(100):
         R = r.quaternion_to_matrix(q)

@@ -6,14 +6,19 @@ Kernels with their twins here: ``pick_contacts``, ``follow`` (``turn_frames`` is
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.spatial.transform import Rotation
+from small_blocks import soft_block
 
 import femsim as fs
+from contact import make_rows
 from contact.compressed import compressed_rows, rows_of_contacts, times_transposed
 from contact.linear import DenseCholesky
+from contact.metrics import residuals
 from contact.solvers import make_solver
 from femsim.base.rotations import quaternion_to_matrix, rotate_by_cayley
 from femsim.model.bodies.rigid_kernels import Links, Placed, place_links, turn_by_cayley
@@ -185,6 +190,46 @@ def test_sizes_of_what_the_equations_lack() -> None:
     rounded = np.where(held, 0.0, diagonal * (np.abs(v) + np.abs(reach) / 0.01))
     found_rounding = residual_kernels.rounding(diagonal, held, v, np.abs(reach), 0.01)
     assert found_rounding == pytest.approx(size(rounded), rel=1e-13)
+
+
+def test_weights_are_the_same_in_every_frame() -> None:
+    """Vectors have the root of their mean in all three rows, the joints of a robot their own, held rows none."""
+    rng = np.random.default_rng(9)
+    diagonal, held = rng.uniform(0.5, 2.0, 14), np.arange(14) == 4
+    found = np.empty(14)
+    residual_kernels.vector_weights(diagonal, np.array([0, 6]), np.array([6, 12]), held, found)
+    vectors = np.sqrt(np.repeat(diagonal[:12].reshape(-1, 3).mean(axis=1), 3))
+    np.testing.assert_array_equal(found, np.where(held, 0.0, np.concatenate([vectors, np.sqrt(diagonal[12:])])))
+
+
+def test_the_weights_of_a_robot_leave_its_joints_alone() -> None:
+    scene = fs.Scene("two", dt=0.01, duration=1.0)
+    scene.add_gripper(
+        "hand",
+        [fs.Finger("left", fs.Box((0.003, 0.01, 0.01)), offset=(0.02, 0, -0.05), closing=(1, 0, 0))],
+        position=(0.0, 0.0, 0.5),
+    )
+    scene.add_rigid("box", fs.Box((0.05, 0.05, 0.05)), mass=1.0, position=(0.0, 0.0, 0.05))
+    system = Stepper(scene, make_solver("exact")).system
+    system.A.data[:] = np.arange(1.0, len(system.A.data) + 1.0)
+    own, diagonal = system.free_weight(), system.A.diagonal()
+    assert system.n == 13 and own[6] == np.sqrt(diagonal[6])
+    for start in (0, 3, 7, 10):
+        assert own[start] == own[start + 2] == np.sqrt(diagonal[start : start + 3].mean())
+
+
+def test_answers_carry_the_residuals_that_they_were_judged_by() -> None:
+    """Those of the yardstick, to the last bit; none where rows were reduced, or another law holds."""
+    problem = soft_block(1e5, 3)
+    for name in ("exact", "cond", "cond-newton", "canal"):
+        solution = make_solver(name, tolerance=1e-8).solve(problem)
+        assert solution.converged and (solution.residuals or name == "cond")
+        assert solution.residuals in (None, residuals(problem, solution.v, solution.lam))
+        assert solution.told(details={}).residuals == solution.residuals
+    assert make_solver("cond", operator="proximal").solve(problem).residuals is None
+    rows = make_rows(sp.csr_matrix(([1.0, -1.0], ([0, 0], [2, 5])), shape=(1, problem.n)), np.zeros(1))
+    joined = make_solver("exact", tolerance=1e-8).solve(replace(problem, rows=rows))
+    assert joined.converged and joined.residuals is None
 
 
 def sliding_box() -> fs.Scene:

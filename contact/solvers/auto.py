@@ -54,6 +54,9 @@ _FEW_ROWS, _FEW_CONTACTS, _FEW_ITERATIONS, _FEW_SHARPER = 48, 12, 3, 1e-2
 _FEW_SPREAD = 100.0
 #: Problems for which a pick rests after it failed: so many the first time, twice as many after each failure, up to the most.
 _REST_LEAST, _REST_MOST = 8, 64
+#: COND is picked above so many rows: of fewer the exact solver takes less (measured: a mat of 18 nodes 0.74 ms to 0.84, one of 32
+#: nodes 0.89 to 1.11, a cube of 27 nodes in a gripper 0.70 to 1.46), and a small scene never loads or compiles COND's kernels.
+_COND_ROWS = 120
 #: Newton steps of COND-Newton are asked for above so many rows: of fewer a solve is mostly what surrounds it, and the exact
 #: solver leaves no net force on a body, where forces put back on the cone of friction leave one of the size of the tolerance.
 _NEWTON_ROWS = 1000
@@ -241,7 +244,8 @@ class Auto:
     """Banded for rods alone, CANAL for few unknowns with many contacts, COND where A is well conditioned, exact elsewhere.
 
     For very few unknowns and contacts, such as those of a box on a floor, the exact solver with dense factors and Newton's method
-    alone comes before CANAL; for more than 2000 contacts that press or approach CANAL takes the place of the exact solver.
+    alone comes before CANAL; up to 120 unknowns the exact solver comes before COND; for more than 2000 contacts that press or
+    approach CANAL takes the place of the exact solver.
 
     COND is also for many contacts on large bodies; where Newton steps cost less than the iterations that it needs, as in piles
     and where a step is linearised anew, COND finished by Newton takes its place. Where the one that was picked does not converge,
@@ -327,6 +331,8 @@ class Auto:
             columns = np.zeros(problem.n, dtype=np.bool_)
             if _singular(problem, columns):
                 return "few" if _are_few(problem, columns) else "canal"
+        if problem.n <= _COND_ROWS:
+            return "exact"
         self._estimate(problem)
         if problem.n > _NEWTON_ROWS:
             self._kind = _kind_of(problem, warm_start)
@@ -413,10 +419,11 @@ class Auto:
         """
         picked = self._pick(problem, warm_start)
         first = self._resting.replaced(picked)
+        known = "few unknowns" if problem.n <= _COND_ROWS else f"a conditioning of about {self._conditioning:.0f}"
         reason = {
             "banded": "rods alone", "canal": "few unknowns with many contacts", "cond-newton": "many iterations of COND",
             "few": "few unknowns with few contacts",
-        }.get(picked, f"a conditioning of about {self._conditioning:.0f}")  # fmt: skip
+        }.get(picked, known)  # fmt: skip
         if first != picked:
             reason = f"problems like one that {_known_as(picked)} failed at"
         solvers: dict[str, Solver] = {

@@ -113,6 +113,9 @@ class Solution:
         Solver-specific numbers, documented by the solver; of an infeasible problem also ``closing_contacts``, (k,) int.
     row_forces : ndarray, (p,), N
         Forces of the rows of a problem that has rows, else empty. Where rows repeat each other, those of least norm.
+    residuals : Residuals or None
+        Those by which ``v`` and ``lam`` were judged, as ``contact.metrics.residuals`` has them of the problem that was given;
+        None where another law or problem was judged.
     """
 
     v: np.ndarray
@@ -124,6 +127,7 @@ class Solution:
     timings: dict[str, float] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     row_forces: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    residuals: Residuals | None = None
 
     @property
     def converged(self) -> bool:
@@ -135,6 +139,7 @@ class Solution:
         return Solution(
             self.v, self.lam, self.status, self.message if message is None else message,
             self.iterations if iterations is None else iterations, self.history, self.timings, details, self.row_forces,
+            self.residuals,
         )  # fmt: skip
 
 
@@ -310,6 +315,8 @@ class Judge:
     ) -> None:
         self.problem, self.tolerance, self._measure = problem, tolerance, measure or partial(_residuals, problem)
         self._law, self._relaxed = law or partial(_law, problem), relaxed
+        #: whether the residuals are those of the yardstick
+        self._plain = law is None and not relaxed and isinstance(problem, ContactProblem)
         self.converged = self.failed = False
         #: contacts that prove that there is no solution
         self.closing = np.zeros(0, dtype=np.int64)
@@ -478,7 +485,8 @@ class Judge:
             numbers += f"; returned is the best iterate, {place}"
         message = f"{verdict} ({numbers}{f', {law}' if law else ''}).{f' {note}' if note else ''}"
         columns = History(history[:, 0], history[:, 1], history[:, 2])
-        return Solution(self._v, self._lam, status, message, n, columns, timings, details)
+        known = best if self._plain and self._best_law is not None else None
+        return Solution(self._v, self._lam, status, message, n, columns, timings, details, residuals=known)
 
 
 def lenient(velocity: float, speed: float) -> float:

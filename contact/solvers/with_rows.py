@@ -69,7 +69,7 @@ def _judged(reduction: Reduction, found: Solution, tolerance: float) -> tuple[So
     """Return an answer for the problem as it was given, and what it lacks there, empty for nothing."""
     problem = reduction.problem
     v, lam, forces = reduction.expand(found.v, found.lam)
-    answer = _named(reduction, replace(found, v=v, lam=lam, row_forces=forces))
+    answer = _named(reduction, replace(found, v=v, lam=lam, row_forces=forces, residuals=None))
     if not answer.converged:
         return answer, ""
     measured, row = residuals(problem, v, lam, row_forces=forces), row_residual(problem, v, forces)

@@ -30,6 +30,16 @@ def cross_matrix(a: np.ndarray) -> np.ndarray:
     return np.asarray(out - np.swapaxes(out, -1, -2))
 
 
+def nearest_rotation(M: np.ndarray) -> np.ndarray:
+    """Rotation matrix (3, 3) with the least distance to a matrix (3, 3), in the norm of its entries."""
+    left, _, right = np.linalg.svd(M)
+    turn = left @ right
+    if float(turn[0] @ cross(turn[1], turn[2])) < 0.0:  # a reflection
+        left[:, 2] *= -1.0
+        turn = left @ right
+    return np.asarray(turn)
+
+
 def quaternion_to_matrix(q: np.ndarray) -> np.ndarray:
     """Rotation matrix (3, 3) of a unit quaternion (4,)."""
     w, x, y, z = (float(c) for c in q)

@@ -372,7 +372,7 @@ def _leads_on(last: _Iterate, tolerance: float) -> bool:
 def measured(problem: ContactProblem, solution: Solution) -> metrics.Metrics:
     """Return all residuals of an answer by the yardstick."""
     forces = None if problem.rows is None else solution.row_forces
-    return metrics.measure(problem, solution.v, solution.lam, row_forces=forces)
+    return metrics.measure(problem, solution.v, solution.lam, row_forces=forces, known=solution.residuals)
 
 
 def _next_place(

@@ -7,9 +7,11 @@ where contacts come and go the last velocity is.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from contact.metrics import norm
+from contact.compiled import njit
 from femsim.step.state import State
 
 #: Velocities before the last one that a state keeps.
@@ -17,7 +19,7 @@ KEPT = 3
 #: A higher polynomial takes the place of a lower one where its error of the last step is below this part of that of the lower.
 _CLEARLY = 0.85
 #: Weights of the last velocities, newest first, by which a constant, a line and a parabola are continued.
-_WEIGHTS = ((1.0,), (2.0, -1.0), (3.0, -3.0, 1.0))
+_WEIGHTS = np.array([[1.0, 0.0, 0.0], [2.0, -1.0, 0.0], [3.0, -3.0, 1.0]])
 
 
 def predicted(state: State, dt: float, weight: np.ndarray, still: float = 0.0) -> np.ndarray:
@@ -34,29 +36,43 @@ def predicted(state: State, dt: float, weight: np.ndarray, still: float = 0.0) -
     still : float, m/s
         Where velocities changed by less from step to step they are taken for constant, so that rest stays rest to the last bit.
     """
-    known = [state.v_hat, *state.before] if state.dt == dt else [state.v_hat]
-    if len(known) < 2:
+    if state.dt != dt or not len(state.before):
         return state.v_hat
-    none = still * norm(weight)
-    guess, least = state.v_hat, np.inf
-    for weights in _WEIGHTS:
-        if len(known) <= len(weights):
-            break
-        missed = known[0] - _continued(weights, known[1:])
-        error = norm(weight * missed)
-        if guess is state.v_hat and error <= none:
-            break
+    guess = np.empty_like(state.v_hat)
+    degree = _continue(state.v_hat, state.before, weight, still, _WEIGHTS, guess)
+    return guess if degree > 0 else state.v_hat
+
+
+@njit(cache=True, _nrt=False)
+def _continue(
+    last: np.ndarray, before: np.ndarray, weight: np.ndarray, still: float, weights: np.ndarray, guess: np.ndarray
+) -> int:
+    """Fill velocities (n,) that continue the last and those before it, (k, n), newest first; return the degree of the polynomial.
+
+    With 0 they are the last velocity, and nothing is filled.
+    """
+    n, size = last.shape[0], 0.0
+    for i in range(n):
+        size += weight[i] * weight[i]
+    degree, least = 0, np.inf
+    for k in range(min(before.shape[0], weights.shape[0])):
+        error = 0.0
+        for i in range(n):
+            said = 0.0
+            for j in range(k + 1):
+                said += weights[k, j] * before[j, i]
+            missed = weight[i] * (last[i] - said)
+            error += missed * missed
+        error = math.sqrt(error)
+        if k == 0 and error <= still * math.sqrt(size):
+            return 0
         if error < _CLEARLY * least:
-            guess, least = _continued(weights, known), error
-    return guess
-
-
-def _continued(weights: tuple[float, ...], known: list[np.ndarray]) -> np.ndarray:
-    """Continue velocities, newest first, by so many of them."""
-    out = weights[0] * known[0]
-    for factor, v in zip(weights[1:], known[1:], strict=False):
-        out += factor * v
-    return out
+            degree, least = k, error
+    for i in range(n if degree > 0 else 0):
+        guess[i] = weights[degree, 0] * last[i]
+        for j in range(degree):
+            guess[i] += weights[degree, j + 1] * before[j, i]
+    return degree
 
 
 def remembered(state: State, dt: float) -> np.ndarray:

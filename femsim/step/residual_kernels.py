@@ -67,3 +67,18 @@ def rounding(diagonal: np.ndarray, held: np.ndarray, v_hat: np.ndarray, reach: n
             speed = abs(v_hat[i]) + reach[i] / time
             total += diagonal[i] * speed * speed
     return math.sqrt(total)
+
+
+@njit(cache=True, _nrt=False)
+def vector_weights(diagonal: np.ndarray, start: np.ndarray, stop: np.ndarray, held: np.ndarray, out: np.ndarray) -> None:
+    """Fill roots of the diagonal of A, (n,); vectors, the triples of rows from a start to a stop, have that of their mean.
+
+    Rows that are ``held`` have 0.
+    """
+    for i in range(diagonal.shape[0]):
+        out[i] = diagonal[i]
+    for k in range(start.shape[0]):
+        for i in range(start[k], stop[k], 3):
+            out[i] = out[i + 1] = out[i + 2] = (diagonal[i] + diagonal[i + 1] + diagonal[i + 2]) / 3.0
+    for i in range(diagonal.shape[0]):
+        out[i] = 0.0 if held[i] else math.sqrt(out[i])

@@ -15,6 +15,7 @@ from contact.jacobian_kernels import scatter
 from contact.masses_kernels import Masses
 from contact.metrics_kernels import relative
 from contact.turns import Turns
+from femsim.base.rotations import nearest_rotation
 from femsim.model.bodies.body import Body, StepSettings, StepStart
 from femsim.model.couplings import Coupling
 from femsim.step import residual_kernels as kernels
@@ -94,6 +95,12 @@ class System:
             nq, nv, nnz = nq + body.n_q, nv + body.n_v, nnz + len(i)
         self.n_q, self.n = nq, nv
         self.groups = tuple(groups)
+        #: first and last row, half-open, of the vectors of each body
+        last = [
+            min(v.start + 6, v.stop) if body.kind == "generalized" else v.stop
+            for body, v in zip(self.bodies, self.v_slices, strict=True)
+        ]
+        self._vectors = np.array([v.start for v in self.v_slices], dtype=np.int64), np.array(last, dtype=np.int64)
         self._mobility = Mobility(self.bodies, self.q_slices, self.v_slices)
         rows, starts = np.concatenate(indices) if indices else np.zeros(0, dtype=np.int64), np.concatenate(indptr)
         self._coupled_rows = [np.concatenate([self.v_slices[k].start + r for k, r in c.rows]) for c in self.couplings]
@@ -108,7 +115,7 @@ class System:
         self.b, self.external, self.calmed = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self.pushed: np.ndarray | None = None
         self._residual, self._inertia, self._external_there = np.zeros(nv), np.zeros(nv), np.zeros(nv)
-        self._reach, self.scale = np.ones(nv), 0.0
+        self._reach, self.scale, self._lacks = np.ones(nv), 0.0, 0.0
         self._lacking, self._given, self.at_rest = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         #: couplings that hold by rows instead of forces
         self.joints = [k for k, coupling in enumerate(self.couplings) if coupling.joins]
@@ -303,11 +310,11 @@ class System:
             external += self.pushed
         diagonal = self.diagonal()
         terms = Terms(out, contact_force, self.joint_push(), self._inertia, external, self.b)
-        lacking, largest, b_size, trace = kernels.sizes(diagonal, self.prescribed, terms, self._lacking)
+        self._lacks, largest, b_size, trace = kernels.sizes(diagonal, self.prescribed, terms, self._lacking)
         self.opening = max((float(np.abs(self.couplings[k].opening).max(initial=0.0)) for k in self.joints), default=0.0)
         floor = 1e-3 * math.sqrt(2.0 * max(elastic, 0.0) / implicit)
         self.scale = scale = max(largest, floor, 1e-6 * b_size, still * math.sqrt(trace))
-        residual, self.rounding = relative(lacking, scale), 0.0
+        residual, self.rounding = relative(self._lacks, scale), 0.0
         if residual <= _MOST_ROUNDING:
             for body, q, v in zip(self.bodies, moved, self.v_slices, strict=True):
                 _fill_reach(body, q, self._reach[v])
@@ -321,16 +328,14 @@ class System:
 
     def free_weight(self) -> np.ndarray:
         """Root of the diagonal of A, (n,), the same in every frame: vectors have one value for three rows; 0 where prescribed."""
-        diagonal = self.diagonal()
-        for body, v in zip(self.bodies, self.v_slices, strict=True):
-            own = diagonal[v]
-            vectors = own[: 6 if body.kind == "generalized" else len(own)].reshape(-1, 3)
-            vectors[:] = vectors.mean(axis=1)[:, None]
-        root = np.sqrt(diagonal)
-        return np.where(self.prescribed, 0.0, root) if self.prescribes else root
+        root = np.empty(self.n)
+        kernels.vector_weights(self.diagonal(), *self._vectors, self.prescribed, root)
+        return root
 
     def lacks_most(self) -> int:
         """Return the number of the body with the largest share in the last :meth:`residual`; -1 where nothing is lacking."""
+        if len(self.bodies) == 1:
+            return 0 if self._lacks > 0.0 else -1
         with np.errstate(over="ignore", invalid="ignore"):  # where an attempt to solve a step runs away
             share = self._lacking * self._lacking / self.diagonal()
         shares = [float(share[v].sum()) for v in self.v_slices]
@@ -422,12 +427,10 @@ class System:
         if not found:
             return None
         for v, turn in found:
-            held = self.prescribed[v].reshape(-1, 3).any(axis=1)
-            if held.any():
-                turn[held] = np.eye(3)
+            if self.prescribes and self.prescribed[v].any():
+                turn[self.prescribed[v].reshape(-1, 3).any(axis=1)] = np.eye(3)
             else:
-                left, _, right = np.linalg.svd(turn.sum(axis=0))
-                turn[:] = left @ np.diag([1.0, 1.0, np.sign(np.linalg.det(left @ right))]) @ right
+                turn[:] = nearest_rotation(turn.sum(axis=0))
         rows = np.concatenate([np.arange(v.start, v.stop, 3) for v, _ in found])
         return Turns(rows, np.concatenate([turn for _, turn in found]))
 

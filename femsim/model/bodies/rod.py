@@ -640,10 +640,8 @@ class Rod(BodyDefaults):
 
     def inertia(self, q: np.ndarray, q_new: np.ndarray) -> np.ndarray:
         """Masses and inertias of the links where they end, (n_links, 6, 6)."""
-        axes = self.axes(q_new)
-        blocks = np.zeros((self.n_links, 6, 6))
-        blocks[:, [0, 1, 2], [0, 1, 2]] = self.link_mass[:, None]
-        blocks[:, 3:, 3:] = np.einsum("lij,lj,lkj->lik", axes, self.link_inertia, axes)
+        blocks = np.empty((self.n_links, 6, 6))
+        kernels.link_masses(q_new.reshape(-1, 7), self.link_mass, self.link_inertia, blocks)
         return blocks
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -96,6 +96,18 @@ def rotations(poses: np.ndarray, rotation: np.ndarray) -> None:
         _put_matrix(rotation, p, 0, rotation_at(poses, p))
 
 
+@njit(cache=True, _nrt=False)
+def link_masses(poses: np.ndarray, mass: np.ndarray, principal: np.ndarray, out: np.ndarray) -> None:
+    """Fill the mass matrices (n, 6, 6) of links at poses (n, 7) from masses (n,) and principal inertias (n, 3)."""
+    for k in range(mass.shape[0]):
+        spin = turned_diagonal(rotation_at(poses, k), vector_at(principal, k, 0))
+        for r in range(3):
+            for c in range(3):
+                out[k, r, c] = mass[k] if r == c else 0.0
+                out[k, r, 3 + c] = out[k, 3 + r, c] = 0.0
+                out[k, 3 + r, 3 + c] = spin[3 * r + c]
+
+
 @njit(cache=True, forceinline=True)
 def axis_of(rotation: np.ndarray, p: int) -> Vector:
     """Axis 3 of pose p, along the rod."""
