@@ -26,7 +26,7 @@ from contact.side_kernels import (
     write_side,
 )
 from contact.surface_kernels import Features, fit_features
-from contact.tree_kernels import Forest, Tree, search_box, search_point, tree_of
+from contact.tree_kernels import Forest, Tree, boxes_apart, boxes_overlap, search_box, search_point, tree_of
 from contact.vector_kernels import Vector, cross, dot, minus, norm, over, plus, row, times
 from contact.vertex_kernels import FACING_RIM, TINY, vertex_faces
 
@@ -117,6 +117,13 @@ def crossing(u: Vector, v: Vector, w: Vector) -> tuple[float, float]:
 
 
 @njit(cache=True, inner=True)
+def box_of_edge(a: Vector, b: Vector, reach: float) -> tuple[Vector, Vector]:
+    """Return the corners of the box about the edge from a to b that leaves ``reach`` (m) on all sides."""
+    low = (min(a[0], b[0]) - reach, min(a[1], b[1]) - reach, min(a[2], b[2]) - reach)
+    return low, (max(a[0], b[0]) + reach, max(a[1], b[1]) + reach, max(a[2], b[2]) + reach)
+
+
+@njit(cache=True, inner=True)
 def edge_edges(
     features: Features, side0: Side, side1: Side, tree: Tree, margin: float, work: Work, count: int, out: Output
 ) -> int:
@@ -125,16 +132,20 @@ def edge_edges(
     Two edges are in contact where their closest points lie inside both and each edge of a surface is a ridge there
     (:func:`is_ridge`), no deeper than its faces allow, and not past the other by much (:func:`passes_by`). Any crossing of two
     strands counts. The normal leads out of the surface of side 1, or into that of side 0, or, between two strands, along the gap.
+    An edge out of the box of the other body crosses none of its edges further off than the margin.
     """
     points, edges, sharp, edge_normal = features.points, features.edges, features.sharp, features.edge_normal
     arc, edge_faces, depth, hits = features.arc, features.edge_faces, features.depth, work.hits
     same, reach = side0.body == side1.body, max(margin + side0.radius + side1.radius, side0.depth, side1.depth)
+    beyond = max(margin, 0.0) + side0.radius + side1.radius + TINY
     for e in range(side0.first_edge, side0.stop_edge):
         if not sharp[e]:
             continue
         a, b = row(points, edges[e, 0]), row(points, edges[e, 1])
-        low = (min(a[0], b[0]) - reach, min(a[1], b[1]) - reach, min(a[2], b[2]) - reach)
-        high = (max(a[0], b[0]) + reach, max(a[1], b[1]) + reach, max(a[2], b[2]) + reach)
+        low, high = box_of_edge(a, b, beyond)
+        if not boxes_overlap(tree.boxes, 1, low, high):
+            continue
+        low, high = box_of_edge(a, b, reach)
         for h in range(search_box(tree.leaf, tree.boxes, tree.first, low, high, work.stack, hits)):
             f = hits[h]
             if not sharp[f] or (same and (f <= e or are_neighbours(edges, e, f))):
@@ -275,14 +286,17 @@ def find_contacts(
 ) -> int:  # fmt: skip
     """Write all contacts of pairs of bodies (k, 2) with gaps below ``margin`` (nb, nb), m; return how many there are.
 
-    Normals, and the trees of the bodies ``used`` (m,), are updated first. The answer may exceed the room of ``out``; it is -1
-    when ``work.near`` has too little room.
+    Normals, and the trees of the bodies ``used`` (m,), are updated first. Two bodies whose boxes are further apart than contacts
+    reach are left out. The answer may exceed the room of ``out``; it is -1 when ``work.near`` has too little room.
     """
     fit_features(features, used, triangle_trees, edge_trees)
     count = 0
     for k in range(pairs.shape[0]):
         a, b = pairs[k, 0], pairs[k, 1]
         limit = margin[a, b]
+        beyond = max(limit, 0.0) + bodies.radius[a] + bodies.radius[b] + TINY
+        if boxes_apart(tree_of(edge_trees, a).boxes, tree_of(edge_trees, b).boxes, beyond):
+            continue
         for i in range(1 if a == b else 2):
             side0, side1 = side_of(bodies, b if i else a), side_of(bodies, a if i else b)
             if side1.strand:

@@ -96,6 +96,17 @@ def boxes_overlap(boxes: FloatArray, node: int, low: Vector, high: Vector) -> bo
 
 
 @njit(cache=True, inner=True)
+def boxes_apart(boxes: FloatArray, others: FloatArray, reach: float) -> bool:
+    """Whether along some axis more than ``reach`` (m) is between all that two trees hold; never where one is empty."""
+    if boxes[1, 0] > boxes[1, 3] or others[1, 0] > others[1, 3]:
+        return False
+    for axis in range(3):
+        if boxes[1, axis] - others[1, 3 + axis] > reach or others[1, axis] - boxes[1, 3 + axis] > reach:
+            return True
+    return False
+
+
+@njit(cache=True, inner=True)
 def search_point(leaf: IntArray, boxes: FloatArray, first: int, p: Vector, reach: float, stack: IntArray, hits: IntArray) -> int:
     """Write the features whose boxes are at most ``reach`` (m) from a point into ``hits``; return their number.
 

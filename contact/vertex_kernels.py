@@ -11,7 +11,7 @@ from contact.compiled import njit
 from contact.distance_kernels import closest_on_triangle
 from contact.side_kernels import SNAP, VERTEX_FACE, Kept, Near, Output, Side, Work, write_contact, write_side
 from contact.surface_kernels import Features
-from contact.tree_kernels import Tree, search_point
+from contact.tree_kernels import Tree, box_distance2, search_point
 from contact.vector_kernels import Vector, dot, minus, row, times, write_row
 
 FloatArray = npt.NDArray[np.float64]
@@ -230,13 +230,16 @@ def vertex_faces(
     """Write the contacts of the points of one body with one surface; return how many contacts there are now.
 
     Where the nearest of the possible contacts of a vertex sees it inside, it alone counts; otherwise all outside within the
-    margin, the nearest of those with nearly the same normal. Returns -1 when more triangles are near a point than ``work.near``
-    has room for.
+    margin, the nearest of those with nearly the same normal. A vertex out of the box of the surface is outside, and has none
+    further off than the margin. Returns -1 when more triangles are near a point than ``work.near`` has room for.
     """
     points, triangles, near, kept, hits = features.points, features.triangles, work.near, work.kept, work.hits
     same, reach = vertices.body == surface.body, max(margin + vertices.radius, surface.depth)
+    beyond = max(margin, 0.0) + vertices.radius + TINY
     for p in range(vertices.first, vertices.stop):
         here = row(points, p)
+        if box_distance2(tree.boxes, 1, here) > beyond * beyond:
+            continue
         n_hits = search_point(tree.leaf, tree.boxes, tree.first, here, reach, work.stack, hits)
         if not vertices.strand:
             n_hits = keep_facing(hits, n_hits, p, row(features.vertex_normal, p), triangles, features.face_normal)

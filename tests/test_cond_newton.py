@@ -152,6 +152,65 @@ def test_old_factors_with_krylov_steps_solve_the_new_system() -> None:
     assert way.factorize(gain) and way.factorizations == 2
 
 
+def test_rows_of_the_law_are_those_of_the_plain_twin() -> None:
+    """D (dlam + gain moved) with D written as a matrix, and back again."""
+    law, lam, u = random_contacts(3)
+    gain, _, _ = gained(law, lam, u, lam)
+    rho, rng = 1.0 / law.compliance, np.random.default_rng(4)
+    dlam, moved = rng.standard_normal((2, len(lam), 3))
+    rows, back = np.empty_like(lam), np.empty_like(lam)
+    kernels.law_rows(rho, gain, dlam, moved, rows)
+    for m, G in enumerate(gain):
+        along, across = 1.0 / (rho[m] + G[0, 0]), 1.0 / (rho[m] + G[1, 1] + G[2, 2])
+        share = G[1:, 0] / G[0, 0] if G[0, 0] > 0 else np.zeros(2)
+        D = np.array([[along, 0, 0], [-across * share[0], across, 0], [-across * share[1], 0, across]])
+        np.testing.assert_allclose(rows[m], D @ (dlam[m] + G @ moved[m]), rtol=1e-9, atol=1e-12)
+    kernels.from_law_rows(rho, gain, rows, back)
+    np.testing.assert_allclose(back, dlam + np.einsum("mij,mj->mi", gain, moved), rtol=1e-9, atol=1e-9)
+
+
+def with_moved_contacts(problem: ContactProblem, angle: float) -> ContactProblem:
+    """The same contacts with their frames turned, and a part of each force on another node."""
+    turn = np.array([[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]])
+    turned = sp.block_diag([turn] * problem.n_contacts) @ problem.J
+    J = sp.csr_matrix((1 - angle) * turned + angle * turned[:, np.roll(np.arange(problem.n), 300)])
+    return make_problem(problem.A, problem.b, J, problem.phi, problem.friction, dt=problem.dt, groups=problem.groups)
+
+
+@pytest.mark.parametrize("backend", ["auto", "superlu"])
+def test_factors_serve_on_where_contacts_have_moved(backend: str) -> None:
+    """A step with older factors is that with its own, though the new matrix has entries for which the old one has no place."""
+    first = isotropic(soft_block(1e5))
+    moved = with_moved_contacts(first, 0.005)
+    found = make_solver("cond-newton").solve(first)
+    states, steps = [], []
+    for problems in ((first, moved), (moved,)):
+        newton = PrimalNewton(backend)  # type: ignore[arg-type]
+        for problem in problems:
+            newton.take(problem)
+            v, lam = found.v.copy(), found.lam.copy()
+            assert newton.way.name == "sparse" and newton.step(newton.law(1e-5, 1.0), v, lam, lam.copy(), 1e-8)
+        states.append(newton.state)
+        steps.append((v - found.v, lam - found.lam))
+        assert newton.sparse.factorizations == 1
+        assert (newton.sparse.krylov_steps > 0) == (len(problems) == 2)
+    assert set(states[0]) == {1, 2}
+    for one, other in zip(*steps, strict=True):
+        assert np.linalg.norm(other) > 1e-3 * np.linalg.norm(found.v)
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-4 * np.abs(other).max())
+
+
+def test_factors_do_not_serve_where_many_contacts_change_or_another_problem_comes() -> None:
+    first, other, newton = isotropic(soft_block(1e5)), isotropic(soft_block(1e5, 5)), PrimalNewton()
+    lam = make_solver("cond-newton").solve(first).lam
+    cases = (first, lam, 1), (first, -lam, 2), (other, np.ones((other.n_contacts, 3)), 3)
+    for problem, start, factorizations in cases:
+        newton.take(problem)
+        v, lam = np.zeros(problem.n), start.copy()
+        assert newton.step(newton.law(1e-5, 1.0), v, lam, lam.copy(), 1e-10)
+        assert newton.sparse.factorizations == factorizations
+
+
 def test_the_slope_of_the_projection_is_its_derivative() -> None:
     rng = np.random.default_rng(7)
     nc = 60

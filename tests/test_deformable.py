@@ -295,6 +295,21 @@ def test_overlaps_are_found_however_deep() -> None:
             assert not found
 
 
+def test_thick_strands_outside_the_box_of_a_body_reach_it() -> None:
+    """Neither points nor edges are left out whose radius and margin bridge what is between the boxes, nor a chain of one."""
+    cube, points = surface(fs.box_tets((0.1, 0.1, 0.1), 4))
+    points = points - points.mean(axis=0)
+    low = np.column_stack([np.linspace(-0.04, 0.04, 5), np.full(5, 0.007), np.full(5, 0.05 + 0.0045)])
+    high = shifted(low[:, [1, 0, 2]], -0.002, 0.0, 0.0085)
+    alone = np.array([[0.03, -0.02, 0.05 + 0.0045]])
+    where = np.concatenate([points, low, high, alone])
+    bodies = [cube, strand(low, 0.004), strand(high, 0.004), Strand(np.zeros(1), 0.004)]
+    contacts = DeformableDetector(bodies, ~np.eye(4, dtype=bool), where).detect(where, 1e-3)
+    between = [tuple(sorted(pair)) for pair in contacts.body.tolist()]
+    assert [between.count(pair) for pair in ((0, 1), (1, 2), (0, 3), (0, 2))] == [5, 1, 1, 0]
+    np.testing.assert_allclose(contacts.gap, 5e-4, atol=1e-12)
+
+
 def test_more_contacts_than_expected_find_room() -> None:
     body, points = surface(fs.ball_tets(0.03, 8))
     where = np.concatenate([points, shifted(points, 0.0, 0.0, 0.06)])

@@ -39,6 +39,8 @@ _SHIFT, _TRIAL_SCALE = 1e-5, 1.0
 #: Newton steps that iterate leave this part of the residual in the dynamics; where that is no more than so many times what is
 #: asked for, they go on to this part of what is.
 _FORCED, _NEARLY, _BELOW = 1e-4, 100.0, 0.1
+#: ... and with older factors, where each digit takes a step or two, this part, unless that is so little more than what is asked.
+_FORCED_OLDER, _NEARLY_OLDER = 1e-3, 10.0
 #: A cycle has gained where it leaves at most this part of the residual; this many in vain hand over to the augmented Lagrangian.
 _GAINED, _VAIN_CYCLES = 0.1, 3
 #: Newton's method takes over from the augmented Lagrangian below this residual; it restarts its acceleration when that doubles.
@@ -285,8 +287,9 @@ class _Search:
         """Newton steps from v and the isotropic lam, whose true residual is given, until so many do not halve the least one."""
         v, lam, vain, newton = v.copy(), lam.copy(), 0, self._newton
         for _ in range(min(_NEWTON, self._end - len(self.rows))):
-            share = _FORCED * min(residual, 1.0)
-            if share <= _NEARLY * aim:
+            older = newton.way is newton.sparse
+            share = (_FORCED_OLDER if older else _FORCED) * min(residual, 1.0)
+            if share <= (_NEARLY_OLDER if older else _NEARLY) * aim:
                 share = _BELOW * aim
             if not newton.step(self._rules, v, lam, lam.copy(), share):
                 return

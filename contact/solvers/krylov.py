@@ -28,7 +28,7 @@ class Found(NamedTuple):
     digits: float
 
 
-def gmres(both: Preconditioner, weight: np.ndarray, r: np.ndarray, left: float, limit: int) -> Found:
+def gmres(both: Preconditioner, weight: np.ndarray, r: np.ndarray, left: float, limit: int, tried: int = _TRIED) -> Found:
     """Solve K x = r until ||weight (r - K x)|| is at most ``left``.
 
     One application of the preconditioner comes first: what contacts hold is stiff by orders of magnitude, and is gone from the
@@ -44,6 +44,8 @@ def gmres(both: Preconditioner, weight: np.ndarray, r: np.ndarray, left: float, 
         What may be left; 0 for nine digits.
     limit : int
         Most steps after the first application; where the pace says that it takes more, it stops.
+    tried : int
+        Steps after which it is asked.
     """
     x, product = both(r)
     rest = weight * (r - product)
@@ -79,7 +81,7 @@ def gmres(both: Preconditioner, weight: np.ndarray, r: np.ndarray, left: float, 
         if now <= aim:
             y = solve_triangular(R[: k + 1, : k + 1], right[: k + 1], check_finite=False)
             return Found(x + y @ answers[: k + 1], k + 1, digits)
-        if k + 1 >= _TRIED and (now >= start or math.log(aim / start) / math.log(now / start) * (k + 1) > limit):
+        if k + 1 >= tried and (now >= start or math.log(aim / start) / math.log(now / start) * (k + 1) > limit):
             return Found(None, k + 1, digits)
         basis[k + 1] = w / last
     return Found(None, limit, digits)

@@ -258,6 +258,32 @@ def linearise(
 
 
 @njit(cache=True)
+def law_rows(rho: np.ndarray, gain: np.ndarray, dlam: np.ndarray, moved: np.ndarray, out: np.ndarray) -> None:
+    """Fill rows (nc, 3), m/s, of the law, D (dlam + gain moved), where D makes velocities of forces of all sizes.
+
+    D divides by rho (nc,), N s/m, and the gain, and takes from friction what the force along the normal makes it.
+    """
+    for m in range(dlam.shape[0]):
+        G = gain[m]
+        along, across = 1.0 / (rho[m] + G[0, 0]), 1.0 / (rho[m] + G[1, 1] + G[2, 2])
+        out[m, 0] = along * (dlam[m, 0] + G[0, 0] * moved[m, 0])
+        for r in range(1, 3):
+            share = G[r, 0] / G[0, 0] if G[0, 0] > 0.0 else 0.0
+            out[m, r] = across * (dlam[m, r] - share * dlam[m, 0] + G[r, 1] * moved[m, 1] + G[r, 2] * moved[m, 2])
+
+
+@njit(cache=True)
+def from_law_rows(rho: np.ndarray, gain: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+    """Fill dlam + gain moved, (nc, 3), N, of what :func:`law_rows` makes of it."""
+    for m in range(rows.shape[0]):
+        G = gain[m]
+        out[m, 0] = (rho[m] + G[0, 0]) * rows[m, 0]
+        for r in range(1, 3):
+            share = G[r, 0] / G[0, 0] if G[0, 0] > 0.0 else 0.0
+            out[m, r] = (rho[m] + G[1, 1] + G[2, 2]) * rows[m, r] + share * out[m, 0]
+
+
+@njit(cache=True)
 def add_forces(gain: np.ndarray, change: np.ndarray, moved: np.ndarray, lam: np.ndarray) -> None:
     """Add change - gain J dv to the forces lam (nc, 3); ``moved`` is J dv, (nc, 3)."""
     for m in range(lam.shape[0]):

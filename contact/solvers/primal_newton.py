@@ -16,6 +16,7 @@ from contact.problem import ContactProblem
 from contact.solvers import banded_kernels as banded, primal_kernels as kernels
 from contact.solvers.krylov import gmres
 from contact.solvers.multigrid import MultigridWay
+from contact.solvers.older_factors import OlderFactors
 from contact.sparse_lu import SparseFactors, make_sparse_factors
 
 #: Matrices of at most so many rows, or with more than this share of entries, are solved densely.
@@ -116,7 +117,7 @@ class SparseWay:
     """Sparse LU. Where next to no contact has changed its state since, a few steps of GMRES with the old factors do instead.
 
     The pattern is A united with |J|^T |J|, open contacts included; it is kept, with its ordering, for as long as the entries of
-    the next problems have their places in it.
+    the next problems that are factorized have their places in it.
 
     Parameters
     ----------
@@ -124,13 +125,17 @@ class SparseWay:
         See ``contact.sparse_lu.make_sparse_factors``.
     factors : SparseFactors, optional
         Others than those, for matrices of a special kind.
+    lag : bool
+        Whether old factors may do.
     """
 
     name = "sparse"
 
-    def __init__(self, backend: Backend = "auto", threads: int = 1, factors: SparseFactors | None = None) -> None:
-        self._factors = factors or make_sparse_factors(backend, threads)
-        self.linear_algebra = self._factors.name
+    def __init__(
+        self, backend: Backend = "auto", threads: int = 1, factors: SparseFactors | None = None, *, lag: bool = True
+    ) -> None:
+        self.factors = factors or make_sparse_factors(backend, threads)
+        self.linear_algebra, self._lag = self.factors.name, lag
         self.forget()
 
     def forget(self) -> None:
@@ -139,6 +144,11 @@ class SparseWay:
         self._factorized: np.ndarray | None = None
         self._factored_gain = np.zeros((0, 3, 3))
         self.factorizations = self.analyses = self.krylov_steps = 0
+
+    @property
+    def has_factors(self) -> bool:
+        """Whether there are factors, of the last matrix that was factorized."""
+        return self._factorized is not None
 
     def memory(self) -> dict[str, np.ndarray]:
         """Return what gives pattern and factors again."""
@@ -157,15 +167,18 @@ class SparseWay:
 
     def take(self, problem: ContactProblem, columns: kernels.Columns) -> bool:
         """Take any problem."""
-        self._problem, self._columns = problem, columns
-        self._places = np.empty(int(np.square(np.diff(columns.ptr)).sum()), dtype=np.int32)
-        self._A_places = np.empty(problem.A.nnz, dtype=np.int32)
+        self._problem, self._columns, self._placed = problem, columns, False
+        return True
+
+    def _find_places(self) -> None:
+        """Find the places of the entries of the problem, in a new pattern where the old one lacks some."""
+        self._places = np.empty(int(np.square(np.diff(self._columns.ptr)).sum()), dtype=np.int32)
+        self._A_places = np.empty(self._problem.A.nnz, dtype=np.int32)
         if not self._place():
-            self._renew(problem)
+            self._renew(self._problem)
             if not self._place():
                 raise AssertionError("the pattern of A and J lacks an entry of its own")
-        self._values = np.empty(len(self._indices))
-        return True
+        self._values, self._placed = np.empty(len(self._indices)), True
 
     def _place(self) -> bool:
         """Find the places of the entries of A and of the contacts; whether all are there."""
@@ -189,10 +202,10 @@ class SparseWay:
 
     def _set_pattern(self, indptr: np.ndarray, indices: np.ndarray) -> None:
         self._indptr, self._indices = indptr.astype(np.int32), indices.astype(np.int32)
-        self._factors.analyse(self._indptr, self._indices)
+        self.factors.analyse(self._indptr, self._indices)
 
     def _make_factors(self, values: np.ndarray, gain: np.ndarray) -> bool:
-        self._fresh = self._factors.factorize(values)
+        self._fresh = self.factors.factorize(values)
         self._factorized, self._factored_gain = (values, gain) if self._fresh else (None, gain)
         self.factorizations += 1
         return self._fresh
@@ -200,13 +213,15 @@ class SparseWay:
     def factorize(self, gain: np.ndarray) -> bool:
         """Take the gains; factorize where the factors before do not serve."""
         self._gain = gain
+        if not self._placed:
+            self._find_places()
         kernels.assemble(self._problem.A.data, self._A_places, self._columns, self._places, gain, self._values)
         self._fresh = False
         return self._serves() or self._make_factors(self._values.copy(), gain.copy())
 
     def _serves(self) -> bool:
         """Whether no more than a few contacts have gains of another kind than the factors were made with."""
-        if self._factorized is None or len(self._factored_gain) != len(self._gain):
+        if not self._lag or self._factorized is None or len(self._factored_gain) != len(self._gain):
             return False
         return kernels.differing(self._factored_gain, self._gain) <= _FEW
 
@@ -219,11 +234,11 @@ class SparseWay:
                 return found.x
             if not self._make_factors(self._values.copy(), self._gain.copy()):
                 return np.full(len(r), np.nan)
-        return self._factors.solve(r)
+        return self.factors.solve(r)
 
     def _substitute(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Answer by the old factors, and the product of the matrix with it."""
-        x, product = self._factors.solve(r), np.empty(len(r))
+        x, product = self.factors.solve(r), np.empty(len(r))
         gather(self._indptr, self._indices, self._values, x, product)
         return x, product
 
@@ -244,7 +259,8 @@ class PrimalNewton:
     """
 
     def __init__(self, backend: Backend = "auto", threads: int = 1) -> None:
-        self._dense, self._banded, self.sparse = DenseWay(), BandedWay(), SparseWay(backend, threads)
+        self._dense, self._banded, self.sparse = DenseWay(), BandedWay(), SparseWay(backend, threads, lag=False)
+        self._older = OlderFactors(self.sparse.factors)
         self.multigrid = MultigridWay(self.sparse, backend, threads)
         self.way: Way = self.sparse
 
@@ -270,12 +286,12 @@ class PrimalNewton:
 
     def memory(self) -> dict[str, np.ndarray]:
         """Return what one problem leaves for the next: pattern and factors of the sparse way, the coarse matrix of multigrid."""
-        parts = {"sparse": self.sparse.memory(), "multigrid": self.multigrid.memory()}
+        parts = {"sparse": self.sparse.memory(), "multigrid": self.multigrid.memory(), "older": self._older.memory()}
         return {f"{name}/{key}": value for name, part in parts.items() for key, value in part.items()}
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take it back."""
-        for name, way in (("sparse", self.sparse), ("multigrid", self.multigrid)):
+        for name, way in (("sparse", self.sparse), ("multigrid", self.multigrid), ("older", self._older)):
             way.recall({key.partition("/")[2]: value for key, value in memory.items() if key.startswith(f"{name}/")})
 
     def step(self, rules: kernels.Law, v: np.ndarray, lam: np.ndarray, centre: np.ndarray, share: float = 0.0) -> bool:
@@ -289,12 +305,31 @@ class PrimalNewton:
         if not np.isfinite(self._gain).all():
             return False
         Av = problem.times(v)
-        r = problem.b + problem.pushed(lam + self._change) - Av
         size = max(float(np.linalg.norm(problem.weight * problem.b)), float(np.linalg.norm(problem.weight * Av)))
+        if self._go_by_older_factors(v, lam, problem.b + problem.pushed(lam) - Av, share * size):
+            return True
+        r = problem.b + problem.pushed(lam + self._change) - Av
         if not self.way.factorize(self._gain):
+            self._older.forget()
             return False
+        if self.way is self.sparse:
+            self._older.take(problem, self._gain)
         dv = self.way.solve(r, share * size)
         v += dv
         self.step_size = float(np.linalg.norm(dv))
         kernels.add_forces(self._gain, self._change, problem.moved(dv).reshape(-1, 3), lam)
         return bool(np.isfinite(self.step_size))
+
+    def _go_by_older_factors(self, v: np.ndarray, lam: np.ndarray, r: np.ndarray, left: float) -> bool:
+        """Take the step with the factors of an earlier one, where the dynamics lack r (n,), N; False where they do not serve."""
+        problem = self.problem
+        if self.way is not self.sparse or not self.sparse.has_factors or not self._older.serve(problem, self._gain):
+            return False
+        found, steps = self._older.solve(problem, self._gain, self._change, r, left)
+        self.sparse.krylov_steps += steps
+        if found is None:
+            return False
+        v += found[0]
+        lam += found[1]
+        self.step_size = float(np.linalg.norm(found[0]))
+        return True
