@@ -63,10 +63,15 @@ class DelassusOperator:
         self.factorized = False
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Return what gives these factors again, for :meth:`recall`: the matrix, its turns, the rows kept and those added."""
-        if not self.factorized or self._pattern is None:
+        """Return what gives these factors again, for :meth:`recall`: the matrix, its turns, the rows kept and those added.
+
+        Of factors that were dropped, which rows they kept: the next ones may keep them again.
+        """
+        if self._pattern is None or not (self.factorized or len(self._kept)):
             return {}
         indptr, indices = self._pattern
+        if not self.factorized:
+            return {"indptr": indptr, "indices": indices, "kept": self._kept}
         sizes = np.array([len(rows) for rows in self._added], dtype=np.int64)
         added = np.concatenate([np.zeros(0, dtype=np.int64), *self._added])
         patch, turns = self.factorization.patch, {}
@@ -84,7 +89,9 @@ class DelassusOperator:
         if own and own.keys() == memory.keys() and all(np.array_equal(own[name], memory[name]) for name in own):
             return
         self.forget()
-        if not memory:
+        self._kept = memory.get("kept", self._kept[:0])
+        if "data" not in memory:
+            self._pattern = (memory["indptr"], memory["indices"]) if memory else None
             return
         indptr, n = memory["indptr"], len(memory["indptr"]) - 1
         self._factorize(sp.csc_matrix((memory["data"], memory["indices"], indptr), shape=(n, n)), memory["patch"])

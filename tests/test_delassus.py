@@ -94,6 +94,17 @@ def test_rows_of_before_are_kept_again_where_they_hold_nearly_all_that_are_asked
     twin = DelassusOperator(backend)  # type: ignore[arg-type]
     twin.recall(operator.memory())
     assert np.array_equal(twin.operator(near), operator.operator(near))
+    for one in (operator, twin):
+        one.forget()
+    other = DelassusOperator(backend)  # type: ignore[arg-type]
+    other.recall(operator.memory())  # also of factors that were dropped
+    for one in (operator, other):
+        one.factorize(problem, patches[1], near)
+    assert np.array_equal(other.factorization.patch, operator.factorization.patch)
+    assert np.array_equal(other.operator(near), operator.operator(near))
+    twin.recall({})
+    twin.factorize(problem, patches[1], kept)
+    assert np.array_equal(twin.factorization.patch, patches[1])  # nothing is known of what was kept before
     operator.factorize(problem, patches[2], far)  # 39 rows of it are new
     assert_exact(operator, problem, far)
     assert np.array_equal(operator.factorization.patch, patches[2])
