@@ -197,7 +197,7 @@ def law_arguments(
 
     ``slip``, (nc, 3), m/s, is added to the contact velocities.
     """
-    lam = lam.reshape(problem.phi.shape)
+    lam = problem.each(lam)
     u = contact_velocity(problem, v)
     if slip is not None:
         u += slip

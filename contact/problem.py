@@ -149,11 +149,15 @@ class ContactProblem:
         kernels.gather(J.indptr, J.indices, J.data, v, out)
         return out
 
+    def each(self, lam: np.ndarray) -> np.ndarray:
+        """Contact forces (nc, 3) or (3 nc,), N, as (nc, 3); ContactError where lam has another size."""
+        if lam.size != self.J.shape[0]:
+            raise ContactError(f"lam has shape {lam.shape}; it must hold {self.J.shape[0]} numbers, three for each contact.")
+        return lam.reshape(-1, 3)
+
     def pushed(self, lam: np.ndarray) -> np.ndarray:
         """J^T lam, (n,), N, of contact forces (nc, 3) or (3 nc,); ContactError where lam has another size."""
-        J, flat = self.J, lam.ravel()
-        if len(flat) != J.shape[0]:
-            raise ContactError(f"lam has shape {lam.shape}; it must hold {J.shape[0]} numbers, three for each contact.")
+        J, flat = self.J, self.each(lam).ravel()
         out = np.empty(J.shape[1])
         kernels.scatter(J.indptr, J.indices, J.data, flat, out)
         return out

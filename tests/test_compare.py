@@ -358,7 +358,7 @@ def test_what_does_not_fit_is_said(run: Path, tmp_path: Path) -> None:
     time, values = seen_by(run, 0.0, 2.0, 100.0)
     log = write_csv(tmp_path / "log.csv", time, values)
     for card, words in (
-        ({"sensor": "wrst"}, "sensor 'wrst', which the run does not have; did you mean 'wrist'"),
+        ({"sensor": "wrst"}, "sensor 'wrst', which is asked for, is not in the run; did you mean 'wrist'"),
         ({"markers": {"dott": "Dot"}}, "marker 'dott', which the run does not have; did you mean 'dot'"),
         ({"filter": {"cutoff": 80.0}}, "filter.cutoff is 80 Hz, but the slowest signal has 100 samples"),
         ({"time": {"offset": 50.0}}, "share 0 samples at 100 Hz"),

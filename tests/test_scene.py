@@ -255,7 +255,7 @@ CLOSE = fs.Profile([0.0, 1.0], [0.0, 5.0])
     ("what", "options", "words"),
     [
         ("cube", {"motion": UP}, ("'cube' is a soft body", "hold nodes")),
-        ("floor", {"motion": UP}, ("'floor'", "unknown", "box")),
+        ("floor", {"motion": UP}, ("'floor' is an obstacle", "add_rigid")),
         ("boxx", {"motion": UP}, ("'boxx'", "did you mean 'box'")),
         ("box", {}, ("drive of box", "exactly one of motion, force and position")),
         ("box", {"motion": UP, "force": CLOSE}, ("drive of box", "exactly one")),

@@ -51,6 +51,7 @@ class Exacting:
         solution = self._solver.solve(problem, warm_start)
         if how is None:
             return solution
+        solution = replace(solution, residuals=None)  # what is planted was not judged
         if how == "nan":
             v = np.full_like(solution.v, np.nan)
             return replace(solution, v=v, lam=np.full_like(solution.lam, np.nan), status="failed", message="Planted NaN.")
