@@ -32,9 +32,14 @@ os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, os.environ.get("FEMSIM_CHECKOUT", sys.path[0]))
 
-import femsim as fs
-from benchmarks import scale_scenes as scenes
-from contact import make_solver
+import benchmarks
+
+# the scenes are those of this folder, also where the other checkout has fewer
+benchmarks.__path__ = [str(Path(__file__).resolve().parent)]
+
+import femsim as fs  # noqa: E402
+from benchmarks import scale_scenes as scenes  # noqa: E402
+from contact import make_solver  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 START, END = "<!-- scale -->", "<!-- end scale -->"
