@@ -110,29 +110,6 @@ def test_canal_takes_the_place_of_exact_where_a_dense_matrix_of_contacts_is_too_
     assert stopped.details["tried"] == ("cond", "canal") and "exact" not in stopped.message
 
 
-@pytest.mark.parametrize(("cells", "answered"), [(1, "cond"), (4, "raises")])
-def test_cond_answers_for_few_unknowns_that_cannot_be_factorized(
-    cells: int, answered: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where numbers are many digits apart; of more unknowns, which the exact solver was picked for, its error is the user's."""
-
-    def refuse(*_: object) -> None:
-        raise ContactError("planted: A is not positive definite")
-
-    problem, solver = soft_block(1e8 if cells > 1 else 1e5, cells), Auto(AutoOptions(tolerance=1e-6))
-    monkeypatch.setattr(solver._exact, "solve", refuse)
-    assert solver.pick(problem) == "exact"
-    if answered == "raises":
-        with pytest.raises(ContactError, match="planted"):
-            solver.solve(problem)
-        return
-    solution = solver.solve(problem)
-    assert solution.converged and solution.details["tried"] == ("cond",) and solution.details["picked"] == "cond"
-    monkeypatch.setattr(solver._cond, "solve", refuse)
-    with pytest.raises(ContactError, match="planted"):
-        solver.solve(problem)
-
-
 def test_a_good_start_favours_neither_cond_nor_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     """It spares both the same part: the step of a gripper with many contacts does not try thousands of iterations."""
     problem = soft_block(1e5, 6)

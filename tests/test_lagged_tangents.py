@@ -12,8 +12,14 @@ import femsim as fs
 from contact import ContactProblem, Solution, WarmStart
 from contact.solvers import Exact, make_solver
 from femsim.model.bodies.corotational import CorotationalBody
+from femsim.step import system as system_module
 from femsim.step.stepper import Stepper
 from femsim.step.system import System
+
+
+@pytest.fixture(autouse=True)
+def small_bodies_lag(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system_module, "LAGS_FROM", 0)
 
 
 def bar(*, joined: bool, tolerance: float = 1e-4) -> Stepper:
@@ -120,3 +126,18 @@ def test_where_they_lead_to_a_problem_that_is_not_solved_others_are_filled(monke
     # those that are surely positive definite do not help; then come those of the place
     assert report.solution.converged and asked == [False, True, False, False]
     assert np.abs(stepper.state.q - right).max() < 1e-6
+
+
+def test_tangents_of_small_bodies_do_not_lag(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They cost nothing, and where steel lies on jelly a step would fail by them."""
+    monkeypatch.setattr(system_module, "LAGS_FROM", 1000)
+    stepper = bar(joined=True)
+    assert not stepper.system.lags
+    steps = [stepper.step() for _ in range(10)]
+    twin = bar(joined=True)
+    monkeypatch.setattr("femsim.step.newton._LAGGED", 0.0)
+    for step in steps:
+        assert twin.step().solves == step.solves
+    np.testing.assert_array_equal(stepper.state.q, twin.state.q)
+    monkeypatch.setattr(system_module, "LAGS_FROM", 0)
+    assert bar(joined=True).system.lags

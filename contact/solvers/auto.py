@@ -56,7 +56,6 @@ _FEW_SPREAD = 100.0
 _REST_LEAST, _REST_MOST = 8, 64
 #: COND is picked above so many rows: of fewer the exact solver takes less (measured: a mat of 18 nodes 0.74 ms to 0.84, one of 32
 #: nodes 0.89 to 1.11, a cube of 27 nodes in a gripper 0.70 to 1.46), and a small scene never loads or compiles COND's kernels.
-#: COND is asked there where A cannot be factorized, as with steel on jelly, whose numbers are eight digits apart.
 _COND_ROWS = 120
 #: Newton steps of COND-Newton are asked for above so many rows: of fewer a solve is mostly what surrounds it, and the exact
 #: solver leaves no net force on a body, where forces put back on the cone of friction leave one of the size of the tolerance.
@@ -434,14 +433,13 @@ class Auto:
         order = (first, *(name for name in _ORDERS[picked] if name != first))
         if not _fits_dense(problem, warm_start):
             order = tuple(dict.fromkeys("canal" if name == "exact" else name for name in order))
-        may_refuse = (*_MAY_REFUSE, "exact") if picked == "exact" and problem.n <= _COND_ROWS else _MAY_REFUSE
         answers: dict[str, Solution] = {}
         start = warm_start
         for name in order:
             try:
                 found = answers[name] = solvers[name].solve(problem, None if name == "fresh" else start)
             except ContactError:
-                if name not in may_refuse or (name == order[-1] and not answers):
+                if name not in _MAY_REFUSE:
                     raise
                 continue
             if name == first:

@@ -230,7 +230,7 @@ def solve_step(
         if not np.isfinite(last.residual) or not _leads_on(last, newton.tolerance):
             break
         place = _next_place(system, settings, newton, places, led_to)
-        lagged = not lagged and last.residual <= _LAGGED * newton.tolerance
+        lagged = system.lags and not lagged and last.residual <= _LAGGED * newton.tolerance
         system.linearise(settings, place, lagged=lagged)
         there = last.led if follow is None or place is last.solution.v else follow(place)
         warm = WarmStart(last.solution.v, last.solution.lam, last.solution.row_forces)

@@ -29,6 +29,8 @@ _LEFT_OPEN = 1e-12
 #: Rounding of the forces in the equations of a step, over the largest terms that they are sums of; and the nonlinear residual
 #: above which it is never the excuse.
 _ROUNDINGS, _MOST_ROUNDING = 32.0 * np.finfo(np.float64).eps, 1e-6
+#: Rows of v from which tangents of a body take long enough to be kept; those of small bodies cost nothing, and lag for nothing.
+LAGS_FROM = 1000
 
 
 _NONE, _NO_FORCES = np.zeros(0), np.zeros((0, 3))
@@ -100,6 +102,8 @@ class System:
             min(v.start + 6, v.stop) if body.kind == "generalized" else v.stop
             for body, v in zip(self.bodies, self.v_slices, strict=True)
         ]
+        #: whether any body has tangents that may lag
+        self.lags = any(body.kind == "nodes" and body.n_v >= LAGS_FROM for body in self.bodies)
         self._vectors = np.array([v.start for v in self.v_slices], dtype=np.int64), np.array(last, dtype=np.int64)
         self._mobility = Mobility(self.bodies, self.q_slices, self.v_slices)
         rows, starts = np.concatenate(indices) if indices else np.zeros(0, dtype=np.int64), np.concatenate(indptr)
@@ -347,7 +351,7 @@ class System:
 
         ``positive`` asks for an A that is surely positive definite, after the other one; returns whether it is another one. An A
         whose diagonal is not positive is never left: its diagonal is the norm of the residual. ``lagged`` keeps the blocks of
-        bodies of nodes as they were filled last, which is near enough for a small step.
+        large bodies of nodes as they were filled last, which is near enough for a small step.
         """
         self.external[:] = self._external_there
         other = self._fill_tangents(settings, positive=positive, lagged=lagged)
@@ -362,7 +366,7 @@ class System:
         """Fill A with the tangents of bodies and couplings; whether any that were asked to be positive definite are others."""
         other = False
         for k, body in enumerate(self.bodies):
-            if lagged and body.kind == "nodes":
+            if lagged and body.kind == "nodes" and body.n_v >= LAGS_FROM:
                 self._restore_block(k)
                 continue
             with self._block(k) as own:
