@@ -29,7 +29,6 @@ from femsim.step.force_memory import ForceMemory
 from femsim.step.joint_limits import LimitFamily
 from femsim.step.placed import Placed, Places
 from femsim.step.point_contacts import PointFamily
-from femsim.step.point_rows_kernels import RigidParts, spread_wrenches
 from femsim.step.rows_kernels import Given, Sums, normal_offsets
 from femsim.step.state import State
 from femsim.step.system import System
@@ -382,9 +381,8 @@ class Contacts:
 
     def _generalized(self, placed: Placed, sums: Sums) -> np.ndarray:
         """Add to the forces on nodes those on rigid parts, moved to the rows of their bodies, (n,)."""
-        out, places = sums.node_force.copy(), self.places
-        rigid = RigidParts(places.row, placed.origin, places.joint_start, places.joint_row, placed.screw)
-        spread_wrenches(rigid, placed.reference, sums, out)
+        out = sums.node_force.copy()
+        self.places.spread(placed, sums, out)
         return out
 
     # ------------------------------------------------------------------ readings of a state

@@ -16,7 +16,6 @@ from femsim.model.parts import Part
 from femsim.step import deforming_rows_kernels as kernels
 from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, room
 from femsim.step.placed import Placed, Places
-from femsim.step.point_rows_kernels import RigidParts
 from femsim.step.rows_kernels import Given, Rows, Sums, turn_frames
 from femsim.step.state import State
 from femsim.step.system import System
@@ -206,8 +205,7 @@ class DeformingFamily:
 
     def _filled(self, found: Found, given: Given) -> Rows:
         """Entries of J and phi of contacts, of those that something can press."""
-        rows, places, placed = room(len(found.contacts), self._most_entries), self._places, found.placed
-        rigid = RigidParts(places.row, placed.origin, places.joint_start, places.joint_row, placed.screw)
+        rows, rigid = room(len(found.contacts), self._most_entries), self._places.rigid(found.placed)
         pairs = self._pairs(found.contacts)
         return rows.cut(*kernels.fill_rows(pairs, self._points(found), rigid, given, self._scratch, rows))
 

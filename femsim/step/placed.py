@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from femsim.base.rotations import cross
 from femsim.model.parts import Part
+from femsim.step.point_rows_kernels import RigidParts, spread_wrenches
+from femsim.step.rows_kernels import Sums
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -104,14 +105,13 @@ class Places:
             placed.reference[k] = body.reference(q, part.link)
         return placed
 
-    def spread(self, placed: Placed, part: int, force: np.ndarray, torque: np.ndarray, out: np.ndarray) -> None:
-        """Add to ``out``, (n,), a force (3,), N, and its torque about the reference (3,), N m, on a rigid part that moves."""
-        row, own = self.row[part], slice(self.joint_start[part], self.joint_start[part + 1])
-        torque = torque + cross(placed.reference[part] - placed.origin[part], force)
-        out[row : row + 3] += force
-        out[row + 3 : row + 6] += torque
-        if own.stop > own.start:  # each row of a joint once
-            out[self.joint_row[own]] += placed.screw[own, :3] @ force + placed.screw[own, 3:] @ torque
+    def rigid(self, placed: Placed) -> RigidParts:
+        """How the rows of v move the rigid parts where they are."""
+        return RigidParts(self.row, placed.origin, self.joint_start, self.joint_row, placed.screw)
+
+    def spread(self, placed: Placed, sums: Sums, out: np.ndarray) -> None:
+        """Add to ``out``, (n,), the wrenches on rigid parts, N and N m, about their references."""
+        spread_wrenches(self.rigid(placed), placed.reference, sums, out)
 
 
 def _run(numbers: list[int]) -> slice | np.ndarray:

@@ -173,12 +173,12 @@ class PointFamily:
         """Bound of the speed (m/s) at which two links of one robot approach each other at the velocities v (n,)."""
         joints = v.copy()
         joints[self._carrying] = 0.0
-        rigid = self._rigid_parts(placed)._replace(row=self._carried)
+        rigid = self._places.rigid(placed)._replace(row=self._carried)
         return 2.0 * kernels.fastest(joints, self._nodes[:0], rigid, placed.translation, self._reach)
 
     def fastest(self, placed: Placed, v: np.ndarray) -> float:
         """Bound of the speed (m/s) of every point of every part at the velocities v (n,)."""
-        return kernels.fastest(v, self._nodes, self._rigid_parts(placed), placed.translation, self._reach)
+        return kernels.fastest(v, self._nodes, self._places.rigid(placed), placed.translation, self._reach)
 
     def max_penetration(self, state: State, placed: Placed) -> float:
         """Largest penetration in a state, m."""
@@ -207,10 +207,6 @@ class PointFamily:
     def _pairs(self, found: PointContacts) -> kernels.Pairs:
         return kernels.Pairs(found.point, found.shape, found.gap, found.frame, found.position)
 
-    def _rigid_parts(self, placed: Placed) -> kernels.RigidParts:
-        places = self._places
-        return kernels.RigidParts(places.row, placed.origin, places.joint_start, places.joint_row, placed.screw)
-
     def _points(self, found: Found) -> kernels.Points:
         return kernels.Points(self.point_part, self._row, self._columns, found.points)
 
@@ -234,7 +230,7 @@ class PointFamily:
     def _filled(self, found: Found, given: Given) -> Rows:
         """Entries of J and phi of contacts, of those that something can press."""
         c: PointContacts = found.contacts
-        rows, rigid = room(len(c), self._most_entries), self._rigid_parts(found.placed)
+        rows, rigid = room(len(c), self._most_entries), self._places.rigid(found.placed)
         kept, entries = kernels.fill_rows(self._pairs(c), self._points(found), self.shape_part, rigid, given, rows)
         return rows.cut(kept, entries)
 

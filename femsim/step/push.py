@@ -10,6 +10,7 @@ import numpy as np
 from femsim.base.errors import InputError
 from femsim.base.rotations import cross
 from femsim.model.bodies.outputs import points_of
+from femsim.step.rows_kernels import Sums
 from femsim.step.state import State
 from femsim.step.stepper import Stepper
 
@@ -83,8 +84,11 @@ class Push:
             rows[self.nodes, :3] += self.weights[:, None] * self.force
             return
         placed = stepper.placed
-        torque = cross(self.point(stepper) - placed.reference[self.part], self.force)
-        stepper.contacts.places.spread(placed, self.part, self.force, torque, out)
+        acting = np.arange(len(placed.reference)) == self.part
+        wrench = np.zeros((len(acting), 6))
+        wrench[self.part, :3] = self.force
+        wrench[self.part, 3:] = cross(self.point(stepper) - placed.reference[self.part], self.force)
+        stepper.contacts.places.spread(placed, Sums(wrench, acting.astype(float), out), out)
 
     def memory(self) -> dict[str, np.ndarray]:
         """Return it as arrays."""
