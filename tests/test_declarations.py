@@ -132,7 +132,7 @@ def test_a_column_is_added_by_one_entry(tmp_path: Path, monkeypatch: pytest.Monk
     header = (tmp_path / "run" / "steps.csv").read_text(encoding="utf-8").splitlines()[0]
     assert header.endswith(f",{STEP_COLUMNS[-1].name},heat_J")
     np.testing.assert_array_equal(run.steps["heat_J"], 2.0 * run.steps["friction_loss_J"])
-    assert "| `heat_J` | J | friction heat | at its end |" in columns.step_table()
+    assert "| `heat_J` | J | friction heat |" in columns.step_table()
 
 
 class Cloud(OutputDefaults):

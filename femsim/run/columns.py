@@ -42,13 +42,13 @@ def _stage(name: str, text: str) -> StepColumn:
 
 
 def _momentum(axis: int) -> StepColumn:
-    text = "linear momentum of all bodies"
+    text = "momentum of all bodies"
     return StepColumn(f"momentum_{'xyz'[axis]}_kgmps", "kg m/s", text, lambda r, ms: float(r.momentum[axis]))
 
 
 STEP_COLUMNS: tuple[StepColumn, ...] = (
     StepColumn("step", "1", "number of the step, from 1", lambda r, ms: r.step),
-    StepColumn("time_s", "s", "time at the end of the step", lambda r, ms: r.time),
+    StepColumn("time_s", "s", "end of the step", lambda r, ms: r.time),
     StepColumn(
         "contacts", "1", "contacts in the problem, open ones within the margin included", lambda r, ms: len(r.contacts.gap)
     ),
@@ -59,23 +59,23 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     ),
     StepColumn(
         "contact_residual", "1",
-        "relative natural-map residual of the Signorini-Coulomb law on the real contact points",
+        "relative natural-map residual of the contact law on the real contact points",
         lambda r, ms: r.metrics.contact_residual, "worst",
     ),
     StepColumn(
-        "step_norm", "1", "length of the solver's last step; **not** an error measure, reported because the papers do",
+        "step_norm", "1", "length of the solver's last step, as papers report it; **not** an error measure",
         lambda r, ms: float(r.solution.history.step_norm[-1]) if len(r.solution.history.step_norm) else 0.0,
     ),
     StepColumn(
-        "max_penetration_m", "m", "deepest penetration at the end of the step, measured on the geometry",
+        "max_penetration_m", "m", "deepest penetration, measured on the geometry",
         lambda r, ms: r.max_penetration,
     ),
     StepColumn("max_slip_mps", "m/s", "largest tangential speed of a pressing contact", lambda r, ms: r.max_slip, "worst"),
-    StepColumn("kinetic_energy_J", "J", "kinetic energy at the end of the step", lambda r, ms: r.kinetic_energy),
-    StepColumn("elastic_energy_J", "J", "elastic energy at the end of the step", lambda r, ms: r.elastic_energy),
+    StepColumn("kinetic_energy_J", "J", "kinetic energy", lambda r, ms: r.kinetic_energy),
+    StepColumn("elastic_energy_J", "J", "elastic energy", lambda r, ms: r.elastic_energy),
     StepColumn(
         "work_J", "J",
-        "work of gravity, loads and drives since the start; with theta = 1 kinetic + elastic - work falls, give or take 1 %",
+        "work of gravity, loads and drives since the start",
         lambda r, ms: r.work,
     ),
     _momentum(0),
@@ -83,8 +83,8 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     _momentum(2),
     StepColumn(
         "wrench_balance", "1",
-        "worst body's \\|dp/dt - gravity and loads - contact forces - drive\\|, relative to the net force on it (contact, "
-        "outside or drive, whichever is largest, at least 1 % of the sum of force magnitudes)",
+        "worst body's \\|dp/dt - loads - contact - drive\\|, relative to the largest of these forces (at least 1 % of the sum of "
+        "their magnitudes)",
         lambda r, ms: r.wrench_balance, "worst",
     ),
     StepColumn(
@@ -92,69 +92,67 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
         lambda r, ms: float(r.solution.details.get("virtual_slip", 0.0)), "worst",
     ),
     StepColumn(
-        "inverted_elements", "1", "tetrahedra with negative volume at the end of the step", lambda r, ms: r.inverted_elements
+        "inverted_elements", "1", "tetrahedra with negative volume", lambda r, ms: r.inverted_elements
     ),
     StepColumn(
-        "converged", "1", "1 when the tolerance was reached by true residuals, else 0",
+        "converged", "1", "1 where the tolerance was reached by true residuals",
         lambda r, ms: int(r.solution.converged), "worst",
     ),
     StepColumn(
         "substeps", "1",
-        "parts that the step was taken in; 1 where it was not halved, see [method.md](method.md#steps-that-cannot-be-solved)",
+        "parts that the step was taken in",
         lambda r, ms: len(r.parts), "sum",
     ),
-    _stage("assemble", "wall time of assembling the system"),
+    _stage("assemble", "wall time of assembly"),
     _stage("detect", "wall time of contact detection"),
     _stage("solve", "wall time of the contact solver"),
-    _stage("measure", "wall time of residuals, energies and balance"),
+    _stage("measure", "wall time of residuals, energies, balance"),
     _stage("record", "wall time of tables and frames"),
     StepColumn("ms_step", "ms", "wall time of all stages", lambda r, ms: sum(ms.values()), "sum"),
     StepColumn(
-        "potential_energy_J", "J", "of gravity at the end of the step, zero at the world's origin",
+        "potential_energy_J", "J", "of gravity, zero at the world's origin",
         lambda r, ms: r.potential_energy,
     ),
     StepColumn(
-        "friction_loss_J", "J", "energy that friction has dissipated in all contacts since the start",
+        "friction_loss_J", "J", "energy that friction took since the start",
         lambda r, ms: r.friction_loss,
     ),
     StepColumn(
         "viscous_loss_J", "J",
-        "energy that the dashpots of Prony terms have dissipated since the start; in free motion by the energy-momentum step, "
-        "without other damping, kinetic + elastic + viscous loss - work stays constant",
+        "energy that the dashpots of Prony terms took since the start",
         lambda r, ms: r.viscous_loss,
     ),
     StepColumn(
         "nonlinear_residual", "1",
-        "residual of M dv/dt = f + J^T lam with all forces evaluated at the end of the step (at theta), relative to the largest "
-        "of them; `converged` requires it too, unless the step is linearised once",
+        "residual of M dv/dt = f + J^T lam with all forces where the step leads (at theta), relative to the largest of them",
         lambda r, ms: r.nonlinear_residual, "worst",
     ),
-    StepColumn("solves", "1", "contact problems solved, one for each linearisation of the step", lambda r, ms: r.solves, "sum"),
+    StepColumn("solves", "1", "contact problems solved, one for each linearisation", lambda r, ms: r.solves, "sum"),
     StepColumn(
         "theta", "1",
-        "integration parameter of the step; 0.5 of an energy-momentum step, 1 where only backward Euler could take it",
+        "integration parameter: 0.5 by energy-momentum, 1 where only backward Euler could take the step",
         lambda r, ms: r.theta, "worst",
     ),
     StepColumn(
         "time_error_m", "m",
-        "estimated local error of the position of the worst body, root mean square by mass; 0 unless dt is \"auto\"",
+        "estimated error of position of the worst body, root mean square by mass; 0 unless dt is \"auto\"",
         lambda r, ms: r.time_error, "worst",
     ),
     StepColumn(
         "deepest_part_a", "1",
-        "of the two parts that penetrate deepest relative to their size, the first: its number in `parts` of run.json, from 0; "
-        "-1 for none", lambda r, ms: r.vitals.worst.parts[0],
+        "first of the two parts that penetrate deepest for their size: its number in `parts` of run.json; -1 for none",
+        lambda r, ms: r.vitals.worst.parts[0],
     ),
     StepColumn("deepest_part_b", "1", "the second", lambda r, ms: r.vitals.worst.parts[1]),
     StepColumn(
         "penetration_share", "1",
-        "penetration of these two beyond that at the start, relative to the smaller size of the two: median "
-        "edge of the surface elements, thickness of the rod, smallest extent of the shapes", lambda r, ms: r.vitals.worst.share,
+        "penetration of these two beyond that at the start, relative to the smaller [size](health.md#what-is-judged) of them",
+        lambda r, ms: r.vitals.worst.share,
     ),
     StepColumn(
         "led_overlap_m", "m",
-        "deepest overlap, beyond that at the start, of two parts that no contact pushes apart: both driven or fixed, or fingers "
-        "of one gripper", lambda r, ms: r.vitals.led.depth,
+        "deepest overlap, beyond that at the start, of two parts that are both driven or fixed, or fingers of one gripper",
+        lambda r, ms: r.vitals.led.depth,
     ),
     StepColumn(
         "stick_creep_mps", "m/s", "largest tangential speed of a pressing contact well inside its friction cone",
@@ -183,7 +181,10 @@ def step_row(report: StepReport, ms: Mapping[str, float]) -> list[float]:
 
 def step_table() -> str:
     """Return the table of all columns for docs/outputs.md."""
-    joins = {"end": "at its end", "sum": "sum", "worst": "worst part"}
-    lines = ["| column | unit | meaning | of a halved step |", "|---|---|---|---|"]
-    lines += [f"| `{c.name}` | {c.unit} | {c.text} | {joins[c.joins]} |" for c in STEP_COLUMNS]
+    joins = {"end": "", "sum": " (sum)", "worst": " (worst)"}
+    rows: dict[tuple[str, str], list[str]] = {}
+    for c in STEP_COLUMNS:
+        rows.setdefault((c.unit, f"{c.text}{joins[c.joins]}"), []).append(f"`{c.name}`")
+    lines = ["| column | unit | meaning |", "|---|---|---|"]
+    lines += [f"| {', '.join(names)} | {unit} | {text} |" for (unit, text), names in rows.items()]
     return "\n".join(lines)

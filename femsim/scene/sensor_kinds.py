@@ -116,20 +116,19 @@ SENSOR_KINDS: dict[str, SensorKind] = {
     ),
     "mount": SensorKind(
         WRENCH,
-        "what the drive exerts **on** the driven body: a gripper at rest in the air reads its weight upwards; torque about the "
-        "centre of mass of its base. On held nodes of a soft body: torque about their mean",
+        "what the drive exerts **on** the driven body (a gripper at rest reads its weight upwards); torque about the centre of "
+        "mass of its base, of held nodes about their mean",
         series="sensors",
         refusal="kind 'mount' needs a driven rigid body, the base of a gripper or held nodes, not {part!r}.",
     ),
     "marker": SensorKind(
         POSITION,
-        "position of a node, of the centre of a link of a rod, or of the centre of a rigid part",
+        "position of a node, or of the centre of a link or rigid part",
         series="markers",
     ),
     "start": SensorKind(
         WRENCH,
-        "what a rod exerts **on** the frame that holds its start (rod on tool): a hanging rod reads its weight downwards; torque "
-        "about the frame",
+        "what a rod exerts **on** what holds its start (a hanging rod reads its weight downwards); torque about the frame there",
         series="sensors", refusal="kind 'start' needs a rod that is held at its start, not {part!r}.",
     ),
     "end": SensorKind(
@@ -139,8 +138,8 @@ SENSOR_KINDS: dict[str, SensorKind] = {
     ),
     "reaction": SensorKind(
         WRENCH,
-        "what a joint of ``scene.join`` exerts **on** the body that was named first; torque about the joint (of glued nodes: "
-        "about their mean)",
+        "what a joint of `scene.join` exerts **on** the body named first; torque about the joint, of glued nodes about their "
+        "mean",
         series="sensors", of_coupling=True,
     ),
     "chamber": SensorKind(
@@ -155,9 +154,8 @@ SENSOR_KINDS: dict[str, SensorKind] = {
     ),
     "joint": SensorKind(
         WRENCH,
-        "what the base of a gripper exerts **on** a finger through its joint, or the link of a robot on the next one and all "
-        "that hangs on it, drive included; torque about the centre of mass of the finger or link. It is what weight, contacts "
-        "and held rods leave of the change of momentum",
+        "what the base of a gripper exerts **on** a finger, or a link of a robot on the next one and all that hangs on it, drive "
+        "included; torque about the centre of mass of the finger or link",
         series="sensors",
         refusal="kind 'joint' needs a finger of a gripper, e.g. 'gripper.left', or a link or joint of a robot, not {part!r}.",
     ),
@@ -166,9 +164,8 @@ SENSOR_KINDS: dict[str, SensorKind] = {
             SensorColumn("angle_rad", "rad"), SensorColumn("rate_radps", "rad/s"), SensorColumn("torque_Nm", "N m"),
             SensorColumn("limit_Nm", "N m"), SensorColumn("friction_Nm", "N m"),
         ),
-        "a joint of a robot that turns, named by itself or its link: angle and rate at the end of the step, torque of its motor "
-        "(or of the motion that it follows), of its limits and of its dry friction in the step, positive as the angle. Its own "
-        "damping comes on top",
+        "a joint of a robot that turns, named by itself or its link: angle and rate; torque of its motor (or motion), limits and "
+        "dry friction, positive as the angle. Its damping comes on top",
         refusal="kind 'revolute' needs a joint of a robot that turns, e.g. 'arm.elbow', not {part!r}.",
     ),
     "prismatic": SensorKind(
@@ -181,20 +178,18 @@ SENSOR_KINDS: dict[str, SensorKind] = {
     ),
     "gap": SensorKind(
         (SensorColumn("gap_m", "m"),),
-        "smallest distance to `partner` at the end of the step; negative is penetration; `inf` where the detector sees nothing "
-        "within `reach` (0.01 m)",
+        "smallest distance to `partner`, negative in penetration; `inf` beyond `reach` (0.01 m)",
         limits=("partner", "reach"), needs_partner=True,
     ),
     "area": SensorKind(
         (SensorColumn("area_m2", "m^2"),),
-        "area of the nodes of the soft body that carry contact force, each with a third of the triangles it is pressed on (as in "
-        "`contact_pressure`); on a rigid part: of the nodes that press on it",
+        "area of the soft body's nodes that carry contact force (on a rigid part: that press on it), each with a third of the "
+        "triangles it is pressed on",
         limits=("partner", "where"),
     ),
     "slip": SensorKind(
         (SensorColumn("slip_m", "m"), SensorColumn("friction_J", "J")),
-        "accumulated slip distance: the mean tangential speed of the loaded contacts, weighted by normal force, integrated over "
-        "time; work that their friction took",
+        "mean tangential speed of loaded contacts, weighted by normal force, integrated over time; work that friction took",
         limits=("partner", "where"),
     ),
     "pair": SensorKind(
@@ -202,8 +197,8 @@ SENSOR_KINDS: dict[str, SensorKind] = {
             SensorColumn("contacts", "1"), SensorColumn("slipping", "1"), SensorColumn("normal_N", "N"),
             SensorColumn("tangential_N", "N"), SensorColumn("slip_mps", "m/s"),
         ),
-        "contacts that press, with `partner` or all, and those of them that slip, at the end of the step; sums of the magnitudes "
-        "of their normal and of their friction forces, means over the step; largest speed of slip",
+        "contacts that press, with `partner` or all; those of them that slip; sums of the magnitudes of their normal and "
+        "friction forces; largest speed of slip",
         limits=("partner", "where"),
     ),
     "energy": SensorKind(
