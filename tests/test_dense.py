@@ -221,6 +221,50 @@ def test_a_contact_without_force_and_speed_is_open_whatever_rounding_says() -> N
         assert active[: kernels.classify(lam, u, scale, friction, active, slides, trial)].tolist() == closed
 
 
+@pytest.mark.parametrize("shift", [0.0, 0.3])
+def test_a_newton_step_begins_and_ends_in_one_call_each(shift: float) -> None:
+    """Contacts that open lose their force, and u is that of the others; forces that are not finite are not added."""
+    W, q, friction = random_condensed(11)
+    WT, rng = np.ascontiguousarray(W.T), np.random.default_rng(12)
+    lam, centre, shifts, scale = rng.standard_normal(18), rng.standard_normal(18), np.full(6, shift), rng.uniform(0.3, 10.0, 6)
+    lam[[3, 12]] = -5.0
+    u, expected_u, expected = np.empty(18), np.empty(18), lam.copy()
+    kernels.velocities(WT, q, lam, u)
+    kernels.add_proximal(shifts, centre, lam, u)
+    active, slides, trial, right = np.empty(6, dtype=np.int64), np.empty(6, dtype=np.bool_), np.empty((6, 3)), np.empty(18)
+    closed = active[: kernels.classify(lam, u, scale, friction, active, slides, trial)].copy()
+    assert 0 < len(closed) < 6
+    expected.reshape(-1, 3)[np.setdiff1d(np.arange(6), closed)] = 0.0
+    kernels.velocities(WT, q, expected, expected_u)
+    kernels.add_proximal(shifts, centre, expected, expected_u)
+    expected_right = np.empty(3 * len(closed))
+    kernels.newton_right(expected, expected_u, scale, friction, closed, slides[: len(closed)], trial, expected_right)
+    count = kernels.begin_newton(WT, q, lam, shifts, centre, friction, scale, u, active, slides, trial, right)
+    assert active[:count].tolist() == closed.tolist()
+    assert np.array_equal(lam, expected) and np.array_equal(u, expected_u)
+    assert np.array_equal(right[: 3 * count], expected_right)
+    change = rng.standard_normal(3 * count)
+    expected.reshape(-1, 3)[closed] += change.reshape(-1, 3)
+    assert kernels.end_newton(active[:count], change, lam) and np.array_equal(lam, expected)
+    for bad in (np.nan, np.inf):
+        change[4] = bad
+        assert not kernels.end_newton(active[:count], change, lam) and np.array_equal(lam, expected)
+
+
+def test_what_a_search_needs_to_know_is_found_in_one_call() -> None:
+    W, _, _ = random_condensed(13, 4)
+    W[3, :], W[:, 3] = 0.0, 0.0  # nothing moves contact 1 along its normal
+    WT, blocks, expected = np.ascontiguousarray(W.T), np.empty((4, 3, 3)), np.empty((4, 3, 3))
+    compliance, scale, fixed = np.empty(4), np.empty(4), np.empty(4, dtype=np.bool_)
+    assert kernels.prepare(WT, 10.0, blocks, compliance, scale, fixed)
+    kernels.diagonal_blocks(WT, expected)
+    assert np.array_equal(blocks, expected) and fixed.tolist() == [False, True, False, False]
+    np.testing.assert_allclose(compliance, np.trace(expected, axis1=1, axis2=2) / 3.0, rtol=1e-15)
+    np.testing.assert_allclose(scale, np.where(fixed, np.inf, 10.0 * compliance), rtol=1e-15)
+    W[3, 3] = 1e-6 * W[4, 4]
+    assert not kernels.prepare(np.ascontiguousarray(W.T), 10.0, blocks, compliance, scale, fixed) and not fixed.any()
+
+
 # ---------------------------------------------------------------------- the solver
 
 

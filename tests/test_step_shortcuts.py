@@ -167,3 +167,8 @@ def test_a_condensed_problem_is_judged_in_one_call_as_in_four() -> None:
     kernels.add_proximal(shift, centre, lam, expected)
     np.testing.assert_array_equal(u, expected)
     assert found == (*kernels.velocity_error(lam, u, q, mu, rho), *kernels.natural_map(lam, u, mu, rho, True))
+    error, speed, reach, wrong, size = found
+    forces = wrong / size
+    for leniency in (100.0, 1e-3):
+        expected_of = (max(forces, error / speed / leniency), speed, reach, forces)
+        assert kernels.residual(WT, q, lam, shift, centre, mu, rho, u, leniency) == expected_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sl
 
-from contact.metrics_kernels import TINY, larger, relative
+from contact.metrics_kernels import relative
 from contact.solvers import dense_kernels as kernels
 from contact.solvers.base import VELOCITY_FACTOR
 from contact.solvers.local_kernels import EXACT_RULE, sweep_contacts
@@ -86,14 +86,12 @@ class DenseSolver:
         k = len(friction)
         self.only_newton = only_newton
         self.WT, self.friction, self.rho = WT, friction, rho
-        self._blocks = np.empty((k, 3, 3))
-        kernels.diagonal_blocks(WT, self._blocks)
-        self._compliance = (self._blocks[:, 0, 0] + self._blocks[:, 1, 1] + self._blocks[:, 2, 2]) / 3.0
+        self._blocks, self._fixed = np.empty((k, 3, 3)), np.empty(k, dtype=np.bool_)
+        self._compliance, self._scale = np.empty(k), np.empty(k)
         # a contact that nothing can move along its normal has no force
-        diagonal = WT.diagonal().reshape(-1, 3)
-        self._fixed = diagonal[:, 0] <= kernels.IMMOVABLE * diagonal.sum(axis=1)
-        self._scale = np.where(self._fixed, np.inf, _TRIAL_SCALE * self._compliance)
+        self._some_fixed = kernels.prepare(WT, _TRIAL_SCALE, self._blocks, self._compliance, self._scale, self._fixed)
         self._active, self._slides, self._trial = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.bool_), np.empty((k, 3))
+        self._right = np.empty(3 * k)
         self._u = np.empty(3 * k)
         # of the last residual: largest velocity of the problem, largest that a force could undo, and the natural map
         self.speed, self.reach, self.forces_alone = 0.0, 0.0, np.inf
@@ -131,7 +129,8 @@ class DenseSolver:
         """
         if not len(self.friction):
             return DenseResult(0, 0, 0.0)
-        lam.reshape(-1, 3)[self._fixed] = 0.0
+        if self._some_fixed:
+            lam.reshape(-1, 3)[self._fixed] = 0.0
         search = _Search(self, q, lam, tolerance, max_sweeps, report, enough)
         search.run()
         lam[:] = search.best_lam
@@ -147,11 +146,10 @@ class DenseSolver:
 
     def residual(self, q: np.ndarray, lam: np.ndarray) -> float:
         """Set u afresh and return the residual of the present problem, forces relative to forces and velocities to velocities."""
-        velocity, self.speed, self.reach, wrong, size = kernels.judge(
-            self.WT, q, lam, self._shift, self._centre, self.friction, self.rho, self._u
+        found, self.speed, self.reach, self.forces_alone = kernels.residual(
+            self.WT, q, lam, self._shift, self._centre, self.friction, self.rho, self._u, VELOCITY_FACTOR
         )
-        self.forces_alone = float(relative(wrong, size))
-        return float(larger(self.forces_alone, velocity / max(self.speed, TINY) / VELOCITY_FACTOR))
+        return float(found)
 
     def _set_velocities(self, q: np.ndarray, lam: np.ndarray) -> None:
         kernels.velocities(self.WT, q, lam, self._u)
@@ -163,35 +161,27 @@ class DenseSolver:
 
     def newton_step(self, q: np.ndarray, lam: np.ndarray, before: float) -> float:
         """One semi-smooth Newton step on lam in place; return the residual, infinite when the matrix is singular."""
-        u = self._u
-        count = kernels.classify(lam, u, self._scale, self.friction, self._active, self._slides, self._trial)
-        active, slides = self._active[:count], self._slides[:count]
-        forces = lam.reshape(-1, 3)
-        if count < len(forces):
-            opened = np.ones(len(forces), dtype=np.bool_)
-            opened[active] = False
-            if forces[opened].any():
-                forces[opened] = 0.0
-                self._set_velocities(q, lam)
+        WT, u = self.WT, self._u
+        count = kernels.begin_newton(
+            WT, q, lam, self._shift, self._centre, self.friction, self._scale, u, self._active, self._slides, self._trial,
+            self._right,
+        )  # fmt: skip
         if not count:
             return self.residual(q, lam)
-        right = np.empty(3 * count)
-        kernels.newton_right(lam, u, self._scale, self.friction, active, slides, self._trial, right)
+        active, slides, right = self._active[:count], self._slides[:count], self._right[: 3 * count]
         if self._factors is not None and self._is_factored(active, slides):
-            start = forces[active].copy()
-            forces[active] += sl.lapack.dgetrs(*self._factors, right)[0].reshape(-1, 3)
+            start = lam.copy()
+            kernels.end_newton(active, sl.lapack.dgetrs(*self._factors, right)[0], lam)
             after = self.residual(q, lam)
             if after <= _GOOD_OLD_FACTORS * before:
                 return after
-            forces[active] = start
+            lam[:] = start
             self._set_velocities(q, lam)
         factor, pivots = self._factorize(active, slides)
-        change = sl.lapack.dgetrs(factor, pivots, right)[0]
-        if not math.isfinite(change.dot(change)) and not np.isfinite(change).all():
+        if not kernels.end_newton(active, sl.lapack.dgetrs(factor, pivots, right)[0], lam):
             self._factors = None
             return np.inf
         self._factors, self._factored_active, self._factored_slides = (factor, pivots), active.copy(), slides.copy()
-        forces[active] += change.reshape(-1, 3)
         return self.residual(q, lam)
 
     def _is_factored(self, active: np.ndarray, slides: np.ndarray) -> bool:
@@ -249,7 +239,7 @@ class _Search:
         near = self.solver._factors is not None or self.solver.only_newton
         if near and not self.over:
             start = self.lam.copy()
-            self._newton(self.tolerance, _NEWTON_STEPS)
+            self._newton(self.tolerance, _NEWTON_STEPS, self.best)
             self.lam[:] = start
         if self.solver.only_newton:
             return
@@ -258,26 +248,25 @@ class _Search:
         for sweeps in _SWEEPS:
             if self.over:
                 return
-            swept = self._sweep(weight * sweeps)
-            self._newton(self.tolerance, _NEWTON_STEPS)
-            self.lam[:] = swept
+            self._sweep_and_step(weight * sweeps)
         self._proximal_points()
         sweeps, before = weight * _SWEEPS[-1], np.inf
         while not (self.over or self._lingers(before)):
             before = self.best
-            swept = self._sweep(sweeps)
-            self._newton(self.tolerance, _NEWTON_STEPS)
-            self.lam[:] = swept
+            self._sweep_and_step(sweeps)
             sweeps *= 2
 
     def _lingers(self, before: float) -> bool:
         """Whether an answer that is good enough has hardly gained since it had the residual ``before``."""
         return _GAIN * before < self.best <= self._enough
 
-    def _keep(self) -> float:
-        """Judge lam by the problem itself (no shift), keep it when it is the best, and return its residual."""
+    def _keep(self, known: float = math.inf) -> float:
+        """Judge lam by the problem itself (no shift), keep it when it is the best, and return its residual.
+
+        That may be ``known``, where it was asked last.
+        """
         solver = self.solver
-        residual = solver.residual(self.q, self.lam)
+        residual = known if math.isfinite(known) else solver.residual(self.q, self.lam)
         if residual > self.tolerance >= solver.forces_alone and solver.reach > _RUNAWAY * solver.speed:
             self.runaway, self.best, self.best_lam = True, residual, self.lam.copy()
         if self._report:
@@ -286,29 +275,36 @@ class _Search:
             self.best, self.best_lam = residual, self.lam.copy()
         return residual
 
-    def _sweep(self, count: int) -> np.ndarray:
-        """Sweep from lam; return a copy of where that led."""
+    def _sweep(self, count: int) -> float:
+        """Sweep from lam; return the residual of where that led."""
         self.solver.residual(self.q, self.lam)
         count = min(count, self.limit - self.sweeps)
         self.solver.sweep(self.lam, count)
         self.sweeps += count
-        self._keep()
-        return self.lam.copy()
+        return self._keep()
 
-    def _newton(self, tolerance: float, most: int) -> bool:
+    def _sweep_and_step(self, count: int) -> None:
+        """Sweep from lam and try Newton's method there; lam is where the sweeps led."""
+        residual = self._sweep(count)
+        swept = self.lam.copy()
+        self._newton(self.tolerance, _NEWTON_STEPS, residual)
+        self.lam[:] = swept
+
+    def _newton(self, tolerance: float, most: int, known: float | None = None) -> bool:
         """Newton steps on the present (possibly proximal) problem from lam; whether they reached the tolerance.
 
         Residuals may rise on the way: the sets of closed and sliding contacts often come right only after one or two bad steps.
+        That of lam may be ``known``, where it was asked last.
         """
         solver = self.solver
-        residuals = [solver.residual(self.q, self.lam)]
+        residuals = [solver.residual(self.q, self.lam) if known is None else known]
         while residuals[-1] > tolerance and len(residuals) <= most and self.sweeps < self.limit:
             residuals.append(solver.newton_step(self.q, self.lam, residuals[-1]))
             self.sweeps, self.newton_steps = self.sweeps + 1, self.newton_steps + 1
             if not math.isfinite(residuals[-1]) or (len(residuals) > 4 and min(residuals[-3:]) > _HOPELESS * min(residuals)):
                 break
         if not solver._shifted:
-            self._keep()
+            self._keep(residuals[-1])
         return residuals[-1] <= tolerance
 
     def _proximal_points(self) -> None:

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from contact.compiled import njit
-from contact.metrics_kernels import larger, law_parts
+from contact.metrics_kernels import TINY, larger, law_parts, relative
 
 #: Relative size of what is added to the diagonal of a 3x3 block before it is inverted, so that an empty row stays harmless.
 _TINY_DIAGONAL = 1e-14
@@ -111,6 +111,26 @@ def diagonal_blocks(WT: np.ndarray, a: np.ndarray) -> None:
             a[i, r, r] += small if small > 0.0 else 1.0
 
 
+@njit(cache=True)
+def prepare(
+    WT: np.ndarray, times: float, blocks: np.ndarray, compliance: np.ndarray, scale: np.ndarray, fixed: np.ndarray
+) -> bool:
+    """Fill what a search needs to know of W; return whether it has contacts that nothing can move along their normals.
+
+    The :func:`diagonal_blocks` (k, 3, 3); of each contact the mean diagonal entry and so many ``times`` that, the scale of its
+    trial forces, (k,) m/(N s); and whether it is immovable, (k,): then it has no force, and its scale is infinite.
+    """
+    diagonal_blocks(WT, blocks)
+    some = False
+    for i in range(compliance.shape[0]):
+        n = 3 * i
+        compliance[i] = (blocks[i, 0, 0] + blocks[i, 1, 1] + blocks[i, 2, 2]) / 3.0
+        fixed[i] = WT[n, n] <= IMMOVABLE * (WT[n, n] + WT[n + 1, n + 1] + WT[n + 2, n + 2])
+        scale[i] = math.inf if fixed[i] else times * compliance[i]
+        some = some or fixed[i]
+    return some
+
+
 @njit(cache=True, inner=True)
 def update_velocity(WT: np.ndarray, j: int, change: float, u: np.ndarray) -> None:
     """Add W[:, j] change to u."""
@@ -151,7 +171,7 @@ def natural_map(lam: np.ndarray, u: np.ndarray, mu: np.ndarray, rho: np.ndarray,
     return math.sqrt(residual), math.sqrt(larger(force, velocity))
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def velocity_error(lam: np.ndarray, u: np.ndarray, q: np.ndarray, mu: np.ndarray, rho: np.ndarray) -> tuple[float, float, float]:
     """Largest velocities, m/s, over the contacts that press or approach, by components.
 
@@ -171,7 +191,7 @@ def velocity_error(lam: np.ndarray, u: np.ndarray, q: np.ndarray, mu: np.ndarray
     return error, speed, reach
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def judge(
     WT: np.ndarray,
     q: np.ndarray,
@@ -191,6 +211,28 @@ def judge(
 
 
 @njit(cache=True)
+def residual(
+    WT: np.ndarray,
+    q: np.ndarray,
+    lam: np.ndarray,
+    shift: np.ndarray,
+    centre: np.ndarray,
+    mu: np.ndarray,
+    rho: np.ndarray,
+    u: np.ndarray,
+    leniency: float,
+) -> tuple[float, float, float, float]:
+    """Fill u afresh, proximal part included; return the residual of forces and velocities, and what it is made of.
+
+    These are the largest velocity of the problem and the largest that a force could undo, m/s, and the natural map alone.
+    Velocities count with the part 1 / ``leniency`` of their error relative to the first.
+    """
+    error, speed, reach, wrong, size = judge(WT, q, lam, shift, centre, mu, rho, u)
+    forces = relative(wrong, size)
+    return larger(forces, error / (TINY if speed < TINY else speed) / leniency), speed, reach, forces
+
+
+@njit(cache=True, inner=True)
 def classify(
     lam: np.ndarray, u: np.ndarray, scale: np.ndarray, mu: np.ndarray, active: np.ndarray, slides: np.ndarray, trial: np.ndarray
 ) -> int:
@@ -217,7 +259,7 @@ def classify(
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def newton_right(
     lam: np.ndarray,
     u: np.ndarray,
@@ -241,6 +283,53 @@ def newton_right(
         bound = mu[i] * lam[n] / math.sqrt(y_0 * y_0 + y_1 * y_1)
         right[3 * c + 1] = -scale[i] * (lam[s] - bound * y_0)
         right[3 * c + 2] = -scale[i] * (lam[t] - bound * y_1)
+
+
+@njit(cache=True)
+def begin_newton(
+    WT: np.ndarray,
+    q: np.ndarray,
+    lam: np.ndarray,
+    shift: np.ndarray,
+    centre: np.ndarray,
+    mu: np.ndarray,
+    scale: np.ndarray,
+    u: np.ndarray,
+    active: np.ndarray,
+    slides: np.ndarray,
+    trial: np.ndarray,
+    right: np.ndarray,
+) -> int:
+    """Begin a semi-smooth Newton step: :func:`classify`, open contacts without force and u as it is then, :func:`newton_right`.
+
+    Return how many contacts are closed, of which alone ``active``, ``slides``, ``trial`` and ``right`` (3k,) tell.
+    """
+    count = classify(lam, u, scale, mu, active, slides, trial)
+    following, pushed = 0, False
+    for i in range(mu.shape[0]):
+        if following < count and active[following] == i:
+            following += 1
+            continue
+        for c in range(3 * i, 3 * i + 3):
+            pushed = pushed or lam[c] != 0.0
+            lam[c] = 0.0
+    if pushed:
+        velocities(WT, q, lam, u)
+        add_proximal(shift, centre, lam, u)
+    newton_right(lam, u, scale, mu, active[:count], slides, trial, right)
+    return count
+
+
+@njit(cache=True)
+def end_newton(active: np.ndarray, change: np.ndarray, lam: np.ndarray) -> bool:
+    """Add the change of force of each closed contact, (3 count,), unless it is not finite: then return False."""
+    for c in range(change.shape[0]):
+        if not math.isfinite(change[c]):
+            return False
+    for c in range(active.shape[0]):
+        for k in range(3):
+            lam[3 * active[c] + k] += change[3 * c + k]
+    return True
 
 
 @njit(cache=True)
