@@ -60,13 +60,38 @@ def test_tridiagonal_solve_against_numpy(n: int) -> None:
             dense[6 * i : 6 * i + 6, 6 * i + 6 : 6 * i + 12] = upper[i]
             dense[6 * i + 6 : 6 * i + 12, 6 * i : 6 * i + 6] = upper[i].T
     expected = np.linalg.solve(dense, x.ravel())
-    assert kernels.solve_tridiagonal(diagonal, np.empty((n, 6, 6)), upper, np.empty((n, 6), dtype=np.int64), x)
+    assert kernels.solve_tridiagonal(diagonal, np.empty((n, 6, 6)), upper, x)
     np.testing.assert_allclose(x.ravel(), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_singular_block_is_said() -> None:
     diagonal, x = np.zeros((2, 6, 6)), np.ones((2, 6))
-    assert not kernels.solve_tridiagonal(diagonal, np.empty((2, 6, 6)), np.zeros((2, 6, 6)), np.empty((2, 6), dtype=np.int64), x)
+    assert not kernels.solve_tridiagonal(diagonal, np.empty((2, 6, 6)), np.zeros((2, 6, 6)), x)
+
+
+def test_what_decays_along_a_chain_ends_as_zero() -> None:
+    """Weakly coupled ways of links: their entries would go through all numbers that take a processor long."""
+    n = 60
+    diagonal, upper, x = np.tile(np.eye(6), (n, 1, 1)), np.tile(0.1 * np.eye(6), (n, 1, 1)), np.ones((n, 6))
+    diagonal[0, 0, 4] = diagonal[0, 4, 0] = 1e-250
+    upper[-1] = 0.0
+    right, whole = np.empty((n, 6, 6)), diagonal.copy()
+    assert kernels.solve_tridiagonal(whole, right, upper, x)
+    for blocks in (whole[1:], right):
+        assert (np.abs(blocks[blocks != 0.0]) >= 1e-100).all()
+    expected = np.linalg.solve(np.eye(n) + 0.1 * (np.eye(n, k=1) + np.eye(n, k=-1)), np.ones(n))
+    np.testing.assert_allclose(x, np.repeat(expected[:, None], 6, axis=1), rtol=1e-13)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_residuals_that_newton_steps_see_are_those_of_the_yardstick(steps: int) -> None:
+    problem = chain(8, 5, np.random.default_rng(RNG_SEED), mu=0.4)
+    solution = make_solver("banded", max_iterations=steps).solve(problem)
+    found = measure(problem, solution.v, solution.lam)
+    history = solution.history
+    assert len(history.contact) == steps and found.contact_residual > 1e-10
+    assert history.dynamics[-1] == pytest.approx(found.dynamics_residual, rel=1e-6, abs=1e-15)
+    assert history.contact[-1] == pytest.approx(found.contact_residual, rel=1e-9)
 
 
 def slow_newton_step(
@@ -112,26 +137,27 @@ def test_newton_step_against_a_dense_one(shift: float) -> None:
     v, lam = rng.standard_normal((6, 6)), rng.standard_normal((9, 3))
     lam[:, 0] = np.abs(lam[:, 0]) * np.array([1, 1, 0, 1, 1, 1, 0, 1, 1])
     expected_v, expected_lam = slow_newton_step(problem, v.ravel(), lam, shift, 10.0)
-    u = np.empty((9, 3))
-    kernels.contact_velocities(link, jacobian, problem.phi, v, u)
+    compliance = problem.compliance.sum(axis=1) / 3.0
+    blocks = kernels.Chain(diagonal, upper, problem.b.reshape(6, 6), problem.weight.reshape(6, 6))
+    contacts = kernels.LinkContacts(link, jacobian, problem.phi, problem.friction, compliance)
+    u, rest = np.empty((9, 3)), np.empty((6, 6))
+    kernels.take_velocities(blocks, contacts, v, u, rest)
+    np.testing.assert_allclose(rest.ravel(), problem.b - problem.A @ v.ravel(), atol=1e-12)
     np.testing.assert_allclose(u, (problem.J @ v.ravel()).reshape(-1, 3) + problem.phi, atol=1e-13)
     states = set()
     for m in range(9):
         y = lam[m] - u[m] / (10.0 * problem.compliance[m].sum() / 3.0)
         states.add("open" if y[0] <= 0 else "stick" if np.linalg.norm(y[1:]) <= 0.4 * y[0] else "slip")
     assert states == {"open", "stick", "slip"}
-    compliance = problem.compliance.sum(axis=1) / 3.0
-    work = kernels.NewtonWork(
-        np.empty((6, 6)), np.empty((6, 6, 6)), np.empty((6, 6, 6)), np.empty((6, 6), dtype=np.int64),
-        np.empty((9, 3, 3)), np.empty((9, 3)),
-    )  # fmt: skip
-    contacts = kernels.LinkContacts(link, jacobian, problem.phi, problem.friction, compliance)
+    work = kernels.NewtonWork(rest, *np.empty((2, 6, 6)), *np.empty((2, 6, 6, 6)), np.empty((9, 3, 3)), np.empty((9, 3)))
     rules = kernels.ProximalRules(shift, 10.0)
-    assert kernels.newton_step(kernels.Chain(diagonal, upper, problem.b.reshape(6, 6)), contacts, rules, v, lam, u, work)
+    assert kernels.newton_step(blocks, contacts, rules, v, lam, u, work)
+    kernels.take_velocities(blocks, contacts, v, u, rest)
     scale = np.abs(expected_lam).max()
     np.testing.assert_allclose(v.ravel(), expected_v, atol=1e-8)
     np.testing.assert_allclose(lam, expected_lam, atol=1e-8 * scale)
     np.testing.assert_allclose(u, (problem.J @ v.ravel()).reshape(-1, 3) + problem.phi, atol=1e-12)
+    np.testing.assert_allclose(rest.ravel(), problem.b - problem.A @ v.ravel(), atol=1e-12)
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.3, 1.0])

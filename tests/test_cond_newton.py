@@ -74,7 +74,7 @@ def test_without_a_centre_of_its_own_it_is_the_step_of_the_chain() -> None:
     nothing = np.zeros(nc, np.int64), np.zeros((nc, 3, 6)), np.zeros((nc, 3))
     contacts = banded_kernels.LinkContacts(*nothing, law.friction, law.compliance)
     rules = banded_kernels.ProximalRules(law.shift, law.trial_scale)
-    work = banded_kernels.NewtonWork(*(np.zeros((1, 6)),) * 4, np.empty((nc, 3, 3)), np.empty((nc, 3)))
+    work = banded_kernels.NewtonWork(*(np.zeros((1, 6)),) * 5, np.empty((nc, 3, 3)), np.empty((nc, 3)))
     for m in range(nc):
         banded_kernels.linearise(contacts, m, rules, lam, u, work)
     np.testing.assert_allclose(work.gain, gain, rtol=1e-12, atol=1e-12)

@@ -10,12 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from contact.errors import ContactError
-from contact.metrics import natural_map_scale, norm
+from contact.metrics import natural_map_scale
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers import banded_kernels as kernels
-from contact.solvers.base import Judge, Row, Solution, SolverOptions, WarmStart, drive
+from contact.solvers.base import Judge, Rows, Solution, SolverOptions, WarmStart, drive
 from contact.solvers.with_rows import takes_rows
 
+#: Newton steps that are taken before the first is judged from outside; those after them are judged one by one.
+_AT_ONCE = 5
 #: Proximal shift relative to the compliance of a contact, and scale of the trial forces (see ``contact.solvers.dense``).
 _RULES = kernels.ProximalRules(shift=1e-6, trial_scale=10.0)
 
@@ -144,6 +146,18 @@ def _on_links(problem: ContactProblem, pattern: _Pattern) -> _OnLinks | None:
     return _OnLinks(pattern.place, link, jacobian)
 
 
+_NOTHING = np.empty(0, dtype=np.int64)
+_NO_SPREAD = kernels.SpreadWork(_NOTHING, _NOTHING, _NOTHING, np.empty((0, 3)), np.empty(3))
+
+
+def _spread_work(link: np.ndarray, upper: np.ndarray) -> kernels.SpreadWork:
+    """Return what goes along the chains."""
+    nc, chain = len(link), np.empty(len(upper), dtype=np.int64)
+    kernels.number_chains(upper, chain)
+    order = np.argsort(link, kind="stable")
+    return kernels.SpreadWork(order, chain, np.empty(nc, dtype=np.int64), np.empty((nc, 3)), np.empty(3))
+
+
 class _NewtonSteps:
     """The iterations of :class:`Banded` on one problem; a singular matrix of a step is a failure."""
 
@@ -159,33 +173,25 @@ class _NewtonSteps:
         if warm_start is not None:
             self.v[:] = np.reshape(warm_start.v, (n, 6))
             self.lam[:] = to_isotropic(problem, warm_start.lam.reshape(nc, 3))
-        self._chain = kernels.Chain(diagonal, upper, law.b.reshape(n, 6))
+        self._chain = kernels.Chain(diagonal, upper, law.b.reshape(n, 6), law.weight.reshape(n, 6))
         self._contacts = kernels.LinkContacts(link, jacobian, law.phi, law.friction, 1.0 / natural_map_scale(law))
         self._u = np.empty((nc, 3))
-        self._work = kernels.NewtonWork(
-            np.empty((n, 6)), np.empty((n, 6, 6)), np.empty((n, 6, 6)), np.empty((n, 6), dtype=np.int64),
-            np.empty((nc, 3, 3)), np.empty((nc, 3)),
-        )  # fmt: skip
-        self._spread: kernels.SpreadWork | None = None
-        kernels.contact_velocities(link, jacobian, law.phi, self.v, self._u)
+        rest, push, step = np.empty((3, n, 6))
+        reduced, right = np.empty((2, n, 6, 6))
+        self._work = kernels.NewtonWork(rest, push, step, reduced, right, np.empty((nc, 3, 3)), np.empty((nc, 3)))
+        self._spread = _NO_SPREAD if nc == 0 else _spread_work(link, upper)
         self.best, self.failed = -1, False
 
-    def until(self, aim: float, limit: int) -> list[Row]:
-        """One Newton step; before those after the first, contacts that hold too much let others slide."""
-        if self.best >= 0:
-            self._spread = self._spread or self._to_spread()
-            kernels.spread(self._contacts, self._work.gain, self.lam, self._spread)
-        self.failed = not kernels.newton_step(self._chain, self._contacts, _RULES, self.v, self.lam, self._u, self._work)
-        self.best += 1
-        return [(None, None, norm(self._work.step))]
-
-    def _to_spread(self) -> kernels.SpreadWork:
-        """Return what goes along the chains, once it is needed."""
-        link, n = self._contacts.link, len(self.v)
-        nc, chain = len(link), np.zeros(n, dtype=np.int64)
-        kernels.number_chains(self._chain.upper, chain)
-        order = np.argsort(link, kind="stable")
-        return kernels.SpreadWork(order, chain, np.empty(nc, dtype=np.int64), np.empty((nc, 3)), np.empty(3))
+    def until(self, aim: float, limit: int) -> Rows:
+        """Take Newton steps; before those after the first, contacts that hold too much let others slide."""
+        begun, alone = self.best >= 0, len(self.lam) == 0
+        rows = np.empty((1 if begun or alone else min(_AT_ONCE, limit), 3))
+        count, possible = kernels.iterate(
+            self._chain, self._contacts, _RULES, self.v, self.lam, self._u, self._work, self._spread, begun, aim, rows
+        )
+        self.failed = not possible
+        self.best += count
+        return [(None, None, float(rows[0, 2]))] if alone else rows[:count]
 
     def answer(self) -> tuple[np.ndarray, np.ndarray]:
         return self.v.ravel(), from_isotropic(self.problem, self.lam)

@@ -1,7 +1,7 @@
 """Compiled kernels for chains of links: A block tridiagonal with 6x6 blocks, every contact on one link.
 
-One call is one regularised semi-smooth Newton step on (v, lam): the contact forces are eliminated link by link, what is left is
-block tridiagonal and solved by one block LU sweep along the chain.
+One call is some regularised semi-smooth Newton steps on (v, lam): the contact forces are eliminated link by link, what is left
+is block tridiagonal and solved by one block LU sweep along the chain.
 """
 
 from __future__ import annotations
@@ -12,16 +12,26 @@ from typing import NamedTuple
 import numpy as np
 
 from contact.compiled import njit
+from contact.metrics_kernels import larger, law_parts, relative
 
 Row = tuple[float, float, float, float, float, float]
 
 
 class Chain(NamedTuple):
-    """A and b of rods: diagonal blocks and those above them, ``diagonal`` and ``upper`` (n, 6, 6), N s/m; ``b`` (n, 6), N."""
+    """A and b of rods.
+
+    Attributes
+    ----------
+    diagonal, upper : ndarray, (n, 6, 6), N s/m
+        Diagonal blocks and those right of them.
+    b, weight : ndarray, (n, 6)
+        b in N, and the weight of each row in the norm of the dynamics residual.
+    """
 
     diagonal: np.ndarray
     upper: np.ndarray
     b: np.ndarray
+    weight: np.ndarray
 
 
 class LinkContacts(NamedTuple):
@@ -50,12 +60,16 @@ class ProximalRules(NamedTuple):
 
 
 class NewtonWork(NamedTuple):
-    """Scratch of a Newton step: its velocities ``step`` (n, 6), factors, and ``gain``, ``change`` of :func:`linearise`."""
+    """Scratch of a Newton step: its velocities ``step`` (n, 6), blocks, and ``gain``, ``change`` of :func:`linearise`.
 
+    ``rest`` and ``push``, (n, 6), are b - A v and J^T lam.
+    """
+
+    rest: np.ndarray
+    push: np.ndarray
     step: np.ndarray
     diagonal: np.ndarray
     upper: np.ndarray
-    pivot: np.ndarray
     gain: np.ndarray
     change: np.ndarray
 
@@ -79,6 +93,9 @@ OTHER, STICKS, TOO_MUCH = 0, 1, 2
 #: Part of what a contact holds too much that goes on to others: inertia takes some, and contacts that slide in vain cost more
 #: steps than those that come one step later. A contact is made to slide by a force larger than friction by the second number.
 PASSED_ON, SLIDES = 0.75, 1e-5
+#: Entries of a chain below this are 0, far below all rounding: along a straight rod what couples two ways of a link decays from
+#: link to link to numbers that a processor takes a hundred times as long for.
+_NOTHING = 1e-100
 
 
 @njit(cache=True)
@@ -156,64 +173,66 @@ def _less(x: Row, factor: float, y: Row) -> Row:
     )  # fmt: skip
 
 
-@njit(cache=True, inner=True)
-def _factorize(a: np.ndarray, i: int, pivot: np.ndarray) -> bool:
-    """LU with partial pivoting of block i of (n, 6, 6) in place; False when it is singular."""
+@njit(cache=True, forceinline=True)
+def _scaled(factor: float, x: Row) -> Row:
+    """Return factor x."""
+    return factor * x[0], factor * x[1], factor * x[2], factor * x[3], factor * x[4], factor * x[5]
+
+
+@njit(cache=True, forceinline=True)
+def _put_kept(a: np.ndarray, i: int, r: int, x: Row) -> None:
+    """Write row r of block i of (n, 6, 6), 0 for numbers below :data:`_NOTHING`."""
+    for c in range(6):
+        a[i, r, c] = x[c] if abs(x[c]) > _NOTHING else 0.0
+
+
+@njit(cache=True, inner=True, error_model="numpy")
+def _reduce(a: np.ndarray, i: int, right: np.ndarray, x: np.ndarray) -> bool:
+    """Solve with block i of (n, 6, 6) in place, by elimination with partial pivoting; False when it is singular.
+
+    The right-hand sides are the six columns of ``right[i]``, (n, 6, 6), and row i of x (n, 6); the block is overwritten.
+    """
     for k in range(6):
-        p = k
+        p, largest = k, abs(a[i, k, k])
         for r in range(k + 1, 6):
-            if abs(a[i, r, k]) > abs(a[i, p, k]):
-                p = r
-        pivot[i, k] = p
-        if a[i, p, k] == 0.0:
+            size = abs(a[i, r, k])
+            if size > largest:
+                p, largest = r, size
+        if largest == 0.0:
             return False
         if p != k:
             own, other = _row(a, i, k), _row(a, i, p)
             _put_row(a, i, k, other)
             _put_row(a, i, p, own)
-        inverse = 1.0 / a[i, k, k]
-        for r in range(k + 1, 6):
-            factor = a[i, r, k] * inverse
-            a[i, r, k] = factor
-            for c in range(k + 1, 6):
-                a[i, r, c] -= factor * a[i, k, c]
-    return True
-
-
-@njit(cache=True, inner=True)
-def _substitute(a: np.ndarray, pivot: np.ndarray, i: int, right: np.ndarray, x: np.ndarray) -> None:
-    """Solve in place with the factors of :func:`_factorize`: six columns, ``right[i]`` of (n, 6, 6), and row i of x (n, 6)."""
-    for k in range(6):
-        p = pivot[i, k]
-        if p != k:
             own, other = _row(right, i, k), _row(right, i, p)
             _put_row(right, i, k, other)
             _put_row(right, i, p, own)
             x[i, k], x[i, p] = x[i, p], x[i, k]
-    for r in range(1, 6):
-        row, value = _row(right, i, r), x[i, r]
-        for c in range(r):
-            row = _less(row, a[i, r, c], _row(right, i, c))
-            value -= a[i, r, c] * x[i, c]
-        _put_row(right, i, r, row)
-        x[i, r] = value
-    for r in range(5, -1, -1):
-        row, value, d = _row(right, i, r), x[i, r], a[i, r, r]
-        for c in range(r + 1, 6):
-            row = _less(row, a[i, r, c], _row(right, i, c))
-            value -= a[i, r, c] * x[i, c]
-        _put_row(right, i, r, (row[0] / d, row[1] / d, row[2] / d, row[3] / d, row[4] / d, row[5] / d))
-        x[i, r] = value / d
+        inverse = 1.0 / a[i, k, k]
+        row, behind, value = _scaled(inverse, _row(a, i, k)), _scaled(inverse, _row(right, i, k)), inverse * x[i, k]
+        _put_row(right, i, k, behind)
+        x[i, k] = value
+        for r in range(k + 1, 6):
+            factor = a[i, r, k]
+            _put_row(a, i, r, _less(_row(a, i, r), factor, row))
+            _put_row(right, i, r, _less(_row(right, i, r), factor, behind))
+            x[i, r] -= factor * value
+        _put_row(a, i, k, row)
+    for k in range(5, 0, -1):
+        behind, value = _row(right, i, k), x[i, k]
+        for r in range(k):
+            factor = a[i, r, k]
+            _put_row(right, i, r, _less(_row(right, i, r), factor, behind))
+            x[i, r] -= factor * value
+    return True
 
 
-@njit(cache=True, inner=True)
-def solve_tridiagonal(
-    diagonal: np.ndarray, upper: np.ndarray, symmetric_upper: np.ndarray, pivot: np.ndarray, x: np.ndarray
-) -> bool:
+@njit(cache=True, inner=True, error_model="numpy")
+def solve_tridiagonal(diagonal: np.ndarray, upper: np.ndarray, symmetric_upper: np.ndarray, x: np.ndarray) -> bool:
     """Solve in place a block tridiagonal system; the blocks below the diagonal are the transposes of ``symmetric_upper``.
 
-    ``diagonal`` (n, 6, 6) is overwritten by its factors, ``upper`` (n, 6, 6) by D^-1 U; x (n, 6) by the solution. False when a
-    block is singular.
+    ``diagonal`` (n, 6, 6) is overwritten, ``upper`` (n, 6, 6) by D^-1 U, x (n, 6) by the solution. False when a block is
+    singular.
     """
     n = x.shape[0]
     for i in range(n):
@@ -223,13 +242,14 @@ def solve_tridiagonal(
                 factor = symmetric_upper[i - 1, k, r]
                 row = _less(row, factor, _row(upper, i - 1, k))
                 value -= factor * x[i - 1, k]
-            _put_row(diagonal, i, r, row)
+            _put_kept(diagonal, i, r, row)
             x[i, r] = value
-        if not _factorize(diagonal, i, pivot):
-            return False
         for r in range(6):
             _put_row(upper, i, r, _row(symmetric_upper, i, r))
-        _substitute(diagonal, pivot, i, upper, x)
+        if not _reduce(diagonal, i, upper, x):
+            return False
+        for r in range(6):
+            _put_kept(upper, i, r, _row(upper, i, r))
     for i in range(n - 2, -1, -1):
         for r in range(6):
             value = x[i, r]
@@ -239,22 +259,14 @@ def solve_tridiagonal(
     return True
 
 
-@njit(cache=True, inner=True)
-def dynamics(
-    diagonal: np.ndarray,
-    upper: np.ndarray,
-    b: np.ndarray,
-    link: np.ndarray,
-    jacobian: np.ndarray,
-    v: np.ndarray,
-    lam: np.ndarray,
-    residual: np.ndarray,
-) -> None:
-    """Fill residual = b + J^T lam - A v, (n, 6)."""
+@njit(cache=True, _nrt=False)
+def take_velocities(chain: Chain, contacts: LinkContacts, v: np.ndarray, u: np.ndarray, rest: np.ndarray) -> None:
+    """Fill u = J v + phi, (nc, 3), and rest = b - A v, (n, 6)."""
+    diagonal, upper, link, jacobian = chain.diagonal, chain.upper, contacts.link, contacts.jacobian
     n = v.shape[0]
     for i in range(n):
         for r in range(6):
-            total = b[i, r]
+            total = chain.b[i, r]
             for c in range(6):
                 total -= diagonal[i, r, c] * v[i, c]
             if i + 1 < n:
@@ -263,22 +275,47 @@ def dynamics(
             if i > 0:
                 for c in range(6):
                     total -= upper[i - 1, c, r] * v[i - 1, c]
-            residual[i, r] = total
+            rest[i, r] = total
     for m in range(link.shape[0]):
         for r in range(3):
-            for c in range(6):
-                residual[link[m], c] += jacobian[m, r, c] * lam[m, r]
-
-
-@njit(cache=True)
-def contact_velocities(link: np.ndarray, jacobian: np.ndarray, phi: np.ndarray, v: np.ndarray, u: np.ndarray) -> None:
-    """Fill u = J v + phi, (nc, 3)."""
-    for m in range(link.shape[0]):
-        for r in range(3):
-            total = phi[m, r]
+            total = contacts.phi[m, r]
             for c in range(6):
                 total += jacobian[m, r, c] * v[link[m], c]
             u[m, r] = total
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def take_forces(contacts: LinkContacts, lam: np.ndarray, push: np.ndarray) -> None:
+    """Fill push = J^T lam, (n, 6)."""
+    link, jacobian = contacts.link, contacts.jacobian
+    for i in range(push.shape[0]):
+        for c in range(6):
+            push[i, c] = 0.0
+    for m in range(link.shape[0]):
+        for r in range(3):
+            for c in range(6):
+                push[link[m], c] += jacobian[m, r, c] * lam[m, r]
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def residuals(chain: Chain, contacts: LinkContacts, lam: np.ndarray, u: np.ndarray, work: NewtonWork) -> tuple[float, float]:
+    """Dynamics and contact residual of ``contact.metrics``; u, ``work.rest`` and ``work.push`` are those of the iterate."""
+    wrong = moved = loads = pushed = 0.0
+    for i in range(chain.b.shape[0]):
+        for c in range(6):
+            weight, b, push = chain.weight[i, c], chain.b[i, c], work.push[i, c]
+            r, a, b, f = weight * (work.rest[i, c] + push), weight * (b - work.rest[i, c]), weight * b, weight * push
+            wrong, moved, loads, pushed = wrong + r * r, moved + a * a, loads + b * b, pushed + f * f
+    dynamics = relative(math.sqrt(wrong), math.sqrt(larger(moved, larger(loads, pushed))))
+    wrong = strength = motion = 0.0
+    for m in range(lam.shape[0]):
+        v_n, v_0, v_1, e_n, e_0, e_1 = law_parts(
+            u[m, 0], u[m, 1], u[m, 2], lam[m, 0], lam[m, 1], lam[m, 2], 1.0 / contacts.compliance[m], contacts.friction[m], False
+        )
+        wrong += e_n * e_n + e_0 * e_0 + e_1 * e_1
+        strength += lam[m, 0] * lam[m, 0] + lam[m, 1] * lam[m, 1] + lam[m, 2] * lam[m, 2]
+        motion += v_n * v_n + v_0 * v_0 + v_1 * v_1
+    return dynamics, relative(math.sqrt(wrong), math.sqrt(larger(strength, motion)))
 
 
 @njit(cache=True, inner=True, _nrt=False)
@@ -329,21 +366,24 @@ def linearise(contacts: LinkContacts, m: int, rules: ProximalRules, lam: np.ndar
 @njit(cache=True, inner=True, _nrt=False)
 def eliminate(contacts: LinkContacts, m: int, work: NewtonWork) -> None:
     """Add J^T change of contact m to the right-hand side, and J^T gain J to the block of its link."""
-    i, jacobian = contacts.link[m], contacts.jacobian
+    i, jacobian, gain, block = contacts.link[m], contacts.jacobian, work.gain, work.diagonal
+    turns = False
     for r in range(3):
         for c in range(6):
             work.step[i, c] += jacobian[m, r, c] * work.change[m, r]
-        for s in range(3):
-            g = work.gain[m, r, s]
-            if g != 0.0:
-                for c in range(6):
-                    factor = g * jacobian[m, r, c]
-                    if factor != 0.0:
-                        for k in range(6):
-                            work.diagonal[i, c, k] += factor * jacobian[m, s, k]
+            turns |= c >= 3 and jacobian[m, r, c] != 0.0
+    if gain[m, 0, 0] == 0.0:
+        return
+    for c in range(6 if turns else 3):  # forces on a round rod act at the centres of its links
+        x, y, z = jacobian[m, 0, c], jacobian[m, 1, c], jacobian[m, 2, c]
+        g_0 = x * gain[m, 0, 0] + y * gain[m, 1, 0] + z * gain[m, 2, 0]
+        g_1 = x * gain[m, 0, 1] + y * gain[m, 1, 1] + z * gain[m, 2, 1]
+        g_2 = x * gain[m, 0, 2] + y * gain[m, 1, 2] + z * gain[m, 2, 2]
+        for k in range(6):
+            block[i, c, k] += g_0 * jacobian[m, 0, k] + g_1 * jacobian[m, 1, k] + g_2 * jacobian[m, 2, k]
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def newton_step(
     chain: Chain,
     contacts: LinkContacts,
@@ -353,21 +393,23 @@ def newton_step(
     u: np.ndarray,
     work: NewtonWork,
 ) -> bool:
-    """One step on v (n, 6) and lam (nc, 3) in place; False when the system is singular. u must be J v + phi.
+    """One step on v (n, 6) and lam (nc, 3) in place; False when the system is singular.
 
+    u and ``work.rest`` must be those of :func:`take_velocities`, and are then those of the v before.
     (A + J^T gain J) dv = b + J^T (lam + change) - A v, with gain and change of :func:`linearise`.
     """
     link, jacobian, step = contacts.link, contacts.jacobian, work.step
-    dynamics(chain.diagonal, chain.upper, chain.b, link, jacobian, v, lam, step)
+    take_forces(contacts, lam, work.push)
     n = v.shape[0]
     for i in range(n):
         for r in range(6):
+            step[i, r] = work.rest[i, r] + work.push[i, r]
             for c in range(6):
                 work.diagonal[i, r, c] = chain.diagonal[i, r, c]
     for m in range(link.shape[0]):
         linearise(contacts, m, rules, lam, u, work)
         eliminate(contacts, m, work)
-    if not solve_tridiagonal(work.diagonal, work.upper, chain.upper, work.pivot, step):
+    if not solve_tridiagonal(work.diagonal, work.upper, chain.upper, step):
         return False
     for i in range(n):
         for c in range(6):
@@ -381,15 +423,25 @@ def newton_step(
                 moved += jacobian[m, s, c] * step[link[m], c]
             for r in range(3):
                 lam[m, r] -= work.gain[m, r, s] * moved
-    contact_velocities(link, jacobian, contacts.phi, v, u)
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True, _nrt=False)
+def _joined(upper: np.ndarray, i: int) -> bool:
+    """Whether block i of (n, 6, 6) has an entry."""
+    for r in range(6):
+        for c in range(6):
+            if upper[i, r, c] != 0.0:
+                return True
+    return False
+
+
+@njit(cache=True, _nrt=False)
 def number_chains(upper: np.ndarray, chain: np.ndarray) -> None:
     """Fill the number of the chain, (n,), of each link: one ends where nothing joins it to the next."""
+    chain[:1] = 0
     for i in range(1, chain.shape[0]):
-        chain[i] = chain[i - 1] + (0 if upper[i - 1].any() else 1)
+        chain[i] = chain[i - 1] + (0 if _joined(upper, i - 1) else 1)
 
 
 @njit(cache=True, inner=True, _nrt=False)
@@ -461,3 +513,46 @@ def spread(contacts: LinkContacts, gain: np.ndarray, lam: np.ndarray, work: Spre
                 for c in range(3):
                     left[c] += share * work.excess[m, c]
     return count
+
+
+@njit(cache=True, _nrt=False)
+def iterate(
+    chain: Chain,
+    contacts: LinkContacts,
+    rules: ProximalRules,
+    v: np.ndarray,
+    lam: np.ndarray,
+    u: np.ndarray,
+    work: NewtonWork,
+    going: SpreadWork,
+    spreads: bool,
+    aim: float,
+    rows: np.ndarray,
+) -> tuple[int, bool]:
+    """Take Newton steps until both residuals are at most ``aim``, or as many as ``rows``, (steps, 3), has.
+
+    Each fills a row: dynamics and contact residual, and the norm of its velocities. Without contacts one is taken, and its
+    residuals stay as they are. ``spreads`` says whether the first of them lets contacts spread what they hold too much, as those
+    after it do. Returns how many were taken, and whether the last one was possible. The 11 parameters are the problem, the
+    iterate, and room.
+    """
+    take_velocities(chain, contacts, v, u, work.rest)
+    for k in range(rows.shape[0]):
+        if k > 0 or spreads:
+            spread(contacts, work.gain, lam, going)
+        if not newton_step(chain, contacts, rules, v, lam, u, work):
+            rows[k, 0] = rows[k, 1] = rows[k, 2] = math.nan
+            return k + 1, False
+        total = 0.0
+        for i in range(v.shape[0]):
+            for c in range(6):
+                total += work.step[i, c] * work.step[i, c]
+        rows[k, 2] = math.sqrt(total)
+        if lam.shape[0] == 0:
+            return k + 1, True
+        take_velocities(chain, contacts, v, u, work.rest)
+        take_forces(contacts, lam, work.push)
+        rows[k, 0], rows[k, 1] = residuals(chain, contacts, lam, u, work)
+        if not (rows[k, 0] > aim or rows[k, 1] > aim):  # met, or not finite
+            return k + 1, True
+    return rows.shape[0], True

@@ -146,9 +146,9 @@ def solve_links(
 ) -> bool:
     """Solve (A + J^T gain J) x = r for a chain of links, x (n, 6) in place of r; False where a block is singular.
 
-    ``chain``: blocks (n, 6, 6) on and right of the diagonal of A; ``work``: two arrays like them, and one (n, 6) of int64.
+    ``chain``: blocks (n, 6, 6) on and right of the diagonal of A; ``work``: two arrays like them.
     """
-    diagonal, upper, pivot = work
+    diagonal, upper = work
     diagonal[:] = chain[0]
     link, jacobian = contacts.link, contacts.jacobian
     for m in range(link.shape[0]):
@@ -162,7 +162,7 @@ def solve_links(
                         if factor != 0.0:
                             for k in range(6):
                                 diagonal[i, c, k] += factor * jacobian[m, s, k]
-    return solve_tridiagonal(diagonal, upper, chain[1], pivot, x)
+    return solve_tridiagonal(diagonal, upper, chain[1], x)
 
 
 @njit(cache=True)

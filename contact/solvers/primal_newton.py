@@ -97,7 +97,7 @@ class BandedWay:
         banded.gather_links(place, A.data, self._diagonal, self._upper)
         if not banded.gather_contacts(J.indptr, J.indices, J.data, *self._contacts):
             return False
-        self._work = np.empty((n, 6, 6)), np.empty((n, 6, 6)), np.empty((n, 6), dtype=np.int64)
+        self._work = np.empty((n, 6, 6)), np.empty((n, 6, 6))
         return True
 
     def factorize(self, gain: np.ndarray) -> bool:
