@@ -286,6 +286,36 @@ def test_a_recorded_simulation_is_a_run(tmp_path: Path) -> None:
         fs.resume(tmp_path / "stepped", scene=cube_scene())
 
 
+def test_a_closed_simulation_keeps_its_readings_and_goes_nowhere() -> None:
+    with fs.Simulation(cube_scene()) as sim:
+        saved = sim.step(2).save()
+        twin = sim.fork()
+    row = sim.row()
+    for call in (sim.step, lambda: sim.set("box", (0, 0, 1e-4)), lambda: sim.push("cube", (0, 0, 1)), sim.fork, sim.reset,
+                 lambda: sim.restore(saved)):  # fmt: skip
+        with pytest.raises(fs.InputError, match=rf"^\w+: the simulation of .* was closed at {2 * DT:g} s; make a new one"):
+            call()
+    assert sim.row() == row and sim.converged and sim.time == pytest.approx(2 * DT) and sim.verdict == "good"
+    assert twin.step(2).time == pytest.approx(4 * DT)  # a fork goes on
+    assert repr(saved) == f"<Saved simulation at {2 * DT:g} s, step 2>"
+
+
+def test_a_target_beyond_the_range_of_a_joint_is_refused() -> None:
+    scene = fs.Scene("arm", dt=0.005, duration=0.1)
+    arm = scene.add_robot("arm7.urdf", name="arm")
+    still = fs.Profile([0.0], [0.0])
+    scene.drive_joint(arm, "joint2", still, stiffness=2000.0)
+    scene.drive_joint(arm, "left_jaw", still)
+    sim = fs.Simulation(scene)
+    with pytest.raises(fs.InputError, match=r"arm\.joint2: the value is 90 rad; .* is -2 to 2; 90 degrees are 1\.571\.$"):
+        sim.set("arm.joint2", 90.0)
+    with pytest.raises(fs.InputError, match=r"arm\.left_jaw: the value is 1 m; the range of the joint is 0 to 0\.05\.$"):
+        sim.set("arm.left_jaw", 1.0)
+    sim.set("arm.joint2", 2.0, over=1.0)
+    sim.set("arm.left_jaw", 0.05, over=1.0)
+    assert sim.step().converged
+
+
 def test_recorded_in_memory_with_a_fork_beside_it() -> None:
     run = fs.simulate(cube_scene())
     sim = fs.Simulation(cube_scene(), record=True)

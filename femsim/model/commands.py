@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ from femsim.base.errors import InputError
 #: What some functions give, and its units, for messages.
 MOTION = ("displacement and rotation vector from the start", "m and rad")
 FORCE, WRENCH = ("force", "N"), ("force and torque", "N and N m")
+#: How far a target may be beyond the range of its joint, m or rad.
+BEYOND = 1e-6
 
 
 class Command:
@@ -25,6 +28,8 @@ class Command:
         What the scene was given; called with the time in s.
     what, unit : str
         What its values are, and their unit, for messages.
+    within : (float, float), optional
+        Range that a commanded value must keep.
 
     Attributes
     ----------
@@ -32,8 +37,10 @@ class Command:
         Second name, of its own or shared with others: the ``name`` of the Profile or Motion that was given. Empty for none.
     """
 
-    def __init__(self, name: str, given: Callable[[float], Any], what: str, unit: str) -> None:
-        self.name, self.given, self.what, self.unit = name, given, what, unit
+    def __init__(
+        self, name: str, given: Callable[[float], Any], what: str, unit: str, within: tuple[float, float] | None = None
+    ) -> None:
+        self.name, self.given, self.what, self.unit, self.within = name, given, what, unit, within
         self.label = str(getattr(given, "name", ""))
         self._taken: tuple[float, np.ndarray, float, np.ndarray] | None = None
         self._motion = (what, unit) == MOTION
@@ -86,7 +93,7 @@ class Command:
         Raises
         ------
         InputError
-            Numbers that are not finite, or of another shape than those given.
+            Numbers that are not finite, of another shape than those given, or beyond the range.
         """
         start = np.array(self(now), dtype=np.float64)
         try:
@@ -98,6 +105,14 @@ class Command:
         if target.shape != start.shape or not np.isfinite(target).all():
             shape = {(): "one number", (2, 3): "(3,) or two times (3,) numbers"}.get(start.shape, f"{start.shape} numbers")
             raise InputError(f"{self.name}: the value is {value!r}; allowed are {shape}, finite: {self.what}, {self.unit}.")
+        if self.within is not None and not self.within[0] - BEYOND <= float(target) <= self.within[1] + BEYOND:
+            low, high = self.within
+            turned = math.radians(float(target))
+            degrees = self.unit == "rad" and abs(target) > 2.0 * math.pi and low <= turned <= high
+            hint = f"; {target:g} degrees are {turned:.4g}" if degrees else ""
+            raise InputError(
+                f"{self.name}: the value is {target:g} {self.unit}; the range of the joint is {low:g} to {high:g}{hint}."
+            )
         self._taken = (now, start, now + over, target)
 
     def release(self) -> None:

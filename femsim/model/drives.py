@@ -161,6 +161,11 @@ class Motion:
         keys = f"{len(times)} key frames from {times[0]:g} to {times[-1]:g} s" if len(times) > 1 else "one key frame"
         return f"<Motion{name}: {keys}, at last moved by {', '.join(f'{x:.3g}' for x in moved)} m{turn}>"
 
+    @property
+    def travel(self) -> float:
+        """Largest distance from the start among its key frames, m."""
+        return float(np.linalg.norm([p.values for p in self._displacement], axis=0).max())
+
     def __call__(self, t: float) -> tuple[np.ndarray, np.ndarray]:
         """Displacement (3,), m, and rotation vector (3,), rad, from the start pose at time t (s)."""
         return np.array([p(t) for p in self._displacement]), np.array([p(t) for p in self._rotation])

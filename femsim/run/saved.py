@@ -19,7 +19,7 @@ from foreign.text import read_npz
 VERSION = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Saved:
     """Where a simulation stood, all of it: what follows after :meth:`Simulation.restore` is what followed then, to the last bit.
 
@@ -45,6 +45,9 @@ class Saved:
     pushes: Mapping[str, Mapping[str, np.ndarray]]
     rows: tuple[list[float], list[float]]
     health: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return f"<Saved simulation at {self.state.t:g} s, step {self.state.step}>"
 
     def write(self, path: str | Path) -> None:
         """Write it to a file in numpy's format npz, without the health verdict; it is there as a whole or not at all."""

@@ -100,7 +100,7 @@ class Simulation:
     _saved: Saved  # where it stood when another of its kind became active
     _solver: Solver | None
     _recording: Recording | None
-    _failure = ""
+    _failure, _closed = "", False
     _run: Run | None = None
     _report: StepReport | None = None
 
@@ -146,6 +146,8 @@ class Simulation:
     def close(self) -> Run | None:
         """Complete what it records, and let go of the scene: its targets follow what the scene says again.
 
+        Readings stay; nothing moves it any more.
+
         Returns
         -------
         Run or None
@@ -155,7 +157,7 @@ class Simulation:
             for command in self._engine.scene.commands.values():
                 command.release()
             self._engine.stepper.system.pushed = None
-        recording, self._recording = self._recording, None
+        recording, self._recording, self._closed = self._recording, None, True
         if recording is not None:
             self._run = recording.close(self._engine.stepper, self._failure)
         return self._run
@@ -245,14 +247,14 @@ class Simulation:
         Raises
         ------
         InputError
-            A number of steps below 1.
+            A number of steps below 1, or a simulation that was closed.
         StepFailedError
             A step gave numbers that nothing can go on with, or the one before it made energy a million times what went in, or a
             body has left the scene, where a run ends too; those before it stand.
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise InputError(f"step: n is {n!r}; allowed are whole numbers from 1.")
-        self._activate()
+        self._open("step")
         with self._engine.threads.limit():
             for _ in range(int(n)):
                 self._step()
@@ -315,7 +317,8 @@ class Simulation:
         Raises
         ------
         InputError
-            Unknown target, numbers of another shape or not finite, or a negative time.
+            Unknown target, numbers of another shape or not finite, beyond the range of a joint, a negative time, or a simulation
+            that was closed.
         """
         commands = self._engine.scene.commands
         chosen = [c for c in commands.values() if target in (c.name, c.label)]
@@ -324,7 +327,7 @@ class Simulation:
             raise InputError(f"target {target!r} is unknown in scene {self._engine.scene.name!r}{known}")
         if not (np.isfinite(over) and over >= 0.0):
             raise InputError(f"target {target!r}: over is {over!r} s; allowed are finite numbers from 0.")
-        self._activate()
+        self._open("set")
         for command in chosen:
             if value is None:
                 command.release()
@@ -350,12 +353,12 @@ class Simulation:
         Raises
         ------
         InputError
-            No such part, an obstacle, or numbers of another shape or not finite.
+            No such part, an obstacle, numbers of another shape or not finite, or a simulation that was closed.
         """
         names = self._engine.scene.part_names
         if part not in names:
             raise InputError(f"push of {part!r}: no part is called so{did_you_mean(part, names)}")
-        self._activate()
+        self._open("push")
         if force is None:
             self._pushes.pop(part, None)
             return
@@ -414,12 +417,13 @@ class Simulation:
         Raises
         ------
         InputError
-            It is of another scene, or this one records.
+            It is of another scene, or this one records or was closed.
         """
         if not isinstance(saved, Saved):
             raise InputError(f"restore: saved is {saved!r}; give what save() returned, or fs.Saved.read(file).")
         if self._recording is not None:
             raise InputError("a simulation that records cannot go back, since a run goes on in time; fork it, or do not record.")
+        self._open("restore", stay=True)
         unknown = set(saved.commands) - set(self._engine.scene.commands)
         if unknown:
             raise InputError(f"what was saved has the target {sorted(unknown)[0]!r}, which this scene lacks; build the same one.")
@@ -455,12 +459,29 @@ class Simulation:
             self._engine.sensors.reseed(seed)
 
     def fork(self) -> Simulation:
-        """Make a twin that stands here and goes its own way."""
+        """Make a twin that stands here and goes its own way.
+
+        Raises
+        ------
+        InputError
+            This one was closed.
+        """
+        self._open("fork", stay=True)
         twin = object.__new__(type(self))
         twin._engine, twin._saved, twin._solver = self._engine, self.save(), None
         twin._commands, twin._rows, twin._recording = dict(self._commands), self._rows, None
         twin._pushes = dict(self._pushes)
         return twin
+
+    def _open(self, call: str, *, stay: bool = False) -> None:
+        """Refuse a call where it was closed; unless the bodies are to stay whose they are, let them be its own."""
+        if self._closed:
+            raise InputError(
+                f"{call}: the simulation of {self._engine.scene.name!r} was closed at {self.time:g} s; make a new one, "
+                "fs.Simulation(scene), or fork it before it is closed."
+            )
+        if not stay:
+            self._activate()
 
     def _activate(self) -> None:
         """Let the bodies be those of this simulation, where another one, or a run of the same scene, has moved them."""

@@ -145,9 +145,11 @@ class SceneContents:
             raise InputError(f"body {name!r} is unknown in scene {self.name!r}{did_you_mean(name, names)}")
         return self.bodies[names.index(name)]
 
-    def command(self, name: str, given: Callable[[float], Any], what: str, unit: str) -> Command:
+    def command(
+        self, name: str, given: Callable[[float], Any], what: str, unit: str, within: tuple[float, float] | None = None
+    ) -> Command:
         """Keep a function of time under a name, by which a stepped simulation can take it over; return what is called instead."""
-        self.commands[name] = Command(name, given, what, unit)
+        self.commands[name] = Command(name, given, what, unit, within)
         return self.commands[name]
 
     @property

@@ -10,11 +10,12 @@ import numpy as np
 from femsim.base.errors import InputError, did_you_mean
 from femsim.model.actuators import Chamber, Tendon, find_chamber, route
 from femsim.model.bodies.body import Body
-from femsim.model.commands import MOTION
+from femsim.model.commands import MOTION, Command
 from femsim.model.compliance import CompliantDrive
-from femsim.model.drives import PoseFunction
+from femsim.model.drives import Motion, PoseFunction
 from femsim.model.frames import Tetrahedra
 from femsim.model.holds import Hold, chosen_nodes
+from femsim.scene import plausible
 from femsim.scene.checks import Handle, Vector, function_of_time, name_of, positive, vector
 from femsim.scene.contents import SceneContents
 from femsim.scene.frictions import FrictionRule, add_rule, side_of
@@ -39,7 +40,7 @@ def drive_base(
             f"drive of {body.name}: damping and max_force belong to a stiffness, and without one a motion is followed exactly, "
             "whatever that takes; give stiffness=(N/m, N m/rad) too, or leave them out."
         )
-    scene.motions[scene.bodies.index(body)] = scene.command(body.name, motion, *MOTION)
+    scene.motions[scene.bodies.index(body)] = _path(scene, body.name, motion)
 
 
 def drive_softly(
@@ -66,9 +67,16 @@ def drive_softly(
         d = _six(f"drive of {body.name}: damping", damping, "(N s/m, N m s/rad)")
     name = f"{body.name}.drive"
     scene.check_name(name)
-    path = scene.command(body.name, motion, *MOTION)
+    path = _path(scene, body.name, motion)
     limit = _limits(body.name, max_force)
     scene.couplings.append(CompliantDrive(name, body.name, index, start, path, stiffness=k, damping=d, limit=limit))
+
+
+def _path(scene: SceneContents, name: str, motion: PoseFunction) -> Command:
+    """Keep a motion as a target, with a note where its key frames are implausibly far."""
+    if isinstance(motion, Motion):
+        scene.notes += plausible.notes_on_travel(name, motion.travel, scene.largest_size)
+    return scene.command(name, motion, *MOTION)
 
 
 def _driven_base(scene: SceneContents, what: Handle | str, fingers: bool | Sequence[str]) -> Body:
@@ -192,7 +200,7 @@ def hold(
             )
         leader = bases[label]
         pivot = scene.bodies[leader].initial_q()[:3]
-    path = None if motion is None else scene.command(name, motion, *MOTION)
+    path = None if motion is None else _path(scene, name, motion)
     scene.holds.append(Hold(name, index, nodes, rest[nodes].copy(), pivot, path, leader))
     return Handle(name, (name,))
 

@@ -90,6 +90,16 @@ def notes_on_speed(name: str, velocity: np.ndarray) -> list[str]:
     return [f"{name} starts with {speed:g} m/s: is it in mm/s?"] if speed > MOST_SPEED else []
 
 
+def notes_on_travel(name: str, travel: float, largest: float) -> list[str]:
+    """Note a motion that goes farther, m, than the largest body that the scene expects."""
+    if travel <= largest:
+        return []
+    return [
+        f"the motion of {name} goes {travel:.3g} m: is it given in millimetres? Then divide by 1000; else give the scene "
+        f"largest_size={math.ceil(travel)}"
+    ]
+
+
 def grouped(notes: Iterable[str]) -> list[str]:
     """Return the first of the notes that differ in their digits only, as those on the bricks of a wall, with their count."""
     alike: dict[str, list[str]] = {}

@@ -165,7 +165,8 @@ def drive_joint(
         "velocity": (velocity, ".velocity", "speed of the joint", f"{unit}/s"),
         "effort": (effort, ".effort", "effort of the joint", force),
     }
-    functions = {} if motion is None else {"position": scene.command(label, motion, "position of the joint", unit)}
+    within = (float(own.limits[0]), float(own.limits[1]))
+    functions = {} if motion is None else {"position": scene.command(label, motion, "position of the joint", unit, within)}
     for field, (wanted, end, said, units) in others.items():
         if wanted is not None:
             functions[field] = scene.command(label + (end if functions else ""), wanted, said, units)
