@@ -241,6 +241,25 @@ def test_kept_stiffness_is_never_indefinite(amount: float) -> None:
 # ---------------------------------------------------------------------- balances
 
 
+@pytest.mark.parametrize("ends", ["clamped", "hinged", "mixed"])
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+def test_frames_that_move_alone_change_the_joints_of_the_ends(ends: str, n: int) -> None:
+    """Only those are worked out again then, and the energy of all when somebody asks; links that move as well are seen."""
+    rng = np.random.default_rng(5)
+    rod, other = uneven(ends, n), uneven(ends, n)
+    q = shaken(rod, rng, 0.2)
+    for k in range(3):
+        q = shaken(rod, rng, 0.2) if k == 2 else q
+        frames = rod.end_frames + [0.002 * (k + 1), 0.001, 0.0, 0.0, 0.0, 0.0, 0.0]
+        frames[:, 3:] = [quaternion_multiply(np.array([0.8, 0.6, 0.0, 0.0]), turn) for turn in frames[:, 3:]]
+        rod.end_frames[:] = frames
+        other.reset()
+        other.end_frames[:] = frames  # it remembers no joints
+        np.testing.assert_array_equal(rod.joint_wrenches(q), other.joint_wrenches(q))
+        np.testing.assert_array_equal(rod.strains(q), other.strains(q))
+        assert rod.elastic_energy(q) == other.elastic_energy(q)
+
+
 def test_rigid_motion_makes_no_force() -> None:
     rod = Rod("rod", helix(20), rectangular_section(0.003, 0.001), CABLE)
     rng = np.random.default_rng(4)

@@ -23,7 +23,7 @@ from femsim.base.rotations import cayley_from_quaternion, quaternion_conjugate, 
 from femsim.model.bodies import rod_momentum_kernels as kernels
 from femsim.model.bodies.articulated import ArticulatedBody
 from femsim.model.bodies.rod import Rod
-from femsim.model.bodies.rod_kernels import take_pulls
+from femsim.model.bodies.rod_kernels import rotations, take_pulls
 from femsim.step.advance import take_step
 from femsim.step.free_flight import keep_momentum
 from femsim.step.stepper import Stepper
@@ -58,8 +58,11 @@ def stepped(rod: Rod, amount: float, spin: float, seed: int = 0) -> tuple[np.nda
 def step_force(rod: Rod, before: np.ndarray, after: np.ndarray, v: np.ndarray, slowing: float) -> np.ndarray:
     n, force = rod.n_links, np.empty((rod.n_links + 1, 9))
     joints = rod.joints()
-    kernels.step_forces(before, after, np.ascontiguousarray(v[:, 3:]), joints.arm, joints.kind, joints.stiffness, joints.rest,
-                        slowing, np.full((n + 1, 9), np.nan), np.empty((2, n + 2, 9)), force)  # fmt: skip
+    rotation, start = np.empty((n + 2, 9)), np.empty((n + 1, kernels.START))
+    rotations(before, rotation)
+    kernels.joint_starts(before, rotation, joints.arm, joints.kind, joints.rest, start)
+    kernels.step_forces(start, rotation, after, np.ascontiguousarray(v[:, 3:]), joints.arm, joints.kind, joints.stiffness,
+                        joints.rest, slowing, np.full((n + 1, 9), np.nan), np.empty((n + 2, 9)), force)  # fmt: skip
     return force
 
 

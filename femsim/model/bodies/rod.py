@@ -5,6 +5,7 @@ Over 600 lines: one class answers all of the body protocol from one set of array
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -282,10 +283,12 @@ class Rod(BodyDefaults):
         self._velocities, self._responses = np.zeros((n + 2, 6)), np.zeros((n + 1, 12))
         self._known_response = np.zeros((2, 12))
         self._start_rotation = np.empty((n + 2, 9))
-        # of the energy-momentum step: poses at its start and its end, turns and axes between, forces of the joints
+        # of the energy-momentum step: poses at its start and its end, joints at its start, turns between, axes at its end, forces
+        # of the joints
         self._conserving = False
         self._before, self._after = np.empty((n + 2, 7)), np.empty((n + 2, 7))
-        self._turn, self._both_rotations = np.zeros((n + 2, 3)), np.empty((2, n + 2, 9))
+        self._joint_starts = np.zeros((n + 1, momentum_kernels.START))
+        self._turn, self._end_rotation = np.zeros((n + 2, 3)), np.empty((n + 2, 9))
         self._step_force = np.empty((n + 1, 9))
         self._acting = self._force
         self._end_pull = np.zeros(2)
@@ -403,17 +406,30 @@ class Rod(BodyDefaults):
 
         No work when nothing moved.
         """
-        poses = self._poses
+        poses, joints = self._poses, self.n_links + 1
         poses[0], poses[-1] = self.end_frames if frames is None else frames
         poses[1:-1] = q.reshape(-1, 7)
-        if np.array_equal(poses, self._updated_at):
+        moved = kernels.moved_from(poses, self._updated_at)
+        if moved == 0:
             return
         self._updated_at[:] = poses
-        kernels.rotations(poses, self._rotation)
-        self._energy = kernels.joint_states(
-            poses, self._rotation, self._arm, self._kind, self._stiffness, self._rest, self._ceiling,
-            self._geometry, self._force, self._strain,
+        if moved == 2 or joints <= 3:
+            self._energy = self._fill_joints(slice(0, joints))
+            return
+        self._fill_joints(slice(0, 2))
+        self._fill_joints(slice(joints - 2, joints))
+        self._energy = np.nan
+
+    def _fill_joints(self, own: slice) -> float:
+        """Fill what is known of joints, two or more, at the poses; return their energy, J."""
+        sides = slice(own.start, own.stop + 1)
+        poses, rotation = self._poses[sides], self._rotation[sides]
+        kernels.rotations(poses, rotation)
+        energy = kernels.joint_states(
+            poses, rotation, self._arm[sides], self._kind[own], self._stiffness[own], self._rest[own], self._ceiling,
+            self._geometry[own], self._force[own], self._strain[own],
         )  # fmt: skip
+        return float(energy)
 
     def assemble(
         self,
@@ -436,6 +452,8 @@ class Rod(BodyDefaults):
         self.update_joints(q)
         self._start_rotation[:] = self._rotation
         self._before[:] = self._poses
+        if settings.conserving:
+            momentum_kernels.joint_starts(self._poses, self._rotation, self._arm, self._kind, self._rest, self._joint_starts)
         self._known_response[:] = 0.0
         self._external_forces(q, t + implicit, settings.gravity, external.reshape(-1, 6))
         kernels.joint_blocks(self._kind, self._arm, self._geometry, self._stiffness_factor(settings), implicit, self._blocks)
@@ -526,13 +544,13 @@ class Rod(BodyDefaults):
         np.multiply(dt, self._velocities[1:-1, 3:], out=self._turn[1:-1])
         self.update_joints(moved, frames)
         momentum_kernels.step_forces(
-            self._before, self._after, self._turn, self._arm, self._kind, self._stiffness, self._rest,
-            settings.strain_damping + self.elastic.rayleigh_beta / dt, self._force, self._both_rotations, self._step_force,
+            self._joint_starts, self._start_rotation, self._after, self._turn, self._arm, self._kind, self._stiffness, self._rest,
+            settings.strain_damping + self.elastic.rayleigh_beta / dt, self._force, self._end_rotation, self._step_force,
         )  # fmt: skip
         kernels.take_pulls(self._kind, self._step_force, self._ceiling, self._geometry)
         self._acting = self._step_force
         self._responses[:] = 0.0
-        axes = 0.5 * (self._both_rotations[0, [1, -2], 2::3] + self._both_rotations[1, [1, -2], 2::3])
+        axes = 0.5 * (self._start_rotation[[1, -2], 2::3] + self._end_rotation[[1, -2], 2::3])
         self._external_forces(moved, start.t + 0.5 * dt, settings.gravity, external.reshape(-1, 6), axes)
         momentum_kernels.step_equations(
             self._before[1:-1], self._after[1:-1], start.v, v_hat, self.link_mass, self.link_inertia, self._damping,
@@ -585,8 +603,7 @@ class Rod(BodyDefaults):
 
         ``axes`` (2, 3) along the first and the last link, default those at q, turn the levers.
         """
-        np.multiply(self.link_mass[:, None], gravity, out=force[:, :3])
-        force[:, 3:] = 0.0
+        kernels.weights(self.link_mass, gravity, force)
         if self.load is not None:
             load = np.asarray(self.load(t), dtype=np.float64)
             if load.ndim == 1:
@@ -668,6 +685,8 @@ class Rod(BodyDefaults):
     def elastic_energy(self, q: np.ndarray) -> float:
         """Elastic energy of the joints, those of held ends included, J; frames as the last step left them."""
         self.update_joints(q)
+        if math.isnan(self._energy):  # only the frames have moved since all joints were
+            self._energy = self._fill_joints(slice(0, self.n_links + 1))
         return self._energy
 
     # ---- balance

@@ -3,7 +3,7 @@
 Poses are numbered with the supports of the two ends around the links: pose 0 is the frame that may hold the start, poses 1 to n
 the links, pose n + 1 the frame that may hold the end. Joint k stands between pose i = k and pose j = k + 1, so the n - 1 joints
 inside the rod and the two at its ends are one formula. Velocities of a link are u (of its centre) and w (angular, world), three
-each. 3x3 matrices are rows of nine entries.
+each. 3x3 matrices are rows of nine entries. Over 600 lines: all formulas of a joint stand together.
 
 Notation of a joint: Q = R_i^T R_j, phi = log Q,
 R = R_i exp(phi/2) the frame half-way, c_i and c_j half the links along their tangents, g = (x_j - c_j) - (x_i + c_i) the gap,
@@ -76,7 +76,7 @@ def matrix_at(a: np.ndarray, k: int, o: int) -> Matrix:
 
 
 @njit(cache=True, forceinline=True)
-def _put_matrix(a: np.ndarray, k: int, o: int, A: Matrix) -> None:
+def put_matrix(a: np.ndarray, k: int, o: int, A: Matrix) -> None:
     """Fill a[k, o:o+9]."""
     a[k, o] = A[0]
     a[k, o + 1] = A[1]
@@ -93,7 +93,30 @@ def _put_matrix(a: np.ndarray, k: int, o: int, A: Matrix) -> None:
 def rotations(poses: np.ndarray, rotation: np.ndarray) -> None:
     """Fill the rotation matrices (n, 9) of the quaternions of poses (n, 7)."""
     for p in range(poses.shape[0]):
-        _put_matrix(rotation, p, 0, rotation_at(poses, p))
+        put_matrix(rotation, p, 0, rotation_at(poses, p))
+
+
+@njit(cache=True, _nrt=False)
+def moved_from(poses: np.ndarray, before: np.ndarray) -> int:
+    """Whether poses (n + 2, 7) are others than before: 0 none, 1 only those of the frames of the ends, 2 those of links."""
+    last = poses.shape[0] - 1
+    for p in range(1, last):
+        for c in range(7):
+            if poses[p, c] != before[p, c]:
+                return 2
+    for c in range(7):
+        if poses[0, c] != before[0, c] or poses[last, c] != before[last, c]:
+            return 1
+    return 0
+
+
+@njit(cache=True, _nrt=False)
+def weights(mass: np.ndarray, gravity: np.ndarray, force: np.ndarray) -> None:
+    """Fill the weights of links, (n, 6) N and N m, by their masses (n,) and gravity (3,) m/s^2."""
+    for i in range(mass.shape[0]):
+        for c in range(3):
+            force[i, c] = mass[i] * gravity[c]
+            force[i, 3 + c] = 0.0
 
 
 @njit(cache=True, _nrt=False)
@@ -251,10 +274,10 @@ def joint_states(
         put_vector(force, k, 0, n)
         put_vector(force, k, 3, (turn_i[0] - m[0], turn_i[1] - m[1], turn_i[2] - m[2]))
         put_vector(force, k, 6, (turn_j[0] + m[0], turn_j[1] + m[1], turn_j[2] + m[2]))
-        _put_matrix(geometry, k, _C, C)
-        _put_matrix(geometry, k, _HI, H_i)
-        _put_matrix(geometry, k, _HJ, H_j)
-        _put_matrix(geometry, k, _D, D)
+        put_matrix(geometry, k, _C, C)
+        put_matrix(geometry, k, _HI, H_i)
+        put_matrix(geometry, k, _HJ, H_j)
+        put_matrix(geometry, k, _D, D)
         put_vector(geometry, k, _AXIS, axis)
         geometry[k, _TENSION] = tension
         geometry[k, _STRETCH] = stretch
@@ -342,12 +365,12 @@ def joint_blocks(
                 T_ii = plus(plus(_across(T_ii, middle - uneven, axis), transposed(Z_i)), Z_i)
                 T_jj = plus(plus(_across(T_jj, middle + uneven, axis), transposed(Z_j)), Z_j)
                 T_ij = _sum_by_rows(_across(T_ij, 0.25 * pull * stretch, axis), Z_j, transposed(Z_i))
-        _put_matrix(blocks, k, _S, scaled_matrix(material, C))
-        _put_matrix(blocks, k, _UI, U_i)
-        _put_matrix(blocks, k, _UJ, U_j)
-        _put_matrix(blocks, k, _TII, _mirrored(T_ii))
-        _put_matrix(blocks, k, _TIJ, T_ij)
-        _put_matrix(blocks, k, _TJJ, _mirrored(T_jj))
+        put_matrix(blocks, k, _S, scaled_matrix(material, C))
+        put_matrix(blocks, k, _UI, U_i)
+        put_matrix(blocks, k, _UJ, U_j)
+        put_matrix(blocks, k, _TII, _mirrored(T_ii))
+        put_matrix(blocks, k, _TIJ, T_ij)
+        put_matrix(blocks, k, _TJJ, _mirrored(T_jj))
 
 
 @njit(cache=True)

@@ -38,6 +38,7 @@ from femsim.model.bodies.rod_kernels import (
     by_body_axes,
     gap_of,
     matrix_at,
+    put_matrix,
     put_vector,
     vector_at,
 )
@@ -57,6 +58,9 @@ from femsim.model.bodies.rotation_kernels import (
     transposed_times_vector,
 )
 
+#: Where the parts of what a joint is at the start of a step begin: gap (3), arms of i and j (6), turn (c, s) (4), s in world
+#: axes (3), axes half-way (9), strain and turn beyond rest (6), factor of the logarithm; and how many numbers that are.
+_GAP, _ARMS, _C, _S, _WORLD, _AXES, _STRAIN, _TURN, _LOG, START = 0, 3, 9, 10, 13, 16, 25, 28, 31, 32
 # sin^2 of half a turn below which the logarithm is taken by its series, and change of it below which by its slope
 _SMALL_TURN, _SMALL_CHANGE = 0.02, 1e-3
 
@@ -197,22 +201,53 @@ def _on_turn(x: Vector, R: Matrix, eta: Vector, T: Vector, d: float, N: float, s
     return scaled(1.0 / d, _sum(y, scaled(0.5 * sense, cross(T, y))))
 
 
+@njit(cache=True)
+def joint_starts(
+    poses: np.ndarray, rotation: np.ndarray, arm: np.ndarray, kind: np.ndarray, rest: np.ndarray, start: np.ndarray
+) -> None:
+    """Fill ``start`` (n + 1, START), what :func:`step_forces` needs of each joint where the step starts.
+
+    ``poses`` (n + 2, 7), ``rotation`` (n + 2, 9) and the others are as in ``joint_states``.
+    """
+    for k in range(kind.shape[0]):
+        if kind[k] == ABSENT:
+            continue
+        i, j = scaled(arm[k], axis_of(rotation, k)), scaled(arm[k + 1], axis_of(rotation, k + 1))
+        g = gap_of(poses, k, i, j)
+        put_vector(start, k, _GAP, g)
+        put_vector(start, k, _ARMS, i)
+        put_vector(start, k, _ARMS + 3, j)
+        if kind[k] == BALL:
+            continue
+        c, s, axes = _relative(poses, k, k + 1)
+        factor = _turn_by_sine(c, s)
+        start[k, _C], start[k, _LOG] = c, factor
+        put_vector(start, k, _S, s)
+        put_vector(start, k, _WORLD, times_vector(axes, s))
+        put_matrix(start, k, _AXES, axes)
+        put_vector(start, k, _STRAIN, transposed_times_vector(axes, g))
+        put_vector(start, k, _TURN, _difference(scaled(factor, s), vector_at(rest, k, 0)))
+
+
 @njit(cache=True, inner=True)
 def _joint_forces(
-    before: np.ndarray,
+    start: np.ndarray,
+    rotations: tuple[Matrix, Matrix],
     after: np.ndarray,
     turn: np.ndarray,
     k: int,
     arms: tuple[Vector, Vector],
-    gaps: tuple[Vector, Vector],
-    along: Vector,
-    about: Vector,
-    rest: Vector,
+    g1: Vector,
+    stiffness: np.ndarray,
+    rest: np.ndarray,
     slowing: float,
 ) -> tuple[bool, Vector, Vector, Vector]:
-    """Give the forces of a joint that is stiff in all ways, by x_j and by the turns of i and j; False where none are found."""
+    """Give the forces of a joint that is stiff in all ways, by x_j and by the turns of i and j; False where none are found.
+
+    ``rotations`` are those of link i at the start and at the end.
+    """
     i, j = k, k + 1
-    c0, s0, first_axes = _relative(before, i, j)
+    c0, s0, first_axes = start[k, _C], vector_at(start, k, _S), matrix_at(start, k, _AXES)
     c1, s1, last_axes = _relative(after, i, j)
     first, second = vector_at(turn, i, 0), vector_at(turn, j, 0)
     T, delta = _mean(first, second), _difference(second, first)
@@ -222,25 +257,25 @@ def _joint_forces(
         return False, nothing, nothing, nothing
     # turn of j against i in the axes of i, at the start and at the end
     side = cross(T, delta)
-    eta0 = transposed_times_vector(rotation_at(before, i), scaled(1.0 / d, _difference(delta, scaled(0.5, side))))
-    eta1 = transposed_times_vector(rotation_at(after, i), scaled(1.0 / d, _sum(delta, scaled(0.5, side))))
+    eta0 = transposed_times_vector(rotations[0], scaled(1.0 / d, _difference(delta, scaled(0.5, side))))
+    eta1 = transposed_times_vector(rotations[1], scaled(1.0 / d, _sum(delta, scaled(0.5, side))))
     N = math.sqrt(1.0 + 0.25 * dot(eta0, eta0))
     if c0 - 0.5 * dot(eta0, s0) <= 0.0:  # beyond half a turn, where the logarithm jumps
         return False, nothing, nothing, nothing
     # stresses: K (mean e + a change of e)
-    g0, g1 = gaps
-    e0, e1 = transposed_times_vector(first_axes, g0), transposed_times_vector(last_axes, g1)
-    h0, h1 = _turn_by_sine(c0, s0), _turn_by_sine(c1, s1)
-    f0, f1 = _difference(scaled(h0, s0), rest), _difference(scaled(h1, s1), rest)
+    along, about = vector_at(stiffness, k, 0), vector_at(stiffness, k, 3)
+    e0, e1 = vector_at(start, k, _STRAIN), transposed_times_vector(last_axes, g1)
+    h0, h1 = start[k, _LOG], _turn_by_sine(c1, s1)
+    f0, f1 = vector_at(start, k, _TURN), _difference(scaled(h1, s1), vector_at(rest, k, 0))
     pull = by_entries(along, _sum(_mean(e0, e1), scaled(slowing, _difference(e1, e0))))
     moment = by_entries(about, _sum(_mean(f0, f1), scaled(slowing, _difference(f1, f0))))
     # the gap in the axes half-way
     n = times_vector(scaled_matrix(0.5, plus(first_axes, last_axes)), pull)
-    t = cross(n, _mean(g0, g1))
+    t = cross(n, _mean(vector_at(start, k, _GAP), g1))
     norm_i, norm_j = math.sqrt(1.0 + 0.25 * dot(first, first)), math.sqrt(1.0 + 0.25 * dot(second, second))
     shares = (0.5 * (1.0 / norm_i + 1.0 / norm_j), 0.5 / (norm_i * norm_j * (norm_i + norm_j)))
     uneven = _mean(
-        _on_frame(t, T, delta, times_vector(first_axes, s0), c0, shares, 1.0),
+        _on_frame(t, T, delta, vector_at(start, k, _WORLD), c0, shares, 1.0),
         _on_frame(t, T, delta, times_vector(last_axes, s1), c1, shares, -1.0),
     )
     # the logarithm of the turn
@@ -248,8 +283,8 @@ def _joint_forces(
     slope = 2.0 * turn_slope(h0, h1, dot(s0, s0), dot(s1, s1)) * dot(middle, moment)
     x = _sum(scaled(0.5 * (h0 + h1), moment), scaled(slope, middle))
     m = _mean(
-        _on_turn(x, rotation_at(before, i), eta0, T, d, N, s0, c0, 1.0),
-        _on_turn(x, rotation_at(after, i), eta1, T, d, N, s1, c1, -1.0),
+        _on_turn(x, rotations[0], eta0, T, d, N, s0, c0, 1.0),
+        _on_turn(x, rotations[1], eta1, T, d, N, s1, c1, -1.0),
     )
     half, twist = scaled(0.5, t), _sum(uneven, m)
     arm_i, arm_j = arms
@@ -260,7 +295,8 @@ def _joint_forces(
 
 @njit(cache=True)
 def step_forces(
-    before: np.ndarray,
+    start: np.ndarray,
+    rotation: np.ndarray,
     after: np.ndarray,
     turn: np.ndarray,
     arm: np.ndarray,
@@ -269,36 +305,34 @@ def step_forces(
     rest: np.ndarray,
     slowing: float,
     middle: np.ndarray,
-    rotation: np.ndarray,
+    end_rotation: np.ndarray,
     force: np.ndarray,
 ) -> None:
     """Fill the force (n + 1, 9) of each joint against deformation in a step, as ``joint_states`` orders it.
 
-    ``before`` and ``after`` (n + 2, 7) are the poses at both ends of the step, ``turn`` (n + 2, 3) rad Cayley's vectors between
-    their axes; ``slowing`` is a, the part of the change of strain that is damped. ``arm``, ``kind``, ``stiffness`` and ``rest``
-    are as in ``joint_states``. Where a joint turns beyond half a turn in the step it has its force of ``middle`` (n + 1, 9).
-    ``rotation`` (2, n + 2, 9) becomes the axes of both ends. The 11 parameters are both ends of the step, the constants of the
+    ``start`` (n + 1, START) and ``rotation`` (n + 2, 9) are the joints, see :func:`joint_starts`, and the axes of all poses at
+    the start of the step, ``after`` (n + 2, 7) the poses at its end, ``turn`` (n + 2, 3) rad Cayley's vectors between their
+    axes; ``slowing`` is a, the part of the change of strain that is damped. ``arm``, ``kind``, ``stiffness`` and ``rest`` are as
+    in ``joint_states``. Where a joint turns beyond half a turn in the step it has its force of ``middle`` (n + 1, 9).
+    ``end_rotation`` (n + 2, 9) becomes the axes at the end. The 12 parameters are both ends of the step, the constants of the
     joints and the results.
     """
-    for p in range(before.shape[0]):
-        first_axes, last_axes = rotation_at(before, p), rotation_at(after, p)
-        for c in range(9):
-            rotation[0, p, c] = first_axes[c]
-            rotation[1, p, c] = last_axes[c]
+    for p in range(after.shape[0]):
+        put_matrix(end_rotation, p, 0, rotation_at(after, p))
     for k in range(kind.shape[0]):
         if kind[k] == ABSENT:
             for c in range(9):
                 force[k, c] = 0.0
             continue
-        i0, i1 = scaled(arm[k], axis_of(rotation[0], k)), scaled(arm[k], axis_of(rotation[1], k))
-        j0, j1 = scaled(arm[k + 1], axis_of(rotation[0], k + 1)), scaled(arm[k + 1], axis_of(rotation[1], k + 1))
-        arms = (_mean(i0, i1), _mean(j0, j1))
-        g0, g1 = gap_of(before, k, i0, j0), gap_of(after, k, i1, j1)
+        i1, j1 = scaled(arm[k], axis_of(end_rotation, k)), scaled(arm[k + 1], axis_of(end_rotation, k + 1))
+        arms = (_mean(vector_at(start, k, _ARMS), i1), _mean(vector_at(start, k, _ARMS + 3), j1))
+        g1 = gap_of(after, k, i1, j1)
         if kind[k] == BALL:
             # the change of the gap is damped in the axes of the link
             link = 1 if k == 0 else k
+            g0 = vector_at(start, k, _GAP)
             g, spring = _mean(g0, g1), stiffness[k, 2]
-            R = scaled_matrix(0.5, plus(matrix_at(rotation[0], link, 0), matrix_at(rotation[1], link, 0)))
+            R = scaled_matrix(0.5, plus(matrix_at(rotation, link, 0), matrix_at(end_rotation, link, 0)))
             change = transposed_times_vector(R, _difference(_difference(g1, g0), cross(vector_at(turn, link, 0), g)))
             slowed = times_vector(R, scaled(spring * slowing, change))
             n, t = _sum(scaled(spring, g), slowed), cross(slowed, g)
@@ -308,10 +342,8 @@ def step_forces(
             else:
                 on_i = _sum(on_i, t)
         else:
-            found, n, on_i, on_j = _joint_forces(
-                before, after, turn, k, arms, (g0, g1), vector_at(stiffness, k, 0), vector_at(stiffness, k, 3),
-                vector_at(rest, k, 0), slowing,
-            )  # fmt: skip
+            axes = matrix_at(rotation, k, 0), matrix_at(end_rotation, k, 0)
+            found, n, on_i, on_j = _joint_forces(start, axes, after, turn, k, arms, g1, stiffness, rest, slowing)
         if found:
             put_vector(force, k, 0, n)
             put_vector(force, k, 3, on_i)
