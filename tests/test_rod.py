@@ -250,7 +250,8 @@ def test_frames_that_move_alone_change_the_joints_of_the_ends(ends: str, n: int)
     q = shaken(rod, rng, 0.2)
     for k in range(3):
         q = shaken(rod, rng, 0.2) if k == 2 else q
-        frames = rod.end_frames + [0.002 * (k + 1), 0.001, 0.0, 0.0, 0.0, 0.0, 0.0]
+        frames = rod.end_frames.copy()
+        frames[:, :2] += [0.002 * (k + 1), 0.001]
         frames[:, 3:] = [quaternion_multiply(np.array([0.8, 0.6, 0.0, 0.0]), turn) for turn in frames[:, 3:]]
         rod.end_frames[:] = frames
         other.reset()
