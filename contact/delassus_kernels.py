@@ -25,3 +25,23 @@ def congruence(
                 total += data[k] * row[indices[k]]
             W[i, j] = total
             W[j, i] = total
+
+
+@njit(cache=True)
+def fill_dense(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, rows: np.ndarray, A: np.ndarray, unit: np.ndarray
+) -> None:
+    """Fill a matrix in compressed columns, transposed, and the unit vectors of some of its rows, (m, n); both are 0 before."""
+    for j in range(A.shape[0]):
+        for k in range(indptr[j], indptr[j + 1]):
+            A[j, indices[k]] = data[k]
+    for i in range(rows.shape[0]):
+        unit[i, rows[i]] = 1.0
+
+
+@njit(cache=True)
+def pick_symmetric(columns: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+    """Fill the symmetric part of some rows, (m,), of as many columns, which stand in the rows of ``columns``, (m, n)."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[0]):
+            out[i, j] = 0.5 * (columns[j, rows[i]] + columns[i, rows[j]])

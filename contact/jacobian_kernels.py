@@ -23,6 +23,19 @@ def gather(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, v: np.ndar
 
 
 @njit(cache=True)
+def contact_velocities(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, v: np.ndarray, phi: np.ndarray, out: np.ndarray
+) -> None:
+    """Fill out = J v + phi, (nc, 3)."""
+    for m in range(out.shape[0]):
+        for c in range(3):
+            total = 0.0
+            for k in range(np.uint64(indptr[3 * m + c]), np.uint64(indptr[3 * m + c + 1])):
+                total += data[k] * v[np.uint64(indices[k])]
+            out[m, c] = total + phi[m, c]
+
+
+@njit(cache=True)
 def scatter(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, lam: np.ndarray, out: np.ndarray) -> None:
     """Fill out = J^T lam, lam with one entry a row of J."""
     out[:] = 0.0
@@ -50,7 +63,7 @@ def pick_contacts(
     return entry
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, inner=True, error_model="numpy")
 def compliances(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, diagonal: np.ndarray, out: np.ndarray) -> None:
     """Fill the diagonal of J D^-1 J^T, one entry a row of J, for D = diag(diagonal) with positive entries."""
     for i in range(out.shape[0]):
@@ -92,6 +105,31 @@ def mark_columns(indptr: np.ndarray, indices: np.ndarray, out: np.ndarray) -> in
 
 
 @njit(cache=True)
+def pushed_unknowns(
+    indptr: np.ndarray, indices: np.ndarray, start: np.ndarray, stop: np.ndarray, diagonal: np.ndarray, columns: np.ndarray
+) -> tuple[int, int, float, float]:
+    """Return what contacts push of rigid bodies and robots, the rows from ``start`` to ``stop`` (groups,) of each.
+
+    Rows of J that have entries, and the unknowns that they push: all of a body on whose first six rows they act, else the joints
+    on which they act; and the least and the largest first entry of A, its ``diagonal`` (n,), of such bodies, 1 where there is
+    none. ``columns``, (n,), are marked as by :func:`mark_columns`.
+    """
+    rows, pushed = mark_columns(indptr, indices, columns), 0
+    least, largest, bodies = 1.0, 1.0, 0
+    for g in range(start.shape[0]):
+        whole, joints = False, 0
+        for i in range(start[g], stop[g]):
+            joints += columns[i]
+            whole = whole or (columns[i] and i < start[g] + 6)
+        pushed += stop[g] - start[g] if whole else joints
+        if whole:
+            first = diagonal[start[g]]
+            least, largest = (min(least, first), max(largest, first)) if bodies else (first, first)
+            bodies += 1
+    return rows, pushed, least, largest
+
+
+@njit(cache=True, inner=True)
 def touched(indptr: np.ndarray, indices: np.ndarray, stops: np.ndarray, out: np.ndarray) -> None:
     """Set out (groups, nc), bool, where a contact has columns in a group; groups follow one another and end before ``stops``."""
     for i in range(indptr.shape[0] - 1):

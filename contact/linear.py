@@ -22,6 +22,7 @@ import scipy.linalg as sl
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
+from contact import delassus_kernels as kernels
 from contact.errors import ContactError
 
 Backend = Literal["auto", "pardiso", "superlu"]
@@ -356,15 +357,16 @@ class DenseCholesky:
 
     def factorize(self, A: sp.csc_matrix, patch: np.ndarray) -> None:
         """Factorize A, (n, n). ContactError when A is not positive definite."""
-        self._factor, bad = sl.lapack.dpotrf(A.toarray(order="F"), lower=1, overwrite_a=1, clean=0)
+        n, m = A.shape[0], len(patch)
+        transposed, unit, self.compliance = np.zeros((n, n)), np.zeros((m, n)), np.empty((m, m))
+        kernels.fill_dense(A.indptr, A.indices, A.data, patch, transposed, unit)
+        self._factor, bad = sl.lapack.dpotrf(transposed.T, lower=1, overwrite_a=1, clean=0)
         if bad:
             raise ContactError(_NOT_POSITIVE)
-        self.patch = patch
-        unit = np.zeros((A.shape[0], len(patch)), order="F")
-        unit[patch, np.arange(len(patch))] = 1.0
-        self._columns = self.solve(unit) if len(patch) else unit
-        inner = self._columns[patch]
-        self.compliance = 0.5 * (inner + inner.T)
+        self.patch, self._columns = patch, unit.T
+        if m:
+            sl.lapack.dpotrs(self._factor, self._columns, lower=1, overwrite_b=1)
+        kernels.pick_symmetric(unit, patch, self.compliance)
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         """Return A^-1 b for b of shape (n,) or (n, k)."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from contact import metrics_kernels as kernels
 from contact.errors import ContactError
+from contact.jacobian_kernels import contact_velocities
 from contact.metrics_kernels import TINY, larger, relative
 from contact.problem import ContactProblem, force_scales, isotropic, to_isotropic
 
@@ -47,7 +48,11 @@ class Metrics(LocalMetrics):
 
 def contact_velocity(problem: ContactProblem, v: np.ndarray) -> np.ndarray:
     """Velocity in the contact frames, u = J v + phi, (nc, 3), m/s, normal first; what soft contacts give way is not in it."""
-    return problem.moved(v).reshape(-1, 3) + problem.phi
+    J = problem.J
+    problem.check_velocity(v)
+    u = np.empty(problem.phi.shape)
+    contact_velocities(J.indptr, J.indices, J.data, v, problem.phi, u)
+    return u
 
 
 def norm(x: np.ndarray) -> float:
@@ -128,9 +133,7 @@ def natural_map(u: np.ndarray, lam: np.ndarray, rho: np.ndarray, friction: np.nd
     """
     if not len(lam):
         return 0.0
-    rho_u, wrong = np.empty(lam.shape), np.empty(lam.shape)
-    kernels.natural_map_parts(u, lam, rho, friction, relaxed, rho_u, wrong)
-    return float(relative(norm(wrong), larger(norm(lam), norm(rho_u))))
+    return float(relative(*kernels.natural_map(lam.ravel(), u.ravel(), friction, rho, not relaxed)))
 
 
 def distance_to_cone(lam: np.ndarray, friction: np.ndarray) -> float:
@@ -319,8 +322,16 @@ def residuals(
     ``relaxed`` and ``row_forces`` are those of :func:`measure`; rows without forces do not count.
     """
     terms = _terms(problem, v, lam, Av, row_forces)
+    u, forces, rho, friction, _ = law or law_arguments(problem, v, lam)
+    if problem.softness is None:
+        groups = problem.measured_groups if loads is None else problem.measured_groups._replace(loads=loads)
+        found = kernels.residuals(
+            groups, *terms, v, lam.reshape(problem.phi.shape), problem.weight, u.ravel(), forces.ravel(), rho, friction, relaxed,
+            problem.b_size,
+        )  # fmt: skip
+        return Residuals(*found)
     dynamics, size, plain = _sizes(problem, terms, lam)
-    contact = natural_map(*(law or law_arguments(problem, v, lam))[:4], relaxed)
+    contact = natural_map(u, forces, rho, friction, relaxed)
     return Residuals(dynamics, contact, _balance(problem, v, lam, terms, size, loads), plain)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from contact.compiled import njit
 from contact.cone import project_cone
+from contact.jacobian_kernels import compliances, touched
 
 #: Scales below this count as zero.
 TINY = 1e-300
@@ -103,14 +104,18 @@ def law_parts(
 
 
 @njit(cache=True)
-def natural_map_parts(
-    u: np.ndarray, lam: np.ndarray, rho: np.ndarray, friction: np.ndarray, relaxed: bool, rho_u: np.ndarray, wrong: np.ndarray
-) -> None:
-    """Fill rho uh and lam - P_K(lam - rho uh), (nc, 3) each, N; see :func:`law_parts`."""
-    for m in range(lam.shape[0]):
-        rho_u[m, 0], rho_u[m, 1], rho_u[m, 2], wrong[m, 0], wrong[m, 1], wrong[m, 2] = law_parts(
-            u[m, 0], u[m, 1], u[m, 2], lam[m, 0], lam[m, 1], lam[m, 2], rho[m], friction[m], relaxed
-        )
+def natural_map(lam: np.ndarray, u: np.ndarray, mu: np.ndarray, rho: np.ndarray, strict: bool) -> tuple[float, float]:
+    """Return |lam - P_K(lam - rho uh)| and max(|lam|, |rho uh|) of forces and velocities (3 nc,), see :func:`law_parts`."""
+    residual = 0.0
+    force = 0.0
+    velocity = 0.0
+    for i in range(mu.shape[0]):
+        n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
+        v_n, v_0, v_1, e_n, e_0, e_1 = law_parts(u[n], u[s], u[t], lam[n], lam[s], lam[t], rho[i], mu[i], not strict)
+        residual += e_n**2 + e_0**2 + e_1**2
+        force += lam[n] ** 2 + lam[s] ** 2 + lam[t] ** 2
+        velocity += v_n**2 + v_0**2 + v_1**2
+    return math.sqrt(residual), math.sqrt(larger(force, velocity))
 
 
 @njit(cache=True)
@@ -205,7 +210,7 @@ def translations(
                     out[j] = force / resistance
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def net_forces(start: np.ndarray, stop: np.ndarray, stride: np.ndarray, force: np.ndarray, out: np.ndarray) -> None:
     """Fill the length of the sum of the force vectors on the points of each group, 0 for groups without points (stride 0)."""
     for g in range(start.shape[0]):
@@ -328,6 +333,66 @@ def balances(
     moving_forces(start, stop, stride, groups.diagonal, v, groups.moving)
     least_scales(groups.loads, groups.moving, lam, groups.touches, b_size, groups.least)
     return worst_balance(start, stop, stride, groups.least, groups.diagonal, b, Av, force, size)
+
+
+@njit(cache=True, error_model="numpy")
+def measure_problem(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, b: np.ndarray, load: np.ndarray, groups: Groups,
+    weight: np.ndarray, compliance: np.ndarray,
+) -> float:  # fmt: skip
+    """Fill what residuals of a problem are measured by, from J and b; return the sum of all |b| on nodes and links, N.
+
+    Filled are ``touches``, which is False, and ``loads``, what ``load`` (n,), N, sums up to; the weight of each row, (n,),
+    1 / sqrt(a_ii); and the diagonal of J diag(A)^-1 J^T, (3 nc,).
+    """
+    start, stop, stride = groups.start, groups.stop, groups.stride
+    for i in range(weight.shape[0]):
+        weight[i] = 1.0 / math.sqrt(groups.diagonal[i])
+    compliances(indptr, indices, data, groups.diagonal, compliance)
+    touched(indptr, indices, stop, groups.touches)
+    net_forces(start, stop, stride, load, groups.loads)
+    size = 0.0
+    for g in range(start.shape[0]):
+        if stride[g] > 0:
+            for i in range(start[g], stop[g], stride[g]):
+                size += abs(b[i]) + abs(b[i + 1]) + abs(b[i + 2])
+    return size
+
+
+@njit(cache=True)
+def force_scales(blocks: np.ndarray, rho: np.ndarray) -> None:
+    """Fill the force per velocity of each contact, see ``contact.problem.force_scales``; ``blocks`` (nc, 3)."""
+    plane, alone, moving, total = True, False, 0, 0.0
+    for m in range(rho.shape[0]):
+        plane = plane and blocks[m, 2] == 0.0
+        alone = alone or blocks[m, 1] == 0.0
+        trace = blocks[m, 0] + blocks[m, 1] + blocks[m, 2]
+        if trace > 0.0:
+            moving, total = moving + 1, total + trace
+    for m in range(rho.shape[0]):
+        trace, dim = blocks[m, 0] + blocks[m, 1] + blocks[m, 2], 2.0 if plane else 3.0
+        moves = trace > 0.0
+        if alone and moves and blocks[m, 1] == 0.0 and blocks[m, 2] == 0.0:
+            dim = 1.0
+        if moves:
+            rho[m] = dim / trace
+        else:
+            rho[m] = dim / (total / moving) if moving > 0 else 1.0
+
+
+@njit(cache=True)
+def residuals(
+    groups: Groups, Av: np.ndarray, b: np.ndarray, force: np.ndarray, v: np.ndarray, lam: np.ndarray, weight: np.ndarray,
+    law_u: np.ndarray, law_lam: np.ndarray, rho: np.ndarray, friction: np.ndarray, relaxed: bool, b_size: float,
+) -> tuple[float, float, float, float]:  # fmt: skip
+    """All that decides on convergence: :func:`term_sizes`, the relative :func:`natural_map` and :func:`balances`.
+
+    Dynamics, contact law, balance, and dynamics in the plain norm. Arguments are those of these functions; ``lam`` are the forces
+    (nc, 3) of the problem, ``law_lam`` and ``law_u``, (3 nc,), forces and velocities in the variables of the contact law.
+    """
+    dynamics, size, plain = term_sizes(Av, b, force, weight)
+    wrong, scale = natural_map(law_lam, law_u, friction, rho, not relaxed)
+    return dynamics, relative(wrong, scale), balances(groups, Av, b, force, v, lam, size * size, b_size), plain
 
 
 @njit(cache=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from contact import jacobian_kernels as kernels
+from contact import jacobian_kernels as kernels, metrics_kernels
 from contact.errors import ContactError
-from contact.metrics_kernels import Groups, net_forces
+from contact.metrics_kernels import Groups
 from contact.rows import Rows
 from contact.turns import Turns
 
@@ -57,6 +57,15 @@ def group_rows(groups: tuple[Group, ...]) -> tuple[np.ndarray, np.ndarray, np.nd
     """First row, last row + 1, and rows from one point to the next of each group, (groups,) int64; nobody writes to them."""
     rows = np.array([(g.start, g.stop, g.stride) for g in groups], dtype=np.int64).reshape(-1, 3)
     return rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy()
+
+
+class _Measures(NamedTuple):
+    """See the properties of :class:`ContactProblem` of these names; ``groups`` is :attr:`ContactProblem.measured_groups`."""
+
+    weight: np.ndarray
+    compliance: np.ndarray
+    groups: Groups
+    b_size: float
 
 
 @dataclass(frozen=True)
@@ -129,10 +138,10 @@ class ContactProblem:
             out = np.asarray(A.diagonal())
         return out
 
-    @cached_property
+    @property
     def weight(self) -> np.ndarray:
         """1 / sqrt(diagonal), (n,): the weight that makes residuals of all rows comparable, computed once."""
-        return np.asarray(1.0 / np.sqrt(self.diagonal))
+        return self._measures.weight
 
     def times(self, v: np.ndarray) -> np.ndarray:
         """Return A v, (n,), N, of a velocity (n,)."""
@@ -140,11 +149,15 @@ class ContactProblem:
         kernels.scatter(A.indptr, A.indices, A.data, v, out)
         return out
 
+    def check_velocity(self, v: np.ndarray) -> None:
+        """Raise ContactError where a velocity has another size than (n,)."""
+        if v.shape != self.b.shape:
+            raise ContactError(f"v has shape {v.shape}; it must be ({self.n},), one velocity for each row of A.")
+
     def moved(self, v: np.ndarray) -> np.ndarray:
         """J v, (3 nc,), m/s, of a velocity (n,); ContactError where v has another size."""
-        J, n = self.J, len(self.b)
-        if v.shape != (n,):
-            raise ContactError(f"v has shape {v.shape}; it must be ({n},), one velocity for each row of A.")
+        J = self.J
+        self.check_velocity(v)
         out = np.empty(J.shape[0])
         kernels.gather(J.indptr, J.indices, J.data, v, out)
         return out
@@ -175,14 +188,10 @@ class ContactProblem:
             return self
         return replace(self, b=self.b + self.rows.G.T @ row_forces, rows=None)
 
-    @cached_property
+    @property
     def compliance(self) -> np.ndarray:
         """Diagonal of J diag(A)^-1 J^T, and the softness where there is one, (nc, 3), m/(N s), computed once."""
-        J, out = self.J, np.empty((self.n_contacts, 3))
-        kernels.compliances(J.indptr, J.indices, J.data, self.diagonal, out.ravel())
-        if self.softness is not None:
-            out += self.softness
-        return out
+        return self._measures.compliance
 
     @cached_property
     def stretched(self) -> ContactProblem:
@@ -199,31 +208,43 @@ class ContactProblem:
         """Force per velocity of each contact, (nc,), N s/m: :func:`force_scales` of :attr:`compliance`, computed once."""
         return force_scales(self.compliance)
 
-    @cached_property
+    @property
     def b_size(self) -> float:
         """Sum of all |b| on nodes and links, N, without torques, computed once."""
-        points = [self.b[g.start : g.stop].reshape(-1, g.stride)[:, :3] for g in self.groups if g.stride]
-        return sum((float(np.abs(b).sum()) for b in points), 0.0)
+        return self._measures.b_size
 
     @cached_property
     def group_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What :func:`group_rows` finds of the groups, computed once."""
         return group_rows(self.groups)
 
-    @cached_property
+    @property
     def touches(self) -> np.ndarray:
         """Whether each group takes part in each contact, (groups, nc), bool, computed once."""
-        found = np.zeros((len(self.groups), self.n_contacts), dtype=np.bool_)
-        kernels.touched(self.J.indptr, self.J.indices, self.group_rows[1], found)
-        return found
+        return self._measures.groups.touches
 
-    @cached_property
+    @property
     def measured_groups(self) -> Groups:
         """What the balance of bodies is measured with, made once."""
+        return self._measures.groups
+
+    @cached_property
+    def _measures(self) -> _Measures:
+        """What residuals are measured by, found in one call."""
         start, stop, stride = self.group_rows
+        nc, J = self.n_contacts, self.J
         loads, moving, least = np.empty((3, len(start)))
-        net_forces(start, stop, stride, self.b if self.b_prescribed is None else self.b - self.b_prescribed, loads)
-        return Groups(start, stop, stride, self.diagonal, self.touches, loads, moving, least)
+        groups = Groups(
+            start, stop, stride, self.diagonal, np.zeros((len(start), nc), dtype=np.bool_), loads, moving, least
+        )  # fmt: skip
+        weight, compliance = np.empty(len(self.b)), np.empty((nc, 3))
+        load = self.b if self.b_prescribed is None else self.b - self.b_prescribed
+        b_size = metrics_kernels.measure_problem(
+            J.indptr, J.indices, J.data, self.b, load, groups, weight, compliance.reshape(-1)
+        )  # fmt: skip
+        if self.softness is not None:
+            compliance += self.softness
+        return _Measures(weight, compliance, groups, b_size)
 
     @property
     def n_contacts(self) -> int:
@@ -396,18 +417,9 @@ def force_scales(W_diagonal: np.ndarray) -> np.ndarray:
     W_diagonal : ndarray, (nc, 3), m/(N s)
         Diagonal of the Delassus operator, normal first.
     """
-    if not len(W_diagonal):
-        return np.zeros(0)
-    trace = W_diagonal.sum(axis=1)
-    if (W_diagonal > 0.0).all():
-        return np.asarray(3.0 / trace)
-    moves = trace > 0
-    dim: float | np.ndarray = 3.0 if W_diagonal[:, 2].any() else 2.0
-    if not W_diagonal[:, 1].all():
-        dim = np.where(W_diagonal[:, 1:].any(axis=1) | ~moves, dim, 1.0)
-    if moves.all():
-        return np.asarray(dim / trace)
-    return np.asarray(dim / np.where(moves, trace, trace[moves].mean() if moves.any() else dim))
+    rho = np.empty(len(W_diagonal))
+    metrics_kernels.force_scales(np.ascontiguousarray(W_diagonal), rho)
+    return rho
 
 
 def isotropic(problem: ContactProblem) -> ContactProblem:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from slow_twins import body_between_nodes, project_cones
 
 from contact import ContactError, Group, make_problem, measure, metrics as m, metrics_kernels as kernels
+from contact.problem import force_scales
 
 
 def contacts(seed: int, nc: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -39,14 +40,17 @@ def aligned(u: np.ndarray, lam: np.ndarray, rho: np.ndarray) -> float:
 def test_the_loops_give_the_bits_of_numpy(nc: int, relaxed: bool) -> None:
     for seed in range(20):
         u, lam, rho, friction = contacts(seed, nc)
-        rho_u, wrong = np.empty((nc, 3)), np.empty((nc, 3))
-        kernels.natural_map_parts(u, lam, rho, friction, relaxed, rho_u, wrong)
+        parts = [kernels.law_parts(*u[k], *lam[k], rho[k], friction[k], relaxed) for k in range(nc)]
+        rho_u, wrong = np.array(parts)[:, :3], np.array(parts)[:, 3:]
         expected = u.copy()
         if not relaxed:
             expected[:, 0] += friction * np.linalg.norm(u[:, 1:], axis=1)
         expected *= rho[:, None]
         assert np.array_equal(rho_u, expected)
         assert np.array_equal(wrong, lam - project_cones(lam - expected, friction))
+        found = kernels.natural_map(lam.ravel(), u.ravel(), friction, rho, not relaxed)
+        largest = max(np.linalg.norm(lam), np.linalg.norm(expected))
+        np.testing.assert_allclose(found, (np.linalg.norm(wrong), largest), rtol=1e-13)
         outside = np.linalg.norm(lam[:, 1:], axis=1) - friction * lam[:, 0]
         assert m.distance_to_cone(lam, friction) == max(outside.max(), (-lam[:, 0]).max(), 0.0)
         assert m.alignment(u, lam, rho) == aligned(u, lam, rho)
@@ -155,3 +159,39 @@ def test_no_scale_of_a_balance_is_below_a_millionth_of_its_kind_in_the_whole_pro
     assert m.balance(problem, v, lam) == pytest.approx(1e-9 / (1e-6 * 30.0), rel=1e-6)
     v[12], v[18] = 0.0, 1e-9
     assert m.balance(problem, v, lam) == pytest.approx(1e-9 / (1e-6 * np.linalg.norm(b)), rel=1e-6)
+
+
+def test_all_residuals_are_found_in_one_call() -> None:
+    """Dynamics, contact law and balance as by the functions that have one each, also of the relaxed law and of soft contacts."""
+    rng = np.random.default_rng(5)
+    groups = [Group("ball", 0, 9, "nodes"), Group("rod", 9, 21, "links"), Group("arm", 21, 27, "generalized")]
+    root, J = rng.standard_normal((27, 27)), rng.standard_normal((12, 27))
+    A, b, phi = root @ root.T + np.eye(27), rng.standard_normal(27), rng.standard_normal((4, 3))
+    v, lam = rng.standard_normal(27), rng.standard_normal((4, 3))
+    for friction in (0.4, np.array([[0.4, 0.1]] * 4)):
+        for softness in (None, 0.03):
+            problem = make_problem(A, b, J, phi, friction, dt=0.01, groups=groups, softness=softness)
+            for relaxed in (False, True):
+                found = m.residuals(problem, v, lam, relaxed=relaxed)
+                expected = (
+                    m.dynamics_residual(problem, v, lam), m.contact_residual(problem, v, lam, relaxed=relaxed),
+                    m.balance(problem, v, lam), m.dynamics_residual_plain(problem, v, lam),
+                )  # fmt: skip
+                assert found == expected
+
+
+def test_scales_of_forces_are_the_dimension_over_the_trace_of_each_contact() -> None:
+    """As the formula with numpy says, for contacts in space and in a plane, without tangents, and that nothing can move."""
+    rng = np.random.default_rng(6)
+    for kept in ([1, 1, 1], [1, 1, 0], [1, 0, 0]):
+        for still in (0, 1, 2, 7):
+            blocks = rng.uniform(0.1, 3.0, (7, 3)) * kept
+            blocks[3, 1:] = 0.0
+            blocks[:still] = 0.0
+            trace, plane = blocks.sum(axis=1), not blocks[:, 2].any()
+            moves = trace > 0
+            dim = np.full(7, 2.0 if plane else 3.0)
+            dim[moves & ~blocks[:, 1:].any(axis=1)] = 1.0
+            expected = dim / np.where(moves, trace, trace[moves].mean() if moves.any() else dim)
+            np.testing.assert_allclose(force_scales(blocks), expected, rtol=1e-15)
+            assert np.array_equal(force_scales(np.hstack([blocks, blocks])[:, 3:]), force_scales(blocks))

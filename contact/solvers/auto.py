@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from contact.errors import ContactError
-from contact.jacobian_kernels import mark_columns
+from contact.jacobian_kernels import pushed_unknowns
 from contact.linear import DenseCholesky
 from contact.local import LocalProblem
 from contact.metrics import contact_residual, contact_velocity, residuals
@@ -93,6 +93,17 @@ _ORDERS = {
     "few": ("few", "canal", "cond-newton", "fresh", "exact"), "canal": ("canal", "cond-newton", "fresh", "exact"),
     "banded": ("banded", "cond-newton", "exact", "cond"), "cond-newton": ("cond-newton", "cond", "exact"),
     "cond": ("cond", "exact"), "exact": ("exact", "cond"),
+}  # fmt: skip
+
+
+#: Where :class:`Auto` has the solver of a pick, and why it is picked, where that is not for its estimated cost.
+_PLACES = {
+    "banded": "_banded", "canal": "_canal", "cond": "_cond", "cond-newton": "_cond_newton", "exact": "_exact", "few": "_few",
+    "fresh": "_fresh",
+}  # fmt: skip
+_REASONS = {
+    "banded": "rods alone", "canal": "few unknowns with many contacts", "cond-newton": "many iterations of COND",
+    "few": "few unknowns with few contacts",
 }  # fmt: skip
 
 
@@ -188,29 +199,21 @@ def conditioning(problem: ContactProblem) -> float:
     return float(values[-1] / max(values[0], 1e-16 * values[-1]))
 
 
-def _singular(problem: ContactProblem, columns: np.ndarray) -> bool:
-    """Whether contacts have more rows than unknowns that they push, so that W is singular; marks the columns (n,) of J in use.
+def _contact_pick(problem: ContactProblem) -> str:
+    """Pick for few unknowns where contacts have more rows than unknowns that they push, so that W is singular; else none.
 
     Of rigid bodies and robots alone those count that contacts push, not what moves beside them: all unknowns of a body on which
     they act as a whole, else the joints. Beside bodies that deform all unknowns count, since only the solvers that are picked
-    then keep the wrenches of couplings balanced to rounding.
+    then keep the wrenches of couplings balanced to rounding. "few" is for few unknowns and contacts, where the bodies that
+    contacts push (not only their joints) are alike enough.
     """
-    rows = int(mark_columns(problem.J.indptr, problem.J.indices, columns))
-    if any(group.kind != "generalized" for group in problem.groups):
-        return 3 * problem.n_contacts > problem.n
-    pushed = 0
-    for group in problem.groups:
-        own = columns[group.start : group.stop]
-        pushed += len(own) if own[:6].any() else int(own.sum())
-    return rows > pushed
-
-
-def _are_few(problem: ContactProblem, columns: np.ndarray) -> bool:
-    """Whether unknowns and contacts are few, and the bodies that contacts push (not only their joints) alike enough."""
-    if problem.n > _FEW_ROWS or not 0 < problem.n_contacts <= _FEW_CONTACTS:
-        return False
-    masses = [float(problem.diagonal[group.start]) for group in problem.groups if columns[group.start : group.stop][:6].any()]
-    return max(masses, default=1.0) <= _FEW_SPREAD * min(masses, default=1.0)
+    n, nc, J = problem.n, problem.n_contacts, problem.J
+    start, stop, stride = problem.group_rows
+    columns = np.zeros(n, dtype=np.bool_)
+    rows, pushed, least, largest = pushed_unknowns(J.indptr, J.indices, start, stop, problem.diagonal, columns)
+    if not (3 * nc > n if stride.any() else rows > pushed):
+        return ""
+    return "few" if n <= _FEW_ROWS and nc <= _FEW_CONTACTS and largest <= _FEW_SPREAD * least else "canal"
 
 
 def _pressing_rows(problem: ContactProblem, warm_start: WarmStart | None) -> int:
@@ -328,9 +331,9 @@ class Auto:
         if self._banded.fits(problem):
             return "banded"
         if problem.n <= _CANAL_ROWS and problem.n_contacts:
-            columns = np.zeros(problem.n, dtype=np.bool_)
-            if _singular(problem, columns):
-                return "few" if _are_few(problem, columns) else "canal"
+            pick = _contact_pick(problem)
+            if pick:
+                return pick
         if problem.n <= _COND_ROWS:
             return "exact"
         self._estimate(problem)
@@ -419,17 +422,6 @@ class Auto:
         """
         picked = self._pick(problem, warm_start)
         first = self._resting.replaced(picked)
-        known = "few unknowns" if problem.n <= _COND_ROWS else f"a conditioning of about {self._conditioning:.0f}"
-        reason = {
-            "banded": "rods alone", "canal": "few unknowns with many contacts", "cond-newton": "many iterations of COND",
-            "few": "few unknowns with few contacts",
-        }.get(picked, known)  # fmt: skip
-        if first != picked:
-            reason = f"problems like one that {_known_as(picked)} failed at"
-        solvers: dict[str, Solver] = {
-            "banded": self._banded, "canal": self._canal, "cond": self._cond, "cond-newton": self._cond_newton,
-            "exact": self._exact, "few": self._few, "fresh": self._fresh,
-        }  # fmt: skip
         order = (first, *(name for name in _ORDERS[picked] if name != first))
         if not _fits_dense(problem, warm_start):
             order = tuple(dict.fromkeys("canal" if name == "exact" else name for name in order))
@@ -437,7 +429,8 @@ class Auto:
         start = warm_start
         for name in order:
             try:
-                found = answers[name] = solvers[name].solve(problem, None if name == "fresh" else start)
+                solver: Solver = getattr(self, _PLACES[name])
+                found = answers[name] = solver.solve(problem, None if name == "fresh" else start)
             except ContactError:
                 if name not in _MAY_REFUSE:
                     raise
@@ -452,18 +445,20 @@ class Auto:
         solution = answers[name]
         self._resting = self._resting.after(picked, first, name, solution.converged)
         tried = tuple(map(_known_as, answers))
+        if first != picked:
+            reason = f"problems like one that {_known_as(picked)} failed at"
+        elif picked in _REASONS:
+            reason = _REASONS[picked]
+        else:
+            reason = "few unknowns" if problem.n <= _COND_ROWS else f"a conditioning of about {self._conditioning:.0f}"
         said = f"Picked {_known_as(name)} for {reason}."
         if len(answers) > 1:
             said = f"{tried[0]}, picked for {reason}, did not converge; {' and '.join(tried[1:])} went on."
             said += "" if solution.converged else f" The answer of {_known_as(name)} is the best."
-        options: dict[str, SolverOptions] = {
-            "banded": self._banded.options, "canal": self._canal.options, "cond": self._cond.options,
-            "cond-newton": self._cond_newton.options, "exact": self._exact.options, "few": self._exact.options,
-            "fresh": self._fresh.options,
-        }  # fmt: skip
+        options: SolverOptions = getattr(self, _PLACES["exact" if name == "few" else name]).options
         details = {
             **solution.details, "picked": _known_as(name), "tried": tried, "conditioning": self._conditioning,
-            "max_iterations": options[name].max_iterations,
+            "max_iterations": options.max_iterations,
         }  # fmt: skip
         return solution.told(message=f"{solution.message} {said}", details=details)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sl
 
-from contact.metrics_kernels import relative
+from contact.metrics_kernels import natural_map, relative
 from contact.solvers import dense_kernels as kernels
 from contact.solvers.base import VELOCITY_FACTOR
 from contact.solvers.local_kernels import EXACT_RULE, sweep_contacts
@@ -57,7 +57,7 @@ class DenseResult:
 
 def relative_residual(lam: np.ndarray, u: np.ndarray, friction: np.ndarray, rho: np.ndarray, strict: bool = True) -> float:
     """Natural-map residual of forces lam and velocities u, (3k,) each; 0 without contacts."""
-    return float(relative(*kernels.natural_map(lam, u, friction, rho, strict)))
+    return float(relative(*natural_map(lam, u, friction, rho, strict)))
 
 
 class DenseSolver:

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from contact.compiled import njit
-from contact.metrics_kernels import TINY, larger, law_parts, relative
+from contact.metrics_kernels import TINY, larger, law_parts, natural_map, relative
 
 #: Relative size of what is added to the diagonal of a 3x3 block before it is inverted, so that an empty row stays harmless.
 _TINY_DIAGONAL = 1e-14
@@ -154,21 +154,6 @@ def add_proximal(shift: np.ndarray, centre: np.ndarray, lam: np.ndarray, u: np.n
     """Add shift (lam - centre) to u; shift, (k,), is one number a contact."""
     for k in range(u.shape[0]):
         u[k] += shift[k // 3] * (lam[k] - centre[k])
-
-
-@njit(cache=True)
-def natural_map(lam: np.ndarray, u: np.ndarray, mu: np.ndarray, rho: np.ndarray, strict: bool) -> tuple[float, float]:
-    """Return |lam - P_K(lam - rho uh)| and max(|lam|, |rho uh|), see :func:`contact.metrics_kernels.law_parts`."""
-    residual = 0.0
-    force = 0.0
-    velocity = 0.0
-    for i in range(mu.shape[0]):
-        n, s, t = 3 * i, 3 * i + 1, 3 * i + 2
-        v_n, v_0, v_1, e_n, e_0, e_1 = law_parts(u[n], u[s], u[t], lam[n], lam[s], lam[t], rho[i], mu[i], not strict)
-        residual += e_n**2 + e_0**2 + e_1**2
-        force += lam[n] ** 2 + lam[s] ** 2 + lam[t] ** 2
-        velocity += v_n**2 + v_0**2 + v_1**2
-    return math.sqrt(residual), math.sqrt(larger(force, velocity))
 
 
 @njit(cache=True, inner=True)

@@ -12,10 +12,12 @@ import numpy as np
 
 from contact.compressed import rows_of_contacts
 from contact.delassus import DelassusOperator
+from contact.jacobian_kernels import mark_columns
 from contact.linear import Factorization
 from contact.local import LocalProblem
-from contact.metrics import LawArguments, Residuals, contact_velocity, dynamics_residual, norm, residuals
+from contact.metrics import LawArguments, Residuals, contact_velocity, norm, residuals
 from contact.problem import ContactProblem, force_scales, from_isotropic, isotropic, to_isotropic
+from contact.solvers import exact_kernels as kernels
 from contact.solvers.base import BALANCE_FACTOR, Check, FactorizationOptions, Judge, Row, Solution, WarmStart, drive
 from contact.solvers.dense import DenseResult, DenseSolver
 from contact.solvers.mixing import Iterate, Mixing
@@ -137,7 +139,7 @@ class Exact:
         refinement = _Refinement(problem, warm_start, self.options, self._operator, only_newton=self._only_newton)
         judge = refinement.judge
         drive(refinement, judge, self.options.max_iterations)
-        details = {**refinement.counts, "condensed_contacts": int(refinement.chosen.sum()), "linear_algebra": self.linear_algebra}
+        details = {**refinement.counts, "condensed_contacts": refinement.count, "linear_algebra": self.linear_algebra}
         note = "Rounding of the data allows no better." if refinement.stalled >= _STALLED else ""
         return judge.solution(refinement.timings, details, note)
 
@@ -176,13 +178,19 @@ class _Refinement:
         self.problem, self.options, self.operator, self._only_newton = problem, options, operator, only_newton
         self.judge = Judge(problem, options.tolerance, self._measured)
         self.law = isotropic(problem)
-        nc = problem.n_contacts
+        nc, A, J = problem.n_contacts, problem.A, self.law.J
         self.v, self.forces = np.zeros(problem.n), np.zeros((nc, 3))
         if warm_start is not None:
+            problem.check_velocity(warm_start.v)
             self.v = np.array(warm_start.v, dtype=np.float64)
             self.forces = to_isotropic(problem, warm_start.lam.reshape(nc, 3)).copy()
-        self.u, self._Av = contact_velocity(self.law, self.v), problem.times(self.v)
-        self.chosen = self.forces.any(axis=1) | _approaching(self.u)
+        self.u, self._Av, self.chosen = np.empty((nc, 3)), np.empty(problem.n), np.empty(nc, dtype=np.bool_)
+        #: contacts that are chosen, and the residual of the dynamics that an iteration starts from: a warm start may be so good
+        #: that one is enough
+        self.count, self._started = kernels.begin(
+            A.indptr, A.indices, A.data, J.indptr, J.indices, J.data, self.law.phi, problem.b, problem.weight, self.v,
+            self.forces, _STANDING, self.u, self._Av, self.chosen,
+        )  # fmt: skip
         self.timings = dict.fromkeys(("factorize", "operator", "contact", "refine", "judge"), 0.0)
         self.counts = {"factorizations": 0, "sweeps": 0, "newton_steps": 0}
         self.best = -1
@@ -190,8 +198,6 @@ class _Refinement:
         self._dense: DenseSolver | None = None
         self._fresh = False
         self._before = self._sharper = 1.0
-        #: residual of the dynamics that an iteration starts from: a warm start may be so good that one is enough
-        self._started = dynamics_residual(problem, *self.answer(), Av=self._Av)
         self._aim, self._reached = 0.0, np.inf
         self._rho = np.zeros(nc)
         self._runaway, self._crept, self.stalled, self._least = False, False, 0, np.inf
@@ -207,18 +213,21 @@ class _Refinement:
             self._adapt()
         dense = self._dense or self._condense()
         clock, started = time.perf_counter, time.perf_counter()
-        law, chosen, operator = self.law, self.chosen, self.operator
-        residual = law.b + law.pushed(self.forces) - self._Av
+        law, operator, J = self.law, self.operator, self.law.J
+        chosen = slice(None) if self.count == len(self.chosen) else self.chosen
+        residual = np.empty(len(law.b))
+        kernels.lacking(J.indptr, J.indices, J.data, law.b, self.forces, self._Av, residual)
         q = operator.begin(residual) + self.u[chosen].ravel()
         self.timings["refine"] += clock() - started
         started = clock()
-        old, new = self.forces[chosen].ravel(), self.forces[chosen].ravel()
+        old = self.forces[chosen].ravel()
+        new = old.copy()
         q -= dense.WT.T @ old
         aim = self._sharper * max(_INNER_TOLERANCE * self.options.tolerance, _INNER_REDUCTION * min(self._started, 1.0))
         self._aim = max(aim, _SHARPEST)
         found = dense.solve(q, new, self._aim, self.options.max_sweeps)
         self._reached, self._runaway, self._crept = found.residual, found.runaway, found.sweeps >= self.options.max_sweeps
-        self.judge.know(self._rho, _speed(q, new))
+        self.judge.know(self._rho, kernels.speed_without_forces(q, new))
         self.counts["sweeps"] += found.sweeps
         self.counts["newton_steps"] += found.newton_steps
         self.timings["contact"] += clock() - started
@@ -243,7 +252,8 @@ class _Refinement:
     def _condense(self) -> DenseSolver:
         """Condense on the chosen contacts, by the last factorization where it serves."""
         started, law, chosen = time.perf_counter(), self.law, self.chosen
-        J = law.J if chosen.all() else rows_of_contacts(law.J, chosen)
+        everything = self.count == len(chosen)
+        J = law.J if everything else rows_of_contacts(law.J, chosen)
         self._fresh = not (self.options.lag and self.operator.fits(law, J))
         if self._fresh:
             self.operator.factorize(law, _patch(law, chosen, self.u), J)
@@ -252,20 +262,22 @@ class _Refinement:
         self.timings["factorize"] += factorized - started
         W = self.operator.operator(J)
         rho = force_scales(W.diagonal().reshape(-1, 3))
-        self._rho = law.scales.copy()
-        self._rho[chosen] = rho
-        self._dense = DenseSolver(W, law.friction[chosen], rho, only_newton=self._only_newton)
+        self._rho = rho
+        if not everything:
+            self._rho = law.scales.copy()
+            self._rho[chosen] = rho
+        friction = law.friction if everything else law.friction[chosen]
+        self._dense = DenseSolver(W, friction, rho, only_newton=self._only_newton)
         self.timings["operator"] += time.perf_counter() - factorized
         return self._dense
 
     def _adapt(self) -> None:
         """Take in contacts that approach; renew factors that are too slow; solve more sharply where the judge is not content."""
         tolerance, last = self.options.tolerance, self.judge.last
-        approaching = ~self.chosen & _approaching(self.u)
-        if approaching.any():
-            self.chosen |= approaching
-            self._dense = None
-        self._watch(changed=bool(approaching.any()))
+        changed = self.count < len(self.chosen) and kernels.approach(self.u, _STANDING, self.chosen)
+        if changed:
+            self._dense, self.count = None, int(self.chosen.sum())
+        self._watch(changed=changed)
         if self._reached <= self._aim and last.dynamics <= tolerance < max(last.contact, self.judge.error):
             self._sharper *= _SHARPER
         # without the plain norm, which depends on units: of forces that are not unique, old and new factors find others
@@ -334,31 +346,22 @@ class _LocalSearch:
         return np.zeros(0), self.lam
 
 
-def _speed(q: np.ndarray, lam: np.ndarray) -> float:
-    """Largest velocity without contact forces q, (3k,), m/s, of contacts that press, or that approach without forces."""
-    free = q.reshape(-1, 3)
-    return float(np.abs(free[lam.reshape(-1, 3).any(axis=1) | (free[:, 0] < 0)]).max(initial=0.0))
-
-
-def _approaching(u: np.ndarray) -> np.ndarray:
-    """Contacts, (nc,) bool, that approach at velocities u (nc, 3), m/s, or stand still to rounding."""
-    return np.asarray(u[:, 0] <= _STANDING * np.abs(u).max(initial=0.0))
-
-
 def _patch(problem: ContactProblem, chosen: np.ndarray, u: np.ndarray) -> np.ndarray:
     """Rows that the factorization keeps: those of the chosen contacts, (nc,) bool, and of others that may come next.
 
     Those let it serve the next steps too, but each row makes every factorization and solve dearer. Soonest close contacts whose
     velocity u (nc, 3), m/s, with the gap in it is small beside the speed at which the gap shrinks.
     """
-    J, gap = problem.J, np.where(chosen, 1.0, u[:, 0])
+    J, used = problem.J, np.zeros(problem.n, dtype=np.bool_)
+    mark_columns(J.indptr, J.indices, used)
+    rows = np.flatnonzero(used)
+    if len(rows) <= _GENEROUS_PATCH:
+        return rows
+    gap = np.where(chosen, 1.0, u[:, 0])
     sooner = np.argsort((u[:, 0] - problem.phi[:, 0]) / gap, kind="stable")
     rank = np.empty(len(gap), dtype=np.int64)
     rank[sooner] = np.arange(1, len(gap) + 1)
     rank[chosen] = 0
     first = np.full(J.shape[1], len(gap) + 1)
     np.minimum.at(first, J.indices, np.repeat(rank, np.diff(J.indptr[::3])))
-    rows = np.flatnonzero(first <= len(gap))
-    if len(rows) <= _GENEROUS_PATCH:
-        return rows
     return np.flatnonzero(first < max(int(np.sort(first[rows])[_GENEROUS_PATCH]), 1))
