@@ -110,6 +110,9 @@ class ContactProblem:
     softness : ndarray, (nc, 3), m/(N s), optional
         Velocity by which each contact gives way to its force, C of papers/003: u = J v + phi + softness lam then. Solvers see it
         through ``contact.reduction``. Default hard contacts.
+    enough : float
+        Residual at which an answer may stop, where that is above the tolerance of the solver: for answers that only say where
+        equations are linearised next. Problems with rows or soft contacts are solved to the tolerance all the same. Default 0.
     """
 
     A: sp.csc_matrix
@@ -124,6 +127,7 @@ class ContactProblem:
     turns: Turns | None = None
     points: np.ndarray | None = None
     softness: np.ndarray | None = None
+    enough: float = 0.0
 
     @property
     def n(self) -> int:
@@ -179,7 +183,7 @@ class ContactProblem:
         """Return the problem with another J, (3 nc, n), and friction, (nc,) or (nc, 2), of its contacts."""
         return ContactProblem(
             self.A, self.b, J, self.phi, friction, self.dt, self.groups, self.b_prescribed, self.rows, self.turns, self.points,
-            self.softness,
+            self.softness, self.enough,
         )  # fmt: skip
 
     def loaded(self, row_forces: np.ndarray) -> ContactProblem:

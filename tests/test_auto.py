@@ -243,7 +243,7 @@ def test_a_start_whose_contacts_are_right_is_for_newton_where_cond_is_dear(monke
     assert asked.contact < 1e-6 < 1e-4 < asked.dynamics
     solver = Auto(AutoOptions(tolerance=1e-8))
     assert solver.pick(anew, start) == "cond"  # quicker than two Newton steps
-    iterations = auto_module._SHARES[auto_module._ANEW] * solver._expected_iterations()
+    iterations = auto_module._SHARES[auto_module._ANEW] * solver._expected_iterations(problem)
     step = iterations * solver._iteration_seconds(anew) / anew.n**1.5 / solver._slow_factors
     for share, picked in ((0.95, "cond"), (0.85, "cond-newton")):  # at a tie what is set up already stays in use
         monkeypatch.setattr(auto_module, "_NEWTON_STEP_SECOND", share * step)

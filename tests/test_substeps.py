@@ -291,7 +291,7 @@ def test_files_that_are_no_state_of_the_scene_are_refused(tmp_path: Path) -> Non
     with pytest.raises(fs.InputError, match="cannot be read as the state"):
         State.load(path)
     np.savez(path, q=np.zeros(3))
-    with pytest.raises(fs.InputError, match="holds none of femsim's states; this femsim reads version 6"):
+    with pytest.raises(fs.InputError, match="holds none of femsim's states; this femsim reads version 7"):
         State.load(path)
     np.savez(path, version=np.array(7))
     with pytest.raises(fs.InputError, match="holds version 7 of femsim's states"):

@@ -339,7 +339,7 @@ class Auto:
         self._estimate(problem)
         if problem.n > _NEWTON_ROWS:
             self._kind = _kind_of(problem, warm_start)
-        iterations = self._pace * _SHARES[self._kind] * self._expected_iterations()
+        iterations = self._pace * _SHARES[self._kind] * self._expected_iterations(problem)
         rows = float(_pressing_rows(problem, warm_start))
         anew = self._renewed * _ROW_SECOND * rows
         exact = self._slow_factors * (_SOLVE_SECOND + anew) * problem.n**1.5 + _SWEEP_SECOND * rows**2 + _NEWTON_SECOND * rows**3
@@ -373,9 +373,9 @@ class Auto:
         """Seconds of one COND iteration."""
         return float(_COND_SECOND * problem.A.nnz + _CONTACT_SECOND * problem.J.nnz)
 
-    def _expected_iterations(self) -> float:
+    def _expected_iterations(self, problem: ContactProblem) -> float:
         """Return the iterations that COND should need for a problem of this conditioning."""
-        decades = -math.log10(self.options.tolerance)
+        decades = -math.log10(max(self.options.tolerance, problem.enough))
         return max(_COND_ITERATIONS * decades * math.sqrt(self._conditioning), 10.0)
 
     def _learn(self, problem: ContactProblem, name: str, found: Solution) -> None:
@@ -390,7 +390,7 @@ class Auto:
             seen = (taken * details["newton_steps"] + self._iteration_seconds(problem) * details["cond_iterations"]) / expected
             self._steps[kind] += _LEARNING * (seen - self._steps[kind])
         elif name == "cond":
-            iterations = _SHARES[kind] * self._expected_iterations()
+            iterations = _SHARES[kind] * self._expected_iterations(problem)
             seen = found.iterations / iterations if found.converged else _FAILURE * self._pace
             self._pace = min(max(self._pace + _LEARNING * (seen - self._pace), _PACE_LEAST), _PACE_MOST)
             self._steps += _FORGOTTEN * (_STEPS - self._steps)

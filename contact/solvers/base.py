@@ -282,7 +282,7 @@ class Judge:
     problem : ContactProblem or LocalProblem
         The problem to be solved. A local problem has the contact residual only.
     tolerance : float
-        Bound of the residuals.
+        Bound of the residuals; what is enough for the problem, where that is more.
     measure : callable, optional
         ``measure(v, lam, law)`` returns the residuals by the arguments of the natural map, for a solver that has A v. Default:
         those of ``contact.metrics``; of a local problem the contact residual.
@@ -313,7 +313,8 @@ class Judge:
         law: Callable[[np.ndarray, np.ndarray], LawArguments] | None = None,
         relaxed: bool = False,
     ) -> None:
-        self.problem, self.tolerance, self._measure = problem, tolerance, measure or partial(_residuals, problem)
+        self.problem, self._measure = problem, measure or partial(_residuals, problem)
+        self.tolerance = max(tolerance, problem.enough) if isinstance(problem, ContactProblem) else tolerance
         self._law, self._relaxed = law or partial(_law, problem), relaxed
         #: whether the residuals are those of the yardstick
         self._plain = law is None and not relaxed and isinstance(problem, ContactProblem)

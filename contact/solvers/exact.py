@@ -223,7 +223,7 @@ class _Refinement:
         old = self.forces[chosen].ravel()
         new = old.copy()
         q -= dense.WT.T @ old
-        aim = self._sharper * max(_INNER_TOLERANCE * self.options.tolerance, _INNER_REDUCTION * min(self._started, 1.0))
+        aim = self._sharper * max(_INNER_TOLERANCE * self.judge.tolerance, _INNER_REDUCTION * min(self._started, 1.0))
         self._aim = max(aim, _SHARPEST)
         found = dense.solve(q, new, self._aim, self.options.max_sweeps)
         self._reached, self._runaway, self._crept = found.residual, found.runaway, found.sweeps >= self.options.max_sweeps
@@ -273,7 +273,7 @@ class _Refinement:
 
     def _adapt(self) -> None:
         """Take in contacts that approach; renew factors that are too slow; solve more sharply where the judge is not content."""
-        tolerance, last = self.options.tolerance, self.judge.last
+        tolerance, last = self.judge.tolerance, self.judge.last
         changed = self.count < len(self.chosen) and kernels.approach(self.u, _STANDING, self.chosen)
         if changed:
             self._dense, self.count = None, int(self.chosen.sum())
@@ -296,7 +296,7 @@ class _Refinement:
         Below it, steps are what the contact problem was solved to, and rounding: a combination of them is no nearer, and it is no
         answer of a contact problem, from which the next search would find the law at once.
         """
-        if lacking <= self.options.tolerance:
+        if lacking <= self.judge.tolerance:
             self._mixing.forget()
             return
         self.v, self._Av, self.forces = self._mixing.extrapolated(self._iterate)
@@ -305,7 +305,7 @@ class _Refinement:
     def _watch(self, *, changed: bool) -> None:
         """Count iterations that hardly came nearer with what they had: the same contacts, and factors that serve."""
         worst = max(self.judge.last.worst, self.judge.error)
-        serving = self._fresh or self.judge.excess <= self.options.tolerance
+        serving = self._fresh or self.judge.excess <= self.judge.tolerance
         if changed or not serving or not worst > _BETTER * self._least:
             self.stalled = 0
         else:

@@ -170,11 +170,11 @@ class ContactRows:
         """Where the parts are."""
         return self.families[0].found.placed
 
-    def problem(self, system: System, dt: float) -> ContactProblem:
-        """Contact problem of a step (s) with the assembled system."""
+    def problem(self, system: System, dt: float, enough: float = 0.0) -> ContactProblem:
+        """Contact problem of a step (s) with the assembled system; ``enough`` is that of the problem."""
         return ContactProblem(
             system.A, system.b, self.J, self.phi, self.friction, dt, system.groups, system.b_prescribed, system.joint_rows(),
-            system.turns(), system.points(),
+            system.turns(), system.points(), enough=enough,
         )  # fmt: skip
 
 

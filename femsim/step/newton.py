@@ -26,6 +26,9 @@ _LIGHT = 3e8
 #: Tangents of bodies of nodes serve once more where the residual is below this many tolerances: each such solve leaves some
 #: hundredths of it.
 _LAGGED = 20.0
+#: Part of the nonlinear tolerance to which the first contact problem of a step is solved where bodies are large and the step
+#: before needed more than one: what it lacks is far less than what the next linearisation changes.
+_LOOSE = 0.03
 #: Linearisations before the last that the next one looks back on.
 _MEMORY = 8
 #: Linearisations that may leave more than half of the least residual before them while contacts follow the bodies: after the
@@ -81,6 +84,8 @@ class Solved:
         costs an assembly and saves a contact problem. After a step that needed more than one, and then until what forces and
         joints at the place were beyond their linearisation at the start would have been within the tolerance; and only while
         velocities change little from step to step.
+    again : bool
+        Whether one linearisation was not enough: then the first contact problem of the next step need not be solved sharply.
     """
 
     problem: ContactProblem
@@ -89,6 +94,7 @@ class Solved:
     rows: ContactRows
     followed: bool = True
     ahead: bool = False
+    again: bool = False
 
     @classmethod
     def of(cls, searched: Sequence[Solved]) -> Solved:
@@ -187,12 +193,14 @@ def solve_step(
     ahead: Ahead | None = None,
     follow: Follow | None = None,
     patience: int = PATIENCE,
+    again: bool = False,
 ) -> Solved:
     """Solve the nonlinear equations of a step, its contacts being those of its start.
 
     Each iterate is a contact problem, linearised where the last one led and warm-started by it; the contact law is exact in
     all of them, since it is linear in the velocities. The forces that bodies and couplings report are those of the last problem,
-    so they balance to its tolerance.
+    so they balance to its tolerance. No other answer is returned than one of a problem that was solved to the tolerance of the
+    solver.
 
     Parameters
     ----------
@@ -216,24 +224,25 @@ def solve_step(
     patience : int
         Linearisations that may leave more than half of the least residual before them while contacts follow; with 0 they are
         placed once, where the system is linearised.
+    again : bool
+        Whether one linearisation will not be enough, as in the step before: where bodies are large the first contact problem is
+        then solved to a part of the nonlinear tolerance, and sharply only if its answer is enough after all.
     """
     attempt, place = partial(_attempt, system, settings, solver, newton), None if ahead is None else ahead.place
     begun_at = warm.v
     begun = rows if place is None or follow is None else follow(place)
     follow = follow if patience else None
-    last = attempt(begun, warm, follow, place)
-    residuals, iterations, effort = [last.residual], last.solution.iterations, _effort(solver, last.solution)
+    last, iterations, effort = _first(attempt, solver, begun, warm, follow, place, newton, loose=again and system.lags)
+    residuals = [last.residual]
     needed = newton.tolerance is not None and _needed_more(system, newton, rows, ahead, last)
     places, led_to = [system.at_rest if place is None else place], [last]
     lagged = place is None  # then A is that of the start, which lacks second derivatives
-    while newton.tolerance is not None and not last.holds(newton.tolerance) and len(residuals) < newton.max_solves:
-        if not np.isfinite(last.residual) or not _leads_on(last, newton.tolerance):
-            break
+    while newton.tolerance is not None and _goes_on(last, newton, len(residuals)):
         place = _next_place(system, settings, newton, places, led_to)
         lagged = system.lags and not lagged and last.residual <= _LAGGED * newton.tolerance
         system.linearise(settings, place, lagged=lagged)
         there = last.led if follow is None or place is last.solution.v else follow(place)
-        warm = WarmStart(last.solution.v, last.solution.lam, last.solution.row_forces)
+        warm = _from(last.solution)
         last = attempt(there, warm, follow, place)
         if lagged and not last.solution.converged:
             lagged = False
@@ -249,7 +258,7 @@ def solve_step(
     details = {**last.solution.details, "effort": effort / len(residuals)}
     solution = _judged(last, last.solution.told(iterations=iterations, details=details), len(residuals), newton)
     goes_on = needed and _steady(system, begun_at, solution.v)
-    return Solved(last.problem, solution, tuple(residuals), last.rows, patience > 0, goes_on)
+    return Solved(last.problem, solution, tuple(residuals), last.rows, patience > 0, goes_on, len(residuals) > 1)
 
 
 @dataclass(frozen=True)
@@ -307,12 +316,14 @@ def _attempt(
     warm: WarmStart,
     follow: Follow | None,
     place: np.ndarray | None,
+    enough: float = 0.0,
 ) -> _Iterate:
     """Solve the contact problem of the linearisation about a place, None for the start; bodies and couplings take its forces.
 
-    Where it cannot be solved, again with an A that is surely positive definite, if that is another one.
+    ``enough`` is the residual at which it may stop. Where the problem cannot be solved, again with an A that is surely positive
+    definite, if that is another one.
     """
-    problem = rows.problem(system, settings.dt)
+    problem = rows.problem(system, settings.dt, enough)
     solution: Solution | None = None
     try:
         solution = solver.solve(problem, warm)
@@ -322,7 +333,7 @@ def _attempt(
     if place is not None and not (solution is not None and solution.converged):
         _lacking(system, settings, newton, place, np.zeros(system.n))
         if system.linearise(settings, place, positive=True) or solution is None:
-            problem, solution = rows.problem(system, settings.dt), None
+            problem, solution = rows.problem(system, settings.dt, enough), None
     solution = _but_for_repeated(solver.solve(problem, warm) if solution is None else solution, newton)
     if (fastest := float(np.abs(solution.v).max(initial=0.0))) > _LIGHT:
         raise ContactError(f"The equations of the step lead to a speed of {fastest:.1e} m/s or rad/s; take a smaller dt.")
@@ -359,6 +370,41 @@ def _effort(solver: Solver, solution: Solution) -> float:
     """Part of the iterations allowed that a solution took; of the solver that answered, where one was picked."""
     limit = solution.details.get("max_iterations") or getattr(getattr(solver, "options", None), "max_iterations", None)
     return float(solution.iterations / limit) if limit else 0.0
+
+
+def _first(
+    attempt: Callable[..., _Iterate],
+    solver: Solver,
+    rows: ContactRows,
+    warm: WarmStart,
+    follow: Follow | None,
+    place: np.ndarray | None,
+    newton: Newton,
+    *,
+    loose: bool,
+) -> tuple[_Iterate, int, float]:
+    """Solve the first contact problem; return what came of it, the iterations that it took and their part of those allowed.
+
+    A loose answer that no other linearisation follows is sharpened.
+    """
+    enough = _LOOSE * (newton.tolerance or 0.0) if loose else 0.0
+    first = attempt(rows, warm, follow, place, enough)
+    found = [first]
+    if enough and not _goes_on(first, newton, 1):
+        found.append(attempt(rows, _from(first.solution), follow, place))
+    return found[-1], sum(one.solution.iterations for one in found), sum(_effort(solver, one.solution) for one in found)
+
+
+def _from(solution: Solution) -> WarmStart:
+    """Start from an answer."""
+    return WarmStart(solution.v, solution.lam, solution.row_forces)
+
+
+def _goes_on(last: _Iterate, newton: Newton, solves: int) -> bool:
+    """Whether a step is linearised once more, after so many contact problems."""
+    if newton.tolerance is None or last.holds(newton.tolerance) or solves >= newton.max_solves:
+        return False
+    return bool(np.isfinite(last.residual)) and _leads_on(last, newton.tolerance)
 
 
 def _leads_on(last: _Iterate, tolerance: float) -> bool:

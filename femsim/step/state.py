@@ -15,7 +15,7 @@ from femsim.step.force_memory import ForceMemory
 from foreign.text import read_npz
 
 #: Version of the files that hold a state.
-VERSION = 6
+VERSION = 7
 
 Memory = Mapping[str, np.ndarray]
 
@@ -57,6 +57,8 @@ class State:
         How often an adaptive run halves its longest step at present, see :mod:`femsim.step.adaptive`.
     ahead : bool
         Whether the next step is first linearised where it is thought to lead, see :class:`femsim.step.newton.Solved`.
+    again : bool
+        Whether the last step was linearised more than once, see :class:`femsim.step.newton.Solved`.
     before : ndarray, (k, nv)
         Representative velocities of the steps before the last one that were as long, newest first; k is at most 3, see
         :mod:`femsim.step.predict`.
@@ -79,6 +81,7 @@ class State:
     ahead: bool = False
     before: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     energy: float = 0.0
+    again: bool = False
 
     def __post_init__(self) -> None:
         if len(self.v_hat) != len(self.v):
@@ -88,7 +91,7 @@ class State:
         """All numbers by name, as they are saved."""
         names = (
             "q", "v", "t", "v_hat", "step", "work", "friction_loss", "dt", "level", "halving_is_vain", "ahead", "before",
-            "energy",
+            "energy", "again",
         )  # fmt: skip
         out = {name: np.asarray(getattr(self, name)) for name in names}
         out["counts"] = np.array([len(self.bodies), len(self.couplings), len(self.contacts)])
@@ -113,7 +116,7 @@ class State:
             tuple(below(f"coupling/{k}/") for k in range(couplings)),
             tuple(ForceMemory(arrays[f"contacts/{k}/keys"], arrays[f"contacts/{k}/forces"]) for k in range(families)),
             below("sensor/"), float(arrays["dt"]), int(arrays["level"]), bool(arrays["ahead"]), arrays["before"],
-            float(arrays["energy"]),
+            float(arrays["energy"]), bool(arrays["again"]),
         )  # fmt: skip
 
     def copy(self) -> State:

@@ -160,7 +160,7 @@ class Stepper:
             self.state = State(
                 new.q, new.v, new.t, new.v_hat, report.step, report.work, report.friction_loss, state.halving_is_vain,
                 bodies, couplings, memory, state.sensors, settings.dt, state.level, solved.ahead,
-                remembered(state, settings.dt), report.kinetic_energy + report.elastic_energy,
+                remembered(state, settings.dt), report.kinetic_energy + report.elastic_energy, solved.again,
             )  # fmt: skip
             self._placed = (new.q.copy(), arrived)
         return report
@@ -186,7 +186,10 @@ class Stepper:
                 warm = replace(start, row_forces=self.system.joint_forces())
                 loose = rows.with_friction(self._friction(rows))
                 follow, patience = self._follow(loose, v_prescribed), PATIENCE if all(one.followed for one in searched) else 0
-                solved = solve_step(self.system, settings, loose, self.solver, warm, self.newton, linearised, follow, patience)
+                solved = solve_step(
+                    self.system, settings, loose, self.solver, warm, self.newton, linearised, follow, patience,
+                    again=state.again and not searched,
+                )  # fmt: skip
             searched.append(solved)
             v_hat, ahead = solved.solution.v, True
             rates = Rates(v_hat, v_prescribed)

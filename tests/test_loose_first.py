@@ -1,0 +1,122 @@
+"""First contact problems of steps that are solved loosely: when they are, what stays exact, what it saves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from slow_twins import nodes_on_floor
+
+import femsim as fs
+from contact import ContactProblem, Solution, WarmStart, metrics
+from contact.solvers import Exact, make_solver
+from femsim.step import newton, system as system_module
+from femsim.step.state import State
+from femsim.step.stepper import Stepper
+
+
+class Noting:
+    """The exact solver; it notes what is enough for each problem, what was found, and how good that is."""
+
+    def __init__(self) -> None:
+        self.solver, self.asked = Exact(), list[tuple[float, int, float]]()
+
+    def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        solution = self.solver.solve(problem, warm_start)
+        assert solution.converged
+        worst = metrics.residuals(problem, solution.v, solution.lam).worst
+        self.asked.append((problem.enough, solution.iterations, worst))
+        return solution
+
+
+@pytest.fixture(autouse=True)
+def small_bodies_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system_module, "LAGS_FROM", 0)
+
+
+def bending(solver: Noting, *, spin: float = 20.0) -> Stepper:
+    """A bar that bends as it falls on the floor at an angle."""
+    scene = fs.Scene("bar", dt=0.005)
+    scene.add_soft(
+        "bar", fs.box_tets((0.08, 0.02, 0.01), (8, 2, 1)), fs.Elastic(2e5, 0.3, 1000.0, name="rubber"),
+        position=(0.0, 0.0, 0.01), angular_velocity=(3.0, spin, 0.0),
+    )  # fmt: skip
+    scene.add_floor()
+    return Stepper(scene, solver)
+
+
+def test_a_step_that_needs_more_than_one_is_begun_loosely_and_ended_sharply(monkeypatch: pytest.MonkeyPatch) -> None:
+    solver = Noting()
+    stepper, loose, spent = bending(solver), 0, 0
+    for _ in range(40):
+        again = stepper.state.again
+        solver.asked.clear()
+        report = stepper.step()
+        assert report.solution.converged and report.nonlinear_residual <= stepper.newton.tolerance
+        enough, iterations, worst = zip(*solver.asked, strict=True)
+        assert enough[0] == (0.03 * stepper.newton.tolerance if again else 0.0) and not any(enough[1:])
+        assert worst[-1] <= 1e-8 and stepper.state.again <= (report.solves > 1)
+        loose, spent = loose + (again and worst[0] > 1e-8), spent + sum(iterations)
+    assert loose >= 10
+    twin_solver = Noting()
+    twin = bending(twin_solver)
+    monkeypatch.setattr(newton, "_LOOSE", 0.0)
+    sharp = [twin.step() for _ in range(40)]
+    assert all(report.solution.converged for report in sharp)
+    moved = np.abs(twin.state.q - twin.system.initial_state().q).max()
+    assert np.abs(stepper.state.q - twin.state.q).max() < 1e-3 * moved
+    assert spent < 0.98 * sum(iterations for _, iterations, _ in twin_solver.asked)
+
+
+def test_a_loose_answer_that_is_enough_is_sharpened_before_it_counts() -> None:
+    solver = Noting()
+    stepper = bending(solver, spin=0.0)
+    for _ in range(200):  # it lies still in the end, and one linearisation is enough
+        stepper.step()
+    assert not stepper.state.again
+    stepper.state = replace(stepper.state, again=True, v_hat=stepper.state.v_hat + 1e-4)
+    solver.asked.clear()
+    report = stepper.step()
+    (enough, _, _), (sharp, _, worst) = solver.asked
+    assert enough > 1e-8 and sharp == 0.0 and worst <= 1e-8
+    assert report.solves == 1 and not stepper.state.again
+    assert report.solution.residuals is None or report.solution.residuals.worst <= 1e-8
+
+
+def test_small_bodies_and_one_linearisation_a_step_are_not_begun_loosely(monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit in (10**9, 0):
+        monkeypatch.setattr(system_module, "LAGS_FROM", limit)
+        solver = Noting()
+        stepper = bending(solver)
+        if not limit:
+            stepper.newton = replace(stepper.newton, tolerance=None)
+        for _ in range(5):
+            stepper.state = replace(stepper.state, again=True)
+            stepper.step()
+        assert not any(enough for enough, _, _ in solver.asked)
+
+
+def test_a_state_that_is_saved_knows_it(tmp_path_factory: pytest.TempPathFactory) -> None:
+    stepper, path = bending(Noting()), tmp_path_factory.mktemp("state") / "state.npz"
+    while not stepper.state.again:
+        stepper.step()
+    stepper.state.save(path)
+    assert State.load(path) == stepper.state and State.load(path).again
+    assert State.load(path) != replace(stepper.state, again=False)
+
+
+@pytest.mark.parametrize("name", ["exact", "cond", "auto", "canal"])
+def test_solvers_stop_at_what_is_enough_and_never_before_their_tolerance(name: str) -> None:
+    problem = nodes_on_floor(np.random.default_rng(4), 20, 8)
+    sharp = make_solver(name, tolerance=1e-8)
+    iterations = []
+    for enough in (0.0, 1e-3):
+        asked = replace(problem, enough=enough)
+        solution = sharp.solve(asked)
+        assert solution.converged
+        assert metrics.residuals(problem, solution.v, solution.lam).worst <= max(enough, 1e-8)
+        iterations.append(solution.iterations)
+    assert iterations[1] <= iterations[0]
+    loose = make_solver(name, tolerance=1e-2)
+    np.testing.assert_array_equal(loose.solve(replace(problem, enough=1e-4)).v, loose.solve(problem).v)
