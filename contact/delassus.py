@@ -8,9 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from contact.delassus_kernels import congruence
+from contact.errors import ContactError
 from contact.jacobian_kernels import gather, scatter
 from contact.linear import Backend, DenseCholesky, Factorization, Pardiso, make_factorization, same_pattern
 from contact.problem import ContactProblem
+from contact.smooth_motions import SmoothMotions, motions_of
 from contact.turns import Turned, Turns, whole_triples
 
 #: Largest patch whose Schur complement is formed, in rows for each row of J; beyond it W is solved for column by column.
@@ -23,6 +25,12 @@ _MOST_EXTRA = 48
 _FEW_EXTRA = 24
 #: Right-hand sides solved for at once.
 _CHUNK = 64
+#: Rows of A from which factors are larger than caches, so that single precision halves the time of what streams them.
+_SINGLE_FROM = 3000
+#: Factors in single precision serve where they give a motion of all rows alike to this part: smooth ones they give worst.
+_SINGLE_SERVES = 1e-2
+#: ... and where entries on the diagonal, and what is divided by them, are far from the ends of its range.
+_SINGLE_RANGE = 1e15
 
 
 def _worth_keeping(patch: int, rows: int, n: int) -> bool:
@@ -41,11 +49,24 @@ class DelassusOperator:
         Threads of MKL.
     factorization : Factorization, optional
         What factorizes instead of the backend: dense factors for small matrices.
+    refined : bool
+        Whether who asks measures what answers lack and goes on: MKL's factors of large matrices are then of single precision,
+        until they do not serve a matrix of this pattern. How bodies move as a whole is right to rounding all the same.
+
+    Attributes
+    ----------
+    single : bool
+        Whether the factors are of single precision.
     """
 
-    def __init__(self, backend: Backend = "auto", threads: int = 1, factorization: Factorization | None = None) -> None:
+    def __init__(
+        self, backend: Backend = "auto", threads: int = 1, factorization: Factorization | None = None, *, refined: bool = False
+    ) -> None:
         self.factorization: Factorization = factorization or make_factorization(backend, threads)
         self._pattern: tuple[np.ndarray, np.ndarray] | None = None
+        self._refined, self._double, self.single = refined, False, False
+        self._whole = np.zeros((0, 3), dtype=np.int64)
+        self._smooth: SmoothMotions | None = None
         #: rows that the last factorization kept, none where it failed
         self._kept = np.zeros(0, dtype=np.int64)
         self.forget()
@@ -62,6 +83,11 @@ class DelassusOperator:
         self._since: Turned | None = None
         self.factorized = False
 
+    def sharpen(self) -> None:
+        """Drop factors of single precision, which do not serve matrices of this pattern."""
+        self._double = True
+        self.forget()
+
     def memory(self) -> dict[str, np.ndarray]:
         """Return what gives these factors again, for :meth:`recall`: the matrix, its turns, the rows kept and those added.
 
@@ -71,14 +97,14 @@ class DelassusOperator:
             return {}
         indptr, indices = self._pattern
         if not self.factorized:
-            return {"indptr": indptr, "indices": indices, "kept": self._kept}
+            return {"indptr": indptr, "indices": indices, "kept": self._kept, "double": np.array(self._double)}
         sizes = np.array([len(rows) for rows in self._added], dtype=np.int64)
         added = np.concatenate([np.zeros(0, dtype=np.int64), *self._added])
         patch, turns = self.factorization.patch, {}
         if self._turns is not None:
             turns = {"turned_rows": self._turns.rows, "turned": self._turns.rotation}
         own = {"indptr": indptr, "indices": indices, "data": self._data, "patch": patch, "sizes": sizes, "added": added}
-        return own | turns
+        return own | turns | {"double": np.array(self._double), "whole": self._whole}
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Make the factors again that :meth:`memory` told of, to the last bit: the same calls in the same order.
@@ -89,11 +115,12 @@ class DelassusOperator:
         if own and own.keys() == memory.keys() and all(np.array_equal(own[name], memory[name]) for name in own):
             return
         self.forget()
-        self._kept = memory.get("kept", self._kept[:0])
+        self._kept, self._double = memory.get("kept", self._kept[:0]), bool(memory.get("double", False))
         if "data" not in memory:
             self._pattern = (memory["indptr"], memory["indices"]) if memory else None
             return
         indptr, n = memory["indptr"], len(memory["indptr"]) - 1
+        self._pattern, self._whole = (indptr, memory["indices"]), memory["whole"]
         self._factorize(sp.csc_matrix((memory["data"], memory["indices"], indptr), shape=(n, n)), memory["patch"])
         if "turned" in memory:
             self._turns = Turns(memory["turned_rows"], memory["turned"])
@@ -136,6 +163,7 @@ class DelassusOperator:
                 lacking = whole_triples(lacking, problem.turns, problem.n)
             if len(lacking) <= _FEW_EXTRA:
                 patch, missing = self._kept, lacking
+        self._whole = motions_of(problem.groups)
         self._factorize(problem.A, patch)
         self._turns = problem.turns
         if len(missing):
@@ -145,7 +173,14 @@ class DelassusOperator:
         """Factorize A and keep exactly these rows."""
         self.factorized = False  # where that fails, what was there before is gone
         self._kept = patch[:0]
-        self.factorization.factorize(A, patch)
+        self._double &= same_pattern(self._pattern, A)
+        large = self._refined and A.shape[0] >= _SINGLE_FROM and len(self._whole) > 0
+        large &= isinstance(self.factorization, Pardiso)
+        self.single = large and not self._double and self._serves_single(A, patch)
+        if not self.single:
+            self.factorization.factorize(A, patch)
+            self._double = large
+        self._smooth = SmoothMotions(A, self._whole) if self.single else None
         self._pattern = (A.indptr, A.indices)
         self._data, self._added = A.data.copy(), []
         self._rows = self._kept = self.factorization.patch
@@ -155,6 +190,20 @@ class DelassusOperator:
         self._compliance = self.factorization.compliance
         self._turns = self._since = None
         self.factorized = True
+
+    def _serves_single(self, A: sp.csc_matrix, patch: np.ndarray) -> bool:
+        """Factorize in single precision; return whether that serves. A may also not be positive definite in any."""
+        assert isinstance(self.factorization, Pardiso)
+        diagonal = A.diagonal()
+        if not (1.0 / _SINGLE_RANGE < diagonal.min() and diagonal.max() < _SINGLE_RANGE):
+            return False
+        ones, force = np.ones(A.shape[0]), np.empty(A.shape[0])
+        scatter(A.indptr, A.indices, A.data, ones, force)
+        try:
+            self.factorization.factorize(A, patch, single=True)
+        except ContactError:
+            return False
+        return bool(np.abs(self.factorization.solve(force) - ones).max() <= _SINGLE_SERVES)
 
     def fits(self, problem: ContactProblem, J: sp.csr_matrix) -> bool:
         """Whether the factorization can serve A of this problem and rows J: same pattern of A, few new rows in J (then added)."""
@@ -221,6 +270,7 @@ class DelassusOperator:
             inner = self.factorization.begin(b)
             if self._extra.shape[1]:
                 inner = np.concatenate([inner, self._extra.T @ b])
+        self._b = b
         out = np.empty(len(self._entries[0]) - 1)
         gather(*self._entries, inner, out)
         return out
@@ -235,7 +285,16 @@ class DelassusOperator:
         force, m = np.empty(len(self._rows) or len(self._place)), len(self.factorization.patch)
         scatter(*self._entries, lam, force)
         if not len(self._rows):
-            return np.asarray(self._solution + self.factorization.solve(force))
-        if m == len(force):
-            return self.factorization.finish(force)
-        return np.asarray(self.factorization.finish(force[:m]) + self._extra @ force[m:])
+            step = np.asarray(self._solution + self.factorization.solve(force))
+        elif m == len(force):
+            step = self.factorization.finish(force)
+        else:
+            step = np.asarray(self.factorization.finish(force[:m]) + self._extra @ force[m:])
+        if self._smooth is not None:
+            pushed = self._b.copy()
+            if len(self._rows):
+                pushed[self._rows] += force
+            else:
+                pushed += force
+            self._smooth.correct(step, pushed)
+        return step

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import math
 import os
 import sys
 from contextlib import suppress
@@ -120,6 +121,8 @@ class Pardiso:
 
     name = "pardiso"
     _kind = _POSITIVE_DEFINITE
+    #: type of the numbers of the factors
+    _type: type[np.floating] = np.float64
 
     def __init__(self, threads: int = 1) -> None:
         self._mkl = load_mkl()
@@ -141,7 +144,7 @@ class Pardiso:
             self._release()
 
     def _release(self) -> None:
-        self._call(_RELEASE, np.zeros(1), np.zeros(1), 1)
+        self._call(_RELEASE, np.zeros(1, self._type), np.zeros(1, self._type), 1)
         self._handle[:] = 0
         self._pattern = None
 
@@ -168,17 +171,35 @@ class Pardiso:
         entries = np.flatnonzero(outside[rows] & outside[self._indices])
         return entries if np.array_equal(rows[entries], self._indices[entries]) else None
 
-    def factorize(self, A: sp.csc_matrix, patch: np.ndarray) -> None:
-        """Factorize A, (n, n), keeping the patch. ContactError when A is not positive definite or the patch is all of it."""
+    def _substitute(self, phase: int, b: np.ndarray) -> np.ndarray:
+        """Return what a phase makes of b, (n,) or (n, k); as float32 b is of about 1, so that small numbers keep their digits."""
+        columns = 1 if b.ndim == 1 else b.shape[1]
+        if self._type is np.float64:
+            x = np.empty_like(b, order="F")
+            self._call(phase, b, x, columns)
+            return x
+        size = 2.0 ** math.frexp(float(np.abs(b).max(initial=0.0)))[1]
+        narrow = np.asfortranarray(b / size, dtype=np.float32)
+        x = np.empty_like(narrow, order="F")
+        self._call(phase, narrow, x, columns)
+        return size * x.astype(np.float64)
+
+    def factorize(self, A: sp.csc_matrix, patch: np.ndarray, *, single: bool = False) -> None:
+        """Factorize A, (n, n), keeping the patch. ContactError when A is not positive definite or the patch is all of it.
+
+        ``single`` keeps factors as float32: half the memory and the time, for those who measure what an answer lacks and go on.
+        """
         if len(patch) == A.shape[0]:
             # MKL then ends the process at times, where A has no fill
             raise ContactError(
                 f"the patch holds all {len(patch)} rows of A; MKL Pardiso needs one outside it, use backend 'superlu'."
             )
         same = same_pattern(self._pattern, A)
-        analyse = not same or not np.array_equal(patch, self.patch)
+        kind = np.float32 if single else np.float64
+        analyse = not same or kind is not self._type or not np.array_equal(patch, self.patch)
         if analyse and self._pattern is not None:
             self._release()
+        self._type = kind
         if not same:
             columns = np.repeat(np.arange(A.shape[0], dtype=np.int32), np.diff(A.indptr))
             # the lower triangle by columns is the upper one by rows
@@ -187,7 +208,7 @@ class Pardiso:
             self._indices = A.indices[self._lower].astype(np.int32)
             counts = np.bincount(columns[self._lower], minlength=self._n)
             self._indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        self._values = A.data[self._lower].astype(np.float64, copy=False)
+        self._values = A.data[self._lower].astype(kind, copy=False)
         m = len(patch)
         if analyse:
             self.patch = patch.astype(np.int64)
@@ -196,8 +217,8 @@ class Pardiso:
         self._matrix = [array.ctypes.data for array in (self._values, self._indptr, self._indices, self._marks)]
         if analyse:
             self._options[:] = 0
-            # own options; nested dissection; no permutation by matching; indices from 0
-            self._options[[0, 1, 34]] = 1, 2, 1
+            # own options; nested dissection; numbers of single precision; no permutation by matching; indices from 0
+            self._options[[0, 1, 27, 34]] = 1, 2, single, 1
             if self._kind == _INDEFINITE:
                 self._options[9] = _PERTURBATION
             self._pivots = self._unjoined_pivots()
@@ -208,39 +229,34 @@ class Pardiso:
             if m:
                 # the Schur complement is returned, the factors are kept for the solves
                 self._options[35] = 2
-            self._call(_ANALYSE, np.zeros(1), np.zeros(1), 1)
+            self._call(_ANALYSE, np.zeros(1, kind), np.zeros(1, kind), 1)
             self._pattern = (A.indptr, A.indices)
         if self._pivots is not None and not (self._values[self._pivots] > 0).all():
             raise ContactError(_NOT_POSITIVE)
-        S = np.zeros((m, m), order="F")
-        self._call(_FACTORIZE, np.zeros(1), S if m else np.zeros(1), 1)
-        self.compliance = _inverse(S)
+        S = np.zeros((m, m), kind, order="F")
+        self._call(_FACTORIZE, np.zeros(1, kind), S if m else np.zeros(1, kind), 1)
+        self.compliance = _inverse(S.astype(np.float64, order="F", copy=False))
 
     def begin(self, b: np.ndarray) -> np.ndarray:
         """Forward-substitute b, (n,), and return (A^-1 b) on the patch, (m,)."""
-        self._forward = np.empty(self._n)
+        b = np.array(b, dtype=np.float64)
         if not len(self.patch):
-            self._forward[:] = b
+            self._forward = b
             return np.zeros(0)
-        self._call(_FORWARD, np.ascontiguousarray(b, dtype=np.float64), self._forward, 1)
+        self._forward = self._substitute(_FORWARD, b)
         return np.asarray(self.compliance @ self._forward[self.patch])
 
     def finish(self, force: np.ndarray) -> np.ndarray:
         """Return A^-1 (b + E force), (n,), with b of the last ``begin`` and ``force`` (m,) on the patch."""
         if not len(self.patch):
             return self.solve(self._forward)
-        x = np.empty(self._n)
         middle = self._forward.copy()
         middle[self.patch] = self.compliance @ (self._forward[self.patch] + force)
-        self._call(_BACKWARD, middle, x, 1)
-        return x
+        return self._substitute(_BACKWARD, middle)
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         """Return A^-1 b for b of shape (n,) or (n, k)."""
-        b = np.asfortranarray(b, dtype=np.float64)
-        x = np.empty_like(b, order="F")
-        self._call(_SOLVE, b, x, 1 if b.ndim == 1 else b.shape[1])
-        return x
+        return self._substitute(_SOLVE, np.asfortranarray(b, dtype=np.float64))
 
 
 class QuasiDefinite(Protocol):

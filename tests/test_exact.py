@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from slow_twins import body_between_nodes, nodes_on_floor, random_spd, solve_contact
 from small_blocks import soft_block
-from small_matrices import BACKENDS
+from small_matrices import BACKENDS, needs_pardiso
 from small_scene import STEPS, cube_scene
 
 import femsim as fs
@@ -233,6 +233,50 @@ def test_the_factors_keep_the_rows_of_contacts_that_press_and_of_those_that_clos
     solver = Exact()
     solver.solve(few, WarmStart(v.ravel(), np.zeros((90, 3))))
     np.testing.assert_array_equal(np.unique(solver.memory()["patch"] // 3), np.arange(90))
+
+
+def pairs(stiff: float, soft: float, n: int = 3000) -> ContactProblem:
+    """Pairs of rows that one spring holds together and another apart; contacts push on one of each of some pairs."""
+    block = np.array([[stiff + soft, stiff], [stiff, stiff + soft]])
+    A = sp.kron(block, sp.eye(n // 2), format="csc")
+    J = sp.kron(sp.eye(40, n // 3), UP).tocsr()
+    b = np.random.default_rng(2).standard_normal(n)
+    return make_problem(A, b, J, np.full(40, -0.1), 0.3, dt=0.01)
+
+
+@needs_pardiso
+@pytest.mark.parametrize(
+    ("stiff", "soft", "single"),
+    [
+        (10.0, 1.0, True),
+        (1e8, 1.0, False),  # singular in single precision
+        (1e17, 1e16, False),  # too near the end of its range
+        (1e-16, 1e-17, False),
+        (3e5, 0.01, False),  # off by a third: even motions are
+        (2.0**22, 0.3, False),  # the soft spring is rounded to 0.5, which motions that are alike do not show
+    ],
+)
+def test_factors_of_large_problems_are_of_single_precision_where_that_serves(stiff: float, soft: float, single: bool) -> None:
+    problem, solver = pairs(stiff, soft), Exact()
+    solution = solver.solve(problem)
+    assert_solved(problem, solution)
+    assert solver._operator.single == single and solver.memory()["double"] != single
+    twin = Exact(ExactOptions(backend="superlu")).solve(problem)
+    np.testing.assert_allclose(solution.v, twin.v, rtol=1e-7, atol=3e-8 * np.abs(twin.v).max())
+    again = solver.solve(problem)  # what was found out is not forgotten with the factors
+    assert again.details["factorizations"] == 0
+    other = Exact()
+    other.recall(solver.memory())
+    np.testing.assert_array_equal(solver.solve(problem).v, other.solve(problem).v)
+
+
+@needs_pardiso
+def test_a_matrix_that_is_not_positive_definite_speaks_not_against_single_precision() -> None:
+    problem, solver = pairs(10.0, 1.0), Exact()
+    with pytest.raises(ContactError, match="not positive definite"):
+        solver.solve(with_parts(problem, A=problem.A - 5.0 * sp.eye(problem.n)))
+    assert_solved(problem, solver.solve(problem))
+    assert solver._operator.single
 
 
 # ---------------------------------------------------------------------- odd contacts, odd units

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from small_matrices import BACKENDS, assert_inverse, needs_pardiso, sparse_spd
 
 from contact import ContactError
-from contact.linear import DenseCholesky, Factorization, make_factorization
+from contact.linear import DenseCholesky, Factorization, Pardiso, make_factorization
 
 
 def rows(*numbers: int) -> np.ndarray:
@@ -141,6 +141,28 @@ def test_numbers_of_other_types_are_solved_for(backend: str, kind: type) -> None
     single = sp.csc_matrix((A.data.astype(np.float32), A.indices, A.indptr), shape=A.shape)
     made.factorize(single, rows(2, 7))
     assert np.allclose(made.solve(b), right, rtol=1e-4)
+
+
+@needs_pardiso
+def test_factors_of_single_precision_are_right_to_it_at_any_size_of_numbers_and_make_way_for_others() -> None:
+    rng = np.random.default_rng(8)
+    A, patch, force = sparse_spd(rng, 60), rows(3, 4, 17), np.array([1.0, -2.0, 0.5])
+    made, b = Pardiso(), rng.standard_normal(60)
+    unit = np.zeros(60)
+    unit[patch] = force
+    for single in (True, False, True):
+        made.factorize(A, patch, single=single)
+        for size in (1e-40, 1.0, 1e40):  # float32 ends at 1e-38 and 3e38
+            right = np.linalg.solve(A.toarray(), size * np.column_stack([b, unit, b + unit]))
+            found = [made.solve(size * b), made.solve(size * np.column_stack([b, unit]))[:, 1]]
+            begun = made.begin(size * b)
+            found.append(made.finish(size * force))
+            wrong = [np.abs(x - right[:, k]).max() / np.abs(right[:, k]).max() for k, x in enumerate(found)]
+            wrong.append(np.abs(begun - right[patch, 0]).max() / np.abs(right[:, 0]).max())
+            assert max(wrong) < (1e-4 if single else 1e-12)
+            assert min(wrong) > (1e-9 if single else 0.0)  # else it is not what it says
+    with pytest.raises(ContactError, match="not positive definite"):
+        made.factorize(-A, patch, single=True)
 
 
 FUZZ = """

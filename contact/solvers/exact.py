@@ -109,7 +109,7 @@ class Exact:
         self, options: ExactOptions | None = None, factorization: Factorization | None = None, *, only_newton: bool = False
     ) -> None:
         self.options, self._only_newton = options or ExactOptions(), only_newton
-        self._operator = DelassusOperator(self.options.backend, self.options.threads, factorization)
+        self._operator = DelassusOperator(self.options.backend, self.options.threads, factorization, refined=True)
         self.linear_algebra = self._operator.factorization.name
 
     def memory(self) -> dict[str, np.ndarray]:
@@ -282,7 +282,9 @@ class _Refinement:
             self._sharper *= _SHARPER
         # without the plain norm, which depends on units: of forces that are not unique, old and new factors find others
         lacking = max(last.dynamics, last.balance / BALANCE_FACTOR)
-        if not self._fresh and _too_slow(self._before, lacking, tolerance):
+        if (self.operator.single or not self._fresh) and _too_slow(self._before, lacking, tolerance):
+            if self._fresh:
+                self.operator.sharpen()
             self.operator.forget()
             self._dense = None
         if self._dense is None or lacking >= self._before:
