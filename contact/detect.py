@@ -471,11 +471,13 @@ class Detector:
         rotation = _floats("shape_rotation", shape_rotation, (n_shapes, 3, 3))
         translation = _floats("shape_translation", shape_translation, (n_shapes, 3))
         self._take_margin(margin)
-        n_pairs = self._broad.candidates(where, self._reach, rotation, translation)
-        n = self._points_on_shapes(where, rotation, translation, n_pairs)
-        if self._has_centres and n <= len(self._point):
-            n = self._without_twins(n)
-        n = self._edges_and_faces(n, rotation, translation, n_pairs)
+        n = 0
+        if n_shapes:
+            n_pairs = self._broad.candidates(where, self._reach, rotation, translation)
+            n = self._points_on_shapes(where, rotation, translation, n_pairs)
+            if self._has_centres and n <= len(self._point):
+                n = self._without_twins(n)
+            n = self._edges_and_faces(n, rotation, translation, n_pairs)
         if n > len(self._point) and self._grows:
             self._make_room(2 * n)
             return self.detect(where, rotation, translation, margin)
