@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from contact import masses_kernels as kernels
-from contact.masses_kernels import Acting, BlockRows, Masses
+from contact.masses_kernels import BlockRows, Masses
 from contact.problem import ContactProblem
 
 
@@ -53,17 +53,5 @@ def split_operator(masses: Masses, problem: ContactProblem, contacts: np.ndarray
     BlockRows
         (k, k) blocks, m/(N s).
     """
-    J, k, blocks = problem.J, len(contacts), len(masses.first) - 1
-    seen, ptr, starts = np.full(blocks, -1, dtype=np.int64), np.zeros(k + 1, dtype=np.int64), np.zeros(k + 1, dtype=np.int64)
-    kernels.count_pairs(masses, J.indptr, J.indices, contacts, seen, ptr, starts)
-    pairs, entries = int(ptr[-1]), int(starts[-1])
-    acting = Acting(
-        ptr, np.empty(pairs, dtype=np.int64), np.empty(pairs, dtype=np.int64), np.zeros(entries), np.zeros(entries),
-        np.zeros(blocks + 1, dtype=np.int64), np.empty(pairs, dtype=np.int64), np.empty(pairs, dtype=np.int64),
-    )  # fmt: skip
-    kernels.fill_pairs(masses, J.indptr, J.indices, J.data, contacts, starts, seen, dt, acting)
-    met, indptr = np.full(k, -1, dtype=np.int64), np.zeros(k + 1, dtype=np.int64)
-    kernels.count_neighbours(acting, met, indptr)
-    W = BlockRows(indptr, np.empty(int(indptr[-1]), dtype=np.int64), np.zeros((int(indptr[-1]), 3, 3)))
-    kernels.fill_neighbours(masses, acting, met, W)
-    return W
+    J = problem.J
+    return BlockRows(*kernels.operator(masses, J.indptr, J.indices, J.data, contacts, dt))

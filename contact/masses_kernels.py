@@ -132,7 +132,7 @@ def times_blocks(W: BlockRows, x: np.ndarray, out: np.ndarray) -> None:
                     out[i, r] += W.blocks[k, r, c] * x[j, c]
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def count_pairs(
     masses: Masses,
     indptr: np.ndarray,
@@ -153,7 +153,7 @@ def count_pairs(
                 starts[i + 1] += 3 * (masses.first[k + 1] - masses.first[k])
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def fill_pairs(
     masses: Masses,
     indptr: np.ndarray,
@@ -198,7 +198,7 @@ def fill_pairs(
                     acting.right[at + r * size + c] = dt * total
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def count_neighbours(acting: Acting, met: np.ndarray, indptr: np.ndarray) -> None:
     """Fill the numbers of contacts that share a block with the contacts before each, (k + 1,); ``met`` (k,) starts at -1."""
     for i in range(met.shape[0]):
@@ -211,7 +211,7 @@ def count_neighbours(acting: Acting, met: np.ndarray, indptr: np.ndarray) -> Non
                     indptr[i + 1] += 1
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def fill_neighbours(masses: Masses, acting: Acting, place: np.ndarray, W: BlockRows) -> None:
     """Fill W, whose blocks are 0; ``place`` (k,) is scratch."""
     place[:] = -1
@@ -234,6 +234,27 @@ def fill_neighbours(masses: Masses, acting: Acting, place: np.ndarray, W: BlockR
 
 
 @njit(cache=True)
+def operator(
+    masses: Masses, indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, contacts: np.ndarray, dt: float
+) -> BlockRows:
+    """Return W = dt J M^-1 J^T of some contacts, see ``contact.masses.split_operator``; what it counts, it makes room for."""
+    k, blocks = contacts.shape[0], masses.first.shape[0] - 1
+    seen, ptr, starts = np.full(blocks, -1), np.zeros(k + 1, dtype=np.int64), np.zeros(k + 1, dtype=np.int64)
+    count_pairs(masses, indptr, indices, contacts, seen, ptr, starts)
+    pairs, entries = ptr[k], starts[k]
+    acting = Acting(
+        ptr, np.empty(pairs, dtype=np.int64), np.empty(pairs, dtype=np.int64), np.zeros(entries), np.zeros(entries),
+        np.zeros(blocks + 1, dtype=np.int64), np.empty(pairs, dtype=np.int64), np.empty(pairs, dtype=np.int64),
+    )  # fmt: skip
+    fill_pairs(masses, indptr, indices, data, contacts, starts, seen, dt, acting)
+    met, first = np.full(k, -1), np.zeros(k + 1, dtype=np.int64)
+    count_neighbours(acting, met, first)
+    W = BlockRows(first, np.empty(first[k], dtype=np.int64), np.zeros((first[k], 3, 3)))
+    fill_neighbours(masses, acting, met, W)
+    return W
+
+
+@njit(cache=True, inner=True)
 def find_groups(indptr: np.ndarray, indices: np.ndarray, order: np.ndarray, ptr: np.ndarray) -> int:
     """Put contacts that a chain of entries joins one after another; return the number of such groups.
 

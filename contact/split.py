@@ -43,12 +43,10 @@ def solve_split(
         Residual with which a group is done that hardly gains any more.
     """
     nc = len(friction)
-    order, ptr = np.empty(nc, dtype=np.int64), np.empty(nc + 1, dtype=np.int64)
-    ptr = ptr[: find_groups(W.indptr, W.indices, order, ptr) + 1]
-    sizes = np.diff(ptr)
-    _solve_alone(W.indptr, W.blocks, order[ptr[:-1][sizes == 1]], q, friction, forces)
+    order, ptr, joined = np.empty(nc, dtype=np.int64), np.empty(nc + 1, dtype=np.int64), np.empty(nc, dtype=np.int64)
+    count = _solve_alone(W, q, friction, forces, order, ptr, joined)
     worst, place = 0.0, np.empty(nc, dtype=np.int64)
-    for number in np.flatnonzero(sizes > 1):
+    for number in joined[:count]:
         group = order[ptr[number] : ptr[number + 1]]
         WT = np.empty((3 * len(group), 3 * len(group)))
         gather_group(W, group, place, WT)
@@ -61,10 +59,25 @@ def solve_split(
 
 @njit(cache=True)
 def _solve_alone(
-    indptr: np.ndarray, blocks: np.ndarray, alone: np.ndarray, q: np.ndarray, friction: np.ndarray, forces: np.ndarray
-) -> None:
-    """Fill the forces of the contacts ``alone``, (k,), that share nothing with others; blocks of W (m, 3, 3) stand row by row."""
-    for i in alone:
+    W: BlockRows,
+    q: np.ndarray,
+    friction: np.ndarray,
+    forces: np.ndarray,
+    order: np.ndarray,
+    ptr: np.ndarray,
+    joined: np.ndarray,
+) -> int:
+    """Fill the forces of contacts that share nothing with others, and the numbers of the groups of others; return how many.
+
+    ``order`` and ``ptr`` become what :func:`contact.masses_kernels.find_groups` makes of them.
+    """
+    indptr, blocks, count = W.indptr, W.blocks, 0
+    for number in range(find_groups(indptr, W.indices, order, ptr)):
+        if ptr[number + 1] > ptr[number] + 1:
+            joined[count] = number
+            count += 1
+            continue
+        i = order[ptr[number]]
         for c in range(3):
             forces[i, c] = 0.0
         if indptr[i + 1] == indptr[i]:
@@ -72,3 +85,4 @@ def _solve_alone(
         k = indptr[i]
         if blocks[k, 0, 0] > IMMOVABLE * (blocks[k, 0, 0] + blocks[k, 1, 1] + blocks[k, 2, 2]):
             forces[i, 0], forces[i, 1], forces[i, 2] = solve_local(blocks, k, q[i, 0], q[i, 1], q[i, 2], friction[i])
+    return count

@@ -26,10 +26,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from contact import ContactProblem, from_isotropic, isotropic, to_isotropic
-from contact.masses import product, split_operator, velocities
+from contact import from_isotropic, isotropic, to_isotropic
+from contact.masses import split_operator, velocities
 from contact.split import solve_split
 from femsim.model.bodies.body import StepSettings
+from femsim.step import end_velocity_kernels as kernels
 from femsim.step.contacts import ContactRows
 from femsim.step.joint_velocity import JointedMobility
 from femsim.step.newton import Newton, Solved
@@ -144,38 +145,34 @@ def end_velocity(
         Of a system with joints. Their impulses count in it alone; the velocities of ``new`` are then those that they allow.
     """
     problem, lam, dt = solved.problem, solved.solution.lam, settings.dt
-    plain = EndVelocity(new.v, lam, dt * lam * u, system.calmed / -dt)
-    closed = np.flatnonzero((lam[:, 0] > 0.0) | (u[:, 0] <= newton.still))
-    turned = (settings.theta < 1.0 and newton.tolerance is not None) or rows.restitution[closed].any()
-    if not (len(closed) and turned and np.isfinite(new.v).all() and np.isfinite(lam).all()):
-        return plain
+    closed, held = np.empty(len(lam), dtype=np.int64), system.calmed / -dt
+    count, bounces = kernels.close_contacts(lam, u, newton.still, rows.restitution, closed)
+    turned = (settings.theta < 1.0 and newton.tolerance is not None) or bounces
+    if not (count and turned and np.isfinite(new.v).all() and np.isfinite(lam).all()):
+        return EndVelocity(new.v, lam, dt * lam * u, held)
+    closed = closed[:count]
     own = problem.with_rows(rows.J, rows.friction)
-    surface, law = rows.surface[closed], isotropic(own)
-    offset = surface.copy()
-    offset[:, 0] += rows.restitution[closed] * np.minimum(_normal(own, old.v)[closed] + surface[:, 0], 0.0)
-    if not own.is_isotropic:
-        offset[:, 1:] *= own.tangent_stretch[closed]
+    law, same = isotropic(own), own.is_isotropic
+    surface = rows.surface
+    along = surface if same else surface * np.column_stack([np.ones(len(lam)), own.tangent_stretch])
     if joints is None:
         masses = system.mobility(old, new)
         W = split_operator(masses, law, closed, dt)
     else:
         W = joints.operator(law, closed, dt)
-    whole = to_isotropic(own, lam).copy()
-    forces = whole[closed]
-    q = law.moved(new.v).reshape(-1, 3)[closed] + offset - product(W, forces)
+    J, whole = law.J, to_isotropic(own, lam).copy()
+    forces, q, impulse = whole[closed], np.empty((count, 3)), np.empty(len(new.v))
+    kernels.velocities_without_forces(
+        J.indptr, J.indices, J.data, old.v, new.v, along, rows.restitution, closed, W, forces, q
+    )  # fmt: skip
     residual = solve_split(W, q, law.friction[closed], forces, _TOLERANCE, enough=_NEAR)
-    change = np.zeros_like(lam)
-    change[closed] = forces - whole[closed]
-    whole[closed] = forces
-    impulse = dt * law.pushed(change)
+    kernels.change_forces(J.indptr, J.indices, J.data, closed, forces, dt, whole, impulse)
     v = new.v + (velocities(masses, impulse) if joints is None else joints.velocities(impulse))
-    acting = lam.copy()
-    acting[closed] = from_isotropic(own, whole)[closed]
-    work = plain.work + 0.5 * dt * (acting - lam) * (own.moved(new.v + v).reshape(-1, 3) + 2.0 * rows.surface)
-    held = plain.held + system.carried(old, new, v - new.v) / dt
+    acting, J, work = whole, own.J, np.empty_like(lam)
+    if not same:
+        acting = lam.copy()
+        acting[closed] = from_isotropic(own, whole)[closed]
+    kernels.work_of_forces(J.indptr, J.indices, J.data, lam, u, acting, surface, new.v + v, dt, work)
+    if system.prescribes:
+        held = held + system.carried(old, new, v - new.v) / dt
     return EndVelocity(v, acting, work, held, residual, (rows, acting - lam))
-
-
-def _normal(problem: ContactProblem, v: np.ndarray) -> np.ndarray:
-    """Return the normal velocities J v of all contacts, (nc,), m/s."""
-    return problem.moved(v)[::3]

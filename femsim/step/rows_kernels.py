@@ -98,8 +98,16 @@ def normal_offset(gap: float, dt: float, correction: float, max_correction: floa
 
 def normal_offsets(gap: np.ndarray, given: Given) -> np.ndarray:
     """:func:`normal_offset` of many gaps, (nc,), m: (nc,), m/s."""
-    pushed_out = np.maximum(given.correction * gap / given.dt, -given.max_correction)
-    return np.asarray(np.where(gap >= 0.0, gap / given.dt, pushed_out))
+    out = np.empty(len(gap))
+    _fill_offsets(gap, given.dt, given.correction, given.max_correction, out)
+    return out
+
+
+@njit(cache=True, _nrt=False)
+def _fill_offsets(gap: np.ndarray, dt: float, correction: float, max_correction: float, out: np.ndarray) -> None:
+    """Fill the :func:`normal_offset` of many gaps."""
+    for m in range(gap.shape[0]):
+        out[m] = normal_offset(gap[m], dt, correction, max_correction)
 
 
 @njit(cache=True, inner=True, _nrt=False)
