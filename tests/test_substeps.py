@@ -24,7 +24,7 @@ from femsim.run.sensors import sensor_columns
 from femsim.step.advance import newly_inside_out, take_step
 from femsim.step.measure import measure
 from femsim.step.report import StepReport
-from femsim.step.state import State
+from femsim.step.state import VERSION, State
 from femsim.step.stepper import Stepper
 from femsim.step.system import System
 from femsim.studies.sweeps.metrics import parse_metric
@@ -291,10 +291,10 @@ def test_files_that_are_no_state_of_the_scene_are_refused(tmp_path: Path) -> Non
     with pytest.raises(fs.InputError, match="cannot be read as the state"):
         State.load(path)
     np.savez(path, q=np.zeros(3))
-    with pytest.raises(fs.InputError, match="holds none of femsim's states; this femsim reads version 7"):
+    with pytest.raises(fs.InputError, match=f"holds none of femsim's states; this femsim reads version {VERSION}"):
         State.load(path)
-    np.savez(path, version=np.array(7))
-    with pytest.raises(fs.InputError, match="holds version 7 of femsim's states"):
+    np.savez(path, version=np.array(VERSION + 1))
+    with pytest.raises(fs.InputError, match=f"holds version {VERSION + 1} of femsim's states"):
         State.load(path)
     with pytest.raises(fs.InputError, match=r"scene 'joined' has .* Restore a state of this scene"):
         Stepper(joined_scene(), Exacting()).restore(Stepper(cube_scene(), Exacting()).state)
