@@ -19,6 +19,7 @@ from slow_twins import body_between_nodes, closest_in_cone, natural_map_residual
 import femsim as fs
 from contact import SOLVERS, ContactError, WarmStart, make_solver, measure
 from femsim.base.place import data_folder
+from femsim.studies.problems import bench
 from femsim.studies.problems.arena import expand_sets, limited, load_plugin, read_entrant
 from femsim.studies.problems.bench import BenchRow
 from femsim.studies.problems.pages import paper_metrics, profiles_of
@@ -332,6 +333,15 @@ def test_over_time_is_a_status_and_not_solved(tmp_path: Path, monkeypatch: pytes
     assert [row.status for row in rows] == ["over time", "converged"] and "0.1 s" in rows[0].message
     assert math.isnan(rows[0].cpu_ms) and "over time" in Path("out/bench.md").read_text()
     assert profiles_of(rows, "ms")["slow"].solved == 0
+
+    def stuck(problem: Any) -> Any:  # it never comes to its end, not even where it is only warmed up
+        while True:
+            sum(range(2000))
+
+    fs.register_solver("stuck", stuck)
+    monkeypatch.setattr(bench, "_COMPILING", 0.2)
+    rows = fs.bench(["one.hdf5"], ["stuck", "exact"], time_limit=0.1, out="stuck")
+    assert [row.status for row in rows] == ["over time", "converged"] and "0.3 s" in rows[0].message
     with pytest.raises(fs.InputError, match="time limit is 0"):
         fs.bench(["one.hdf5"], ["exact"], time_limit=0.0)
 

@@ -116,6 +116,17 @@ def test_a_motion_beyond_the_range_of_its_joint_is_refused() -> None:
         fs.simulate(scene)
 
 
+@pytest.mark.parametrize("first", ["motion", "velocity", "effort"])
+def test_a_joint_is_driven_once(first: str) -> None:
+    scene = fs.Scene("arm", duration=0.2)
+    arm = scene.add_robot(ARM, name="arm")
+    still = fs.Profile([0.0], [0.0])
+    scene.drive_joint(arm, "joint4", **{first: still}, **({"damping": 1.0} if first == "velocity" else {}))
+    with pytest.raises(fs.InputError, match=r"drive_joint of arm\.joint4: it is driven already; drive it once"):
+        scene.drive_joint(arm, "joint4", still)
+    scene.drive_joint(arm, "joint5", still)
+
+
 @pytest.mark.parametrize("motion", [lambda t: (0.0, 0.0, t), lambda t: None, lambda t: t])
 def test_a_function_that_gives_no_motion_is_named(motion: Callable) -> None:
     scene = fs.Scene("box", duration=0.02)

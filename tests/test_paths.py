@@ -198,6 +198,8 @@ def test_bad_paths_are_refused(text: str, options: dict[str, object], match: str
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(fs.InputError, match=r"arm7_lif.csv cannot be read \(No such.*\); did you mean 'arm7_lift.csv'\?$"):
+        fs.load_path("arm7_lif.csv")
     with pytest.raises(fs.InputError, match=r"nothing.txt cannot be read"):
         fs.load_path(tmp_path / "nothing.txt")
 

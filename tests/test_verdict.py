@@ -245,6 +245,18 @@ def test_a_long_step_is_spoken_of_once_a_doubling(caplog: pytest.LogCaptureFixtu
     )
 
 
+def test_of_the_first_steps_it_is_said_that_they_compile(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "AT_FIRST", 0.05)
+    monkeypatch.setattr(patience, "_LOOK", 0.01)
+    with caplog.at_level("WARNING", "femsim"), patience.Patience() as watch, watch.step(1, 0.01):
+        time.sleep(0.3)
+    assert (
+        "so far; the first steps of a kind of scene compile their kernels, once for all. Ctrl-C" in caplog.records[0].getMessage()
+    )
+
+
 def test_a_step_that_ends_in_time_leaves_nothing_behind() -> None:
     with patience.Patience(0.5) as watch:
         for number in range(50):

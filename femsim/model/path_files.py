@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 
 import foreign
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.errors import InputError, did_you_mean, meant
 from femsim.base.packages import require
+from femsim.base.place import data_folder
 from femsim.base.table import Table, is_data, read_table
 from femsim.base.units import TIME_UNITS, UNITS, plain_unit
 from foreign import logs
@@ -141,7 +142,10 @@ def _single_numbers(file: Path) -> tuple[np.ndarray, list[int]] | None:
         text = read_text(file, encoding="latin-1")
     except (OSError, foreign.Refused) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"path {file} cannot be read ({reason}); give a table of positions, .mcap, .bag or a rosbag2.") from None
+        folders = [] if file.exists() else [file.parent, data_folder("trajectories")]
+        near = meant(file.name, (other.name for folder in folders if folder.is_dir() for other in folder.iterdir()))
+        advice = near or " give a table of positions, .mcap, .bag or a rosbag2."
+        raise InputError(f"path {file} cannot be read ({reason});{advice}") from None
     lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1)]
     lines = [(number, line) for number, line in lines if line]
     if not lines:

@@ -19,6 +19,7 @@ AT_FIRST = 60.0
 _KNOWN = 5
 #: How often a step in progress is looked at, s.
 _LOOK = 0.2
+_COMPILES = "; the first steps of a kind of scene compile their kernels, once for all"
 _log = logging.getLogger("femsim")
 
 
@@ -99,6 +100,7 @@ class Patience:
     def _word(self, taken: float) -> str:
         beside = f", {taken / statistics.median(self._taken):.0f} times the median" if len(self._taken) >= _KNOWN else ""
         return (
-            f"femsim: step {self._step} at {self._time:.4g} s takes long: {taken:.0f} s so far{beside}. Ctrl-C ends the run "
-            "after it, twice at once; --max-step-seconds ends a run by itself, --max-halvings 0 takes each step as it comes."
+            f"femsim: step {self._step} at {self._time:.4g} s takes long: {taken:.0f} s so far{beside or _COMPILES}. "
+            "Ctrl-C ends the run after it, twice at once; --max-step-seconds ends a run by itself, --max-halvings 0 takes each "
+            "step as it comes."
         )

@@ -125,6 +125,8 @@ def drive_joint(
         raise InputError(f"drive_joint of {body.name}: joint {joint!r} {_undriven(body, joint, names)}")
     own, label = body.joint(joint), f"{body.name}.{joint}"
     call = f"drive_joint of {label}"
+    if {label, f"{label}.velocity", f"{label}.effort"} & set(scene.commands):
+        raise InputError(f"{call}: it is driven already; drive it once, a stepped simulation changes its target by set.")
     for given, function in {"motion": motion, "velocity": velocity, "effort": effort}.items():
         function_of_time(call, given, function, "use fs.Profile.")
     if (motion is not None and velocity is not None) or (motion is None and velocity is None and effort is None):

@@ -56,6 +56,8 @@ _SAMPLE, _SAMPLES = 2e-3, 7
 _ADVICE = "free the disk or choose another place"
 #: Iterations of the untimed first solve where there is a time limit.
 _WARM_UP = 2
+#: CPU time, s, that this one, which compiles, may take beyond the limit.
+_COMPILING = 120.0
 #: Errors of one solver on one problem; the benchmark goes on without it.
 _REFUSALS = (ContactError, np.linalg.LinAlgError, MemoryError)
 
@@ -402,7 +404,7 @@ def _try_solver(
             attempt.solve = solve_function(problem.file, name, problem.path)
         except ContactError as error:
             attempt.refuse(error)
-        _timed(make_solver(name, **first), problem, attempt, None)
+        _timed(make_solver(name, **first), problem, attempt, None if time_limit is None else time_limit + _COMPILING)
     for _ in range(repeat):
         for problem, attempt in zip(sequence, attempts, strict=True):
             if problem.shown:
