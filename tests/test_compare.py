@@ -255,7 +255,7 @@ def test_a_fraction_of_a_sample_is_found_where_the_overlap_changes_with_the_shif
 
     same = find_lag(lifted(0.0), lifted(0.0), np.ones(1), least=-50, greatest=50)
     assert same is not None and same.samples == 0.0
-    for late in (0.3, -0.4):
+    for late in (0.3, -0.4, 8.3, -9.4):  # also beyond what the longer overlap is worth
         lag = find_lag(lifted(late), lifted(0.0), np.ones(1), least=-50, greatest=50)
         assert lag is not None and lag.samples == pytest.approx(late, abs=0.03), late
         channels = np.hstack([lifted(late), -2.0 * lifted(late)])  # a wrong sign: any gain

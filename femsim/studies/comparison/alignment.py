@@ -93,11 +93,12 @@ def find_lag(
 
     For each whole shift, a line second = gain first + offset with a gain from 1/2 to 2 is fitted to the overlap. Its score is the
     part of the second record's variation that it explains, times the part of the shorter record's variation that lies in the
-    overlap, summed over the channels by weight. A parabola through what the best shift and its neighbours explain of the samples
-    that all three have gives the fraction of a sample: overlaps of their own would bend it towards the longest one. Where
-    the best score is below 0.8, and a gain of any size and sign in each channel (the squared correlation) leaves less than half
-    of the rest unexplained, that second score decides: a unit or a sign is wrong. It does not come first, because records that
-    oscillate and decay look alike half a period or many periods later. Overlaps shorter than half the shorter record are skipped.
+    overlap, summed over the channels by weight. From the best shift it climbs to the next peak of what is explained of samples
+    that neighbouring shifts share. A parabola through what the best shift and its neighbours explain of the samples that all
+    three have gives the fraction of a sample: overlaps of their own would bend it towards the longest one. Where the best score
+    is below 0.8, and a gain of any size and sign in each channel (the squared correlation) leaves less than half of the rest
+    unexplained, that second score decides: a unit or a sign is wrong. It does not come first, because records that oscillate and
+    decay look alike half a period or many periods later. Overlaps shorter than half the shorter record are skipped.
 
     Parameters
     ----------
@@ -130,12 +131,31 @@ def find_lag(
         for side in (-1, 1):
             while 0 < at < len(shifts) - 1 and allowed[at + side] and score[at + side] > score[at]:
                 at += side
+    else:
+        at = _climbed(first, second, weights, at, allowed, any_gain)
     fraction = 0.0
     if 0 < at < len(shifts) - 1 and allowed[at - 1] and allowed[at + 1]:
         left, middle, right = _same_samples(first, second, weights, int(shifts[at]), any_gain)
         curvature = left - 2.0 * middle + right
         fraction = 0.5 * (left - right) / curvature if curvature < 0 and middle < 1.0 - SAME else 0.0
     return Lag(float(shifts[at] + np.clip(fraction, -0.5, 0.5)), float(score[at]))
+
+
+def _climbed(first: np.ndarray, second: np.ndarray, weights: np.ndarray, at: int, allowed: np.ndarray, any_gain: bool) -> int:
+    """Climb from the best shift to the next peak of what is explained of the samples that neighbouring shifts share.
+
+    The score prefers long overlaps, by which it misses the lag of a record that ends while its force still grows.
+    """
+    side = 0
+    while 0 < at < len(allowed) - 1 and allowed[at - 1] and allowed[at + 1]:
+        left, middle, right = _same_samples(first, second, weights, at - len(second) + 1, any_gain)
+        if middle >= 1.0 - SAME or max(left, right) <= middle:
+            break
+        step = -1 if left > right else 1
+        if step == -side:
+            break
+        side, at = step, at + step
+    return at
 
 
 def _same_samples(
