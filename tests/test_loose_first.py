@@ -9,7 +9,7 @@ import pytest
 from slow_twins import nodes_on_floor
 
 import femsim as fs
-from contact import ContactProblem, Solution, WarmStart, metrics
+from contact import ContactProblem, Solution, Solver, WarmStart, metrics
 from contact.solvers import Exact, make_solver
 from femsim.step import newton, system as system_module
 from femsim.step.state import State
@@ -17,10 +17,11 @@ from femsim.step.stepper import Stepper
 
 
 class Noting:
-    """The exact solver; it notes what is enough for each problem, what was found, and how good that is."""
+    """A solver, by default the exact one; it notes what is enough for each problem, what was found, and how good that is."""
 
     def __init__(self) -> None:
-        self.solver, self.asked = Exact(), list[tuple[float, int, float]]()
+        self.solver: Solver = Exact()
+        self.asked = list[tuple[float, int, float]]()
 
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         solution = self.solver.solve(problem, warm_start)
@@ -67,6 +68,48 @@ def test_a_step_that_needs_more_than_one_is_begun_loosely_and_ended_sharply(monk
     moved = np.abs(twin.state.q - twin.system.initial_state().q).max()
     assert np.abs(stepper.state.q - twin.state.q).max() < 1e-3 * moved
     assert spent < 0.98 * sum(iterations for _, iterations, _ in twin_solver.asked)
+
+
+def rope(solver: Noting, *, floor: bool = True) -> Stepper:
+    """A rope that is dragged sideways by one end, over a floor or through the air."""
+    scene = fs.Scene("rope", dt=0.005, default_friction=0.3)
+    if floor:
+        scene.add_floor()
+    pull = fs.Motion([0.0, 1.0], [(0.0, 0.0, 0.0), (0.0, 0.1, 0.0)], smooth=False)
+    line, rubber = np.linspace((0.0, 0.0, 0.002), (0.1, 0.0, 0.002), 81), fs.Elastic(2.954e6, 0.49, 1259.0, name="rope")
+    scene.add_rod("rope", line, fs.circular_section(0.002), rubber, start=fs.RodEnd("hinged", motion=pull))
+    return Stepper(scene, solver)
+
+
+def test_a_long_rod_with_contacts_is_begun_loosely(monkeypatch: pytest.MonkeyPatch) -> None:
+    steppers, spent = list[Stepper](), list[int]()
+    for loose in (newton._LOOSE, 0.0):
+        monkeypatch.setattr(newton, "_LOOSE", loose)
+        solver = Noting()
+        solver.solver = make_solver("auto")
+        stepper = rope(solver)
+        for _ in range(25):
+            again = stepper.state.again
+            solver.asked.clear()
+            report = stepper.step()
+            enough, iterations, worst = zip(*solver.asked, strict=True)
+            assert report.solution.converged and report.nonlinear_residual <= stepper.newton.tolerance
+            assert (enough[0] > 0.0) == (again and loose > 0.0) and not any(enough[1:]) and worst[-1] <= 1e-8
+            spent.append(sum(iterations))
+        steppers.append(stepper)
+    moved = np.abs(steppers[1].state.q - steppers[1].system.initial_state().q).max()
+    assert np.abs(steppers[0].state.q - steppers[1].state.q).max() < 1e-4 * moved
+    assert sum(spent[2:25]) < 0.85 * sum(spent[27:])  # the first two begin suddenly, and take another solver
+
+
+def test_a_rod_without_contacts_is_not_begun_loosely() -> None:
+    solver = Noting()
+    solver.solver = make_solver("auto")
+    stepper, asked_again = rope(solver, floor=False), 0
+    for _ in range(10):
+        asked_again += stepper.state.again
+        stepper.step()
+    assert asked_again and not any(enough for enough, _, _ in solver.asked)
 
 
 def test_a_loose_answer_that_is_enough_is_sharpened_before_it_counts() -> None:

@@ -232,7 +232,8 @@ def solve_step(
     begun_at = warm.v
     begun = rows if place is None or follow is None else follow(place)
     follow = follow if patience else None
-    last, iterations, effort = _first(attempt, solver, begun, warm, follow, place, newton, loose=again and system.lags)
+    loose = again and (system.lags or (system.is_long and len(begun.phi) > 0))  # rods alone are solved in one Newton step
+    last, iterations, effort = _first(attempt, solver, begun, warm, follow, place, newton, loose=loose)
     residuals = [last.residual]
     needed = newton.tolerance is not None and _needed_more(system, newton, rows, ahead, last)
     places, led_to = [system.at_rest if place is None else place], [last]
