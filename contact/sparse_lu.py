@@ -15,7 +15,7 @@ from contact.linear import Backend, load_mkl, make_factorization
 
 #: Phases and matrix type of MKL Pardiso.
 _ANALYSE, _FACTORIZE, _SOLVE, _RELEASE = 11, 22, 33, -1
-_STRUCTURALLY_SYMMETRIC = 1
+_STRUCTURALLY_SYMMETRIC, _POSITIVE_DEFINITE = 1, 2
 
 
 class SparseFactors(Protocol):
@@ -52,6 +52,7 @@ class PardisoLu:
     """
 
     name = "pardiso"
+    _kind = _STRUCTURALLY_SYMMETRIC
 
     def __init__(self, threads: int = 1) -> None:
         self._mkl = load_mkl()
@@ -60,7 +61,7 @@ class PardisoLu:
         self._handle = np.zeros(64, dtype=np.int64)
         self._options = np.zeros(64, dtype=np.int32)
         #: its scalar arguments: one, type of the matrix, phase, size, columns, silence, error
-        self._numbers = np.array([1, _STRUCTURALLY_SYMMETRIC, 0, 0, 1, 0, 0], dtype=np.int32)
+        self._numbers = np.array([1, self._kind, 0, 0, 1, 0, 0], dtype=np.int32)
         self._analysed = False
 
     def __del__(self) -> None:
@@ -91,12 +92,15 @@ class PardisoLu:
         self._indptr, self._indices = indptr.astype(np.int32), indices.astype(np.int32)
         self._values, self._permutation = np.zeros(len(indices)), np.zeros(self._n, dtype=np.int32)
         self._options[:] = 0
-        # own options; nested dissection; pivots below 1e-13 of the matrix are replaced; indices from 0
-        self._options[[0, 1, 9, 34]] = 1, 2, 13, 1
+        self._set_options()
         error = self._call(_ANALYSE, np.zeros(1), np.zeros(1))
         if error:
             raise ContactError(f"MKL Pardiso stopped with its error {error} while it ordered a matrix; use backend 'superlu'.")
         self._analysed = True
+
+    def _set_options(self) -> None:
+        # own options; nested dissection; pivots below 1e-13 of the matrix are replaced; indices from 0
+        self._options[[0, 1, 9, 34]] = 1, 2, 13, 1
 
     def factorize(self, values: np.ndarray) -> bool:
         """Factorize the entries on the last pattern; False where that broke down."""
@@ -108,6 +112,45 @@ class PardisoLu:
         x = np.empty(self._n)
         self._call(_SOLVE, np.ascontiguousarray(b, dtype=np.float64), x)
         return x
+
+
+class PardisoCholesky(PardisoLu):
+    """MKL Pardiso for symmetric positive definite matrices, whose diagonal is scaled to one, in single precision.
+
+    Factors take half the memory, and a substitution two thirds of the time; answers are good to the rounding of single precision
+    times the condition of the scaled matrix.
+    """
+
+    _kind = _POSITIVE_DEFINITE
+
+    def analyse(self, indptr: np.ndarray, indices: np.ndarray) -> None:
+        """Take a symmetric pattern in compressed rows and order it."""
+        rows = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
+        self._upper = np.flatnonzero(indices >= rows)
+        self._diagonal = np.flatnonzero(indices == rows)
+        self._row, columns = rows[self._upper], indices[self._upper]
+        counts = np.bincount(self._row, minlength=len(indptr) - 1)
+        super().analyse(np.concatenate([[0], np.cumsum(counts)]), columns)
+
+    def _set_options(self) -> None:
+        # own options; nested dissection; single precision; indices from 0
+        self._options[[0, 1, 27, 34]] = 1, 2, 1, 1
+
+    def factorize(self, values: np.ndarray) -> bool:
+        """Factorize the entries on the last pattern; False where the matrix is not positive definite."""
+        diagonal = values[self._diagonal]
+        if not (diagonal > 0.0).all():
+            return False
+        self._scale = 1.0 / np.sqrt(diagonal)
+        scaled = values[self._upper] * self._scale[self._row] * self._scale[self._indices]
+        self._values = scaled.astype(np.float32)
+        return self._call(_FACTORIZE, np.zeros(1), np.zeros(1)) == 0
+
+    def solve(self, b: np.ndarray) -> np.ndarray:
+        """Return the solution for a right-hand side (n,), roughly."""
+        x = np.empty(self._n, dtype=np.float32)
+        self._call(_SOLVE, (self._scale * b).astype(np.float32), x)
+        return np.asarray(self._scale * x)
 
 
 class SuperLu:

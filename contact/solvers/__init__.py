@@ -15,6 +15,8 @@ A solver is a class with ``description``, an options dataclass that extends :cla
     The accurate solver, whose iterates ``mixing`` extrapolates, with ``dense`` where W is dense and ``primal_newton``
     (``primal_kernels``) where W is never formed, and ``older_factors`` serve later steps; the solver of rods alone; the choice
     among them.
+``alternating``
+    Alternating steps between dynamics and contact law, by which COND-Newton solves piles of soft bodies.
 ``multigrid``, ``krylov``
     Newton systems of large bodies by a two-level cycle (``multigrid_kernels``) inside GMRES.
 ``condensed``, ``sweeps``, ``apgd``

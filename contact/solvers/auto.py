@@ -20,7 +20,7 @@ from contact.solvers.banded import Banded, BandedOptions
 from contact.solvers.base import Check, FactorizationOptions, Remembering, Solution, Solver, SolverOptions, WarmStart
 from contact.solvers.canal import Canal, CanalOptions
 from contact.solvers.cond import Cond, CondOptions
-from contact.solvers.cond_newton import RIGHT, CondNewton, CondNewtonOptions
+from contact.solvers.cond_newton import ON_THE_LAW, RIGHT, CondNewton, CondNewtonOptions
 from contact.solvers.exact import Exact, ExactOptions
 from contact.solvers.with_rows import takes_rows
 
@@ -61,11 +61,11 @@ _COND_ROWS = 120
 #: solver leaves no net force on a body, where forces put back on the cone of friction leave one of the size of the tolerance.
 _NEWTON_ROWS = 1000
 #: Kinds of starts: far from the contact law, near it, and as good as on it, where the equations of a step are linearised anew;
-#: the bound of the last, and what COND and Newton's method need from each kind: a factor on the iterations expected (measured on
+#: what COND and Newton's method need from each kind: a factor on the iterations expected (measured on
 #: mats, cubes and piles: half as many where all but the dynamics holds), and Newton steps before they are learnt (measured
 #: on a pile of 7500 rows: a step takes 30 ms, 1900 iterations of COND 400).
 _FAR, _NEAR, _ANEW = 0, 1, 2
-_ON_THE_LAW, _SHARES, _STEPS = 1e-6, (1.0, 1.0, 0.5), (6.0, 2.0, 1.0)
+_SHARES, _STEPS = (1.0, 1.0, 0.5), (6.0, 2.0, 1.0)
 #: Newton steps are asked for where they should take at most so much of what the others do: at a tie, what those have set up stays
 #: in use, and no hierarchy is made for one solve in 200 (as in the first step of the main job, which also compiles it).
 _CLEARLY = 0.9
@@ -73,6 +73,9 @@ _CLEARLY = 0.9
 _FORGOTTEN = 0.05
 #: Seconds of a Newton step of COND-Newton for each row**1.5.
 _NEWTON_STEP_SECOND = 4.5e-8
+#: Steps that take as long as alternating steps from far away, and parts of one that a turn of those takes and their factors with
+#: their ordering (measured on a pile of 7500 rows: 160 ms, where 2100 iterations of COND take 400).
+_ALTERNATING_STEPS, _TURN, _TURNING = 3.0, 0.03, 0.7
 #: Seconds of such a step for each entry of A where multigrid solves it (measured from 3000 to 32 000 rows: 2.3e-8 to 3.4e-8).
 _MULTIGRID_SECOND = 3e-8
 #: Solvers that cannot take every problem (contacts that act on three groups, groups of many rows); the exact one is asked then.
@@ -230,7 +233,7 @@ def _kind_of(problem: ContactProblem, warm_start: WarmStart | None) -> int:
     if warm_start is None:
         return _FAR
     residual = contact_residual(problem, warm_start.v, warm_start.lam)
-    return _ANEW if residual <= _ON_THE_LAW else (_NEAR if residual <= RIGHT else _FAR)
+    return _ANEW if residual <= ON_THE_LAW else (_NEAR if residual <= RIGHT else _FAR)
 
 
 def _fits_dense(problem: ContactProblem, warm_start: WarmStart | None) -> bool:
@@ -354,9 +357,12 @@ class Auto:
         """Seconds that COND finished by Newton should take.
 
         From a start that holds the contact law nearly, as where the equations of a step are linearised anew, Newton's method goes
-        on at once; from others there is a phase of COND first.
+        on at once; from others there is a phase of COND first, or alternating steps solve the problem.
         """
-        seconds = float(self._steps[self._kind]) * self._newton_step_seconds(problem)
+        step = self._newton_step_seconds(problem)
+        if self._kind == _FAR and self._cond_newton.alternates(problem):
+            return _ALTERNATING_STEPS * step
+        seconds = float(self._steps[self._kind]) * step
         return seconds + (self._cond_newton.phase * self._iteration_seconds(problem) if self._kind == _FAR else 0.0)
 
     def _newton_step_seconds(self, problem: ContactProblem) -> float:
@@ -387,7 +393,10 @@ class Auto:
             # phases of COND, and steps with direct factors where others were expected, count as the steps that take as long
             expected, details = self._newton_step_seconds(problem), found.details
             taken = expected if details["way"] == "multigrid" else self._direct_step_seconds(problem)
-            seen = (taken * details["newton_steps"] + self._iteration_seconds(problem) * details["cond_iterations"]) / expected
+            alternating = taken * (_TURN * details["turns"] + _TURNING * details["factorizations"]) if details["turns"] else 0.0
+            seen = (
+                alternating + taken * details["newton_steps"] + self._iteration_seconds(problem) * details["cond_iterations"]
+            ) / expected
             self._steps[kind] += _LEARNING * (seen - self._steps[kind])
         elif name == "cond":
             iterations = _SHARES[kind] * self._expected_iterations(problem)

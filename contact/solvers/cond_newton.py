@@ -12,7 +12,8 @@ import numpy as np
 from contact.local import LocalProblem
 from contact.metrics import residuals
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
-from contact.solvers import primal_kernels as kernels
+from contact.solvers import alternating, multigrid, primal_kernels as kernels
+from contact.solvers.alternating import Alternation, Turns
 from contact.solvers.augmented import AugmentedLagrangian
 from contact.solvers.base import FactorizationOptions, Judge, Row, Solution, WarmStart, drive
 from contact.solvers.cond import Cond, CondOptions, FixedPoint
@@ -24,6 +25,8 @@ from contact.solvers.with_rows import takes_rows
 _CHUNK, _FIRST, _FIRST_WARM = 5, 10, 5
 #: A warm start whose contact law holds to this has its states right but for a few: Newton's method takes it as it is.
 RIGHT = 1e-3
+#: ... and where it holds to this, as where the equations of a step are linearised anew, all states are right.
+ON_THE_LAW = 1e-6
 #: What is left, after each problem whose first phase was long enough, of the length that the first phase of the next one has.
 _SHORTER = 0.95
 #: States have settled when at most this share of them changed between two looks; a phase ends at the latest after so many.
@@ -45,6 +48,9 @@ _FORCED_OLDER, _NEARLY_OLDER = 1e-3, 10.0
 _GAINED, _VAIN_CYCLES = 0.1, 3
 #: Newton's method takes over from the augmented Lagrangian below this residual; it restarts its acceleration when that doubles.
 _NEAR, _WORSE = 1e-2, 2.0
+#: The true residual of alternating steps is asked for after so many turns, and earlier where their gap says that it is below so
+#: many times the aim. They are given up where it is not halved in so many turns, and after the most.
+_TURNS, _SURELY, _MOST_TURNS = 30, 1.5, 240
 #: Outer iterations within which the residual of the augmented Lagrangian must halve.
 _PATIENCE = 15
 
@@ -72,9 +78,12 @@ class CondNewton:
     diagonal step does not see. Newton steps do those, once the states of the contacts (open, sticking, sliding) are about right.
     A phase lasts until the states settle; the first one of a problem is about as long as all phases of the last problem were that
     needed more than one. A warm start that holds the contact law nearly, as where the equations of a step are linearised anew,
-    goes to Newton's method at once. Both work on the sparse A; W is never formed. Where cycles gain nothing, as in chains
-    that slide everywhere, the augmented Lagrangian of papers/000, whose inner problems are convex, leads on, and Newton's method
+    goes to Newton's method at once. Both work on the sparse A; W is never formed. Where cycles gain nothing, as in chains that
+    slide everywhere, the augmented Lagrangian of papers/000, whose inner problems are convex, leads on, and Newton's method
     finishes again.
+
+    Where most contacts join soft bodies to each other, as in piles, alternating steps (:mod:`contact.solvers.alternating`) come
+    first: their factors serve tens of turns, and need not be right about the states.
 
     Parameters
     ----------
@@ -85,10 +94,10 @@ class CondNewton:
 
     Notes
     -----
-    ``Solution.details`` holds ``cond_iterations``, ``newton_steps`` (both kinds), ``cycles`` (phases of COND), ``outer`` (outer
-    iterations of the augmented Lagrangian), ``factorizations`` of the sparse way and of coarse matrices, ``krylov_steps``
-    with multigrid or older factors, ``states`` (open, stick, slide) and ``way`` (how the Newton systems are solved: banded,
-    dense, multigrid or sparse).
+    ``Solution.details`` holds ``turns`` (of alternating steps), ``cond_iterations``, ``newton_steps`` (both kinds), ``cycles``
+    (phases of COND), ``outer`` (outer iterations of the augmented Lagrangian), ``factorizations`` of the sparse way, of
+    alternating steps and of coarse matrices, ``krylov_steps`` with multigrid or older factors, ``states`` (open, stick, slide)
+    and ``way`` (how the Newton systems are solved: banded, dense, multigrid or sparse).
     """
 
     description = (
@@ -100,6 +109,7 @@ class CondNewton:
         self._cond = Cond(CondOptions(tolerance=o.tolerance, max_iterations=o.max_iterations))
         self._newton = PrimalNewton(o.backend, o.threads)
         self.linear_algebra = self._newton.sparse.linear_algebra
+        self._alternation = Alternation(o.threads) if self.linear_algebra == "pardiso" else None
         self._phase = phase
 
     @property
@@ -107,16 +117,23 @@ class CondNewton:
         """Iterations of COND in the first phase of the next problem at least, unless its start is nearly right."""
         return self._phase
 
+    def alternates(self, problem: ContactProblem) -> bool:
+        """Whether a large problem whose Newton systems have sparse factors is solved by alternating steps first."""
+        return self._alternation is not None and alternating.serves(problem) and not multigrid.serves(problem)
+
     def memory(self) -> dict[str, np.ndarray]:
         """Return what one solve leaves for the next: COND's eigenvector, pattern and factors of the Newton system, the phase."""
         parts = {"cond": self._cond.memory(), "newton": self._newton.memory()}
+        if self._alternation is not None:
+            parts["alternation"] = self._alternation.memory()
         own = {f"{name}/{key}": value for name, part in parts.items() for key, value in part.items()}
         return own | {"phase": np.array(self._phase)}
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take it back."""
-        for name, one in (("cond", self._cond), ("newton", self._newton)):
-            one.recall({key.partition("/")[2]: value for key, value in memory.items() if key.startswith(f"{name}/")})
+        for name, one in (("cond", self._cond), ("newton", self._newton), ("alternation", self._alternation)):
+            if one is not None:
+                one.recall({key.partition("/")[2]: value for key, value in memory.items() if key.startswith(f"{name}/")})
         self._phase = int(memory.get("phase", _FIRST))
 
     @takes_rows
@@ -130,7 +147,7 @@ class CondNewton:
         warm_start : WarmStart, optional
             Velocity and forces of the previous step. Default zero.
         """
-        search = _Search(problem, warm_start, self.options, self._cond, self._newton, self._phase)
+        search = _Search(problem, warm_start, self.options, self._cond, self._newton, self._alternation, self._phase)
         judge = Judge(problem, self.options.tolerance)
         drive(search, judge, self.options.max_iterations)
         self._phase = search.next_phase(self._phase)
@@ -163,16 +180,21 @@ class _Search:
         options: CondNewtonOptions,
         cond: Cond,
         newton: PrimalNewton,
+        alternation: Alternation | None,
         phase: int,
     ) -> None:
         self.problem, self._options, self._cond, self._newton = problem, options, cond, newton
         self.law, nc = isotropic(problem), problem.n_contacts
-        self.timings = dict.fromkeys(("prepare", "cond", "newton", "augmented"), 0.0)
+        self.timings = dict.fromkeys(("prepare", "alternating", "cond", "newton", "augmented"), 0.0)
         started = time.perf_counter()
         self.v, self.lam = np.zeros(problem.n), np.zeros((nc, 3))
         if warm_start is not None:
             self.v, self.lam = np.array(warm_start.v, dtype=np.float64), np.array(warm_start.lam, dtype=np.float64).reshape(nc, 3)
         newton.take(self.law)
+        self._alternation = alternation
+        #: whether alternating steps lead on
+        self._alternates = alternation is not None and newton.way is newton.sparse and alternating.serves(problem)
+        self._turns: Turns | None = None
         self._before = self._work()
         self._rules = newton.law(_SHIFT, _TRIAL_SCALE)
         self._states = np.full(nc, -1, dtype=np.int8)
@@ -185,7 +207,7 @@ class _Search:
         #: smallest true residual so far, that of v and lam, and its row
         self.worst, self.best = np.inf, -1
         self.rows: list[Row] = []
-        self.counts = {"cond_iterations": 0, "newton_steps": 0, "cycles": 0, "outer": 0}
+        self.counts = {"turns": 0, "cond_iterations": 0, "newton_steps": 0, "cycles": 0, "outer": 0}
         self._vain = 0
         #: whether COND goes on where it was, because Newton's steps led nowhere
         self._goes_on = False
@@ -210,14 +232,17 @@ class _Search:
     def _work(self) -> tuple[int, int]:
         """Factorizations, those of coarse matrices too, and Krylov steps of all problems so far."""
         sparse, multigrid = self._newton.sparse, self._newton.multigrid
-        return sparse.factorizations + multigrid.renewals, sparse.krylov_steps + multigrid.steps
+        alternating = 0 if self._alternation is None else self._alternation.factorizations
+        return sparse.factorizations + multigrid.renewals + alternating, sparse.krylov_steps + multigrid.steps
 
     def until(self, aim: float, limit: int) -> list[Row]:
         """Cycles until the residuals are at most ``aim``; a cycle is not begun when the limit is reached."""
         first, self._end = len(self.rows), len(self.rows) + limit
         while len(self.rows) < self._end and not self.over:
-            if self._start is not None:
+            if self._start is not None and (not self._alternates or self._start.contact <= ON_THE_LAW):
                 self._correct_start(aim, self._start.worst)
+            elif self._alternates:
+                self._alternate(aim)
             elif self._vain >= _VAIN_CYCLES:
                 self._augmented(aim)
             else:
@@ -233,6 +258,33 @@ class _Search:
         if self.counts["cycles"] == 1:
             return max(int(_SHORTER * phase), _FIRST)
         return min(self.counts["cond_iterations"], _LONGEST)
+
+    def _alternate(self, aim: float) -> None:
+        """Alternating steps from the start, or on where they were; where they lead nowhere, the rest goes on from the best."""
+        started, turns, gap_at, since, asked = time.perf_counter(), self._turns, np.inf, 0, self.worst
+        if turns is None:
+            assert self._alternation is not None
+            turns = self._turns = self._alternation.take(
+                self.law, self._newton.columns, self.v, to_isotropic(self.problem, self.lam)
+            )
+        while len(self.rows) < self._end and self.worst > aim:
+            if not turns.failed:
+                turns.turn()
+            if turns.failed or self.counts["turns"] >= _MOST_TURNS:
+                self._alternates = False
+                break
+            self.counts["turns"] += 1
+            self.rows.append((None, None, turns.step))
+            since += 1
+            if turns.gap <= gap_at or since == _TURNS:
+                residual = self._keep(turns.v, from_isotropic(self.problem, turns.lam))
+                gap_at = _SURELY * turns.gap * aim / residual
+                if since == _TURNS:
+                    if self.worst > 0.5 * asked:
+                        self._alternates = False
+                        break
+                    since, asked = 0, self.worst
+        self.timings["alternating"] += time.perf_counter() - started
 
     def _correct_start(self, aim: float, residual: float) -> None:
         """Newton steps from the start, whose true residual is given; COND goes on from there where they lead nowhere."""

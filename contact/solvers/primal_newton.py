@@ -165,6 +165,16 @@ class SparseWay:
             self._set_pattern(memory["indptr"], memory["indices"])
             self._make_factors(memory["factorized"].copy(), memory["gain"].copy())
 
+    def pattern(self) -> dict[str, np.ndarray]:
+        """Return the pattern alone, where factors are made anew for each problem."""
+        return {"indptr": self._indptr, "indices": self._indices}
+
+    def recall_pattern(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Take it back."""
+        self.forget()
+        if memory and len(memory["indices"]):
+            self._set_pattern(memory["indptr"], memory["indices"])
+
     def take(self, problem: ContactProblem, columns: kernels.Columns) -> bool:
         """Take any problem."""
         self._problem, self._columns, self._placed = problem, columns, False
@@ -273,6 +283,7 @@ class PrimalNewton:
         kernels.fill_columns(J.indptr, J.indices, J.data, law.n, *columns)
         self.problem = law
         self.rho = law.scales
+        self.columns = columns
         ways: tuple[Way, ...] = self._banded, self._dense, self.multigrid, self.sparse
         self.way = next(way for way in ways if way.take(law, columns))
         self._gain, self._change = np.empty((nc, 3, 3)), np.empty((nc, 3))

@@ -1,0 +1,226 @@
+"""Alternating steps between dynamics and contact law, with factors of A + J^T R J and Anderson's extrapolation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import scipy.sparse as sp
+
+from contact.linear import same_pattern
+from contact.problem import ContactProblem
+from contact.solvers import alternating_kernels as kernels
+from contact.solvers.primal_kernels import Columns
+from contact.solvers.primal_newton import SparseWay
+from contact.sparse_lu import PardisoCholesky
+
+#: R of contacts, as multiples of their force per velocity, along what is free and what holds (measured on piles: 0.2 to 0.3 and
+#: factors of 5 to 30 between the two take about as many turns; one for all takes half as many again, and 1 and 1 twice as many).
+_LOW, _HIGH = 0.3, 3.0
+#: Entries of the rows of J of a contact that acts on one point.
+_ONE_POINT = 9
+#: Turns that the extrapolation looks back on.
+_MEMORY = 12
+#: R is made anew after so many turns, where more than this share of the states are others by then; so often at most.
+_AGE, _OTHERS, _RENEWALS = 14, 0.01, 2
+#: Extrapolation begins anew where the gap grows by this factor over the least one.
+_GROWN = 30.0
+
+
+def serves(problem: ContactProblem) -> bool:
+    """Whether most contacts join points of soft bodies to each other, as in piles and folds.
+
+    Where they join bodies to rigid ones, the others take less.
+    """
+    if not problem.n_contacts:
+        return False
+    points = np.zeros(problem.n, dtype=np.int64)
+    for group in problem.groups:
+        if group.kind == "nodes":
+            points[group.start : group.stop] = 1
+    J = problem.J
+    joined = np.add.reduceat(np.append(points[J.indices], 0), J.indptr[:-1:3])
+    return bool(2 * (joined > _ONE_POINT).sum() > problem.n_contacts)
+
+
+class Extrapolation:
+    """Anderson's extrapolation of z + f(z), in scales where all entries are comparable.
+
+    Parameters
+    ----------
+    size, memory : int
+        Entries of z, and differences that are kept.
+    """
+
+    def __init__(self, size: int, memory: int = _MEMORY) -> None:
+        self._f, self._g = np.empty((memory, size)), np.empty((memory, size))
+        self._gram = np.zeros((memory, memory))
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget all turns."""
+        self._count, self._last = 0, None
+
+    _last: tuple[np.ndarray, np.ndarray] | None
+
+    def after(self, z: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """Return where to go from z (size,), which z + f (size,) answered."""
+        g, last = z + f, self._last
+        self._last = f.copy(), g
+        if last is None:
+            return g
+        memory = len(self._f)
+        at = self._count % memory
+        np.subtract(f, last[0], out=self._f[at])
+        length = float(np.sqrt(self._f[at] @ self._f[at]))
+        if not length > 0.0:
+            return g
+        self._f[at] /= length
+        np.subtract(g, last[1], out=self._g[at])
+        self._g[at] /= length
+        self._count += 1
+        kept = min(self._count, memory)
+        found = self._f[:kept]
+        self._gram[at, :kept] = self._gram[:kept, at] = found @ self._f[at]
+        M = self._gram[:kept, :kept].copy()
+        M[np.diag_indices(kept)] += 1e-12
+        return np.asarray(g - np.linalg.solve(M, found @ f) @ self._g[:kept])
+
+
+class Alternation:
+    """Alternating steps on one problem after another: the law of each contact by itself, then the dynamics of all bodies.
+
+    With z = lam - R u, a contact's force lam and velocity u follow from z alone, and hold the law; the dynamics then give ::
+
+        (A + J^T R J) v = b + J^T (2 lam - z - R phi)
+
+    and z is reflected, z + 2 (lam - z - R (J v + phi)). Where it comes to rest, dynamics and law agree. This is ADMM without
+    damping (Peaceman and Rachford), which Anderson's extrapolation makes converge in tens of turns for any conditioning of A; a
+    turn takes one substitution. The factors may be rough: velocities are corrected by what the dynamics lack.
+
+    Parameters
+    ----------
+    threads : int
+        Threads of the factorization.
+    """
+
+    def __init__(self, threads: int = 1) -> None:
+        self._way = SparseWay(factors=PardisoCholesky(threads), lag=False)
+        self._bodies, self._pattern = PardisoCholesky(threads), (np.zeros(0), np.zeros(0))
+
+    @property
+    def factorizations(self) -> int:
+        """Factorizations of all problems so far."""
+        return self._way.factorizations
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Return what one problem leaves for the next: the pattern."""
+        return self._way.pattern()
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Take it back."""
+        self._way.recall_pattern(memory)
+
+    def take(self, law: ContactProblem, columns: Columns, v: np.ndarray, lam: np.ndarray) -> Turns:
+        """Take a problem with one friction coefficient a contact, its J by contacts, and where to begin."""
+        self._way.take(law, columns)
+        return Turns(law, self._way, v, lam, self._is_positive(law.A))
+
+    def _is_positive(self, A: sp.csc_matrix) -> bool:
+        """Whether A is positive definite by its own factors: A + J^T R J may be so where A is not."""
+        if not same_pattern(self._pattern, A):
+            self._pattern = A.indptr, A.indices
+            self._bodies.analyse(A.indptr, A.indices)
+        return self._bodies.factorize(A.data)
+
+
+class Turns:
+    """The turns of :class:`Alternation` on one problem.
+
+    Parameters
+    ----------
+    law : ContactProblem
+        Problem with one friction coefficient a contact.
+    way : SparseWay
+        Factors of A + J^T R J, which has taken the problem.
+    v, lam : ndarray, (n,) m/s and (nc, 3) N
+        Where to begin.
+    positive : bool
+        Whether A is positive definite; else it has failed.
+
+    Attributes
+    ----------
+    v, lam : ndarray, (n,) m/s and (nc, 3) N
+        Pair of the last turn; lam holds the law with the velocities that contacts have in z.
+    failed : bool
+        Whether a matrix is not positive definite, or a value not finite.
+    gap : float
+        How far law and dynamics are apart, sqrt(N m/s).
+    step : float, m/s
+        Change of v in the last turn.
+    """
+
+    def __init__(self, law: ContactProblem, way: SparseWay, v: np.ndarray, lam: np.ndarray, positive: bool) -> None:
+        nc = law.n_contacts
+        self._law, self._way = law, way
+        self.v, self.lam = v.copy(), np.zeros((nc, 3))
+        self._state, self._factored = np.full(nc, -1, dtype=np.int8), np.full(nc, -1, dtype=np.int8)
+        self._u = law.moved(self.v).reshape(-1, 3) + law.phi
+        self._Av = law.times(self.v)
+        self._R = np.repeat(_LOW * law.scales, 3).reshape(-1, 3)
+        self._z = lam - self._R * self._u
+        self._work, self._f = np.empty((nc, 3)), np.empty((nc, 3))
+        self._extrapolation = Extrapolation(3 * nc)
+        self._age = self._renewals = 0
+        self._least = np.inf
+        self.gap, self.step = np.inf, 0.0
+        kernels.law_forces(law.friction, self._z, self.lam, self._state)
+        self.failed = not (positive and self._renew())
+
+    @property
+    def Av(self) -> np.ndarray:
+        """Product of A with v, (n,), N."""
+        return self._Av
+
+    def _renew(self) -> bool:
+        """Make R by the states that contacts have now, and factors with it; False where the matrix is not positive definite."""
+        old = self._R.copy()
+        kernels.penalties(self._state, self._law.scales, _LOW, _HIGH, self._R)
+        kernels.change_penalty(self.lam, old, self._R, self._z)
+        gain = np.zeros((len(old), 3, 3))
+        gain[:, range(3), range(3)] = self._R
+        self._factored[:] = self._state
+        self._root = np.sqrt(self._R).ravel()
+        self._extrapolation.restart()
+        self._age, self._least = 0, np.inf
+        return self._way.factorize(gain)
+
+    def turn(self) -> None:
+        """Take a turn."""
+        law, z = self._law, self._z
+        kernels.law_forces(law.friction, z, self.lam, self._state)
+        if self._age >= _AGE and self._renewals < _RENEWALS:
+            others = int((self._state != self._factored).sum())
+            if others > _OTHERS * len(self._state):
+                self._renewals += 1
+                if not self._renew():
+                    self.failed = True
+                    return
+        kernels.drive(self._R, self.lam, z, self._u, self._work)
+        dv = self._way.solve(law.b + law.pushed(self._work) - self._Av)
+        self.step = float(np.sqrt(dv @ dv))
+        if not np.isfinite(self.step):
+            self.failed = True
+            return
+        self.v += dv
+        self._Av = law.times(self.v)
+        np.add(law.moved(self.v).reshape(-1, 3), law.phi, out=self._u)
+        kernels.gap(self._R, self.lam, z, self._u, self._f)
+        f = self._f.ravel()
+        self.gap = float(np.sqrt(f @ f))
+        if self.gap > _GROWN * self._least:
+            self._extrapolation.restart()
+            self._least = np.inf
+        self._least = min(self._least, self.gap)
+        self._z = (self._root * self._extrapolation.after(z.ravel() / self._root, f)).reshape(-1, 3)
+        self._age += 1

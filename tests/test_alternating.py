@@ -1,0 +1,235 @@
+"""Alternating steps: kernels against plain twins, the extrapolation, factors of single precision, and piles of soft bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import femsim as fs
+from contact import ContactProblem, WarmStart, make_solver
+from contact.metrics import residuals
+from contact.solvers import alternating, alternating_kernels as kernels, cond_newton
+from contact.solvers.alternating import Extrapolation
+from contact.solvers.cond_newton import CondNewton
+from contact.sparse_lu import PardisoCholesky
+from femsim.step.advance import take_step
+from femsim.step.stepper import Stepper
+
+pardiso = pytest.mark.skipif(CondNewton().linear_algebra != "pardiso", reason="without MKL there are no alternating steps")
+
+
+def law_of_one(mu: float, z: np.ndarray) -> tuple[np.ndarray, int]:
+    """Force and state of a contact, written plainly."""
+    if z[0] <= 0.0:
+        return np.zeros(3), 0
+    length = np.hypot(z[1], z[2])
+    if length <= mu * z[0]:
+        return z.copy(), 1
+    return np.concatenate([z[:1], mu * z[0] * z[1:] / length]), 2
+
+
+def some_contacts(nc: int = 60) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(4)
+    return rng.uniform(0.2, 0.9, nc), rng.uniform(0.5, 2.0, nc), rng.standard_normal((nc, 3)) + np.array([0.4, 0.0, 0.0])
+
+
+def test_forces_of_the_law_against_a_plain_twin() -> None:
+    friction, _, z = some_contacts()
+    lam, state = np.empty_like(z), np.full(len(z), -1, dtype=np.int8)
+    assert kernels.law_forces(friction, z, lam, state) == len(z)
+    wanted = [law_of_one(mu, one) for mu, one in zip(friction, z, strict=True)]
+    np.testing.assert_allclose(lam, [one[0] for one in wanted], rtol=1e-15)
+    assert state.tolist() == [one[1] for one in wanted] and set(state.tolist()) == {0, 1, 2}
+    z[:5] *= -1.0
+    changed = sum(law_of_one(mu, one)[1] != was for mu, one, was in zip(friction, z, state, strict=True))
+    assert 0 < kernels.law_forces(friction, z, lam, state) == changed
+
+
+def test_what_z_says_holds_the_contact_law_with_any_penalty() -> None:
+    friction, scales, z = some_contacts()
+    lam, state, penalty = np.empty_like(z), np.full(len(z), -1, dtype=np.int8), np.empty_like(z)
+    kernels.law_forces(friction, z, lam, state)
+    kernels.penalties(state, scales, 0.3, 3.0, penalty)
+    wanted = [[3.0 if s else 0.3, *(3.0 if s == 1 else 0.3,) * 2] for s in state]
+    np.testing.assert_allclose(penalty, scales[:, None] * np.array(wanted), rtol=1e-15)
+    u = (lam - z) / penalty
+    assert (u[:, 0] >= 0).all() and np.abs(u[:, 0] * lam[:, 0]).max() == 0.0
+    sliding = state == 2
+    np.testing.assert_allclose(np.linalg.norm(lam[sliding, 1:], axis=1), friction[sliding] * lam[sliding, 0])
+    assert (np.einsum("mi,mi->m", u[sliding, 1:], lam[sliding, 1:]) < 0).all() and not u[state == 1].any()
+    other = 7.0 * penalty
+    kernels.change_penalty(lam, penalty, other, z)
+    np.testing.assert_allclose((lam - z) / other, u, rtol=1e-12, atol=1e-15)
+    again = np.empty_like(lam)
+    kernels.law_forces(friction, z, again, state)
+    np.testing.assert_allclose(again, lam, rtol=1e-12, atol=1e-15)
+
+
+def test_drive_and_gap_against_plain_twins() -> None:
+    rng = np.random.default_rng(1)
+    z, lam, u = rng.standard_normal((3, 60, 3))
+    penalty, out = rng.uniform(0.1, 2.0, z.shape), np.empty_like(z)
+    kernels.drive(penalty, lam, z, u, out)
+    np.testing.assert_allclose(out, 2 * lam - z - penalty * u, rtol=1e-12, atol=1e-14)
+    kernels.gap(penalty, lam, z, u, out)
+    np.testing.assert_allclose(out, 2 * (lam - z - penalty * u) / np.sqrt(penalty), rtol=1e-12, atol=1e-14)
+
+
+def test_extrapolation_solves_linear_equations_in_as_many_turns_as_they_have_unknowns() -> None:
+    rng = np.random.default_rng(0)
+    size = 8
+    B, c = rng.standard_normal((size, size)), rng.standard_normal(size)  # z <- B z + c alone diverges
+    z, extrapolation = np.zeros(size), Extrapolation(size, 12)
+    for _ in range(size + 2):
+        z = extrapolation.after(z, B @ z + c - z)
+    np.testing.assert_allclose(z, np.linalg.solve(np.eye(size) - B, c), rtol=1e-5)
+
+
+@pardiso
+def test_factors_of_single_precision() -> None:
+    rng = np.random.default_rng(2)
+    n = 60
+    G = sp.random(n, n, 0.1, random_state=3)
+    K = sp.csr_matrix(G @ G.T + sp.identity(n))
+    scale = sp.diags(10.0 ** rng.uniform(-4, 4, n))
+    K = sp.csr_matrix(scale @ K @ scale)
+    K.sort_indices()
+    factors, b = PardisoCholesky(), np.asarray(scale @ rng.standard_normal(n))
+    factors.analyse(K.indptr, K.indices)
+    assert factors.factorize(K.data)
+    x = np.linalg.solve(K.toarray(), b)
+    found = factors.solve(b)
+    root = scale.diagonal()
+    assert np.abs(root * (found - x)).max() <= 1e-5 * np.abs(root * x).max() and found.dtype == np.float64
+    full = int(np.argmax(np.diff(K.indptr)))
+    for spoiled in (-1.0, 0.2):  # a negative pivot at once, and one that elimination makes
+        values = K.data.copy()
+        values[np.flatnonzero(K.indices == np.repeat(np.arange(n), np.diff(K.indptr)))[full]] *= spoiled
+        assert not factors.factorize(values)
+    assert factors.factorize(K.data)
+
+
+def pile(gravity: float = 9.81, speed: float = 0.0) -> fs.Scene:
+    """Six soft cubes of 64 nodes, two a layer, that fall on each other, or meet with a speed where there is no gravity."""
+    scene = fs.Scene("pile", dt=0.005, duration=0.1, default_friction=0.4, gravity=(0.0, 0.0, -gravity))
+    if gravity:
+        scene.add_floor()
+    mesh, rubber = fs.box_tets((0.03, 0.03, 0.03), 3), fs.Elastic(1e5, 0.35, 1000.0, rayleigh_beta=2e-3)
+    for i in range(6):
+        layer, place = divmod(i, 2)
+        at = ((place - 0.5) * 0.032 + 0.006 * layer, 0.004 * layer, 0.0155 + 0.031 * layer)
+        scene.add_soft(f"cube{i}", mesh, rubber, position=at, velocity=(0.0, 0.0, speed * (1 - layer)))
+    return scene
+
+
+class Watched:
+    """A solver that keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.solver, self.asked = make_solver("auto"), []  # type: ignore[var-annotated]
+        self.options = self.solver.options
+
+    def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> object:
+        self.asked.append((problem, warm_start))
+        return self.solver.solve(problem, warm_start)
+
+
+@pytest.fixture(scope="module")
+def problems() -> Iterator[list[tuple[ContactProblem, WarmStart]]]:
+    watched = Watched()
+    stepper = Stepper(pile(), watched)  # type: ignore[arg-type]
+    for _ in range(16):
+        take_step(stepper)
+    yield [(problem, warm) for problem, warm in watched.asked if problem.n_contacts and alternating.serves(problem)][-6:]
+
+
+@pardiso
+def test_piles_are_solved_by_turns_alone(problems: list[tuple[ContactProblem, WarmStart]]) -> None:
+    solver = CondNewton()
+    assert len(problems) == 6
+    for problem, warm in problems:
+        found = solver.solve(problem, warm)
+        assert found.converged and residuals(problem, found.v, found.lam).worst <= 1e-8
+        if residuals(problem, warm.v, warm.lam).contact > cond_newton.ON_THE_LAW:
+            assert 5 < found.details["turns"] <= 120 and found.details["newton_steps"] == found.details["cond_iterations"] == 0
+        wanted = make_solver("exact", tolerance=1e-11).solve(problem, warm)
+        assert np.abs(found.v - wanted.v).max() <= 1e-5 * np.abs(wanted.v).max()
+
+
+@pardiso
+def test_from_nothing_and_where_the_first_law_is_far(problems: list[tuple[ContactProblem, WarmStart]]) -> None:
+    problem, _ = problems[0]
+    for b in (problem.b, 100.0 * problem.b, -problem.b):
+        found = CondNewton().solve(replace(problem, b=b))
+        assert found.converged and found.details["turns"] and not found.details["cond_iterations"]
+
+
+@pardiso
+def test_memory_gives_the_same_bits(problems: list[tuple[ContactProblem, WarmStart]]) -> None:
+    first, second = CondNewton(), CondNewton()
+    for problem, warm in problems[:3]:
+        first.solve(problem, warm)
+    second.recall(first.memory())
+    answers = [solver.solve(*problems[3]) for solver in (first, second)]
+    assert answers[0].v.tobytes() == answers[1].v.tobytes() and answers[0].lam.tobytes() == answers[1].lam.tobytes()
+
+
+@pardiso
+def test_a_matrix_that_is_not_positive_definite_is_left_to_others(problems: list[tuple[ContactProblem, WarmStart]]) -> None:
+    problem, warm = problems[0]
+    group = problem.groups[0]
+    # the first body would rather slide than stand; what contacts hold it by makes A + J^T R J positive definite again
+    push = np.zeros(problem.n)
+    push[group.start : group.stop : 3] = 1.0
+    push /= np.linalg.norm(push)
+    less = 1.5 * float(push @ problem.times(push))
+    A = sp.csc_matrix(problem.A - less * sp.csc_matrix(np.outer(push, push)))
+    assert np.linalg.eigvalsh(A.toarray()).min() < 0
+    found = CondNewton().solve(replace(problem, A=A), warm)
+    assert not found.details["turns"]
+    assert CondNewton().solve(problem, warm).details["turns"]
+
+
+@pardiso
+def test_where_turns_lead_nowhere_the_rest_goes_on(
+    problems: list[tuple[ContactProblem, WarmStart]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cond_newton, "_MOST_TURNS", 3)
+    problem, warm = problems[0]
+    found = CondNewton().solve(problem, warm)
+    assert found.converged and found.details["turns"] == 3 and found.details["newton_steps"] > 0
+
+
+@pardiso
+def test_a_falling_pile_gains_no_energy() -> None:
+    """As much as one solved exactly, in each step."""
+    runs = [fs.simulate(pile(), solver=name, tolerance=1e-8) for name in ("cond-newton", "exact")]
+    for run in runs:
+        assert run.status == "converged" and run.steps["contacts"].max() > 100
+        energy = np.asarray(run.steps["kinetic_energy_J"] + run.steps["elastic_energy_J"] - run.steps["work_J"])
+        assert np.diff(energy).max() <= 1e-8 * run.steps["kinetic_energy_J"].max()
+    ours, theirs = (run.steps["kinetic_energy_J"] for run in runs)
+    np.testing.assert_allclose(ours, theirs, atol=1e-3 * theirs.max())
+
+
+@pardiso
+def test_cubes_that_collide_keep_their_momentum() -> None:
+    run = fs.simulate(pile(gravity=0.0, speed=0.4), solver="cond-newton", tolerance=1e-8)
+    assert run.status == "converged" and run.steps["contacts"].max() > 100
+    p = np.column_stack([run.steps[f"momentum_{c}_kgmps"] for c in "xyz"])
+    assert np.abs(p - p[0]).max() <= 1e-7 * 0.4 * 6 * 0.03**3 * 1000.0
+    energy = np.asarray(run.steps["kinetic_energy_J"] + run.steps["elastic_energy_J"] - run.steps["work_J"])
+    assert np.diff(energy).max() <= 1e-8 * energy[0] and energy[-1] < 0.9 * energy[0]
+
+
+def test_only_bodies_that_touch_each_other_are_served(problems: list[tuple[ContactProblem, WarmStart]]) -> None:
+    problem = problems[0][0]
+    on_floor = np.flatnonzero(np.diff(problem.J.indptr)[::3] <= 3)
+    assert alternating.serves(problem) and 0 < len(on_floor) < problem.n_contacts
+    rows = (3 * on_floor[:, None] + np.arange(3)).ravel()
+    alone = replace(problem, J=problem.J[rows], phi=problem.phi[on_floor], friction=problem.friction[on_floor])
+    assert not alternating.serves(alone)
