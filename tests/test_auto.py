@@ -399,3 +399,27 @@ def test_canal_goes_on_from_nothing_where_its_start_led_it_astray(monkeypatch: p
     # it takes the place of the one that failed, and is not asked from a start either
     starts.clear()
     assert solver.solve(problem, start).details["tried"] == ("canal",) and starts == [False]
+
+
+def test_what_comes_last_for_forces_that_are_not_unique_takes_few_sweeps_and_the_place_of_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With its own 20 000 a problem took seconds, and so did the next ones: single steps of 34 s of `robot_boxes`."""
+    problem, solver = pile(8, 0), Auto(AutoOptions())
+    asked: list[int] = []
+    original = Exact.solve
+
+    def stopped(self: object, given: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        return replace(original(Exact(ExactOptions(tolerance=1e-8)), given), status="stopped at the limit")
+
+    def seen(self: Exact, given: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        asked.append(self.options.max_sweeps)
+        return original(self, given, warm_start)
+
+    monkeypatch.setattr(Canal, "solve", stopped)
+    monkeypatch.setattr(CondNewton, "solve", stopped)
+    monkeypatch.setattr(Exact, "solve", seen)
+    for times in (1, 2):  # the second time those that are quicker are asked first again
+        found = solver.solve(problem)
+        assert found.converged and found.details["tried"] == ("canal", "cond-newton", "canal", "exact")
+        assert found.details["picked"] == "exact" and asked == times * [1000]

@@ -46,6 +46,9 @@ _CANAL_ROWS, _CANAL_ITERATIONS = 200, 60
 #: Outer iterations of CANAL from nothing, after which the exact solver is asked: where forces are not unique, and what sticks
 #: changes, those of the last step may lead it into slow ways.
 _FRESH_ITERATIONS = 240
+#: Sweeps of the exact solver that comes last there: more hardly help where forces are not unique (of 15 hard problems of boxes
+#: that a robot pushes 12 are solved with so many, 14 with 20 000, in three times the time), and halves of a step take less.
+_LAST_SWEEPS = 1000
 #: ... except for so few rows and contacts that the exact solver with dense factors and Newton's method alone is tried before,
 #: with so many refinements (measured at 1e-8: a box that slides on four contacts takes it 140 us, CANAL 310). It is asked for
 #: so much more than the tolerance: where forces are not unique, what each step leaves would add up in them.
@@ -88,12 +91,12 @@ _SUPERLU = 15.0
 
 
 #: All that a pick may be, in the order in which a rest names them by number.
-_PICKS = ("", "banded", "canal", "few", "cond", "cond-newton", "exact", "fresh")
+_PICKS = ("", "banded", "canal", "few", "cond", "cond-newton", "exact", "fresh", "last")
 
 
 #: After a pick that does not converge these go on, in their order.
 _ORDERS = {
-    "few": ("few", "canal", "cond-newton", "fresh", "exact"), "canal": ("canal", "cond-newton", "fresh", "exact"),
+    "few": ("few", "canal", "cond-newton", "fresh", "last"), "canal": ("canal", "cond-newton", "fresh", "last"),
     "banded": ("banded", "cond-newton", "exact", "cond"), "cond-newton": ("cond-newton", "cond", "exact"),
     "cond": ("cond", "exact"), "exact": ("exact", "cond"),
 }  # fmt: skip
@@ -102,7 +105,7 @@ _ORDERS = {
 #: Where :class:`Auto` has the solver of a pick, and why it is picked, where that is not for its estimated cost.
 _PLACES = {
     "banded": "_banded", "canal": "_canal", "cond": "_cond", "cond-newton": "_cond_newton", "exact": "_exact", "few": "_few",
-    "fresh": "_fresh",
+    "fresh": "_fresh", "last": "_last",
 }  # fmt: skip
 _REASONS = {
     "banded": "rods alone", "canal": "few unknowns with many contacts", "cond-newton": "many iterations of COND",
@@ -136,7 +139,7 @@ class _Rest:
         if picked == self.failed and first != picked:
             # what took its place failed as well: neither is better here
             return replace(self, left=self.left - 1 if answered == first and converged else 0)
-        if answered != first and converged:
+        if answered != first and answered != "last" and converged:  # which takes a hundred times as long as the pick
             length = self.length if picked == self.failed else _REST_LEAST
             return _Rest(picked, answered, length, min(2 * length, _REST_MOST))
         return _Rest() if picked == self.failed else self
@@ -242,8 +245,8 @@ def _fits_dense(problem: ContactProblem, warm_start: WarmStart | None) -> bool:
 
 
 def _known_as(name: str) -> str:
-    """Name by which a solver is known; "few" is the exact one with dense factors, "fresh" CANAL from nothing."""
-    return {"few": "exact", "fresh": "canal"}.get(name, name)
+    """Name by which a solver is known; "few" and "last" are exact ones, "fresh" is CANAL from nothing."""
+    return {"few": "exact", "last": "exact", "fresh": "canal"}.get(name, name)
 
 
 class Auto:
@@ -293,6 +296,7 @@ class Auto:
         most = min(exact.max_iterations, _FEW_ITERATIONS)
         few = replace(exact, tolerance=_FEW_SHARPER * o.tolerance, max_iterations=most, lag=False)
         self._few = Exact(few, DenseCholesky(), only_newton=True)
+        self._last = Exact(replace(exact, max_sweeps=_LAST_SWEEPS, lag=False))
         canal = CanalOptions(tolerance=o.tolerance, max_iterations=_CANAL_ITERATIONS, backend=o.backend, threads=o.threads)
         self._canal = Canal(canal if o.max_iterations is None else replace(canal, max_iterations=o.max_iterations))
         self._fresh = Canal(replace(self._canal.options, max_iterations=o.max_iterations or _FRESH_ITERATIONS))
@@ -433,7 +437,7 @@ class Auto:
         first = self._resting.replaced(picked)
         order = (first, *(name for name in _ORDERS[picked] if name != first))
         if not _fits_dense(problem, warm_start):
-            order = tuple(dict.fromkeys("canal" if name == "exact" else name for name in order))
+            order = tuple(dict.fromkeys("canal" if name in ("exact", "last") else name for name in order))
         answers: dict[str, Solution] = {}
         start = warm_start
         for name in order:
