@@ -34,6 +34,14 @@ def product(W: BlockRows, x: np.ndarray) -> np.ndarray:
     return out
 
 
+def softened(W: BlockRows, softness: np.ndarray) -> BlockRows:
+    """W with the softness of its contacts, (k,), m/(N s), on its normal diagonal; the same object."""
+    row = np.repeat(np.arange(len(W.indptr) - 1), np.diff(W.indptr))
+    own = np.flatnonzero(W.indices == row)
+    W.blocks[own, 0, 0] += softness[row[own]]
+    return W
+
+
 def split_operator(masses: Masses, problem: ContactProblem, contacts: np.ndarray, dt: float) -> BlockRows:
     """W = dt J M^-1 J^T of some contacts of a problem, with a block where two of them act on one block of M.
 

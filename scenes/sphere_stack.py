@@ -18,6 +18,7 @@ def build(
     ratio: float = 1000.0,
     beside: float = 1000.0,
     radius: float = 0.1,
+    softness: float = 0.0,
     dt: float = 0.01,
     duration: float = 0.1,
 ) -> fs.Scene:
@@ -35,6 +36,8 @@ def build(
         Mass of the sphere on the floor beside the column.
     radius : float, m
         Radius of the spheres (the paper gives none).
+    softness : float, m/N
+        How far each contact gives way to its normal force.
     dt : float, s
         Time step (the paper gives none).
     duration : float, s
@@ -53,6 +56,8 @@ def build(
             load=(lambda _: (pull, (0.0, 0.0, 0.0))) if heavy and case == "B" else None,
         )  # fmt: skip
     scene.add_rigid("beside", fs.Sphere(radius), mass=beside, position=(4.0 * radius, 0.0, radius))
+    scene.set_softness("rigid", "rigid", softness)
+    scene.set_softness("rigid", "floor", softness)
     scene.sensor("floor", floor)
     scene.sensor("lowest", "sphere_1", partner=floor)
     scene.sensor("above", f"sphere_{HEAVY + 1}", partner=f"sphere_{HEAVY}")

@@ -23,6 +23,7 @@ def build(
     bricks: int = 4,
     speed: float = 16.0,
     friction: float = 0.4,
+    softness: float = 0.0,
     dt: float = 0.02,
     duration: float = 0.6,
 ) -> fs.Scene:
@@ -36,6 +37,8 @@ def build(
         Speed of the ball at the start, level (the paper gives none).
     friction : float, 1
         Coulomb coefficient of all pairs.
+    softness : float, m/N
+        How far each contact gives way to its normal force; the paper varies it (Figure 10).
     dt : float, s
         Time step.
     duration : float, s
@@ -65,6 +68,8 @@ def build(
         "ball", fs.Sphere(radius), mass=BALL_DENSITY * 4.0 / 3.0 * math.pi * radius**3,
         position=(0.0, -0.5 * width - radius - AHEAD, middle), velocity=(0.0, speed, 0.0),
     )  # fmt: skip
+    scene.set_softness("rigid", "rigid", softness)
+    scene.set_softness("rigid", "floor", softness)
     scene.sensor("floor", floor)
     scene.sensor("ball", "ball", kind="marker")
     return scene

@@ -1,4 +1,4 @@
-"""What is wrong in each mutant of `mutants.py`, and which tests must notice."""
+"""What is wrong in each mutant of `mutants.py`, and which tests must see it. Over 600 lines: one table, some lines for each."""
 
 from __future__ import annotations
 
@@ -97,6 +97,36 @@ MUTANTS = (
         "physics", "prescribed velocities jump backwards", STEP + "system.py",
         "v_prescribed[self._rows] - settings.theta * jump", "v_prescribed[self._rows] + settings.theta * jump",
         "test_system.py",
+    ),
+    Mutant(
+        "physics", "soft contacts undo a part of their depth", STEP + "rows_kernels.py",
+        "return out if softness is None else np.where(softness > 0.0, gap / given.dt, out)", "return out",
+        "test_soft_pairs.py",
+    ),
+    Mutant(
+        "physics", "softness by the step instead of over it", STEP + "contacts.py",
+        "np.outer(self.softness / dt,", "np.outer(self.softness * dt,",
+        "test_soft_pairs.py",
+    ),
+    Mutant(
+        "physics", "soft contacts end a step as hard ones", STEP + "end_velocity.py",
+        "W = softened(W, soft[closed] / ((1.0 - settings.theta) * dt))", "pass",
+        "test_soft_pairs.py",
+    ),
+    Mutant(
+        "energies", "soft contacts hold no energy", STEP + "soft_pairs.py",
+        "return 0.0 if rows.softness is None else", "return 0.0 if True else",
+        "test_soft_pairs.py",
+    ),
+    Mutant(
+        "judges", "depths that softness explains are errors", STEP + "soft_pairs.py",
+        "gaps + gives[parts[:, 0], parts[:, 1]]", "gaps",
+        "test_soft_pairs.py",
+    ),
+    Mutant(
+        "judges", "softness explains any depth", STEP + "soft_pairs.py",
+        "_MOST * np.minimum(sizes[:, None], sizes)", "np.inf",
+        "test_soft_pairs.py",
     ),
     Mutant(
         "physics", "restitution pulls", STEP + "end_velocity.py",

@@ -24,6 +24,27 @@ def test_the_contacts_of_the_column_carry_what_stands_on_them(case: str):
         assert force[name] == pytest.approx(value, rel=1e-6, abs=1e-6), name
 
 
+def test_the_soft_contacts_of_the_column_are_as_deep_as_they_are_pressed():
+    """By 1e-9 m/N the lowest sphere is 0.1 mm deep in the floor."""
+    run = fs.simulate(fs.load_scene("sphere_stack", softness=1e-9, duration=0.3), out=None, tolerance=1e-10)
+    assert run.status == "converged" and run.info["health"]["verdict"] == "good"
+    assert run.sensors["lowest"].force[-1, 2] == pytest.approx(10190.0 * G, rel=1e-3)
+    assert run.steps["max_penetration_m"][-1] == pytest.approx(1e-9 * 10190.0 * G, rel=1e-3)
+    loads = [10190.0 - 10.0 * k for k in range(9)] + [10100.0] + [10.0 * k for k in range(10, 0, -1)] + [1000.0]
+    held = sum(0.5e-9 * (mass * G) ** 2 for mass in loads)
+    assert run.steps["elastic_energy_J"][-1] == pytest.approx(held, rel=2e-3)
+    assert run.info["softness"][0] == {"bodies": ["floor", "sphere_1"], "m_per_N": 1e-9}
+
+
+def test_soft_bricks_bear_less():
+    size = {"walls": 1, "rows": 2, "bricks": 2, "friction": 0.0, "duration": 0.04}
+    hard, soft = (fs.simulate(fs.load_scene("wrecking_ball", softness=c, **size), out=None) for c in (0.0, 1e-7))
+    ball = 8000.0 * 4.0 / 3.0 * np.pi * 4.0**3
+    np.testing.assert_allclose(soft.steps["momentum_y_kgmps"], 16.0 * ball, rtol=1e-7)
+    assert soft.steps["elastic_energy_J"].max() > 1.0 and hard.steps["elastic_energy_J"].max() == 0.0
+    assert hard.info["softness"] == []
+
+
 def test_bars_come_to_rest_with_their_weight_on_the_floor():
     run = fs.simulate(fs.load_scene("falling_bars", layers=1, divisions=4, duration=0.4), out=None)
     assert run.status == "converged" and run.steps["kinetic_energy_J"][-1] < 1e-6

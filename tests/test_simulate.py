@@ -162,8 +162,8 @@ def test_run_json(done: tuple[fs.Run, Path]) -> None:
     run, folder = done
     content = info(folder)
     assert {
-        "status", "message", "scene", "parameters", "settings", "bodies", "friction", "restitution", "solver", "versions",
-        "machine", "command", "started", "timings_s", "health", "health_bounds", "ignored_contacts",
+        "status", "message", "scene", "parameters", "settings", "bodies", "friction", "restitution", "softness", "solver",
+        "versions", "machine", "command", "started", "timings_s", "health", "health_bounds", "ignored_contacts",
         "parts", "notes", "problems", "call", "process",
     } == set(content)  # fmt: skip
     assert content["status"] == run.status == "converged" and content["message"] == run.message

@@ -73,6 +73,8 @@ class ContactRules:
         Pairs whose contact the scene leaves out, which no measure of depth looks at either. Default: none.
     most_per_pair : int
         Contacts of two parts that are kept where one of them has a Revolved or Thread.
+    softness : ndarray, (np, np), m/N, optional
+        How far a contact of each pair of parts gives way to its normal force. Default: all are hard.
     """
 
     friction: np.ndarray
@@ -84,3 +86,4 @@ class ContactRules:
     no_contact: Sequence[NoContact] = ()
     ignored: np.ndarray | None = None
     most_per_pair: int = 120
+    softness: np.ndarray | None = None

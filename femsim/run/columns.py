@@ -72,7 +72,7 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     ),
     StepColumn("max_slip_mps", "m/s", "largest tangential speed of a pressing contact", lambda r, ms: r.max_slip, "worst"),
     StepColumn("kinetic_energy_J", "J", "kinetic energy", lambda r, ms: r.kinetic_energy),
-    StepColumn("elastic_energy_J", "J", "elastic energy", lambda r, ms: r.elastic_energy),
+    StepColumn("elastic_energy_J", "J", "elastic energy of bodies and soft contacts", lambda r, ms: r.elastic_energy),
     StepColumn(
         "work_J", "J",
         "work of gravity, loads and drives since the start",
@@ -146,7 +146,8 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     StepColumn("deepest_part_b", "1", "the second", lambda r, ms: r.vitals.worst.parts[1]),
     StepColumn(
         "penetration_share", "1",
-        "penetration of these two beyond that at the start, relative to the smaller [size](health.md#what-is-judged) of them",
+        "penetration of these two beyond that at the start and what soft contacts give way, relative to the smaller "
+        "[size](health.md#what-is-judged) of them",
         lambda r, ms: r.vitals.worst.share,
     ),
     StepColumn(

@@ -15,7 +15,7 @@ import numpy as np
 from contact import Solver
 from femsim.base.threads import pools
 from femsim.base.versions import machine, versions
-from femsim.scene.frictions import pair_restitution
+from femsim.scene.frictions import pair_restitution, pair_softness
 from femsim.scene.scene import Scene
 
 
@@ -49,6 +49,7 @@ def run_info(
         "parts": scene.part_names,
         "friction": describe_friction(scene),
         "restitution": describe_restitution(scene),
+        "softness": describe_softness(scene),
         "ignored_contacts": [str(statement) for statement in scene.ignored],
         "solver": {
             "name": solver,
@@ -109,10 +110,21 @@ def describe_friction(scene: Scene) -> list[dict[str, Any]]:
 
 def describe_restitution(scene: Scene) -> list[dict[str, Any]]:
     """Coefficients of restitution of the pairs of parts that rebound by one."""
-    values, parts = pair_restitution(scene.parts, scene.restitution_rules), scene.parts
+    return _of_pairs(scene, pair_restitution(scene.parts, scene.restitution_rules), "coefficient")
+
+
+def describe_softness(scene: Scene) -> list[dict[str, Any]]:
+    """Softness of the pairs of parts whose contacts give way, m/N."""
+    values = pair_softness(scene.parts, scene.softness_rules)
+    return [] if values is None else _of_pairs(scene, values, "m_per_N")
+
+
+def _of_pairs(scene: Scene, values: np.ndarray, what: str) -> list[dict[str, Any]]:
+    """Entries of the pairs of parts whose value (np, np) is positive, but for those of obstacles."""
+    parts = scene.parts
     pairs = combinations_with_replacement(range(len(parts)), 2)
     return [
-        {"bodies": [parts[i].name, parts[j].name], "coefficient": float(values[i, j])}
+        {"bodies": [parts[i].name, parts[j].name], what: float(values[i, j])}
         for i, j in pairs
         if values[i, j] > 0.0 and not parts[i].body == parts[j].body == -1
     ]

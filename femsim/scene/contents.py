@@ -93,6 +93,7 @@ class SceneContents:
         self.frictions = FrictionTable(default_friction)
         self.friction_rules: list[FrictionRule] = []
         self.restitution_rules: list[FrictionRule] = []
+        self.softness_rules: list[FrictionRule] = []
         self.couplings: list[Coupling] = []
         self.holds: list[Hold] = []
         self.no_contact: list[NoContact] = []

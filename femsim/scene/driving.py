@@ -283,7 +283,7 @@ def _check_one_function(call: str, functions: dict[str, Callable[[float], float]
         function_of_time(call, given, value, "use fs.Profile.")
 
 
-# ------------------------------------------------------------------ friction and restitution
+# ------------------------------------------------------------------ friction, restitution and softness
 
 
 def set_friction(
@@ -326,3 +326,18 @@ def set_restitution(scene: SceneContents, a: Handle | str, b: Handle | str, coef
             "in contact) to 1 (they separate as fast as they came)."
         )
     add_rule(scene.restitution_rules, FrictionRule(sides, float(coefficient)))
+
+
+def set_softness(scene: SceneContents, a: Handle | str, b: Handle | str, softness: float) -> None:
+    """Set the softness of a pair, see :meth:`femsim.scene.scene.Scene.set_softness`."""
+    sides = side_of(scene.parts, a, "softness"), side_of(scene.parts, b, "softness")
+    if (
+        isinstance(softness, bool)
+        or not isinstance(softness, (int, float, np.floating, np.integer))
+        or not 0 <= softness < math.inf
+    ):
+        raise InputError(
+            f"softness of {sides[0].name!r} and {sides[1].name!r} is {softness!r}; allowed are finite numbers from 0 (hard), in "
+            "m/N."
+        )
+    add_rule(scene.softness_rules, FrictionRule(sides, float(softness)))

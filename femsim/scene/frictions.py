@@ -1,4 +1,4 @@
-"""Friction, restitution and absence of contact of pairs of bodies: what statements about bodies and surfaces say of parts."""
+"""Friction, restitution, softness and absence of contact of pairs of bodies: what statements about bodies say of parts."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class Side:
 
 @dataclass(frozen=True)
 class FrictionRule:
-    """A statement about the friction of a pair, or about its restitution.
+    """A statement about the friction of a pair, about its restitution, or about its softness.
 
     Attributes
     ----------
     sides : tuple of Side
         The pair.
     coefficient : float
-        Coulomb coefficient, the geometric mean where there are two; or the coefficient of restitution.
+        Coulomb coefficient, the geometric mean where there are two; or the coefficient of restitution; or the softness, m/N.
     coefficients : tuple of float, optional
         Those along and across ``direction``.
     direction : ndarray, (3,), optional
@@ -177,6 +177,27 @@ def pair_restitution(parts: Sequence[Part], rules: Sequence[FrictionRule]) -> np
         Two statements of the same rank say different things of a pair, and none of higher rank decides.
     """
     return _stated(parts, rules, np.zeros((len(parts), len(parts))), ("restitution", "set_restitution")).values
+
+
+def pair_softness(
+    parts: Sequence[Part], rules: Sequence[FrictionRule], restitution: Sequence[FrictionRule] = ()
+) -> np.ndarray | None:
+    """Softness of all pairs of parts, (np, np), m/N, as :func:`pair_friction`; None where no statement makes one soft.
+
+    Raises
+    ------
+    InputError
+        Two statements of the same rank say different things of a pair, or a soft pair has a restitution.
+    """
+    soft = _stated(parts, rules, np.zeros((len(parts), len(parts))), ("softness", "set_softness")).values
+    if not soft.any():
+        return None
+    for i, j in np.argwhere((soft > 0.0) & (pair_restitution(parts, restitution) > 0.0)):
+        raise InputError(
+            f"{parts[i].name!r} and {parts[j].name!r} have a softness and a restitution; say one of them: a soft contact "
+            "rebounds by its own elasticity."
+        )
+    return soft
 
 
 def _stated(parts: Sequence[Part], rules: Sequence[FrictionRule], values: np.ndarray, words: tuple[str, str]) -> PairFriction:

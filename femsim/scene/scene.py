@@ -730,6 +730,28 @@ class Scene(SceneContents):
         """
         driving.set_restitution(self, a, b, coefficient)
 
+    def set_softness(self, a: Handle | str, b: Handle | str, softness: float) -> None:
+        """Set how far each contact of a pair gives way to its normal force (papers/003: compliance); 0 where nothing is said.
+
+        A contact that presses with the force f is c f deep, as if a spring of 1/c N/m were in it; friction stays Coulomb's. So
+        a body on n contacts sinks by c m g / n: c is that of one contact, and a finer mesh has more of them. A soft contact
+        rebounds by its elasticity, damped as by backward Euler.
+
+        Parameters
+        ----------
+        a, b : Handle or str
+            As in :meth:`set_friction`.
+        softness : float, m/N
+            Depth by normal force c, >= 0.
+
+        Raises
+        ------
+        InputError
+            A value out of range, or a name that means a body and the surface of others. A pair with a restitution beside it is
+            refused when the run starts.
+        """
+        driving.set_softness(self, a, b, softness)
+
     def contact_group(self, name: str, members: Sequence[Handle | str]) -> str:
         """Give bodies or links a common name, for :meth:`ignore_contact`.
 

@@ -79,6 +79,8 @@ class FamilyRows:
         Signed distance at the start of the step.
     restitution : ndarray, (kept,)
         Part of the speed of approach with which each parts.
+    softness : ndarray, (kept,), m/N, or None
+        How far each gives way to its normal force; None where no pair is soft.
     """
 
     found: Found
@@ -92,6 +94,7 @@ class FamilyRows:
     frame: np.ndarray
     gap: np.ndarray
     restitution: np.ndarray
+    softness: np.ndarray | None = None
 
     def __len__(self) -> int:
         """Return the number of contacts."""

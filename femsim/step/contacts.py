@@ -129,6 +129,8 @@ class ContactRows:
         What the step gives to them.
     restitution : ndarray, (nc,)
         Part of the speed of approach with which each contact parts.
+    softness : ndarray, (nc,), m/N, or None
+        How far each contact gives way to its normal force; None where all are hard.
     """
 
     families: tuple[FamilyRows, ...]
@@ -137,12 +139,13 @@ class ContactRows:
     friction: np.ndarray
     given: Given
     restitution: np.ndarray
+    softness: np.ndarray | None = None
 
     @cached_property
     def surface(self) -> np.ndarray:
         """The part of phi that prescribed velocities make, (nc, 3), m/s."""
         surface = self.phi.copy()
-        surface[:, 0] -= normal_offsets(joined([own.gap for own in self.families]), self.given)
+        surface[:, 0] -= normal_offsets(joined([own.gap for own in self.families]), self.given, self.softness)
         return surface
 
     def sticky(self, reach: float) -> np.ndarray:
@@ -163,7 +166,7 @@ class ContactRows:
         """Return the same with other coefficients."""
         if friction is self.friction:
             return self
-        return ContactRows(self.families, self.J, self.phi, friction, self.given, self.restitution)
+        return ContactRows(self.families, self.J, self.phi, friction, self.given, self.restitution, self.softness)
 
     @property
     def placed(self) -> Placed:
@@ -174,7 +177,8 @@ class ContactRows:
         """Contact problem of a step (s) with the assembled system; ``enough`` is that of the problem."""
         return ContactProblem(
             system.A, system.b, self.J, self.phi, self.friction, dt, system.groups, system.b_prescribed, system.joint_rows(),
-            system.turns(), system.points(), enough=enough,
+            system.turns(), system.points(), None if self.softness is None else np.outer(self.softness / dt, (1.0, 0.0, 0.0)),
+            enough=enough,
         )  # fmt: skip
 
 
@@ -284,7 +288,18 @@ class Contacts:
         phi = joined([rows.phi for rows in each])
         indices, data = joined([rows.indices for rows in each]), joined([rows.data for rows in each])
         J = compressed_rows(indptr, indices, data, self.system.n)
-        return ContactRows(each, J, phi, friction, given, joined([rows.restitution for rows in each]))
+        softness = self._softness(each)
+        if softness is not None:
+            gap, phi = joined([rows.gap for rows in each]), phi.copy()
+            phi[:, 0] += normal_offsets(gap, given, softness) - normal_offsets(gap, given)
+        return ContactRows(each, J, phi, friction, given, joined([rows.restitution for rows in each]), softness)
+
+    def _softness(self, each: tuple[FamilyRows, ...]) -> np.ndarray | None:
+        """Softness of all contacts, (nc,), m/N; None where none of them is soft."""
+        if self.rules.softness is None:
+            return None
+        softness = joined([np.zeros(len(rows)) if rows.softness is None else rows.softness for rows in each])
+        return softness if softness.any() else None
 
     def warm_start(self, rows: ContactRows, memory: Memory, v_hat: np.ndarray) -> WarmStart:
         """Velocity of the last step, and the forces of contacts that persist, turned into the frames of this step."""

@@ -201,6 +201,7 @@ class DeformingFamily:
             found, keep, rows.indptr, rows.indices, rows.data, rows.phi,
             self._rules.friction[sides[:, 0], sides[:, 1]], c.key[keep], c.frame[keep], c.gap[keep],
             self._rules.restitution[sides[:, 0], sides[:, 1]],
+            None if self._rules.softness is None else self._rules.softness[sides[:, 0], sides[:, 1]],
         )  # fmt: skip
 
     def _filled(self, found: Found, given: Given) -> Rows:
@@ -233,7 +234,7 @@ class DeformingFamily:
         out = self._filled(moved, given)
         if len(out.keep) < len(c):
             return rows
-        kept = {name: getattr(rows, name) for name in ("friction", "key", "gap", "restitution")}
+        kept = {name: getattr(rows, name) for name in ("friction", "key", "gap", "restitution", "softness")}
         return FamilyRows(moved, out.keep, out.indptr, out.indices, out.data, out.phi, frame=frame, **kept)
 
     def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> np.ndarray:

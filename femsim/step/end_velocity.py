@@ -11,13 +11,16 @@ momentum of the step changes by dt J^T lam1, and that is what sensors read. This
 the exact law for the positions; both levels as in Bruls, Acary and Cardona, "Simultaneous enforcement of constraints at position
 and velocity levels in the nonsmooth generalized-alpha scheme", Comput. Methods Appl. Mech. Engrg. 281, 2014.
 
+A contact of softness c, whose lam left it c lam deep, feels what the rest of the step presses further, gap + (1 - theta) dt J v1
++ c lam1 = 0. So u1 has c / ((1 - theta) dt) (lam1 - lam) more: it is hard where c is small, else it rebounds, damped.
+
 Positions feel lam, momentum lam1. Where lam1 presses less than lam (a point that comes to the floor and is lifted by what happens
 beside it), friction that keeps positions back and is taken from momentum again would do work on the bodies. There the step is
 solved again with a friction that the force that acts allows, lam1_n / lam_n of it: :func:`weakened`.
 
 Without friction and restitution v1 is the point of the cone {J v >= 0} that is nearest, in the norm of M, to the velocity
 without contact forces, and v1* M v1 = |v1|^2 + dt (J v1) . lam >= |v1|^2, so |v1| <= |v1*|, whatever lam >= 0 is: the end of a
-step never adds energy.
+step never adds energy. Soft contacts add c/(1 - theta) |lam1 - lam|^2 on the right.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from contact import from_isotropic, isotropic, to_isotropic
-from contact.masses import split_operator, velocities
+from contact.masses import softened, split_operator, velocities
 from contact.split import solve_split
 from femsim.model.bodies.body import StepSettings
 from femsim.step import end_velocity_kernels as kernels
@@ -150,7 +153,9 @@ def end_velocity(
     turned = (settings.theta < 1.0 and newton.tolerance is not None) or bounces
     if not (count and turned and np.isfinite(new.v).all() and np.isfinite(lam).all()):
         return EndVelocity(new.v, lam, dt * lam * u, held)
-    closed = closed[:count]
+    closed, soft = closed[:count], rows.softness
+    if soft is not None and settings.theta == 1.0:  # what is soft has moved by its velocity at the end
+        closed, soft = closed[soft[closed] == 0.0], None
     own = problem.with_rows(rows.J, rows.friction)
     law, same = isotropic(own), own.is_isotropic
     surface = rows.surface
@@ -160,8 +165,10 @@ def end_velocity(
         W = split_operator(masses, law, closed, dt)
     else:
         W = joints.operator(law, closed, dt)
+    if soft is not None:
+        W = softened(W, soft[closed] / ((1.0 - settings.theta) * dt))
     J, whole = law.J, to_isotropic(own, lam).copy()
-    forces, q, impulse = whole[closed], np.empty((count, 3)), np.empty(len(new.v))
+    forces, q, impulse = whole[closed], np.empty((len(closed), 3)), np.empty(len(new.v))
     kernels.velocities_without_forces(
         J.indptr, J.indices, J.data, old.v, new.v, along, rows.restitution, closed, W, forces, q
     )  # fmt: skip

@@ -222,9 +222,10 @@ class PointFamily:
         keep, phi = rows.keep, rows.phi
         self._follow_turns(found, keep, given, phi, middle=False)
         key = self._keys(c)[keep]
-        restitution = self._rules.restitution[self.point_part[c.point[keep]], self.shape_part[c.shape[keep]]]
+        sides = self.point_part[c.point[keep]], self.shape_part[c.shape[keep]]
         return FamilyRows(
-            found, keep, rows.indptr, rows.indices, rows.data, phi, friction[keep], key, c.frame[keep], c.gap[keep], restitution,
+            found, keep, rows.indptr, rows.indices, rows.data, phi, friction[keep], key, c.frame[keep], c.gap[keep],
+            self._rules.restitution[sides], None if self._rules.softness is None else self._rules.softness[sides],
         )  # fmt: skip
 
     def _filled(self, found: Found, given: Given) -> Rows:
@@ -262,7 +263,7 @@ class PointFamily:
             self._follow_turns(moved, out.keep, given, out.phi, middle=True)
         return FamilyRows(
             moved, out.keep, out.indptr, out.indices, out.data, out.phi, rows.friction, rows.key, frame, rows.gap,
-            rows.restitution,
+            rows.restitution, rows.softness,
         )  # fmt: skip
 
     def _follow_turns(self, found: Found, keep: np.ndarray, given: Given, phi: np.ndarray, *, middle: bool) -> None:

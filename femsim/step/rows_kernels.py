@@ -96,11 +96,11 @@ def normal_offset(gap: float, dt: float, correction: float, max_correction: floa
     return gap / dt if gap >= 0.0 else max(correction * gap / dt, -max_correction)
 
 
-def normal_offsets(gap: np.ndarray, given: Given) -> np.ndarray:
-    """:func:`normal_offset` of many gaps, (nc,), m: (nc,), m/s."""
+def normal_offsets(gap: np.ndarray, given: Given, softness: np.ndarray | None = None) -> np.ndarray:
+    """:func:`normal_offset` of many gaps, (nc,), m: (nc,), m/s; gap/dt where the softness (nc,), m/N, is positive."""
     out = np.empty(len(gap))
     _fill_offsets(gap, given.dt, given.correction, given.max_correction, out)
-    return out
+    return out if softness is None else np.where(softness > 0.0, gap / given.dt, out)
 
 
 @njit(cache=True, _nrt=False)

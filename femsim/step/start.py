@@ -61,6 +61,8 @@ def _overlaps(scene: Scene, vital_signs: VitalSigns) -> list[str]:
                 f"scene {scene.name!r}: {said}, more than half of the {vital_signs.sizes.what[which]} of {names[which]} "
                 f"({1e3 * size:.3g} mm), so it is not clear to which side. Move them apart."
             )
+        elif vital_signs.soft(a, b):
+            out.append(f"{said}; their contacts are soft, and press as if that had pressed them together")
         else:
             speed = scene.max_correction if scene.correction else 0.0
             out.append(f"{said}; contact pushes them apart, at up to {speed:g} m/s")

@@ -14,10 +14,11 @@ from contact.metrics_kernels import TINY
 from femsim.base.errors import InputError
 from femsim.model.bodies.body import Body, StepSettings
 from femsim.model.contact_rules import ContactRules
-from femsim.scene.frictions import anisotropic_pairs, pair_restitution
+from femsim.scene.frictions import anisotropic_pairs, pair_restitution, pair_softness
 from femsim.scene.own_contact import own_pairs
 from femsim.scene.pairs import ignored_pairs, led_parts
 from femsim.scene.scene import Scene
+from femsim.step import soft_pairs
 from femsim.step.contact_family import Rates
 from femsim.step.contacts import ContactRows, Contacts, within
 from femsim.step.end_velocity import EndVelocity, end_velocity, weakened
@@ -117,12 +118,12 @@ class Stepper:
         self.system.set_prescribed(prescribed_rows(scene, self.system))
         self.contacts = Contacts(self.system, scene.parts, contact_rules(scene))
         self.state = replace(self.system.remember(self.system.initial_state()), contacts=self.contacts.no_memory())
-        self.state.energy = self.system.energy(self.state)
         self.least_energy = self._least_energy()
         self.problem: ContactProblem | None = None
         self.timings = dict.fromkeys(STAGES, 0.0)
         self.on_restore: list[Callable[[Memory], None]] = []
         self._placed = (self.state.q.copy(), self.contacts.places.read(self.state))
+        self.state.energy = self.system.energy(self.state) + soft_pairs.energy_at(self.contacts, self.state, self._placed[1])
         self._nothing, self._little = np.zeros(self.system.n), [_HARDLY * scene.margin] * len(self.contacts.families)
         self._paced: tuple[Placed, np.ndarray, list[float | np.ndarray]] = (self._placed[1], self._nothing, [])
         self.vital_signs = VitalSigns(scene, self.system, self.contacts, self.state)
@@ -153,8 +154,12 @@ class Stepper:
             overlaps = contacts.overlapping(new, arrived, ended.rows)
             penetration = max(0.0, -float(overlaps[1].min(initial=0.0)))
             report = measure(self.scene, system, solved, end, forces, state, new, penetration, self.newton.still)
-            report.sank, report.theta = self._sank(penetration), settings.theta
-            report.vitals = self.vital_signs.read(problem, solution.lam, forces, new, arrived, overlaps)
+            report.elastic_energy += soft_pairs.energy_of(rows, solution.lam)
+            beyond = soft_pairs.beyond(
+                contacts.rules.softness, self.vital_signs.sizes.part, overlaps, forces.contacts, solution.lam
+            )
+            report.sank, report.theta = self._sank(max(0.0, -float(beyond[1].min(initial=0.0)))), settings.theta
+            report.vitals = self.vital_signs.read(problem, solution.lam, forces, new, arrived, beyond)
             report.gained = self._gained(report)
             bodies, couplings = system.memories(new.q)
             self.state = State(
@@ -291,7 +296,7 @@ class Stepper:
         bound = SUNK * self.scene.margin
         if self.newton.tolerance is None or not penetration > bound:
             return False
-        return penetration > bound + self.contacts.max_penetration(self.state, self.placed)
+        return penetration > bound + soft_pairs.hard_penetration(self.contacts, self.state, self.placed)
 
     def _gained(self, report: StepReport) -> bool:
         """Whether an energy-momentum step made more than :data:`GAINED` of the energy of the bodies from nothing."""
@@ -433,4 +438,5 @@ def contact_rules(scene: Scene) -> ContactRules:
     return ContactRules(
         friction.values, pair_restitution(scene.parts, scene.restitution_rules), pairs, scene.correction, scene.max_correction,
         anisotropic_pairs(scene.friction_rules, friction), scene.no_contact, ignored, scene.most_per_pair,
+        pair_softness(scene.parts, scene.softness_rules, scene.restitution_rules),
     )  # fmt: skip

@@ -193,11 +193,19 @@ class VitalSigns:
             for (a, b), gap in zip(pairs.tolist(), gaps.tolist(), strict=True):
                 key = (min(a, b), max(a, b))
                 self.at_start[key] = max(self.at_start.get(key, 0.0), -gap)
+        self._softness = contacts.rules.softness
+        #: what of it the depth of a pair is counted from: what is soft is pressed in by its forces
+        soft = self._softness
+        self._from = {pair: depth for pair, depth in self.at_start.items() if soft is None or not soft[pair] > 0.0}
         self._stride = [group.stride for group in system.groups]
 
     def led(self, a: int, b: int) -> bool:
         """Whether two parts are both driven or fixed, so that no contact force moves one of them against its drive."""
         return bool(self._led_part[a] and self._led_part[b]) or bool(self.led_pairs[a, b])
+
+    def soft(self, a: int, b: int) -> bool:
+        """Whether the contacts of two parts give way."""
+        return self._softness is not None and bool(self._softness[a, b] > 0.0)
 
     def read(
         self,
@@ -223,13 +231,15 @@ class VitalSigns:
         placed : Placed
             Where the parts are there.
         overlaps : (ndarray, ndarray), (k, 2) and (k,), m
-            Parts and gaps of all pairs of points and surfaces that overlap there.
+            Parts and gaps of all pairs of points and surfaces that overlap there, beyond what soft contacts give way.
         """
         led = Depth() if self._led is None else self._deepest(*self._led.gaps(placed))
         inverted = tuple(int(body.inverted_elements) for body in self._system.bodies)
         way, turn = self._moves(new.v_hat, problem.dt, set(forces.contacts.part.ravel().tolist()))
         contacts = forces.contacts
         speed = np.minimum(self._correction * np.maximum(-contacts.gap, 0.0) / problem.dt, self._fastest)
+        if self._softness is not None:  # penetrations of soft contacts are elastic energy
+            speed *= self._softness[contacts.part[:, 0], contacts.part[:, 1]] == 0.0
         pushed = problem.dt * float(contacts.lam[:, 0] @ speed)
         depths = [Depth((one.part, one.soft), depth, depth / one.edge) for one, depth in self._thin.depths(new, placed)]
         between = max(depths, key=lambda found: found.share, default=Depth())
@@ -240,9 +250,9 @@ class VitalSigns:
         if not len(gaps):
             return Depth()
         depth = -gaps
-        if self.at_start:
+        if self._from:
             low, high = parts.min(axis=1).tolist(), parts.max(axis=1).tolist()
-            depth = depth - np.array([self.at_start.get(pair, 0.0) for pair in zip(low, high, strict=True)])
+            depth = depth - np.array([self._from.get(pair, 0.0) for pair in zip(low, high, strict=True)])
         share = depth / self.sizes.part[parts].min(axis=1)
         worst = int(np.argmax(share))
         if not share[worst] > 0.0:
