@@ -144,6 +144,31 @@ def test_without_friction_both_laws_have_one_answer(name: str, case: Case) -> No
     assert not strict.lam[:, 1:].any() and not proximal.lam[:, 1:].any()
 
 
+@pytest.mark.parametrize("name", sorted(LIMITED))
+@few
+@given(case=cases(contacts=3))
+def test_presets_of_other_laws_have_our_answer_without_friction(name: str, case: Case) -> None:
+    problem = drawn(Case(case.seed, case.nodes, case.contacts, case.body, case.stiffness, 0.0))
+    reference = solve(problem, "exact", tolerance=1e-11)
+    solution = make_solver(name, tolerance=1e-7, max_iterations=20000).solve(problem)
+    early = getattr(SOLVERS[name].options(), "stop", "law") == "plateau"
+    assert solution.converged or early
+    np.testing.assert_allclose(solution.v, reference.v, rtol=0, atol=(1e-2 if early else 1e-4) * np.abs(reference.v).max())
+
+
+@pytest.mark.parametrize("name", sorted(set(SOLVERS) - {"banded"}))
+@few
+@given(case=cases())
+def test_converged_means_that_the_residuals_are_below_the_tolerance(name: str, case: Case) -> None:
+    """With any preset, also where it solves another law, and with few iterations."""
+    problem = drawn(case)
+    for limit in (3, 300):
+        solution = make_solver(name, tolerance=1e-6, max_iterations=limit).solve(problem)
+        found = measure(problem, solution.v, solution.lam)
+        held = max(found.dynamics_residual, found.contact_residual) <= 1e-6 * (1.0 + 1e-9)
+        assert held or not solution.converged
+
+
 # ---------------------------------------------------------------------- order and units
 
 

@@ -155,7 +155,8 @@ class Canal:
         prepared = clock()
         drive(iterations, judge, o.max_iterations)
         times = {"prepare": prepared - started, "iterate": clock() - prepared}
-        return judge.solution(times, {**iterations.details(), "linear_algebra": self.linear_algebra})
+        ended = "Ended after {} iterations, which leave nothing but rounding" if iterations.over else ""
+        return judge.solution(times, {**iterations.details(), "linear_algebra": self.linear_algebra}, ended=ended)
 
     def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve a problem given by W and q, by way of an equivalent one; see ``contact.solvers.converted.solve_converted``.
@@ -183,6 +184,7 @@ class Canal:
 class _Iterations:
     """Outer iterations on one problem, and the best iterate by the residuals that they see."""
 
+    #: whether nothing is left to change: without contacts, where a Newton step no longer halves the residual
     over = False
 
     def __init__(self, problem: ContactProblem, warm_start: WarmStart | None, base: Base, options: CanalOptions) -> None:
@@ -207,9 +209,10 @@ class _Iterations:
         outer = self._outer
         rows: list[Row] = []
         while len(rows) < limit and not outer.failed:
-            before = outer.v.copy()
-            outer.advance(self._residual)
+            before, known = outer.v.copy(), self._residual
+            outer.advance(known)
             self._residual = outer.residual
+            self.over = not self.problem.n_contacts and self._residual > 0.5 * known
             rows.append((outer.dynamics, outer.contact, float(np.linalg.norm(outer.v - before))))
             if self._residual > _WORSE * self._least:
                 outer.restart()
@@ -217,7 +220,7 @@ class _Iterations:
                 self.best, self._least = self._done, self._residual
                 self._v, self._lam = outer.v.copy(), outer.lam
             self._done += 1
-            if self._residual <= aim:
+            if self._residual <= aim or self.over:
                 break
         rows[-1] = (None, None, rows[-1][2]) if self.best == self._done - 1 else rows[-1]
         return rows

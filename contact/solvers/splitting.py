@@ -211,12 +211,19 @@ class Splitting:
 
     @property
     def over(self) -> bool:
-        """Whether a value is not finite, or the law of the method holds and is another one than ours."""
-        return self.failed or self.own_law_holds
+        """Whether a value is not finite, the law of the method holds and is another one than ours, or the iterates rest."""
+        return self.failed or self.own_law_holds or self._rests
+
+    @property
+    def _rests(self) -> bool:
+        """Whether nothing is left to change: both residuals of the last iteration are zero, as always without contacts."""
+        return bool(self.rows) and self.rows[-1][:2] == (0.0, 0.0) and self.side.coupling is None
 
     @property
     def ended(self) -> str:
-        """How the iterations ended, where it was by the law that they solve."""
+        """How the iterations ended, where it was by the law that they solve, or because they rest."""
+        if self._rests:
+            return "Ended after {} iterations, which leave nothing but rounding"
         return "Ended where its own law holds, after {} iterations" if self.own_law_holds else ""
 
     @property
