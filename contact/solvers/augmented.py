@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from contact.metrics import natural_map
+from contact.metrics import natural_map, norm
 from contact.metrics_kernels import TINY, larger
 from contact.problem import ContactProblem
 from contact.solvers import augmented_kernels as kernels
@@ -137,15 +137,15 @@ class ConvexNewton:
         """Newton steps until the residual is at most ``aim``, or below rounding and hardly falls."""
         problem, way, mu = self._system.problem, self._system.way, self._system.problem.friction
         Av, last, steps, evaluations = problem.A @ v, np.inf, 0, 0
-        b_size = float(np.linalg.norm(problem.weight * problem.b))
+        b_size = norm(problem.weight * problem.b)
         while True:
             u = problem.moved(v).reshape(-1, 3) + problem.phi
             kernels.trial_forces(given.lam, u, given.slip, mu, given.beta, self._trial)
             kernels.project_with_slope(self._trial, mu, given.beta, self._force, self._gain, state)
             pushed = problem.pushed(self._force)
             r = Av - problem.b - pushed
-            scale = max(b_size, float(np.linalg.norm(problem.weight * Av)), float(np.linalg.norm(problem.weight * pushed)))
-            size = float(np.linalg.norm(problem.weight * r)) / max(scale, TINY)
+            scale = max(b_size, norm(problem.weight * Av), norm(problem.weight * pushed))
+            size = norm(problem.weight * r) / max(scale, TINY)
             if not np.isfinite(size):
                 return InnerFound(steps, evaluations, steps, np.inf)
             if steps >= most or size <= aim or (size <= ROUNDING and size > 0.5 * last):
@@ -217,8 +217,8 @@ class AugmentedLagrangian:
         error = (new - self.lam) / given.beta[:, None]
         slip = np.hypot(u[:, 1] + error[:, 1], u[:, 2] + error[:, 2])
         before = self.al_error
-        self.al_error = float(np.linalg.norm(error))
-        self.slip_error = float(np.linalg.norm(mu * (slip - self.slip)))
+        self.al_error = norm(error)
+        self.slip_error = norm(mu * (slip - self.slip))
         self._slips.append(self.slip_error)
         self.slip = self._anderson.next(self.slip, slip, self.changed == 0 or self._slow)
         self.lam = new

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from contact.local import LocalProblem
-from contact.metrics import residuals
+from contact.metrics import norm, residuals
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers.augmented import AugmentedLagrangian, Inner, Plan
 from contact.solvers.base import Check, FactorizationOptions, Judge, Row, Solution, WarmStart, drive
@@ -213,7 +213,7 @@ class _Iterations:
             outer.advance(known)
             self._residual = outer.residual
             self.over = not self.problem.n_contacts and self._residual > 0.5 * known
-            rows.append((outer.dynamics, outer.contact, float(np.linalg.norm(outer.v - before))))
+            rows.append((outer.dynamics, outer.contact, norm(outer.v - before)))
             if self._residual > _WORSE * self._least:
                 outer.restart()
             if self._residual < self._least or self.best < 0:
