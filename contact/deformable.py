@@ -44,11 +44,14 @@ class Surface:
         or more.
     depth : ndarray, (k,), m
         How deep a point may lie behind each triangle and still be pushed out; half the thickness of the material is sensible.
+    rigid : bool
+        Whether it does not deform: then its keen edges also press the flat edges of others, between their vertices.
     """
 
     n_points: int
     triangles: IntArray
     depth: FloatArray
+    rigid: bool = False
 
 
 @dataclass(frozen=True)
@@ -193,6 +196,7 @@ class DeformableDetector:
             np.array([body.radius if isinstance(body, Strand) else 0.0 for body in self.bodies], dtype=np.float64),
             np.array([body.spacing if isinstance(body, Strand) else 0.0 for body in self.bodies], dtype=np.float64),
             np.array([np.max(body.depth, initial=0.0) if isinstance(body, Surface) else 0.0 for body in self.bodies]),
+            np.array([isinstance(body, Surface) and body.rigid for body in self.bodies], dtype=np.bool_),
         )
         self._pairs: IntArray = np.ascontiguousarray(np.argwhere(np.triu(matrix)), dtype=np.int64)
         self._used: IntArray = np.unique(self._pairs)
@@ -235,7 +239,8 @@ class DeformableDetector:
             where, corners, _stacked(of_triangle, 3), _stacked(edges, 4), _stacked(faces, 2),
             np.concatenate([[0], np.cumsum(counted)]).astype(np.int64), around.astype(np.int64),
             np.concatenate([np.zeros(0), *depths]), np.concatenate([np.zeros(0), *arcs]),
-            np.zeros((len(corners), 3)), np.zeros((self.n_points, 3)), np.zeros((n_edges, 3)), np.zeros(n_edges, dtype=np.bool_),
+            np.zeros((len(corners), 3)), np.zeros((self.n_points, 3)), np.zeros((n_edges, 3)),
+            *(np.zeros(n_edges, dtype=np.bool_) for _ in range(3)),
         )  # fmt: skip
         return features, np.array(first_triangle, dtype=np.int64), np.array(first_edge, dtype=np.int64)
 

@@ -39,6 +39,8 @@ SLACK = 0.1
 EDGE_FACING = 0.1
 #: Least sine between two edges that cross.
 CROSSING = 0.05
+#: Part of a flat edge, from its ends on, where what crosses it is left to its vertices.
+BESIDE_END = 0.05
 #: Strands lie along each other above this cosine; the points of one of them then suffice.
 ALONG = 0.95
 #: Segments of one strand can be in contact where at least this times the sum of radii lies between them along it.
@@ -124,22 +126,37 @@ def box_of_edge(a: Vector, b: Vector, reach: float) -> tuple[Vector, Vector]:
 
 
 @njit(cache=True, inner=True)
+def beside_end(sharp: bool, place: float) -> bool:
+    """Whether a place, 0 to 1, on a flat edge is so near its end that the vertex there stands for it."""
+    return not sharp and abs(place - 0.5) > 0.5 - BESIDE_END
+
+
+@njit(cache=True, inner=True)
+def may_cross(features: Features, e: int, f: int, rigid0: bool, rigid1: bool) -> bool:
+    """Whether edges e of side 0 and f of side 1 can cross: both are sharp, or one is keen and rigid and the other flat."""
+    if features.sharp[e] and features.sharp[f]:
+        return True
+    return (rigid0 and features.keen[e] and features.level[f]) or (rigid1 and features.keen[f] and features.level[e])
+
+
+@njit(cache=True, inner=True)
 def edge_edges(
     features: Features, side0: Side, side1: Side, tree: Tree, margin: float, work: Work, count: int, out: Output
 ) -> int:
-    """Write the crossings of sharp edges of two bodies, or of one with itself; return how many contacts there are now.
+    """Write the crossings of edges of two bodies, or of one with itself; return how many contacts there are now.
 
-    Two edges are in contact where their closest points lie inside both and each edge of a surface is a ridge there
-    (:func:`is_ridge`), no deeper than its faces allow, and not past the other by much (:func:`passes_by`). Any crossing of two
-    strands counts. The normal leads out of the surface of side 1, or into that of side 0, or, between two strands, along the gap.
-    An edge out of the box of the other body crosses none of its edges further off than the margin.
+    Two edges that may cross (:func:`may_cross`) are in contact where their closest points lie inside both and each edge of a
+    surface is a ridge there (:func:`is_ridge`), no deeper than its faces allow, and not past the other by much
+    (:func:`passes_by`). Any crossing of two strands counts. The normal leads out of the surface of side 1, or into that of side
+    0, or, between two strands, along the gap. An edge out of the box of the other body crosses none of its edges further off than
+    the margin.
     """
-    points, edges, sharp, edge_normal = features.points, features.edges, features.sharp, features.edge_normal
+    points, edges, edge_normal = features.points, features.edges, features.edge_normal
     arc, edge_faces, depth, hits = features.arc, features.edge_faces, features.depth, work.hits
     same, reach = side0.body == side1.body, max(margin + side0.radius + side1.radius, side0.depth, side1.depth)
     beyond = max(margin, 0.0) + side0.radius + side1.radius + TINY
     for e in range(side0.first_edge, side0.stop_edge):
-        if not sharp[e]:
+        if not (features.sharp[e] or (side1.rigid and features.level[e])):
             continue
         a, b = row(points, edges[e, 0]), row(points, edges[e, 1])
         low, high = box_of_edge(a, b, beyond)
@@ -148,14 +165,14 @@ def edge_edges(
         low, high = box_of_edge(a, b, reach)
         for h in range(search_box(tree.leaf, tree.boxes, tree.first, low, high, work.stack, hits)):
             f = hits[h]
-            if not sharp[f] or (same and (f <= e or are_neighbours(edges, e, f))):
+            if not may_cross(features, e, f, side0.rigid, side1.rigid) or (same and (f <= e or are_neighbours(edges, e, f))):
                 continue
             if same and side0.strand and arc[edges[f, 0]] - arc[edges[e, 1]] < SELF_ARC * (side0.radius + side1.radius):
                 continue
             c = row(points, edges[f, 0])
             u, v, w = minus(b, a), minus(row(points, edges[f, 1]), c), minus(a, c)
             s, t = crossing(u, v, w)
-            if s < 0.0:
+            if s < 0.0 or beside_end(features.sharp[e], s) or beside_end(features.sharp[f], t):
                 continue
             across = cross(u, v)
             normal = over(across, norm(across))

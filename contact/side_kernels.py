@@ -34,6 +34,8 @@ class Bodies(NamedTuple):
         Radius of each strand, mean distance of its points; 0 for surfaces.
     depth : ndarray, (nb,), m
         Largest depth from which a surface pushes points out; 0 for strands.
+    rigid : ndarray, (nb,), bool
+        Which bodies are surfaces that do not deform: their keen edges also press the flat edges of others.
     """
 
     first_point: IntArray
@@ -42,6 +44,7 @@ class Bodies(NamedTuple):
     radius: FloatArray
     spacing: FloatArray
     depth: FloatArray
+    rigid: BoolArray
 
 
 class Side(NamedTuple):
@@ -56,6 +59,7 @@ class Side(NamedTuple):
     radius: float
     spacing: float
     depth: float
+    rigid: bool
 
 
 class Near(NamedTuple):
@@ -140,7 +144,7 @@ def side_of(bodies: Bodies, k: int) -> Side:
     """Return body k as one side of a pair."""
     return Side(
         k, bodies.first_point[k], bodies.first_point[k + 1], bodies.first_edge[k], bodies.first_edge[k + 1],
-        bodies.strand[k], bodies.radius[k], bodies.spacing[k], bodies.depth[k],
+        bodies.strand[k], bodies.radius[k], bodies.spacing[k], bodies.depth[k], bodies.rigid[k],
     )  # fmt: skip
 
 

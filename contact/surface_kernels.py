@@ -19,6 +19,8 @@ BoolArray = npt.NDArray[np.bool_]
 
 #: An edge between faces whose normals have at least this cosine is flat: contacts beside it are those of its vertices.
 FLAT = 0.9986
+#: A convex edge between faces whose normals have less than this cosine is keen: it presses into a flat surface between vertices.
+KEEN = 0.98
 
 
 class Features(NamedTuple):
@@ -47,6 +49,8 @@ class Features(NamedTuple):
         the points and segments of strands.
     sharp : ndarray, (ne,)
         Edges that can cross others: convex ones that are not flat, and all segments of strands.
+    keen, level : ndarray, (ne,)
+        Edges that are keen, and those that are flat or convex, which a keen edge of a rigid body can cross; none of strands.
     """
 
     points: FloatArray
@@ -62,6 +66,8 @@ class Features(NamedTuple):
     vertex_normal: FloatArray
     edge_normal: FloatArray
     sharp: BoolArray
+    keen: BoolArray
+    level: BoolArray
 
 
 @njit(cache=True, inner=True)
@@ -102,14 +108,17 @@ def set_edge_normals(features: Features) -> None:
     for e in range(edges.shape[0]):
         f, g = features.edge_faces[e, 0], features.edge_faces[e, 1]
         if f < 0:
-            features.sharp[e] = True
+            features.sharp[e], features.keen[e], features.level[e] = True, False, False
             write_row(features.edge_normal, e, (0.0, 0.0, 0.0))
             continue
         first, second = row(face_normal, f), row(face_normal, g)
         write_row(features.edge_normal, e, unit(plus(first, second)))
         # an edge is convex where the third corner of the second face lies below the first face
         height = dot(minus(row(points, edges[e, 3]), row(points, edges[e, 0])), first)
-        features.sharp[e] = dot(first, second) < FLAT and height < 0.0
+        cosine = dot(first, second)
+        features.sharp[e] = cosine < FLAT and height < 0.0
+        features.keen[e] = cosine < KEEN and height < 0.0
+        features.level[e] = cosine >= FLAT or height < 0.0
 
 
 @njit(cache=True, inner=True)

@@ -23,6 +23,8 @@ TINY = 1e-7
 FACING = 0.1
 #: The same for a contact normal that comes from an edge or a vertex.
 FACING_RIM = 0.3
+#: A vertex is in front of a face where it rises above its plane by more than this: the sine, seen from a rim of the face.
+RISES = 0.1
 #: Contacts of one vertex whose normals have at least this cosine count as one, the nearest.
 SAME_NORMAL = 0.87
 #: Contacts that one vertex keeps with one body.
@@ -137,6 +139,30 @@ def facing_round_vertex(q: int, outward: Vector, fan_start: IntArray, fan: IntAr
 
 
 @njit(cache=True, inner=True)
+def in_front_of_edge(e: int, offset: Vector, distance: float, features: Features) -> bool:
+    """Whether a vertex at an offset of this length (m) from a convex edge e is in front of a face beside it."""
+    if not features.sharp[e]:
+        return False
+    first, second = features.edge_faces[e, 0], features.edge_faces[e, 1]
+    above = max(dot(row(features.face_normal, first), offset), dot(row(features.face_normal, second), offset))
+    return above > RISES * distance
+
+
+@njit(cache=True, inner=True)
+def in_front_of_vertex(q: int, offset: Vector, distance: float, features: Features) -> bool:
+    """Whether a vertex at an offset of this length (m) from a convex vertex q is in front of a face round it."""
+    above = 0.0
+    for i in range(features.fan_start[q], features.fan_start[q + 1]):
+        t = features.fan[i]
+        above = max(above, dot(row(features.face_normal, t), offset))
+        for k in range(3):
+            e = features.triangle_edges[t, k]
+            if (features.edges[e, 0] == q or features.edges[e, 1] == q) and not features.level[e]:
+                return False
+    return above > RISES * distance
+
+
+@njit(cache=True, inner=True)
 def along_offset(offset: Vector, distance: float, outward: Vector) -> Vector:
     """Scale an offset of this length (m) to a unit vector, turned to the side of ``outward``."""
     return times(1.0 / distance if dot(outward, offset) >= 0.0 else -1.0 / distance, offset)
@@ -189,7 +215,8 @@ def possible_contacts(
     A feature counts where it is the closest in its neighbourhood, i.e. all triangles round it that face the vertex have their
     closest points on it; on another body, the nearest of all counts anyway. The normal is that of the face or, on an edge or
     vertex, along the offset, and must face the vertex; where the offset is only rounding, a face beside gives it. The vertex
-    must lie no deeper than the depth of the triangle. All triangles face the points of a strand, which have no outward normal.
+    must lie no deeper than the depth of the triangle, and behind all faces of a convex edge or vertex that sees it inside. All
+    triangles face the points of a strand, which have no outward normal.
     """
     points, triangles, face_normal = features.points, features.triangles, features.face_normal
     n_triangles, n_edges = triangles.shape[0], features.edges.shape[0]
@@ -218,6 +245,12 @@ def possible_contacts(
         else:
             normal = along_offset(offset, distance, row(features.edge_normal, e) if q < 0 else row(features.vertex_normal, q))
         gap = dot(normal, offset)
+        if gap < 0.0 and not (on_face or strand or distance <= TINY):
+            # the side of the edge or vertex, of which perhaps only one face was near, does not say that it is inside
+            if q < 0 and in_front_of_edge(e, offset, distance, features):
+                continue
+            if q >= 0 and in_front_of_vertex(q, offset, distance, features):
+                continue
         if -gap <= features.depth[t] and (strand or on_face or dot(normal, outward) <= -FACING_RIM):
             count = keep_in_order(kept, count, gap, normal, k)
     return count

@@ -120,8 +120,7 @@ def faces() -> None:
                     scene.add_soft(f"cube{k}", fs.box_tets((0.02, 0.02, 0.02), 1), rubber, position=place)
                     continue
                 scene.add_rigid(f"box{k}", fs.Box((0.01, 0.01, 0.01)), density=1000.0, position=place)
-                if run.name == "by faces":
-                    scene.contact_by_faces(f"box{k}")
+                scene.contact_by_faces(f"box{k}", on=run.name == "by faces")
             fs.simulate(scene, out=run, max_halvings=0)
         drawn = fs.render_run(
             runs, out=Path(scratch) / "drawn", field="displacement", camera="24,14,1.0", size=(800, 520), stills=2, mp4=False

@@ -130,6 +130,7 @@ def build(
     if not mounted:
         scene.add_floor()
     target = scene.add_rigid("object", shape, density=pla.density, position=(0.0, 0.0, -low), surface=pla.name)
+    scene.contact_by_faces(target, on=False)  # nodes against distances, as in the paper, whatever the meshes
     mesh = (
         finger_mesh(length, cells)
         if finger == "made"

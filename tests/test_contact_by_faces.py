@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.transform import Rotation
 
 import femsim as fs
-from contact import make_solver
+from contact import DeformableDetector, Surface, make_solver
 from contact.side_kernels import EDGE_EDGE, VERTEX_FACE
 from femsim.step.contact_family import Found, Rates
 from femsim.step.contacts import ContactRows
@@ -155,8 +156,7 @@ def test_contacts_with_faces_are_not_contacts_at_nodes_too() -> None:
         scene = fs.Scene("rigid", dt=0.005, duration=0.05)
         scene.add_rigid("a", fs.Box((0.01, 0.01, 0.01)), density=900.0)
         scene.add_obstacle("b", fs.Box((0.01, 0.01, 0.01)), position=(0, 0, -0.0201))
-        if faces:
-            scene.contact_by_faces("a", "b")
+        scene.contact_by_faces("a", "b", on=faces)
         contacts.append(fs.simulate(scene).steps["contacts"].tolist())
     assert contacts[0] == contacts[1] and contacts[0][-1] > 0
 
@@ -189,8 +189,8 @@ def small_box(faces: bool) -> fs.Scene:
     scene.add_rigid("box", fs.Box((0.006, 0.005, 0.004)), density=2000.0, position=(0.008, 0.009, 0.0445), rotation=(0, 0, 0.3))
     scene.sensor("box", "box")
     scene.sensor("area", "box", kind="area")
-    if faces:
-        scene.contact_by_faces("box")
+    if not faces:
+        scene.contact_by_faces("box", on=False)
     return scene
 
 
@@ -231,7 +231,6 @@ def test_rigid_and_soft_boxes_stand_on_each_other() -> None:
         place = (0.0, 0.0, 0.02 * (k + 0.5))
         if k % 2:
             scene.add_rigid(f"box{k}", fs.Box((0.01, 0.01, 0.01)), density=1000.0, position=place)
-            scene.contact_by_faces(f"box{k}")
         else:
             scene.add_soft(f"cube{k}", fs.box_tets((0.02, 0.02, 0.02), 1), rubber, position=place)
     scene.sensor("floor", "floor")
@@ -289,8 +288,7 @@ def test_a_needle_is_no_longer_too_thin() -> None:
         needle = scene.add_rigid("needle", fs.Box((0.001, 0.001, 0.02)), mass=0.01, position=(0.006, 0.004, 0.061))
         scene.drive(needle, lambda t: (np.array([0.0, 0.0, -0.01 * t]), np.zeros(3)))
         scene.sensor("needle", needle)
-        if faces:
-            scene.contact_by_faces(needle)
+        scene.contact_by_faces(needle, on=faces)
         return scene
 
     with pytest.raises(fs.InputError, match="contact_by_faces"):
@@ -315,6 +313,82 @@ def test_what_cannot_have_faces_is_said() -> None:
             scene.contact_by_faces(*names)
     scene.contact_by_faces("hand", "box")
     assert {part.name for part in scene.parts if part.by_faces} == {"box", "hand.left"}
+    scene.contact_by_faces("hand", on=False)
+    assert {part.name: part.by_faces for part in scene.parts} == {
+        "floor": None, "cube": None, "ball": None, "box": True, "hand.left": False, "hand": None
+    }  # fmt: skip
     scene.set_friction("cube", "box", (0.3, 0.6), direction=(1.0, 0.0, 0.0))
     with pytest.raises(fs.InputError, match="differs by direction"):
         Stepper(scene, make_solver("exact"))
+
+
+def test_what_is_beside_a_rigid_box_is_not_deep_inside() -> None:
+    """A box overhangs the border of a soft cube, 0.4 mm deep; nodes beside it are up to 20 mm away from its upright edges."""
+    cube = fs.box_tets((0.06, 0.06, 0.06), 8).surface()
+    box = fs.box_tets((0.045, 0.045, 0.045), 1).surface()
+    soft = Surface(len(cube.points), cube.triangles, np.full(len(cube.triangles), 0.004))
+    hard = Surface(len(box.points), box.triangles, np.full(len(box.triangles), 0.0225), rigid=True)
+    turn, place = Rotation.from_rotvec([0.0, 0.0, 0.3]).as_matrix(), np.array([0.003, 0.0034, 0.03 + 0.0225 - 4e-4])
+    points = np.concatenate([cube.points, box.points @ turn.T + place])
+    detector = DeformableDetector([soft, hard], np.array([[False, True], [True, False]]), points)
+    found = detector.detect(points, 1e-4)
+    assert len(found) > 20 and found.gap.min() == pytest.approx(-4e-4, abs=1e-9)
+    assert np.abs(found.frame[found.gap < 0.0, 0, 2]).min() > 0.99
+
+
+def test_the_edge_of_a_box_presses_a_flat_surface_between_its_nodes() -> None:
+    """A box that sinks into a soft cube bends its top along its edges, which never cut the edges of its elements."""
+    scene = fs.Scene("sinking", dt=0.005, duration=0.25)
+    scene.add_floor()
+    foam = fs.Elastic(3e4, 0.3, 1000.0, rayleigh_beta=5e-3, name="foam")
+    scene.add_soft("cube", fs.box_tets((0.06, 0.06, 0.03), (6, 6, 3)), foam, position=(0, 0, 0.015))
+    box = fs.Box((0.0165, 0.0165, 0.01))
+    scene.add_rigid("box", box, mass=0.25, position=(0.001, 0.002, 0.0401), rotation=(0, 0, 0.4))
+    run = fs.simulate(scene)
+    assert run.status == "converged" and run.verdict == "good"
+    assert run.stepper.state.q[-5] < 0.0392  # it sank by a twelfth of an element
+    assert run.steps["max_penetration_m"].max() < 2e-6
+
+
+@pytest.mark.parametrize(
+    ("half", "expected"),
+    [
+        ((0.02, 0.02, 0.02), True),  # two elements wide
+        ((0.05, 0.05, 0.009), True),  # thinner than an element
+        ((0.039, 0.1, 0.011), True),  # a bar
+        ((0.041, 0.1, 0.011), False),
+        ((0.05, 0.05, 0.05), False),
+    ],
+)
+def test_small_parts_have_contact_by_faces(half: tuple[float, float, float], expected: bool) -> None:
+    """Beside elements of 20 mm; the scene says otherwise, and friction that differs by direction keeps it at the nodes."""
+
+    def pairs(shape: fs.Box | fs.Sphere = fs.Box(half), *, askew: bool = False, on: bool | None = None) -> bool:  # noqa: B008
+        scene = fs.Scene("size", dt=0.005, duration=0.1)
+        scene.add_soft("cube", fs.box_tets((0.04, 0.04, 0.04), 2), RUBBER)
+        scene.add_obstacle("part", shape, position=(0, 0, 0.5))
+        if on is not None:
+            scene.contact_by_faces("part", on=on)
+        if askew:
+            scene.set_friction("cube", "part", (0.3, 0.6), direction=(1.0, 0.0, 0.0))
+        found = Stepper(scene, make_solver("exact")).contacts.by_faces
+        assert np.array_equal(found, found.T) and not found.diagonal().any()
+        return bool(found.any())
+
+    assert pairs() == expected
+    assert pairs(on=True) and not pairs(on=False) and not pairs(askew=True)
+    assert not pairs(fs.Sphere(0.01))
+
+
+def test_a_part_may_be_small_to_one_body_and_large_to_another() -> None:
+    scene = fs.Scene("two", dt=0.005, duration=0.1)
+    scene.add_soft("coarse", fs.box_tets((0.04, 0.04, 0.04), 1), RUBBER)
+    scene.add_soft("fine", fs.box_tets((0.04, 0.04, 0.04), 8), RUBBER, position=(0.1, 0, 0))
+    x = np.linspace(0.0, 0.06, 7)
+    scene.add_rod("rod", np.column_stack([x, 0 * x, 0 * x + 0.1]), fs.circular_section(0.002), CABLE)
+    scene.add_rigid("box", fs.Box((0.0125, 0.0125, 0.0125)), density=900.0, position=(0, 0, -0.1))
+    stepper, names = Stepper(scene, make_solver("exact")), scene.part_names
+    a, b = np.nonzero(np.triu(stepper.contacts.by_faces))
+    assert {frozenset((names[i], names[j])) for i, j in zip(a, b, strict=True)} == {
+        frozenset(("coarse", "box")), frozenset(("rod", "box"))
+    }  # fmt: skip

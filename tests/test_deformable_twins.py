@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -14,7 +15,7 @@ from contact import deformable_kernels as kernels, vertex_kernels
 from contact.deformable import DeformableContacts, DeformableDetector, Strand, Surface
 from contact.detect_kernels import DEEPER
 from contact.side_kernels import EDGE_EDGE, POINT_SEGMENT, SNAP
-from contact.surface_kernels import FLAT
+from contact.surface_kernels import FLAT, KEEN
 
 Body = Surface | Strand
 Found = dict[tuple[int, ...], tuple[float, np.ndarray, np.ndarray]]
@@ -26,10 +27,10 @@ def normals(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     return n / np.linalg.norm(n, axis=1)[:, None]
 
 
-def sharp_edges(body: Body, points: np.ndarray, first: int) -> list[tuple[int, int, np.ndarray, list[int]]]:
-    """Ends, outward normal and third corners of the edges that can cross others."""
+def level_edges(body: Body, points: np.ndarray, first: int) -> list[tuple[int, int, np.ndarray, list[int], int]]:
+    """Ends, outward normal and third corners of the edges that are not concave; whether each is flat 0, sharp 1, or keen 2."""
     if isinstance(body, Strand):
-        return [(first + k, first + k + 1, np.zeros(3), []) for k in range(body.n_points - 1)]
+        return [(first + k, first + k + 1, np.zeros(3), [], 1) for k in range(body.n_points - 1)]
     faces, normal = defaultdict(list), normals(points, body.triangles + first)
     for t, corners in enumerate(body.triangles + first):
         for k in range(3):
@@ -37,9 +38,9 @@ def sharp_edges(body: Body, points: np.ndarray, first: int) -> list[tuple[int, i
             faces[min(a, b), max(a, b)].append((t, c))
     edges = []
     for (a, b), ((t, c), (u, d)) in faces.items():
-        if normal[t] @ normal[u] < FLAT and (points[d] - points[a]) @ normal[t] < 0:
-            mean = normal[t] + normal[u]
-            edges.append((a, b, mean / np.linalg.norm(mean), [c, d]))
+        cosine, mean = normal[t] @ normal[u], normal[t] + normal[u]
+        if cosine >= FLAT or (points[d] - points[a]) @ normal[t] < 0:
+            edges.append((a, b, mean / np.linalg.norm(mean), [c, d], int(cosine < FLAT) + int(cosine < KEEN)))
     return edges
 
 
@@ -48,8 +49,11 @@ def plain_crossings(bodies: tuple[Body, Body], points: np.ndarray, firsts: tuple
     radii = [body.radius if isinstance(body, Strand) else 0.0 for body in bodies]
     solid = [isinstance(body, Surface) for body in bodies]
     found: Found = {}
-    for one, other in itertools.product(*(sharp_edges(b, points, f) for b, f in zip(bodies, firsts, strict=True))):
-        (a, b, out0, beyond0), (c, d, out1, beyond1) = one, other
+    rigid = [isinstance(body, Surface) and body.rigid for body in bodies]
+    for one, other in itertools.product(*(level_edges(b, points, f) for b, f in zip(bodies, firsts, strict=True))):
+        (a, b, out0, beyond0, kind0), (c, d, out1, beyond1, kind1) = one, other
+        if not ((kind0 and kind1) or (rigid[0] and kind0 == 2) or (rigid[1] and kind1 == 2)):
+            continue
         u, v = points[b] - points[a], points[d] - points[c]
         n = np.cross(u, v)
         if np.linalg.norm(n) <= kernels.CROSSING * np.linalg.norm(u) * np.linalg.norm(v):
@@ -57,6 +61,8 @@ def plain_crossings(bodies: tuple[Body, Body], points: np.ndarray, firsts: tuple
         n /= np.linalg.norm(n)
         s, t, _ = np.linalg.solve(np.column_stack([u, -v, -n]), points[c] - points[a])
         if not (SNAP < s < 1 - SNAP and SNAP < t < 1 - SNAP):
+            continue
+        if any(kind == 0 and abs(place - 0.5) > 0.5 - kernels.BESIDE_END for kind, place in ((kind0, s), (kind1, t))):
             continue
         foot0, foot1 = points[a] + s * u, points[c] + t * v
         if (n @ out1 if solid[1] else -n @ out0 if solid[0] else n @ (foot0 - foot1)) < 0:
@@ -69,7 +75,7 @@ def plain_crossings(bodies: tuple[Body, Body], points: np.ndarray, firsts: tuple
                 below = (arms @ outward <= kernels.SLACK * np.linalg.norm(arms, axis=1)).all()
                 ridges &= bool(below and outward @ edge_normal >= kernels.EDGE_FACING and -distance <= bodies[k].depth[0])
         if distance < 0 and all(solid):
-            for (p, q, edge_normal, beyond), ends in ((one, (c, d)), (other, (a, b))):
+            for (p, q, edge_normal, beyond, _), ends in ((one, (c, d)), (other, (a, b))):
                 for corner in beyond:
                     face = np.cross(points[q] - points[p], points[corner] - points[p])
                     face *= np.sign(face @ edge_normal) / np.linalg.norm(face)
@@ -173,11 +179,15 @@ BOTH = np.array([[False, True], [True, False]])
 
 
 def test_crossings_are_those_of_the_plain_twin() -> None:
-    """Cubes, a strand and a cube, two strands: every crossing of two edges, with its gap, normal and parameters."""
+    """Cubes, one of them rigid, a strand and a cube, two strands: every crossing, with its gap, normal and parameters."""
     rng, count = np.random.default_rng(0), []
-    for *kinds, pairs in (("cube", "cube", 60), ("strand", "cube", 20), ("strand", "strand", 10)):
+    for *kinds, pairs, hard in (
+        ("cube", "cube", 60, None), ("strand", "cube", 20, None), ("strand", "strand", 10, None),
+        ("cube", "cube", 30, 0), ("cube", "cube", 30, 1), ("strand", "cube", 20, 1),
+    ):  # fmt: skip
         count.append(0)
-        for bodies, points, firsts in random_pairs(rng, *kinds, pairs):
+        for given, points, firsts in random_pairs(rng, *kinds, pairs):
+            bodies = tuple(replace(body, rigid=True) if k == hard else body for k, body in enumerate(given))
             contacts = DeformableDetector(bodies, BOTH, points).detect(points, 0.012)
             count[-1] += same(written(contacts, EDGE_EDGE, (0, 1)), plain_crossings(bodies, points, firsts, 0.012))
     assert min(count) >= 10, count

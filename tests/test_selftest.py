@@ -19,7 +19,7 @@ from femsim.studies.selftest.stress import MOST_STEPS, Holds, Watch, duration_of
 
 #: Quick ones of each kind: what must hold, what the verdict must name, what is refused.
 QUICK = ("stack_rigid", "fall_ball", "young_1e+09", "micrometre", "plate_beyond_floor_rigid", "needle", "overlap_rigid",
-         "overlap_deep", "spin_rod")  # fmt: skip
+         "overlap_deep", "spin_rod", "tower_mixed_2", "brick_between_nodes")  # fmt: skip
 
 
 def test_there_are_sixty_and_names_are_unique() -> None:

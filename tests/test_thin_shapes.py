@@ -18,12 +18,13 @@ SIDE = 0.02
 
 
 def pressed(shape: Any, height: float, deep: float = 0.008, *, off: float = 0.0, **options: Any) -> fs.Scene:
-    """Drive a shape down into a cube of 3 x 3 x 3 cells, whose surface nodes are 6.7 mm apart; its nodes are beside x = 0."""
+    """Drive a shape down into a cube of 3 x 3 x 3 cells, with nodes 6.7 mm apart and beside x = 0, which alone have contact."""
     scene = fs.Scene("pressed", dt=0.01, duration=0.2, theta=1.0, **options)
     scene.add_floor()
     scene.add_soft("cube", fs.box_tets((SIDE, SIDE, SIDE), 3), RUBBER, position=(off, 0, SIDE / 2))
     plate = scene.add_rigid("plate", shape, mass=0.1, position=(0, 0, height))
     scene.drive(plate, fs.Motion([0, 0.2], [(0, 0, 0), (0, 0, -deep)]))
+    scene.contact_by_faces(plate, on=False)
     return scene
 
 

@@ -31,6 +31,6 @@ def faces(part: Part) -> Deforming:
         count += len(surface.points)
     none = np.full(count, -1, dtype=np.int64)
     return Deforming(
-        Surface(count, np.concatenate(triangles), np.concatenate(depth)), np.concatenate(points),
+        Surface(count, np.concatenate(triangles), np.concatenate(depth), rigid=True), np.concatenate(points),
         np.full((count, 2), -1, dtype=np.int64), np.zeros((count, 2)), none,
     )  # fmt: skip

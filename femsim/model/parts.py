@@ -36,8 +36,9 @@ class Part:
         Surface of a soft body, node numbers, outward; without it the body has contact with shapes only.
     self_contact : bool
         Whether a soft body or rod has contact with itself.
-    by_faces : bool
-        Whether soft bodies and rods have contact with the corners, edges and faces of a rigid part, not only by their points.
+    by_faces : bool, optional
+        Whether soft bodies and rods have contact with the corners, edges and faces of a rigid part, not only by their points;
+        None: with those to whose elements it is small.
     """
 
     name: str
@@ -50,7 +51,7 @@ class Part:
     turns: bool = False
     triangles: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
     self_contact: bool = False
-    by_faces: bool = False
+    by_faces: bool | None = None
 
     def __repr__(self) -> str:
         owner = "obstacle" if self.body < 0 else f"body {self.body}" + (f", link {self.link}" if self.link else "")

@@ -49,7 +49,7 @@ def ignore_contact(scene: SceneContents, a: Handle | str, b: Handle | str | None
     scene.ignored.append(IgnoredContact((first, second)))
 
 
-def contact_by_faces(scene: SceneContents, bodies: Sequence[Handle | str]) -> None:
+def contact_by_faces(scene: SceneContents, bodies: Sequence[Handle | str], *, on: bool = True) -> None:
     """Let soft bodies and rods have contact with faces, see :meth:`femsim.scene.scene.Scene.contact_by_faces`."""
     if not bodies:
         raise InputError("contact_by_faces names nothing; give rigid bodies, links or obstacles, e.g. 'box', 'gripper.left'.")
@@ -64,7 +64,7 @@ def contact_by_faces(scene: SceneContents, bodies: Sequence[Handle | str]) -> No
                     "links or obstacles."
                 )
             for shape, _, _ in part.shapes:
-                if not flat(shape):
+                if on and not flat(shape):
                     raise InputError(
                         f"contact_by_faces: {part.name!r} has a {type(shape).__name__}, which is round, and contact with it is "
                         "exact at the nodes; name parts that are made of Box and Mesh."
@@ -73,7 +73,7 @@ def contact_by_faces(scene: SceneContents, bodies: Sequence[Handle | str]) -> No
         if not shaped:
             raise InputError(f"contact_by_faces: {side.name!r} has no shape, so nothing has contact with it; name another part.")
         for part in shaped:
-            part.by_faces = True
+            part.by_faces = on
 
 
 def _side(scene: SceneContents, what: Handle | str) -> Side:

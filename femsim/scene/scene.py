@@ -791,24 +791,28 @@ class Scene(SceneContents):
         """
         pairs.ignore_contact(self, a, b)
 
-    def contact_by_faces(self, *bodies: Handle | str) -> None:
+    def contact_by_faces(self, *bodies: Handle | str, on: bool = True) -> None:
         """Let soft bodies and rods have contact with the corners, edges and faces of rigid parts, as they have with each other.
 
-        Without it they have contact with shapes at their own nodes alone: the corner of a box sinks between the nodes of a coarse
-        mesh, and a cable lies on an edge only where the centre of a link does.
+        Otherwise they have contact with shapes at their own nodes alone: the corner of a box sinks between the nodes of a coarse
+        mesh, and a cable lies on an edge only where the centre of a link does. By default a part made of `Box` and `Mesh` has it
+        with those of whose surface elements or links it is less than one thick or less than four wide, the middle one of the
+        extents of a shape, but where friction differs by direction.
 
         Parameters
         ----------
         *bodies : Handle or str
             Rigid bodies, obstacles, links of grippers and robots, surfaces or groups, made of `Box` and `Mesh`. Contact of rigid
             parts with each other stays what it is.
+        on : bool
+            Whether by faces; False: at the nodes alone, always.
 
         Raises
         ------
         InputError
             A name that nothing has, a body that deforms, or a shape that is round.
         """
-        pairs.contact_by_faces(self, bodies)
+        pairs.contact_by_faces(self, bodies, on=on)
 
     def sense_pairs(self) -> list[str]:
         """Record the contacts of each pair of parts that may have some: a sensor of kind "pair" each, named "A-B".

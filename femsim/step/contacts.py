@@ -23,8 +23,9 @@ from contact.compressed import compressed_rows
 from femsim.base.rotations import across
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
+from femsim.step.by_faces import at_nodes, pairs_by_faces
 from femsim.step.contact_family import Family, FamilyRows, Found, Rates, Sides, joined
-from femsim.step.deforming_contacts import deforming_contacts, find_able, without_faces
+from femsim.step.deforming_contacts import deforming_contacts
 from femsim.step.force_memory import ForceMemory
 from femsim.step.joint_limits import LimitFamily
 from femsim.step.placed import Placed, Places
@@ -207,15 +208,17 @@ class Contacts:
     ----------
     pairs : ndarray, (np, np), bool
         Which parts may have contact with which, symmetric, themselves included.
+    by_faces : ndarray, (np, np), bool
+        Pairs of a soft body or rod and a rigid part that have contact by the corners, edges and faces of this one, symmetric.
     """
 
     def __init__(self, system: System, parts: list[Part], rules: ContactRules) -> None:
         self.system, self.parts, self.rules = system, parts, rules
         self.places = Places(system, parts)
-        able = find_able(system, parts)
+        able, self.by_faces = pairs_by_faces(system, parts, rules)
         self.families: list[Family] = [
-            PointFamily(system, parts, self.places, without_faces(rules, parts, able)),
-            *deforming_contacts(system, parts, self.places, rules, able),
+            PointFamily(system, parts, self.places, at_nodes(rules, self.by_faces)),
+            *deforming_contacts(system, parts, self.places, rules, able, self.by_faces),
         ]
         limits = LimitFamily(system, parts)
         if len(limits.row):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from contact import DeformableContacts, DeformableDetector
-from femsim.base.errors import InputError
 from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import ContactRules, NoContact
-from femsim.model.faces import faces
 from femsim.model.parts import Part
 from femsim.step import deforming_rows_kernels as kernels
 from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, room
@@ -266,47 +264,21 @@ def _rigid(system: System, part: Part) -> bool:
     return part.body < 0 or system.bodies[part.body].rigid
 
 
-def find_able(system: System, parts: Sequence[Part]) -> dict[int, Deforming]:
-    """Surfaces and strands by the number of their part: of parts that deform, and of rigid ones that have contact by faces."""
-    able: dict[int, Deforming] = {}
-    for k, part in enumerate(parts):
-        if part.by_faces:
-            able[k] = faces(part)
-        elif part.body >= 0 and (one := system.bodies[part.body].deforming(part)) is not None:
-            able[k] = one
-    return able
-
-
-def without_faces(rules: ContactRules, parts: Sequence[Part], able: Collection[int]) -> ContactRules:
-    """Rules of the contacts between points and shapes: without the pairs of what deforms with rigid parts that have faces.
-
-    Raises
-    ------
-    InputError
-        Friction of such a pair differs by direction.
-    """
-    by_faces = np.array([part.by_faces for part in parts], dtype=np.bool_)
-    if not by_faces.any():
-        return rules
-    deforms = np.zeros(len(parts), dtype=np.bool_)
-    deforms[list(able)] = True
-    apart = np.outer(deforms & ~by_faces, by_faces)
-    for pair in rules.anisotropic:
-        for a, b in np.argwhere(pair.pairs & apart):
-            raise InputError(
-                f"friction of {parts[a].name!r} and {parts[b].name!r} differs by direction, which contact by faces does not "
-                f"know; give one coefficient, or leave {parts[b].name!r} out of contact_by_faces."
-            )
-    return replace(rules, pairs=rules.pairs & ~apart & ~apart.T)
-
-
 def deforming_contacts(
-    system: System, parts: Sequence[Part], places: Places, rules: ContactRules, able: dict[int, Deforming]
+    system: System,
+    parts: Sequence[Part],
+    places: Places,
+    rules: ContactRules,
+    able: dict[int, Deforming],
+    by_faces: np.ndarray,
 ) -> list[DeformingFamily]:
-    """Return the family of the parts ``able``; no family where none of them may have contact with another or itself."""
+    """Return the family of the parts ``able``; no family where none of them may have contact with another or itself.
+
+    A rigid part has it only in the pairs ``by_faces``, (np, np), see :func:`femsim.step.by_faces.pairs_by_faces`.
+    """
     numbers = list(able)
-    pairs = rules.pairs[np.ix_(numbers, numbers)]
-    rigid = np.array([parts[k].by_faces for k in numbers], dtype=np.bool_)
-    pairs = (pairs | pairs.T) & ~np.outer(rigid, rigid)
+    own = np.ix_(numbers, numbers)
+    rigid = np.array([_rigid(system, parts[k]) for k in numbers], dtype=np.bool_)
+    pairs = (rules.pairs[own] | rules.pairs[own].T) & (by_faces[own] | ~(rigid[:, None] | rigid))
     np.fill_diagonal(pairs, [parts[k].self_contact for k in numbers])
     return [DeformingFamily(system, parts, places, able, np.asarray(pairs), rules)] if pairs.any() else []

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from contact import Box
-from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step.placed import Placed
 from femsim.step.state import State
@@ -60,18 +59,16 @@ class Thin:
         return float(self.extents[1]) < NEEDLE * self.edge
 
 
-def thin_shapes(parts: Sequence[Part], rules: ContactRules, sizes: np.ndarray) -> Iterator[Thin]:
+def thin_shapes(parts: Sequence[Part], pairs: np.ndarray, sizes: np.ndarray) -> Iterator[Thin]:
     """Shapes thinner than the edges of soft bodies that may have contact with them by the nodes of these alone.
 
-    ``sizes``, (np,), m, are those of `femsim.step.vitals.Sizes.part`.
+    ``pairs``, (np, np), bool, are those of points and shapes; ``sizes``, (np,), m, are those of `femsim.step.vitals.Sizes.part`.
     """
     for k, part in enumerate(parts):
-        if part.by_faces:
-            continue
         for number, (shape, _, _) in enumerate(part.shapes):
             lower, upper = shape.aabb
             extents = np.sort(upper - lower)
-            for soft in np.flatnonzero(rules.pairs[:, k]).tolist():
+            for soft in np.flatnonzero(pairs[:, k]).tolist():
                 edge = float(sizes[soft])
                 if len(parts[soft].triangles) and extents[0] < edge:
                     yield Thin(k, soft, number, extents, edge)

@@ -185,7 +185,7 @@ class VitalSigns:
         self._led_part = led_or_on_led(scene)
         self._may_cross = self._body[self.led_pairs.any(axis=0)].tolist()
         self._led = LedPairs(contacts.parts, self.led_pairs) if self.led_pairs.any() else None
-        self.thin = list(thin_shapes(contacts.parts, contacts.rules, self.sizes.part))
+        self.thin = list(thin_shapes(contacts.parts, contacts.rules.pairs & ~contacts.by_faces, self.sizes.part))
         self._thin = ThinShapes(system, contacts.parts, self.thin)
         placed = contacts.places.read(state)
         self.at_start: dict[tuple[int, int], float] = {}

@@ -58,7 +58,7 @@ def _stack(rigid: Callable[[int], bool], count: int = 10) -> Scene:
 def _masses(below: float, above: float, soft: bool = False) -> Scene:
     scene = _scene()
     if soft:
-        scene.add_soft("below", _cube(1), _rubber(1e6, density=below), position=(0, 0, SIDE / 2))
+        scene.add_soft("below", _cube(1), _rubber(1e7, density=below), position=(0, 0, SIDE / 2))
     else:
         scene.add_rigid("below", Box((SIDE / 2,) * 3), density=below, position=(0, 0, SIDE / 2))
     scene.add_rigid("above", Box((SIDE / 2,) * 3), density=above, position=(0, 0, 1.5 * SIDE + 1e-4))
@@ -263,6 +263,40 @@ def _chain(dt: float) -> Scene:
     return scene
 
 
+def _tower(cells: int) -> Scene:
+    """Six boxes of one size, soft and rigid by turns; the soft ones have so many cells along an edge."""
+    scene = _scene()
+    for k in range(6):
+        place = (0, 0, SIDE * (k + 0.5))
+        if k % 2:
+            scene.add_rigid(f"box{k}", Box((SIDE / 2,) * 3), density=1000.0, position=place)
+        else:
+            scene.add_soft(f"cube{k}", _cube(cells), _rubber(1e6), position=place)
+    return scene
+
+
+def _between(half: tuple[float, float, float], turn: tuple[float, float, float], speed: float = 0.0) -> Scene:
+    """Drop a rigid box on a soft cube of two cells an edge, between whose nodes it has room."""
+    scene = _scene(5e-3)
+    scene.add_soft("cube", _cube(2, 2 * SIDE), _rubber(2e5), position=(0, 0, SIDE))
+    place = (0.008, 0.009, 2 * SIDE + float(np.linalg.norm(half)) + 5e-4)
+    scene.add_rigid("box", Box(half), density=2000.0, position=place, rotation=turn, velocity=(0, 0, -speed))
+    return scene
+
+
+def _mixed() -> list[Stress]:
+    """Rigid boxes on soft bodies whose nodes do not bear them."""
+    brick, stands = (0.006, 0.005, 0.004), Holds(top=5.3 * SIDE)
+    return [
+        Stress("tower_mixed_2", "rigid and soft boxes of one size, two cells each", partial(_tower, 2), stands, short=1.0),
+        Stress("tower_mixed_3", "the same, three cells each", partial(_tower, 3), stands, short=1.0),
+        Stress("brick_between_nodes", "a rigid box on a soft cube, between its nodes", partial(_between, brick, (0, 0, 0.3)),
+               Holds(top=2 * SIDE)),
+        Stress("brick_on_its_corner", "a rigid box falls with a corner between the nodes of a soft cube",
+               partial(_between, brick, (0.6, 0.5, 0.2), 0.5), Holds(below=0.9 * SIDE / 5)),
+    ]  # fmt: skip
+
+
 def _many() -> list[Stress]:
     """Write the rows of parameters as scenes."""
     out = []
@@ -326,7 +360,8 @@ def stress_scenes() -> list[Stress]:
     return [
         Stress("stack_rigid", "ten rigid boxes on each other", partial(_stack, lambda k: True)),
         Stress("stack_soft", "ten soft cubes on each other", partial(_stack, lambda k: False)),
-        Stress("stack_mixed", "rigid and soft by turns", partial(_stack, lambda k: bool(k % 2)), may_name=("between_nodes",)),
+        Stress("stack_mixed", "rigid and soft by turns", partial(_stack, lambda k: bool(k % 2)), Holds(top=9.3 * SIDE)),
+        *_mixed(),
         Stress("heavy_on_light", "mass ratio a million, the heavy one above", partial(_masses, 1.0, 1e6)),
         Stress("light_on_heavy", "mass ratio a million, the light one above", partial(_masses, 1e6, 1.0)),
         Stress("heavy_on_soft", "a million times heavier than the soft cube below", partial(_masses, 10.0, 1e7, soft=True),
@@ -378,7 +413,7 @@ def stress_scenes() -> list[Stress]:
         Stress("needle", "a needle of 1 mm into a cube with cells of 7 mm", partial(_needle, Capsule(0.0005, 0.02), 0.041), None,
                refused="it would pass between them"),
         Stress("edge", "the edge of a plate of 1 mm into a cube with cells of 7 mm",
-               partial(_needle, Box((0.03, 0.0005, 0.01)), 0.031), None, ("between_nodes",)),
+               partial(_needle, Box((0.03, 0.0005, 0.01)), 0.031)),
         Stress("wedge", "an edge is driven between two boxes", _wedge, Holds(), ("penetration",)),
         Stress("tumble_soft", "a soft cube tumbles down a wall", partial(_tumble, True), Holds(within=1e3),
                ("left_stop",), short=0.5),

@@ -45,6 +45,8 @@ class Holds:
         No tunnelling: no centre of a body goes lower than this.
     within : float, m
         Nor further from the origin than this.
+    top : float, m
+        No collapse: the highest centre of a body is never lower than this.
     """
 
     energy: float = 0.02
@@ -52,6 +54,7 @@ class Holds:
     inverted: int = 0
     below: float = -1e-3
     within: float = 20.0
+    top: float = -math.inf
 
 
 @dataclass(frozen=True)
@@ -135,16 +138,19 @@ class Watch:
 
     def __init__(self, slow: float) -> None:
         self._slow, self._until = slow, math.inf
-        self.lowest, self.farthest, self.too_slow, self.least = math.inf, 0.0, False, 0.0
+        self.lowest, self.farthest, self.top, self.too_slow, self.least = math.inf, 0.0, math.inf, False, 0.0
 
     def step(self, stepper: Stepper, report: StepReport) -> None:
         """Look at the centres of all bodies; the least energy that counts is that of all at 1 mm/s, or lifted by a micrometre."""
         mass, weight = sum(body.mass for body in stepper.system.bodies), float(np.linalg.norm(stepper.scene.gravity))
         self.least = mass * max(0.5 * STILL**2, weight * LIFTED)
+        highest = -math.inf
         for body, q in zip(stepper.system.bodies, stepper.system.q_slices, strict=True):
             centre = body.centre_of_mass(stepper.state.q[q])
+            highest = max(highest, float(centre[2]))
             self.lowest = min(self.lowest, float(centre[2]))
             self.farthest = max(self.farthest, float(np.linalg.norm(centre)))
+        self.top = min(self.top, highest)
 
     def end(self, row: Mapping[str, float]) -> str | None:
         """Say that it takes too long."""
@@ -237,6 +243,8 @@ def violations(holds: Holds, steps: Mapping[str, np.ndarray], watch: Watch) -> l
         out.append(f"inverted elements: in {longest} steps in a row, allowed {holds.inverted}")
     if watch.lowest < holds.below:
         out.append(f"tunnelling: a centre at z = {watch.lowest:.3g} m, allowed {holds.below:g} m")
+    if watch.top < holds.top:
+        out.append(f"collapse: the highest centre at z = {watch.top:.3g} m, allowed {holds.top:g} m")
     if watch.farthest > holds.within:
         out.append(f"a body is {watch.farthest:.3g} m away, allowed {holds.within:g} m")
     return out
