@@ -250,6 +250,22 @@ MUTANTS = (
         "dt * (first * speed + second * jerk)", "dt * second * jerk",
         "test_adaptive.py::test_backward_euler_falls_short_by_half_of_g_dt_squared",
     ),
+    Mutant(
+        "physics", "a small box meets soft bodies at their nodes alone", STEP + "by_faces.py",
+        "if part.by_faces or (not turned[other, k] and is_small(part, elements[other])):", "if part.by_faces:",
+        "test_contact_by_faces.py::test_a_box_lies_between_the_nodes_of_a_soft_cube test_contact_by_faces.py::"
+        "test_small_parts_have_contact_by_faces",
+    ),
+    Mutant(
+        "physics", "what is beside a convex edge counts as inside", "contact/vertex_kernels.py",
+        "return above > RISES * distance\n\n\n@njit(cache=True, inner=True)\ndef in_front_of_vertex",
+        "return False\n\n\n@njit(cache=True, inner=True)\ndef in_front_of_vertex",
+        "test_contact_by_faces.py::test_what_is_beside_a_rigid_box_is_not_deep_inside",
+    ),
+    Mutant(
+        "physics", "edges of a rigid part do not press flat edges", "femsim/model/faces.py", "rigid=True", "rigid=False",
+        "test_contact_by_faces.py::test_the_edge_of_a_box_presses_a_flat_surface_between_its_nodes",
+    ),
     # ------------------------------------------------------------------ sensors
     Mutant(
         "sensors", "side of the force in the contact area", RUN + "sensors.py",
