@@ -131,7 +131,6 @@ class Watched:
 
     def __init__(self) -> None:
         self.solver, self.asked = make_solver("auto"), []  # type: ignore[var-annotated]
-        self.options = self.solver.options
 
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> object:
         self.asked.append((problem, warm_start))
