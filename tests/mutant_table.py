@@ -129,8 +129,8 @@ MUTANTS = (
         "test_soft_pairs.py",
     ),
     Mutant(
-        "physics", "restitution pulls", STEP + "end_velocity.py",
-        "offset[:, 0] += rows.restitution[closed] *", "offset[:, 0] -= rows.restitution[closed] *",
+        "physics", "restitution pulls", STEP + "end_velocity_kernels.py",
+        "offset += restitution[m] *", "offset -= restitution[m] *",
         "test_end_velocity.py::test_a_rigid_box_rebounds_by_the_restitution_of_the_pair",
     ),
     Mutant(
@@ -408,8 +408,8 @@ MUTANTS = (
         "test_health_watch.py::test_inverted_elements_of_all_bodies_are_counted",
     ),
     Mutant(
-        "energies", "impacts do twice their work", STEP + "end_velocity.py",
-        "plain.work + 0.5 * dt * (acting - lam)", "plain.work + dt * (acting - lam)",
+        "energies", "impacts do twice their work", STEP + "end_velocity_kernels.py",
+        "late = 0.5 * dt * (acting", "late = dt * (acting",
         "test_end_velocity.py::test_friction_of_an_impact_takes_the_energy_of_the_motion_along_the_floor",
     ),
     Mutant(
