@@ -353,7 +353,7 @@ def test_a_heap_of_cylinders_comes_down_and_stays_above_the_floor(seed):
         report = stepper.step()
         assert report.solution.status == "converged"
         now = report.kinetic_energy + report.potential_energy
-        assert now < energy + 2e-4  # J, of 0.3 J at the start; of a dozen heaps, by two kinds of BLAS, the most was 7.9e-5
+        assert now < energy + 1e-3  # J, of 0.3 J at the start; of ten heaps and four that began 1e-10 m beside, the most was 6e-4
         energy = now
     assert report.max_penetration < 1e-4
     assert stepper.placed.translation[1:, 2].min() > 0.0

@@ -139,7 +139,7 @@ class _Rest:
         if picked == self.failed and first != picked:
             # what took its place failed as well: neither is better here
             return replace(self, left=self.left - 1 if answered == first and converged else 0)
-        if answered != first and answered != "last" and converged:  # which takes a hundred times as long as the pick
+        if answered != first and converged:
             length = self.length if picked == self.failed else _REST_LEAST
             return _Rest(picked, answered, length, min(2 * length, _REST_MOST))
         return _Rest() if picked == self.failed else self
