@@ -61,8 +61,6 @@ def gripped_cube() -> fs.Scene:
         fs.Finger("right", pad, offset=(away, 0.0, -0.06), closing=(-1.0, 0.0, 0.0)),
     ]
     gripper = scene.add_gripper("gripper", fingers, position=(0.0, 0.0, 0.08), mass=0.5, joint_limits=(-0.01, 0.03))
-    for part in scene.parts:  # versions before contact by faces met nodes alone
-        part.by_faces = False
     scene.set_friction(cube, gripper, 0.5)
     scene.set_friction(cube, "floor", 0.5)
     scene.drive(gripper, force=fs.Profile([0.1, 0.2, 0.5], [0.0, 0.5, 5.0]), fingers=True)

@@ -67,7 +67,6 @@ def build(
         mass=0.5,
         joint_limits=(-0.01, 0.03),
     )
-    scene.contact_by_faces(gripper, on=False)  # nodes against distances, as in the paper, whatever the mesh
     scene.set_friction(ball, gripper, friction)
     scene.set_friction(ball, "floor", friction)
     # 0.1 s rest, close in 0.4 s, hold 0.2 s, lift in 0.8 s, hold 0.5 s

@@ -252,7 +252,7 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "a small box meets soft bodies at their nodes alone", STEP + "by_faces.py",
-        "if part.by_faces or (not turned[other, k] and is_small(part, elements[other])):", "if part.by_faces:",
+        "if part.by_faces or (loose and not turned[other, k] and is_small(part, elements[other])):", "if part.by_faces:",
         "test_contact_by_faces.py::test_a_box_lies_between_the_nodes_of_a_soft_cube test_contact_by_faces.py::"
         "test_small_parts_have_contact_by_faces",
     ),

@@ -380,6 +380,25 @@ def test_small_parts_have_contact_by_faces(half: tuple[float, float, float], exp
     assert not pairs(fs.Sphere(0.01))
 
 
+def test_what_is_driven_and_links_meet_nodes_unless_the_scene_says_otherwise() -> None:
+    """By faces, what a hand holds would creep outwards where it turns, and steps of a gripper take twice as long."""
+
+    def pairs(*by_faces: str) -> set[str]:
+        scene = fs.Scene("moved", dt=0.005, duration=0.1)
+        scene.add_soft("cube", fs.box_tets((0.04, 0.04, 0.04), 2), RUBBER)
+        pad = fs.Box((0.002, 0.01, 0.01))
+        scene.add_rigid("free", pad, mass=0.1, position=(0.1, 0, 0))
+        scene.drive(scene.add_rigid("led", pad, mass=0.1, position=(0.2, 0, 0)), fs.Motion([0.0, 0.1], [(0, 0, 0), (0, 0, 0.1)]))
+        scene.add_gripper("hand", [fs.Finger("left", pad, (0.3, 0, 0), (1, 0, 0))])
+        if by_faces:
+            scene.contact_by_faces(*by_faces)
+        found, names = Stepper(scene, make_solver("exact")).contacts.by_faces, scene.part_names
+        return {names[k] for k in np.flatnonzero(found[names.index("cube")])}
+
+    assert pairs() == {"free"}
+    assert pairs("led", "hand.left") == {"free", "led", "hand.left"}
+
+
 def test_a_part_may_be_small_to_one_body_and_large_to_another() -> None:
     scene = fs.Scene("two", dt=0.005, duration=0.1)
     scene.add_soft("coarse", fs.box_tets((0.04, 0.04, 0.04), 1), RUBBER)

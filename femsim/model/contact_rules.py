@@ -75,6 +75,8 @@ class ContactRules:
         Contacts of two parts that are kept where one of them has a Revolved or Thread.
     softness : ndarray, (np, np), m/N, optional
         How far a contact of each pair of parts gives way to its normal force. Default: all are hard.
+    loose : ndarray, (np,), bool, optional
+        Parts that the scene moves by nothing but forces, or not at all: free rigid bodies and obstacles. Default: all.
     """
 
     friction: np.ndarray
@@ -87,3 +89,4 @@ class ContactRules:
     ignored: np.ndarray | None = None
     most_per_pair: int = 120
     softness: np.ndarray | None = None
+    loose: np.ndarray | None = None

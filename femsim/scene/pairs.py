@@ -108,6 +108,12 @@ def led_parts(scene: SceneContents) -> np.ndarray:
     return out
 
 
+def loose_parts(scene: SceneContents) -> np.ndarray:
+    """Free rigid bodies and obstacles, (np,) bool: neither driven nor links of grippers and robots."""
+    bodies = [part.body for part in scene.parts]
+    return np.array([body < 0 or (body not in scene.motions and bodies.count(body) == 1) for body in bodies], dtype=np.bool_)
+
+
 def sense_pairs(scene: SceneContents) -> list[str]:
     """Add a sensor to each pair, see :meth:`femsim.scene.scene.Scene.sense_pairs`."""
     parts, ignored = scene.parts, ignored_pairs(scene)

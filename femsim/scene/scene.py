@@ -795,9 +795,9 @@ class Scene(SceneContents):
         """Let soft bodies and rods have contact with the corners, edges and faces of rigid parts, as they have with each other.
 
         Otherwise they have contact with shapes at their own nodes alone: the corner of a box sinks between the nodes of a coarse
-        mesh, and a cable lies on an edge only where the centre of a link does. By default a part made of `Box` and `Mesh` has it
-        with those of whose surface elements or links it is less than one thick or less than four wide, the middle one of the
-        extents of a shape, but where friction differs by direction.
+        mesh, and a cable lies on an edge only where the centre of a link does. By default a free rigid body or obstacle made of
+        `Box` and `Mesh` has it with those of whose surface elements or links it is less than one thick or less than four wide,
+        the middle one of the extents of a shape, but where friction differs by direction.
 
         Parameters
         ----------

@@ -41,8 +41,9 @@ def is_small(part: Part, element: float) -> bool:
 def pairs_by_faces(system: System, parts: Sequence[Part], rules: ContactRules) -> tuple[dict[int, Deforming], np.ndarray]:
     """Find what has contact by surfaces and strands, and by the faces of which rigid parts.
 
-    By default these are the parts made of boxes and meshes that are small (:func:`is_small`) compared with the elements of the
-    other, but where friction differs by direction; ``Part.by_faces`` says otherwise for all pairs of a part.
+    By default these are free rigid bodies and obstacles, made of boxes and meshes, that are small (:func:`is_small`) compared
+    with the elements of the other, but where friction differs by direction; ``Part.by_faces`` says otherwise for all pairs of a
+    part. What is driven, and links, meet nodes: their contacts follow a turn exactly, those by faces only the middle of a step.
 
     Returns
     -------
@@ -76,7 +77,8 @@ def pairs_by_faces(system: System, parts: Sequence[Part], rules: ContactRules) -
                     f"friction of {parts[other].name!r} and {part.name!r} differs by direction, which contact by faces does not "
                     f"know; give one coefficient, or leave {part.name!r} out of contact_by_faces."
                 )
-            if part.by_faces or (not turned[other, k] and is_small(part, elements[other])):
+            loose = rules.loose is None or rules.loose[k]
+            if part.by_faces or (loose and not turned[other, k] and is_small(part, elements[other])):
                 pairs[other, k] = pairs[k, other] = True
         if pairs[k].any():
             able[k] = faces(part)

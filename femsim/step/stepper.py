@@ -16,7 +16,7 @@ from femsim.model.bodies.body import Body, StepSettings
 from femsim.model.contact_rules import ContactRules
 from femsim.scene.frictions import anisotropic_pairs, pair_restitution, pair_softness
 from femsim.scene.own_contact import own_pairs
-from femsim.scene.pairs import ignored_pairs, led_parts
+from femsim.scene.pairs import ignored_pairs, led_parts, loose_parts
 from femsim.scene.scene import Scene
 from femsim.step import soft_pairs
 from femsim.step.contact_family import Rates
@@ -438,5 +438,5 @@ def contact_rules(scene: Scene) -> ContactRules:
     return ContactRules(
         friction.values, pair_restitution(scene.parts, scene.restitution_rules), pairs, scene.correction, scene.max_correction,
         anisotropic_pairs(scene.friction_rules, friction), scene.no_contact, ignored, scene.most_per_pair,
-        pair_softness(scene.parts, scene.softness_rules, scene.restitution_rules),
+        pair_softness(scene.parts, scene.softness_rules, scene.restitution_rules), loose_parts(scene),
     )  # fmt: skip

@@ -123,7 +123,6 @@ def _small_grip(young_modulus: float = 1e6, poisson_ratio: float = 0.35, frictio
         for name, sign in (("left", 1.0), ("right", -1.0))
     ]
     gripper = scene.add_gripper("gripper", fingers, position=(0.0, 0.0, 0.085), mass=0.5, joint_limits=(-0.01, 0.03))
-    scene.contact_by_faces(gripper, on=False)  # nodes against distances, as in the paper
     scene.set_friction(cube, gripper, friction)
     scene.set_friction(cube, "floor", friction)
     scene.drive(gripper, force=Profile([0.0, 0.02, 0.05], [0.0, 0.5, 10.0]), fingers=True)
