@@ -226,19 +226,20 @@ def solve_step(
         placed once, where the system is linearised.
     again : bool
         Whether one linearisation will not be enough, as in the step before: where bodies are large the first contact problem is
-        then solved to a part of the nonlinear tolerance, and sharply only if its answer is enough after all.
+        then solved to a part of the nonlinear tolerance, and another one follows, even if its answer is enough after all.
     """
     attempt, place = partial(_attempt, system, settings, solver, newton), None if ahead is None else ahead.place
     begun_at = warm.v
     begun = rows if place is None or follow is None else follow(place)
     follow = follow if patience else None
-    loose = again and (system.lags or (system.is_long and len(begun.phi) > 0))  # rods alone are solved in one Newton step
-    last, iterations, effort = _first(attempt, solver, begun, warm, follow, place, newton, loose=loose)
-    residuals = [last.residual]
+    loose = again and system.lags and newton.max_solves > 1
+    last = attempt(begun, warm, follow, place, _LOOSE * (newton.tolerance or 0.0) if loose else 0.0)
+    residuals, iterations, effort = [last.residual], last.solution.iterations, _effort(solver, last.solution)
+    loose &= newton.tolerance is not None and last.holds(newton.tolerance)  # to be sharpened
     needed = newton.tolerance is not None and _needed_more(system, newton, rows, ahead, last)
     places, led_to = [system.at_rest if place is None else place], [last]
     lagged = place is None  # then A is that of the start, which lacks second derivatives
-    while newton.tolerance is not None and _goes_on(last, newton, len(residuals)):
+    while newton.tolerance is not None and (_goes_on(last, newton, len(residuals)) or (loose and len(residuals) == 1)):
         place = _next_place(system, settings, newton, places, led_to)
         lagged = system.lags and not lagged and last.residual <= _LAGGED * newton.tolerance
         system.linearise(settings, place, lagged=lagged)
@@ -259,7 +260,7 @@ def solve_step(
     details = {**last.solution.details, "effort": effort / len(residuals)}
     solution = _judged(last, last.solution.told(iterations=iterations, details=details), len(residuals), newton)
     goes_on = needed and _steady(system, begun_at, solution.v)
-    return Solved(last.problem, solution, tuple(residuals), last.rows, patience > 0, goes_on, len(residuals) > 1)
+    return Solved(last.problem, solution, tuple(residuals), last.rows, patience > 0, goes_on, len(residuals) > 1 + loose)
 
 
 @dataclass(frozen=True)
@@ -371,29 +372,6 @@ def _effort(solver: Solver, solution: Solution) -> float:
     """Part of the iterations allowed that a solution took; of the solver that answered, where one was picked."""
     limit = solution.details.get("max_iterations") or getattr(getattr(solver, "options", None), "max_iterations", None)
     return float(solution.iterations / limit) if limit else 0.0
-
-
-def _first(
-    attempt: Callable[..., _Iterate],
-    solver: Solver,
-    rows: ContactRows,
-    warm: WarmStart,
-    follow: Follow | None,
-    place: np.ndarray | None,
-    newton: Newton,
-    *,
-    loose: bool,
-) -> tuple[_Iterate, int, float]:
-    """Solve the first contact problem; return what came of it, the iterations that it took and their part of those allowed.
-
-    A loose answer that no other linearisation follows is sharpened.
-    """
-    enough = _LOOSE * (newton.tolerance or 0.0) if loose else 0.0
-    first = attempt(rows, warm, follow, place, enough)
-    found = [first]
-    if enough and not _goes_on(first, newton, 1):
-        found.append(attempt(rows, _from(first.solution), follow, place))
-    return found[-1], sum(one.solution.iterations for one in found), sum(_effort(solver, one.solution) for one in found)
 
 
 def _from(solution: Solution) -> WarmStart:

@@ -104,8 +104,6 @@ class System:
         ]
         #: whether any body has tangents that may lag
         self.lags = any(body.kind == "nodes" and body.n_v >= LAGS_FROM for body in self.bodies)
-        #: whether any is a rod so long that a Newton step on its contacts takes as long as all around it
-        self.is_long = any(body.kind == "links" and body.n_v >= LAGS_FROM for body in self.bodies)
         self._vectors = np.array([v.start for v in self.v_slices], dtype=np.int64), np.array(last, dtype=np.int64)
         self._mobility = Mobility(self.bodies, self.q_slices, self.v_slices)
         rows, starts = np.concatenate(indices) if indices else np.zeros(0, dtype=np.int64), np.concatenate(indptr)
