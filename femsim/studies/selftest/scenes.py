@@ -413,7 +413,7 @@ def stress_scenes() -> list[Stress]:
         Stress("needle", "a needle of 1 mm into a cube with cells of 7 mm", partial(_needle, Capsule(0.0005, 0.02), 0.041), None,
                refused="it would pass between them"),
         Stress("edge", "the edge of a plate of 1 mm into a cube with cells of 7 mm",
-               partial(_needle, Box((0.03, 0.0005, 0.01)), 0.031)),
+               partial(_needle, Box((0.03, 0.0005, 0.01)), 0.031), None, ("between_nodes",)),
         Stress("wedge", "an edge is driven between two boxes", _wedge, Holds(), ("penetration",)),
         Stress("tumble_soft", "a soft cube tumbles down a wall", partial(_tumble, True), Holds(within=1e3),
                ("left_stop",), short=0.5),
