@@ -131,23 +131,22 @@ def law_errors(
     pace : float, m/s
         Largest component of u and phi.
     force : float
-        Norm of lam - P_K(lam - rho uh) relative to the larger of those of lam and rho uh, the latter over all contacts: the
-        natural map with this rho, as the contact residual is with that of A.
+        Norm of lam - P_K(lam - rho uh) relative to the larger of those of lam and rho uh.
     """
     velocity = pace = wrong = strength = motion = 0.0
     for m in range(lam.shape[0]):
+        if u[m, 0] >= 0.0 and lam[m, 0] == 0.0 and lam[m, 1] == 0.0 and lam[m, 2] == 0.0:
+            continue
         v_n, v_0, v_1, e_n, e_0, e_1 = law_parts(
             u[m, 0], u[m, 1], u[m, 2], lam[m, 0], lam[m, 1], lam[m, 2], rho[m], friction[m], relaxed
         )
-        motion += v_n * v_n + v_0 * v_0 + v_1 * v_1
-        if u[m, 0] >= 0.0 and lam[m, 0] == 0.0 and lam[m, 1] == 0.0 and lam[m, 2] == 0.0:
-            continue
         # the penetration once more: beside a large enough force rounding swallows it
         velocity = larger(velocity, larger(larger(abs(e_n), larger(abs(e_0), abs(e_1))) / rho[m], -u[m, 0]))
         for c in range(3):
             pace = larger(pace, larger(abs(u[m, c]), abs(phi[m, c])))
         wrong += e_n * e_n + e_0 * e_0 + e_1 * e_1
         strength += lam[m, 0] ** 2 + lam[m, 1] ** 2 + lam[m, 2] ** 2
+        motion += v_n * v_n + v_0 * v_0 + v_1 * v_1
     return velocity, pace, relative(math.sqrt(wrong), math.sqrt(larger(strength, motion)))
 
 

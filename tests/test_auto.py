@@ -423,3 +423,7 @@ def test_what_comes_last_for_forces_that_are_not_unique_takes_few_sweeps(
         found = solver.solve(problem)
         assert found.converged and found.details["tried"] == tried and found.details["picked"] == "exact"
     assert asked == [1000, 1000]
+    twin, memory = Auto(AutoOptions()), solver.memory()
+    twin.recall(memory)
+    assert "last/data" in memory and memory.keys() == twin.memory().keys()
+    np.testing.assert_array_equal(twin.solve(problem).v, solver.solve(problem).v)

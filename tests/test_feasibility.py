@@ -200,7 +200,6 @@ def test_law_errors_against_numpy(relaxed: bool) -> None:
     lam[:10] = 0.0
     counted = lam.any(axis=1) | (u[:, 0] < 0)
     assert 20 < counted.sum() < 30
-    rho[np.flatnonzero(~counted)] = 1e3
     shifted = u.copy()
     if not relaxed:
         shifted[:, 0] += friction * np.hypot(u[:, 1], u[:, 2])
@@ -210,8 +209,9 @@ def test_law_errors_against_numpy(relaxed: bool) -> None:
     assert velocity == pytest.approx(np.abs(wrong / rho[counted, None]).max(), rel=1e-12)
     assert law_errors(u, np.full((30, 3), 1e30), phi, rho, friction, relaxed)[0] >= -u[:, 0].min()  # rounding swallows u
     assert pace == max(np.abs(u[counted]).max(), np.abs(phi[counted]).max())
-    assert np.linalg.norm(rho_u) > 1.01 * np.linalg.norm(rho_u[counted]) > np.linalg.norm(lam)  # so what is open counts
-    assert force == pytest.approx(np.linalg.norm(wrong) / np.linalg.norm(rho_u), rel=1e-12)
+    assert force == pytest.approx(
+        np.linalg.norm(wrong) / max(np.linalg.norm(lam[counted]), np.linalg.norm(rho_u[counted])), rel=1e-12
+    )
     assert law_errors(u[:0], lam[:0], phi[:0], rho[:0], friction[:0], relaxed) == (0.0, 0.0, 0.0)
 
 

@@ -311,13 +311,12 @@ class Auto:
         self._resting = _Rest()
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Return what one solve leaves for the next: the estimates, and what both solvers keep."""
+        """Return what one solve leaves for the next: the estimates, and what solvers keep."""
         own = {
             "estimates": np.array([self._conditioning, self._renewed]), "diagonal": self._diagonal,
             "pace": np.array(self._pace), "steps": self._steps.copy(), "rest": self._resting.as_numbers(),
         }  # fmt: skip
-        solvers: dict[str, Remembering] = {"cond": self._cond, "cond-newton": self._cond_newton, "exact": self._exact}
-        return own | {f"{name}/{key}": value for name, one in solvers.items() for key, value in one.memory().items()}
+        return own | {f"{name}/{key}": value for name, one in self._remembering().items() for key, value in one.memory().items()}
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take it back."""
@@ -325,8 +324,12 @@ class Auto:
         self._pace, self._steps = float(memory.get("pace", 1.0)), np.array(memory.get("steps", _STEPS))
         self._diagonal = np.array(memory.get("diagonal", np.zeros(0)))
         self._resting = _Rest.from_numbers(memory["rest"]) if "rest" in memory else _Rest()
-        for name, one in (("cond", self._cond), ("cond-newton", self._cond_newton), ("exact", self._exact)):
+        for name, one in self._remembering().items():
             one.recall({key.partition("/")[2]: value for key, value in memory.items() if key.startswith(f"{name}/")})
+
+    def _remembering(self) -> dict[str, Remembering]:
+        """Solvers whose next answer depends on the last, to the last bit."""
+        return {"cond": self._cond, "cond-newton": self._cond_newton, "exact": self._exact, "last": self._last}
 
     def pick(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> str:
         """Name of the solver that should be the fastest one for this problem."""

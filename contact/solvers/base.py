@@ -299,9 +299,7 @@ class Judge:
 
     - the largest ``|lam - P_K(lam - rho uh)| / rho`` of a contact, relative to the largest velocity that they have, or would have
       without contact forces, is at most what :func:`lenient` allows;
-    - where a solver knows W (:meth:`know`), the natural map with its blocks for rho is at most the tolerance, relative to the
-      motion of all contacts as the contact residual is. Beside those that press alone, an answer of CANAL on boxes that lean on
-      one another would be refused that has the residuals of one of COND.
+    - where a solver knows W (:meth:`know`), the natural map with its blocks for rho is at most the tolerance.
 
     Without W, rho is estimated from the diagonal of A. Of stiff bodies it is too large then, and the first number too small
     where a force is wrong, though not where a velocity is.
