@@ -88,7 +88,7 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
         lambda r, ms: r.wrench_balance, "worst",
     ),
     StepColumn(
-        "virtual_slip_mps", "m/s", "largest speed of a virtual node relative to its body (the error lam/kv of a fixed gain)",
+        "virtual_slip_mps", "m/s", "largest speed of a virtual node relative to its body (error of a fixed gain)",
         lambda r, ms: float(r.solution.details.get("virtual_slip", 0.0)), "worst",
     ),
     StepColumn(
@@ -130,7 +130,7 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     StepColumn("solves", "1", "contact problems solved, one for each linearisation", lambda r, ms: r.solves, "sum"),
     StepColumn(
         "theta", "1",
-        "integration parameter: 0.5 by energy-momentum, 1 where only backward Euler could take the step",
+        "integration parameter; 1 where only backward Euler could take an energy-momentum step",
         lambda r, ms: r.theta, "worst",
     ),
     StepColumn(
@@ -140,19 +140,18 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     ),
     StepColumn(
         "deepest_part_a", "1",
-        "first of the two parts that penetrate deepest for their size: its number in `parts` of run.json; -1 for none",
+        "first of the two parts that penetrate deepest for their size: number in `parts` of run.json, -1 for none",
         lambda r, ms: r.vitals.worst.parts[0],
     ),
     StepColumn("deepest_part_b", "1", "the second", lambda r, ms: r.vitals.worst.parts[1]),
     StepColumn(
         "penetration_share", "1",
-        "penetration of these two beyond that at the start and what soft contacts give way, relative to the smaller "
-        "[size](health.md#what-is-judged) of them",
+        "their penetration as the [health verdict](health.md#what-is-judged) judges it",
         lambda r, ms: r.vitals.worst.share,
     ),
     StepColumn(
         "led_overlap_m", "m",
-        "deepest overlap, beyond that at the start, of two parts that are both driven or fixed, or fingers of one gripper",
+        "deepest overlap that no contact pushes apart (both driven or fixed, or fingers of one gripper), beyond that at the start",
         lambda r, ms: r.vitals.led.depth,
     ),
     StepColumn(

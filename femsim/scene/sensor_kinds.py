@@ -164,8 +164,8 @@ SENSOR_KINDS: dict[str, SensorKind] = {
             SensorColumn("angle_rad", "rad"), SensorColumn("rate_radps", "rad/s"), SensorColumn("torque_Nm", "N m"),
             SensorColumn("limit_Nm", "N m"), SensorColumn("friction_Nm", "N m"),
         ),
-        "a joint of a robot that turns, named by itself or its link: angle and rate; torque of its motor (or motion), limits and "
-        "dry friction, positive as the angle. Its damping comes on top",
+        "a joint of a robot that turns: angle, rate, torque of its motor (or motion), limits and dry friction, all positive as "
+        "the angle; without its damping",
         refusal="kind 'revolute' needs a joint of a robot that turns, e.g. 'arm.elbow', not {part!r}.",
     ),
     "prismatic": SensorKind(
@@ -183,8 +183,7 @@ SENSOR_KINDS: dict[str, SensorKind] = {
     ),
     "area": SensorKind(
         (SensorColumn("area_m2", "m^2"),),
-        "area of the soft body's nodes that carry contact force (on a rigid part: that press on it), each with a third of the "
-        "triangles it is pressed on",
+        "area of the soft body's nodes that carry contact force (on a rigid part: that press on it)",
         limits=("partner", "where"),
     ),
     "slip": SensorKind(
