@@ -25,12 +25,13 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
     }
     said = ", ".join(f"{name} {times(gain)} (paper {paper[name][0] / paper[name][1]:.1f})" for name, gain in gains.items())
     return section(
-        f"Mean iterations on the steps of Tables II, III, V and VI; where the limit of {COND_LIMIT} was reached it counts as "
-        "that and is said. The step rule counts to the first step norm below the paper's threshold, or to the residual where "
-        "that came first.",
+        f"Mean iterations on the steps of Tables II, III, V and VI, at most {COND_LIMIT}; to the first step norm below the "
+        "paper's "
+        "threshold, or to the residual.",
         markdown(["scene", "stop", "plain", "Chebyshev", "Barzilai-Borwein", "paper: off / on"], lines),
         points=[
-            f"Plain COND needs by the paper's stop, as a multiple of that with Chebyshev acceleration: {said}.",
-            "The paper gives no figures for Barzilai-Borwein steps (IV-C2; here both sizes in turn, Jacobi-scaled, guarded).",
+            f"Iterations of plain COND by the paper's stop, relative to Chebyshev acceleration: {said}. The paper gives no "
+            "figures "
+            "for Barzilai-Borwein steps (IV-C2; here both sizes in turn, Jacobi-scaled, guarded).",
         ],
     )

@@ -12,12 +12,11 @@ def _lead() -> list[str]:
     return [
         "- The paper prints no tables, and its figures are not in the text that we have: its words stand beside our numbers.",
         f"- Times are CPU time of one thread in ms on a busy machine; the paper's are from {published('machine', '003')}.",
-        "- The residual is the larger one of the dynamics and of the contact law (`contact/metrics.py`), where the paper plots "
-        "its "
+        "- The residual is the larger one of the dynamics and of the contact law (`contact/metrics.py`); the paper plots its "
         "primal and dual residual in N s and m/s.",
-        "- Our splittings solve the exact law of contact, the paper's its convex relaxation; where nothing slides they are the "
-        "same.",
-        "- The spectral penalty of the paper, named without a formula, is not here.",
+        "- Our splittings solve the exact contact law, the paper's its convex relaxation; where nothing slides they are the "
+        "same. "
+        "The spectral penalty of the paper, named without a formula, is not here.",
     ]
 
 

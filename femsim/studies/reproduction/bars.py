@@ -86,8 +86,7 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         f"15 bars of 208 nodes ({soft['velocities']} velocities; paper: {given['unknowns']}) in five layers of three, density "
         "1000 kg/m^3, "
         "nu 0.3, Rayleigh 0.01 s, friction 0.3, steps of 50 ms. Not given, and ours: bars of 0.6 x 0.15 x 0.15 m, laid across "
-        "each other "
-        "instead of dropped with random turns, one step from nothing, without a start from the step before. "
+        "each other instead of dropped with random turns (`scenes/falling_bars.py` drops them), one step from nothing. "
         f"{soft['contacts']} contacts, {unknowns} unknowns of the saddle point (paper: {given['contacts']} and "
         f"{given['saddle_unknowns']}).",
         markdown(["E, Pa", "method", "iterations to 1e-4", "to 1e-6", "factorizations", "CPU ms"], lines),
@@ -109,6 +108,5 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
                 for case in (soft, stiff)
             )
             + ".",
-            "`femsim run scenes/falling_bars.py` drops bars in time, by default two layers of coarse ones.",
         ],
     )  # fmt: skip

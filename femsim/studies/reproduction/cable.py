@@ -208,22 +208,18 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
             number(loop["iterations"]),
             short(loop["penetration"]),
             "reference" if name == "banded" else error_text(loop["error"], loop["failed"]),
-            number(loop["dynamics_ms"]),
-            number(loop["solver_ms"]),
+            f"{number(loop['solver_ms'])} (DT {number(loop['dynamics_ms'])})",
             f"{short(loop['dynamics'])}; {short(loop['contact'])}",
-            "-" if name == "banded" else short(loop["step_norm"]),
         ]
         for name, loop in raw["loops"].items()
     ]
     header = [
-        "own run by", "stop", "iterations", "penetration mm", "tool force error N, mean / max", "DT ms", "solver ms",
-        "dynamics; contact residual", "step norm m/s",
+        "own run by", "stop", "iterations", "penetration mm", "tool force error N, mean / max", "CPU ms",
+        "dynamics; contact residual",
     ]  # fmt: skip
     points = [
-        f"Second table: own runs of {raw['steps']} steps with the parameters of the experiment, medians; errors of one step go "
-        "into the next.",
-        f"The paper's error of {paper['cond']['error']:.1f} N is against its experiment, which is not public; ours are against "
-        "the converged answer.",
+        f"Second table: medians of own runs of {raw['steps']} steps with the parameters of the experiment.",
+        f"The paper's error of {paper['cond']['error']:.1f} N is against its experiment, which is not public.",
     ]
     pictures = []
     if "published" in raw:
@@ -233,8 +229,8 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         size = float(np.linalg.norm(published["theirs"], axis=1).mean())
         pictures = [image("The published program and ours", figure)]
         points.append(
-            f"The program published with the paper ({PUBLISHED_LINKS} links, {PUBLISHED_DAMPING} N s/m and N m s/rad a "
-            f"link): with its damping and path our force is {number(published['error'][0])} N off its own in the mean "
+            f"With damping and path of the program published with the paper ({PUBLISHED_LINKS} links, {PUBLISHED_DAMPING} N s/m "
+            f"and N m s/rad a link) our force is {number(published['error'][0])} N off its own on average "
             f"({percent(published['error'][0] / size)}), {number(published['error'][1])} N at most."
         )
     else:

@@ -11,15 +11,13 @@ def _lead() -> list[str]:
     """How the page is to be read."""
     return [
         "- The figures of the papers are not in the text that we have: the words on them stand beside our numbers.",
-        f"- Times are CPU time of one thread in ms on a busy machine, with all of Python and the judging of answers; the "
-        f"paper's are "
-        f"from {published('machine', '000')}.",
+        f"- Times are CPU time of one thread in ms on a busy machine, with all of Python; the paper's are from "
+        f"{published('machine', '000')}.",
         "- The residual is the paper's, |l - T(l - u)| over the number of contacts with impulses l = dt lam and the strict "
-        "operator T, "
-        "where the velocities u follow from the forces. It adds N s and m/s.",
-        "- `canal` and `subadmm` are our defaults: penalties relative to each contact. `canal`, as printed, has the rule of "
-        "the paper for "
-        "the penalty, inner problems to 1e-10, and no acceleration.",
+        "operator T, where the velocities u follow from the forces.",
+        "- `canal` and `subadmm` have our defaults. `canal`, as printed, has the rule of the paper for the penalty, inner "
+        "problems "
+        "to 1e-10, and no acceleration.",
         "- Assembly and piling by robot arms under a budget of time (sections VII-A2, VII-B2) are not made.",
     ]  # fmt: skip
 

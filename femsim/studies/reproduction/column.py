@@ -120,16 +120,15 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         f"20 spheres of {given['mass']} kg in a column, the {given['heavy']}th of {given['heavy_mass']} kg, one of "
         f"{given['beside']} kg on the "
         f"floor beside it; in B the heavy one is pulled up by twice its weight. Not given, and ours: radius 0.1 m, time step "
-        f"{1e3 * raw['A']['dt']:g} ms, friction 0.5. First step, from nothing, {raw['A']['contacts']} contacts, to "
-        f"{TOLERANCE:g} of the contact law, at most {limit} iterations. The paper splits impulses and we forces, so that its "
-        "rho is ours "
-        "over the time step.",
+        f"{1e3 * raw['A']['dt']:g} ms, friction 0.5. First step, from nothing, {raw['A']['contacts']} contacts, at most "
+        f"{limit} iterations. The paper "
+        "splits impulses: its rho is ours over the time step.",
         markdown(["method", *columns], lines),
         image("Residuals of the column", figures / "admm_column.png"),
         points=[
             f"A, ADMM with balanced steps: {its(a, 'ADMM, n_s = 5')} iterations (paper: {given['a_admm']}), "
             f"{its(a, 'ADMM, n_s = 1')} with n_s = 1, {its(a, 'ADMM, n_s = 20')} with n_s = 20 (paper: a small n_s is best). "
-            "The primal residual, here that of the dynamics, is "
+            "The residual of the dynamics is "
             f"{number(balanced['first_primal'], 2)} after the first iteration (paper: {given['a_primal']}).",
             f"A, FADMM with rho 0.05: {its(a, 'FADMM, rho = 0.05')} (paper: {given['a_fadmm']}); {best[1]} needs {best[0]} "
             "(paper: greatly "
@@ -137,10 +136,8 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
             f"B, from a fixed rho: FADMM {its(b, 'FADMM, rho = 0.05')}, P-FADMM {its(b, 'P-FADMM, rho = 0.05')} (paper: "
             f"{given['b_fadmm']}).",
             f"B, n_s = 5: ADMM {its(b, 'ADMM, n_s = 5')}, P-ADMM {its(b, 'P-ADMM, n_s = 5')} (paper: {given['b_admm']}). Our "
-            "rule takes the root of "
-            "the ratio of the residuals where the paper takes the ratio, and looks ever rarer.",
-            f"B, first-order methods: Jacobi {its(b, JACOBI.label)}, spectral gradient {its(b, SPECTRAL.label)} (paper: "
-            f"{given['b_jacobi']}). "
-            "Both are plain ones of our own in the convex law, not the programs of the paper.",
+            "rule takes the root of the ratio of the residuals, the paper's the ratio.",
+            f"B, first-order methods, our own plain ones in the convex law: Jacobi {its(b, JACOBI.label)}, spectral gradient "
+            f"{its(b, SPECTRAL.label)} (paper: {given['b_jacobi']}).",
         ],
     )  # fmt: skip

@@ -55,13 +55,13 @@ def _lead() -> list[str]:
     return [
         "- Times are CPU time of one thread in ms; the paper's are from "
         f"{published('cores')} cores of {published('machine')}. DT is the time of assembly and detection.",
-        "- Residuals are the true ones of the contact law and of the dynamics (`contact/metrics.py`). *Step* is the paper's "
-        "stop: the norm of the change of an iteration, in m/s.",
-        "- In Tables II, III, V, VI, VII and IX the solvers answer the same steps of a run that our own solver drives; in the "
-        "paper each solver drives a run of its own.",
+        "- Residuals are the true ones (`contact/metrics.py`). *Step* is the paper's stop: the norm of the change of an "
+        "iteration, in m/s.",
+        "- In Tables II, III, V, VI, VII and IX all solvers answer the same steps of a run of ours; in the paper each solver "
+        "drives a run of its own. In Figures 7 to 10 the line is the run, the marks are the solvers stopped by their step.",
+        "- Errors are those of the norm of the forces; in brackets the norm of the difference, relative to the forces.",
         "- Sizes, grips, densities, damping and paths that the paper does not give are ours. They decide the conditioning of A, "
         "and so how many iterations COND needs.",
-        "- In Figures 7 to 10 the line is the run, the marks are the solvers stopped by their step norm on sampled steps.",
     ]
 
 

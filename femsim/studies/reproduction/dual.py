@@ -9,13 +9,11 @@ from femsim.studies.reproduction.page import Evaluation, Section
 def _lead() -> list[str]:
     """How the page is to be read."""
     return [
-        "- **The results of papers/004 are not in the text that we have**, and neither are six of its mechanisms: nothing "
-        "here is beside "
-        "its numbers. What is given there are the solvers, the metrics and the traits of problems; the problems are ours, some "
-        "after its primitives (`femsim bench small stack ring mechanisms` has the same).",
-        "- Joints are eliminated for all solvers alike ([how](../solvers.md#joints-limits-and-motors)), where the paper "
-        "keeps them "
-        "as rows of its dual problem. No warm starts, compliance or stabilisation.",
+        "- **The results of papers/004 are not in the text that we have**: nothing here is beside its numbers. Solvers, metrics "
+        "and traits of problems are the paper's, the problems ours (`femsim bench small stack ring mechanisms` has the same).",
+        "- Joints are [eliminated](../solvers.md#joints-limits-and-motors) for all solvers alike; the paper keeps them as rows "
+        "of "
+        "its dual problem. No warm starts, compliance or stabilisation.",
         "- Times are CPU time of one thread in ms on a busy machine, kernels compiled.",
     ]
 

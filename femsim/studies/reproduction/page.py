@@ -9,7 +9,6 @@ from typing import Any
 
 from femsim.base.files import replacing
 from femsim.studies.reproduction.measuring import Raw, Settings
-from femsim.studies.reproduction.text import markdown
 
 
 @dataclass(frozen=True)
@@ -135,30 +134,21 @@ def make_page(
 
 
 def _head(evaluation: Evaluation, records: Mapping[str, Raw], raw: str) -> str:
-    """Title, how it was measured, machine, versions, and what each part took."""
+    """Title, how it was measured, machine, versions, and links to the raw numbers."""
     lines = [
         f"# {evaluation.title}",
         "",
-        f"Made by `femsim reproduce {evaluation.name}` from the raw numbers (`{raw}`, one JSON file a part), not by hand. The "
-        "command above each section makes it again.",
+        f"Made by `femsim reproduce {evaluation.name}`; the command above each section makes it again.",
         "",
         *evaluation.lead(),
     ]
     if not records:
         return "\n".join(lines)
     machines = dict.fromkeys(
-        "{platform}, {processor}, {cpus} CPUs, Python {python}".format(**record["machine"]) for record in records.values()
+        "{processor}, {cpus} CPUs, Python {python}".format(**record["machine"]) for record in records.values()
     )
     versions = dict.fromkeys(", ".join(f"{name} {v}" for name, v in record["versions"].items()) for record in records.values())
-    table = [
-        [
-            name, record["made"], f"{record['cpu_s']:.0f}",
-            f"{record['load'][0]:.1f} to {record['load'][1]:.1f}", f"`{record['code']}`", f"[{name}.json]({raw}/{name}.json)",
-        ]
-        for name in evaluation.parts
-        for record in [records.get(name)]
-        if record is not None
-    ]  # fmt: skip
+    links = ", ".join(f"[{name}.json]({raw}/{name}.json)" for name in evaluation.parts if name in records)
     total = sum(record["wall_s"] for record in records.values())
     return "\n".join(
         [
@@ -166,6 +156,6 @@ def _head(evaluation: Evaluation, records: Mapping[str, Raw], raw: str) -> str:
             "",
             f"Machine: {'; '.join(machines)}. Versions: {'; '.join(versions)}. All parts together: {total / 60.0:.1f} minutes.",
             "",
-            markdown(["part", "made", "CPU s", "load", "code", "raw numbers"], table),
+            f"Raw numbers, each with date, load of the machine and digest of the code: {links}.",
         ]
     )

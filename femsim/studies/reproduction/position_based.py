@@ -88,17 +88,14 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         paper[name] for name in ("XPBD, 100 substeps", "XPBD, 200 substeps", "COND, 200 iterations")
     )
     return section(
-        f"The winding with the parameters of the experiment, one run of {raw['steps']} steps each (the paper has "
-        f"{published('trials')} trials), errors against the converged run (the paper's: against its experiment); ms are medians "
-        "of CPU time, assembly and detection included. XPBD is `simulate_xpbd`, ours after the publication that the paper names.",
+        f"The winding, one run of {raw['steps']} steps each (paper: {published('trials')} trials), errors against the converged "
+        "run (the paper's: against its experiment); ms are medians of CPU time with assembly and detection. XPBD is our "
+        "`simulate_xpbd`, after the publication that the paper names.",
         markdown(header, lines),
         image("Force on the tool", figures / "fig12_position_based.png"),
         points=[
             f"XPBD: twice the substeps divide the mean error by {number(coarse['error'][0] / fine['error'][0], 2)} (paper: "
-            f"{theirs_coarse[1] / theirs_fine[1]:.1f}): its answer depends on the number of substeps. It takes "
-            f"{times(fine['ms'] / cond['ms'])} the time of COND by 200 iterations (paper: "
-            f"{theirs_fine[2] / theirs[2]:.0f} times).",
-            f"The paper's {theirs[1]} N for COND is the same for 100 and 200 iterations because it is the distance of its model "
-            "from its experiment.",
+            f"{theirs_coarse[1] / theirs_fine[1]:.1f}). It takes {times(fine['ms'] / cond['ms'])} the time of COND by 200 "
+            f"iterations (paper: {theirs_fine[2] / theirs[2]:.0f} times).",
         ],
     )

@@ -111,7 +111,7 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
     slopes = {label: exponent(velocities, list(values[:, 1])) for label, values in means.items()}
     lines = [
         [
-            str(row["particles"]), str(row["velocities"]), number(float(np.mean(row["contacts"]))), str(row["poured"]),
+            str(row["particles"]), str(row["velocities"]), number(float(np.mean(row["contacts"]))),
             *(f"{number(means[label][k, 1])}; {number(means[label][k, 0], 2)}; {short(middle[label][k, 0])}" for label in means),
         ]
         for k, row in enumerate(rows)
@@ -128,7 +128,7 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         f"{_LIMIT} iterations.",
         markdown(
             [
-                "spheres", "velocities", "contacts, mean", "poured",
+                "spheres", "velocities", "contacts, mean",
                 *(f"{label}, {counts[label]} iterations: ms; residual, mean; median" for label in means),
             ],
             lines,

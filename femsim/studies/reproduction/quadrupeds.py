@@ -97,9 +97,6 @@ def write(raws: dict[str, Raw], _: Path) -> str:
         points=[
             f"Not split over split by robots: {', '.join(ratios)} (paper: {none / body:.2f} with {given['robots']}).",
             f"The paper's SubADMM also splits a robot into its bodies: {sub} ms, {none / sub:.2f} times as quick as not "
-            f"split, and "
-            f"{given['many_ratio']} times with {given['many']} robots. Ours does not: a contact problem does not say which "
-            f"columns "
-            "belong to which link.",
+            f"split, and {given['many_ratio']} times with {given['many']} robots. Ours does not.",
         ],
     )  # fmt: skip

@@ -102,16 +102,15 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
     counts = _curve(rows, "cond", lambda row: row["residual_iterations"])[1]
     exponent, straight = exponents["cond", FIRST]
     return section(
-        "A square mat of 0.3 x 0.3 x 0.01 m (E 75 kPa, mu 0.3) that is pulled over the floor, steps "
-        f"{', '.join(map(str, SAMPLED))}, mean. All nodes of its lower side have contact, so contacts grow with nodes.",
+        "A square mat of 0.3 x 0.3 x 0.01 m (E 75 kPa, mu 0.3) is pulled over the floor on all nodes of its lower side; mean of "
+        f"steps {', '.join(map(str, SAMPLED))}.",
         markdown(header, lines),
         image("Solver time over nodes", figures / "fig11_scaling.png"),
         points=[
             f"COND by the paper's stop grows as n^{exponent:.2f} (a straight line fits with R squared {straight:.4f}; paper: "
             f"linear, {published('figure_11')['r_squared']}); to the same true residual as "
-            f"n^{exponents['cond', 'to residual 1e-05'][0]:.2f}, with {number(counts[0])} iterations on the smallest mat and "
-            f"{number(counts[-1])} on the largest; one iteration as n^{exponents['cond', 'of an iteration'][0]:.2f}.",
+            f"n^{exponents['cond', 'to residual 1e-05'][0]:.2f}, with {number(counts[0])} to {number(counts[-1])} iterations.",
             f"PGS and APGD grow as n^{exponents['pgs', FIRST][0]:.2f} and n^{exponents['apgd', FIRST][0]:.2f} (paper: more than "
-            f"linearly): W is dense in the contacts. Measured on the smaller mats only, at most {DUAL_LIMIT} iterations.",
+            f"linearly), since W is dense; measured on the smaller mats, at most {DUAL_LIMIT} iterations.",
         ],
     )

@@ -293,7 +293,8 @@ def write_models(raws: dict[str, Raw], _: Path) -> str:
         "What femsim has of the models and solvers of the paper's table, on the cases of the dishes:",
         markdown(["model", "method", "solver here", "in", "iterations", "residual, median"], lines),
         points=[
-            "The convex model keeps its own law, not that of contact where bodies slide: more iterations do not help. Polygonal "
-            "cones (LCP: Bullet, DART, ODE) and PGS in substeps (TGS) are not here."
+            "The convex model keeps its own law: more iterations do not help. Polygonal cones (LCP: Bullet, DART, ODE) and PGS "
+            "in "
+            "substeps (TGS) are not here."
         ],
     )

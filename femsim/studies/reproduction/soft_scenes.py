@@ -79,10 +79,7 @@ def write_mat(raws: dict[str, Raw], figures: Path) -> str:
 def write_ball(raws: dict[str, Raw], figures: Path) -> str:
     """Table III, Figure 8 and text."""
     paper = published("table_III")
-    point = (
-        f"The paper's PGS penetrates by {paper['pgs']['penetration']:.0f} mm; ours solves "
-        "each contact exactly and starts from the forces of the step before."
-    )
+    point = f"The paper's PGS penetrates by {paper['pgs']['penetration']:.0f} mm; ours solves each contact exactly."
     return scene_section(
         raws["ball"], paper, figures / "fig8_ball.png", scene="the soft ball", curve="internal force",
         caption="Penetration and internal force of the ball", points=[point],
@@ -94,7 +91,7 @@ def write_gripper(raws: dict[str, Raw], figures: Path) -> str:
     paper = published("table_VI")
     point = (
         f"The paper's errors of force ({paper['cond']['error']:.3f} N) and displacement ({paper['displacement_mm']} mm) are "
-        "against its own experiment, which is not public: nothing here compares with them."
+        "against its own experiment, which is not public."
     )
     return scene_section(
         raws["gripper"], paper, figures / "fig10_gripper.png", scene="the silicone gripper", curve="contact force on a finger",
@@ -114,14 +111,14 @@ def write_splitting(raws: dict[str, Raw], figures: Path) -> str:
             lines.append(
                 [
                     solver, str(limit), f"{number(row['ms'])} ({short(row['assembly_ms'])})", short(row["penetration"]),
-                    number(1e3 * row["norm_error"]), percent(row["relative_error"]),
+                    f"{number(1e3 * row['norm_error'])} ({percent(row['relative_error'])})",
                     f"{short(row['dynamics'])}; {short(row['contact'])}",
                     "{:g}; {:g}; {:g}".format(*paper[solver][str(limit)]),
                 ]
             )  # fmt: skip
     header = [
-        "solver", "iterations", "solver CPU ms (assembly)", "penetration mm", "error of the norm mN",
-        "relative error", "dynamics; contact residual", "paper: MP; IE; ST",
+        "solver", "iterations", "CPU ms (assembly)", "penetration mm", "error mN", "dynamics; contact residual",
+        "paper: mm; mN; ms",
     ]  # fmt: skip
     # CCS as a multiple of COND, after 50 and 100 iterations, here and in the paper
     slower, wrong = ([times(x["ccs", limit] / x["cond", limit]) for limit in FIXED] for x in (ms, error))
@@ -129,12 +126,11 @@ def write_splitting(raws: dict[str, Raw], figures: Path) -> str:
         [paper["ccs"][str(limit)][k] / paper["cond"][str(limit)][k] for limit in FIXED] for k in (1, 2)
     )
     return section(
-        "COND and contact-constraint splitting after fixed numbers of iterations, on the steps of Table II.",
+        "After fixed numbers of iterations, on the steps of Table II:",
         markdown(header, lines),
         points=[
-            f"Time: CCS takes {slower[0]} and {slower[1]} as long as COND after {FIXED[0]} and {FIXED[1]} iterations "
-            f"(paper: {theirs_slower[0]:.1f} and {theirs_slower[1]:.1f} times).",
-            f"Error (norm of the difference): that of CCS is {wrong[0]} and {wrong[1]} that of COND (paper, by its "
-            f"norm: {theirs_wrong[0]:.0f} and {theirs_wrong[1]:.0f} times).",
+            f"CCS takes {slower[0]} and {slower[1]} as long as COND (paper: {theirs_slower[0]:.1f} and {theirs_slower[1]:.1f} "
+            f"times); its error (norm of the difference) is {wrong[0]} and {wrong[1]} that of COND (paper, by its norm: "
+            f"{theirs_wrong[0]:.0f} and {theirs_wrong[1]:.0f} times).",
         ],
     )

@@ -148,7 +148,7 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
     header = ["solver", "stop", *(f"{modulus / 1e6:g} MPa" for modulus in MODULI), "paper: iterations"]
     own = [
         [
-            f"{modulus / 1e6:g} MPa", stop, "-" if stop == FIXED_RULE else f"{run['converged']}/{run['steps']}",
+            f"{modulus / 1e6:g} MPa", stop if stop == FIXED_RULE else f"{stop} ({run['converged']}/{run['steps']})",
             f"{short(run['norm'])} / {short(run['largest_norm'])}",
             f"{percent(run['error'])} / {percent(run['largest_error'])}", short(run["moved"]),
         ]
@@ -156,8 +156,8 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
         for stop, run in raw["runs"][f"{modulus:g}"].items()
     ]  # fmt: skip
     own_header = [
-        "ball", "COND stops at", "converged", "step norm m/s, median / largest", "force error, mean / largest", "worst node off "
-        "by mm",
+        "ball", "COND stops at (converged)", "step norm m/s, median / largest", "force error, mean / largest",
+        "worst node off by mm",
     ]  # fmt: skip
 
     def growth(name: str, stop: str, column: str = "iterations") -> float:
@@ -170,22 +170,19 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
     theirs = {name: counts[2] / counts[0] for name, counts in published_counts.items() if name in SOLVERS}
     dual = ", ".join(f"{name} {number(growth(name, STEP_RULE), 2)} (paper {theirs[name]:.1f})" for name in ("pgs", "apgd"))
     return section(
-        f"{samples} steps spread over the run of the main job at each stiffness, which is solved exactly. Cells: mean "
-        "iterations; largest true residual; relative error of the contact forces on the nodes, mean; mean solver "
-        "time (CPU).",
+        f"{samples} steps of the main job at each stiffness. Cells: mean iterations; largest true residual; mean relative error "
+        "of the contact forces; mean CPU time.",
         markdown(header, lines),
-        "Whole runs by COND, in which the errors of a step go into the next (relative to the mean force of a run solved "
-        "exactly):",
+        "Whole runs by COND (errors relative to the mean force of a run solved exactly):",
         markdown(own_header, own),
         points=[
-            f"From 0.1 to 10 MPa the iterations of COND grow by a factor of {number(growth('cond', STEP_RULE), 2)} by the "
-            f"paper's stop and of {number(growth('cond', RESIDUAL_RULE), 2)} to the same true residual (paper: "
-            f"{theirs['cond']:.2f}, insensitive to stiffness); those of the others by the paper's stop: {dual}. A stiffer ball "
-            "has fewer contacts here.",
-            "Stopped at the same step norm, the relative force error of COND at 10 MPa is "
-            f"{times(growth('cond', STEP_RULE, 'relative_error'))} that at 0.1 MPa.",
-            f"With the paper's mean of {FIXED} iterations in every step, a run at 10 MPa ends with forces wrong by "
-            f"{percent(fixed['error'])} in the mean and a node {number(fixed['moved'], 2)} mm from where it belongs. Stopped by "
-            f"a residual of {TOLERANCE:.0e}, runs stay within {number(max(tight), 2)} mm of the exact one at every stiffness.",
+            f"From 0.1 to 10 MPa the iterations of COND grow {number(growth('cond', STEP_RULE), 2)}-fold by the paper's stop and "
+            f"{number(growth('cond', RESIDUAL_RULE), 2)}-fold to the same true residual (paper: {theirs['cond']:.2f}, "
+            "insensitive to stiffness), its force error at the same step norm "
+            f"{times(growth('cond', STEP_RULE, 'relative_error'))}; "
+            f"those of the others by the paper's stop: {dual}. A stiffer ball has fewer contacts here.",
+            f"With the paper's mean of {FIXED} iterations a run at 10 MPa ends with forces wrong by {percent(fixed['error'])} on "
+            f"average and a node off by {number(fixed['moved'], 2)} mm; stopped by a residual of {TOLERANCE:.0e}, runs stay "
+            f"within {number(max(tight), 2)} mm of the exact one at every stiffness.",
         ],
     )

@@ -175,28 +175,23 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
     own_best = {measure: min(PAPER, key=lambda name: found[name][0]) for measure, found in placed.items()}
     return section(
         f"{len(known)} problems from nothing, tolerance {TOLERANCE:g}, at most {raw['limit']} iterations and {_SECONDS:g} s "
-        f"of CPU time "
-        "each. Solved is what our metrics pass, whatever a solver says. Solvers with a star are ours, or other papers'. "
-        "Categories "
+        "of CPU time each. Our residuals say what is solved. Solvers with a star are ours, or other papers'. Categories "
         "overlap: redundant (the rank of the constraints is less than their number), dense (at least as many constraints as "
-        "velocities), ratio of masses of 100 or more, joints, soft bodies. Ranks are by the area below the performance "
-        "profile.",
+        "velocities), ratio of masses of 100 or more, joints, soft bodies.",
         markdown([*header, "rank by iterations (area)", "by CPU ms (area)"], solved),
         image("Performance profiles by iterations and by time", figures / "dual_profiles.png"),
-        "Metrics of the paper, the largest of a contact, median over all answers, and iterations to residuals (median over all "
-        "problems; a dash where half of them never get there):",
+        "Metrics of the paper (largest of a contact, median over all answers) and median iterations to a residual:",
         markdown(
             [*shown, *(f"to {level:g}" for level in LEVELS[1:])],
             metrics,
         ),
-        f"The problems by set (each one's traits are in the raw numbers), and how many of the {len(names)} solvers solve one:",
+        f"The problems by set, and how many of the {len(names)} solvers solve one:",
         markdown(["set", "problems", "velocities", "contacts", "rows", "solved by", "by the fewest"], _sets_table(rows, known)),
         points=[
             f"First by iterations: `{best['iterations']}`, of those of the paper `{own_best['iterations']}`; by time "
             f"`{best['ms']}`, of "
             f"those of the paper `{own_best['ms']}`.",
-            "Iterations are not alike: an outer one of `canal` and `exact` has many steps, one of `pgs` is a sweep.",
-            "`pgs-ccp`, `admm-ccp`, `nbgs` and `raisim` hold other laws where something slides, so that they cannot pass "
-            "there.",
+            "Iterations are not alike: an outer one of `canal` and `exact` has many steps, one of `pgs` is a sweep. `pgs-ccp`, "
+            "`admm-ccp`, `nbgs` and `raisim` hold other laws where something slides, so they cannot pass there.",
         ],
     )  # fmt: skip

@@ -94,13 +94,13 @@ def solver_table(raw: Raw, paper: Raw) -> str:
             lines.append(
                 [
                     solver,
-                    rule(stop, raw["threshold"]),
-                    f"{count - missed(rows, solver, stop)}/{count}" if stop == RESIDUAL_RULE else "-",
+                    rule(stop, raw["threshold"])
+                    + (f" ({count - missed(rows, solver, stop)}/{count})" if stop == RESIDUAL_RULE else ""),
                     number(average(rows, solver, stop, "iterations")),
                     f"{number(average(rows, solver, stop, 'ms'))} ({short(average(rows, solver, stop, 'assembly_ms'))})",
                     short(average(rows, solver, stop, "penetration")),
-                    number(factor * average(rows, solver, stop, "norm_error")),
-                    percent(average(rows, solver, stop, "relative_error")),
+                    f"{number(factor * average(rows, solver, stop, 'norm_error'))} "
+                    f"({percent(average(rows, solver, stop, 'relative_error'))})",
                     f"{short(average(rows, solver, stop, 'dynamics'))}; {short(average(rows, solver, stop, 'contact'))}",
                     _published_cell(paper[solver]) if stop == STEP_RULE else "-",
                 ]
@@ -109,21 +109,19 @@ def solver_table(raw: Raw, paper: Raw) -> str:
     lines.append(
         [
             "auto",
-            f"residual {REFERENCE:.0e}",
-            f"{sum(row['converged'] for row in exact):.0f}/{len(exact)}",
+            f"residual {REFERENCE:.0e} ({sum(row['converged'] for row in exact):.0f}/{len(exact)})",
             number(average(rows, "auto", RESIDUAL_RULE, "iterations")),
             number(average(rows, "auto", RESIDUAL_RULE, "ms")),
             short(average(rows, "auto", RESIDUAL_RULE, "penetration")),
             "reference",
-            "-",
             f"{short(average(rows, 'auto', RESIDUAL_RULE, 'dynamics'))}; "
             f"{short(average(rows, 'auto', RESIDUAL_RULE, 'contact'))}",
             "-",
         ]
     )
     header = [
-        "solver", "stop", "converged", "iterations", "solver CPU ms (assembly)", "penetration mm",
-        f"error of the norm {unit}", "relative error", "dynamics; contact residual", "paper: MP; error; ST; IN",
+        "solver", "stop (converged)", "iterations", "CPU ms (assembly)", "penetration mm", f"error {unit}",
+        "dynamics; contact residual", f"paper: mm; {unit}; ms; iterations",
     ]  # fmt: skip
     return markdown(header, lines)
 
@@ -142,7 +140,7 @@ def trials_sentence(raw: Raw, what: str, paper_ms: float) -> str:
     return (
         f"{len(drawn)} random trials ({ranges}) of {what}, each run by `{driver}` to {tolerance:.0e}: {reference['converged']} "
         f"of {reference['steps']} steps converged ({picked}), DT {number(reference['dynamics_ms'])} ms (paper: {paper_ms}), "
-        f"solver {number(reference['solver_ms'])} ms a step. Means over {samples} steps, which the others solve again."
+        f"solver {number(reference['solver_ms'])} ms a step. Means over {samples} of these steps."
     )
 
 
@@ -191,11 +189,11 @@ def common_text(raw: Raw, paper: Raw) -> list[str]:
         claims["COND has a larger error than APGD"] = relative["cond"] > relative["apgd"]
     holds, fails = ([claim for claim, true in claims.items() if true is wanted] for wanted in (True, False))
     sentences = [
-        f"Of the paper's statements these hold here: {'; '.join(holds) or 'none'}. These do not: {'; '.join(fails) or 'none'}.",
+        f"Statements of the paper that hold here: {'; '.join(holds) or 'none'}. That do not: {'; '.join(fails) or 'none'}.",
         f"Time relative to COND, by the paper's stop: PGS {times(ms['pgs'] / ms['cond'])}, APGD {times(ms['apgd'] / ms['cond'])} "
         f"(paper: {theirs['pgs']:.0f} and {theirs['apgd']:.0f}); to the residual {RESIDUAL:.0e} "
-        f"{times(same['pgs'] / same['cond'])} and {times(same['apgd'] / same['cond'])}. `auto` to {REFERENCE:.0e}: "
-        f"{times(auto / ms['cond'])}. Conditioning of A, median of these steps: {number(kappa)}.",
+        f"{times(same['pgs'] / same['cond'])} and {times(same['apgd'] / same['cond'])}; `auto` to {REFERENCE:.0e} "
+        f"{times(auto / ms['cond'])}. Median conditioning of A: {number(kappa)}.",
     ]
     return sentences
 

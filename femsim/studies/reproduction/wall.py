@@ -158,16 +158,15 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
             "numbers).",
             f"To {TOLERANCE:g}: `admm` {reached(OURS.label, TOLERANCE)} iterations in {number(named[OURS.label]['ms'])} ms; "
             "`canal`, second order, "
-            f"{reached('`canal`', TOLERANCE)} in {number(canal['ms'])} ms. Each of the bricks stands on more contacts than its "
-            "motion can "
-            "tell apart, which is what is slow. `admm` then still lacks the balance of single light bricks, which `canal` has.",
+            f"{reached('`canal`', TOLERANCE)} in {number(canal['ms'])} ms. `admm` then still lacks the balance of single light "
+            "bricks, which `canal` has.",
             f"The run: {raw['steps']} steps by `admm` with {_ITERATIONS} iterations at most, "
             f"{number(1e3 * float(np.median(run[:, 1])))} ms each "
             f"(median; at most {int(run[:, 0].max())} contacts), residual of the contact law "
             f"{number(float(np.median(run[:, 2])), 2)} (median, "
             f"worst {number(float(run[:, 2].max()), 2)}), largest penetration {number(1e3 * raw['penetration'])} mm; the ball "
             "slows from 16 to "
-            f"{number(raw['speeds'][-1])} m/s. It is linearised once a step and stopped by iterations, not by a tolerance.",
+            f"{number(raw['speeds'][-1])} m/s.",
             *_soft_points(raw),
         ],
     )  # fmt: skip
