@@ -71,6 +71,21 @@ def test_what_is_crushed_is_wrong_and_named(name: str, tmp_path: Path) -> None:
     assert depth["verdict"] == "wrong"
 
 
+def test_the_summary_says_where_the_energy_of_a_sliding_box_went() -> None:
+    """0.05 kg (0.5 m/s)^2 until friction holds it; backward Euler takes its part."""
+    scene = fs.Scene("slide", dt=0.01, duration=0.2, theta=1.0)
+    scene.add_floor()
+    box = scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.1, position=(0, 0, 0.02), velocity=(0.5, 0, 0))
+    scene.set_friction(box, "floor", 0.3)
+    run = fs.simulate(scene)
+    share = 100.0 * run.steps["friction_loss_J"][-1] / 0.0125
+    assert 90.0 < share < 100.0
+    assert (
+        f"energy             0.0125 J at most; lost {share:.1f} % to friction, {100.0 - share:.1f} % to damping, impacts and the "
+        "time step (theta = 1 damps motion)"
+    ) in run.summary().splitlines()
+
+
 def test_a_driven_body_in_a_wall_is_wrong_although_no_force_acts() -> None:
     run = fs.simulate(impossible.driven_through_wall(0.008))
     reason = only_reason(run, "led_overlap")

@@ -399,10 +399,10 @@ def _energies(energy: Mapping[str, float | None], theta: float) -> list[str]:
     if not passed or None in took.values():
         return []
     parts = {name: f"{100.0 * (loss or 0.0) / passed:.1f} %" for name, loss in took.items()}
-    prony = f", Prony terms {parts['viscous']}" if took["viscous"] else ""
+    prony = f", {parts['viscous']} to Prony terms" if took["viscous"] else ""
     slows = " (theta = 1 damps motion)" if theta == 1.0 else ""
-    rest = f"damping, impacts and the time step {parts['other']}{slows}"
-    return [f"of {passed:.3g} J friction took {parts['friction']}{prony}, {rest}"]
+    rest = f"{parts['other']} to damping, impacts and the time step{slows}"
+    return [f"{passed:.3g} J at most; lost {parts['friction']} to friction{prony}, {rest}"]
 
 
 def _frictions(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
