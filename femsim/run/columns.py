@@ -151,7 +151,7 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     ),
     StepColumn(
         "led_overlap_m", "m",
-        "deepest overlap that no contact pushes apart (both driven or fixed, or fingers of one gripper), beyond that at the start",
+        "deepest overlap that no contact undoes (both driven or fixed, or fingers of one gripper), beyond that at the start",
         lambda r, ms: r.vitals.led.depth,
     ),
     StepColumn(
