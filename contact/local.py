@@ -90,7 +90,7 @@ class LocalProblem:
 
     @cached_property
     def equivalent(self) -> ContactProblem:
-        """What :func:`to_global` finds, made once."""
+        """The problem in global form, by :func:`to_global`, computed once."""
         return to_global(self)
 
     @cached_property

@@ -156,7 +156,7 @@ class Base:
         return v
 
     def tell(self, judge: Judge) -> None:
-        """Tell the judge what is known of W."""
+        """Tell the judge what is known about W."""
 
 
 class DenseBase(Base):

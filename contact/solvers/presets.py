@@ -132,7 +132,7 @@ class AdmmNcpLaOptions(AdmmNcpFpOptions):
 
 @dataclass(frozen=True)
 class AdmmNcpSaOptions(AdmmNcpFpOptions):
-    """ADMM-NCP-SA of papers/004: rho from the largest eigenvalue of W, and changed by a power of the condition."""
+    """ADMM-NCP-SA of papers/004: rho from the largest eigenvalue of W, changed by a power of the condition number."""
 
     solver_name: ClassVar[str] = "admm-ncp-sa"
 

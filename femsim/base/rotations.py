@@ -82,7 +82,7 @@ def quaternion_from_vector(rotation: np.ndarray) -> np.ndarray:
 
 
 def vector_from_quaternion(q: np.ndarray) -> np.ndarray:
-    """Logarithm: rotation vector (3,), rad, of the rotation by at most pi."""
+    """Rotation vector (3,), rad, of a unit quaternion, at most pi long."""
     q = -q if q[0] < 0 else q
     length = float(np.linalg.norm(q[1:]))
     if length < 1e-12:

@@ -74,8 +74,8 @@ def render(
     stills
         Number of PNG pictures, evenly spaced.
     field
-        Field that colours soft bodies and rods, e.g. contact_pressure, velocity, bending_moment; default von_mises, or tension
-        where only rods are.
+        Field that colours soft bodies and rods, e.g. contact_pressure, velocity, bending_moment; default von_mises, tension in
+        scenes of rods alone.
     camera
         iso, front, side or top; AZIMUTH,ELEVATION or AZIMUTH,ELEVATION,ZOOM in degrees, counted from front; follow:BODY moves
         with a body, follow:BODY,28,23,2 from such a direction.
@@ -90,7 +90,7 @@ def render(
     arrows
         Draw contact forces.
     scale_bar
-        Draw a length; it is true at the middle of the scene.
+        Draw a scale bar; it is true at the middle of the scene.
     transparent
         PNG pictures without a background.
     quiet
@@ -292,7 +292,7 @@ def report(
     out
         The page; default RUN/report.html, an older one is replaced.
     field
-        Field that colours soft bodies and rods in the pictures; default von_mises, or tension where only rods are.
+        Field that colours soft bodies and rods in the pictures; default von_mises, tension in scenes of rods alone.
     stills
         Number of pictures.
     quiet
@@ -329,9 +329,9 @@ def view(
     out
         Run folder of a scene; it must not exist. Default runs/NAME_OF_SCENE, with a number behind it where that exists.
     field
-        Field that colours soft bodies and rods first; default von_mises, or tension where only rods are.
+        Field that colours soft bodies and rods first; default von_mises, tension in scenes of rods alone.
     port
-        Port of the page; where it is taken, the next free one.
+        Port of the page, or the next free one.
     host
         Address to listen at; 0.0.0.0 lets other machines see the page.
     open
@@ -420,7 +420,7 @@ def play(
     Parameters
     ----------
     scene
-        Scene file (.py), or the name of one that comes with femsim. It goes on when its duration is over.
+        Scene file (.py), or the name of one that comes with femsim. It continues after its duration.
     set_
         NAME=VALUE: a parameter of the scene; may be given several times.
     solver
@@ -430,9 +430,9 @@ def play(
     out
         Run folder to record into, with what was pulled; it must not exist. Default: nothing is kept.
     field
-        Field that colours soft bodies and rods first; default von_mises, or tension where only rods are.
+        Field that colours soft bodies and rods first; default von_mises, tension in scenes of rods alone.
     port
-        Port of the page; where it is taken, the next free one.
+        Port of the page, or the next free one.
     host
         Address to listen at; 0.0.0.0 lets other machines see the page, and pull.
     open
@@ -472,7 +472,7 @@ def paraview(run: Path, *, field: str | None = None) -> int:
     run
         Run folder.
     field
-        Field that colours soft bodies and rods; default von_mises, or tension where only rods are.
+        Field that colours soft bodies and rods; default von_mises, tension in scenes of rods alone.
     """
     from viz import write_paraview_script
 

@@ -90,11 +90,11 @@ def bench(
     Parameters
     ----------
     problems
-        FCLib files, folders of them, 'small' for ten and more small ones of our own, and scenes, whose problems are those of a
-        run solved by 'auto'.
+        FCLib files, folders of them, 'small' for a dozen small ones, and scenes, whose problems are those of a run solved by
+        'auto'.
     solvers
         Names separated by commas (see 'femsim solvers'), with options where wanted: NAME:OPTION=VALUE:...; default all but auto
-        and presets of others.
+        and presets.
     tolerance
         Largest residual of the contact law and of the dynamics.
     max_iterations
@@ -104,14 +104,14 @@ def bench(
     set_
         NAME=VALUE: a parameter of the scenes (see 'femsim describe SCENE'); may be given several times.
     repeat
-        Solves of which the median time is taken.
+        Number of solves; the median time counts.
     time_limit
         CPU time of a solve in s; what takes longer counts as not solved.
     plugin
         Python file that registers solvers of your own by femsim.register_solver; may be given several times.
     from_
-        The bench.csv of a benchmark: its page and profiles are drawn again and nothing is solved. Lines may be taken out, or
-        those of several tables joined; no other option but --out.
+        Draw page and profiles of this bench.csv again without solving. Its lines may be a part, or those of several tables
+        joined; takes no other option but --out.
     out
         Folder of the page bench.md, bench.json, bench.csv, the profiles and the plots; it must not exist. Default runs/bench,
         with a number behind it where that exists.

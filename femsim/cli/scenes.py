@@ -55,9 +55,9 @@ def run(
     solver
         Contact solver (see 'femsim solvers'), with options where wanted: NAME:OPTION=VALUE:...
     tolerance
-        Tolerance of the true residuals; default of the solver.
+        Tolerance of the true residuals. Default: that of the solver.
     max_iterations
-        Iteration limit a step; default of the solver.
+        Most iterations per step. Default: that of the solver.
     duration
         Simulated time in s; default of the scene.
     dt
@@ -78,12 +78,11 @@ def run(
     max_halvings
         How often a step that cannot be solved is halved; 0 takes every step as it comes.
     checkpoint_every
-        How often the run writes what 'femsim resume' goes on with: 60s of wall time, 500 steps, or 0 for never; default 600s.
+        How often to write a checkpoint for 'femsim resume': 60s of wall time, 500 steps, or 0 for never; default 600s.
     threads
-        Threads of the linear algebra. Results are the same bits for the same number; run.json says which it was.
+        Threads of the linear algebra. The same number gives the same bits; run.json records it.
     max_step_seconds
-        A step that takes longer (wall time) ends the run, with all steps before it. Default: no limit; a step that takes very
-        long is spoken of.
+        A step that takes longer (wall time) ends the run, with all steps before it. Default: no limit.
     plugin
         Python file that registers solvers of your own by femsim.register_solver; may be given several times.
     quiet
@@ -140,7 +139,7 @@ def resume(
     plugin: Annotated[tuple[Path, ...], Parameter(negative=())] = (),
     quiet: Flag = False,
 ) -> int:
-    """Go on with a run that was killed, interrupted or failed, from its last checkpoint; without one from its start.
+    """Continue a run that was killed, interrupted or failed, from its last checkpoint; without one from its start.
 
     Parameters
     ----------
@@ -166,7 +165,7 @@ def resume(
 
 @app.command
 def repair(run: Path) -> int:
-    """Mend the folder of a run that was killed or whose disk was full, so that every program opens what is whole of it.
+    """Mend the folder of a run that was killed or ran out of disk, so that every program can open it.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ def sweep(file: Path, /, *, options: SweepOptions = _SWEEP_DEFAULTS, quiet: Flag
 
 @app.command
 def sensitivity(file: Path, /, *, options: SweepOptions = _SWEEP_DEFAULTS, quiet: Flag = False) -> int:
-    """Say how much of the variance of each metric comes from each parameter (indices of Sobol); see docs/sweeps.md.
+    """Say how much of the variance of each metric comes from each parameter (Sobol indices); see docs/sweeps.md.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def reproduce(
 ) -> int:
     """Repeat the evaluation of a paper: every table and figure by runs of our own, beside the paper's, on one page.
 
-    Results are stored part by part, and a call that was interrupted goes on where it was. One thread, unless OMP_NUM_THREADS says
+    Results are stored part by part, and an interrupted call continues where it stopped. One thread, unless OMP_NUM_THREADS says
     otherwise. Exit status 3 when a part failed; the page says which.
 
     Parameters
@@ -162,7 +162,7 @@ def reproduce(
     data
         Folder with authors_program_N160.csv, the forces of the program published with the paper, for Figure 9.
     fresh
-        Keep nothing that is stored.
+        Make all parts anew, also those that are stored.
     quiet
         Say nothing while it runs.
     """
@@ -198,14 +198,14 @@ def reproduce(
 def selftest(
     *names: str, long: Flag = False, list_: Annotated[Flag, Parameter(name="--list")] = False, out: Path | None = None
 ) -> int:
-    """Run stress scenes: what femsim must bear, or must name when it cannot.
+    """Run stress scenes, in which femsim must keep its bounds or say what went wrong.
 
     Parameters
     ----------
     names
         Scenes to run; default all.
     long
-        Ten simulated seconds each, an hour in all; else the short time in which the hard thing of each has happened.
+        Ten simulated seconds each, an hour in all. Default: until the hard part of each has happened.
     list_
         Only list the scenes and what must hold in each.
     out

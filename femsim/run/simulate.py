@@ -78,7 +78,7 @@ def simulate(
     tolerance : float, optional
         Tolerance of the true residuals; default of the solver.
     max_iterations : int, optional
-        Iteration limit a step; default of the solver.
+        Most iterations per step. Default: that of the solver.
     duration : float, s, optional
         Simulated time; default of the scene.
     dt : float, s, or "auto", optional

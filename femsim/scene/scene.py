@@ -609,7 +609,7 @@ class Scene(SceneContents):
         bulk: float = 1e7,
         name: str | None = None,
     ) -> Handle:
-        """Put a closed chamber of a soft body under pressure: it acts on the walls where they are (a follower load).
+        """Put a closed chamber of a soft body under pressure, which follows its walls (a follower load).
 
         Parameters
         ----------

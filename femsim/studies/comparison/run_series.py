@@ -66,7 +66,7 @@ class RunSeries:
         return np.column_stack([self.columns[c.name.replace(".", "_")] for c in log.channels])
 
     def sensor_of(self, log: Log) -> str:
-        """Sensor that a log of a wrench belongs to: the one it names, or the only one."""
+        """Sensor to compare with the log of a wrench: the one that its card names, or the only one."""
         sensor = log.sensor or "log"  # "log" names none
         if sensor in self.sensors:
             return sensor
