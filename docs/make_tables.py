@@ -15,16 +15,15 @@ from femsim.scene.sensor_kinds import sensor_table
 
 
 def command_table() -> str:
-    """Return the table of all commands with their options."""
+    """Return the table of all commands."""
     from femsim.cli import app
 
-    lines = ["| command | what it does | options |", "|---|---|---|"]
+    lines = ["| command | what it does |", "|---|---|"]
     for name in sorted(name for name in app if not name.startswith("-")):
         arguments = [argument for argument in app[name].assemble_argument_collection() if argument.show]
         given = [argument.names[0].lstrip("-").upper() for argument in arguments if argument.index is not None]
-        options = [f"`{argument.names[0]}`" for argument in arguments if argument.index is None]
         first = app[name].help.split("\n\n")[0].replace("\n", " ")
-        lines.append(f"| `{' '.join(['femsim', name, *given])}` | {first} | {' '.join(options)} |")
+        lines.append(f"| `{' '.join(['femsim', name, *given])}` | {first} |")
     return "\n".join(lines)
 
 

@@ -185,6 +185,6 @@ def step_table() -> str:
     rows: dict[tuple[str, str], list[str]] = {}
     for c in STEP_COLUMNS:
         rows.setdefault((c.unit, f"{c.text}{joins[c.joins]}"), []).append(f"`{c.name}`")
-    lines = ["| column | unit | meaning |", "|---|---|---|"]
-    lines += [f"| {', '.join(names)} | {unit} | {text} |" for (unit, text), names in rows.items()]
+    lines = ["| column | meaning |", "|---|---|"]
+    lines += [f"| {', '.join(names)} | {text} |" for (_, text), names in rows.items()]
     return "\n".join(lines)

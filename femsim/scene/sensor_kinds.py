@@ -215,9 +215,8 @@ def names(columns: tuple[SensorColumn, ...]) -> tuple[str, ...]:
 
 def sensor_table() -> str:
     """Return the table of all kinds for docs/outputs.md."""
-    lines = ["| kind | columns | unit | sign and point |", "|---|---|---|---|"]
+    lines = ["| kind | columns | sign and point |", "|---|---|---|"]
     for kind, declared in SENSOR_KINDS.items():
         shown = "`NAME_fx_N` ... `NAME_tz_Nm`" if declared.is_wrench else ", ".join(f"`NAME_{c.name}`" for c in declared.columns)
-        units = ", ".join(dict.fromkeys(column.unit for column in declared.columns))
-        lines.append(f"| `{kind}` | {shown} | {units} | {declared.text} |")
+        lines.append(f"| `{kind}` | {shown} | {declared.text} |")
     return "\n".join(lines)
