@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,28 +112,13 @@ def ranks(profiles: dict[str, Profile]) -> dict[str, tuple[int, float]]:
     return {name: (1 + sum(other > area for other in areas.values()), area) for name, area in areas.items()}
 
 
-def _sets_table(rows: Sequence[_Row], known: dict[str, Traits]) -> list[list[str]]:
-    """Lines of the sets: ranges over their problems, and the problem that the fewest solvers solve."""
-    count = {name: sum(row.status == "converged" and row.problem == name for row in rows) for name in known}
-    lines = []
-    for of in dict.fromkeys(_set_of(name) for name in known):
-        names = [name for name in known if _set_of(name) == of]
-        velocities = [known[name].velocities for name in names if known[name].velocities]  # files in local form have none
-        sizes = [velocities, [known[name].contacts for name in names], [known[name].rows for name in names]]
-        hardest = min(names, key=lambda name: count[name])
-        lines.append(
-            [of, str(len(names)), *(_range(values) for values in sizes), _range([count[name] for name in names]), hardest]
-        )
-    return lines
-
-
-def _set_of(problem: str) -> str:
-    return problem.partition(", ")[0] if ", " in problem else SETS[0]
-
-
-def _range(values: Sequence[int]) -> str:
-    low, high = min(values), max(values)
-    return str(low) if low == high else f"{low} to {high}"
+def _sizes(known: dict[str, Traits]) -> str:
+    """Say which problems there are, and their smallest and largest sizes."""
+    count = Counter(name.partition(", ")[0] if ", " in name else SETS[0] for name in known)
+    sizes = {key: [getattr(traits, key) for traits in known.values()] for key in ("velocities", "contacts", "rows")}
+    sizes["velocities"] = [n for n in sizes["velocities"] if n]  # files in local form have none
+    said = ", ".join(f"{min(values)} to {max(values)} {key}" for key, values in sizes.items())
+    return f"{', '.join(f'{name} ({n})' for name, n in count.items())}; {said}"
 
 
 def _named(solver: str) -> str:
@@ -174,10 +160,10 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
     best = {measure: min(found, key=lambda name: found[name][0]) for measure, found in placed.items()}
     own_best = {measure: min(PAPER, key=lambda name: found[name][0]) for measure, found in placed.items()}
     return section(
-        f"{len(known)} problems from nothing, tolerance {TOLERANCE:g}, at most {raw['limit']} iterations and {_SECONDS:g} s "
-        "of CPU time each. Our residuals say what is solved. Solvers with a star are ours, or other papers'. Categories "
-        "overlap: redundant (the rank of the constraints is less than their number), dense (at least as many constraints as "
-        "velocities), ratio of masses of 100 or more, joints, soft bodies.",
+        f"{len(known)} problems from nothing ({_sizes(known)}), tolerance {TOLERANCE:g}, at most {raw['limit']} iterations "
+        f"and {_SECONDS:g} s of CPU time each. Our residuals say what is solved. Solvers with a star are ours, or other "
+        "papers'. Categories overlap: redundant (the rank of the constraints is less than their number), dense (at least as "
+        "many constraints as velocities), ratio of masses of 100 or more, joints, soft bodies.",
         markdown([*header, "rank by iterations (area)", "by CPU ms (area)"], solved),
         image("Performance profiles by iterations and by time", figures / "dual_profiles.png"),
         "Metrics of the paper (largest of a contact, median over all answers) and median iterations to a residual:",
@@ -185,8 +171,6 @@ def write(raws: dict[str, Raw], figures: Path) -> str:
             [*shown, *(f"to {level:g}" for level in LEVELS[1:])],
             metrics,
         ),
-        f"The problems by set, and how many of the {len(names)} solvers solve one:",
-        markdown(["set", "problems", "velocities", "contacts", "rows", "solved by", "by the fewest"], _sets_table(rows, known)),
         points=[
             f"First by iterations: `{best['iterations']}`, of those of the paper `{own_best['iterations']}`; by time "
             f"`{best['ms']}`, of "
