@@ -37,14 +37,16 @@ class StepColumn:
     joins: Joins = "end"
 
 
-def _stage(name: str, text: str) -> StepColumn:
-    return StepColumn(f"ms_{name}", "ms", text, lambda r, ms: ms[name], "sum")
+def _stage(name: str) -> StepColumn:
+    return StepColumn(f"ms_{name}", "ms", "wall time of the stage; `ms_record`: tables and frames", lambda r, ms: ms[name], "sum")
 
 
 def _momentum(axis: int) -> StepColumn:
     text = "momentum of all bodies"
     return StepColumn(f"momentum_{'xyz'[axis]}_kgmps", "kg m/s", text, lambda r, ms: float(r.momentum[axis]))
 
+
+_DEEPEST = "the two parts that penetrate deepest for their size: their numbers in `parts` of run.json, -1 for none"
 
 STEP_COLUMNS: tuple[StepColumn, ...] = (
     StepColumn("step", "1", "number of the step, from 1", lambda r, ms: r.step),
@@ -103,11 +105,11 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
         "parts that the step was taken in",
         lambda r, ms: len(r.parts), "sum",
     ),
-    _stage("assemble", "wall time of assembly"),
-    _stage("detect", "wall time of contact detection"),
-    _stage("solve", "wall time of the contact solver"),
-    _stage("measure", "wall time of residuals, energies, balance"),
-    _stage("record", "wall time of tables and frames"),
+    _stage("assemble"),
+    _stage("detect"),
+    _stage("solve"),
+    _stage("measure"),
+    _stage("record"),
     StepColumn("ms_step", "ms", "wall time of all stages", lambda r, ms: sum(ms.values()), "sum"),
     StepColumn(
         "potential_energy_J", "J", "of gravity, zero at the world's origin",
@@ -140,10 +142,10 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     ),
     StepColumn(
         "deepest_part_a", "1",
-        "first of the two parts that penetrate deepest for their size: number in `parts` of run.json, -1 for none",
+        _DEEPEST,
         lambda r, ms: r.vitals.worst.parts[0],
     ),
-    StepColumn("deepest_part_b", "1", "the second", lambda r, ms: r.vitals.worst.parts[1]),
+    StepColumn("deepest_part_b", "1", _DEEPEST, lambda r, ms: r.vitals.worst.parts[1]),
     StepColumn(
         "penetration_share", "1",
         "their penetration as the [health verdict](health.md#what-is-judged) judges it",
