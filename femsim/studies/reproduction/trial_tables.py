@@ -135,11 +135,12 @@ def trials_sentence(raw: Raw, what: str, paper_ms: float) -> str:
         for values in [[trial[name] for trial in drawn]]
     )
     samples = len(chosen_rows(raw["rows"], "cond", STEP_RULE))
-    picked = ", ".join(f"{name} in {count}" for name, count in reference["picked"].items())
+    several = len(reference["picked"]) > 1
+    picked = f" ({', '.join(f'{name} in {count}' for name, count in reference['picked'].items())})" if several else ""
     driver, tolerance = raw["driver"]
     return (
         f"{len(drawn)} random trials ({ranges}) of {what}, each run by `{driver}` to {tolerance:.0e}: {reference['converged']} "
-        f"of {reference['steps']} steps converged ({picked}), DT {number(reference['dynamics_ms'])} ms (paper: {paper_ms}), "
+        f"of {reference['steps']} steps converged{picked}, DT {number(reference['dynamics_ms'])} ms (paper: {paper_ms}), "
         f"solver {number(reference['solver_ms'])} ms a step. Means over {samples} of these steps."
     )
 
@@ -189,7 +190,7 @@ def common_text(raw: Raw, paper: Raw) -> list[str]:
         claims["COND has a larger error than APGD"] = relative["cond"] > relative["apgd"]
     holds, fails = ([claim for claim, true in claims.items() if true is wanted] for wanted in (True, False))
     sentences = [
-        f"Statements of the paper that hold here: {'; '.join(holds) or 'none'}. That do not: {'; '.join(fails) or 'none'}.",
+        f"Statements of the paper that hold here: {'; '.join(holds) or 'none'}. Those that do not: {'; '.join(fails) or 'none'}.",
         f"Time relative to COND, by the paper's stop: PGS {times(ms['pgs'] / ms['cond'])}, APGD {times(ms['apgd'] / ms['cond'])} "
         f"(paper: {theirs['pgs']:.0f} and {theirs['apgd']:.0f}); to the residual {RESIDUAL:.0e} "
         f"{times(same['pgs'] / same['cond'])} and {times(same['apgd'] / same['cond'])}; `auto` to {REFERENCE:.0e} "
