@@ -77,7 +77,7 @@ class Profile:
         return f"<Profile {keys}>"
 
     def extremes(self) -> tuple[float, float]:
-        """Return its least and its largest value, also between key values."""
+        """Return the smallest and the largest value, also between keys."""
         if not self._cubics:
             return float(self.values.min()), float(self.values.max())
         value, speed, square, cube = np.array(self._cubics).T

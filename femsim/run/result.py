@@ -52,7 +52,7 @@ class SensorSeries:
         )
 
     def at(self, k: int) -> SensorSeries:
-        """Give the reading after one step, by its row: without the axis of time."""
+        """Return the reading after one step, given its row, without the time axis."""
         return SensorSeries(self.time[k], self.force[k], self.torque[k])
 
     @classmethod
@@ -77,7 +77,7 @@ class MarkerSeries:
         return f"<MarkerSeries, {_steps(self.time)}, moves by {_largest(way)} m>"
 
     def at(self, k: int) -> MarkerSeries:
-        """Give the reading after one step, by its row: without the axis of time."""
+        """Return the reading after one step, given its row, without the time axis."""
         return MarkerSeries(self.time[k], self.position[k])
 
     @classmethod
@@ -103,7 +103,7 @@ class ChamberSeries:
         return f"<ChamberSeries, {_steps(self.time)}, {most}>"
 
     def at(self, k: int) -> ChamberSeries:
-        """Give the reading after one step, by its row: without the axis of time."""
+        """Return the reading after one step, given its row, without the time axis."""
         return ChamberSeries(self.time[k], self.pressure[k], self.volume[k])
 
     @classmethod
@@ -130,7 +130,7 @@ class TendonSeries:
         )
 
     def at(self, k: int) -> TendonSeries:
-        """Give the reading after one step, by its row: without the axis of time."""
+        """Return the reading after one step, given its row, without the time axis."""
         return TendonSeries(self.time[k], self.force[k], self.length[k])
 
     @classmethod
@@ -163,7 +163,7 @@ class GaugeSeries:
         return f"<GaugeSeries, {_steps(self.time)}, {', '.join(self.values)}>"
 
     def at(self, k: int) -> GaugeSeries:
-        """Give the reading after one step, by its row: without the axis of time."""
+        """Return the reading after one step, given its row, without the time axis."""
         return GaugeSeries(self.time[k], {name: values[k] for name, values in self.values.items()})
 
     @classmethod

@@ -144,9 +144,9 @@ class Simulation:
         self.close()
 
     def close(self) -> Run | None:
-        """Complete what it records, and let go of the scene: its targets follow what the scene says again.
+        """Complete the recording and release the scene, whose targets follow the scene again.
 
-        Readings stay; nothing moves it any more.
+        Readings stay; the simulation cannot be stepped any more.
 
         Returns
         -------

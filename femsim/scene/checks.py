@@ -17,7 +17,7 @@ Vector = Sequence[float] | np.ndarray
 
 @dataclass(frozen=True)
 class Handle:
-    """What ``add_...`` returns; name it in ``drive``, ``sensor`` and ``set_friction``.
+    """Name of an added body, for ``drive``, ``sensor``, ``set_friction`` and the like; ``add_...`` returns it.
 
     Attributes
     ----------

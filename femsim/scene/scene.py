@@ -368,7 +368,7 @@ class Scene(SceneContents):
         joint : str
             Name of the joint.
         motion : callable, optional
-            Target position ``motion(t)``, e.g. fs.Profile. It is followed exactly, whatever force that takes; with a
+            Target position ``motion(t)``, e.g. fs.Profile. It is followed exactly, whatever force that takes, or with a
             ``stiffness`` by a servo, which gives way.
         velocity : callable, optional
             Instead: target speed ``velocity(t)``, followed by a servo of ``damping``.
@@ -815,7 +815,7 @@ class Scene(SceneContents):
         pairs.contact_by_faces(self, bodies, on=on)
 
     def sense_pairs(self) -> list[str]:
-        """Record the contacts of each pair of parts that may have some: a sensor of kind "pair" each, named "A-B".
+        """Add a sensor of kind "pair", named "A-B", for each pair of parts that may have contact.
 
         Call it when all bodies, drives and ignored pairs are there.
 

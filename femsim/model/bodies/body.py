@@ -269,7 +269,7 @@ class Body(Protocol):
         ...
 
     def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.spmatrix | np.ndarray:
-        """Mass matrix (n_v, n_v) by which an impulse at the end of a step, from q to q_new, changes the velocities there.
+        """Mass matrix (n_v, n_v) that relates an impulse at the end of a step, from q to q_new, to the change of velocity there.
 
         A ``dia_matrix`` where it has a diagonal and nothing else; an array (k, m, m) where it is k blocks of m rows that follow
         one another.
@@ -407,7 +407,7 @@ class Body(Protocol):
         ...
 
     def link_momentum(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, np.ndarray]:
-        """Mass of a link, kg, and its momentum and its spin about its own centre together, (6,), kg m/s and kg m^2/s."""
+        """Mass of a link, kg; and its momentum, kg m/s, followed by its angular momentum about its own centre, kg m^2/s, (6,)."""
         ...
 
     # ---- contact

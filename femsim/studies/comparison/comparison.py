@@ -144,7 +144,7 @@ class Comparison:
         return np.asarray(error.T.ravel())
 
     def confidence(self) -> dict[str, dict[str, tuple[float, float]]]:
-        """Mean over the trials and half the 95 % interval, by channel and by name of the measure (and ``lag``)."""
+        """Mean over the trials and half the 95 % interval, by channel and by measure (and ``lag``)."""
         out: dict[str, dict[str, tuple[float, float]]] = {}
         for channel in self.channels:
             name = channel.name

@@ -28,9 +28,10 @@ def write_card(
     fit, chosen : MaterialFit, LawFit
         The fit, and which of its laws goes into the card.
     poisson_ratio, density : float, 1 and kg/m3
-        What a tensile test does not tell.
+        Values that a tensile test does not give.
     prony : sequence of (g, tau)
-        Prony terms of a :class:`~femsim.studies.material_fit.viscous_fit.ViscousFit`, whose ``fit`` and ``law`` the others are.
+        Prony terms of a :class:`~femsim.studies.material_fit.viscous_fit.ViscousFit`, of which ``fit`` and ``chosen`` are the
+        ``fit`` and ``law``.
 
     Returns
     -------
