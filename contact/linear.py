@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from contact import delassus_kernels as kernels
-from contact.errors import ContactError
+from contact.errors import ContactError, NotPositiveError
 
 Backend = Literal["auto", "pardiso", "superlu"]
 
@@ -33,7 +33,7 @@ _ANALYSE, _FACTORIZE, _SOLVE, _FORWARD, _BACKWARD, _RELEASE = 11, 22, 33, 331, 3
 _POSITIVE_DEFINITE, _INDEFINITE = 2, -2
 #: Pivots of quasi-definite matrices below 10 to the minus this are perturbed; scaled ones have none.
 _PERTURBATION = 13
-_NOT_POSITIVE = "A is not positive definite (its factorization broke down); check materials, time step and units."
+NOT_POSITIVE = "A is not positive definite (its factorization broke down); check materials, time step and units."
 
 
 class Factorization(Protocol):
@@ -89,7 +89,7 @@ def _inverse(S: np.ndarray) -> np.ndarray:
     if not bad:
         inverse, bad = sl.lapack.dpotri(factor, lower=1, overwrite_c=1)
     if bad:
-        raise ContactError(_NOT_POSITIVE)
+        raise NotPositiveError(NOT_POSITIVE)
     # the transpose of the lower triangle of a Fortran matrix is the upper one in C order
     upper = np.triu(inverse.T)
     return np.ascontiguousarray(upper + np.triu(upper, 1).T)
@@ -160,7 +160,7 @@ class Pardiso:
         self._mkl.MKL_Set_Num_Threads_Local(before)
         error = int(numbers[-1])
         if error == -4:
-            raise ContactError(_NOT_POSITIVE)
+            raise NotPositiveError(NOT_POSITIVE)
         if error:
             raise ContactError(f"MKL Pardiso stopped with its error {error} in phase {phase}; use backend 'superlu'.")
 
@@ -232,7 +232,7 @@ class Pardiso:
             self._call(_ANALYSE, np.zeros(1, kind), np.zeros(1, kind), 1)
             self._pattern = (A.indptr, A.indices)
         if self._pivots is not None and not (self._values[self._pivots] > 0).all():
-            raise ContactError(_NOT_POSITIVE)
+            raise NotPositiveError(NOT_POSITIVE)
         S = np.zeros((m, m), kind, order="F")
         self._call(_FACTORIZE, np.zeros(1, kind), S if m else np.zeros(1, kind), 1)
         self.compliance = _inverse(S.astype(np.float64, order="F", copy=False))
@@ -303,7 +303,7 @@ class SuperLUQuasiDefinite:
         try:
             self._lu = splu(K, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
         except RuntimeError as error:
-            raise ContactError(_NOT_POSITIVE) from error
+            raise NotPositiveError(NOT_POSITIVE) from error
         pivots = self._lu.U.diagonal()
         found = int((pivots > 0).sum()), int((pivots < 0).sum())
         if found != (positive, K.shape[0] - positive) or not np.array_equal(self._lu.perm_r, self._lu.perm_c):
@@ -315,7 +315,7 @@ class SuperLUQuasiDefinite:
 
 
 def _wrong_signs(above: int, below: int, positive: int, n: int) -> str:
-    return f"{_NOT_POSITIVE[:-1]} (pivots: {above} positive, {below} negative; {positive} and {n - positive} expected)."
+    return f"{NOT_POSITIVE[:-1]} (pivots: {above} positive, {below} negative; {positive} and {n - positive} expected)."
 
 
 def make_quasi_definite(backend: Backend = "auto", threads: int = 1) -> QuasiDefinite:
@@ -340,9 +340,9 @@ class SuperLU:
                 options={"SymmetricMode": True},
             )
         except RuntimeError as error:
-            raise ContactError(_NOT_POSITIVE) from error
+            raise NotPositiveError(NOT_POSITIVE) from error
         if A.shape[0] and (self._lu.U.diagonal().min() <= 0 or not np.array_equal(self._lu.perm_r, self._lu.perm_c)):
-            raise ContactError(_NOT_POSITIVE)
+            raise NotPositiveError(NOT_POSITIVE)
         self.patch = patch.astype(np.int64)
         unit = np.zeros((A.shape[0], len(patch)))
         unit[patch, np.arange(len(patch))] = 1.0
@@ -378,7 +378,7 @@ class DenseCholesky:
         kernels.fill_dense(A.indptr, A.indices, A.data, patch, transposed, unit)
         self._factor, bad = sl.lapack.dpotrf(transposed.T, lower=1, overwrite_a=1, clean=0)
         if bad:
-            raise ContactError(_NOT_POSITIVE)
+            raise NotPositiveError(NOT_POSITIVE)
         self.patch, self._columns = patch, unit.T
         if m:
             sl.lapack.dpotrs(self._factor, self._columns, lower=1, overwrite_b=1)

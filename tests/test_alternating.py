@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import femsim as fs
-from contact import ContactProblem, WarmStart, make_solver
+from contact import ContactError, ContactProblem, WarmStart, make_solver
 from contact.metrics import residuals
 from contact.solvers import alternating, alternating_kernels as kernels, cond_newton
 from contact.solvers.alternating import Extrapolation
@@ -178,7 +178,10 @@ def test_memory_gives_the_same_bits(problems: list[tuple[ContactProblem, WarmSta
 
 
 @pardiso
-def test_a_matrix_that_is_not_positive_definite_is_left_to_others(problems: list[tuple[ContactProblem, WarmStart]]) -> None:
+@pytest.mark.parametrize("solver", ["cond-newton", "auto"])
+def test_a_matrix_that_is_not_positive_definite_has_no_answer(
+    problems: list[tuple[ContactProblem, WarmStart]], solver: str
+) -> None:
     problem, warm = problems[0]
     group = problem.groups[0]
     # the first body would rather slide than stand; what contacts hold it by makes A + J^T R J positive definite again
@@ -188,8 +191,9 @@ def test_a_matrix_that_is_not_positive_definite_is_left_to_others(problems: list
     less = 1.5 * float(push @ problem.times(push))
     A = sp.csc_matrix(problem.A - less * sp.csc_matrix(np.outer(push, push)))
     assert np.linalg.eigvalsh(A.toarray()).min() < 0
-    found = CondNewton().solve(replace(problem, A=A), warm)
-    assert not found.details["turns"]
+    for start in (warm, None):
+        with pytest.raises(ContactError, match="A is not positive definite"):
+            make_solver(solver).solve(replace(problem, A=A), start)
     assert CondNewton().solve(problem, warm).details["turns"]
 
 

@@ -26,8 +26,8 @@ A solver is a class with ``description``, an options dataclass that extends :cla
 ``canal``, ``augmented``, ``strict_newton``
     The augmented Lagrangian of papers/000 and 002, with the ways of its Newton systems in ``canal_ways``; what such methods
     share; the baselines of papers/000.
-``converted``, ``invertible``
-    Local problems for solvers that need A; contact forces from velocities alone.
+``converted``, ``invertible``, ``definite``
+    Local problems for solvers that need A; contact forces from velocities alone; whether A is positive definite.
 
 Compiled loops of a solver are in ``NAME_kernels``.
 """

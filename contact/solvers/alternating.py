@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import scipy.sparse as sp
 
-from contact.linear import same_pattern
 from contact.problem import ContactProblem
 from contact.solvers import alternating_kernels as kernels
+from contact.solvers.definite import Definite
 from contact.solvers.primal_kernels import Columns
 from contact.solvers.primal_newton import SparseWay
 from contact.sparse_lu import PardisoCholesky
@@ -100,13 +99,14 @@ class Alternation:
 
     Parameters
     ----------
+    definite : Definite
+        Asked whether A is positive definite: A + J^T R J may be so where A is not.
     threads : int
         Threads of the factorization.
     """
 
-    def __init__(self, threads: int = 1) -> None:
-        self._way = SparseWay(factors=PardisoCholesky(threads), lag=False)
-        self._bodies, self._pattern = PardisoCholesky(threads), (np.zeros(0), np.zeros(0))
+    def __init__(self, definite: Definite, threads: int = 1) -> None:
+        self._way, self._definite = SparseWay(factors=PardisoCholesky(threads), lag=False), definite
 
     @property
     def factorizations(self) -> int:
@@ -124,14 +124,7 @@ class Alternation:
     def take(self, law: ContactProblem, columns: Columns, v: np.ndarray, lam: np.ndarray) -> Turns:
         """Take a problem with one friction coefficient a contact, its J by contacts, and where to begin."""
         self._way.take(law, columns)
-        return Turns(law, self._way, v, lam, self._is_positive(law.A))
-
-    def _is_positive(self, A: sp.csc_matrix) -> bool:
-        """Whether A is positive definite by its own factors: A + J^T R J may be so where A is not."""
-        if not same_pattern(self._pattern, A):
-            self._pattern = A.indptr, A.indices
-            self._bodies.analyse(A.indptr, A.indices)
-        return self._bodies.factorize(A.data)
+        return Turns(law, self._way, v, lam, self._definite.says_roughly(law.A))
 
 
 class Turns:
@@ -145,13 +138,15 @@ class Turns:
         Factors of A + J^T R J, which has taken the problem.
     v, lam : ndarray, (n,) m/s and (nc, 3) N
         Where to begin.
-    positive : bool
+    is_definite : bool
         Whether A is positive definite; else it has failed.
 
     Attributes
     ----------
     v, lam : ndarray, (n,) m/s and (nc, 3) N
         Pair of the last turn; lam holds the law with the velocities that contacts have in z.
+    is_definite : bool
+        Whether A is known to be positive definite.
     failed : bool
         Whether a matrix is not positive definite, or a value not finite.
     gap : float
@@ -160,7 +155,7 @@ class Turns:
         Change of v in the last turn.
     """
 
-    def __init__(self, law: ContactProblem, way: SparseWay, v: np.ndarray, lam: np.ndarray, positive: bool) -> None:
+    def __init__(self, law: ContactProblem, way: SparseWay, v: np.ndarray, lam: np.ndarray, is_definite: bool) -> None:
         nc = law.n_contacts
         self._law, self._way = law, way
         self.v, self.lam = v.copy(), np.zeros((nc, 3))
@@ -175,7 +170,8 @@ class Turns:
         self._least = np.inf
         self.gap, self.step = np.inf, 0.0
         kernels.law_forces(law.friction, self._z, self.lam, self._state)
-        self.failed = not (positive and self._renew())
+        self.is_definite = is_definite
+        self.failed = not (is_definite and self._renew())
 
     @property
     def Av(self) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from contact.errors import ContactError
+from contact.errors import ContactError, NotPositiveError
 from contact.jacobian_kernels import pushed_unknowns
 from contact.linear import DenseCholesky
 from contact.local import LocalProblem
@@ -447,8 +447,8 @@ class Auto:
             try:
                 solver: Solver = getattr(self, _PLACES[name])
                 found = answers[name] = solver.solve(problem, None if name == "fresh" else start)
-            except ContactError:
-                if name not in _MAY_REFUSE:
+            except ContactError as error:
+                if name not in _MAY_REFUSE or isinstance(error, NotPositiveError):
                     raise
                 continue
             if name == first:

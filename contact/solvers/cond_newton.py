@@ -9,6 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from contact.errors import NotPositiveError
+from contact.linear import NOT_POSITIVE
 from contact.local import LocalProblem
 from contact.metrics import residuals
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
@@ -18,6 +20,7 @@ from contact.solvers.augmented import AugmentedLagrangian
 from contact.solvers.base import FactorizationOptions, Judge, Row, Solution, WarmStart, drive
 from contact.solvers.cond import Cond, CondOptions, FixedPoint
 from contact.solvers.converted import solve_converted
+from contact.solvers.definite import Definite
 from contact.solvers.primal_newton import PrimalNewton
 from contact.solvers.with_rows import takes_rows
 
@@ -109,7 +112,8 @@ class CondNewton:
         self._cond = Cond(CondOptions(tolerance=o.tolerance, max_iterations=o.max_iterations))
         self._newton = PrimalNewton(o.backend, o.threads)
         self.linear_algebra = self._newton.sparse.linear_algebra
-        self._alternation = Alternation(o.threads) if self.linear_algebra == "pardiso" else None
+        self._definite = Definite(o.backend, o.threads)
+        self._alternation = Alternation(self._definite, o.threads) if self.linear_algebra == "pardiso" else None
         self._phase = phase
 
     @property
@@ -146,6 +150,12 @@ class CondNewton:
             Any problem with contacts between at most two bodies, friction isotropic or not.
         warm_start : WarmStart, optional
             Velocity and forces of the previous step. Default zero.
+
+        Raises
+        ------
+        ContactError
+            A is not positive definite, though it has an answer that holds dynamics and contact law. Not asked where multigrid
+            solves the Newton systems: factors of A are what it spares.
         """
         search = _Search(problem, warm_start, self.options, self._cond, self._newton, self._alternation, self._phase)
         judge = Judge(problem, self.options.tolerance)
@@ -153,7 +163,11 @@ class CondNewton:
         self._phase = search.next_phase(self._phase)
         states = np.bincount(search.states(), minlength=3).tolist()
         details = {**search.counts, **search.spent(), "states": states, "way": self._newton.way.name}
-        return judge.solution(search.timings, details)
+        solution = judge.solution(search.timings, details)
+        unknown = not search.is_definite and self._newton.way.name != "multigrid"
+        if solution.converged and unknown and not self._definite.says(problem.A):
+            raise NotPositiveError(NOT_POSITIVE)
+        return solution
 
     def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve a problem given by W and q, by way of an equivalent one; see ``contact.solvers.converted.solve_converted``.
@@ -217,6 +231,11 @@ class _Search:
 
     def answer(self) -> tuple[np.ndarray, np.ndarray]:
         return self.v, self.lam
+
+    @property
+    def is_definite(self) -> bool:
+        """Whether A is known to be positive definite, by the factors that alternating steps begin with."""
+        return self._turns is not None and self._turns.is_definite
 
     def states(self) -> np.ndarray:
         """States of the contacts at the answer, (nc,) int8."""
