@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,14 +14,17 @@ from contact.solvers.primal_kernels import Columns
 from contact.solvers.primal_newton import SparseWay
 from contact.sparse_lu import PardisoCholesky
 
-#: R of contacts, as multiples of their force per velocity, along what is free and what holds (measured on piles: 0.2 to 0.3 and
-#: factors of 5 to 30 between the two take about as many turns; one for all takes half as many again, and 1 and 1 twice as many).
-_LOW, _HIGH = 0.3, 3.0
+#: R of contacts, as multiples of their force per velocity, where nothing presses, along what slides and along what holds
+#: (measured on 13 problems of a pile: 580 turns; 700 with one value for the first two, 910 where more for the first of them).
+_FREE, _SLIDING, _HELD = 0.05, 0.4, 6.0
 #: Entries of the rows of J of a contact that acts on one point.
 _ONE_POINT = 9
 #: Turns that the extrapolation looks back on.
-_MEMORY = 12
-#: R is made anew after so many turns, where more than this share of the states are others by then; so often at most.
+_MEMORY = 20
+#: Part of what the dynamics lack that factors of a problem before may leave in a turn, and the turns in which it is asked.
+_LEAVES, _ASKED = 0.25, 2
+#: R is made anew after so many turns, where more than this share of the states are others by then; so often at most. Factors of
+#: a problem before are tried where no larger share of the states are others.
 _AGE, _OTHERS, _RENEWALS = 14, 0.01, 2
 #: Extrapolation begins anew where the gap grows by this factor over the least one.
 _GROWN = 30.0
@@ -95,7 +99,9 @@ class Alternation:
 
     and z is reflected, z + 2 (lam - z - R (J v + phi)). Where it comes to rest, dynamics and law agree. This is ADMM without
     damping (Peaceman and Rachford), which Anderson's extrapolation makes converge in tens of turns for any conditioning of A; a
-    turn takes one substitution. The factors may be rough: velocities are corrected by what the dynamics lack.
+    turn takes one substitution. The factors may be rough: velocities are corrected by what the dynamics lack. So those of the
+    problem before serve, with their R, where it has as many contacts in nearly the same states, as where the equations of a step
+    are linearised anew: until they leave too much of what the dynamics lack.
 
     Parameters
     ----------
@@ -107,6 +113,7 @@ class Alternation:
 
     def __init__(self, definite: Definite, threads: int = 1) -> None:
         self._way, self._definite = SparseWay(factors=PardisoCholesky(threads), lag=False), definite
+        self._made_for: _MadeFor | None = None
 
     @property
     def factorizations(self) -> int:
@@ -114,17 +121,48 @@ class Alternation:
         return self._way.factorizations
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Return what one problem leaves for the next: the pattern."""
-        return self._way.pattern()
+        """Return what one problem leaves for the next: the pattern, and what gives the factors again."""
+        made = {} if self._made_for is None else {**self._way.memory(), **self._made_for._asdict()}
+        return self._way.pattern() | made
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take it back."""
-        self._way.recall_pattern(memory)
+        self._made_for = None
+        if "factorized" not in memory:
+            self._way.recall_pattern(memory)
+            return
+        self._way.recall(memory)
+        self._made_for = _MadeFor(memory["penalty"], memory["state"], memory["columns"])
 
     def take(self, law: ContactProblem, columns: Columns, v: np.ndarray, lam: np.ndarray) -> Turns:
         """Take a problem with one friction coefficient a contact, its J by contacts, and where to begin."""
         self._way.take(law, columns)
-        return Turns(law, self._way, v, lam, self._definite.says_roughly(law.A))
+        return Turns(law, self, v, lam, self._definite.says_roughly(law.A))
+
+    def factorize(self, penalty: np.ndarray, state: np.ndarray, n: int) -> bool:
+        """Make factors with R (nc, 3), N s/m, by these states; False where the matrix, of n rows, is not positive definite."""
+        gain = np.zeros((len(state), 3, 3))
+        gain[:, range(3), range(3)] = penalty
+        good = self._way.factorize(gain)
+        self._made_for = _MadeFor(penalty.copy(), state.copy(), np.array(n)) if good else None
+        return good
+
+    def made_for(self, problem: ContactProblem) -> _MadeFor | None:
+        """Return what the factors were made for, where that may be this problem."""
+        made = self._made_for
+        return made if made is not None and len(made.state) == problem.n_contacts and int(made.columns) == problem.n else None
+
+    def substitute(self, r: np.ndarray) -> np.ndarray:
+        """Return what the factors answer to r (n,), N."""
+        return self._way.factors.solve(r)
+
+
+class _MadeFor(NamedTuple):
+    """R (nc, 3), N s/m, states (nc,) and columns of J with which factors were made."""
+
+    penalty: np.ndarray
+    state: np.ndarray
+    columns: np.ndarray
 
 
 class Turns:
@@ -134,8 +172,8 @@ class Turns:
     ----------
     law : ContactProblem
         Problem with one friction coefficient a contact.
-    way : SparseWay
-        Factors of A + J^T R J, which has taken the problem.
+    alternation : Alternation
+        Has factors of A + J^T R J, and has taken the problem.
     v, lam : ndarray, (n,) m/s and (nc, 3) N
         Where to begin.
     is_definite : bool
@@ -155,41 +193,60 @@ class Turns:
         Change of v in the last turn.
     """
 
-    def __init__(self, law: ContactProblem, way: SparseWay, v: np.ndarray, lam: np.ndarray, is_definite: bool) -> None:
+    def __init__(self, law: ContactProblem, alternation: Alternation, v: np.ndarray, lam: np.ndarray, is_definite: bool) -> None:
         nc = law.n_contacts
-        self._law, self._way = law, way
+        self._law, self._alternation = law, alternation
         self.v, self.lam = v.copy(), np.zeros((nc, 3))
         self._state, self._factored = np.full(nc, -1, dtype=np.int8), np.full(nc, -1, dtype=np.int8)
+        #: turns in which older factors are still asked what they leave
+        self._older = 0
         self._u = law.moved(self.v).reshape(-1, 3) + law.phi
         self._Av = law.times(self.v)
-        self._R = np.repeat(_LOW * law.scales, 3).reshape(-1, 3)
-        self._z = lam - self._R * self._u
         self._work, self._f = np.empty((nc, 3)), np.empty((nc, 3))
         self._extrapolation = Extrapolation(3 * nc)
         self._age = self._renewals = 0
         self._least = np.inf
         self.gap, self.step = np.inf, 0.0
-        kernels.law_forces(law.friction, self._z, self.lam, self._state)
         self.is_definite = is_definite
-        self.failed = not (is_definite and self._renew())
+        self.failed = not is_definite or not (self._take_older(lam) or self._start(lam))
 
     @property
     def Av(self) -> np.ndarray:
         """Product of A with v, (n,), N."""
         return self._Av
 
+    def _take_older(self, lam: np.ndarray) -> bool:
+        """Begin at forces (nc, 3), N, with the factors that are there; whether they may serve."""
+        made = self._alternation.made_for(self._law)
+        if made is None:
+            return False
+        self._R = made.penalty.copy()
+        self._z = lam - self._R * self._u
+        kernels.law_forces(self._law.friction, self._z, self.lam, self._state)
+        if int((self._state != made.state).sum()) > _OTHERS * len(self._state):
+            return False
+        self._factored[:] = made.state
+        self._root = np.sqrt(self._R).ravel()
+        self._older = _ASKED
+        return True
+
+    def _start(self, lam: np.ndarray) -> bool:
+        """Begin at forces (nc, 3), N, with new factors; False where the matrix is not positive definite."""
+        self._R = np.repeat(_SLIDING * self._law.scales, 3).reshape(-1, 3)
+        self._z = lam - self._R * self._u
+        kernels.law_forces(self._law.friction, self._z, self.lam, self._state)
+        return self._renew()
+
     def _renew(self) -> bool:
         """Make R by the states that contacts have now, and factors with it; False where the matrix is not positive definite."""
         old = self._R.copy()
-        kernels.penalties(self._state, self._law.scales, _LOW, _HIGH, self._R)
+        kernels.penalties(self._state, self._law.scales, _FREE, _SLIDING, _HELD, self._R)
         kernels.change_penalty(self.lam, old, self._R, self._z)
-        gain = np.zeros((len(old), 3, 3))
-        gain[:, range(3), range(3)] = self._R
         self._factored[:] = self._state
         self._root = np.sqrt(self._R).ravel()
         self._extrapolation.restart()
-        self._age, self._least = 0, np.inf
-        return self._way.factorize(gain)
+        self._age, self._least, self._older = 0, np.inf, 0
+        return self._alternation.factorize(self._R, self._state, self._law.n)
 
     def turn(self) -> None:
         """Take a turn."""
@@ -202,15 +259,9 @@ class Turns:
                 if not self._renew():
                     self.failed = True
                     return
-        kernels.drive(self._R, self.lam, z, self._u, self._work)
-        dv = self._way.solve(law.b + law.pushed(self._work) - self._Av)
-        self.step = float(np.sqrt(dv @ dv))
-        if not np.isfinite(self.step):
+        if not self._drive(z):
             self.failed = True
             return
-        self.v += dv
-        self._Av = law.times(self.v)
-        np.add(law.moved(self.v).reshape(-1, 3), law.phi, out=self._u)
         kernels.gap(self._R, self.lam, z, self._u, self._f)
         f = self._f.ravel()
         self.gap = float(np.sqrt(f @ f))
@@ -220,3 +271,25 @@ class Turns:
         self._least = min(self._least, self.gap)
         self._z = (self._root * self._extrapolation.after(z.ravel() / self._root, f)).reshape(-1, 3)
         self._age += 1
+
+    def _drive(self, z: np.ndarray) -> bool:
+        """Let the dynamics answer z (nc, 3), N; False where a matrix is not positive definite, or a value not finite."""
+        law = self._law
+        while True:
+            kernels.drive(self._R, self.lam, z, self._u, self._work)
+            r = law.b + law.pushed(self._work) - self._Av
+            dv = self._alternation.substitute(r)
+            self.step = float(np.sqrt(dv @ dv))
+            if not np.isfinite(self.step):
+                return False
+            v = self.v + dv
+            Av, u = law.times(v), law.moved(v).reshape(-1, 3) + law.phi
+            if self._older:
+                left = r - (Av - self._Av) - law.pushed(self._R * (u - self._u))
+                self._older -= 1
+                if np.linalg.norm(law.weight * left) > _LEAVES * np.linalg.norm(law.weight * r):
+                    if not self._renew():
+                        return False
+                    continue
+            self.v, self._Av, self._u = v, Av, u
+            return True

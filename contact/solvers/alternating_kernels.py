@@ -34,15 +34,15 @@ def law_forces(friction: np.ndarray, z: np.ndarray, lam: np.ndarray, state: np.n
 
 
 @njit(cache=True)
-def penalties(state: np.ndarray, scales: np.ndarray, low: float, high: float, penalty: np.ndarray) -> None:
+def penalties(state: np.ndarray, scales: np.ndarray, free: float, sliding: float, held: float, penalty: np.ndarray) -> None:
     """Fill the diagonal R (nc, 3), N s/m, of contacts by their states and force scales (nc,), N s/m.
 
-    It is ``high`` times the scale along what holds, the normal of what presses and the tangents of what sticks, else ``low``.
+    It is ``held`` times the scale along what holds, the normal of what presses and the tangents of what sticks, ``sliding`` times
+    along the tangents of what slides, and ``free`` times where nothing presses.
     """
     for m in range(state.shape[0]):
-        normal = high if state[m] != OPEN else low
-        tangent = high if state[m] == STICK else low
-        penalty[m, 0] = normal * scales[m]
+        tangent = free if state[m] == OPEN else (held if state[m] == STICK else sliding)
+        penalty[m, 0] = (free if state[m] == OPEN else held) * scales[m]
         penalty[m, 1] = penalty[m, 2] = tangent * scales[m]
 
 

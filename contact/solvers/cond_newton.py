@@ -258,7 +258,7 @@ class _Search:
         """Cycles until the residuals are at most ``aim``; a cycle is not begun when the limit is reached."""
         first, self._end = len(self.rows), len(self.rows) + limit
         while len(self.rows) < self._end and not self.over:
-            if self._start is not None and (not self._alternates or self._start.contact <= ON_THE_LAW):
+            if self._start is not None and not self._alternates:
                 self._correct_start(aim, self._start.worst)
             elif self._alternates:
                 self._alternate(aim)
