@@ -131,6 +131,54 @@ def test_rods_beside_a_large_body_balance() -> None:
     assert enough_after_all > 0
 
 
+def two_bars(solver: Noting, *, rod: bool = False) -> Stepper:
+    """A bar that falls across another one on a floor, turning, perhaps beside a rod."""
+    scene = fs.Scene("bars", dt=0.005, default_friction=0.4)
+    scene.add_floor()
+    mesh, rubber = fs.box_tets((0.06, 0.02, 0.01), (4, 2, 1)), fs.Elastic(1e5, 0.3, 1000.0, rayleigh_beta=1e-3)
+    scene.add_soft("low", mesh, rubber, position=(0.0, 0.0, 0.0052))
+    scene.add_soft("high", mesh, rubber, position=(0.02, 0.004, 0.0165), angular_velocity=(0.0, 8.0, 3.0))
+    if rod:
+        line = np.linspace((0.0, 0.5, 0.002), (0.05, 0.5, 0.002), 6)
+        scene.add_rod("rod", line, fs.circular_section(0.002), fs.Elastic(1e6, 0.4, 1000.0))
+    return Stepper(scene, solver)
+
+
+def test_a_pile_is_begun_loosely_and_ended_as_if_it_had_not_been(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system_module, "LAGS_FROM", 10**9)
+    monkeypatch.setattr(system_module, "PILES_FROM", 0)
+    solver, loose, energy = Noting(), 0, []
+    stepper = two_bars(solver)
+    for _ in range(40):
+        again = stepper.state.again
+        solver.asked.clear()
+        report = stepper.step()
+        assert report.solution.converged and report.nonlinear_residual <= stepper.newton.tolerance
+        enough, _, worst = zip(*solver.asked, strict=True)
+        assert enough[0] == (stepper.newton.tolerance if again else 0.0) and not any(enough[1:]) and worst[-1] <= 1e-8
+        energy.append(report.kinetic_energy + report.elastic_energy - report.work)
+        loose += again and worst[0] > 1e-6
+    assert loose >= 10 and np.diff(energy).max() <= 1e-7 * np.ptp(energy)
+    monkeypatch.setattr(newton, "_LOOSE_PILE", 0.0)
+    twin = two_bars(Noting())
+    for _ in range(40):
+        twin.step()
+    moved = np.abs(twin.state.q - twin.system.initial_state().q).max()
+    assert np.abs(stepper.state.q - twin.state.q).max() < 1e-3 * moved
+
+
+def test_a_pile_with_rods_is_not_begun_loosely(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system_module, "LAGS_FROM", 10**9)
+    monkeypatch.setattr(system_module, "PILES_FROM", 0)
+    for rod in (False, True):
+        solver = Noting()
+        stepper = two_bars(solver, rod=rod)
+        for _ in range(5):
+            stepper.state = replace(stepper.state, again=True)
+            stepper.step()
+        assert any(enough for enough, _, _ in solver.asked) != rod
+
+
 def test_small_bodies_and_one_linearisation_a_step_are_not_begun_loosely(monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in (10**9, 0):
         monkeypatch.setattr(system_module, "LAGS_FROM", limit)

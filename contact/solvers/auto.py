@@ -76,8 +76,9 @@ _CLEARLY = 0.9
 _FORGOTTEN = 0.05
 #: Seconds of a Newton step of COND-Newton for each row**1.5.
 _NEWTON_STEP_SECOND = 4.5e-8
-#: Steps that take as long as alternating steps from far away, and parts of one that a turn of those takes and their factors with
-#: their ordering (measured on a pile of 7500 rows: 160 ms, where 2100 iterations of COND take 400).
+#: Steps that take as long as alternating steps from far away by eight digits, half of them however few digits there are, and
+#: parts of one that a turn of those takes and their factors with their ordering (measured on a pile of 7500 rows: 160 ms, where
+#: 2100 iterations of COND take 400).
 _ALTERNATING_STEPS, _TURN, _TURNING = 3.0, 0.03, 0.7
 #: Seconds of such a step for each entry of A where multigrid solves it (measured from 3000 to 32 000 rows: 2.3e-8 to 3.4e-8).
 _MULTIGRID_SECOND = 3e-8
@@ -368,7 +369,7 @@ class Auto:
         """
         step = self._newton_step_seconds(problem)
         if self._kind == _FAR and self._cond_newton.alternates(problem):
-            return _ALTERNATING_STEPS * step
+            return _ALTERNATING_STEPS * (0.5 + self._decades(problem) / 16.0) * step
         seconds = float(self._steps[self._kind]) * step
         return seconds + (self._cond_newton.phase * self._iteration_seconds(problem) if self._kind == _FAR else 0.0)
 
@@ -388,8 +389,11 @@ class Auto:
 
     def _expected_iterations(self, problem: ContactProblem) -> float:
         """Return the iterations that COND should need for a problem of this conditioning."""
-        decades = -math.log10(max(self.options.tolerance, problem.enough))
-        return max(_COND_ITERATIONS * decades * math.sqrt(self._conditioning), 10.0)
+        return max(_COND_ITERATIONS * self._decades(problem) * math.sqrt(self._conditioning), 10.0)
+
+    def _decades(self, problem: ContactProblem) -> float:
+        """Digits that are asked for."""
+        return -math.log10(max(self.options.tolerance, problem.enough))
 
     def _learn(self, problem: ContactProblem, name: str, found: Solution) -> None:
         """Take in what a solver needed beside what was expected, a failure many times more, or what factors were made."""

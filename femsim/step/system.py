@@ -31,6 +31,8 @@ _LEFT_OPEN = 1e-12
 _ROUNDINGS, _MOST_ROUNDING = 32.0 * np.finfo(np.float64).eps, 1e-6
 #: Rows of v from which tangents of a body take long enough to be kept; those of small bodies cost nothing, and lag for nothing.
 LAGS_FROM = 1000
+#: Rows from which on several bodies of nodes count as a pile, whose contacts take most of a step.
+PILES_FROM = 1000
 
 
 _NONE, _NO_FORCES = np.zeros(0), np.zeros((0, 3))
@@ -104,6 +106,9 @@ class System:
         ]
         #: whether any body has tangents that may lag
         self.lags = any(body.kind == "nodes" and body.n_v >= LAGS_FROM for body in self.bodies)
+        #: whether many rows are those of several bodies of nodes, and none those of rods, as in a pile
+        soft = [body for body in self.bodies if body.kind == "nodes"]
+        self.is_pile = nv >= PILES_FROM and len(soft) > 1 and not any(body.kind == "links" for body in self.bodies)
         self._vectors = np.array([v.start for v in self.v_slices], dtype=np.int64), np.array(last, dtype=np.int64)
         self._mobility = Mobility(self.bodies, self.q_slices, self.v_slices)
         rows, starts = np.concatenate(indices) if indices else np.zeros(0, dtype=np.int64), np.concatenate(indptr)
