@@ -656,8 +656,8 @@ class Rod(BodyDefaults):
         self.end_power -= float((wrench * rates[[0, -1]]).sum())
 
     def inertia(self, q: np.ndarray, q_new: np.ndarray) -> np.ndarray:
-        """Masses and inertias of the links where they end, (n_links, 6, 6)."""
-        blocks = np.empty((self.n_links, 6, 6))
+        """Mass and inertia of each link where it ends, one block after the other, (2 n_links, 3, 3)."""
+        blocks = np.empty((2 * self.n_links, 3, 3))
         kernels.link_masses(q_new.reshape(-1, 7), self.link_mass, self.link_inertia, blocks)
         return blocks
 

@@ -121,14 +121,13 @@ def weights(mass: np.ndarray, gravity: np.ndarray, force: np.ndarray) -> None:
 
 @njit(cache=True, _nrt=False)
 def link_masses(poses: np.ndarray, mass: np.ndarray, principal: np.ndarray, out: np.ndarray) -> None:
-    """Fill the mass matrices (n, 6, 6) of links at poses (n, 7) from masses (n,) and principal inertias (n, 3)."""
+    """Fill mass and inertia of each link, (2 n, 3, 3), at poses (n, 7) from masses (n,) and principal inertias (n, 3)."""
     for k in range(mass.shape[0]):
         spin = turned_diagonal(rotation_at(poses, k), vector_at(principal, k, 0))
         for r in range(3):
             for c in range(3):
-                out[k, r, c] = mass[k] if r == c else 0.0
-                out[k, r, 3 + c] = out[k, 3 + r, c] = 0.0
-                out[k, 3 + r, 3 + c] = spin[3 * r + c]
+                out[2 * k, r, c] = mass[k] if r == c else 0.0
+                out[2 * k + 1, r, c] = spin[3 * r + c]
 
 
 @njit(cache=True, forceinline=True)
