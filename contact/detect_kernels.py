@@ -387,8 +387,6 @@ def candidate_pairs(
                 half += 1e-12 * (abs(centre) + half)
                 lower[k], upper[k] = centre - half, centre + half
         for g in range(run_body.shape[0]):
-            if not may_contact[run_body[g], shape_body[s]]:
-                continue
             near = True
             if kind[s] == PLANE:  # the corner of the box that lies deepest along the plane's normal
                 height = 0.0
@@ -401,7 +399,7 @@ def candidate_pairs(
                     if box[g, 0, k] > upper[k] or box[g, 1, k] < lower[k]:
                         near = False
                         break
-            if near:
+            if near and may_contact[run_body[g], shape_body[s]]:  # asked last: it is far away in memory
                 pairs[count, 0] = s
                 pairs[count, 1] = g
                 count += 1
