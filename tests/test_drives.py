@@ -8,7 +8,8 @@ from scipy.spatial.transform import Rotation
 
 from femsim.base.errors import InputError
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
-from femsim.model.drives import Motion, Profile, Smoothness, driven_pose
+from femsim.model.drives import Motion, Profile, Smoothness, as_pieces, driven_pose
+from femsim.model.profile_kernels import values_at
 
 TIMES, VALUES = [0.5, 1.0, 3.0], [2.0, -1.0, 4.0]
 
@@ -141,3 +142,18 @@ def test_extremes_of_a_profile_are_those_of_many_places(smooth: Smoothness) -> N
 def test_a_wrong_way_between_values_is_named() -> None:
     with pytest.raises(InputError, match="'cubic'; allowed are True, False, 'spline' and 'monotone'"):
         Profile([0.0, 1.0], [0.0, 1.0], smooth="cubic")  # type: ignore[arg-type]
+
+
+def test_many_profiles_at_once_have_the_bits_of_each() -> None:
+    rng = np.random.default_rng(3)
+    kinds: list[Smoothness] = [True, False, "spline", "monotone"]
+    profiles = [
+        Profile(np.cumsum(rng.random(n) + 0.1), rng.standard_normal(n), smooth=kind) for n in (2, 3, 40) for kind in kinds
+    ]
+    profiles += [Profile([0.7], [2.5]), Profile([0.7], [2.5], smooth=False)]
+    pieces, found = as_pieces(profiles), np.empty(len(profiles))
+    assert as_pieces([]).last.shape == (0,)
+    when = [-1.0, 50.0, *rng.uniform(0.0, 25.0, 50).tolist(), *(t for profile in profiles for t in profile.times.tolist())]
+    for t in when:
+        values_at(pieces, t, found)
+        assert found.tolist() == [profile(t) for profile in profiles]

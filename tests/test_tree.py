@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from random_trees import random_body, random_robot, slow_frames, slow_inverse_dy
 from scipy.integrate import solve_ivp
 
 import femsim as fs
-from contact import Capsule
+from contact import Capsule, make_solver
 from femsim.model.bodies import tree_kernels as kernels
 from femsim.model.bodies.rigid_kernels import lead_base
 from femsim.model.bodies.tree_step_kernels import Ends, Equations, Motors, Start, calming, end_joints, fill_equations, linearise
@@ -290,6 +291,30 @@ def test_limits_hold_and_their_torque_is_reported(solver: str) -> None:
     assert stop[-1] == pytest.approx(-moment, rel=1e-6) and (stop <= 0.0).all() and not stop[angle < 0.29].any()
     assert run.steps["wrench_balance"].max() < 1e-6
     assert abs(run.gauges["elbow"].values["rate_radps"][-1]) < 1e-9
+
+
+def test_servos_that_follow_profiles_are_read_at_once_as_one_by_one() -> None:
+    """Also while one of them has a value that was commanded, and after that."""
+
+    def build(wrap: Callable[[fs.Profile], Callable[[float], float]]) -> Stepper:
+        scene = fs.Scene("servos", dt=2e-3, duration=1.0)
+        scene.add_robot(arm(damping=0.1))
+        for joint, target in (("shoulder", 0.4), ("elbow", -0.3), ("wrist", 0.02)):
+            profile = fs.Profile([0.0, 0.02], [0.0, target])
+            scene.drive_joint("arm", joint, wrap(profile), stiffness=50.0, damping=2.0)
+        return Stepper(scene, make_solver("exact"))
+
+    together, one_by_one = build(lambda profile: profile), build(lambda profile: lambda t: profile(t))
+    for step in range(12):
+        for stepper in (together, one_by_one):
+            (elbow,) = (command for name, command in stepper.scene.commands.items() if "elbow" in name)
+            if step == 4:
+                elbow.take(0.5, stepper.state.t, 0.004)
+            elif step == 8:
+                elbow.release()
+            stepper.step()
+        assert together.state == one_by_one.state
+    assert abs(together.state.q[8]) > 1e-4
 
 
 @pytest.mark.parametrize("base", ["fixed", "free"])

@@ -35,6 +35,8 @@ class Command:
     ----------
     label : str
         Second name, of its own or shared with others: the ``name`` of the Profile or Motion that was given. Empty for none.
+    commanded : bool
+        Whether a value is commanded at present.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Command:
         self.name, self.given, self.what, self.unit, self.within = name, given, what, unit, within
         self.label = str(getattr(given, "name", ""))
         self._taken: tuple[float, np.ndarray, float, np.ndarray] | None = None
+        self.commanded = False
         self._motion = (what, unit) == MOTION
         #: loads are checked by the call that takes them
         self._checked = (what, unit) in (FORCE, WRENCH)
@@ -113,11 +116,11 @@ class Command:
             raise InputError(
                 f"{self.name}: the value is {target:g} {self.unit}; the range of the joint is {low:g} to {high:g}{hint}."
             )
-        self._taken = (now, start, now + over, target)
+        self._taken, self.commanded = (now, start, now + over, target), True
 
     def release(self) -> None:
         """Follow what was given again."""
-        self._taken = None
+        self._taken, self.commanded = None, False
 
     def memory(self) -> dict[str, np.ndarray]:
         """Give what was commanded, arrays by name, for :meth:`recall`; empty for nothing."""
@@ -129,7 +132,7 @@ class Command:
     def recall(self, memory: dict[str, np.ndarray]) -> None:
         """Take back what :meth:`memory` gave."""
         if not memory:
-            self._taken = None
+            self.release()
             return
         begun, end = (float(time) for time in memory["times"])
-        self._taken = (begun, memory["start"].copy(), end, memory["target"].copy())
+        self._taken, self.commanded = (begun, memory["start"].copy(), end, memory["target"].copy()), True

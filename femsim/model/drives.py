@@ -13,6 +13,7 @@ from femsim.base.rotations import (
     quaternion_from_vector,
     quaternion_multiply,
 )
+from femsim.model.profile_kernels import Pieces
 
 
 def _key_frames(what: str, times: Sequence[float], values: Sequence[object], width: int | None) -> tuple[np.ndarray, np.ndarray]:
@@ -100,6 +101,23 @@ class Profile:
         value, speed, square, cube = self._cubics[piece]
         s = t - self._starts[piece]
         return value + speed * s + square * (s * s) + cube * (s * s * s)
+
+    @property
+    def pieces(self) -> np.ndarray:
+        """Start of each piece, s, and its factors of s^0 to s^3, (k, 5); straight lines have their last point as a piece too."""
+        if self._cubics:
+            return np.column_stack([self._starts, self._cubics])
+        lines = [(start, *line, 0.0, 0.0) for start, line in zip(self._starts, self._lines, strict=True)]
+        return np.array([*lines, (self._last, self._end, 0.0, 0.0, 0.0)])
+
+
+def as_pieces(profiles: Sequence[Profile]) -> Pieces:
+    """Profiles for :func:`femsim.model.profile_kernels.values_at`, which gives what each gives, to the last bit."""
+    each = [profile.pieces for profile in profiles]
+    every = np.concatenate([np.zeros((0, 5)), *each])
+    ptr = np.concatenate([[0], np.cumsum([len(own) for own in each])]).astype(np.int64)
+    last = np.array([profile.times[-1] for profile in profiles], dtype=np.float64)
+    return Pieces(ptr, last, every[:, 0].copy(), every[:, 1:].copy())
 
 
 def _cubics(times: np.ndarray, values: np.ndarray, smooth: Smoothness) -> list[tuple[float, float, float, float]]:

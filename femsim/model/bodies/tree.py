@@ -13,7 +13,7 @@ from femsim.base.rotations import quaternion_from_matrix
 from femsim.model.bodies import tree_kernels as kernels, tree_step_kernels as step_kernels
 from femsim.model.bodies.body import BodyForces, BodyStep, LinkPlaces, StepSettings, StepStart
 from femsim.model.bodies.links import LinkedBody
-from femsim.model.bodies.tree_joints import Motor, TreeJoint
+from femsim.model.bodies.tree_joints import Followed, Motor, TreeJoint
 from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, REVOLUTE, SPHERICAL, Places, Tree
 from femsim.model.bodies.tree_step_kernels import Ends, Equations, Motors, Start
 from femsim.model.frames import LinkFrame
@@ -22,7 +22,7 @@ from femsim.model.frames import LinkFrame
 _BEYOND = 1e-6
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Configuration:
     """What the coordinates q alone decide: where the links are, and the mass matrix (n_v, n_v)."""
 
@@ -90,6 +90,7 @@ class TreeBody(LinkedBody[_Configuration]):
         self._own_rows = np.array([joint.row for joint in joints_1], dtype=np.int64)
         self._own_coordinates = np.array([joint.coordinate for joint in joints_1], dtype=np.int64)
         self.motors = [Motor() for _ in joints_1]
+        self._followed = Followed(self.motors)
         self._passive = np.zeros(self.n_v)
         for joint in self.joints:
             self._passive[joint.row : joint.row + (3 if tree.kind[joint.link] == SPHERICAL else 1)] = joint.damping
@@ -174,6 +175,7 @@ class TreeBody(LinkedBody[_Configuration]):
         self._exact = np.array([k for k, motor in enumerate(self.motors) if motor.exact], dtype=np.int64)
         self._led = self._own_rows[self._exact]
         self._exact_ranges = self.limits()[2][self._exact]
+        self._followed = Followed(self.motors)
 
     def limits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Rows of v, entries of q, ranges (k, 2), rad or m, and links of the joints of one coordinate."""
@@ -291,10 +293,11 @@ class TreeBody(LinkedBody[_Configuration]):
     def _start_motors(self, t: float, settings: StepSettings) -> None:
         """Read the targets of the motors for a step from t (s)."""
         place, dt = t + settings.theta * settings.dt, settings.dt
-        for k, motor in enumerate(self.motors):
-            if not motor.drives or motor.exact:
-                continue
-            own = self._servo[:, k]
+        together = self._followed.as_given()
+        if together and len(self._followed.own):
+            self._followed.fill(t, settings, self._servo)
+        for k in self._followed.others if together else [*self._followed.others, *self._followed.own.tolist()]:
+            motor, own = self.motors[k], self._servo[:, k]
             own[:] = 0.0, 0.0, 0.0, motor.stiffness, motor.damping, motor.max_effort
             if motor.effort is not None:
                 own[0] = motor.effort(place)

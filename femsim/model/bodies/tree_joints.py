@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+from femsim.model.bodies.body import StepSettings
+from femsim.model.drives import Profile, as_pieces
+from femsim.model.profile_kernels import values_at
 
 Time = Callable[[float], float]
 
@@ -42,6 +47,50 @@ class Motor:
     def drives(self) -> bool:
         """Whether it does anything."""
         return not (self.position is None and self.velocity is None and self.effort is None)
+
+
+class Followed:
+    """Servos that do nothing but follow a :class:`~femsim.model.drives.Profile`, read all at once.
+
+    Parameters
+    ----------
+    motors : sequence of Motor
+        Those of all joints.
+
+    Attributes
+    ----------
+    own, others : ndarray and list of int
+        Numbers of these motors, and of those that drive their joints in another way.
+    """
+
+    def __init__(self, motors: Sequence[Motor]) -> None:
+        driving = [k for k, motor in enumerate(motors) if motor.drives and not motor.exact]
+        given = {k: _profile(motors[k].position) for k in driving if motors[k].effort is None}
+        profiles = {k: profile for k, profile in given.items() if profile is not None}
+        self.own, self.others = np.array(list(profiles), dtype=np.int64), [k for k in driving if k not in profiles]
+        self._commands: list[Any] = [motors[k].position for k in profiles]
+        self._pieces = as_pieces(list(profiles.values()))
+        self._columns = np.zeros((6, len(profiles)))
+        for column, k in zip(self._columns.T, profiles, strict=True):
+            column[3:] = motors[k].stiffness, motors[k].damping, motors[k].max_effort
+
+    def as_given(self) -> bool:
+        """Whether all of them follow their profiles now, and none a value that somebody commanded."""
+        return True not in [command.commanded for command in self._commands]
+
+    def fill(self, t: float, settings: StepSettings, servo: np.ndarray) -> None:
+        """Fill their columns of feed, target, pace, stiffness, damping and limit, (6, joints), for a step from t (s)."""
+        begin, end = np.empty((2, len(self.own)))
+        values_at(self._pieces, t, begin)
+        values_at(self._pieces, t + settings.dt, end)
+        self._columns[1], self._columns[2] = begin + settings.theta * (end - begin), (end - begin) / settings.dt
+        servo[:, self.own] = self._columns
+
+
+def _profile(command: object) -> Profile | None:
+    """Profile that a command was given; None where that was another function."""
+    given = getattr(command, "given", None)
+    return given if type(given) is Profile else None
 
 
 @dataclass(frozen=True)
