@@ -6,9 +6,17 @@ import numpy as np
 
 from contact.compiled import njit
 from contact.masses_kernels import BlockRows, find_groups, gather_group
+from contact.metrics_kernels import force_scales as fill_scales
 from contact.problem import force_scales
-from contact.solvers.dense import DenseSolver
-from contact.solvers.dense_kernels import IMMOVABLE, solve_local
+from contact.solvers.base import VELOCITY_FACTOR
+from contact.solvers.dense import SWEEPS, TRIAL_SCALE, DenseSolver
+from contact.solvers.dense_kernels import IMMOVABLE, prepare, residual, solve_local
+from contact.solvers.local_kernels import EXACT_RULE, Rule, sweep_contacts
+
+#: Groups of at most so many contacts are tried by sweeps alone before anything is made for them.
+_SMALL = 50
+#: What :class:`~contact.solvers.dense.DenseSolver` begins with.
+_FIRST_SWEEPS = SWEEPS[0]
 
 
 def solve_split(
@@ -23,7 +31,8 @@ def solve_split(
     """Solve u = W lam + q under the Signorini-Coulomb law; return the largest residual of a group.
 
     Contacts alone, such as those of nodes with lumped masses on a floor, are solved to rounding; the others group by group by
-    :class:`~contact.solvers.dense.DenseSolver`.
+    :class:`~contact.solvers.dense.DenseSolver`. What its first sweeps solve, as they do nearly all small groups, is solved
+    without one, to the same bits.
 
     Parameters
     ----------
@@ -44,8 +53,9 @@ def solve_split(
     """
     nc = len(friction)
     order, ptr, joined = np.empty(nc, dtype=np.int64), np.empty(nc + 1, dtype=np.int64), np.empty(nc, dtype=np.int64)
-    count = _solve_alone(W, q, friction, forces, order, ptr, joined)
-    worst, place = 0.0, np.empty(nc, dtype=np.int64)
+    count, worst, place = _solve_alone(W, q, friction, forces, order, ptr, joined), 0.0, np.empty(nc, dtype=np.int64)
+    if count:
+        count, worst = _sweep_groups(W, q, friction, forces, order, ptr, joined[:count], tolerance, EXACT_RULE)
     for number in joined[:count]:
         group = order[ptr[number] : ptr[number + 1]]
         WT = np.empty((3 * len(group), 3 * len(group)))
@@ -86,3 +96,61 @@ def _solve_alone(
         if blocks[k, 0, 0] > IMMOVABLE * (blocks[k, 0, 0] + blocks[k, 1, 1] + blocks[k, 2, 2]):
             forces[i, 0], forces[i, 1], forces[i, 2] = solve_local(blocks, k, q[i, 0], q[i, 1], q[i, 2], friction[i])
     return count
+
+
+@njit(cache=True)
+def _sweep_groups(
+    W: BlockRows,
+    q: np.ndarray,
+    friction: np.ndarray,
+    forces: np.ndarray,
+    order: np.ndarray,
+    ptr: np.ndarray,
+    joined: np.ndarray,
+    tolerance: float,
+    rule: Rule,
+) -> tuple[int, float]:
+    """Solve the small groups of ``joined`` by the first sweeps of a DenseSolver, as far as they reach the tolerance.
+
+    Returns how many groups are left, whose numbers ``joined`` then begins with, and the largest residual of the others.
+    """
+    most = 1
+    for number in joined:
+        size = ptr[number + 1] - ptr[number]
+        if size <= _SMALL:
+            most = max(most, size)
+    entries, blocks, diagonals = np.empty(9 * most * most), np.empty((most, 3, 3)), np.empty((most, 3))
+    compliance, scale, fixed = np.empty(most), np.empty(most), np.empty(most, dtype=np.bool_)
+    rho, mu, shift = np.empty(most), np.empty(most), np.zeros(most)
+    lam, u, free, centre = np.empty(3 * most), np.empty(3 * most), np.empty(3 * most), np.zeros(3 * most)
+    place, left, worst = np.empty(order.shape[0], dtype=np.int64), 0, 0.0
+    for number in joined:
+        group = order[ptr[number] : ptr[number + 1]]
+        k = group.shape[0]
+        joined[left] = number
+        if k > _SMALL:
+            left += 1
+            continue
+        WT = entries[: 9 * k * k].reshape((3 * k, 3 * k))
+        gather_group(W, group, place, WT)
+        prepare(WT, TRIAL_SCALE, blocks[:k], compliance[:k], scale[:k], fixed[:k])
+        for a in range(k):
+            mu[a] = friction[group[a]]
+            for c in range(3):
+                diagonals[a, c] = WT[3 * a + c, 3 * a + c]
+                lam[3 * a + c] = 0.0 if fixed[a] else forces[group[a], c]
+                free[3 * a + c] = q[group[a], c]
+        fill_scales(diagonals[:k], rho[:k])
+        x, v, own, start = lam[: 3 * k], u[: 3 * k], free[: 3 * k], centre[: 3 * k]
+        found = residual(WT, own, x, shift[:k], start, mu[:k], rho[:k], v, VELOCITY_FACTOR)[0]
+        if found > tolerance:
+            sweep_contacts(WT, blocks[:k], mu[:k], rule, _FIRST_SWEEPS, x, v)
+            found = residual(WT, own, x, shift[:k], start, mu[:k], rho[:k], v, VELOCITY_FACTOR)[0]
+        if not found <= tolerance:
+            left += 1
+            continue
+        worst = max(worst, found)
+        for a in range(k):
+            for c in range(3):
+                forces[group[a], c] = lam[3 * a + c]
+    return left, worst

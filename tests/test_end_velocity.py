@@ -22,8 +22,9 @@ import femsim as fs
 from contact import ContactError
 from contact.masses import as_matrix, product, split_operator, velocities
 from contact.masses_kernels import BlockRows, Masses, find_groups
-from contact.problem import make_problem
+from contact.problem import force_scales, make_problem
 from contact.solvers import make_solver
+from contact.solvers.dense import DenseSolver
 from contact.split import solve_split
 from femsim.model.bodies.body import BodyDefaults, StepSettings
 from femsim.model.bodies.calming import calm_edges, calm_joints, edge_stiffness
@@ -449,6 +450,37 @@ def test_groups_of_contacts_are_solved_as_the_whole_is() -> None:
     solution = make_solver("exact", tolerance=1e-10).solve(problem)
     v = free + (J.T @ forces.ravel()) / mass
     assert solution.converged and v == pytest.approx(solution.v, abs=1e-8) and (forces[:, 0] > 0).sum() > 3
+
+
+def test_small_groups_have_the_bits_of_a_solver_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups of 2 to 60 contacts, near their answers and far, some immovable: few of them need a solver of their own."""
+    rng, made = np.random.default_rng(7), []
+
+    def counted(*arguments: np.ndarray) -> DenseSolver:
+        made.append(len(arguments[1]))
+        return DenseSolver(*arguments)
+
+    monkeypatch.setattr("contact.split.DenseSolver", counted)
+    sizes = [2, 3, 4, 4, 5, 8, 12, 60] * 3
+    parts, friction, count = [], rng.uniform(0.0, 0.9, sum(sizes)), sum(sizes)
+    for size in sizes:
+        J = rng.normal(size=(3 * size, 3 * size + 6))
+        parts.append(0.05 * J @ J.T + 10.0 * np.eye(3 * size))
+    parts[2][:, 3:6] = parts[2][3:6] = 0.0  # nothing moves its second contact
+    W, q, start = block_rows(sl.block_diag(*parts)), rng.normal(size=(count, 3)), rng.normal(size=(count, 3))
+    forces, worst, at = start.copy(), 0.0, 0
+    found = solve_split(W, q, friction, forces, 1e-7)
+    assert forces[:, 0].any() and 3 <= len(made) < len(sizes) and 60 in made and min(made) < 60
+    for size, part in zip(sizes, parts, strict=True):
+        own, lam = slice(at, at + size), start[at : at + size].ravel()
+        solver = DenseSolver(np.ascontiguousarray(part.T), friction[own], force_scales(part.diagonal().reshape(-1, 3)))
+        worst = max(worst, solver.solve(q[own].ravel(), lam, 1e-7, 20000).residual)
+        assert lam.tobytes() == forces[own].tobytes()
+        at += size
+    assert found == worst
+    # and from their answers
+    again = forces.copy()
+    assert solve_split(W, q, friction, again, 1e-7) == found and again.tobytes() == forces.tobytes()
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -15,7 +15,7 @@ from contact.solvers.base import VELOCITY_FACTOR
 from contact.solvers.local_kernels import EXACT_RULE, sweep_contacts
 
 #: Sweeps before the first attempts of Newton's method; after the proximal points the last number goes on doubling.
-_SWEEPS = (3, 30, 100)
+SWEEPS = (3, 30, 100)
 #: ... times the number of contacts over this.
 _CONTACTS = 50
 #: Most Newton steps of an attempt on the problem itself, and on a proximal one.
@@ -28,7 +28,7 @@ _GOOD_OLD_FACTORS = 0.1
 #: diagonal, so that a step goes where the equations lead, and along forces that change no velocity it hardly goes at all.
 _SINGULAR, _NULL_SHIFT = 1e-13, 1e-4
 #: Scale of the trial forces: u over this many times the mean diagonal of W. Larger ones make Newton's method cycle.
-_TRIAL_SCALE = 10.0
+TRIAL_SCALE = 10.0
 #: Proximal shift, relative to the diagonal of W: first, smallest and largest, and its factors after success and failure.
 _SHIFT_FIRST, _SHIFT_LEAST, _SHIFT_MOST, _SHIFT_DOWN, _SHIFT_UP = 1e-2, 1e-13, 1.0, 0.1, 30.0
 #: A proximal problem is solved to this part of the residual of the problem itself, or of the tolerance.
@@ -89,7 +89,7 @@ class DenseSolver:
         self._blocks, self._fixed = np.empty((k, 3, 3)), np.empty(k, dtype=np.bool_)
         self._compliance, self._scale = np.empty(k), np.empty(k)
         # a contact that nothing can move along its normal has no force
-        self._some_fixed = kernels.prepare(WT, _TRIAL_SCALE, self._blocks, self._compliance, self._scale, self._fixed)
+        self._some_fixed = kernels.prepare(WT, TRIAL_SCALE, self._blocks, self._compliance, self._scale, self._fixed)
         self._active, self._slides, self._trial = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.bool_), np.empty((k, 3))
         self._right = np.empty(3 * k)
         self._u = np.empty(3 * k)
@@ -245,12 +245,12 @@ class _Search:
             return
         # a Newton step costs about as much as a sweep for each contact, so many contacts are worth more sweeps before one
         weight = max(len(self.solver.friction) // _CONTACTS, 1)
-        for sweeps in _SWEEPS:
+        for sweeps in SWEEPS:
             if self.over:
                 return
             self._sweep_and_step(weight * sweeps)
         self._proximal_points()
-        sweeps, before = weight * _SWEEPS[-1], np.inf
+        sweeps, before = weight * SWEEPS[-1], np.inf
         while not (self.over or self._lingers(before)):
             before = self.best
             self._sweep_and_step(sweeps)
