@@ -382,6 +382,27 @@ def test_wrenches_are_plain_sums(seed: int) -> None:
     np.testing.assert_allclose(forces.force_sum, 2.0 * size, rtol=1e-12)
 
 
+def test_forces_at_the_end_of_a_step_are_what_acts_there_beside_what_acts_at_its_start() -> None:
+    model, state, rows, lam, _ = accepted(5)
+    rng = np.random.default_rng(6)
+    there = State(state.q + 1e-3 * rng.standard_normal(len(state.q)), state.v, 0.0)
+    moved = model.moved(rows, there, np.zeros(model.system.n), 0.01, middle=False)
+    assert moved.families is not rows.families
+    u, late = np.zeros_like(lam), 0.3 * rng.standard_normal(lam.shape)
+    forces, _ = model.accept(rows, lam, u, late=(moved, late))
+    early, end = model.accept(rows, lam - late, u)[0], model.accept(moved, late, u)[0]
+    shift = np.cross(moved.placed.reference - rows.placed.reference, end.wrench[:, :3])
+    assert np.abs(shift).max() > 1e-6
+    wrench = early.wrench + end.wrench + np.concatenate([np.zeros_like(shift), shift], axis=1)
+    np.testing.assert_allclose(forces.wrench, wrench, atol=1e-13)
+    for name in ("node_force", "generalized"):
+        np.testing.assert_allclose(getattr(forces, name), getattr(early, name) + getattr(end, name), atol=1e-13)
+    np.testing.assert_allclose(forces.contacts.force, early.contacts.force + end.contacts.force, atol=1e-14)
+    size = np.zeros(len(model.parts))
+    np.add.at(size, forces.contacts.part, np.linalg.norm(lam, axis=1)[:, None])
+    np.testing.assert_allclose(forces.force_sum, size, rtol=1e-13)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_virtual_work(seed: int) -> None:
     """generalized_force . v = lam . J v for every v, and J^T lam component by component."""

@@ -1,6 +1,7 @@
 """What all families of contacts answer: detection, rows of the contact problem, forces. `contacts` joins them.
 
-What a call finds is a value that the next one takes, so no call depends on what another one left behind.
+What a call finds is a value that the next one takes, so no call depends on what another one left behind. Nobody writes to such
+a value; records that every step makes are not frozen all the same, since a frozen one takes three times as long to make.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from femsim.step.rows_kernels import Given, Rows, Sums
 from femsim.step.state import State
 
 
-@dataclass(frozen=True)
+@dataclass
 class Rates:
     """Velocities that bound how far things move in a step.
 
@@ -30,7 +31,7 @@ class Rates:
     v_prescribed: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass
 class Found:
     """What a family found in a state; other families read nothing of it.
 
@@ -55,7 +56,7 @@ class Found:
     every: Any = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class FamilyRows:
     """Rows of those contacts of a family that are in the problem.
 
@@ -101,7 +102,7 @@ class FamilyRows:
         return len(self.keep)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Sides:
     """Contacts in the problem and what they bear; see :class:`femsim.step.contacts.StepContacts`."""
 

@@ -37,7 +37,7 @@ from femsim.step.system import System
 Memory = tuple[ForceMemory, ...]
 
 
-@dataclass(frozen=True)
+@dataclass
 class StepContacts:
     """Contacts of one step and their forces; those between soft bodies and rods come last.
 
@@ -87,7 +87,7 @@ class StepContacts:
     rotation: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass
 class ContactForces:
     """Contact forces of one step; of a step that was taken in sub-steps, their means, and the contacts of the last one.
 
@@ -112,7 +112,7 @@ class ContactForces:
     generalized: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass
 class ContactRows:
     """Rows of all contacts in the problem.
 
@@ -210,6 +210,8 @@ class Contacts:
         Which parts may have contact with which, symmetric, themselves included.
     by_faces : ndarray, (np, np), bool
         Pairs of a soft body or rod and a rigid part that have contact by the corners, edges and faces of this one, symmetric.
+    owner : ndarray, (np,)
+        Body of each part; -1 for obstacles.
     """
 
     def __init__(self, system: System, parts: list[Part], rules: ContactRules) -> None:
@@ -224,6 +226,7 @@ class Contacts:
         if len(limits.row):
             self.families.append(limits)
         self.pairs = rules.pairs | rules.pairs.T | np.diag([part.self_contact for part in parts])
+        self.owner = np.array([part.body for part in parts], dtype=np.int64)
 
     # ------------------------------------------------------------------ one step
 
@@ -285,6 +288,10 @@ class Contacts:
 
     def _joined(self, each: tuple[FamilyRows, ...], friction: np.ndarray, given: Given) -> ContactRows:
         """Rows of all families."""
+        if len(each) == 1 and each[0].softness is None:
+            own = each[0]
+            J = compressed_rows(own.indptr, own.indices, own.data, self.system.n)
+            return ContactRows(each, J, own.phi, friction, given, own.restitution)
         indptr = each[0].indptr
         for more in each[1:]:
             indptr = np.concatenate([indptr, indptr[-1] + more.indptr[1:]])
@@ -304,10 +311,10 @@ class Contacts:
         softness = joined([np.zeros(len(rows)) if rows.softness is None else rows.softness for rows in each])
         return softness if softness.any() else None
 
-    def warm_start(self, rows: ContactRows, memory: Memory, v_hat: np.ndarray) -> WarmStart:
+    def warm_start(self, rows: ContactRows, memory: Memory, v_hat: np.ndarray, row_forces: np.ndarray | None = None) -> WarmStart:
         """Velocity of the last step, and the forces of contacts that persist, turned into the frames of this step."""
         each = zip(rows.families, memory, strict=True)
-        return WarmStart(v_hat, joined([known.recall(own.key, own.frame) for own, known in each]))
+        return WarmStart(v_hat, joined([known.recall(own.key, own.frame) for own, known in each]), row_forces)
 
     def accept(
         self,

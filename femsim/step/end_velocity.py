@@ -45,7 +45,7 @@ from femsim.step.system import System
 _TOLERANCE, _NEAR, _ENOUGH = 1e-11, 1e-7, 1e-6
 
 
-@dataclass(frozen=True)
+@dataclass
 class EndVelocity:
     """Velocities at the end of a step and what the contacts did to get there.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 
-@dataclass(frozen=True)
+@dataclass
 class ForceMemory:
     """Forces of the contacts of a step, where the next one starts.
 

@@ -28,6 +28,7 @@ def measure(
     new: State,
     max_penetration: float,
     still: float,
+    owner: np.ndarray,
 ) -> StepReport:
     """Report a step: residuals by the yardstick, energies, momentum, wrenches of drives and the balance of forces.
 
@@ -49,16 +50,17 @@ def measure(
         Largest penetration at the end.
     still : float, m/s
         Speed that counts as none: a balance of forces is relative at least to the force that makes it.
+    owner : ndarray, (np,)
+        Body of each part, see :attr:`femsim.step.contacts.Contacts.owner`.
     """
     problem, solution = solved.problem, solved.solution
-    dt, u = problem.dt, forces.contacts.u
-    pressing = end.lam[:, 0] > 1e-9 * end.lam[:, 0].max(initial=0.0)
-    slip = np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2)[pressing]
+    dt, pressing = problem.dt, forces.contacts.state > 0
+    slip = np.sqrt((forces.contacts.u[pressing, 1:] ** 2).sum(axis=1))
     friction_loss = old.friction_loss - float(end.work[:, 1:].sum())
     reaction = system.reaction(solution.v, forces.generalized + system.joints_pushed()) + end.held
     work = old.work + dt * float((system.external + reaction) @ solution.v)
     work += dt * sum(coupling.power for coupling in system.couplings)
-    contact_force, force_sum = _on_bodies(scene, forces, len(system.bodies))
+    contact_force, force_sum = _on_bodies(owner, forces, len(system.bodies))
     momentum, kinetic, elastic, potential, balance = np.zeros(3), 0.0, 0.0, 0.0, 0.0
     inverted, unbalanced = 0, -1
     mount: dict[str, np.ndarray] = {}
@@ -77,7 +79,8 @@ def measure(
         largest = max(norm(force) for force in (contact, own.outside, own.held, *couplings))
         least = max(body.mass * still / dt, TINY)  # finite, also where forces are not
         scale = max(least, largest, NET_FRACTION * float(force_sum[index]), NOISE_FRACTION * own.magnitude)
-        left = norm(rate - own.outside - own.held - couplings.sum(axis=0) - contact) / scale
+        lacking = rate - own.outside - own.held - contact
+        left = norm(lacking - couplings.sum(axis=0) if len(couplings) else lacking) / scale
         balance, unbalanced = max(balance, left), index if left > balance else unbalanced
         if own.drive is not None:
             mount[body.name] = own.drive
@@ -100,13 +103,15 @@ def measure(
     )  # fmt: skip
 
 
-def _on_bodies(scene: Scene, forces: ContactForces, bodies: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sum of the contact forces on each body, (bodies, 3), N, and of their sizes, (bodies,), N; without those on obstacles."""
-    owner = [part.body for part in scene.parts]
-    force, size = np.zeros((bodies + 1, 3)), np.zeros(bodies + 1)  # obstacles are number -1, the last
-    np.add.at(force, owner, forces.wrench[:, :3])
-    np.add.at(size, owner, forces.force_sum)
-    return force[:-1], size[:-1]
+def _on_bodies(owner: np.ndarray, forces: ContactForces, bodies: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sum of the contact forces on each body, (bodies, 3), N, and of their sizes, (bodies,), N; without those on obstacles.
+
+    ``owner`` (np,) is the body of each part.
+    """
+    of, force = owner + 1, np.empty((bodies, 3))
+    for c in range(3):
+        force[:, c] = np.bincount(of, forces.wrench[:, c], bodies + 1)[1:]
+    return force, np.bincount(of, forces.force_sum, bodies + 1)[1:]
 
 
 def _add_holds(mount: dict[str, np.ndarray], scene: Scene, system: System, old: State, reaction: np.ndarray) -> None:

@@ -65,7 +65,7 @@ class Newton:
     still: float
 
 
-@dataclass(frozen=True)
+@dataclass
 class Solved:
     """What came of it.
 
@@ -272,7 +272,7 @@ def solve_step(
     return Solved(last.problem, solution, tuple(residuals), last.rows, patience > 0, goes_on, len(residuals) > 1 + nearly)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Iterate:
     """Contact problem of a linearisation, its answer with its forces J^T lam, (n,), and the nonlinear residual of both.
 

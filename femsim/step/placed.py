@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from femsim.step.system import System
 STATIC = -1
 
 
-@dataclass(frozen=True)
+@dataclass
 class Placed:
     """Where parts are.
 
@@ -31,6 +31,8 @@ class Placed:
         What the joints of each rigid part give to it: velocity at its ``origin`` and angular velocity, see :class:`Places`.
     reference : ndarray, (np, 3), m
         Point that torques on each part are about.
+    rigid : RigidParts or None
+        What :meth:`Places.rigid` makes of it, once it was asked.
     """
 
     rotation: np.ndarray
@@ -38,6 +40,7 @@ class Placed:
     origin: np.ndarray
     screw: np.ndarray
     reference: np.ndarray
+    rigid: RigidParts | None = field(default=None, init=False, repr=False, compare=False)
 
 
 class Places:
@@ -107,7 +110,9 @@ class Places:
 
     def rigid(self, placed: Placed) -> RigidParts:
         """How the rows of v move the rigid parts where they are."""
-        return RigidParts(self.row, placed.origin, self.joint_start, self.joint_row, placed.screw)
+        if placed.rigid is None:
+            placed.rigid = RigidParts(self.row, placed.origin, self.joint_start, self.joint_row, placed.screw)
+        return placed.rigid
 
     def spread(self, placed: Placed, sums: Sums, out: np.ndarray) -> None:
         """Add to ``out``, (n,), the wrenches on rigid parts, N and N m, about their references."""

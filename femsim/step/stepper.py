@@ -153,7 +153,7 @@ class Stepper:
         with self.timed("measure"):
             overlaps = contacts.overlapping(new, arrived, ended.rows)
             penetration = max(0.0, -float(overlaps[1].min(initial=0.0)))
-            report = measure(self.scene, system, solved, end, forces, state, new, penetration, self.newton.still)
+            report = measure(self.scene, system, solved, end, forces, state, new, penetration, self.newton.still, contacts.owner)
             report.elastic_energy += soft_pairs.energy_of(rows, solution.lam)
             beyond = soft_pairs.beyond(
                 contacts.rules.softness, self.vital_signs.sizes.part, overlaps, forces.contacts, solution.lam
@@ -187,8 +187,7 @@ class Stepper:
                 linearised = None
                 if ahead:
                     linearised = linearise_ahead(self.system, state, settings, v_hat, v_prescribed, self.newton)
-                start = contacts.warm_start(rows, state.contacts, v_hat)
-                warm = replace(start, row_forces=self.system.joint_forces())
+                warm = contacts.warm_start(rows, state.contacts, v_hat, self.system.joint_forces())
                 loose = rows.with_friction(self._friction(rows))
                 follow, patience = self._follow(loose, v_prescribed), PATIENCE if all(one.followed for one in searched) else 0
                 solved = solve_step(
@@ -198,7 +197,9 @@ class Stepper:
             searched.append(solved)
             v_hat, ahead = solved.solution.v, True
             rates = Rates(v_hat, v_prescribed)
-            if again == _MOST_SEARCHES - 1 or not np.isfinite(v_hat).all() or within(self._speeds(rates), settings.dt, margins):
+            if again == _MOST_SEARCHES - 1 or not np.isfinite(v_hat).all():
+                break
+            if within(self._speeds(placed, rates), settings.dt, margins):
                 break
             margins = self._margins(placed, rates)
             with self.timed("assemble"):
@@ -222,7 +223,7 @@ class Stepper:
                 new = self.system.advance(self.state, solved.solution.v, self.settings)
                 u = contact_velocity(solved.problem, solved.solution.v)
                 arrived, there = self.contacts.places.read(new), solved.rows.with_friction(rows.friction)
-                if self.follows and not self._hardly_moves(solved.solution.v):
+                if self.follows and not self._hardly_moves(rows.placed, solved.solution.v):
                     there = self.contacts.moved(there, new, v_prescribed, self.settings.dt, middle=False, placed=arrived)
                 projected = self.settings.theta < 1.0
                 joints = jointed_mobility(self.system, self.state, new, projected=projected)
@@ -271,22 +272,22 @@ class Stepper:
         """Rows of contacts at the middle of the step, by its v_hat; those of the start where hardly anything moves."""
         if not (self.follows and len(rows.phi)):
             return None
-        state, dt = self.state, self.settings.dt
+        state, dt, placed = self.state, self.settings.dt, rows.placed
 
         def there(v_hat: np.ndarray) -> ContactRows:
-            if self._hardly_moves(v_hat):
+            if self._hardly_moves(placed, v_hat):
                 return rows
             return self.contacts.moved(rows, self.system.moved(state, v_hat, 0.5 * dt), v_prescribed, dt, middle=True)
 
         return there
 
-    def _hardly_moves(self, v_hat: np.ndarray) -> bool:
-        """Whether a step leads nothing that has contacts away from where it was."""
-        return within(self._speeds(Rates(v_hat, self._nothing)), self.settings.dt, self._little)
+    def _hardly_moves(self, placed: Placed, v_hat: np.ndarray) -> bool:
+        """Whether a step leads nothing that has contacts away from where it was, ``placed``."""
+        return within(self._speeds(placed, Rates(v_hat, self._nothing)), self.settings.dt, self._little)
 
-    def _speeds(self, rates: Rates) -> list[float | np.ndarray]:
+    def _speeds(self, placed: Placed, rates: Rates) -> list[float | np.ndarray]:
         """Bounds of the speeds at which gaps may close, asked once for each velocity where none is prescribed."""
-        placed, v_hat = self.placed, rates.v_hat
+        v_hat = rates.v_hat
         if not (self._paced[0] is placed and self._paced[1] is v_hat) or self.system.prescribes:
             self._paced = (placed, v_hat, self.contacts.speeds(placed, rates))
         return self._paced[2]

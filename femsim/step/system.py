@@ -135,6 +135,7 @@ class System:
         self.prescribed = np.zeros(nv, dtype=np.bool_)
         self._columns_of_entries = np.repeat(np.arange(nv), np.diff(self.A.indptr))
         self._on_diagonal = np.flatnonzero(self._columns_of_entries == self.A.indices)
+        self._known_diagonal: np.ndarray | None = None
         self.set_prescribed(self.prescribed)
         self._starts = self._started(self.initial_state())
 
@@ -246,7 +247,7 @@ class System:
         the same pattern; its original equation is kept for :meth:`reaction`. Prescribed velocities jump from v to v_prescribed
         within the step whatever theta is, so they enter b by the start velocity for which eq. (9) says the same.
         """
-        self._dt, v_start = settings.dt, state.v
+        self._dt, self._known_diagonal, v_start = settings.dt, None, state.v
         if self._rows.size:
             v_start = state.v.copy()
             jump = v_prescribed[self._rows] - state.v[self._rows]
@@ -277,7 +278,7 @@ class System:
         moved = [
             body.moved(state.q[q], v_hat[v], time) for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True)
         ]
-        return replace(state, q=np.concatenate(moved))
+        return State(np.concatenate(moved), state.v, state.t, state.v_hat)
 
     def residual(self, settings: StepSettings, v_hat: np.ndarray, contact_force: np.ndarray, still: float = 0.0) -> float:
         """Measure what the equations of the step lack at v_hat, all forces evaluated where it leads: the nonlinear residual.
@@ -332,8 +333,10 @@ class System:
         return residual
 
     def diagonal(self) -> np.ndarray:
-        """Diagonal of A, (n,)."""
-        return self.A.data[self._on_diagonal]
+        """Diagonal of A, (n,), taken out of it once; nobody writes to it."""
+        if self._known_diagonal is None:
+            self._known_diagonal = self.A.data[self._on_diagonal]
+        return self._known_diagonal
 
     def free_weight(self) -> np.ndarray:
         """Root of the diagonal of A, (n,), the same in every frame: vectors have one value for three rows; 0 where prescribed."""
@@ -369,7 +372,7 @@ class System:
 
     def _fill_tangents(self, settings: StepSettings, *, positive: bool, lagged: bool = False) -> bool:
         """Fill A with the tangents of bodies and couplings; whether any that were asked to be positive definite are others."""
-        other = False
+        other, self._known_diagonal = False, None
         for k, body in enumerate(self.bodies):
             if lagged and body.kind == "nodes" and body.n_v >= LAGS_FROM:
                 self._restore_block(k)

@@ -44,7 +44,7 @@ class Depth:
     share: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass
 class Vitals:
     """What a step says about the health of a run.
 

@@ -42,7 +42,7 @@ class Link:
     axis: np.ndarray | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Configuration:
     """What the coordinates q alone decide, worked out once for all who ask.
 
