@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -215,6 +215,7 @@ def describe(scene: Path) -> int:
     """
     if scene.suffix in (".urdf", ".xml", ".mjcf"):
         return _describe_robot(scene)
+    from femsim.run.info import describe_drives
     from femsim.scene.scene_file import load_scene, scene_doc, scene_parameters
 
     parameters = scene_parameters(scene)  # before anything is printed: it may be no scene
@@ -233,10 +234,24 @@ def describe(scene: Path) -> int:
         text = f"{mesh['nodes']} nodes, {mesh['tets']} tets, {Path(mesh['source']).name}" if mesh else ""
         bodies.add_row(body.name, body.what, f"{body.mass:.4g} kg", str(body.n_v), text)
     console.print(bodies)
+    for name, drive in describe_drives(built).items():
+        print(f"driven: {name}, {_how_driven(drive)}")
     print(
         f"time step {built.dt:g} s, duration {built.duration:g} s; sensors: {', '.join(s.name for s in built.sensors) or 'none'}"
     )
     return OK
+
+
+def _how_driven(drive: dict[str, Any]) -> str:
+    """Say how a base or held nodes follow their motion."""
+    what = f"{drive['nodes']} nodes of {drive['body']}, " if "nodes" in drive else ""
+    if drive["exact"]:
+        return f"{what}exactly"
+    parts = drive["stiffness"][:3], drive["stiffness"][3:]
+    along, about = (", ".join(f"{k:g}" for k in (part[:1] if len(set(part)) == 1 else part)) for part in parts)
+    limits = [f"{drive[name]:g} {unit}" for name, unit in (("max_force_N", "N"), ("max_torque_Nm", "N m")) if drive[name]]
+    most = f", at most {' and '.join(limits)}" if limits else ""
+    return f"{what}by a spring of {along} N/m and {about} N m/rad{most}"
 
 
 def _describe_robot(path: Path) -> int:

@@ -9,12 +9,12 @@
     declared once.
 `couplings`, `actuators`
     Forces between bodies that are implicit in the system: rod ends that bodies hold, chambers under pressure, tendons.
-`joints`, `joint_friction`
+`joints`, `joint_friction`, `kept_shape`
     Welds, hinges, sliders, balls and glue between bodies: rows of the contact problem that hold two frames together; dry friction
-    of the joints of robots, a row as well.
+    of the joints of robots, a row as well; nodes of a soft body that move together.
 `drives`, `holds`, `compliance`, `commands`
-    Motions and profiles over time (``profile_kernels`` read many at once); nodes of soft bodies that follow a motion; hands that
-    give way; functions of time that somebody may take over between two steps.
+    Motions and profiles over time (``profile_kernels`` read many at once); nodes of soft bodies that follow a motion; hands and
+    held nodes that give way; functions of time that somebody may take over between two steps.
 `robots`, `robot_files`, `urdf`, `mjcf`
     Links and joints of a robot by name, put in order as a tree; files that describe one, and what their readers share.
 `paths`, `path_files`, `robot_paths`

@@ -1,4 +1,8 @@
-"""Compliant drives: a hand that follows a motion by springs and dampers, and gives way to what it cannot push through."""
+"""Compliant drives: hands that follow a motion by springs and dampers, and give way to what they cannot push through.
+
+:class:`CompliantDrive` pulls the base of a rigid body. :class:`CompliantHold` pulls nodes of a soft body that
+:class:`femsim.model.kept_shape.KeptShape` makes move together.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from femsim.base.rotations import quaternion_conjugate, quaternion_multiply, vector_from_quaternion
+from femsim.base.rotations import cross, quaternion_conjugate, quaternion_multiply, quaternion_to_matrix, vector_from_quaternion
 from femsim.model.bodies.body import StepSettings
 from femsim.model.couplings import CouplingDefaults
 from femsim.model.drives import PoseFunction, driven_pose
+from femsim.model.frames import HoldFrame
 
 
 class CompliantDrive(CouplingDefaults):
@@ -76,8 +81,20 @@ class CompliantDrive(CouplingDefaults):
     def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
         """Read the offset of the target: from the start of the step, or from where ``v_hat``, (6,), leads."""
         self._time, self._start = t, v_hat is None
-        self._spring = self.stiffness * _way(q[0], self._target(t))
-        self._known = self._twist if v_hat is None else np.array(v_hat)
+        self._spring = self.stiffness * _way(self._place(q[0]), self._target(t))
+        self._known = self._twist if v_hat is None else self._motion_by(v_hat)
+
+    def _place(self, q: np.ndarray) -> np.ndarray:
+        """Pose of what it pulls at coordinates of the body, (7 or more,)."""
+        return q
+
+    def _motion_by(self, v_hat: np.ndarray) -> np.ndarray:
+        """Velocity and angular velocity, (6,), of what it pulls, by those of its rows, where it was placed last."""
+        return np.array(v_hat)
+
+    def _spread(self, wrench: np.ndarray) -> np.ndarray:
+        """Spread a wrench on what it pulls over its rows."""
+        return wrench
 
     def assemble(self, settings: StepSettings, block: np.ndarray, b: np.ndarray) -> None:
         """Fill stiffness and damping, and the wrench as it would be at rest."""
@@ -86,15 +103,19 @@ class CompliantDrive(CouplingDefaults):
             begin = self._time - implicit
             self._pace = _way(self._target(begin), self._target(begin + settings.dt)) / settings.dt
             self._spring -= implicit * self.stiffness * self._known  # about where the velocity of the last step leads
-        uncut = self._uncut()
-        np.copyto(block, np.diag(implicit * self.stiffness + self.damping))
+        uncut, own = self._uncut(), np.diag(implicit * self.stiffness + self.damping)
         for part, most in zip((slice(0, 3), slice(3, 6)), self.limit, strict=True):
             size = float(np.linalg.norm(uncut[part]))
             if size > most:
                 across = np.eye(3) - np.outer(uncut[part], uncut[part]) / size**2
-                block[part, part] = most / size * across @ block[part, part] @ across
-        self._block = block.copy()
-        b[:] = self._cut(uncut) + block @ self._known
+                own[part, part] = most / size * across @ own[part, part] @ across
+        self._block = own
+        b[:] = self._spread(self._cut(uncut) + own @ self._known)
+        self._fill(block)
+
+    def _fill(self, block: np.ndarray) -> None:
+        """Fill what its rows add to A."""
+        np.copyto(block, self._block)
 
     def _uncut(self) -> np.ndarray:
         """Wrench without limits at the place and the velocity of the last :meth:`prepare`, (6,)."""
@@ -110,14 +131,14 @@ class CompliantDrive(CouplingDefaults):
         return out
 
     def exerted(self) -> np.ndarray:
-        """Wrench on the base, (6,), N and N m."""
-        return self._cut(self._uncut())
+        """Force on its rows: on a base its wrench, (6,), N and N m."""
+        return self._spread(self._cut(self._uncut()))
 
     def accept(self, v_hat: np.ndarray) -> None:
         """Take the wrench of the step and its power."""
-        self.wrench = self._cut(self._uncut()) - self._block @ (v_hat - self._known)
-        self.forces, self.power = (self.wrench[:3].copy(),), float(self.wrench @ v_hat)
-        self._latest = np.array(v_hat)
+        self._latest = self._motion_by(v_hat)
+        self.wrench = self._cut(self._uncut()) - self._block @ (self._latest - self._known)
+        self.forces, self.power = (self.wrench[:3].copy(),), float(self.wrench @ self._latest)
 
     def settle(self, q: Sequence[np.ndarray]) -> None:
         """Keep the velocity of the step for the next one."""
@@ -148,9 +169,75 @@ class CompliantDrive(CouplingDefaults):
         super().take_acted(acted)
         self.wrench = acted["wrench"]
 
+    def describe(self) -> dict[str, list[float] | float | None]:
+        """Stiffness and damping along and about x, y, z, and largest force and torque, SI; None for no limit."""
+        force, torque = (most if np.isfinite(most) else None for most in self.limit)
+        both = {"stiffness": self.stiffness.tolist(), "damping": self.damping.tolist()}
+        return {**both, "max_force_N": force, "max_torque_Nm": torque}
+
     def mounted(self) -> tuple[str, np.ndarray] | None:
         """Name of the body, and the wrench on its base."""
         return self._body, self.wrench
+
+
+class CompliantHold(CompliantDrive):
+    """The same of nodes of a soft body that move together: the wrench is spread over three of them.
+
+    How it is spread changes nothing but the forces by which the nodes keep their shape. It is about the frame's origin, which
+    is where the motion has its own, and acts there.
+
+    Parameters
+    ----------
+    name, index, stiffness, damping, limit
+        See :class:`CompliantDrive`.
+    frame : HoldFrame
+        Frame that the three nodes carry.
+    start : ndarray, (7,)
+        Its pose at the start: position (m) and quaternion.
+    middle : ndarray, (3,), m
+        Mean of all held nodes at the start, which the torque of a sensor is about.
+    """
+
+    kind = "compliant hold"
+
+    def __init__(
+        self,
+        name: str,
+        index: int,
+        frame: HoldFrame,
+        start: np.ndarray,
+        middle: np.ndarray,
+        motion: PoseFunction,
+        *,
+        stiffness: np.ndarray,
+        damping: np.ndarray,
+        limit: tuple[float, float] = (np.inf, np.inf),
+    ) -> None:
+        super().__init__(name, name, index, start, motion, stiffness=stiffness, damping=damping, limit=limit)
+        self._frame, self._pose, self._G = frame, start, frame.jacobian()
+        self._arm = quaternion_to_matrix(start[3:7]).T @ (start[:3] - middle)
+        self.rows = ((index, frame.rows),)
+
+    def _place(self, q: np.ndarray) -> np.ndarray:
+        self._pose = self._frame.place(q)
+        self._G = self._frame.jacobian()
+        return self._pose
+
+    def _motion_by(self, v_hat: np.ndarray) -> np.ndarray:
+        return np.asarray(self._G @ v_hat)
+
+    def _spread(self, wrench: np.ndarray) -> np.ndarray:
+        return np.asarray(self._G.T @ wrench)
+
+    def _fill(self, block: np.ndarray) -> None:
+        own = self._G.T @ self._block @ self._G
+        np.copyto(block, 0.5 * (own + own.T))
+
+    def accept(self, v_hat: np.ndarray) -> None:
+        """Also shift the torque to the mean of the nodes."""
+        super().accept(v_hat)
+        arm = quaternion_to_matrix(self._pose[3:7]) @ self._arm
+        self.wrench[3:] += cross(arm, self.wrench[:3])
 
 
 def _way(start: np.ndarray, end: np.ndarray) -> np.ndarray:

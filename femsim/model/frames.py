@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -216,6 +217,22 @@ class RodFrame:
         return self._body.moved(q, v_hat, time)
 
 
+class Pointed(Protocol):
+    """What has nodes that start at ``rest``, (n, 3), m."""
+
+    @property
+    def rest(self) -> np.ndarray:
+        """Where they start."""
+        ...
+
+
+@dataclass(frozen=True)
+class Points:
+    """Nodes that start at ``rest``, (n, 3), m."""
+
+    rest: np.ndarray
+
+
 class PatchFrame:
     """Frame spread over some nodes of a soft body.
 
@@ -226,7 +243,7 @@ class PatchFrame:
 
     Parameters
     ----------
-    body : Tetrahedra
+    body : Pointed
         The body.
     nodes : ndarray of int, (k,)
         At least three nodes that are not in one line.
@@ -238,7 +255,7 @@ class PatchFrame:
 
     link = -1
 
-    def __init__(self, body: Tetrahedra, nodes: np.ndarray, weights: np.ndarray, pose: np.ndarray) -> None:
+    def __init__(self, body: Pointed, nodes: np.ndarray, weights: np.ndarray, pose: np.ndarray) -> None:
         self.nodes, self.weights = nodes, weights / weights.sum()
         self.rows = (3 * nodes[:, None] + np.arange(3)).ravel()
         mean = self.weights @ body.rest[nodes]

@@ -1,4 +1,4 @@
-"""Held nodes of soft bodies: they follow a rigid motion exactly, as if glued to a robot's hand."""
+"""Held nodes of soft bodies: they follow a rigid motion, as if glued to a robot's hand."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ class Hold:
         The motion; None where the nodes go with a driven body.
     leader : int
         Number of that body, -1 for none.
+    gives_way : bool
+        Whether a spring pulls them instead, a :class:`femsim.model.compliance.CompliantHold` of the same name.
     """
 
     name: str
@@ -41,10 +43,12 @@ class Hold:
     pivot: np.ndarray
     motion: PoseFunction | None
     leader: int = -1
+    gives_way: bool = False
 
     def __repr__(self) -> str:
         led = "a motion" if self.motion is not None else f"body {self.leader}"
-        return f"<Hold {self.name!r}: {len(self.nodes)} nodes of body {self.body} follow {led}>"
+        how = " by a spring" if self.gives_way else ""
+        return f"<Hold {self.name!r}: {len(self.nodes)} nodes of body {self.body} follow {led}{how}>"
 
     @property
     def rows(self) -> np.ndarray:

@@ -102,7 +102,7 @@ class HealthWatch:
                 "infeasible", sorted(report.contradicting), 1.0, (0.0, 0.0), when,
                 f"{_listed(report.contradicting)} cannot hold: what is joined is driven, held or joined elsewhere too, and "
                 "cannot be at both places",
-                "Nothing after this is right. Drive with a stiffness, or leave a joint out.",
+                f"Nothing after this is right. {self._gently(report.contradicting).capitalize()}, or leave a joint out.",
             )  # fmt: skip
         pairs = closing_pairs(report, self._names)
         if report.contradicting and not pairs:
@@ -112,7 +112,7 @@ class HealthWatch:
             "infeasible", names, 1.0, (0.0, 0.0), when,
             f"the contacts between {', '.join(' and '.join(pair) for pair in pairs) or 'bodies'} cannot hold: what they press "
             "on is closed in by parts that are driven, held or fixed and do not give way",
-            "Nothing after this is right. Shorten the motion, drive with a stiffness or by a force, or make room.",
+            f"Nothing after this is right. Shorten the motion, {self._gently(names)} or by a force, or make room.",
         )  # fmt: skip
 
     def _look_at_energy(self, report: StepReport, when: When) -> None:
@@ -160,10 +160,14 @@ class HealthWatch:
                 advice = "Give them something to grip, or close them less far."
             elif led:
                 why = "both are driven or fixed, so no contact force can keep them apart"
-                advice = "Shorten the motion, or drive with a stiffness or by a force, which give way."
+                advice = f"Shorten the motion, or {self._gently(self._of(found))} or by a force, which give way."
             else:
                 why = "contact could not keep them apart"
                 advice = "Take a smaller dt, shorten the motion that presses them, or make the thin one thicker."
+                if self._held_exactly(self._of(found)):
+                    advice = (
+                        "Shorten the motion of held nodes, hold them with a stiffness, which gives way, or take a smaller dt."
+                    )
             size, which = sizes.of_pair(a, b)
             self.findings.judge(
                 "led_overlap" if led else "penetration", self._of(found), found.share, bounds, when,
@@ -267,6 +271,17 @@ class HealthWatch:
     def _same_body(self, a: int, b: int) -> bool:
         parts = self._stepper.scene.parts
         return parts[a].body == parts[b].body
+
+    def _gently(self, names: Sequence[str]) -> str:
+        """Say how to drive parts, or what joints hold, so that they give way."""
+        return "drive or hold with a stiffness" if self._held_exactly(names) else "drive with a stiffness"
+
+    def _held_exactly(self, names: Sequence[str]) -> bool:
+        """Whether a motion holds nodes of one of these parts, or of what one of these joints holds, exactly."""
+        scene = self._stepper.scene
+        bodies = {part.body for part in scene.parts if part.name in names}
+        bodies |= {k for coupling in scene.couplings if coupling.name in names for k, _ in coupling.rows}
+        return any(hold.body in bodies and not hold.gives_way for hold in scene.holds)
 
     def _bodies(self, number: int) -> list[str]:
         """Name of a body; nothing for -1."""

@@ -15,6 +15,7 @@ import numpy as np
 from contact import Solver
 from femsim.base.threads import pools
 from femsim.base.versions import machine, versions
+from femsim.model.compliance import CompliantDrive
 from femsim.scene.frictions import pair_restitution, pair_softness
 from femsim.scene.scene import Scene
 
@@ -47,6 +48,7 @@ def run_info(
         "health_bounds": {name: _plain(value) for name, value in vars(scene.health).items()},
         "bodies": describe_bodies(scene),
         "parts": scene.part_names,
+        "drives": describe_drives(scene),
         "friction": describe_friction(scene),
         "restitution": describe_restitution(scene),
         "softness": describe_softness(scene),
@@ -77,6 +79,19 @@ def describe_bodies(scene: Scene) -> dict[str, Any]:
             entry["mesh"] = scene.meshes[body.name]
         out[body.name] = entry
     return out
+
+
+def describe_drives(scene: Scene) -> dict[str, Any]:
+    """Entry of each driven base and of held nodes: what it is of, and the spring of one that gives way."""
+    springs = {found[0]: c for c in scene.couplings if isinstance(c, CompliantDrive) and (found := c.mounted()) is not None}
+    held = {hold.name: {"body": scene.bodies[hold.body].name, "nodes": len(hold.nodes)} for hold in scene.holds}
+    names = dict.fromkeys([*(scene.bodies[k].name for k in scene.motions), *springs, *held])
+    return {
+        name: held.get(name, {"body": name})
+        | {"exact": name not in springs}
+        | (springs[name].describe() if name in springs else {})
+        for name in names
+    }
 
 
 def describe_friction(scene: Scene) -> list[dict[str, Any]]:

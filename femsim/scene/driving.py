@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,10 +12,12 @@ from femsim.base.errors import InputError, did_you_mean
 from femsim.model.actuators import Chamber, Tendon, find_chamber, route
 from femsim.model.bodies.body import Body
 from femsim.model.commands import MOTION, Command
-from femsim.model.compliance import CompliantDrive
+from femsim.model.compliance import CompliantDrive, CompliantHold
+from femsim.model.couplings import Coupling
 from femsim.model.drives import Motion, PoseFunction
-from femsim.model.frames import Tetrahedra
+from femsim.model.frames import PatchFrame, Points, Tetrahedra
 from femsim.model.holds import Hold, chosen_nodes
+from femsim.model.kept_shape import KeptShape, triad
 from femsim.scene import plausible
 from femsim.scene.checks import Handle, Vector, function_of_time, name_of, positive, vector
 from femsim.scene.contents import SceneContents
@@ -57,18 +60,12 @@ def drive_softly(
     index, start = scene.bodies.index(body), body.initial_q()
     if index in scene.motions:
         raise InputError(f"drive of {body.name}: a motion drives it exactly already; drive it once, with stiffness or without.")
-    k = _six(f"drive of {body.name}: stiffness", stiffness, "(N/m, N m/rad)")
-    if not k.any():
-        raise InputError(f"drive of {body.name}: stiffness is {stiffness!r}; at least one axis needs some.")
-    if damping is None:
-        inertia = body.inertia(start, start)
-        d = 2.0 * np.sqrt(k * (inertia[0] if isinstance(inertia, np.ndarray) else inertia).diagonal()[:6])
-    else:
-        d = _six(f"drive of {body.name}: damping", damping, "(N s/m, N m s/rad)")
+    inertia = body.inertia(start, start)
+    mass = (inertia[0] if isinstance(inertia, np.ndarray) else inertia).diagonal()[:6]
+    k, d, limit = _impedance(f"drive of {body.name}", stiffness, damping, max_force, mass)
     name = f"{body.name}.drive"
     scene.check_name(name)
     path = _path(scene, body.name, motion)
-    limit = _limits(body.name, max_force)
     scene.couplings.append(CompliantDrive(name, body.name, index, start, path, stiffness=k, damping=d, limit=limit))
 
 
@@ -100,11 +97,25 @@ def _six(what: str, value: float | Sequence[float], pair: str) -> np.ndarray:
     return np.repeat(given, 3) if len(given) == 2 else given.copy()
 
 
-def _limits(name: str, max_force: Impedance) -> tuple[float, float]:
+def _impedance(
+    what: str, stiffness: float | Sequence[float], damping: Impedance, max_force: Impedance, mass: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, tuple[float, float]]:
+    """Stiffness and damping, (6,) each, the latter by default critical for masses and moments (6,); limits."""
+    k = _six(f"{what}: stiffness", stiffness, "(N/m, N m/rad)")
+    if not k.any():
+        raise InputError(f"{what}: stiffness is {stiffness!r}; at least one axis needs some.")
+    d = 2.0 * np.sqrt(k * mass) if damping is None else _six(f"{what}: damping", damping, "(N s/m, N m s/rad)")
+    return k, d, _limits(what, max_force)
+
+
+def _limits(what: str, max_force: Impedance) -> tuple[float, float]:
     """Largest force, N, and torque, N m, from the force alone or from both."""
-    given = np.atleast_1d(np.asarray(max_force, dtype=np.float64))
+    try:
+        given = np.atleast_1d(np.asarray(max_force, dtype=np.float64))
+    except (TypeError, ValueError):
+        given = np.full(1, np.nan)
     if given.shape not in ((1,), (2,)) or not (given > 0).all():
-        raise InputError(f"drive of {name}: max_force is {max_force!r}; allowed are positive numbers, N or (N, N m).")
+        raise InputError(f"{what}: max_force is {max_force!r}; allowed are positive numbers, N or (N, N m).")
     return float(given[0]), float(given[1]) if len(given) == 2 else np.inf
 
 
@@ -171,6 +182,9 @@ def hold(
     motion: PoseFunction | None,
     on: Handle | str | None,
     name: str | None,
+    stiffness: float | Sequence[float] | None,
+    damping: Impedance,
+    max_force: Impedance,
 ) -> Handle:
     """Hold nodes of a soft body, see :meth:`femsim.scene.scene.Scene.hold`."""
     own = name_of(what)
@@ -188,6 +202,11 @@ def hold(
             raise InputError(f"hold {name}: node {both[0]} is held already by {other!r}; a node can follow one motion only.")
     if (motion is None) == (on is None):
         raise InputError(f"hold {name}: give exactly one of motion and on.")
+    if stiffness is None and (damping is not None or max_force != np.inf):
+        raise InputError(
+            f"hold {name}: damping and max_force belong to a stiffness, and without one nodes follow exactly, whatever that "
+            "takes; give stiffness=(N/m, N m/rad) too, or leave them out."
+        )
     function_of_time(f"hold {name}", "motion", motion, "use fs.Motion.")
     pivot, leader = rest[nodes].mean(axis=0), -1
     if on is not None:
@@ -200,9 +219,57 @@ def hold(
             )
         leader = bases[label]
         pivot = scene.bodies[leader].initial_q()[:3]
+    spring: _Spring | None = None
+    if stiffness is not None:
+        spring = _Spring(
+            _three(f"hold {name}", rest[nodes]),
+            *_impedance(f"hold {name}", stiffness, damping, max_force, _about(body, rest, pivot)),
+        )
     path = None if motion is None else _path(scene, name, motion)
-    scene.holds.append(Hold(name, index, nodes, rest[nodes].copy(), pivot, path, leader))
+    new = Hold(name, index, nodes, rest[nodes].copy(), pivot, path, leader, gives_way=spring is not None)
+    if spring is not None:
+        scene.couplings += _pull(new, rest, scene.motions[leader] if path is None else path, spring)
+    scene.holds.append(new)
     return Handle(name, (name,))
+
+
+class _Spring(NamedTuple):
+    """What holds nodes that may give way: three of them, see :func:`triad`, stiffness and damping, (6,), and limits."""
+
+    three: np.ndarray
+    stiffness: np.ndarray
+    damping: np.ndarray
+    limit: tuple[float, float]
+
+
+def _three(what: str, points: np.ndarray) -> np.ndarray:
+    """Numbers of three held nodes that show how all turn."""
+    chosen = triad(points)
+    if chosen is None:
+        raise InputError(
+            f"{what}: where chooses {len(points)} nodes in one line, and a spring turns what it holds; choose more, or hold them "
+            "exactly, without a stiffness."
+        )
+    return chosen
+
+
+def _about(body: Body, points: np.ndarray, pivot: np.ndarray) -> np.ndarray:
+    """Mass of a body of nodes, three times, and its moments of inertia about the axes through a point, (6,)."""
+    inertia, start = body.inertia(body.initial_q(), body.initial_q()), points - pivot
+    mass = (inertia[0] if isinstance(inertia, np.ndarray) else inertia).diagonal()[::3]
+    squares = mass @ (start * start)
+    return np.concatenate([np.full(3, mass.sum()), squares.sum() - squares])
+
+
+def _pull(held: Hold, points: np.ndarray, motion: PoseFunction, spring: _Spring) -> list[Coupling]:
+    """Make what pulls nodes of a body that starts at points (n, 3), m, and what keeps their shape."""
+    start = np.concatenate([held.pivot, [1.0, 0.0, 0.0, 0.0]])
+    frame = PatchFrame(Points(points), held.nodes[spring.three], np.ones(3), start)
+    pull = CompliantHold(
+        held.name, held.body, frame, start, held.rest.mean(axis=0), motion,
+        stiffness=spring.stiffness, damping=spring.damping, limit=spring.limit,
+    )  # fmt: skip
+    return [pull, KeptShape(f"{held.name}.shape", held.body, held.nodes, held.rest, spring.three)]
 
 
 def pressurize(

@@ -511,10 +511,15 @@ class Scene(SceneContents):
         *,
         on: Handle | str | None = None,
         name: str | None = None,
+        stiffness: float | Sequence[float] | None = None,
+        damping: float | Sequence[float] | None = None,
+        max_force: float | Sequence[float] = np.inf,
     ) -> Handle:
-        """Hold nodes of a soft body: they follow a rigid motion exactly, as if glued to a robot's hand.
+        """Hold nodes of a soft body: they follow a rigid motion, as if glued to a robot's hand.
 
-        A body can be held at several places; nodes that only stand still are simpler as ``fixed`` of :meth:`add_soft`.
+        They follow exactly, whatever that takes; with a ``stiffness`` a spring and a damper pull them, and they move together
+        as if glued to a frame without mass. A body can be held at several places; nodes that only stand still are simpler as
+        ``fixed`` of :meth:`add_soft`.
 
         Parameters
         ----------
@@ -529,6 +534,15 @@ class Scene(SceneContents):
             sensor then carries them too.
         name : str, optional
             Name for sensors; default "BODY.hold1", "BODY.hold2" ...
+        stiffness : float or sequence of float, optional
+            (N/m, N m/rad), or six along and about x, y, z of the world, 0 for an axis that is free. The spring acts where the
+            motion has its origin: at the mean of the nodes, with ``on`` at the centre of the base. Needs three nodes that are
+            not in one line.
+        damping : float or sequence of float, optional
+            (N s/m, N m s/rad) or six; default critical for the mass of the whole body and its moments of inertia about this
+            origin at the start.
+        max_force : float or sequence of float
+            Largest force, N, or (N, N m) with the largest torque.
 
         Returns
         -------
@@ -538,9 +552,10 @@ class Scene(SceneContents):
         Raises
         ------
         InputError
-            Wrong nodes, nodes that are held already, a body that is not driven (yet), or not exactly one of motion and on.
+            Wrong nodes, nodes that are held already, a body that is not driven (yet), not exactly one of motion and on, or
+            values of a spring that cannot be.
         """
-        return driving.hold(self, what, where, motion, on, name)
+        return driving.hold(self, what, where, motion, on, name, stiffness, damping, max_force)
 
     def join(
         self,

@@ -6,6 +6,7 @@ import numpy as np
 
 from contact.metrics import norm
 from contact.metrics_kernels import NET_FRACTION, NOISE_FRACTION, TINY
+from femsim.base.wrenches import move_wrench
 from femsim.model.bodies.body import BodyStep
 from femsim.model.holds import held_wrench
 from femsim.scene.scene import Scene
@@ -118,8 +119,15 @@ def _add_holds(mount: dict[str, np.ndarray], scene: Scene, system: System, old: 
     """Add the wrenches on held nodes to those of drives; a body that holds nodes bears theirs too."""
     for hold in scene.holds:
         points = held_points(system, hold, old)
-        forces = reaction[system.v_slices[hold.body].start + hold.rows].reshape(-1, 3)
-        mount[hold.name] = held_wrench(points, forces, points.mean(axis=0))
-        if hold.leader >= 0:
-            leader = system.bodies[hold.leader].name
-            mount[leader] = mount[leader] + held_wrench(points, forces, old.q[system.q_slices[hold.leader]][:3])
+        forces = np.zeros_like(points)
+        if not hold.gives_way:
+            forces = reaction[system.v_slices[hold.body].start + hold.rows].reshape(-1, 3)
+            mount[hold.name] = held_wrench(points, forces, points.mean(axis=0))
+        if hold.leader < 0:
+            continue
+        leader, place = system.bodies[hold.leader].name, old.q[system.q_slices[hold.leader]][:3]
+        there = held_wrench(points, forces, place)
+        if hold.gives_way:
+            own = mount[hold.name]
+            there = np.concatenate([own[:3], move_wrench(own[:3], own[3:], points.mean(axis=0) - place)])
+        mount[leader] = mount[leader] + there

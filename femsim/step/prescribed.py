@@ -24,9 +24,14 @@ def prescribed_rows(scene: Scene, system: System) -> np.ndarray:
     for index, nodes in scene.fixed_nodes.items():
         fixed = system.v_slices[index].start + 3 * nodes[:, None] + np.arange(3)
         prescribed[fixed.ravel()] = True
-    for hold in scene.holds:
+    for hold in exact_holds(scene):
         prescribed[system.v_slices[hold.body].start + hold.rows] = True
     return prescribed
+
+
+def exact_holds(scene: Scene) -> list[Hold]:
+    """Choose the holds that prescribe velocities."""
+    return [hold for hold in scene.holds if not hold.gives_way]
 
 
 def prescribed_velocity(scene: Scene, system: System, state: State, settings: StepSettings) -> np.ndarray:
@@ -43,7 +48,7 @@ def prescribed_velocity(scene: Scene, system: System, state: State, settings: St
         driven = body.driven_rows()
         if len(driven):
             v[rows.start + driven] = body.driven_velocity(state.q[places], state.t, dt)
-    for hold in scene.holds:
+    for hold in exact_holds(scene):
         motion = hold.motion or scene.motions[hold.leader]
         start, target = held_points(system, hold, state), hold.positions(motion, state.t + dt)
         v[system.v_slices[hold.body].start + hold.rows] = ((target - start) / dt).ravel()
