@@ -49,3 +49,17 @@ def test_two_robots_in_each_other_are_wrong_and_named() -> None:
     assert run.verdict == "wrong"
     assert run.info["health"]["reasons"][0]["kind"] == "led_overlap"
     assert run.info["health"]["reasons"][0]["bodies"] == ["arm.upper", "other.upper"]
+
+
+def test_a_fixed_base_that_a_command_moves_is_looked_at_again() -> None:
+    """Where driven parts stand still nobody looks anew what is in what; a base that is set elsewhere goes deeper, and back."""
+    scene = turned_scene()
+    scene.add_obstacle("wall", fs.Box((0.1, 0.1, 0.1)), position=(0, 0, 0.31))
+    with fs.Simulation(scene) as simulation:
+        depths = []
+        for height in (0.0, 0.004, 0.004, 0.0):
+            simulation.set("arm", (0.0, 0.0, height))
+            simulation.step(2)
+            depths.append(simulation.row()["led_overlap_m"])
+        assert depths[1] - depths[0] == pytest.approx(0.004, abs=1e-9) and depths[1] == depths[2]
+        assert depths[3] == pytest.approx(depths[0], abs=1e-9)

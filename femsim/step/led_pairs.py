@@ -71,6 +71,9 @@ class LedPairs:
         self._local = np.concatenate(points)
         self._part = np.concatenate([np.zeros(0, dtype=np.int64), *part_of]).astype(np.int64)
         self._shape_part = np.array([placed.body for placed in shapes], dtype=np.int64)
+        #: which parts they are; where they were when they were asked for last, and what was found: a fixed base stays there
+        self._involved = np.flatnonzero(pairs.any(axis=0))
+        self._asked, self._answer = b"", (np.zeros((0, 2), dtype=np.int64), np.zeros(0))
         self._detector = Detector(
             shapes, self._part, np.concatenate(radii), self._part, pairs,
             **first_points([placed.shape for placed in shapes], firsts),
@@ -78,6 +81,13 @@ class LedPairs:
 
     def gaps(self, placed: Placed) -> tuple[np.ndarray, np.ndarray]:
         """Parts (n, 2) and gaps (n,), m, all negative, of what overlaps where parts are placed so."""
+        asked = placed.rotation[self._involved].tobytes() + placed.translation[self._involved].tobytes()
+        if asked != self._asked:
+            self._asked, self._answer = asked, self._found(placed)
+        return self._answer
+
+    def _found(self, placed: Placed) -> tuple[np.ndarray, np.ndarray]:
+        """Look for them."""
         world = np.einsum("pij,pj->pi", placed.rotation[self._part], self._local) + placed.translation[self._part]
         poses = self._detector.world_poses(placed.rotation, placed.translation)
         found = self._detector.detect(world, *poses, 0.0)

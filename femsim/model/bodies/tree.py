@@ -242,10 +242,11 @@ class TreeBody(LinkedBody[_Configuration]):
             starts = np.concatenate([[0], np.cumsum([len(own) for own in rows])]).astype(np.int64)
             self._asked_links, self._asked_rows = asked, (np.array(asked), starts, np.concatenate([*rows, starts[:0]]))
         which, starts, rows_of_all = self._asked_rows
-        screw = np.empty((len(rows_of_all), 6))
-        kernels.fill_all_screws(self.tree, places, which, starts, rows_of_all, screw)
-        centre = places.centre[which]
-        return LinkPlaces(places.rotation[which], centre, np.repeat(q[None, :3], len(which), axis=0), centre, screw)
+        k = len(which)
+        rotation, centre, origin, screw = np.empty((k, 3, 3)), np.empty((k, 3)), np.empty((k, 3)), np.empty((len(rows_of_all), 6))
+        kernels.fill_link_places(self.tree, places, which, starts, rows_of_all, rotation, centre, screw)
+        origin[:] = q[:3]
+        return LinkPlaces(rotation, centre, origin, centre, screw)
 
     def frame_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
         """World rotation (3, 3) and origin (3,), m, of the frame of a link."""
@@ -297,15 +298,16 @@ class TreeBody(LinkedBody[_Configuration]):
         if together and len(self._followed.own):
             self._followed.fill(t, settings, self._servo)
         for k in self._followed.others if together else [*self._followed.others, *self._followed.own.tolist()]:
-            motor, own = self.motors[k], self._servo[:, k]
-            own[:] = 0.0, 0.0, 0.0, motor.stiffness, motor.damping, motor.max_effort
+            motor = self.motors[k]
+            effort = target = pace = 0.0
             if motor.effort is not None:
-                own[0] = motor.effort(place)
+                effort = motor.effort(place)
             if motor.position is not None:
                 begin, end = motor.position(t), motor.position(t + dt)
-                own[1], own[2] = begin + settings.theta * (end - begin), (end - begin) / dt
+                target, pace = begin + settings.theta * (end - begin), (end - begin) / dt
             elif motor.velocity is not None:
-                own[2] = motor.velocity(place)
+                pace = motor.velocity(place)
+            self._servo[:, k] = effort, target, pace, motor.stiffness, motor.damping, motor.max_effort
 
     def assemble(
         self,
@@ -416,7 +418,8 @@ class TreeBody(LinkedBody[_Configuration]):
 
     def balance(self, step: BodyStep) -> BodyForces:
         """Sum up the forces of a step; who drives the base also exerts what turning links need."""
-        self.effort[self._led] = step.drive[self._led]
+        if len(self._led):
+            self.effort[self._led] = step.drive[self._led]
         power = self._add_calming(step) if self._calmed.any() else 0.0
         held, drive = np.zeros(3), None
         if step.driven:

@@ -481,8 +481,18 @@ def step_rate(
 
 
 @njit(cache=True)
-def fill_all_screws(tree: Tree, places: Places, links: np.ndarray, starts: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
-    """Fill :func:`fill_screws` of several links: those of the k-th, with ``rows`` from ``starts[k]`` to ``starts[k + 1]``."""
+def fill_link_places(
+    tree: Tree, places: Places, links: np.ndarray, starts: np.ndarray, rows: np.ndarray,
+    rotation: np.ndarray, centre: np.ndarray, screw: np.ndarray,
+) -> None:  # fmt: skip
+    """Fill world rotation, (k, 3, 3), and centre of mass, (k, 3), m, of links, and what joints give to each, (m, 6).
+
+    The latter as :func:`fill_screws` has it, of the k-th link with ``rows`` from ``starts[k]`` to ``starts[k + 1]``.
+    """
     for k in range(links.shape[0]):
-        first, last = starts[k], starts[k + 1]
-        fill_screws(tree, places, links[k], rows[first:last], out[first:last])
+        first, last, link = starts[k], starts[k + 1], links[k]
+        fill_screws(tree, places, link, rows[first:last], screw[first:last])
+        for i in range(3):
+            centre[k, i] = places.centre[link, i]
+            for j in range(3):
+                rotation[k, i, j] = places.rotation[link, i, j]
