@@ -123,6 +123,19 @@ def dynamics_residual_plain(problem: ContactProblem, v: np.ndarray, lam: np.ndar
     return _sizes(problem, _terms(problem, v, lam), lam)[2]
 
 
+def rounding(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
+    """Dynamics residual, unit-free, that is left because v has no more digits than a number holds.
+
+    Each v_j is off by up to half a unit in its last place, eps/2 of it, and these errors add up as independent ones do:
+    ``eps/2 ||(sum_j (a_ij v_j)^2)^1/2||`` over the largest term, in the norm of :func:`dynamics_residual`. It is large where
+    stiff forces cancel: 6e-7 for a bar of steel of 0.24 m that falls for 50 ms. No answer is much better (measured: 0.4 to 2.2
+    times this, the best answers of five solvers).
+    """
+    _, size, _ = _sizes(problem, _terms(problem, v, lam), lam)
+    spread = np.sqrt(problem.A.power(2) @ (v * v))
+    return float(relative(0.5 * np.finfo(np.float64).eps * norm(problem.weight * spread), size))
+
+
 # ---------------------------------------------------------------------- the contact law, one formula each
 
 

@@ -323,10 +323,10 @@ def test_without_contacts_a_few_iterations_say_all(name: str, options: dict[str,
     """A free chain of springs of 1e10 times its masses: rounding leaves more than the tolerance, for good."""
     n = 60
     b = np.random.default_rng(3).standard_normal(n)
-    for stiffness, status in ((1.0, "converged"), (1e10, "stopped at the limit")):
+    for stiffness, status in ((1.0, "converged"), (1e10, "stopped at rounding")):
         ends = np.where(np.isin(np.arange(n), (0, n - 1)), 1.0, 2.0)
         springs = stiffness * sp.diags([ends, -np.ones(n - 1), -np.ones(n - 1)], [0, 1, -1])
         problem = make_problem(sp.identity(n) + springs, b, sp.csr_matrix((0, n)), np.zeros((0, 3)), np.zeros(0), dt=0.01)
         found = make_solver(name, tolerance=1e-10, **options).solve(problem)
         assert found.status == status and found.iterations <= (3 if name == "canal" else 1)
-        assert status == "converged" or "leave nothing but rounding" in found.message
+        assert status == "converged" or "The digits of v leave" in found.message

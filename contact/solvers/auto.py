@@ -457,8 +457,8 @@ class Auto:
                 continue
             if name == first:
                 self._learn(problem, name, found)
-            if found.status in ("converged", "infeasible"):
-                break
+            if found.status in ("converged", "infeasible") or (found.status == "stopped at rounding" and name != "few"):
+                break  # "few" has a sharper tolerance, which rounding may bar alone
             start = None if found.status == "failed" else WarmStart(found.v, found.lam)
         else:
             name = min(answers, key=lambda one: self._error(problem, answers[one]))

@@ -1,11 +1,13 @@
 """What all solvers share: common options, warm start, solution, and the driver that judges their iterates.
 
-A solver ends in one of four ways, and :class:`Judge` alone decides which:
+A solver ends in one of five ways, and :class:`Judge` alone decides which:
 
 - *converged*: the dynamics residual, in both norms, and the contact residual are at most the tolerance, and the force balance of
   each body is at most :data:`BALANCE_FACTOR` times that, all recomputed by ``contact.metrics``; and each contact holds its law on
   the scale of the velocities of the problem, see :class:`Judge`.
 - *infeasible*: the problem has no solution, with the contacts that prove it (:func:`contact.feasibility.closing_contacts`).
+- *stopped at rounding*: the contact law holds to the tolerance, and the dynamics to what the digits of v allow, which is clearly
+  more than the tolerance (:func:`contact.metrics.rounding`). No iteration would change that; a larger tolerance would.
 - *stopped at the limit*: iterations, sweeps or whatever else the solver may spend ran out first.
 - *failed*: a value is not finite or its square overflows, or the method cannot go on.
 
@@ -28,11 +30,11 @@ from contact.errors import ContactError
 from contact.feasibility import closing_contacts, free_velocities
 from contact.linear import Backend
 from contact.local import LocalProblem
-from contact.metrics import LawArguments, Residuals, law_arguments, natural_map, residuals
+from contact.metrics import LawArguments, Residuals, law_arguments, natural_map, residuals, rounding
 from contact.metrics_kernels import TINY, law_errors
 from contact.problem import ContactProblem
 
-Status = Literal["converged", "infeasible", "stopped at the limit", "failed"]
+Status = Literal["converged", "infeasible", "stopped at rounding", "stopped at the limit", "failed"]
 #: An option to be checked: name, value, whether it is good, and what is allowed.
 Check = tuple[str, object, bool, str]
 #: Dynamics residual, contact residual and step norm of one iteration; None where only the judge can know.
@@ -45,6 +47,8 @@ BALANCE_FACTOR = 5.0
 #: The velocity of each contact must hold to this many times the tolerance on the scale of the data, but at least to the second
 #: number, or to the tolerance where that is larger.
 VELOCITY_FACTOR, VELOCITY_BOUND = 100.0, 1e-2
+#: A dynamics residual of so many times what rounding leaves is rounding, where that is so many times the tolerance.
+_AT_ROUNDING, _BARRED = 4.0, 4.0
 #: Most contacts that a message names.
 MOST_NAMED = 8
 #: Where the judge refuses an iterate that a method takes for the answer, the method is asked for this much more.
@@ -99,7 +103,7 @@ class Solution:
         Velocity.
     lam : ndarray, (nc, 3), N
         Contact forces, normal first.
-    status : {"converged", "infeasible", "stopped at the limit", "failed"}
+    status : {"converged", "infeasible", "stopped at rounding", "stopped at the limit", "failed"}
         Judged by true residuals.
     message : str
         One sentence on how it ended.
@@ -319,6 +323,8 @@ class Judge:
         #: whether the residuals are those of the yardstick
         self._plain = law is None and not relaxed and isinstance(problem, ContactProblem)
         self.converged = self.failed = False
+        #: dynamics residual that rounding leaves of the last iterate, where only that bars it from the tolerance; else 0
+        self.rounding = 0.0
         #: contacts that prove that there is no solution
         self.closing = np.zeros(0, dtype=np.int64)
         #: residuals of the last iterate and of the best one
@@ -369,11 +375,16 @@ class Judge:
             self.error = self._law_error(law)
             self.converged = self.error <= self.tolerance
             self.closing = self.closing if self.converged else self._closing(law)
-        if self.converged or len(self.closing) or (not self.failed and self.last.worst < self.best.worst):
+        over = self.converged or self.failed or len(self.closing) > 0
+        self.rounding = 0.0 if over or not self._plain else barring(self.problem, v, lam, self.last, self.tolerance)
+        if self.rounding and self._law_error(law) > self.tolerance:
+            self.rounding = 0.0
+        final = self.converged or len(self.closing) > 0 or self.rounding > 0
+        if final or (not self.failed and self.last.worst < self.best.worst):
             self.best, self._best_row = self.last, row
             self._v, self._lam = v.copy(), lam.reshape(-1, 3).copy()
             self._best_law = law._replace(lam=law.lam.copy())
-        return self.converged or self.failed or len(self.closing) > 0
+        return final or self.failed
 
     def _passes(self, found: Residuals) -> bool:
         largest = max(found.dynamics, found.contact, found.plain)
@@ -436,7 +447,9 @@ class Judge:
     def _status(self) -> Status:
         if self.converged or self.failed:
             return "converged" if self.converged else "failed"
-        return "infeasible" if len(self.closing) else "stopped at the limit"
+        if len(self.closing):
+            return "infeasible"
+        return "stopped at rounding" if self.rounding else "stopped at the limit"
 
     def _proof(self) -> str:
         """Sentence on why there is no solution."""
@@ -472,11 +485,14 @@ class Judge:
             "converged": f"Converged in {n} iterations",
             "infeasible": f"Found infeasible in {n} iterations",
             "failed": f"Iteration {n} gave a value that is not finite",
+            "stopped at rounding": f"Stopped at rounding after {n} iterations",
             "stopped at the limit": ended.format(n) if ended else f"Stopped at the limit of {n} iterations",
         }[status]
         if status == "stopped at the limit" and max(best.dynamics, best.contact) <= self.tolerance:
             missing = "law of a light or slow contact" if self.error else "balance of a body or the plain norm of the dynamics"
             note = f"Only the {missing} is missing. {note}".strip()
+        if status == "stopped at rounding":
+            note = f"The digits of v leave {self.rounding:.1e} of the dynamics: ask for a larger tolerance. {note}".strip()
         if status == "infeasible":
             note = f"{self._proof()} {note}".strip()
             details = {**details, "closing_contacts": self.closing}
@@ -488,6 +504,19 @@ class Judge:
         columns = History(history[:, 0], history[:, 1], history[:, 2])
         known = best if self._plain and self._best_law is not None else None
         return Solution(self._v, self._lam, status, message, n, columns, timings, details, residuals=known)
+
+
+def barring(problem: ContactProblem | LocalProblem, v: np.ndarray, lam: np.ndarray, found: Residuals, tolerance: float) -> float:
+    """Dynamics residual that rounding leaves, where only that bars a pair from the tolerance; else 0.
+
+    ``found`` are its residuals. The contact residual must be at most the tolerance, though rounding leaves more in the dynamics:
+    on the scale of stiff forces it is small long before contact forces are right.
+    """
+    dynamics = max(found.dynamics, found.plain)
+    if isinstance(problem, LocalProblem) or not found.contact <= tolerance < dynamics:
+        return 0.0
+    left = rounding(problem, v, lam)
+    return left if _BARRED * tolerance < left and dynamics <= _AT_ROUNDING * left else 0.0
 
 
 def lenient(velocity: float, speed: float) -> float:

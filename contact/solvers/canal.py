@@ -10,10 +10,10 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from contact.local import LocalProblem
-from contact.metrics import norm, residuals
+from contact.metrics import Residuals, norm, residuals
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers.augmented import AugmentedLagrangian, Inner, Plan
-from contact.solvers.base import Check, FactorizationOptions, Judge, Row, Solution, WarmStart, drive
+from contact.solvers.base import Check, FactorizationOptions, Judge, Row, Solution, WarmStart, barring, drive
 from contact.solvers.canal_ways import Base, DenseBase, PatchBase, SparseBase, SparseCholesky, WayName, choose
 from contact.solvers.converted import solve_converted
 from contact.solvers.primal_newton import SparseWay
@@ -184,7 +184,8 @@ class Canal:
 class _Iterations:
     """Outer iterations on one problem, and the best iterate by the residuals that they see."""
 
-    #: whether nothing is left to change: without contacts, where a Newton step no longer halves the residual
+    #: whether nothing is left to change: where an iteration no longer halves the residual, and there are no contacts or rounding
+    #: bars the dynamics from the tolerance
     over = False
 
     def __init__(self, problem: ContactProblem, warm_start: WarmStart | None, base: Base, options: CanalOptions) -> None:
@@ -212,7 +213,7 @@ class _Iterations:
             before, known = outer.v.copy(), self._residual
             outer.advance(known)
             self._residual = outer.residual
-            self.over = not self.problem.n_contacts and self._residual > 0.5 * known
+            hardly = self._residual > 0.5 * known
             rows.append((outer.dynamics, outer.contact, norm(outer.v - before)))
             if self._residual > _WORSE * self._least:
                 outer.restart()
@@ -220,10 +221,20 @@ class _Iterations:
                 self.best, self._least = self._done, self._residual
                 self._v, self._lam = outer.v.copy(), outer.lam
             self._done += 1
+            self.over = hardly and (not self.problem.n_contacts or self._rounding_bars(aim))
             if self._residual <= aim or self.over:
                 break
         rows[-1] = (None, None, rows[-1][2]) if self.best == self._done - 1 else rows[-1]
         return rows
+
+    def _rounding_bars(self, aim: float) -> bool:
+        """Whether nothing but rounding is left of the last pair, and that is more than ``aim``."""
+        outer = self._outer
+        if not outer.contact <= aim < outer.dynamics:
+            return False
+        known = Residuals(outer.dynamics, outer.contact, 0.0, 0.0)
+        lam = from_isotropic(self.problem, outer.lam)
+        return barring(self.problem, self.base.whole(outer.v, outer.lam), lam, known, aim) > 0
 
     def answer(self) -> tuple[np.ndarray, np.ndarray]:
         return self.base.whole(self._v, self._lam), from_isotropic(self.problem, self._lam)

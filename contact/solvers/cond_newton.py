@@ -12,12 +12,12 @@ import numpy as np
 from contact.errors import NotPositiveError
 from contact.linear import NOT_POSITIVE
 from contact.local import LocalProblem
-from contact.metrics import residuals
+from contact.metrics import Residuals, residuals
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers import alternating, multigrid, primal_kernels as kernels
 from contact.solvers.alternating import Alternation, Turns
 from contact.solvers.augmented import AugmentedLagrangian
-from contact.solvers.base import FactorizationOptions, Judge, Row, Solution, WarmStart, drive
+from contact.solvers.base import FactorizationOptions, Judge, Row, Solution, WarmStart, barring, drive
 from contact.solvers.cond import Cond, CondOptions, FixedPoint
 from contact.solvers.converted import solve_converted
 from contact.solvers.definite import Definite
@@ -220,6 +220,7 @@ class _Search:
         self._least = _FIRST_WARM if warm_start is not None and phase == _FIRST else phase
         #: smallest true residual so far, that of v and lam, and its row
         self.worst, self.best = np.inf, -1
+        self._kept = Residuals(np.inf, np.inf, np.inf, np.inf)
         self.rows: list[Row] = []
         self.counts = {"turns": 0, "cond_iterations": 0, "newton_steps": 0, "cycles": 0, "outer": 0}
         self._vain = 0
@@ -268,7 +269,12 @@ class _Search:
                 self._cycle(aim)
             if self.worst <= aim:
                 break
+            self.over = self.over or self._rounding_bars(aim)
         return self.rows[first:]
+
+    def _rounding_bars(self, aim: float) -> bool:
+        """Whether nothing but rounding is left of the best pair, and that is more than ``aim``."""
+        return barring(self.problem, self.v, self.lam, self._kept, aim) > 0
 
     def next_phase(self, phase: int) -> int:
         """Length of the first phase of the next problem, where that of this one was ``phase``."""
@@ -394,7 +400,7 @@ class _Search:
             least = min(residual, least)
             if residual > aim and residual <= _NEAR and outer.changed <= _SETTLED * len(self._states):
                 self._correct(aim, outer.v, outer.lam, residual)
-            if since > _PATIENCE:
+            if since > _PATIENCE or self._rounding_bars(aim):
                 break
         self.over = self.worst > aim
         self.timings["augmented"] += time.perf_counter() - started
@@ -411,5 +417,5 @@ class _Search:
         self.rows[row] = (found.dynamics, found.contact, self.rows[row][2])
         worst = found.worst if np.isfinite(found.worst) else np.inf
         if worst < self.worst or self.best < 0:
-            self.worst, self.best, self.v, self.lam = worst, row, v.copy(), lam.copy()
+            self.worst, self.best, self.v, self.lam, self._kept = worst, row, v.copy(), lam.copy(), found
         return worst

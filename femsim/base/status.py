@@ -9,9 +9,9 @@ interrupted
 failed
     It could not go on: a value was not finite, no case ran, or a process or disk was lost. What there is, is written.
 
-A contact solver has three words of its own (``contact.solvers.base``): converged, stopped at the limit, failed. A step whose
-solver stopped at the limit is not converged, and so is its run. Parts of a study may end in other ways too: a case of a sweep
-"timed out", a solver in a benchmark "not applicable".
+A contact solver has words of its own (``contact.solvers.base``): converged, infeasible, stopped at rounding, stopped at the
+limit, failed. A step whose solver stopped is not converged, and so is its run. Parts of a study may end in other ways too: a
+case of a sweep "timed out", a solver in a benchmark "not applicable".
 
 Beside the status, a run has a *health verdict* (good, doubtful, wrong): what its numbers are worth as physics, see
 :mod:`femsim.run.verdict`. A run that is wrong exits as one that did not converge.
